@@ -1,0 +1,226 @@
+import { z } from 'zod'
+import {
+  AgentId,
+  AppProtocol,
+  Device,
+  KernelId,
+  ManagerId,
+  PullProgress,
+  SessionId,
+  SessionStats,
+  UserId,
+} from '#manager/contract'
+
+/**
+ * The control connection: `GET /agent/v1/control` upgraded to a WebSocket (subprotocol CONTROL_PROTOCOL), one JSON message
+ * per text frame. The agent dials. Handshake, then requests with replies from the manager, and notices from the agent.
+ *
+ *     manager → challenge
+ *     agent   → join (first time, with a one-time token and its public key) or prove (signature over the challenge)
+ *     manager → welcome, or refused and close
+ *     agent   → report (full state), then again with every heartbeat
+ */
+export const CONTROL_PROTOCOL = 'berth.control.v1'
+export const CONTROL_PATH = '/agent/v1/control'
+export const HEARTBEAT_MS = 3_000
+/** No heartbeat for this long: the agent counts as lost. */
+export const AGENT_LOST_MS = 10_000
+
+export const Challenge = z.object({ type: z.literal('challenge'), nonce: z.string(), managerId: ManagerId })
+export const Join = z.object({
+  type: z.literal('join'),
+  token: z.string(),
+  agentId: AgentId,
+  name: z.string().max(128),
+  /** Ed25519, SPKI, base64. */
+  publicKey: z.string(),
+  signature: z.string(),
+})
+export const Prove = z.object({ type: z.literal('prove'), agentId: AgentId, signature: z.string() })
+export const Welcome = z.object({
+  type: z.literal('welcome'),
+  managerId: ManagerId,
+  /** How many data sockets the agent keeps parked. */
+  parkedSockets: z.int(),
+  /** Credential of the data sockets of this control connection, base64url; sent as `authorization: Bearer`. */
+  dataToken: z.string(),
+})
+export const Refused = z.object({ type: z.literal('refused'), code: z.string(), message: z.string() })
+
+/** What is signed with the agent's key: domain-separated, so that it is good for nothing else. UTF-8. */
+export function controlSignaturePayload(nonce: string, managerId: string, agentId: string): string {
+  return `berth.control.v1\n${nonce}\n${managerId}\n${agentId}`
+}
+
+/** An app as the agent runs it. `command` may hold `{port}` and `{secret}`; empty = the port is open by itself. */
+export const KernelApp = z.object({
+  name: z.string(),
+  title: z.string(),
+  protocol: AppProtocol,
+  path: z.string().default('/'),
+  port: z.int().min(1).max(65_535),
+  command: z.array(z.string()),
+  environ: z.record(z.string(), z.string()).default({}),
+  /** How the app takes its secret; the proxy injects it. */
+  secret: z.enum(['jupyter', 'none']).default('none'),
+})
+export type KernelApp = z.infer<typeof KernelApp>
+
+/** An image on the engine, with what its labels say. */
+export const AgentImage = z.object({
+  references: z.array(z.string()),
+  /** Image id, sha256:… */
+  id: z.string(),
+  sizeBytes: z.number(),
+  title: z.string(),
+  description: z.string(),
+  /** Base units. */
+  minimum: z.record(z.string(), z.int()),
+  shmemBytes: z.int(),
+  apps: z.array(KernelApp),
+  labelled: z.boolean(),
+})
+export type AgentImage = z.infer<typeof AgentImage>
+
+/** `starting`: being created; `running`; `exited`: container is there but ended; `gone`: container is not there. */
+export const KernelState = z.discriminatedUnion('state', [
+  z.object({ state: z.literal('starting'), phase: z.enum(['preparing', 'pulling']) }),
+  z.object({ state: z.literal('running'), containerId: z.string(), startedAt: z.iso.datetime() }),
+  z.object({
+    state: z.literal('exited'),
+    containerId: z.string(),
+    exitCode: z.int(),
+    oomKilled: z.boolean(),
+    /** The engine (or the machine) restarted and took the container along. */
+    engineRestarted: z.boolean(),
+  }),
+  z.object({ state: z.literal('gone') }),
+])
+export type KernelState = z.infer<typeof KernelState>
+
+/** A signed container as found on the engine; `label` is a KernelLabel. */
+export const KernelReport = z.object({
+  kernelId: KernelId,
+  sessionId: SessionId,
+  attempt: z.int(),
+  state: KernelState,
+  label: z.unknown(),
+})
+export type KernelReport = z.infer<typeof KernelReport>
+
+/** Full state; sent after welcome, whenever something in it changes, and with every heartbeat (`images` only when changed). */
+export const Report = z.object({
+  type: z.literal('report'),
+  sequence: z.int(),
+  version: z.string(),
+  engine: z.object({ version: z.string(), reachable: z.boolean() }),
+  /** Base units, reserve of the host already taken off. */
+  capacity: z.record(z.string(), z.int()),
+  devices: z.array(Device),
+  images: z.array(AgentImage).optional(),
+  kernels: z.array(KernelReport),
+  network: z.object({ isolation: z.enum(['full', 'partial']), reason: z.string().nullable() }),
+  /** Milliseconds since the epoch on the agent; the manager reports skew, and uses its own clock for records. */
+  clockMs: z.number(),
+})
+export type Report = z.infer<typeof Report>
+
+/** One kernel changed; the same facts as in the next report, at once. `ageMs`: how long ago it happened. */
+export const KernelChanged = z.object({
+  type: z.literal('kernel_changed'),
+  kernel: KernelReport,
+  ageMs: z.number(),
+})
+export const PullChanged = z.object({ type: z.literal('pull'), kernelId: KernelId, progress: PullProgress })
+export const StatsBatch = z.object({
+  type: z.literal('stats'),
+  kernels: z.array(z.object({ kernelId: KernelId, stats: SessionStats })),
+})
+
+export const KernelSpec = z.object({
+  kernelId: KernelId,
+  sessionId: SessionId,
+  sessionName: z.string(),
+  role: z.string(),
+  attempt: z.int(),
+  owner: z.object({ id: UserId, email: z.string() }),
+  resourceGroup: z.string(),
+  image: z.object({ reference: z.string(), digest: z.string() }),
+  /** Base units. */
+  slots: z.record(z.string(), z.int()),
+  shmemBytes: z.int(),
+  devices: z.array(z.object({ uuid: z.string(), slot: z.string(), amount: z.int() })),
+  environ: z.record(z.string(), z.string()),
+  startupCommand: z.string().nullable(),
+  apps: z.array(KernelApp),
+  /** More public keys that may log in by SSH, `ssh-ed25519 AAAA… comment`. */
+  authorizedKeys: z.array(z.string()),
+})
+export type KernelSpec = z.infer<typeof KernelSpec>
+
+/** SSH material made by the agent together with the kernel. */
+export const KernelSsh = z.object({
+  user: z.string(),
+  hostKey: z.string(),
+  privateKey: z.string(),
+  publicKey: z.string(),
+})
+export type KernelSsh = z.infer<typeof KernelSsh>
+
+/**
+ * Requests of the manager. Idempotent by (kernelId, attempt): a repeated create_kernel of the same attempt answers with
+ * the state of the first. `startWithinMs` counts on the agent's monotonic clock from receipt: an agent that cannot
+ * confirm in time removes the container itself and answers `deadline_exceeded`… as error code `kernel_create_failed`.
+ */
+export const REQUESTS = {
+  create_kernel: {
+    input: z.object({ spec: KernelSpec, startWithinMs: z.int() }),
+    reply: z.object({ containerId: z.string(), startedAt: z.iso.datetime(), ssh: KernelSsh }),
+  },
+  /** Stops and removes container, network and (after a while) scratch. Unknown kernel: replies `gone`. */
+  destroy_kernel: {
+    input: z.object({ kernelId: KernelId, graceMs: z.int() }),
+    reply: z.object({ exitCode: z.int().nullable(), logTail: z.string() }),
+  },
+  get_ssh: { input: z.object({ kernelId: KernelId }), reply: KernelSsh },
+  /** Starts the app unless it runs, and waits until its port accepts. */
+  start_app: {
+    input: z.object({ kernelId: KernelId, app: z.string(), timeoutMs: z.int() }),
+    reply: z.object({ inject: z.object({ header: z.string(), value: z.string() }).nullable() }),
+  },
+  get_logs: {
+    input: z.object({ kernelId: KernelId, tail: z.int() }),
+    reply: z.object({ text: z.string(), truncated: z.boolean() }),
+  },
+  /** Which of these the manager still knows; others that carry our manager id and are ended may be cleaned up. */
+  pull_image: {
+    input: z.object({ reference: z.string() }),
+    reply: z.object({ id: z.string() }),
+  },
+} as const
+export type RequestName = keyof typeof REQUESTS
+export type RequestInput<N extends RequestName> = z.infer<(typeof REQUESTS)[N]['input']>
+export type RequestReply<N extends RequestName> = z.infer<(typeof REQUESTS)[N]['reply']>
+
+export const Request = z.object({ type: z.literal('request'), id: z.int(), name: z.string(), input: z.unknown() })
+export const Reply = z.object({
+  type: z.literal('reply'),
+  id: z.int(),
+  value: z.unknown().optional(),
+  error: z.object({ code: z.string(), message: z.string(), detail: z.record(z.string(), z.unknown()) }).optional(),
+})
+/** The manager gives up on a request (caller gone, deadline): the agent stops the work where it can. */
+export const Cancel = z.object({ type: z.literal('cancel'), id: z.int() })
+
+export const FromManager = z.discriminatedUnion('type', [Challenge, Welcome, Refused, Request, Cancel])
+export type FromManager = z.infer<typeof FromManager>
+export const FromAgent = z.discriminatedUnion('type', [
+  Join,
+  Prove,
+  Report,
+  KernelChanged,
+  PullChanged,
+  StatsBatch,
+  Reply,
+])
+export type FromAgent = z.infer<typeof FromAgent>

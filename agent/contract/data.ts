@@ -1,0 +1,29 @@
+import { z } from 'zod'
+import { KernelId } from '#manager/contract'
+
+/** `GET /agent/v1/data` with `Upgrade: berth-data`: a parked socket on which the manager later sends one DataHeader. */
+export const DATA_UPGRADE = 'berth-data'
+export const DATA_PATH = '/agent/v1/data'
+
+/**
+ * One line of JSON, ended by LF, at most 8 KiB. What follows on the socket is the WebSocket stream of the client, whose
+ * server end is the agent. The manager has answered the upgrade already.
+ */
+export const DataHeader = z.discriminatedUnion('kind', [
+  z.object({
+    kind: z.literal('app'),
+    kernelId: KernelId,
+    app: z.string(),
+    /** True with `berth.tunnel.v1`, false for foreign clients. */
+    framed: z.boolean(),
+  }),
+  z.object({
+    kind: z.literal('terminal'),
+    kernelId: KernelId,
+    /** tmux session; two windows on the same name share a shell. */
+    name: z.string().regex(/^[a-z0-9-]{1,32}$/),
+    cols: z.int().min(1).max(1000),
+    rows: z.int().min(1).max(1000),
+  }),
+])
+export type DataHeader = z.infer<typeof DataHeader>

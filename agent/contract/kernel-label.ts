@@ -1,0 +1,33 @@
+import { z } from 'zod'
+import { AgentId, KernelId, ManagerId, SessionId, UserId } from '#manager/contract'
+import { KernelApp } from './control.ts'
+
+export const LABEL_KERNEL = 'berth.kernel'
+export const LABEL_SIGNATURE = 'berth.sig'
+export const LABEL_MANAGER = 'berth.manager'
+export const LABEL_KERNEL_ID = 'berth.kernel-id'
+
+/** Value of the label `berth.kernel`: all that is needed to rebuild the manager's rows and the agent's memory. */
+export const KernelLabel = z.object({
+  v: z.literal(1),
+  managerId: ManagerId,
+  agentId: AgentId,
+  sessionId: SessionId,
+  sessionName: z.string(),
+  kernelId: KernelId,
+  role: z.string(),
+  attempt: z.int(),
+  owner: z.object({ id: UserId, email: z.string() }),
+  resourceGroup: z.string(),
+  image: z.object({ reference: z.string(), digest: z.string() }),
+  /** Base units. */
+  slots: z.record(z.string(), z.int()),
+  shmemBytes: z.int(),
+  devices: z.array(z.object({ uuid: z.string(), slot: z.string(), amount: z.int() })),
+  environ: z.record(z.string(), z.string()),
+  startupCommand: z.string().nullable(),
+  /** Apps with their commands; secrets are kept in the scratch directory's control folder, not here. */
+  apps: z.array(KernelApp),
+  createdAt: z.iso.datetime(),
+})
+export type KernelLabel = z.infer<typeof KernelLabel>

@@ -1,0 +1,73 @@
+/**
+ * Which folder may import which: the direction rules of the code base. `tsc -b` proves each folder's environment,
+ * this proves the direction (project references do not stop transitive imports).
+ */
+const SIDES = '(electron|renderer|proxy|manager|agent|cli)'
+/** Whose contract may each side import, besides its own? */
+const READS = {
+  renderer: 'electron|proxy|manager',
+  electron: 'proxy|manager',
+  proxy: 'manager|electron',
+  manager: 'agent',
+  agent: 'manager',
+  cli: 'electron|proxy|manager|agent',
+}
+const error = (name, from, to) => ({ name, severity: 'error', from, to })
+
+module.exports = {
+  forbidden: [
+    error('no-cycles', {}, { circular: true }),
+    error(
+      'only-contracts-cross',
+      { path: `^${SIDES}/`, pathNot: '[.]test[.]ts$' },
+      { path: `^${SIDES}/`, pathNot: ['^$1/', '/contract/', '^proxy/index[.]ts$'] },
+    ),
+    error(
+      'proxy-is-hosted',
+      { path: `^${SIDES}/`, pathNot: ['^(electron/main|cli|proxy)/', '[.]test[.]ts$'] },
+      { path: '^proxy/index[.]ts$' },
+    ),
+    ...Object.entries(READS).map(([side, may]) =>
+      error(
+        `${side}-reads`,
+        { path: `^${side}/`, pathNot: '[.]test[.]ts$' },
+        { path: '/contract/', pathNot: [`^(${side}|${may})/contract/`, '^node_modules/'] },
+      ),
+    ),
+    error(
+      'manager-contract-is-the-base',
+      { path: '^manager/contract/', pathNot: '[.]test[.]ts$' },
+      { path: '/contract/', pathNot: '^manager/contract/' },
+    ),
+    error(
+      'contracts-are-pure',
+      { path: '/contract/', pathNot: ['^node_modules/', '[.]test[.]ts$'] },
+      { pathNot: ['/contract/', '^node_modules/zod/'] },
+    ),
+    error('renderer-is-a-web-page', { path: '^renderer/', pathNot: '[.]test[.]ts$' }, { dependencyTypes: ['core'] }),
+    error(
+      'renderer-has-no-host-libraries',
+      { path: '^renderer/' },
+      { path: '^node_modules/(electron|ssh2|ws|dockerode|pg)/' },
+    ),
+    error(
+      'scheduler-is-pure',
+      { path: '^manager/scheduler/plan/', pathNot: '[.]test[.]ts$' },
+      { pathNot: '^manager/(scheduler/plan|contract)/' },
+    ),
+    error(
+      'product-never-imports-tests',
+      { path: `^${SIDES}/`, pathNot: '[.]test[.]ts$' },
+      { path: '^test/|[.]test[.]ts$' },
+    ),
+  ],
+  options: {
+    tsPreCompilationDeps: true,
+    doNotFollow: { path: 'node_modules' },
+    enhancedResolveOptions: {
+      extensions: ['.ts', '.js', '.vue', '.json'],
+      conditionNames: ['import', 'types', 'default'],
+      exportsFields: ['exports'],
+    },
+  },
+}

@@ -1,0 +1,132 @@
+import { z } from 'zod'
+
+interface ErrorSpec {
+  /** HTTP status of the problem document. */
+  readonly status: number
+  /** True where the same request may succeed later without a change. */
+  readonly retry: boolean
+  readonly title: string
+}
+
+/**
+ * Every error a user, a client or another process of ours can receive. `docs/errors.md` says what each means and what
+ * to do about it; a check compares the two both ways.
+ */
+export const ERRORS = {
+  // requests
+  bad_request: { status: 400, retry: false, title: 'The request is not valid' },
+  body_too_large: { status: 413, retry: false, title: 'The request body is too large' },
+  forbidden: { status: 403, retry: false, title: 'Not allowed' },
+  internal: { status: 500, retry: false, title: 'Unexpected failure' },
+  not_found: { status: 404, retry: false, title: 'No such resource' },
+  rate_limited: { status: 429, retry: true, title: 'Too many requests' },
+  unavailable: { status: 503, retry: true, title: 'The service is not ready' },
+
+  // identity
+  csrf_failed: { status: 403, retry: false, title: 'The request did not come from the console' },
+  foreign_origin: { status: 403, retry: false, title: 'Requests from this origin are refused' },
+  grant_invalid: { status: 401, retry: false, title: 'The tunnel grant is not valid' },
+  join_token_invalid: { status: 401, retry: false, title: 'The join token is unknown, used or expired' },
+  login_failed: { status: 401, retry: false, title: 'Wrong e-mail address or password' },
+  login_throttled: { status: 429, retry: true, title: 'Too many failed sign-ins' },
+  not_signed_in: { status: 401, retry: false, title: 'Sign in first' },
+  ticket_invalid: { status: 401, retry: false, title: 'The sign-in link is unknown, used or expired' },
+  weak_password: { status: 400, retry: false, title: 'The password does not meet the rules' },
+
+  // sessions
+  agent_unreachable: { status: 503, retry: true, title: 'The agent of this session is not connected' },
+  app_failed: { status: 502, retry: true, title: 'The app did not start' },
+  app_not_found: { status: 404, retry: false, title: 'The session has no such app' },
+  image_not_found: { status: 404, retry: false, title: 'No such image' },
+  request_too_large: { status: 409, retry: false, title: 'No agent is large enough for this request' },
+  session_name_taken: { status: 409, retry: false, title: 'A live session has this name' },
+  session_not_found: { status: 404, retry: false, title: 'No such session' },
+  session_not_running: { status: 409, retry: true, title: 'The session is not running' },
+  user_exists: { status: 409, retry: false, title: 'A user with this e-mail address exists' },
+  user_not_found: { status: 404, retry: false, title: 'No such user' },
+
+  // agents and engines
+  agent_revoked: { status: 401, retry: false, title: 'This agent was revoked' },
+  disk_full: { status: 507, retry: true, title: 'Too little disk space for the session' },
+  engine_already_managed: { status: 409, retry: false, title: 'Another agent manages this Docker Engine' },
+  engine_unreachable: { status: 503, retry: true, title: 'The Docker Engine does not answer' },
+  kernel_create_failed: { status: 502, retry: true, title: 'The container could not be started' },
+  kernel_not_found: { status: 404, retry: false, title: 'No such kernel on this agent' },
+  network_range_taken: { status: 409, retry: false, title: 'The network range for sessions overlaps a host route' },
+  toolbox_missing: { status: 503, retry: true, title: 'The toolbox image is not on this engine' },
+
+  // local proxy and desktop
+  config_invalid: { status: 400, retry: false, title: 'The configuration is not valid' },
+  data_dir_locked: { status: 409, retry: false, title: 'Another Berth uses this data directory' },
+  data_version_unsupported: { status: 409, retry: false, title: 'The data directory belongs to another version' },
+  port_in_use: { status: 409, retry: false, title: 'The local port is taken' },
+  tunnel_failed: { status: 502, retry: true, title: 'The tunnel could not be opened' },
+  tunnel_not_found: { status: 404, retry: false, title: 'No such tunnel' },
+} as const satisfies Record<string, ErrorSpec>
+
+export type ErrorCode = keyof typeof ERRORS
+
+/** Numbers and names that make the message concrete. Never secrets. */
+export type ErrorDetail = Readonly<Record<string, unknown>>
+
+/** The plain-data form on IPC and WebSocket. */
+export interface WireError {
+  readonly code: ErrorCode
+  readonly message: string
+  readonly detail: ErrorDetail
+}
+
+/** RFC 9457 problem document; `type` is `urn:berth:error:<code>`. */
+export const Problem = z
+  .object({
+    type: z.string(),
+    title: z.string(),
+    status: z.number().int(),
+    detail: z.string().optional(),
+    code: z.string(),
+    retry: z.boolean(),
+    data: z.record(z.string(), z.unknown()).optional(),
+  })
+  .meta({ id: 'Problem' })
+export type Problem = z.infer<typeof Problem>
+
+export class AppError extends Error {
+  override readonly name = 'AppError'
+  readonly code: ErrorCode
+  readonly detail: ErrorDetail
+
+  /** @param detail may hold `why`: a sentence for the user that names the cause and the next step */
+  constructor(code: ErrorCode, detail: ErrorDetail = {}, options?: ErrorOptions) {
+    super(typeof detail.why === 'string' ? `${ERRORS[code].title}: ${detail.why}` : ERRORS[code].title, options)
+    this.code = code
+    this.detail = detail
+  }
+}
+
+/** By shape, not `instanceof`: the class may come from another bundle or realm. */
+export function isAppError(error: unknown): error is AppError {
+  return error instanceof Error && 'code' in error && isErrorCode(error.code) && 'detail' in error
+}
+
+export function isErrorCode(code: unknown): code is ErrorCode {
+  return typeof code === 'string' && Object.hasOwn(ERRORS, code)
+}
+
+/** Anything unknown becomes `internal` with no inner text: the cause stays in our log. */
+export function toWireError(error: unknown): WireError {
+  return isAppError(error)
+    ? { code: error.code, message: error.message, detail: error.detail }
+    : { code: 'internal', message: ERRORS.internal.title, detail: {} }
+}
+
+export function toProblem(error: unknown): Problem {
+  const { code, message, detail } = toWireError(error)
+  const { status, retry, title } = ERRORS[code]
+  return { type: `urn:berth:error:${code}`, title, status, detail: message, code, retry, data: detail }
+}
+
+/** The error a client throws for a problem document; an unknown code (newer server) becomes `internal`. */
+export function fromProblem(problem: Problem): AppError {
+  const code = isErrorCode(problem.code) ? problem.code : 'internal'
+  return new AppError(code, { ...problem.data, ...(problem.data?.why ? {} : { why: problem.detail ?? problem.title }) })
+}

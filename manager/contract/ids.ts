@@ -1,0 +1,19 @@
+import { z } from 'zod'
+
+/** Lower-case UUIDs (version 7 where we make them, so that they sort by age). Branded: ids of different things do not mix. */
+const idOf = <const Name extends string>(name: Name) =>
+  z
+    .string()
+    .regex(/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/, `not a ${name}`)
+    .brand<Name>()
+
+export const SessionId = idOf('SessionId')
+export type SessionId = z.infer<typeof SessionId>
+export const KernelId = idOf('KernelId')
+export type KernelId = z.infer<typeof KernelId>
+export const AgentId = idOf('AgentId')
+export type AgentId = z.infer<typeof AgentId>
+export const UserId = idOf('UserId')
+export type UserId = z.infer<typeof UserId>
+export const ManagerId = idOf('ManagerId')
+export type ManagerId = z.infer<typeof ManagerId>

@@ -1,0 +1,11 @@
+/** What the manager promises to everyone: the shared vocabulary, the HTTP surface and the tunnel protocol. Pure. */
+export * from './agents.ts'
+export * from './client.ts'
+export * from './errors.ts'
+export * from './events.ts'
+export * from './ids.ts'
+export * from './resource-slots.ts'
+export * from './routes.ts'
+export * from './sessions.ts'
+export * from './tunnel/index.ts'
+export * from './users.ts'

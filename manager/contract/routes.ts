@@ -1,0 +1,250 @@
+import { z } from 'zod'
+import { Agent, Image, Resources } from './agents.ts'
+import { AgentId, SessionId } from './ids.ts'
+import { App, Session, SessionEvent, SessionSpec, SessionStatus, SshAccess } from './sessions.ts'
+import { Me, User, UserSpec } from './users.ts'
+
+/** Where credentials come from: `none`, any signed-in user, or a superadmin. Rules on single objects are in services. */
+export type Access = 'none' | 'user' | 'superadmin'
+
+export interface RouteSpec {
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
+  /** Fastify syntax: `/api/v1/sessions/:id`. */
+  readonly path: string
+  readonly access: Access
+  readonly summary: string
+  readonly params?: z.ZodType
+  readonly query?: z.ZodType
+  readonly body?: z.ZodType
+  /** Success status, 200 if left out. */
+  readonly status?: 200 | 201 | 202 | 204
+  /** z.void() for 204; z.string() is sent as text/plain. */
+  readonly reply: z.ZodType
+}
+
+const session = z.object({ id: SessionId })
+const Page = z.object({
+  limit: z.coerce.number().int().min(1).max(500).default(100),
+  cursor: z.string().max(200).optional(),
+})
+const pageOf = <T extends z.ZodType>(item: T) => z.object({ items: z.array(item), nextCursor: z.string().nullable() })
+
+export const Notice = z.object({ code: z.enum(['raised_to_minimum', 'shmem_lowered']), message: z.string() })
+export type Notice = z.infer<typeof Notice>
+
+/** A short-lived right to open tunnels to one app of one session. See `tunnel/`. */
+export const Grant = z.object({
+  grant: z.string().describe('Opaque; sent as `x-berth-grant`.'),
+  sessionId: SessionId,
+  app: App,
+  expiresAt: z.iso.datetime(),
+  /**
+   * Header that the local proxy adds to every HTTP request of this app, so that its secret never meets a URL or a page.
+   */
+  inject: z.object({ header: z.string(), value: z.string() }).nullable(),
+})
+export type Grant = z.infer<typeof Grant>
+
+const LoginReply = Me.extend({ token: z.string().nullable().describe('Bearer token, only for kind "token".') })
+
+/** The whole HTTP surface of the manager below /api/v1, in one table: server, typed client and OpenAPI read it. */
+export const ROUTES = {
+  login: {
+    method: 'POST',
+    path: '/api/v1/auth/login',
+    access: 'none',
+    summary: 'Sign in with e-mail address and password.',
+    body: z.strictObject({
+      email: z.string().min(1).max(254),
+      password: z.string().max(1024),
+      kind: z.enum(['browser', 'token']).default('browser').describe('A cookie for browsers, or a bearer token.'),
+      label: z.string().max(100).optional().describe('Shown in the list of sign-ins, e.g. the host name.'),
+    }),
+    reply: LoginReply,
+  },
+  loginWithTicket: {
+    method: 'POST',
+    path: '/api/v1/auth/ticket',
+    access: 'none',
+    summary: 'Sign in with the one-time link that `berth up` opens. Sets the cookie.',
+    body: z.strictObject({ ticket: z.string().min(16).max(200) }),
+    reply: LoginReply,
+  },
+  logout: {
+    method: 'POST',
+    path: '/api/v1/auth/logout',
+    access: 'user',
+    summary: 'End this sign-in and every grant made with it.',
+    status: 204,
+    reply: z.void(),
+  },
+  me: { method: 'GET', path: '/api/v1/me', access: 'user', summary: 'Who is signed in.', reply: Me },
+  changePassword: {
+    method: 'POST',
+    path: '/api/v1/me/password',
+    access: 'user',
+    summary: 'Change the own password; every other sign-in ends.',
+    body: z.strictObject({ oldPassword: z.string().max(1024), newPassword: z.string().max(1024) }),
+    status: 204,
+    reply: z.void(),
+  },
+
+  listUsers: {
+    method: 'GET',
+    path: '/api/v1/users',
+    access: 'superadmin',
+    summary: 'List users.',
+    query: Page,
+    reply: pageOf(User),
+  },
+  createUser: {
+    method: 'POST',
+    path: '/api/v1/users',
+    access: 'superadmin',
+    summary: 'Create a user.',
+    body: UserSpec,
+    status: 201,
+    reply: User,
+  },
+
+  createSession: {
+    method: 'POST',
+    path: '/api/v1/sessions',
+    access: 'user',
+    summary: 'Ask for one or more sessions.',
+    body: SessionSpec,
+    status: 201,
+    reply: z.object({ items: z.array(Session), notices: z.array(Notice) }),
+  },
+  listSessions: {
+    method: 'GET',
+    path: '/api/v1/sessions',
+    access: 'user',
+    summary: 'Own sessions; a superadmin sees all. Newest first.',
+    query: Page.extend({
+      status: z
+        .string()
+        .optional()
+        .describe('Comma-separated statuses, or "live" or "finished".')
+        .refine(
+          text =>
+            !text ||
+            ['live', 'finished'].includes(text) ||
+            text.split(',').every(s => SessionStatus.safeParse(s).success),
+          'must be "live", "finished" or a list of statuses',
+        ),
+      name: z.string().max(64).optional(),
+      mine: z.stringbool().optional(),
+    }),
+    reply: pageOf(Session).extend({ total: z.int() }),
+  },
+  getSession: {
+    method: 'GET',
+    path: '/api/v1/sessions/:id',
+    access: 'user',
+    summary: 'One session.',
+    params: session,
+    reply: Session,
+  },
+  deleteSession: {
+    method: 'DELETE',
+    path: '/api/v1/sessions/:id',
+    access: 'user',
+    summary: 'Cancel a waiting session, or terminate a running one. Safe to repeat.',
+    params: session,
+    status: 202,
+    reply: Session,
+  },
+  listSessionEvents: {
+    method: 'GET',
+    path: '/api/v1/sessions/:id/events',
+    access: 'user',
+    summary: 'Timeline: every transition with its reason, oldest first.',
+    params: session,
+    reply: z.object({ items: z.array(SessionEvent) }),
+  },
+  getSessionLogs: {
+    method: 'GET',
+    path: '/api/v1/sessions/:id/logs',
+    access: 'user',
+    summary: 'Log of the main container: live while it runs, the kept tail afterwards.',
+    params: session,
+    query: z.object({ tail: z.coerce.number().int().min(1).max(50_000).default(2000) }),
+    reply: z.object({ text: z.string(), truncated: z.boolean() }),
+  },
+  getSshAccess: {
+    method: 'GET',
+    path: '/api/v1/sessions/:id/ssh',
+    access: 'user',
+    summary: 'User, pinned host key and private key (id_container) of a session. Never cached.',
+    params: session,
+    reply: SshAccess,
+  },
+  createGrant: {
+    method: 'POST',
+    path: '/api/v1/sessions/:id/apps/:app/grant',
+    access: 'user',
+    summary: 'Start the app if needed and obtain the right to tunnel to it for five minutes.',
+    params: session.extend({ app: z.string().max(32) }),
+    status: 201,
+    reply: Grant,
+  },
+  renewGrant: {
+    method: 'POST',
+    path: '/api/v1/grants/renew',
+    access: 'none',
+    summary: 'Extend a grant that has not expired; the grant itself, in `x-berth-grant`, is the credential.',
+    reply: Grant,
+  },
+
+  listImages: {
+    method: 'GET',
+    path: '/api/v1/images',
+    access: 'user',
+    summary: 'Images that can be launched.',
+    reply: z.object({ items: z.array(Image) }),
+  },
+  getResources: {
+    method: 'GET',
+    path: '/api/v1/resources',
+    access: 'user',
+    summary: 'Capacity, use and the largest possible request.',
+    reply: Resources,
+  },
+  listAgents: {
+    method: 'GET',
+    path: '/api/v1/agents',
+    access: 'superadmin',
+    summary: 'Agents with devices, capacity and use.',
+    reply: z.object({ items: z.array(Agent) }),
+  },
+  createJoinToken: {
+    method: 'POST',
+    path: '/api/v1/agents/join-tokens',
+    access: 'superadmin',
+    summary: 'A one-time token (15 minutes) with which an agent joins.',
+    body: z.strictObject({ resourceGroup: z.string().max(64).default('default') }),
+    status: 201,
+    reply: z.object({ token: z.string(), join: z.string(), expiresAt: z.iso.datetime() }),
+  },
+  updateAgent: {
+    method: 'PATCH',
+    path: '/api/v1/agents/:id',
+    access: 'superadmin',
+    summary: 'Make an agent schedulable or not.',
+    params: z.object({ id: AgentId }),
+    body: z.strictObject({ schedulable: z.boolean() }),
+    reply: Agent,
+  },
+  forgetAgent: {
+    method: 'DELETE',
+    path: '/api/v1/agents/:id',
+    access: 'superadmin',
+    summary: 'Revoke an agent. Sessions on it end as agent_forgotten.',
+    params: z.object({ id: AgentId }),
+    status: 204,
+    reply: z.void(),
+  },
+} as const satisfies Record<string, RouteSpec>
+
+export type RouteName = keyof typeof ROUTES

@@ -1,0 +1,244 @@
+import { z } from 'zod'
+import { AgentId, KernelId, SessionId, UserId } from './ids.ts'
+import { parseAmount, WireSlots } from './resource-slots.ts'
+
+export const SESSION_STATUSES = [
+  'PENDING',
+  'SCHEDULED',
+  'PREPARING',
+  'PULLING',
+  'RUNNING',
+  'TERMINATING',
+  'TERMINATED',
+  'CANCELLED',
+  'ERROR',
+] as const
+export const SessionStatus = z.enum(SESSION_STATUSES)
+/** Of a session and of each of its kernels. */
+export type SessionStatus = z.infer<typeof SessionStatus>
+
+/** The only legal moves. A retry on another agent goes back to PENDING. */
+export const TRANSITIONS: Readonly<Record<SessionStatus, readonly SessionStatus[]>> = {
+  PENDING: ['SCHEDULED', 'CANCELLED', 'ERROR'],
+  SCHEDULED: ['PREPARING', 'PENDING', 'TERMINATING', 'TERMINATED', 'CANCELLED', 'ERROR'],
+  PREPARING: ['PULLING', 'RUNNING', 'PENDING', 'TERMINATING', 'TERMINATED', 'ERROR'],
+  PULLING: ['PREPARING', 'RUNNING', 'PENDING', 'TERMINATING', 'TERMINATED', 'ERROR'],
+  RUNNING: ['TERMINATING', 'TERMINATED', 'ERROR'],
+  TERMINATING: ['TERMINATED', 'ERROR'],
+  TERMINATED: [],
+  CANCELLED: [],
+  ERROR: [],
+}
+
+export const LIVE_STATUSES = ['PENDING', 'SCHEDULED', 'PREPARING', 'PULLING', 'RUNNING', 'TERMINATING'] as const
+export const FINISHED_STATUSES = ['TERMINATED', 'CANCELLED', 'ERROR'] as const
+/** A kernel in one of these holds its slots and devices on its agent. */
+export const OCCUPYING_STATUSES = ['SCHEDULED', 'PREPARING', 'PULLING', 'RUNNING', 'TERMINATING'] as const
+
+export function isFinished(status: SessionStatus): boolean {
+  return (FINISHED_STATUSES as readonly SessionStatus[]).includes(status)
+}
+
+/** Why a session is in its state; each has a sentence in the console and in `docs/errors.md`'s second table. */
+export const REASON_CODES = [
+  'requested', // the user asked for it
+  'placed', // the scheduler chose an agent
+  'create_sent',
+  'image_missing',
+  'image_pulled',
+  'started',
+  'user_terminated',
+  'admin_terminated',
+  'exited', // the main process ended by itself
+  'oom_killed',
+  'engine_restarted', // found exited after its engine restarted
+  'container_gone', // somebody removed the container behind our back
+  'create_failed',
+  'deadline_exceeded', // a transitional state took too long
+  'agent_lost',
+  'agent_forgotten',
+  'retried',
+  'adopted', // found on an agent after a restart
+  'imported', // a signed container the manager had no row for
+  'lost_by_restore',
+  // why a PENDING session waits
+  'no_agents',
+  'agents_unreachable',
+  'too_large', // no agent could hold it even when empty
+  'capacity',
+  'fragmentation', // enough in sum, not on one agent
+  'image_nowhere', // no schedulable agent holds the image
+  'queued_behind',
+] as const
+export const ReasonCode = z.enum(REASON_CODES)
+export type ReasonCode = z.infer<typeof ReasonCode>
+
+/** A reason as the user reads it. `needed` and `available` are there where amounts decide. */
+export const Reason = z
+  .object({
+    code: ReasonCode,
+    message: z.string(),
+    needed: WireSlots.optional(),
+    available: WireSlots.optional(),
+  })
+  .meta({ id: 'Reason' })
+export type Reason = z.infer<typeof Reason>
+
+export const SESSION_NAME = /^(?=.{4,64}$)[A-Za-z0-9][A-Za-z0-9._-]*[A-Za-z0-9]$/
+export const SessionName = z
+  .string()
+  .regex(
+    SESSION_NAME,
+    'must be 4 to 64 letters, digits or inner "-", "_", ".", and start and end with a letter or digit',
+  )
+
+const EnvironmentName = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/, 'must be letters, digits and underscores')
+/** Set by Berth itself; a request that names one is refused. */
+export const RESERVED_ENVIRONMENT = /^(BERTH_|LD_PRELOAD$|LD_LIBRARY_PATH$|HOME$|USER$|LOGNAME$|SHELL$)/
+
+/** What a user asks for. */
+export const SessionSpec = z
+  .strictObject({
+    name: SessionName.optional().describe('Chosen by the manager if left out.'),
+    image: z.string().min(1).max(512).describe('Reference as listed by GET /api/v1/images, e.g. berth/python:3.13'),
+    resources: WireSlots.default({}).describe('Raised to the minimum of the image, with a notice.'),
+    shmem: z
+      .string()
+      .refine(text => parseAmount('mem', text) !== undefined, 'must be an amount of memory, such as "256m"')
+      .optional()
+      .describe('Shared memory (/dev/shm); part of mem, not added to it.'),
+    environ: z
+      .record(
+        EnvironmentName.refine(name => !RESERVED_ENVIRONMENT.test(name), 'is set by Berth itself'),
+        z.string().max(32_768),
+      )
+      .default({})
+      .refine(environ => Object.keys(environ).length <= 200, 'at most 200 variables'),
+    count: z.int().min(1).max(50).default(1).describe('How many sessions of this kind; names get -1, -2, …'),
+    resourceGroup: z.string().max(64).default('default'),
+    startupCommand: z
+      .string()
+      .max(16_384)
+      .optional()
+      .describe('Run by the shell of the image when the session starts.'),
+  })
+  .meta({ id: 'SessionSpec' })
+export type SessionSpec = z.infer<typeof SessionSpec>
+
+export const AppProtocol = z.enum(['http', 'tcp'])
+/** A named service port of a session, as users see it. Secrets and commands stay in the agent. */
+export const App = z
+  .object({
+    name: z.string().regex(/^[a-z][a-z0-9-]{0,31}$/),
+    title: z.string(),
+    protocol: AppProtocol,
+    /** Where the browser starts, e.g. `/lab`. */
+    path: z.string().startsWith('/').default('/'),
+  })
+  .meta({ id: 'App' })
+export type App = z.infer<typeof App>
+
+/** Live figures of a session, sampled once per second on its agent. */
+export const SessionStats = z
+  .object({
+    at: z.iso.datetime(),
+    /** 1/1000 core in use over the last second. */
+    cpuMilli: z.number(),
+    memBytes: z.number(),
+    memPeakBytes: z.number(),
+    netRxBytes: z.number().describe('since start'),
+    netTxBytes: z.number(),
+    diskReadBytes: z.number(),
+    diskWriteBytes: z.number(),
+    scratchBytes: z.number().nullable(),
+    gpus: z.array(z.object({ uuid: z.string(), utilization: z.number(), memBytes: z.number() })),
+  })
+  .meta({ id: 'SessionStats' })
+export type SessionStats = z.infer<typeof SessionStats>
+
+/** Progress of an image pull, summed over layers. */
+export const PullProgress = z
+  .object({
+    layersDone: z.int(),
+    layersTotal: z.int(),
+    bytesDone: z.number(),
+    bytesTotal: z.number(),
+    layers: z.array(z.object({ id: z.string(), status: z.string(), bytesDone: z.number(), bytesTotal: z.number() })),
+  })
+  .meta({ id: 'PullProgress' })
+export type PullProgress = z.infer<typeof PullProgress>
+
+export const Kernel = z
+  .object({
+    id: KernelId,
+    role: z.string(),
+    status: SessionStatus,
+    agentId: AgentId.nullable(),
+    agentName: z.string().nullable(),
+    containerId: z.string().nullable(),
+    exitCode: z.int().nullable(),
+    devices: z.array(z.object({ uuid: z.string(), slot: z.string(), amount: z.string() })),
+  })
+  .meta({ id: 'Kernel' })
+export type Kernel = z.infer<typeof Kernel>
+
+export const Session = z
+  .object({
+    id: SessionId,
+    name: SessionName,
+    status: SessionStatus,
+    reason: Reason.describe('Why it is in this status; for PENDING why it waits.'),
+    queuePosition: z.int().nullable().describe('1 = next; null when it does not wait.'),
+    /** False while RUNNING on an agent that is not connected. */
+    reachable: z.boolean(),
+    ownerId: UserId,
+    ownerEmail: z.string(),
+    resourceGroup: z.string(),
+    image: z.string(),
+    imageDigest: z.string().nullable(),
+    requested: WireSlots,
+    shmem: z.string(),
+    environ: z.record(z.string(), z.string()),
+    startupCommand: z.string().nullable(),
+    apps: z.array(App),
+    kernels: z.array(Kernel),
+    stats: SessionStats.nullable(),
+    pull: PullProgress.nullable(),
+    createdAt: z.iso.datetime(),
+    startedAt: z.iso.datetime().nullable(),
+    endedAt: z.iso.datetime().nullable(),
+    /** Grows with every change; what an event hint carries. */
+    version: z.int(),
+  })
+  .meta({ id: 'Session' })
+export type Session = z.infer<typeof Session>
+
+/** One row of the timeline. */
+export const SessionEvent = z
+  .object({
+    id: z.int(),
+    at: z.iso.datetime(),
+    kernelId: KernelId.nullable(),
+    from: SessionStatus.nullable(),
+    to: SessionStatus,
+    reason: Reason,
+    /** Who did it: a user's e-mail address, or null for the system. */
+    actor: z.string().nullable(),
+  })
+  .meta({ id: 'SessionEvent' })
+export type SessionEvent = z.infer<typeof SessionEvent>
+
+/** What an SSH client needs besides a port. */
+export const SshAccess = z
+  .object({
+    user: z.string(),
+    /** `ssh-ed25519 AAAA…` of the session's server, to be pinned by the client. */
+    hostKey: z.string(),
+    /** SHA256:… of the host key, as OpenSSH and PuTTY print it. */
+    hostKeyFingerprint: z.string(),
+    /** OpenSSH private key that opens this session only. */
+    privateKey: z.string(),
+    publicKey: z.string(),
+  })
+  .meta({ id: 'SshAccess' })
+export type SshAccess = z.infer<typeof SshAccess>

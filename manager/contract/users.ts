@@ -1,0 +1,54 @@
+import { z } from 'zod'
+import { UserId } from './ids.ts'
+
+export const Role = z.enum(['user', 'domain_admin', 'superadmin'])
+export type Role = z.infer<typeof Role>
+
+export const User = z
+  .object({
+    id: UserId,
+    email: z.string(),
+    name: z.string(),
+    role: Role,
+    domain: z.string(),
+    active: z.boolean(),
+    createdAt: z.iso.datetime(),
+  })
+  .meta({ id: 'User' })
+export type User = z.infer<typeof User>
+
+/** At least 8 characters with a letter, a digit and a special character. */
+export const PASSWORD_RULE = 'at least 8 characters with a letter, a digit and a special character'
+export function isStrongPassword(password: string): boolean {
+  return (
+    password.length >= 8 &&
+    password.length <= 1024 &&
+    /\p{L}/u.test(password) &&
+    /\p{N}/u.test(password) &&
+    /[^\p{L}\p{N}\s]/u.test(password)
+  )
+}
+
+export const UserSpec = z
+  .strictObject({
+    email: z
+      .email()
+      .max(254)
+      .or(z.string().regex(/^[^\s@]+@localhost$/)),
+    name: z.string().min(1).max(64),
+    password: z.string().max(1024),
+    role: Role.default('user'),
+  })
+  .meta({ id: 'UserSpec' })
+export type UserSpec = z.infer<typeof UserSpec>
+
+/** Who is signed in. */
+export const Me = z
+  .object({
+    user: User,
+    /** To be sent as `x-berth-csrf` with every request that changes something; empty for bearer tokens. */
+    csrf: z.string(),
+    expiresAt: z.iso.datetime(),
+  })
+  .meta({ id: 'Me' })
+export type Me = z.infer<typeof Me>

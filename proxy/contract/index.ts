@@ -1,0 +1,2 @@
+/** What the local proxy promises to its hosts (Electron, browser, CLI) and to the console. Pure. */
+export * from './tunnels.ts'

@@ -1,0 +1,60 @@
+import { z } from 'zod'
+import { App, SessionId } from '#manager/contract'
+
+export const TunnelId = z.string().brand<'TunnelId'>()
+export type TunnelId = z.infer<typeof TunnelId>
+
+export const TunnelSpec = z.strictObject({
+  sessionId: SessionId,
+  app: z.string().max(32),
+  /** 1024…65535. Tried first; without it the port remembered for (user, session name, app), else any free one. */
+  port: z.int().min(1024).max(65_535).optional(),
+  /** What to do when that port is taken: tell (default), or take a random one. */
+  onPortTaken: z.enum(['fail', 'random']).default('fail'),
+})
+export type TunnelSpec = z.input<typeof TunnelSpec>
+
+/** A local listener forwarded to an app of a session. */
+export const Tunnel = z.object({
+  id: TunnelId,
+  sessionId: SessionId,
+  sessionName: z.string(),
+  app: App,
+  /** Always 127.0.0.1 (and ::1 at the same port). */
+  host: z.string(),
+  port: z.int(),
+  state: z.enum(['open', 'reconnecting', 'signed_out', 'ended']),
+  connections: z.int(),
+  bytesUp: z.number(),
+  bytesDown: z.number(),
+  /** Last failure in words, for the console; TCP clients only see a reset. */
+  lastError: z.string().nullable(),
+  openedAt: z.iso.datetime(),
+})
+export type Tunnel = z.infer<typeof Tunnel>
+
+/** Everything a person or a client program needs to connect by SSH or SFTP. */
+export const SshKit = z.object({
+  tunnel: Tunnel,
+  user: z.string(),
+  hostAlias: z.string().describe('Name in the ssh configuration: `ssh <alias>`.'),
+  hostKeyFingerprint: z.string(),
+  /** True where the Include line and the Host block are in the user's ~/.ssh/config. */
+  configInstalled: z.boolean(),
+  /** Where id_container was written (0600), null where the host does not write files (browser on another computer). */
+  identityFile: z.string().nullable(),
+  commands: z.object({ ssh: z.string(), sftp: z.string(), scp: z.string(), rsync: z.string(), psftp: z.string() }),
+  vscodeUrl: z.string(),
+  winscpUrl: z.string(),
+})
+export type SshKit = z.infer<typeof SshKit>
+
+/** A file the console offers for download. */
+export const KeyFormat = z.enum(['openssh', 'ppk', 'filezilla'])
+export type KeyFormat = z.infer<typeof KeyFormat>
+export const KeyFile = z.object({ fileName: z.string(), mediaType: z.string(), content: z.string() })
+export type KeyFile = z.infer<typeof KeyFile>
+
+/** One-time URL on the origin of the app: `http://<app>--<session>.localhost:<port>/?…`. */
+export const AppUrl = z.object({ url: z.string(), tunnel: Tunnel })
+export type AppUrl = z.infer<typeof AppUrl>
