@@ -24,6 +24,15 @@ export interface HostSettings {
   readonly manageSshConfig: boolean
 }
 
+/** Which manager the desktop app talks to: the stack on this computer, or one at a URL. */
+export type EndpointChoice = { readonly kind: 'embedded' } | { readonly kind: 'remote'; readonly url: string }
+export interface Endpoint {
+  /** `fixed` where it cannot be chosen (browser: the origin the page came from; desktop: BERTH_ENDPOINT). */
+  readonly kind: EndpointChoice['kind'] | 'fixed'
+  /** `''` while the embedded stack is still starting. */
+  readonly url: string
+}
+
 /** What the host does for the console. One method is one user-visible act. Served by IPC in Electron, by `/host/*` for browsers. */
 export interface HostApi {
   host: {
@@ -33,6 +42,10 @@ export interface HostApi {
     saveSettings(settings: HostSettings): Promise<HostSettings>
     /** Opens a page of the allow-list (https, vscode) outside; `false` where the page itself has to open it. */
     openExternal(url: string): Promise<boolean>
+    endpoint(): Promise<Endpoint>
+    /** Resolves once the manager there answers; live tunnels of the old one are closed.
+     *  @throws `forbidden` where it is fixed, `unavailable` */
+    setEndpoint(choice: EndpointChoice): Promise<Endpoint>
   }
   tunnel: {
     /** Listens on loopback and forwards to an app; the same spec again answers the same tunnel.
@@ -69,7 +82,7 @@ export interface HostEvents {
 
 /** The same names at run time; a missing or extra name does not compile. */
 export const HOST_METHODS = {
-  host: { info: true, settings: true, saveSettings: true, openExternal: true },
+  host: { info: true, settings: true, saveSettings: true, openExternal: true, endpoint: true, setEndpoint: true },
   tunnel: { open: true, openApp: true, list: true, close: true },
   ssh: { connect: true, keyFile: true },
   terminal: { open: true, write: true, resize: true, close: true },
@@ -89,6 +102,13 @@ export type HostBridge = {
   readonly [G in keyof HostApi]: { readonly [M in keyof HostApi[G]]: Replying<HostApi[G][M]> }
 }
 
+/** The whole of `window.host` in Electron. `on` answers its own unsubscribe function. */
+export type HostWindow = HostBridge & {
+  readonly on: <E extends keyof HostEvents>(event: E, listener: (payload: HostEvents[E]) => void) => () => void
+}
+
+/** Electron: every host event, as (name, payload), on one channel. */
+export const HOST_EVENT_CHANNEL = 'host:event'
 export const channelOf = (group: string, method: string) => `host:${group}.${method}`
 /** The same method for browsers: `POST /host/tunnel/open` with the JSON array of arguments, answered with a Reply. */
 export const pathOf = (group: string, method: string) => `/host/${group}/${method}`
