@@ -66,8 +66,11 @@ export const ROUTES = {
     method: 'POST',
     path: '/api/v1/auth/ticket',
     access: 'none',
-    summary: 'Sign in with the one-time link that `berth up` opens. Sets the cookie.',
-    body: z.strictObject({ ticket: z.string().min(16).max(200) }),
+    summary: 'Sign in with the one-time link that `berth up` opens.',
+    body: z.strictObject({
+      ticket: z.string().min(16).max(200),
+      kind: z.enum(['browser', 'token']).default('browser').describe('As for login: the desktop app asks for a token.'),
+    }),
     reply: LoginReply,
   },
   logout: {
