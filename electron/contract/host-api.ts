@@ -102,9 +102,9 @@ export type HostBridge = {
   readonly [G in keyof HostApi]: { readonly [M in keyof HostApi[G]]: Replying<HostApi[G][M]> }
 }
 
-/** The whole of `window.host` in Electron. `on` answers its own unsubscribe function. */
-export type HostWindow = HostBridge & {
-  readonly on: <E extends keyof HostEvents>(event: E, listener: (payload: HostEvents[E]) => void) => () => void
+/** `window.hostEvents`; `on` answers its own unsubscribe function. */
+export interface HostEventsBridge {
+  on<E extends keyof HostEvents>(event: E, listener: (payload: HostEvents[E]) => void): () => void
 }
 
 /** Electron: every host event, as (name, payload), on one channel. */
