@@ -1,0 +1,34 @@
+import { type FastifyReply, type FastifyRequest } from 'fastify'
+import { type z } from 'zod'
+import { type RouteName, type RouteReply, type ROUTES } from '#manager/contract'
+import { type Caller } from '../users/authorize.ts'
+
+type Route<N extends RouteName> = (typeof ROUTES)[N]
+type Parsed<R, K extends 'params' | 'query' | 'body'> = R extends { readonly [P in K]: infer S extends z.ZodType }
+  ? z.output<S>
+  : undefined
+
+/** What the schemas of a route made of the request: defaults filled in, unknown keys gone or refused. */
+export interface ParsedInput<N extends RouteName> {
+  readonly params: Parsed<Route<N>, 'params'>
+  readonly query: Parsed<Route<N>, 'query'>
+  readonly body: Parsed<Route<N>, 'body'>
+}
+
+/** `caller` may be null only on routes with access `none`; there it is always null: nobody is authenticated for them. */
+export interface RequestContext<N extends RouteName = RouteName> {
+  readonly caller: Route<N>['access'] extends 'none' ? null : Caller
+  readonly request: FastifyRequest
+  readonly reply: FastifyReply
+  /** Aborted when the client goes away before the reply. */
+  readonly signal: AbortSignal
+}
+
+/**
+ * One handler per entry of ROUTES; a missing or extra one does not compile. A handler parses nothing, checks no role
+ * (the server did, from the table) and shapes no errors: it calls a service and returns the reply or throws an AppError.
+ * Each `routes/*.ts` returns its share: `createSessionRoutes(deps): Pick<Handlers, 'createSession' | …>`.
+ */
+export type Handlers = {
+  readonly [N in RouteName]: (context: RequestContext<N>, input: ParsedInput<N>) => Promise<RouteReply<N>>
+}

@@ -1,0 +1,7 @@
+import { type Migration } from 'kysely'
+import { foundation } from './0001-foundation.ts'
+
+/** In order of their names. A migration that has been released is never edited; add the next number. */
+export const MIGRATIONS: Readonly<Record<string, Migration>> = {
+  '0001-foundation': foundation,
+}

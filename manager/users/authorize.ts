@@ -1,0 +1,40 @@
+import { type Access, AppError, type Role, type UserId } from '#manager/contract'
+
+/** Who makes a request, after authentication. */
+export interface Caller {
+  readonly userId: UserId
+  readonly email: string
+  readonly role: Role
+  /** The sign-in that was used; grants made with it end with it. */
+  readonly loginId: string
+}
+
+/**
+ * May this caller use a route of that access at all? Deny by default: an access that is not named here is refused.
+ *
+ * @throws AppError `not_signed_in`, `forbidden`
+ */
+export function authorizeRoute(access: Access, caller: Caller | null): void {
+  if (access === 'none') return
+  if (!caller) throw new AppError('not_signed_in')
+  if (access === 'user') return
+  if (isSuperadmin(caller)) return
+  throw new AppError('forbidden', { why: 'Only a superadmin may do this.' })
+}
+
+/**
+ * The ownership rule: a superadmin sees everything, everybody else what is theirs. What a caller may not see answers
+ * exactly as if it did not exist (`session_not_found`, …), so that ids cannot be probed.
+ */
+export function canSee(caller: Caller, ownerId: UserId): boolean {
+  return caller.userId === ownerId || isSuperadmin(caller)
+}
+
+/** What lists are filtered by: the only owner to show, or undefined for all. */
+export function visibleOwner(caller: Caller): UserId | undefined {
+  return isSuperadmin(caller) ? undefined : caller.userId
+}
+
+export function isSuperadmin(caller: Caller): boolean {
+  return caller.role === 'superadmin'
+}
