@@ -1,4 +1,5 @@
 /** What manager and agent exchange. Pure. */
+export * from './built-in-apps.ts'
 export * from './control.ts'
 export * from './data.ts'
 export * from './kernel-label.ts'

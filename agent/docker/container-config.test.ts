@@ -1,0 +1,136 @@
+import { expect, test } from 'vitest'
+import { type KernelSpec } from '#agent/contract'
+import { KernelId, SessionId, UserId } from '#manager/contract'
+import { chooseCores, containerConfig, type ContainerPlan } from './container-config.ts'
+
+const GiB = 2 ** 30
+
+function aSpec(changes: Partial<KernelSpec> = {}): KernelSpec {
+  return {
+    kernelId: KernelId.parse('01920000-0000-7000-8000-000000000001'),
+    sessionId: SessionId.parse('01920000-0000-7000-8000-000000000002'),
+    sessionName: 'My.Session',
+    role: 'main',
+    attempt: 1,
+    owner: { id: UserId.parse('01920000-0000-7000-8000-000000000003'), email: 'a@localhost' },
+    resourceGroup: 'default',
+    image: { reference: 'berth/python:3.13', digest: 'sha256:abc' },
+    slots: { cpu: 1500, mem: GiB },
+    shmemBytes: 64 * 2 ** 20,
+    devices: [],
+    environ: { FOO: 'bar' },
+    startupCommand: null,
+    apps: [],
+    authorizedKeys: [],
+    ...changes,
+  }
+}
+
+const plan: ContainerPlan = {
+  name: 'berth-1',
+  image: 'sha256:abc',
+  user: { uid: 1000, gid: 1000 },
+  networkName: 'berth-net',
+  toolboxVolume: 'berth-toolbox-1',
+  paths: { scratch: '/data/scratch/1', control: '/data/kernels/1/run', etc: '/data/kernels/1/etc' },
+  labels: { 'berth.kernel': '{}' },
+  cpus: [],
+  limits: { cpus: 4, memBytes: 8 * GiB },
+}
+
+test('a container holds exactly what the allowlist names', () => {
+  expect(containerConfig(aSpec(), plan)).toEqual({
+    name: 'berth-1',
+    Image: 'sha256:abc',
+    Hostname: 'my-session',
+    User: '1000:1000',
+    WorkingDir: '/home/work',
+    Env: [
+      'LANG=C.UTF-8',
+      'FOO=bar',
+      'BERTH_SESSION_ID=01920000-0000-7000-8000-000000000002',
+      'BERTH_SESSION_NAME=My.Session',
+      'HOME=/home/work',
+      'USER=work',
+      'LOGNAME=work',
+    ],
+    Entrypoint: [],
+    Cmd: ['/opt/berth/bin/busybox', 'sleep', 'infinity'],
+    Labels: { 'berth.kernel': '{}' },
+    StopSignal: 'SIGTERM',
+    HostConfig: {
+      NanoCpus: 1_500_000_000,
+      Memory: GiB,
+      MemorySwap: GiB,
+      ShmSize: 64 * 2 ** 20,
+      PidsLimit: 4096,
+      Init: true,
+      SecurityOpt: ['no-new-privileges:true'],
+      CapDrop: ['ALL'],
+      IpcMode: 'private',
+      NetworkMode: 'berth-net',
+      RestartPolicy: { Name: 'no' },
+      LogConfig: { Type: 'json-file', Config: { 'max-size': '10m', 'max-file': '2' } },
+      Mounts: [
+        { Type: 'volume', Source: 'berth-toolbox-1', Target: '/opt/berth', ReadOnly: true },
+        { Type: 'bind', Source: '/data/kernels/1/etc/passwd', Target: '/etc/passwd', ReadOnly: true },
+        { Type: 'bind', Source: '/data/kernels/1/etc/group', Target: '/etc/group', ReadOnly: true },
+        { Type: 'bind', Source: '/data/kernels/1/etc/shells', Target: '/etc/shells', ReadOnly: true },
+        { Type: 'bind', Source: '/data/kernels/1/run', Target: '/run/berth', ReadOnly: true },
+        { Type: 'bind', Source: '/data/scratch/1', Target: '/home/work', ReadOnly: false },
+      ],
+    },
+  })
+})
+
+test('a request cannot smuggle anything in besides what is named', () => {
+  const spec = { ...aSpec(), Privileged: true, HostConfig: { PidMode: 'host' }, Binds: ['/:/host'] }
+  expect(containerConfig(spec, plan)).toEqual(containerConfig(aSpec(), plan))
+})
+
+test('a user cannot override what Berth sets in the environment', () => {
+  const { Env } = containerConfig(aSpec({ environ: { HOME: '/root', BERTH_SESSION_ID: 'x', LANG: 'ko_KR.UTF-8' } }), plan)
+  expect(Env).toContain('HOME=/home/work')
+  expect(Env).toContain('LANG=ko_KR.UTF-8')
+  expect(Env).not.toContain('HOME=/root')
+  expect(Env).not.toContain('BERTH_SESSION_ID=x')
+})
+
+test('whole GPUs are asked for by UUID, simulated ones only named in the environment', () => {
+  const devices = [
+    { uuid: 'GPU-1', slot: 'cuda.device', amount: 1 },
+    { uuid: 'SIM-2', slot: 'cuda.device', amount: 1 },
+  ]
+  const { HostConfig, Env } = containerConfig(aSpec({ devices }), plan)
+  expect(HostConfig?.DeviceRequests).toEqual([{ Driver: '', DeviceIDs: ['GPU-1'], Capabilities: [['gpu']] }])
+  expect(Env).toContain('BERTH_SIMULATED_GPUS=SIM-2')
+})
+
+test('a start-up command becomes the main process by the shell of the image', () => {
+  expect(containerConfig(aSpec({ startupCommand: 'echo hi' }), plan).Cmd).toEqual([
+    '/opt/berth/bin/berth-shell',
+    '-c',
+    'echo hi',
+  ])
+})
+
+test('shared memory never exceeds the memory it is part of', () => {
+  expect(containerConfig(aSpec({ shmemBytes: 4 * GiB }), plan).HostConfig?.ShmSize).toBe(GiB)
+})
+
+test.each([
+  ['more cores than the engine has', { cpu: 4001, mem: GiB }, 'request_too_large'],
+  ['more memory than the engine has', { cpu: 1000, mem: 9 * GiB }, 'request_too_large'],
+  ['no CPU at all', { mem: GiB }, 'bad_request'],
+  ['less memory than Docker accepts', { cpu: 1000, mem: 2 ** 20 }, 'bad_request'],
+])('%s is refused', (_what, slots: Record<string, number>, code) => {
+  expect(() => containerConfig(aSpec({ slots }), plan)).toThrow(expect.objectContaining({ code }))
+})
+
+test('cores are given to those who need fewer than all, the least used first', () => {
+  expect(chooseCores(1000, 4, [])).toEqual([0])
+  expect(chooseCores(1500, 4, [[0], [1]])).toEqual([2, 3])
+  expect(chooseCores(1000, 2, [[0], [1], [0]])).toEqual([1])
+  expect(chooseCores(3500, 4, [])).toEqual([])
+  expect(chooseCores(500, 1, [])).toEqual([])
+})

@@ -1,0 +1,157 @@
+import { type ContainerCreateOptions } from 'dockerode'
+import { type KernelSpec } from '#agent/contract'
+import { AppError } from '#manager/contract'
+import { type SessionUser } from '../kernel/types.ts'
+
+/** The engine as far as limits depend on it. */
+export interface EngineLimits {
+  readonly cpus: number
+  readonly memBytes: number
+}
+
+export interface ContainerPlan {
+  readonly name: string
+  /** Image id, so that a tag moved meanwhile changes nothing. */
+  readonly image: string
+  readonly user: SessionUser
+  readonly networkName: string
+  readonly toolboxVolume: string
+  /** Absolute paths on the engine's host. */
+  readonly paths: { readonly scratch: string; readonly control: string; readonly etc: string }
+  readonly labels: Readonly<Record<string, string>>
+  /** Cores to pin to; empty = any. */
+  readonly cpus: readonly number[]
+  readonly limits: EngineLimits
+}
+
+export const HOME = '/home/work'
+export const TOOLBOX = '/opt/berth'
+/** Processes and threads per session: stops fork bombs, leaves room for Java and Jupyter kernels. */
+const PIDS_LIMIT = 4096
+/** Docker refuses less. */
+const MINIMUM_MEMORY = 6 * 2 ** 20
+
+/**
+ * The whole of what a session container is, from an allowlist: nothing of a request reaches the engine that is not named
+ * here. In particular never: privileged, host network, PID or IPC, published ports, device paths, added capabilities, an
+ * entry point or a health check of the image. Seccomp stays the engine's default because it is not mentioned.
+ *
+ * @throws `request_too_large` if the engine could never give that much; `bad_request` for amounts without meaning
+ */
+export function containerConfig(spec: KernelSpec, plan: ContainerPlan): ContainerCreateOptions {
+  const cpu = spec.slots.cpu ?? 0
+  const mem = spec.slots.mem ?? 0
+  if (cpu <= 0 || mem < MINIMUM_MEMORY) {
+    throw new AppError('bad_request', { why: 'A session needs some CPU and at least 6 MiB of memory.', cpu, mem })
+  }
+  if (cpu > plan.limits.cpus * 1000) {
+    throw new AppError('request_too_large', {
+      why: `The engine has ${plan.limits.cpus} CPUs; ${cpu / 1000} were asked for.`,
+    })
+  }
+  if (mem > plan.limits.memBytes) {
+    throw new AppError('request_too_large', {
+      why: `The engine has ${plan.limits.memBytes} bytes of memory; ${mem} were asked for.`,
+    })
+  }
+  const { uid, gid } = plan.user
+  const gpus = deviceIds(spec)
+  return {
+    name: plan.name,
+    Image: plan.image,
+    Hostname: hostName(spec.sessionName),
+    User: `${uid}:${gid}`,
+    WorkingDir: HOME,
+    Env: Object.entries(sessionEnvironment(spec)).map(([name, value]) => `${name}=${value}`),
+    // Docker reads an empty list as "none of the image's".
+    Entrypoint: [],
+    Cmd: mainProcess(spec.startupCommand),
+    Labels: { ...plan.labels },
+    StopSignal: 'SIGTERM',
+    HostConfig: {
+      NanoCpus: cpu * 1_000_000,
+      ...(plan.cpus.length > 0 ? { CpusetCpus: plan.cpus.join(',') } : {}),
+      Memory: mem,
+      // The sum of memory and swap: no swap, whatever the host has.
+      MemorySwap: mem,
+      ShmSize: Math.min(Math.max(spec.shmemBytes, 2 ** 20), mem),
+      PidsLimit: PIDS_LIMIT,
+      Init: true,
+      SecurityOpt: ['no-new-privileges:true'],
+      CapDrop: ['ALL'],
+      IpcMode: 'private',
+      NetworkMode: plan.networkName,
+      RestartPolicy: { Name: 'no' },
+      LogConfig: { Type: 'json-file', Config: { 'max-size': '10m', 'max-file': '2' } },
+      Mounts: [
+        { Type: 'volume', Source: plan.toolboxVolume, Target: TOOLBOX, ReadOnly: true },
+        { Type: 'bind', Source: `${plan.paths.etc}/passwd`, Target: '/etc/passwd', ReadOnly: true },
+        { Type: 'bind', Source: `${plan.paths.etc}/group`, Target: '/etc/group', ReadOnly: true },
+        { Type: 'bind', Source: `${plan.paths.etc}/shells`, Target: '/etc/shells', ReadOnly: true },
+        { Type: 'bind', Source: plan.paths.control, Target: '/run/berth', ReadOnly: true },
+        { Type: 'bind', Source: plan.paths.scratch, Target: HOME, ReadOnly: false },
+      ],
+      ...(gpus.length > 0 ? { DeviceRequests: [{ Driver: '', DeviceIDs: gpus, Capabilities: [['gpu']] }] } : {}),
+    },
+  }
+}
+
+/** What Berth sets, over what the user asked for; the image's own variables lie below both. */
+export function sessionEnvironment(spec: KernelSpec): Record<string, string> {
+  const simulated = spec.devices.filter(device => isSimulated(device.uuid)).map(device => device.uuid)
+  return {
+    LANG: 'C.UTF-8',
+    ...spec.environ,
+    BERTH_SESSION_ID: spec.sessionId,
+    BERTH_SESSION_NAME: spec.sessionName,
+    ...(simulated.length > 0 ? { BERTH_SIMULATED_GPUS: simulated.join(',') } : {}),
+    HOME,
+    USER: 'work',
+    LOGNAME: 'work',
+  }
+}
+
+/** Devices of the simulated plugin; they exist in the accounting only. */
+export function isSimulated(uuid: string): boolean {
+  return uuid.startsWith('SIM-')
+}
+
+function deviceIds(spec: KernelSpec): string[] {
+  return [...new Set(spec.devices.map(device => device.uuid))].filter(uuid => !isSimulated(uuid))
+}
+
+/** With a start-up command the session lives as long as the command; else it idles until it is destroyed. */
+function mainProcess(startupCommand: string | null): string[] {
+  return startupCommand === null || startupCommand.trim() === ''
+    ? [`${TOOLBOX}/bin/busybox`, 'sleep', 'infinity']
+    : [`${TOOLBOX}/bin/berth-shell`, '-c', startupCommand]
+}
+
+/** RFC 1123 label: letters, digits and inner hyphens, at most 63. */
+function hostName(sessionName: string): string {
+  const name = sessionName
+    .toLowerCase()
+    .replace(/[^a-z0-9-]+/g, '-')
+    .slice(0, 63)
+    .replace(/^-+|-+$/g, '')
+  return name || 'session'
+}
+
+/**
+ * Cores for a request, so that `nproc` in the session tells the truth: as many as the request rounded up, the least used
+ * first. Empty (no pinning) where that would be every core.
+ *
+ * @param cpuMilli 1/1000 core   @param cores number of cores of the engine   @param pinned cores of the other sessions
+ */
+export function chooseCores(cpuMilli: number, cores: number, pinned: readonly (readonly number[])[]): number[] {
+  const wanted = Math.ceil(cpuMilli / 1000)
+  if (wanted >= cores) return []
+  const use = Array.from({ length: cores }, () => 0)
+  for (const core of pinned.flat()) if (core < cores) use[core] = (use[core] ?? 0) + 1
+  return use
+    .map((count, core) => ({ count, core }))
+    .toSorted((a, b) => a.count - b.count || a.core - b.core)
+    .slice(0, wanted)
+    .map(({ core }) => core)
+    .toSorted((a, b) => a - b)
+}

@@ -1,0 +1,81 @@
+import Docker from 'dockerode'
+import { AppError } from '#manager/contract'
+
+/** Two clients of one engine, because a client with a timeout cuts its own idle streams. */
+export interface EngineClient {
+  /** For calls that answer soon. A dead engine ends them after CALL_TIMEOUT_MS. */
+  readonly calls: Docker
+  /** For events, stats, pulls, execs and stops: no timeout; end them with an AbortSignal or by destroying the stream. */
+  readonly streams: Docker
+}
+
+const CALL_TIMEOUT_MS = 60_000
+const CONNECT_TIMEOUT_MS = 3_000
+
+/** @param dockerHost `unix:///path` or `tcp://host:port`; default: the engine of this machine. Does not connect yet. */
+export function createEngineClient(dockerHost?: string): EngineClient {
+  const where = parseDockerHost(dockerHost)
+  const connect = { ...where, connectionTimeout: CONNECT_TIMEOUT_MS }
+  return { calls: new Docker({ ...connect, timeout: CALL_TIMEOUT_MS }), streams: new Docker(connect) }
+}
+
+export function parseDockerHost(
+  dockerHost = 'unix:///var/run/docker.sock',
+): { socketPath: string } | { protocol: 'http'; host: string; port: number } {
+  const url = URL.canParse(dockerHost) ? new URL(dockerHost) : undefined
+  if (url?.protocol === 'unix:' && url.pathname !== '') return { socketPath: url.pathname }
+  if (url?.protocol === 'tcp:' && url.hostname !== '') {
+    return { protocol: 'http', host: url.hostname, port: Number(url.port || 2375) }
+  }
+  throw new AppError('config_invalid', {
+    why: `DOCKER_HOST is "${dockerHost}"; it must look like unix:///var/run/docker.sock or tcp://10.0.0.5:2375.`,
+  })
+}
+
+/** HTTP status of an answer of the engine; undefined if there was no answer. */
+export function statusOf(error: unknown): number | undefined {
+  return error instanceof Error && 'statusCode' in error && typeof error.statusCode === 'number'
+    ? error.statusCode
+    : undefined
+}
+
+export function isMissing(error: unknown): boolean {
+  return statusOf(error) === 404
+}
+
+/** What the engine said, without the HTTP noise around it. */
+export function engineMessage(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  const body = 'json' in error ? error.json : undefined
+  if (typeof body === 'object' && body !== null && 'message' in body && typeof body.message === 'string')
+    return body.message
+  return error.message
+}
+
+const UNREACHABLE = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'ENOENT',
+  'EPIPE',
+  'ETIMEDOUT',
+  'ESOCKETTIMEDOUT',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'EACCES',
+])
+
+/** True where the engine gave no answer at all. */
+export function isEngineUnreachable(error: unknown): boolean {
+  if (!(error instanceof Error) || statusOf(error) !== undefined) return false
+  return (
+    ('code' in error && typeof error.code === 'string' && UNREACHABLE.has(error.code)) ||
+    error.message.includes('socket hang up')
+  )
+}
+
+/** An error of the engine as one of ours. @param code used when the engine did answer */
+export function fromEngine(error: unknown, code: 'kernel_create_failed' | 'internal' | 'image_not_found'): AppError {
+  return isEngineUnreachable(error)
+    ? new AppError('engine_unreachable', { why: engineMessage(error) }, { cause: error })
+    : new AppError(code, { why: engineMessage(error) }, { cause: error })
+}

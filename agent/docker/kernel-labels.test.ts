@@ -1,0 +1,42 @@
+import { expect, test } from 'vitest'
+import { type KernelLabel } from '#agent/contract'
+import { AgentId, KernelId, ManagerId, SessionId, UserId } from '#manager/contract'
+import { signKernelLabel, verifyKernelLabels } from './kernel-labels.ts'
+
+const key = Buffer.alloc(32, 7)
+const id = (last: string) => `01920000-0000-7000-8000-00000000000${last}`
+const label: KernelLabel = {
+  v: 1,
+  managerId: ManagerId.parse(id('1')),
+  agentId: AgentId.parse(id('2')),
+  sessionId: SessionId.parse(id('3')),
+  sessionName: 'name',
+  kernelId: KernelId.parse(id('4')),
+  role: 'main',
+  attempt: 2,
+  owner: { id: UserId.parse(id('5')), email: 'a@localhost' },
+  resourceGroup: 'default',
+  image: { reference: 'x', digest: 'sha256:1' },
+  slots: { cpu: 1000 },
+  shmemBytes: 0,
+  devices: [],
+  environ: {},
+  startupCommand: null,
+  apps: [],
+  createdAt: '2026-01-01T00:00:00.000Z',
+}
+
+test('a signed label comes back as it was', () => {
+  expect(verifyKernelLabels(signKernelLabel(label, key), key)).toEqual(label)
+})
+
+test.each([
+  ['without a signature', (labels: Record<string, string>) => ({ ...labels, 'berth.sig': '' })],
+  ['signed by another agent', () => signKernelLabel(label, Buffer.alloc(32, 8))],
+  ['with another owner', (l: Record<string, string>) => ({ ...l, 'berth.kernel': l['berth.kernel']!.replace('a@', 'b@') })],
+  ['filed under another manager', (labels: Record<string, string>) => ({ ...labels, 'berth.manager': id('9') })],
+  ['filed under another kernel', (labels: Record<string, string>) => ({ ...labels, 'berth.kernel-id': id('9') })],
+  ['with no labels at all', () => ({})],
+])('a container %s is ignored', (_what, change) => {
+  expect(verifyKernelLabels(change(signKernelLabel(label, key)), key)).toBeUndefined()
+})

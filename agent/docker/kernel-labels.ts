@@ -1,0 +1,33 @@
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import { KernelLabel, LABEL_KERNEL, LABEL_KERNEL_ID, LABEL_MANAGER, LABEL_SIGNATURE } from '#agent/contract'
+
+/**
+ * Labels of a session container. An image's own labels appear on its containers, and anyone who may use the engine can set
+ * labels; so a label counts only with our HMAC-SHA256 over it. The key never leaves DATA/agent/label.key (0600).
+ */
+export function signKernelLabel(label: KernelLabel, key: Buffer): Record<string, string> {
+  const text = JSON.stringify(label)
+  return {
+    [LABEL_KERNEL]: text,
+    [LABEL_SIGNATURE]: signatureOf(text, key).toString('hex'),
+    [LABEL_MANAGER]: label.managerId,
+    [LABEL_KERNEL_ID]: label.kernelId,
+  }
+}
+
+/** @returns undefined for a container that this agent did not make, or whose labels were changed */
+export function verifyKernelLabels(labels: Readonly<Record<string, string>>, key: Buffer): KernelLabel | undefined {
+  const text = labels[LABEL_KERNEL]
+  const signature = labels[LABEL_SIGNATURE]
+  if (text === undefined || signature === undefined || !/^[0-9a-f]{64}$/.test(signature)) return undefined
+  if (!timingSafeEqual(Buffer.from(signature, 'hex'), signatureOf(text, key))) return undefined
+  const label = KernelLabel.safeParse(JSON.parse(text))
+  if (!label.success) return undefined
+  // The unsigned labels are there for filters; they must not say anything else.
+  if (labels[LABEL_MANAGER] !== label.data.managerId || labels[LABEL_KERNEL_ID] !== label.data.kernelId) return undefined
+  return label.data
+}
+
+function signatureOf(text: string, key: Buffer): Buffer {
+  return createHmac('sha256', key).update(`berth.kernel.v1\n${text}`).digest()
+}

@@ -1,0 +1,53 @@
+import { type KernelApp, type KernelLabel, type KernelState } from '#agent/contract'
+import { type KernelId, type SessionId } from '#manager/contract'
+
+/** A kernel whose container runs, as those see it who connect to it. */
+export interface RunningKernel {
+  readonly kernelId: KernelId
+  readonly sessionId: SessionId
+  readonly containerId: string
+  /** IPv4 address on the bridge of its session; reachable from this host only. */
+  readonly address: string
+  /** `uid:gid`, to be used for every exec. */
+  readonly user: string
+  /** Those of its image and the built-in ones. */
+  readonly apps: readonly KernelApp[]
+  /** What the session asked for; the image's own environment is not in it. */
+  readonly environ: Readonly<Record<string, string>>
+  /** Main process on this host; 0 if unknown. */
+  readonly pid: number
+}
+
+/** What other parts of the agent may ask about kernels. */
+export interface Kernels {
+  /** Undefined unless its container runs now. */
+  find(kernelId: string): RunningKernel | undefined
+  /**
+   * Starts the app unless its port is open already, and waits until it is. Calls for the same app share one start.
+   * @throws `kernel_not_found`, `app_not_found`, `app_failed` (with the end of its output)
+   */
+  ensureApp(kernelId: string, app: string, options?: { timeoutMs?: number }): Promise<StartedApp>
+}
+
+export interface StartedApp {
+  readonly app: KernelApp
+  /** Header that the proxy adds to every request, so that the user never sees the secret. */
+  readonly inject: { readonly header: string; readonly value: string } | null
+}
+
+/** What the agent remembers of a kernel; the container's signed label is the truth it comes from. */
+export interface KernelRecord {
+  readonly label: KernelLabel
+  readonly state: KernelState
+  readonly containerId: string | null
+  readonly address: string | null
+  readonly pid: number
+  /** Cores it is pinned to; empty = any. */
+  readonly cpus: readonly number[]
+}
+
+/** Owner of every session's files and processes on this storage host. */
+export interface SessionUser {
+  readonly uid: number
+  readonly gid: number
+}
