@@ -1,0 +1,48 @@
+import { type Command } from 'commander'
+import { connect, findSession } from '../config/connect.ts'
+import { untilInterrupted } from '../interrupt.ts'
+import { createOutput } from '../output.ts'
+import { openProxy } from '../proxy.ts'
+import { openBrowser } from '../up/browser.ts'
+import { parsePort } from './servers.ts'
+
+interface AppFlags {
+  port?: number
+  random?: boolean
+  open: boolean
+  json?: boolean
+}
+
+export function addAppCommand(program: Command): void {
+  program
+    .command('app <session> <app>')
+    .description('Open an app of a session on a local port, until Ctrl-C.')
+    .option('--port <number>', 'local port to listen on', parsePort)
+    .option('--random', 'take another port where that one is taken')
+    .option('--no-open', 'do not open a browser')
+    .option('--json', 'print one line of JSON when it listens')
+    .action(async (reference: string, app: string, flags: AppFlags) => {
+      const connection = await connect()
+      const { id } = await findSession(connection.api, reference)
+      await using proxy = await openProxy(connection)
+      const spec = {
+        sessionId: id,
+        app,
+        ...(flags.port ? { port: flags.port } : {}),
+        onPortTaken: flags.random ? ('random' as const) : ('fail' as const),
+      }
+      const signal = untilInterrupted()
+      const output = createOutput(flags.json ?? false)
+      const tunnel = await proxy.tunnel.open(spec)
+      const address = `${tunnel.host}:${tunnel.port}`
+      if (tunnel.app.protocol === 'http') {
+        const { url } = await proxy.tunnel.openApp(spec)
+        output.data({ url, ...tunnel }, () => `${tunnel.app.title}: ${url}`)
+        if (flags.open && !flags.json) await openBrowser(url)
+      } else {
+        output.data(tunnel, () => `${tunnel.app.title}: ${address} (any user of this computer can connect)`)
+      }
+      output.note('Ctrl-C closes it.')
+      await new Promise<void>(done => signal.addEventListener('abort', () => done(), { once: true }))
+    })
+}

@@ -1,0 +1,61 @@
+import { spawn } from 'node:child_process'
+import { resolve } from 'node:path'
+import { type Command, InvalidArgumentError } from 'commander'
+import { untilInterrupted } from '../interrupt.ts'
+import { createOutput } from '../output.ts'
+import { up } from '../up/up.ts'
+
+interface UpFlags {
+  data?: string
+  port: number
+  open: boolean
+  engine: boolean
+  json?: boolean
+}
+
+/** `berth up`, and the single servers it is made of for those who run them apart. */
+export function addServerCommands(program: Command): void {
+  program
+    .command('up')
+    .description(
+      'Start manager, agent and console on this computer and open the console. Ctrl-C stops them, not the sessions.',
+    )
+    .option('--data <directory>', 'where the state is kept (BERTH_DATA)')
+    .option('--port <number>', 'port of the console, 0 = any free one', parsePort, 8400)
+    .option('--no-open', 'do not open a browser')
+    .option('--no-engine', 'without an agent, for a computer without a Docker Engine (BERTH_NO_ENGINE=1)')
+    .option('--json', 'print one line of JSON when the console answers and the agent is connected')
+    .action(async (flags: UpFlags) => {
+      const engine = flags.engine && process.env.BERTH_NO_ENGINE !== '1'
+      const { data, port, open } = flags
+      const output = createOutput(flags.json ?? false)
+      await up({ ...(data ? { data } : {}), port, open, engine, output, signal: untilInterrupted() })
+    })
+  addServer(program, 'manager', 'manager/main.ts', 'The manager alone; configured by environment variables.')
+  addServer(program, 'agent', 'agent/main.ts', 'The agent of one Docker Engine; join it with BERTH_JOIN.')
+  addServer(
+    program,
+    'wsproxy',
+    'proxy/web/main.ts',
+    'The console and its local proxy for browsers, for the manager at BERTH_MANAGER_URL.',
+  )
+}
+
+function addServer(program: Command, name: string, script: string, description: string): void {
+  program
+    .command(name)
+    .description(description)
+    .action(async () => {
+      const path = resolve(import.meta.dirname, '../..', script)
+      const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', path], { stdio: 'inherit' })
+      untilInterrupted().addEventListener('abort', () => child.kill('SIGTERM'))
+      const code = await new Promise<number>(done => child.once('exit', status => done(status ?? 1)))
+      process.exitCode = code
+    })
+}
+
+export function parsePort(text: string): number {
+  const port = Number(text)
+  if (!/^\d+$/.test(text) || port > 65_535) throw new InvalidArgumentError('It must be a number from 0 to 65535.')
+  return port
+}

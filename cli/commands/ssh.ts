@@ -1,0 +1,99 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { connect as connectTcp } from 'node:net'
+import { resolve } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { type Command } from 'commander'
+import { AppError, type Session } from '#manager/contract'
+import { connect, findSession } from '../config/connect.ts'
+import { openProxy } from '../proxy.ts'
+import { hostBlock, sshOptions, writeSshFiles } from '../ssh/access.ts'
+
+/** `ssh`, `sftp`, `scp` by the system's OpenSSH, and what other programs need to connect by themselves. */
+export function addSshCommands(program: Command): void {
+  program
+    .command('ssh <session> [arguments...]')
+    .description('Shell in the session, or a command: berth ssh exp -- nvidia-smi')
+    .passThroughOptions()
+    .action((session: string, args: string[]) => runOpenSsh('ssh', session, options => [...options, HOST, ...args]))
+  program
+    .command('sftp <session> [arguments...]')
+    .description('Move files interactively; arguments go to sftp, e.g. -b batch-file.')
+    .passThroughOptions()
+    .action((session: string, args: string[]) => runOpenSsh('sftp', session, options => [...options, ...args, HOST]))
+  program
+    .command('scp <session> <paths...>')
+    .description('Copy files; a path of the session starts with a colon: berth scp exp :data.csv .')
+    .passThroughOptions()
+    .action((session: string, paths: string[]) =>
+      runOpenSsh('scp', session, options => [
+        ...options,
+        ...paths.map(path => (path.startsWith(':') ? HOST + path : path)),
+      ]),
+    )
+
+  program
+    .command('ssh-config [session...]')
+    .description('Print Host blocks for ~/.ssh/config; of all running sessions where none is named.')
+    .action(async (references: string[]) => {
+      const { api } = await connect()
+      const sessions =
+        references.length > 0
+          ? await Promise.all(references.map(reference => findSession(api, reference)))
+          : (await api.listSessions({ query: { status: 'RUNNING', mine: 'true', limit: 500 } })).items
+      const berth = resolve(import.meta.dirname, '../../bin/berth')
+      const block = async (session: Session) => hostBlock(session, await writeSshFiles(api, session), berth)
+      const blocks = await Promise.all(sessions.map(block))
+      process.stdout.write(blocks.length > 0 ? `${blocks.join('\n\n')}\n` : '# no running session\n')
+    })
+
+  program
+    .command('stdio <session> [app]', { hidden: true })
+    .description('Connect standard input and output to an app of a session (ProxyCommand of ssh).')
+    .action(async (reference: string, app = 'sshd') => {
+      const connection = await connect()
+      const { id } = await findSession(connection.api, reference)
+      await using proxy = await openProxy(connection)
+      const tunnel = await proxy.tunnel.open({ sessionId: id, app })
+      const socket = connectTcp({ host: '127.0.0.1', port: tunnel.port, noDelay: true })
+      await once(socket, 'connect')
+      await Promise.all([pipeline(process.stdin, socket), pipeline(socket, process.stdout, { end: false })])
+    })
+}
+
+/** The name is never resolved: HostName and HostKeyAlias are given. */
+const HOST = 'berth-session'
+
+async function runOpenSsh(
+  client: string,
+  reference: string,
+  withOptions: (options: string[]) => string[],
+): Promise<void> {
+  const connection = await connect()
+  const session = await findSession(connection.api, reference)
+  await using proxy = await openProxy(connection)
+  const [tunnel, files] = await Promise.all([
+    proxy.tunnel.open({ sessionId: session.id, app: 'sshd' }),
+    writeSshFiles(connection.api, session),
+  ])
+  const child = spawn(client, withOptions(sshOptions(files, tunnel.port)), { stdio: 'inherit' })
+  // Ctrl-C belongs to the remote program; OpenSSH handles it.
+  const ignore = () => undefined
+  process.on('SIGINT', ignore)
+  try {
+    process.exitCode = await new Promise<number>((done, reject) => {
+      child.once('exit', (code, signal) => done(code ?? (signal ? 1 : 0)))
+      child.once('error', error =>
+        reject(
+          new AppError(
+            'unavailable',
+            { why: `The program "${client}" of OpenSSH could not be started.` },
+            { cause: error },
+          ),
+        ),
+      )
+    })
+  } finally {
+    process.off('SIGINT', ignore)
+  }
+}

@@ -1,0 +1,31 @@
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+
+type Environment = Readonly<Record<string, string | undefined>>
+interface Machine {
+  readonly env: Environment
+  readonly platform: NodeJS.Platform
+  readonly isRoot: boolean
+  readonly home: string
+}
+
+export function thisMachine(): Machine {
+  return { env: process.env, platform: process.platform, isRoot: process.getuid?.() === 0, home: homedir() }
+}
+
+/** Where the servers of this computer keep their state: BERTH_DATA, /var/lib/berth as root, else the user's data directory. */
+export function dataDirectory({ env, platform, isRoot, home }: Machine = thisMachine()): string {
+  if (env.BERTH_DATA) return env.BERTH_DATA
+  if (platform === 'win32') return join(env.LOCALAPPDATA ?? join(home, 'AppData', 'Local'), 'Berth')
+  if (platform === 'darwin') return join(home, 'Library', 'Application Support', 'Berth')
+  if (isRoot) return '/var/lib/berth'
+  return join(env.XDG_DATA_HOME ?? join(home, '.local', 'share'), 'berth')
+}
+
+/** Where the CLI keeps its sign-in: BERTH_CONFIG_DIR, else the platform's configuration directory. */
+export function configDirectory({ env, platform, home }: Machine = thisMachine()): string {
+  if (env.BERTH_CONFIG_DIR) return env.BERTH_CONFIG_DIR
+  if (platform === 'win32') return join(env.APPDATA ?? join(home, 'AppData', 'Roaming'), 'Berth')
+  if (platform === 'darwin') return join(home, 'Library', 'Application Support', 'Berth', 'cli')
+  return join(env.XDG_CONFIG_HOME ?? join(home, '.config'), 'berth')
+}

@@ -1,0 +1,19 @@
+import { expect, test } from 'vitest'
+import { AppError, type ErrorCode } from '#manager/contract'
+import { exitCodeOf } from './exit-codes.ts'
+
+test.each<[ErrorCode, number]>([
+  ['bad_request', 2],
+  ['not_signed_in', 3],
+  ['forbidden', 3],
+  ['session_not_found', 4],
+  ['image_not_found', 4],
+  ['session_name_taken', 1],
+  ['unavailable', 1],
+])('%s ends with %i', (code, exit) => {
+  expect(exitCodeOf(new AppError(code))).toBe(exit)
+})
+
+test('an unknown failure ends with 1', () => {
+  expect(exitCodeOf(new Error('boom'))).toBe(1)
+})

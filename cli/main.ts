@@ -1,0 +1,44 @@
+import { Command, CommanderError } from 'commander'
+import { addAgentCommands } from './commands/agents.ts'
+import { addAppCommand } from './commands/app.ts'
+import { addImageCommands } from './commands/images.ts'
+import { addLoginCommands } from './commands/login.ts'
+import { addServerCommands } from './commands/servers.ts'
+import { addSessionCommands } from './commands/session.ts'
+import { addSshCommands } from './commands/ssh.ts'
+import { EXIT, exitCodeOf } from './exit-codes.ts'
+import { describeFailure } from './output.ts'
+import { version } from './version.ts'
+
+/** The `berth` command. Every sub-command lives in `commands/`; this file turns outcomes into exit codes. */
+export function createProgram(): Command {
+  const program = new Command('berth')
+    .enablePositionalOptions()
+    .description('Console for GPU container sessions: servers of this computer, and sessions on any of them.')
+    .version(version)
+    .exitOverride()
+    .showHelpAfterError('(run with --help for the options)')
+  addServerCommands(program)
+  addLoginCommands(program)
+  addSessionCommands(program)
+  addImageCommands(program)
+  addAppCommand(program)
+  addSshCommands(program)
+  addAgentCommands(program)
+  return program
+}
+
+/** @returns the exit code */
+export async function runCommand(argv: readonly string[]): Promise<number> {
+  try {
+    await createProgram().parseAsync([...argv], { from: 'user' })
+    return typeof process.exitCode === 'number' ? process.exitCode : EXIT.ok
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage
+    if (error instanceof Error && error.name === 'AbortError') return EXIT.ok
+    process.stderr.write(`${describeFailure(error, argv.includes('--json'))}\n`)
+    return exitCodeOf(error)
+  }
+}
+
+if (import.meta.main) process.exit(await runCommand(process.argv.slice(2)))

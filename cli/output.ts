@@ -1,0 +1,51 @@
+import { type AppError, isAppError } from '#manager/contract'
+
+/** Where commands print. Data goes to stdout, everything a person reads besides it to stderr. */
+export interface Output {
+  /** JSON with --json, else the text. */
+  data(value: unknown, text: () => string): void
+  note(text: string): void
+  readonly json: boolean
+}
+
+export function createOutput(json: boolean): Output {
+  return {
+    json,
+    data: (value, text) => void process.stdout.write(json ? `${JSON.stringify(value)}\n` : `${text()}\n`),
+    note: text => void process.stderr.write(`${text}\n`),
+  }
+}
+
+/** Columns padded to their widest cell; the last one is left as it is. */
+export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const lines = [head, ...rows]
+  const widths = head.map((_, column) => Math.max(...lines.map(line => (line[column] ?? '').length)))
+  return lines
+    .map(line =>
+      line
+        .map((cell, i) => (i === head.length - 1 ? cell : cell.padEnd(widths[i] ?? 0)))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n')
+}
+
+/** One line a person can act on; with --json the problem itself. */
+export function describeFailure(error: unknown, json: boolean): string {
+  if (json && isAppError(error)) return JSON.stringify({ error: wire(error) })
+  if (isAppError(error)) return `berth: ${error.message} (${error.code})${fields(error)}`
+  return `berth: ${error instanceof Error ? error.message : String(error)}`
+}
+
+function wire(error: AppError) {
+  return { code: error.code, message: error.message, detail: error.detail }
+}
+
+/** `bad_request` names the fields: `{ fields: { name: 'must be…' } }`. */
+function fields(error: AppError): string {
+  const list = error.detail.fields
+  if (typeof list !== 'object' || list === null) return ''
+  return Object.entries(list)
+    .map(([name, why]) => `\n  ${name}: ${String(why)}`)
+    .join('')
+}

@@ -1,0 +1,112 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { createWriteStream } from 'node:fs'
+import { createInterface } from 'node:readline'
+import { AppError, isErrorCode } from '#manager/contract'
+
+export interface ChildSpec {
+  readonly name: string
+  /** Script, relative to the working copy or absolute. */
+  readonly script: string
+  readonly environment: Readonly<Record<string, string>>
+  /** Standard error of the process is appended here. */
+  readonly logFile: string
+  /** How long it may take to say that it is ready. */
+  readonly readyWithinMs: number
+}
+
+export interface Child extends AsyncDisposable {
+  readonly pid: number
+  /** First line of its standard output. */
+  readonly ready: Readonly<Record<string, unknown>>
+  /** Resolves when it ended, for whatever reason. */
+  readonly ended: Promise<{ code: number | null; signal: NodeJS.Signals | null }>
+  /** A request over the private channel between parent and child. @throws the child's AppError */
+  ask(type: string): Promise<unknown>
+}
+
+const STOP_WITHIN_MS = 10_000
+
+/**
+ * Starts a server process of ours and waits until it is ready.
+ *
+ * The child ends with us: it watches its IPC channel, so that even a `kill -9` of this process leaves nothing behind.
+ * @throws the child's own error, or `unavailable` where it ended or stayed silent
+ */
+export async function startChild(spec: ChildSpec): Promise<Child> {
+  const process_ = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', spec.script], {
+    env: { ...process.env, ...spec.environment },
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    // Ctrl-C reaches the whole terminal group; we stop our children ourselves, in order.
+    detached: true,
+  })
+  const log = createWriteStream(spec.logFile, { flags: 'a', mode: 0o600 })
+  process_.stderr?.pipe(log)
+  const ended = new Promise<{ code: number | null; signal: NodeJS.Signals | null }>(resolve => {
+    process_.once('exit', (code, signal) => resolve({ code, signal }))
+    process_.once('error', () => resolve({ code: null, signal: null }))
+  })
+  const stop = () => stopChild(process_, ended)
+  try {
+    const ready = await firstLine(process_, spec)
+    return {
+      pid: process_.pid ?? 0,
+      ready,
+      ended,
+      ask: type => ask(process_, type, ended),
+      [Symbol.asyncDispose]: stop,
+    }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}
+
+async function firstLine(child: ChildProcess, spec: ChildSpec): Promise<Record<string, unknown>> {
+  if (!child.stdout) throw new Error('the child has no standard output')
+  const lines = createInterface({ input: child.stdout })
+  const line = new Promise<string | undefined>(resolve => {
+    lines.once('line', resolve).once('close', () => resolve(undefined))
+  })
+  const text = await Promise.race([line, later(spec.readyWithinMs)])
+  if (text === undefined)
+    throw new AppError('unavailable', { why: `The ${spec.name} did not start. See ${spec.logFile}.` })
+  const message = JSON.parse(text) as Record<string, unknown>
+  const error = message.error as { code?: unknown; message?: string; detail?: Record<string, unknown> } | undefined
+  if (!error) return message
+  const code = isErrorCode(error.code) ? error.code : 'internal'
+  throw new AppError(code, { ...error.detail, why: error.detail?.why ?? error.message ?? `See ${spec.logFile}.` })
+}
+
+const later = (ms: number) => new Promise<undefined>(resolve => setTimeout(() => resolve(undefined), ms).unref())
+
+let nextRequest = 1
+async function ask(child: ChildProcess, type: string, ended: Promise<unknown>): Promise<unknown> {
+  const id = nextRequest++
+  const reply = Promise.withResolvers<unknown>()
+  const onMessage = (message: unknown) => {
+    const {
+      id: of,
+      ok,
+      value,
+      error,
+    } = message as { id?: number; ok?: boolean; value?: unknown; error?: { message?: string } }
+    if (of !== id) return
+    if (ok) reply.resolve(value)
+    else reply.reject(new AppError('internal', { why: error?.message ?? `${type} failed` }))
+  }
+  child.on('message', onMessage)
+  child.send({ id, type })
+  try {
+    const gone = ended.then(() => Promise.reject(new AppError('unavailable', { why: 'The process ended meanwhile.' })))
+    return await Promise.race([reply.promise, gone])
+  } finally {
+    child.off('message', onMessage)
+  }
+}
+
+async function stopChild(child: ChildProcess, ended: Promise<unknown>): Promise<void> {
+  if (child.exitCode === null && child.signalCode === null) child.kill('SIGTERM')
+  const kill = setTimeout(() => child.kill('SIGKILL'), STOP_WITHIN_MS)
+  await ended
+  clearTimeout(kill)
+}

@@ -1,0 +1,71 @@
+import { setTimeout as wait } from 'node:timers/promises'
+import { type Child, type ChildSpec, startChild } from './child.ts'
+
+export interface SupervisorDeps {
+  readonly start: (spec: ChildSpec) => Promise<Child>
+  readonly note: (text: string) => void
+  /** Between restarts of a child that keeps failing; 0.2 s doubling to 5 s. */
+  readonly backoffMs?: (failures: number) => number
+}
+
+export interface Supervised extends AsyncDisposable {
+  /** The process as it is now; another one after a restart. */
+  readonly current: Child
+}
+
+/** A child that ran this long counts as healthy again. */
+const HEALTHY_MS = 30_000
+
+/**
+ * Keeps one server process running: whenever it ends by itself it is started again, with whatever `specAgain` says then
+ * (the same port as the first time, so that everyone finds it).
+ */
+export async function supervise(
+  spec: ChildSpec,
+  specAgain: (first: Child) => ChildSpec,
+  { start, note, backoffMs = defaultBackoff }: SupervisorDeps = { start: startChild, note: () => undefined },
+): Promise<Supervised> {
+  const stopping = new AbortController()
+  const first = await start(spec)
+  let current = first
+  const next = specAgain(first)
+
+  const restart = async (failures: number): Promise<Child | undefined> => {
+    for (let attempt = failures; ; attempt++) {
+      await wait(backoffMs(attempt), undefined, { signal: stopping.signal }).catch(() => undefined)
+      if (stopping.signal.aborted) return undefined
+      try {
+        return await start(next)
+      } catch (error) {
+        note(`${spec.name}: ${error instanceof Error ? error.message : String(error)}; trying again`)
+      }
+    }
+  }
+  const loop = async () => {
+    let failures = 0
+    for (;;) {
+      const since = performance.now()
+      const { code, signal } = await current.ended
+      if (stopping.signal.aborted) return
+      failures = performance.now() - since > HEALTHY_MS ? 0 : failures + 1
+      note(`${spec.name} ended (${signal ?? `exit ${code}`}); starting it again`)
+      const again = await restart(failures - 1)
+      if (!again) return
+      if (stopping.signal.aborted) return await again[Symbol.asyncDispose]()
+      current = again
+    }
+  }
+  const running = loop()
+  return {
+    get current() {
+      return current
+    },
+    async [Symbol.asyncDispose]() {
+      stopping.abort()
+      await current[Symbol.asyncDispose]()
+      await running
+    },
+  }
+}
+
+const defaultBackoff = (failures: number) => (failures <= 0 ? 0 : Math.min(200 * 2 ** (failures - 1), 5_000))

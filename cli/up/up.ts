@@ -1,0 +1,126 @@
+import { mkdir } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { AppError } from '#manager/contract'
+import { dataDirectory } from '../config/directories.ts'
+import { type Output } from '../output.ts'
+import { hasDisplay, openBrowser } from './browser.ts'
+import { type Child, type ChildSpec, startChild } from './child.ts'
+import { askRunning, controlSocketPath, openControlSocket, type Running } from './control-socket.ts'
+import { openDesktop } from './desktop.ts'
+import { type Supervised, supervise } from './supervisor.ts'
+
+export interface UpOptions {
+  readonly data?: string
+  readonly port: number
+  readonly open: boolean
+  /** False: console and manager only, for a computer without a Docker Engine. */
+  readonly engine: boolean
+  readonly output: Output
+  /** Ends it. */
+  readonly signal: AbortSignal
+}
+
+const root = resolve(import.meta.dirname, '../..')
+const READY_WITHIN_MS = 120_000
+/** The agent may wait for an engine that starts at the same time; the console is of use without it. */
+const AGENT_WITHIN_MS = 30_000
+
+/**
+ * Everything on this machine, in the foreground: embedded PostgreSQL, manager, agent and console. Resolves when the signal
+ * fired and all of it has stopped, in reverse order. Sessions keep running: their containers belong to the engine.
+ */
+export async function up({ data = dataDirectory(), port, open, engine, output, signal }: UpOptions): Promise<void> {
+  const directory = resolve(data)
+  await mkdir(join(directory, 'logs'), { recursive: true, mode: 0o711 })
+  await using stack = new AsyncDisposableStack()
+
+  let describe: () => Promise<Running> = () => Promise.reject(new AppError('unavailable'))
+  const socketPath = controlSocketPath(directory)
+  const lock = await openControlSocket(socketPath, () => describe())
+  if (!lock) return await attach(socketPath, directory, open, output)
+  stack.use(lock)
+
+  const deps = { start: startChild, note: output.note }
+  const spec = (name: string, script: string, environment: Record<string, string>): ChildSpec => ({
+    name,
+    script: join(root, script),
+    environment: { BERTH_DATA: directory, ...environment },
+    logFile: join(directory, 'logs', `${name}.log`),
+    readyWithinMs: READY_WITHIN_MS,
+  })
+  const samePort = (again: ChildSpec) => (first: Child) => ({
+    ...again,
+    environment: { ...again.environment, BERTH_PORT: new URL(String(first.ready.url)).port },
+  })
+
+  const managerSpec = spec('manager', 'manager/main.ts', { BERTH_PORT: '0' })
+  const manager = stack.use(await supervise(managerSpec, samePort(managerSpec), deps))
+  signal.throwIfAborted()
+  const managerUrl = String(manager.current.ready.url)
+  const consoleSpec = spec('console', 'proxy/web/main.ts', { BERTH_PORT: String(port), BERTH_MANAGER_URL: managerUrl })
+  const [agent, console_] = await startTogether(
+    engine ? startAgent(manager, spec, deps) : Promise.resolve(undefined),
+    supervise(consoleSpec, samePort(consoleSpec), deps),
+  )
+  if (agent) stack.use(agent)
+  stack.use(console_)
+  signal.throwIfAborted()
+
+  const url = String(console_.current.ready.url)
+  describe = async () => {
+    const { ticket } = (await manager.current.ask('create_sign_in_ticket')) as { ticket: string }
+    return {
+      url,
+      signInUrl: `${url}/#/sign-in?ticket=${ticket}`,
+      adminEmail: 'admin@localhost',
+      adminPasswordFile: join(directory, 'admin-password'),
+      pid: process.pid,
+    }
+  }
+  await present(await describe(), open, output)
+  if (!signal.aborted) await new Promise<void>(done => signal.addEventListener('abort', () => done(), { once: true }))
+  output.note('Stopping. Sessions keep running.')
+}
+
+/** A second `berth up` on the same data directory shows the first one. */
+async function attach(socketPath: string, directory: string, open: boolean, output: Output): Promise<void> {
+  const running = await askRunning(socketPath)
+  if (!running)
+    throw new AppError('data_dir_locked', { why: `Another Berth is starting or stopping in ${directory}. Try again.` })
+  output.note(`Berth runs already (process ${running.pid}).`)
+  await present(running, open, output)
+}
+
+async function present(running: Running, open: boolean, output: Output): Promise<void> {
+  const { url, adminEmail, adminPasswordFile, pid, signInUrl } = running
+  const line = { url, adminEmail, adminPasswordFile, pid }
+  output.data(line, () => `\nBerth is ready: ${url}\nSign in once with this link: ${signInUrl}\n`)
+  if (!open || !hasDisplay()) return
+  if (!(await openDesktop(root, url)) && !(await openBrowser(signInUrl)))
+    output.note('No browser could be opened; use the link above.')
+}
+
+async function startAgent(
+  manager: Supervised,
+  spec: (name: string, script: string, environment: Record<string, string>) => ChildSpec,
+  deps: Parameters<typeof supervise>[2],
+): Promise<Supervised> {
+  const { join: joinString } = (await manager.current.ask('create_join_token')) as { join: string }
+  const agentSpec = {
+    ...spec('agent', 'agent/main.ts', { BERTH_MANAGER_URL: String(manager.current.ready.url), BERTH_JOIN: joinString }),
+    readyWithinMs: AGENT_WITHIN_MS,
+  }
+  return await supervise(agentSpec, () => agentSpec, deps)
+}
+
+/** Both or none: where one fails, the other is stopped before the failure goes up. */
+async function startTogether<A extends AsyncDisposable | undefined, B extends AsyncDisposable>(
+  first: Promise<A>,
+  second: Promise<B>,
+): Promise<[A, B]> {
+  const [a, b] = await Promise.allSettled([first, second])
+  if (a.status === 'fulfilled' && b.status === 'fulfilled') return [a.value, b.value]
+  if (a.status === 'fulfilled') await a.value?.[Symbol.asyncDispose]()
+  if (b.status === 'fulfilled') await b.value[Symbol.asyncDispose]()
+  throw (a.status === 'rejected' ? a.reason : (b as PromiseRejectedResult).reason) as Error
+}
