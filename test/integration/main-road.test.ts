@@ -1,0 +1,234 @@
+import { execFile, spawn } from 'node:child_process'
+import { createHash, randomBytes } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { request } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { pipeline } from 'node:stream/promises'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Session } from '#manager/contract'
+import { startProxy } from '#proxy'
+import { type Berth, root, startBerth } from '../fixtures/berth.ts'
+
+const run = promisify(execFile)
+const IMAGE = 'berth/python:3.13'
+const SIZE = 100 * 2 ** 20
+
+let berth: Berth
+let directory: string
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'berth-test-road-'))
+  berth = await startBerth()
+})
+afterAll(async () => {
+  await berth[Symbol.asyncDispose]()
+  await rm(directory, { recursive: true, force: true })
+})
+
+async function sha256(path: string): Promise<string> {
+  const hash = createHash('sha256')
+  await pipeline(createReadStream(path), hash)
+  return hash.digest('hex')
+}
+
+async function startSession(name: string): Promise<Session> {
+  const { code, stdout, stderr } = await berth.cli(
+    ...['session', 'create', '--image', IMAGE, '--name', name, '--cpu', '1', '--mem', '1g', '--wait', '--json'],
+  )
+  expect(stderr).not.toContain('berth:')
+  expect(code).toBe(0)
+  return JSON.parse(stdout) as Session
+}
+
+describe('the road from a request to bytes in a container', () => {
+  let session: Session
+  beforeAll(async () => {
+    session = await startSession('road')
+  })
+
+  test('a session runs, with every state and its reason on the timeline', async () => {
+    expect(session.status).toBe('RUNNING')
+    const { stdout } = await berth.cli('session', 'events', 'road', '--json')
+    const states = (JSON.parse(stdout) as { to: string }[]).map(event => event.to)
+    expect(states).toEqual(['PENDING', 'SCHEDULED', 'PREPARING', 'RUNNING'])
+  })
+
+  test('the limits that were asked for hold in the container', async () => {
+    const container = session.kernels[0]?.containerId ?? ''
+    const { stdout } = await run('docker', ['inspect', container])
+    const [{ HostConfig: host }] = JSON.parse(stdout) as [{ HostConfig: Record<string, unknown> }]
+    expect(host).toMatchObject({
+      Memory: 2 ** 30,
+      MemorySwap: 2 ** 30,
+      Privileged: false,
+      NetworkMode: expect.stringMatching(/^berth-/) as string,
+    })
+    expect(host.SecurityOpt).toContain('no-new-privileges')
+  })
+
+  test('ssh runs a command as work, and the key that lies in the home directory is the one of the session', async () => {
+    const { stdout } = await berth.cli('ssh', 'road', '--', 'id -un; id -u; stat -c %a ~/id_container; hostname')
+    expect(stdout.split('\n').slice(0, 3)).toEqual(['work', '1000', '600'])
+  })
+
+  test('sftp, scp and rsync move 100 MB both ways unchanged', async () => {
+    const source = join(directory, 'source')
+    await writeFile(source, randomBytes(SIZE))
+    const expected = await sha256(source)
+
+    const batch = join(directory, 'batch')
+    await writeFile(batch, `put ${source} by-sftp\nget by-sftp ${join(directory, 'sftp-back')}\n`)
+    expect(await berth.cli('sftp', 'road', '-b', batch)).toMatchObject({ code: 0 })
+    expect(await sha256(join(directory, 'sftp-back'))).toBe(expected)
+
+    expect(await berth.cli('scp', 'road', source, ':by-scp')).toMatchObject({ code: 0 })
+    expect(await berth.cli('scp', 'road', ':by-scp', join(directory, 'scp-back'))).toMatchObject({ code: 0 })
+    expect(await sha256(join(directory, 'scp-back'))).toBe(expected)
+
+    const config = join(directory, 'ssh-config')
+    await writeFile(config, (await berth.cli('ssh-config', 'road')).stdout)
+    const shell = `ssh -F ${config}`
+    const environment = { ...process.env, BERTH_CONFIG_DIR: join(berth.data, 'cli', berth.adminEmail) }
+    await run('rsync', ['-W', '-e', shell, '--rsync-path=/opt/berth/bin/rsync', source, 'berth-road:by-rsync'], {
+      env: environment,
+    })
+    await run(
+      'rsync',
+      ['-W', '-e', shell, '--rsync-path=/opt/berth/bin/rsync', 'berth-road:by-rsync', join(directory, 'rsync-back')],
+      { env: environment },
+    )
+    expect(await sha256(join(directory, 'rsync-back'))).toBe(expected)
+  })
+
+  test('PuTTY psftp moves 100 MB both ways with the converted key and the pinned host key', async () => {
+    const api = await berth.api()
+    const source = join(directory, 'source-putty')
+    await writeFile(source, randomBytes(SIZE))
+    const headers = { authorization: `Bearer ${await tokenOfCli()}` }
+    await using proxy = await startProxy({
+      managerUrl: berth.url,
+      credentials: () => Promise.resolve(headers),
+      dataDir: join(directory, 'proxy'),
+    })
+    const access = await api.getSshAccess({ params: { id: session.id } })
+    const tunnel = await proxy.tunnel.open({ sessionId: session.id, app: 'sshd' })
+    const { content } = await proxy.ssh.keyFile(session.id, 'ppk')
+    const key = join(directory, 'id_container.ppk')
+    await writeFile(key, content, { mode: 0o600 })
+    const batch = join(directory, 'putty-batch')
+    await writeFile(batch, `put ${source} by-psftp\nget by-psftp ${join(directory, 'psftp-back')}\nquit\n`)
+    const identity = ['-i', key, '-hostkey', access.hostKeyFingerprint]
+    await run('psftp', ['-batch', '-P', String(tunnel.port), ...identity, '-b', batch, `${access.user}@127.0.0.1`])
+    expect(await sha256(join(directory, 'psftp-back'))).toBe(await sha256(source))
+  })
+
+  test('an unpinned host key is refused by OpenSSH', async () => {
+    const config = (await berth.cli('ssh-config', 'road')).stdout
+    const knownHosts = /UserKnownHostsFile "(.*)"/.exec(config)?.[1] ?? ''
+    const pinned = await readFile(knownHosts, 'utf8')
+    const file = join(directory, 'forged-config')
+    const forged = join(directory, 'forged-hosts')
+    await run('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', join(directory, 'other')])
+    const other = await readFile(join(directory, 'other.pub'), 'utf8')
+    await writeFile(forged, `${pinned.split(' ')[0] ?? ''} ${other}`)
+    await writeFile(file, config.replace(knownHosts, forged))
+    const environment = { ...process.env, BERTH_CONFIG_DIR: join(berth.data, 'cli', berth.adminEmail) }
+    await expect(run('ssh', ['-F', file, 'berth-road', 'true'], { env: environment })).rejects.toThrow(
+      /Host key verification failed/,
+    )
+  })
+
+  test('berth app opens Jupyter on its own origin, and only with the ticket', async () => {
+    const environment = { ...process.env, BERTH_CONFIG_DIR: join(berth.data, 'cli', berth.adminEmail) }
+    const app = spawn(join(root, 'bin/berth'), ['app', 'road', 'jupyterlab', '--json', '--no-open'], {
+      env: environment,
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    try {
+      const line = await new Promise<string>(done => createInterface({ input: app.stdout }).once('line', done))
+      const url = new URL((JSON.parse(line) as { url: string }).url)
+      expect(url.hostname).toMatch(/^jupyterlab--[a-z2-7]{12}\.localhost$/)
+      expect((await get(url, '/api/status')).status).toBe(403)
+      const opened = await get(url, url.pathname + url.search)
+      expect(opened.status).toBe(303)
+      const cookie = opened.cookie.split(';')[0] ?? ''
+      expect((await get(url, '/api/status', { cookie })).status).toBe(200)
+      expect((await get(url, url.pathname + url.search)).status).toBe(403)
+      expect((await get(url, '/api/status', { cookie, origin: 'http://evil.example' })).status).toBe(403)
+      expect((await get(url, '/api/status', { cookie, host: 'evil.example' })).status).toBe(403)
+    } finally {
+      app.kill('SIGTERM')
+    }
+  })
+
+  test("two users cannot see, open or stop each other's sessions", async () => {
+    const eve = await berth.user('eve@localhost')
+    expect(JSON.parse((await eve.cli('session', 'ls', '--all', '--json')).stdout)).toEqual([])
+    expect((await eve.cli('session', 'show', session.id)).code).toBe(4)
+    expect((await eve.cli('session', 'rm', session.id)).code).toBe(4)
+    expect((await eve.cli('session', 'logs', session.id)).code).toBe(4)
+    expect((await eve.cli('app', session.id, 'jupyterlab', '--json', '--no-open')).code).toBe(4)
+    expect((await eve.cli('ssh', session.id, 'true')).code).toBe(4)
+    const stream = await fetch(`${berth.url}/stream/session/${session.id}/tcpproxy?app=sshd`, {
+      headers: { authorization: `Bearer ${eve.token}` },
+    })
+    expect(stream.status).toBeGreaterThanOrEqual(400)
+    expect((await (await berth.api()).getSession({ params: { id: session.id } })).status).toBe('RUNNING')
+  })
+
+  test('terminating leaves no container and no network behind, and the log stays readable', async () => {
+    const { code } = await berth.cli('session', 'rm', 'road', '--wait')
+    expect(code).toBe(0)
+    const list = (kind: string[]) =>
+      run('docker', [...kind, '--filter', `label=berth.kernel-id=${session.kernels[0]?.id ?? ''}`, '-q'])
+    await expect.poll(async () => (await list(['ps', '-a'])).stdout + (await list(['network', 'ls'])).stdout).toBe('')
+    expect((await berth.cli('session', 'logs', session.id)).code).toBe(0)
+  })
+})
+
+describe('bad requests', () => {
+  const create = (...flags: string[]) => berth.cli('session', 'create', '--json', ...flags)
+
+  test.each([
+    ['an unknown image', ['--image', 'no/such:image'], 4, 'image_not_found'],
+    ['a name of three characters', ['--image', IMAGE, '--name', 'abc'], 2, 'bad_request'],
+    ['a name with spaces', ['--image', IMAGE, '--name', 'my session'], 2, 'bad_request'],
+    ['a path as a name', ['--image', IMAGE, '--name', '../../etc'], 2, 'bad_request'],
+    ['more CPU than any agent has', ['--image', IMAGE, '--cpu', '4000'], 1, 'request_too_large'],
+    ['RAM as text', ['--image', IMAGE, '--mem', 'lots'], 2, 'bad_request'],
+    ['a negative amount', ['--image', IMAGE, '--cpu=-1'], 2, 'bad_request'],
+  ])('%s is refused with a code, and nothing is created', async (_title, flags, exit, code) => {
+    const before = (await (await berth.api()).listSessions({})).total
+    const outcome = await create(...flags)
+    expect(outcome.code).toBe(exit)
+    expect(JSON.parse(outcome.stderr.trim().split('\n').at(-1) ?? '')).toMatchObject({ error: { code } })
+    expect((await (await berth.api()).listSessions({})).total).toBe(before)
+  })
+})
+
+async function tokenOfCli(): Promise<string> {
+  const file = join(berth.data, 'cli', berth.adminEmail, 'sign-in.json')
+  return (JSON.parse(await readFile(file, 'utf8')) as { token: string }).token
+}
+
+/** Node resolves no `*.localhost`; the Host header carries the origin as a browser would send it. */
+function get(
+  url: URL,
+  path: string,
+  headers: Record<string, string> = {},
+): Promise<{ status: number; cookie: string }> {
+  return new Promise((done, reject) => {
+    const call = request(
+      { host: '127.0.0.1', port: url.port, path, headers: { host: url.host, ...headers } },
+      reply => {
+        reply
+          .resume()
+          .once('end', () => done({ status: reply.statusCode ?? 0, cookie: reply.headers['set-cookie']?.[0] ?? '' }))
+      },
+    )
+    call.once('error', reject).end()
+  })
+}
