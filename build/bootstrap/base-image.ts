@@ -1,0 +1,127 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { installPackages, missingPackages } from './apt.ts'
+import { connect, followBuild, type ImageDeps } from './build-image.ts'
+import { runCommand } from './command.ts'
+import { imageLabels } from './engine-client.ts'
+import { readText, type Platform } from './platform.ts'
+import { StepError } from './progress.ts'
+
+const SUITE = 'trixie'
+const REPOSITORY = 'debian'
+const TAG = `${SUITE}-slim`
+/** A registry that has said nothing for so long is not worth waiting for. */
+const REGISTRY_SILENCE_MS = 15_000
+
+export interface BaseImageDeps extends ImageDeps {
+  readonly platform: Platform
+  /** Where the file system of a home-made image grows; removed afterwards. */
+  readonly workDir: string
+}
+
+/** Makes sure of `debian:trixie-slim`: pulled where a registry answers, else made of Debian's packages. */
+export async function ensureBaseImage(deps: BaseImageDeps): Promise<string> {
+  const { engine, platform, note, signal } = deps
+  if ((await imageLabels(engine, `${REPOSITORY}:${TAG}`)) !== undefined) return 'already there'
+  signal.throwIfAborted()
+  try {
+    await pull(deps)
+    return 'pulled'
+  } catch (error) {
+    signal.throwIfAborted()
+    const why = error instanceof Error ? error.message : String(error)
+    if (!platform.root || !platform.debianLike) {
+      throw new StepError(
+        `${REPOSITORY}:${TAG} cannot be pulled: ${why}`,
+        `Bring it to the engine (docker pull or docker load) and repeat; as root on Debian or Ubuntu Berth makes it with debootstrap.`,
+        { cause: error },
+      )
+    }
+    note(`no registry answers (${why}); making it with debootstrap`)
+  }
+  await make(deps)
+  return 'made with debootstrap'
+}
+
+async function pull({ engine, note, signal }: BaseImageDeps): Promise<void> {
+  const docker = await connect(engine)
+  const silence = new AbortController()
+  const watch = setTimeout(() => silence.abort(new Error('the registry does not answer')), REGISTRY_SILENCE_MS)
+  try {
+    const either = AbortSignal.any([signal, silence.signal])
+    const stream = await docker.pull(`${REPOSITORY}:${TAG}`, { abortSignal: either })
+    const said = (text: string) => {
+      watch.refresh()
+      note(text)
+    }
+    await followBuild(docker, stream, said, either)
+  } finally {
+    clearTimeout(watch)
+  }
+}
+
+/** The official slim image in all that matters here: minimal Debian with security updates, no documentation, no services. */
+async function make({ engine, note, signal, workDir }: BaseImageDeps): Promise<void> {
+  const missing = await missingPackages(['debootstrap', 'debian-archive-keyring'])
+  if (missing.length > 0) await installPackages(missing, note, signal)
+  mkdirSync(workDir, { recursive: true })
+  const folder = mkdtempSync(join(workDir, 'debian-'))
+  try {
+    await runCommand('debootstrap', ['--variant=minbase', SUITE, folder], { note, signal })
+    const slim = [
+      'var/cache/apt',
+      'var/lib/apt/lists',
+      'debootstrap',
+      'etc/resolv.conf',
+      'etc/hostname',
+      'etc/apt/sources.list',
+    ]
+    const papers = ['doc', 'man', 'info', 'lintian', 'locale'].map(name => `usr/share/${name}`)
+    for (const path of [...slim, ...papers]) rmSync(join(folder, path), { recursive: true, force: true })
+    for (const path of ['var/cache/apt/archives/partial', 'var/lib/apt/lists/partial'])
+      mkdirSync(join(folder, path), { recursive: true })
+    writeFileSync(join(folder, 'etc/apt/sources.list.d/debian.sources'), SOURCES)
+    // Packages installed in an image start no services.
+    writeFileSync(join(folder, 'usr/sbin/policy-rc.d'), '#!/bin/sh\nexit 101\n')
+    chmodSync(join(folder, 'usr/sbin/policy-rc.d'), 0o755)
+    signal.throwIfAborted()
+
+    note('importing')
+    const docker = await connect(engine)
+    const tar = spawn('tar', ['-C', folder, '--numeric-owner', '-c', '.'], { stdio: ['ignore', 'pipe', 'inherit'] })
+    const ended = once(tar, 'close')
+    const answer = await docker.importImage(tar.stdout, {
+      repo: REPOSITORY,
+      tag: TAG,
+      changes: ['CMD ["bash"]', 'ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'],
+    })
+    await followBuild(docker, answer, note, signal)
+    await ended
+  } finally {
+    await removeTree(folder)
+  }
+}
+
+const SOURCES = `Types: deb
+URIs: http://deb.debian.org/debian
+Suites: ${SUITE} ${SUITE}-updates
+Components: main
+Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg
+
+Types: deb
+URIs: http://deb.debian.org/debian-security
+Suites: ${SUITE}-security
+Components: main
+Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg
+`
+
+/** An interrupted debootstrap may leave /proc and /sys mounted in there: never delete through them. */
+async function removeTree(folder: string): Promise<void> {
+  const mounts = (readText('/proc/mounts') ?? '').split('\n').map(line => line.split(' ')[1] ?? '')
+  for (const mount of mounts.filter(path => path.startsWith(`${folder}/`)).toReversed()) {
+    await runCommand('umount', ['-l', mount])
+  }
+  await runCommand('rm', ['-rf', '--one-file-system', folder], { indivisible: true })
+}

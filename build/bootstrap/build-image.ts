@@ -1,0 +1,112 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type Docker from 'dockerode'
+import { pack } from 'tar-stream'
+import { imageLabels, type EngineEndpoint } from './engine-client.ts'
+import { LABEL_RECIPE, recipeFiles, recipeHash, type Recipe } from './image-recipes.ts'
+import { StepError, type Note } from './progress.ts'
+
+export interface ImageDeps {
+  readonly engine: EngineEndpoint
+  readonly note: Note
+  readonly signal: AbortSignal
+}
+
+/** Variables of the machine that a build needs to reach the network where only a proxy may. */
+const PROXY_VARIABLES = ['http_proxy', 'https_proxy', 'no_proxy', 'HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY']
+const LABEL_STAGE = 'berth.stage'
+
+/** Is the image on the engine the one that this recipe makes? */
+export async function isBuilt(recipe: Recipe, engine: EngineEndpoint): Promise<boolean> {
+  const hash = recipeHash(recipe.folder)
+  const labels = await Promise.all(allTags(recipe, hash).map(tag => imageLabels(engine, tag)))
+  return labels.every(found => found?.[LABEL_RECIPE] === hash)
+}
+
+/** Builds the image unless it is there. The engine tags it as its last act, so that an interrupted build leaves no image. */
+export async function ensureImage(recipe: Recipe, { engine, note, signal }: ImageDeps): Promise<string> {
+  if (await isBuilt(recipe, engine)) return 'already there'
+  signal.throwIfAborted()
+  const hash = recipeHash(recipe.folder)
+  const docker = await connect(engine)
+  const [tag = '', ...others] = allTags(recipe, hash)
+  const stream = await docker.buildImage(packRecipe(recipe.folder), {
+    t: tag,
+    labels: { [LABEL_RECIPE]: hash, 'berth.title': recipe.title },
+    buildargs: Object.fromEntries(
+      PROXY_VARIABLES.flatMap(name => (process.env[name] === undefined ? [] : [[name, process.env[name]]])),
+    ),
+    forcerm: true,
+    abortSignal: signal,
+  })
+  await followBuild(docker, stream, note, signal)
+  for (const other of others) {
+    const [repo = '', name = ''] = other.split(':')
+    await docker.getImage(tag).tag({ repo, tag: name })
+  }
+  // What the recipe's earlier stages left; ours only, by label.
+  await docker.pruneImages({ filters: JSON.stringify({ dangling: ['true'], label: [LABEL_STAGE] }) })
+  return 'built'
+}
+
+/** dockerode is heavy to load, and on a warm start there is nothing for it to do. */
+export async function connect({ options }: EngineEndpoint): Promise<Docker> {
+  const { default: Engine } = await import('dockerode')
+  if (options.socketPath !== undefined) return new Engine({ socketPath: options.socketPath })
+  return new Engine({
+    host: options.host ?? 'localhost',
+    port: options.port ?? 2375,
+    protocol: options.protocol === 'https:' ? 'https' : 'http',
+    ...(options.ca === undefined ? {} : { ca: options.ca, cert: options.cert ?? '', key: options.key ?? '' }),
+  })
+}
+
+/** Follows the engine's messages to their end; throws the one that is an error. */
+export function followBuild(
+  docker: Docker,
+  stream: NodeJS.ReadableStream,
+  note: Note,
+  signal: AbortSignal,
+): Promise<void> {
+  const tail: string[] = []
+  return new Promise((resolve, reject) => {
+    const stop = () => {
+      reject(signal.reason as Error)
+    }
+    signal.addEventListener('abort', stop, { once: true })
+    docker.modem.followProgress(
+      stream,
+      (error: Error | null) => {
+        signal.removeEventListener('abort', stop)
+        if (error === null) resolve()
+        else reject(new StepError(error.message, tail.slice(-15).join('')))
+      },
+      (event: { stream?: string; status?: string; error?: string }) => {
+        const text = event.stream ?? event.status ?? event.error ?? ''
+        tail.push(text)
+        if (tail.length > 100) tail.shift()
+        if (text.trim() !== '') note(text)
+      },
+    )
+  })
+}
+
+/** The toolbox also goes by its hash, so that two versions can be in use at once. */
+function allTags(recipe: Recipe, hash: string): string[] {
+  const hashed = recipe.tags.filter(tag => tag.endsWith(':latest')).map(tag => tag.replace(/:latest$/, `:${hash}`))
+  return [...hashed, ...recipe.tags]
+}
+
+function packRecipe(folder: string): NodeJS.ReadableStream {
+  const archive = pack()
+  for (const { path, executable } of recipeFiles(folder)) {
+    // A fixed time and owner: the same recipe is the same build context for the engine's cache.
+    archive.entry(
+      { name: path, mode: executable ? 0o755 : 0o644, mtime: new Date(0) },
+      readFileSync(join(folder, path)),
+    )
+  }
+  archive.finalize()
+  // A streamx stream: all that the client does with it is pipe it.
+  return archive as unknown as NodeJS.ReadableStream
+}

@@ -1,0 +1,92 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { request, type RequestOptions } from 'node:http'
+import { request as requestTls } from 'node:https'
+import { join } from 'node:path'
+
+/** How to reach a Docker Engine, in the words of node:http. */
+export interface EngineEndpoint {
+  /** As DOCKER_HOST would say it. */
+  readonly host: string
+  readonly options: RequestOptions & { ca?: Buffer; cert?: Buffer; key?: Buffer }
+}
+
+export const DEFAULT_SOCKET = '/var/run/docker.sock'
+/** Long enough for an engine that is busy, short enough for one that hangs. */
+const TIMEOUT_MS = 5_000
+
+/**
+ * The engine that this environment means: DOCKER_HOST (unix, tcp; TLS by DOCKER_TLS_VERIFY and DOCKER_CERT_PATH), else the
+ * usual socket, else that of rootless Docker or Docker Desktop.
+ *
+ * @returns undefined for a DOCKER_HOST of another kind (ssh, npipe)
+ */
+export function engineEndpoint(
+  env: NodeJS.ProcessEnv,
+  exists: (path: string) => boolean = existsSync,
+): EngineEndpoint | undefined {
+  const host = env.DOCKER_HOST
+  if (host === undefined || host === '') {
+    const others = [
+      env.XDG_RUNTIME_DIR === undefined ? undefined : join(env.XDG_RUNTIME_DIR, 'docker.sock'),
+      env.HOME === undefined ? undefined : join(env.HOME, '.docker', 'run', 'docker.sock'),
+    ]
+    const socket = [DEFAULT_SOCKET, ...others].find(path => path !== undefined && exists(path)) ?? DEFAULT_SOCKET
+    return { host: `unix://${socket}`, options: { socketPath: socket } }
+  }
+  if (host.startsWith('unix://')) return { host, options: { socketPath: host.slice('unix://'.length) } }
+  if (!host.startsWith('tcp://')) return undefined
+  const url = new URL(host.replace('tcp://', 'http://'))
+  const tls = env.DOCKER_TLS_VERIFY !== undefined && env.DOCKER_TLS_VERIFY !== ''
+  const where = { host: url.hostname, port: url.port === '' ? (tls ? 2376 : 2375) : Number(url.port) }
+  if (!tls) return { host, options: where }
+  const folder = env.DOCKER_CERT_PATH ?? join(env.HOME ?? '', '.docker')
+  const read = (name: string) => readFileSync(join(folder, name))
+  return {
+    host,
+    options: { ...where, protocol: 'https:', ca: read('ca.pem'), cert: read('cert.pem'), key: read('key.pem') },
+  }
+}
+
+/** One GET; JSON or text. Rejects with the system's error (`code`: ENOENT, EACCES, ECONNREFUSED …) or on a status of 400 and above. */
+export function getFromEngine({ options }: EngineEndpoint, path: string): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    const send = options.protocol === 'https:' ? requestTls : request
+    const call = send({ ...options, path, timeout: TIMEOUT_MS }, response => {
+      let text = ''
+      response.setEncoding('utf8').on('data', (chunk: string) => (text += chunk))
+      response.on('error', reject)
+      response.on('end', () => {
+        const status = response.statusCode ?? 500
+        if (status >= 400)
+          reject(Object.assign(new Error(`Docker Engine answered ${String(status)}: ${text.trim()}`), { status }))
+        else
+          resolve(
+            response.headers['content-type']?.startsWith('application/json') === true
+              ? (JSON.parse(text) as unknown)
+              : text,
+          )
+      })
+    })
+    call.on('timeout', () =>
+      call.destroy(Object.assign(new Error('Docker Engine does not answer'), { code: 'ETIMEDOUT' })),
+    )
+    call.on('error', reject)
+    call.end()
+  })
+}
+
+/** Labels of an image on the engine; undefined if it is not there. */
+export async function imageLabels(
+  engine: EngineEndpoint,
+  reference: string,
+): Promise<Record<string, string> | undefined> {
+  try {
+    const image = (await getFromEngine(engine, `/images/${reference}/json`)) as {
+      Config?: { Labels?: Record<string, string> | null }
+    }
+    return image.Config?.Labels ?? {}
+  } catch (error) {
+    if ((error as { status?: number }).status === 404) return undefined
+    throw error
+  }
+}

@@ -1,0 +1,87 @@
+import { createHash } from 'node:crypto'
+import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+
+/** The clone that this file lies in. */
+export const ROOT = join(import.meta.dirname, '..', '..')
+
+/** An image that is built from a folder with a Dockerfile. */
+export interface Recipe {
+  /** As the user reads it. */
+  readonly title: string
+  readonly folder: string
+  /** Tags without the hash. */
+  readonly tags: readonly string[]
+  /** What the image is made from and must be there first. */
+  readonly from: 'debian' | 'toolbox'
+}
+
+export const TOOLBOX: Recipe = {
+  title: 'Toolbox',
+  folder: join(ROOT, 'build', 'toolbox'),
+  tags: ['berth/toolbox:latest'],
+  from: 'debian',
+}
+export const SESSION_IMAGES: readonly Recipe[] = [
+  {
+    title: 'Session image',
+    folder: join(ROOT, 'build', 'images', 'python'),
+    tags: ['berth/python:3.13'],
+    from: 'debian',
+  },
+]
+/** Only for tests. */
+export const TEST_IMAGES: readonly Recipe[] = [
+  {
+    title: 'Image without a shell',
+    folder: join(ROOT, 'build', 'images', 'tiny'),
+    tags: ['berth/tiny:test'],
+    from: 'toolbox',
+  },
+  {
+    title: 'Image of busybox',
+    folder: join(ROOT, 'build', 'images', 'busybox'),
+    tags: ['berth/busybox:test'],
+    from: 'toolbox',
+  },
+]
+
+/** Label that holds a recipe's hash on the image made from it. */
+export const LABEL_RECIPE = 'berth.recipe'
+
+/**
+ * Fingerprint of a recipe: names, executable bits and contents of its files; what is only read by people (`*.md`) does not count.
+ *
+ * @returns 12 hex digits
+ */
+export function recipeHash(folder: string): string {
+  const hash = createHash('sha256')
+  for (const { path, executable } of recipeFiles(folder)) {
+    const content = readFileSync(join(folder, path))
+    hash.update(`${path}\0${executable ? 'x' : '-'}\0${String(content.length)}\0`).update(content)
+  }
+  return hash.digest('hex').slice(0, 12)
+}
+
+export interface RecipeFile {
+  /** Relative to the recipe's folder, with `/`. */
+  readonly path: string
+  readonly executable: boolean
+}
+
+/** The files of a recipe in a stable order; these are also what the engine gets to build from. */
+export function recipeFiles(folder: string): RecipeFile[] {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter(entry => entry.isFile() && !entry.name.endsWith('.md'))
+    .map(entry => join(entry.parentPath, entry.name))
+    .sort()
+    .map(file => ({
+      path: file.slice(folder.length + 1).replaceAll('\\', '/'),
+      executable: (statSync(file).mode & 0o100) !== 0,
+    }))
+}
+
+/** Name by which agents know this version of the toolbox. */
+export function toolboxReference(): string {
+  return `berth/toolbox:${recipeHash(TOOLBOX.folder)}`
+}

@@ -1,0 +1,18 @@
+// Makes all images, those of the tests too: `node build/bootstrap/make-images.ts`. For work on a recipe; `npm start` and `npm test`
+// do the same on their way.
+import { engineStep, imageSteps } from './build-images.ts'
+import { dataDirectory, readPlatform } from './platform.ts'
+import { createProgress } from './progress.ts'
+
+const platform = readPlatform()
+const stop = new AbortController()
+process.once('SIGINT', () => {
+  stop.abort(new Error('interrupted'))
+})
+const deps = {
+  progress: createProgress({ write: text => process.stderr.write(text), terminal: process.stderr.isTTY }),
+  platform,
+  dataDir: dataDirectory(undefined, process.env, platform.root),
+  signal: stop.signal,
+}
+await imageSteps(await engineStep(deps), { ...deps, tests: true })
