@@ -159,6 +159,8 @@ export interface SessionsTable {
   /** With commands; users see them as `App`. */
   apps: Json<(App | KernelApp)[]>
   attempt: Default<number>
+  /** Agents on which earlier attempts failed. */
+  failed_agents: ColumnType<AgentId[], string | undefined, string>
   created_at: Time
   /** When `status` last changed: what deadlines count from. */
   status_at: Time
@@ -179,6 +181,8 @@ export interface KernelsTable {
   exit_code: number | null
   /** Base units; what it occupies while its status is one of OCCUPYING_STATUSES. */
   slots: Json<ResourceSlots>
+  /** When its agent gives up on the current attempt by itself; until then nobody else may start it. */
+  start_by: ColumnType<Date | null, Date | string | null | undefined, Date | string | null>
   log_tail: string | null
 }
 

@@ -1,4 +1,5 @@
-import { type Kysely, type Migration, sql } from 'kysely'
+import { type Kysely, sql } from 'kysely'
+import { type Migration } from 'kysely/migration'
 
 /**
  * Identity, agents, sessions and grants. PostgreSQL 15 level: no functions of later versions, no extensions.
@@ -112,6 +113,7 @@ const STATEMENTS = [
     startup_command text,
     apps jsonb not null default '[]',
     attempt int not null default 0,
+    failed_agents jsonb not null default '[]',
     created_at timestamptz not null default now(),
     status_at timestamptz not null default now(),
     started_at timestamptz,
@@ -134,6 +136,7 @@ const STATEMENTS = [
     container_id text,
     exit_code int,
     slots jsonb not null,
+    start_by timestamptz,
     log_tail text
   )`,
   `create index kernels_session on kernels (session_id)`,

@@ -1,0 +1,127 @@
+import {
+  formatAmount,
+  formatSlots,
+  type Reason,
+  type ResourceSlots,
+  SLOT_NAMES,
+  SLOTS,
+  type SlotName,
+} from '#manager/contract'
+import { type Room } from './room.ts'
+import { type AgentSnapshot, type PendingSession } from './snapshot.ts'
+
+/** Everything the explanation of a waiting session is made from. */
+export interface Situation {
+  readonly session: PendingSession
+  /** All agents of the group, as if nothing ran on them. */
+  readonly empty: readonly Room[]
+  /** Room on the agents that may take this session, after this pass. */
+  readonly rooms: readonly Room[]
+  /** Whether it would have fitted before the sessions ahead of it were placed in this pass. */
+  readonly fittedBefore: boolean
+}
+
+/** The one dominant reason why a session waits: the first that holds in the order below. */
+export function explain(situation: Situation): Reason {
+  return noAgent(situation) ?? imageNowhere(situation) ?? tooLarge(situation) ?? noRoom(situation)
+}
+
+function noAgent({ empty }: Situation): Reason | undefined {
+  const agents = empty.map(room => room.agent)
+  if (agents.length === 0) return { code: 'no_agents', message: 'No agent has joined this resource group yet.' }
+  if (!agents.some(agent => agent.connected)) {
+    return { code: 'agents_unreachable', message: 'No agent of this resource group is connected at the moment.' }
+  }
+  if (!agents.some(agent => agent.connected && agent.schedulable)) {
+    return { code: 'no_agents', message: 'No connected agent accepts new sessions; an admin has paused them.' }
+  }
+  return undefined
+}
+
+function imageNowhere({ session, empty }: Situation): Reason | undefined {
+  const digest = session.imageDigest
+  if (digest !== null && empty.some(({ agent }) => canTake(agent) && agent.images.has(digest))) return undefined
+  return { code: 'image_nowhere', message: `No connected agent holds the image ${session.image} any more.` }
+}
+
+function tooLarge({ session, empty }: Situation): Reason | undefined {
+  const { requested } = session
+  if (empty.some(room => canTake(room.agent) && room.fits(requested))) return undefined
+  const needed = formatSlots(requested)
+  if (empty.some(room => room.fits(requested))) {
+    const message = 'Every agent large enough for this session is disconnected or paused.'
+    return { code: 'agents_unreachable', message, needed }
+  }
+  const { slots, available } = closest(requested, empty)
+  const message = `${describeLack(requested, available, slots, 'the largest agent has')} Ask for less.`
+  return { code: 'too_large', message, needed: only(requested, slots), available: only(available, slots) }
+}
+
+function noRoom({ session, rooms, fittedBefore }: Situation): Reason {
+  const { requested } = session
+  const { slots, available } = closest(requested, rooms)
+  const amounts = { needed: only(requested, slots), available: only(available, slots) }
+  if (fittedBefore) {
+    return { code: 'queued_behind', message: 'Sessions ahead in the queue took the room that was free.', ...amounts }
+  }
+  const inSum = SLOT_NAMES.every(slot => (requested[slot] ?? 0) <= total(rooms, slot))
+  if (inSum) {
+    const lack = describeLack(requested, available, slots, 'at most')
+    const message = `${lack.slice(0, -1)} free on one agent or device, although enough is free in sum.`
+    return { code: 'fragmentation', message, ...amounts }
+  }
+  const lack = describeLack(requested, available, slots, 'at most')
+  return { code: 'capacity', message: `${lack.slice(0, -1)} free now. It starts when other sessions end.`, ...amounts }
+}
+
+export function canTake(agent: AgentSnapshot): boolean {
+  return agent.connected && agent.schedulable
+}
+
+/** The room that lacks the fewest slots and, among those, has the most of what is lacking. */
+export function closest(
+  requested: ResourceSlots,
+  rooms: readonly Room[],
+): { slots: readonly SlotName[]; available: ResourceSlots } {
+  let best: { slots: readonly SlotName[]; available: ResourceSlots; rank: number } | undefined
+  for (const room of rooms) {
+    const slots = room.lacking(requested)
+    const share = Math.min(...slots.map(slot => room.largest(slot) / (requested[slot] ?? 1)))
+    const rank = share - slots.length
+    if (best && best.rank >= rank) continue
+    best = { slots, available: Object.fromEntries(slots.map(slot => [slot, room.largest(slot)])), rank }
+  }
+  return best ?? { slots: SLOT_NAMES.filter(slot => (requested[slot] ?? 0) > 0), available: {} }
+}
+
+function describeLack(
+  requested: ResourceSlots,
+  available: ResourceSlots,
+  slots: readonly SlotName[],
+  has: string,
+): string {
+  const parts = slots.map(slot => `${readable(slot, requested[slot] ?? 0)}; ${has} ${bare(slot, available[slot] ?? 0)}`)
+  return `It needs ${parts.join(', and ')}.`
+}
+
+/** `2 GPU`, `1.5 CPU`, `4 GiB RAM`. */
+export function readable(slot: SlotName, amount: number): string {
+  return `${bare(slot, amount)} ${SLOTS[slot].label}`
+}
+
+function bare(slot: SlotName, amount: number): string {
+  if (SLOTS[slot].type !== 'BYTES') return formatAmount(slot, amount)
+  return amount >= 2 ** 30 ? `${round(amount / 2 ** 30)} GiB` : `${round(amount / 2 ** 20)} MiB`
+}
+
+function round(value: number): number {
+  return Math.floor(value * 10) / 10
+}
+
+function only(slots: ResourceSlots, names: readonly SlotName[]) {
+  return formatSlots(Object.fromEntries(names.map(name => [name, slots[name] ?? 0])))
+}
+
+function total(rooms: readonly Room[], slot: SlotName): number {
+  return rooms.reduce((sum, room) => sum + room.free(slot), 0)
+}

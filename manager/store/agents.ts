@@ -1,0 +1,170 @@
+import { sql, type Selectable } from 'kysely'
+import {
+  type AgentId,
+  type Device,
+  OCCUPYING_STATUSES,
+  type ResourceSlots,
+  type SlotName,
+  type UserId,
+} from '#manager/contract'
+import { type AgentsTable, type Db } from './schema.ts'
+
+export type AgentRow = Selectable<AgentsTable>
+
+export async function findAgent(db: Db, id: AgentId): Promise<AgentRow | undefined> {
+  return db.selectFrom('agents').selectAll().where('id', '=', id).executeTakeFirst()
+}
+
+/** All but the revoked ones, oldest first. */
+export async function listAgents(db: Db, resourceGroup?: string): Promise<AgentRow[]> {
+  const query = db.selectFrom('agents').selectAll().where('status', '<>', 'REVOKED').orderBy('joined_at').orderBy('id')
+  return (resourceGroup === undefined ? query : query.where('resource_group', '=', resourceGroup)).execute()
+}
+
+export interface JoinedAgent {
+  readonly id: AgentId
+  readonly name: string
+  readonly publicKey: string
+  readonly resourceGroup: string
+}
+
+/** A new agent, or a known one that joins again with another key. */
+export async function saveJoinedAgent(db: Db, agent: JoinedAgent): Promise<void> {
+  const values = { name: agent.name, public_key: agent.publicKey, resource_group: agent.resourceGroup }
+  await db
+    .insertInto('agents')
+    .values({ id: agent.id, ...values, status: 'LOST', capacity: '{}', devices: '[]' })
+    .onConflict(conflict =>
+      conflict.column('id').doUpdateSet({ ...values, status: 'LOST', row_version: sql`agents.row_version + 1` }),
+    )
+    .execute()
+}
+
+export interface ReportedState {
+  readonly capacity: ResourceSlots
+  readonly devices: readonly Device[]
+  readonly networkIsolation: 'full' | 'partial'
+  readonly networkIsolationReason: string | null
+  readonly version: string
+  readonly engineVersion: string
+}
+
+/** @returns the new row version, undefined if the agent was revoked or is unknown */
+export async function saveReportedState(db: Db, id: AgentId, state: ReportedState): Promise<number | undefined> {
+  const row = await db
+    .updateTable('agents')
+    .set({
+      status: 'CONNECTED',
+      capacity: JSON.stringify(state.capacity),
+      devices: JSON.stringify(state.devices),
+      network_isolation: state.networkIsolation,
+      network_isolation_reason: state.networkIsolationReason,
+      version: state.version,
+      engine_version: state.engineVersion,
+      last_seen_at: sql`now()`,
+      row_version: sql`row_version + 1`,
+    })
+    .where('id', '=', id)
+    .where('status', '<>', 'REVOKED')
+    .returning('row_version')
+    .executeTakeFirst()
+  return row?.row_version
+}
+
+export async function setAgent(
+  db: Db,
+  id: AgentId,
+  change: Partial<Pick<AgentRow, 'status' | 'schedulable'>>,
+): Promise<AgentRow | undefined> {
+  return db
+    .updateTable('agents')
+    .set({ ...change, row_version: sql`row_version + 1` })
+    .where('id', '=', id)
+    .where('status', '<>', 'REVOKED')
+    .returningAll()
+    .executeTakeFirst()
+}
+
+export async function setLastSeen(db: Db, id: AgentId): Promise<void> {
+  await db
+    .updateTable('agents')
+    .set({ last_seen_at: sql`now()` })
+    .where('id', '=', id)
+    .execute()
+}
+
+export interface NewJoinToken {
+  readonly tokenHash: Buffer
+  readonly resourceGroup: string
+  readonly createdBy: UserId | null
+  readonly lifetimeMs: number
+}
+
+export async function insertJoinToken(db: Db, token: NewJoinToken): Promise<Date> {
+  const row = await db
+    .insertInto('join_tokens')
+    .values({
+      token_hash: token.tokenHash,
+      resource_group: token.resourceGroup,
+      created_by: token.createdBy,
+      expires_at: sql<Date>`now() + ${token.lifetimeMs} * interval '1 millisecond'`,
+      used_by: null,
+    })
+    .returning('expires_at')
+    .executeTakeFirstOrThrow()
+  await db
+    .deleteFrom('join_tokens')
+    .where('expires_at', '<', sql<Date>`now() - interval '1 day'`)
+    .execute()
+  return row.expires_at
+}
+
+/**
+ * Uses a token up. The agent that used it may use it again until it expires: it may not have heard our answer.
+ *
+ * @returns the resource group it leads to, undefined if it is unknown, expired, or used by another agent
+ */
+export async function takeJoinToken(db: Db, tokenHash: Buffer, agentId: AgentId): Promise<string | undefined> {
+  const row = await db
+    .updateTable('join_tokens')
+    .set({ used_at: sql`now()`, used_by: agentId })
+    .where('token_hash', '=', tokenHash)
+    .where('expires_at', '>', sql<Date>`now()`)
+    .where(or => or.or([or('used_at', 'is', null), or('used_by', '=', agentId)]))
+    .returning('resource_group')
+    .executeTakeFirst()
+  return row?.resource_group
+}
+
+/** What agents hold now: sums over kernels in occupying states, never a counter. */
+export interface Usage {
+  slots(agentId: AgentId): ResourceSlots
+  /** Base units of `slot` taken on the device, by how it is given out. */
+  device(agentId: AgentId, uuid: string): { readonly slot: string; readonly amount: number } | undefined
+}
+
+export async function readUsage(db: Db, agentIds: readonly AgentId[]): Promise<Usage> {
+  const slots = new Map<string, Partial<Record<SlotName, number>>>()
+  const devices = new Map<string, { slot: string; amount: number }>()
+  if (agentIds.length > 0) {
+    const held = await sql<{ agent_id: AgentId; slot: SlotName; amount: number }>`
+      select k.agent_id, s.key as slot, sum(s.value::bigint)::bigint as amount
+      from kernels k, jsonb_each_text(k.slots) s
+      where k.status in (${sql.join(OCCUPYING_STATUSES)}) and k.agent_id = any(${agentIds}::uuid[])
+      group by k.agent_id, s.key`.execute(db)
+    for (const { agent_id, slot, amount } of held.rows) slots.set(agent_id, { ...slots.get(agent_id), [slot]: amount })
+    const taken = await db
+      .selectFrom('kernel_devices as d')
+      .innerJoin('kernels as k', 'k.id', 'd.kernel_id')
+      .select(['d.agent_id', 'd.uuid', 'd.slot', eb => eb.cast<number>(eb.fn.sum('d.amount'), 'bigint').as('amount')])
+      .where('k.status', 'in', OCCUPYING_STATUSES)
+      .where('d.agent_id', 'in', agentIds)
+      .groupBy(['d.agent_id', 'd.uuid', 'd.slot'])
+      .execute()
+    for (const row of taken) devices.set(`${row.agent_id} ${row.uuid}`, { slot: row.slot, amount: row.amount })
+  }
+  return {
+    slots: agentId => slots.get(agentId) ?? {},
+    device: (agentId, uuid) => devices.get(`${agentId} ${uuid}`),
+  }
+}

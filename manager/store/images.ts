@@ -1,0 +1,43 @@
+import { type AgentId } from '#manager/contract'
+import { type AgentImage } from '#agent/contract'
+import { type Db } from './schema.ts'
+
+export interface HeldImage {
+  readonly agentId: AgentId
+  readonly image: AgentImage
+}
+
+/** Every image on every agent that is not revoked. */
+export async function listHeldImages(db: Db): Promise<HeldImage[]> {
+  const rows = await db
+    .selectFrom('agent_images')
+    .innerJoin('agents', 'agents.id', 'agent_images.agent_id')
+    .select(['agent_images.agent_id', 'agent_images.image'])
+    .where('agents.status', '<>', 'REVOKED')
+    .orderBy('agent_images.digest')
+    .orderBy('agent_images.agent_id')
+    .execute()
+  return rows.map(row => ({ agentId: row.agent_id, image: row.image }))
+}
+
+/** Digests per agent. */
+export async function readImageDigests(db: Db, agentIds: readonly AgentId[]): Promise<Map<AgentId, Set<string>>> {
+  const held = new Map<AgentId, Set<string>>(agentIds.map(id => [id, new Set<string>()]))
+  if (agentIds.length === 0) return held
+  const rows = await db
+    .selectFrom('agent_images')
+    .select(['agent_id', 'digest'])
+    .where('agent_id', 'in', agentIds)
+    .execute()
+  for (const { agent_id, digest } of rows) held.get(agent_id)?.add(digest)
+  return held
+}
+
+/** Replaces what is known of an agent's engine. */
+export async function replaceImages(db: Db, agentId: AgentId, images: readonly AgentImage[]): Promise<void> {
+  await db.deleteFrom('agent_images').where('agent_id', '=', agentId).execute()
+  const unique = [...new Map(images.map(image => [image.id, image])).values()]
+  if (unique.length === 0) return
+  const values = unique.map(image => ({ agent_id: agentId, digest: image.id, image: JSON.stringify(image) }))
+  await db.insertInto('agent_images').values(values).execute()
+}

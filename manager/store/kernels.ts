@@ -1,0 +1,147 @@
+import { sql, type Selectable } from 'kysely'
+import {
+  type AgentId,
+  type KernelId,
+  OCCUPYING_STATUSES,
+  type ResourceSlots,
+  type SessionId,
+  type SessionStatus,
+} from '#manager/contract'
+import { type Db, type KernelDevicesTable, type KernelsTable } from './schema.ts'
+
+export type KernelRow = Selectable<KernelsTable>
+export type KernelDeviceRow = Selectable<KernelDevicesTable>
+
+/** What reconciliation needs to know of a kernel. */
+export interface KnownKernel {
+  readonly kernelId: KernelId
+  readonly sessionId: SessionId
+  readonly status: SessionStatus
+  readonly agentId: AgentId | null
+  readonly attempt: number
+}
+
+/** Kernels that hold slots on the agent, and those with these ids wherever they are. */
+export async function listKernelsToReconcile(
+  db: Db,
+  agentId: AgentId,
+  kernelIds: readonly KernelId[],
+): Promise<KnownKernel[]> {
+  const rows = await db
+    .selectFrom('kernels')
+    .select(['id', 'session_id', 'status', 'agent_id', 'attempt'])
+    .where(eb =>
+      eb.or([
+        eb.and([eb('agent_id', '=', agentId), eb('status', 'in', OCCUPYING_STATUSES)]),
+        ...(kernelIds.length > 0 ? [eb('id', 'in', kernelIds)] : []),
+      ]),
+    )
+    .execute()
+  return rows.map(row => ({
+    kernelId: row.id,
+    sessionId: row.session_id,
+    status: row.status,
+    agentId: row.agent_id,
+    attempt: row.attempt,
+  }))
+}
+
+/** Sessions that hold slots on an agent. */
+export async function listSessionsOnAgent(
+  db: Db,
+  agentId: AgentId,
+): Promise<{ sessionId: SessionId; status: SessionStatus }[]> {
+  const rows = await db
+    .selectFrom('kernels')
+    .select(['session_id', 'status'])
+    .where('agent_id', '=', agentId)
+    .where('status', 'in', OCCUPYING_STATUSES)
+    .orderBy('session_id')
+    .execute()
+  return rows.map(row => ({ sessionId: row.session_id, status: row.status }))
+}
+
+export async function listKernels(db: Db, sessionIds: readonly SessionId[]): Promise<KernelRow[]> {
+  if (sessionIds.length === 0) return []
+  return db.selectFrom('kernels').selectAll().where('session_id', 'in', sessionIds).orderBy('role').execute()
+}
+
+export async function listKernelDevices(db: Db, kernelIds: readonly KernelId[]): Promise<KernelDeviceRow[]> {
+  if (kernelIds.length === 0) return []
+  return db.selectFrom('kernel_devices').selectAll().where('kernel_id', 'in', kernelIds).orderBy('uuid').execute()
+}
+
+export interface NewKernel {
+  readonly id: KernelId
+  readonly sessionId: SessionId
+  readonly status: SessionStatus
+  readonly slots: ResourceSlots
+  readonly agentId?: AgentId
+  readonly attempt?: number
+  readonly containerId?: string
+}
+
+export async function insertKernels(db: Db, kernels: readonly NewKernel[]): Promise<void> {
+  const values = kernels.map(kernel => ({
+    id: kernel.id,
+    session_id: kernel.sessionId,
+    role: 'main1',
+    status: kernel.status,
+    agent_id: kernel.agentId ?? null,
+    attempt: kernel.attempt ?? 0,
+    container_id: kernel.containerId ?? null,
+    exit_code: null,
+    slots: JSON.stringify(kernel.slots),
+    log_tail: null,
+  }))
+  await db.insertInto('kernels').values(values).execute()
+}
+
+export async function insertKernelDevices(db: Db, devices: readonly KernelDeviceRow[]): Promise<void> {
+  if (devices.length > 0)
+    await db
+      .insertInto('kernel_devices')
+      .values([...devices])
+      .execute()
+}
+
+export interface KernelChange {
+  readonly status?: SessionStatus
+  readonly container_id?: string | null
+  readonly exit_code?: number | null
+  readonly log_tail?: string | null
+  /** Null releases the agent and the devices (retry). */
+  readonly agent_id?: null
+  /** Milliseconds from now; null clears it. */
+  readonly startWithinMs?: number | null
+}
+
+export async function updateKernel(db: Db, id: KernelId, change: KernelChange): Promise<void> {
+  const { startWithinMs, ...columns } = change
+  const startBy =
+    startWithinMs === undefined
+      ? {}
+      : { start_by: startWithinMs === null ? null : sql<Date>`now() + ${startWithinMs} * interval '1 millisecond'` }
+  await db
+    .updateTable('kernels')
+    .set({ ...columns, ...startBy })
+    .where('id', '=', id)
+    .execute()
+  if (change.agent_id === null) await db.deleteFrom('kernel_devices').where('kernel_id', '=', id).execute()
+}
+
+/** Keeps the first log tail and exit code that is learned after the end. */
+export async function keepLastWords(
+  db: Db,
+  id: KernelId,
+  words: { exitCode: number | null; logTail: string },
+): Promise<void> {
+  await db
+    .updateTable('kernels')
+    .set({
+      exit_code: sql`coalesce(exit_code, ${words.exitCode})`,
+      log_tail: sql`coalesce(nullif(log_tail, ''), ${words.logTail})`,
+    })
+    .where('id', '=', id)
+    .execute()
+}
