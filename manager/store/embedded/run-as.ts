@@ -1,0 +1,93 @@
+import { execFile } from 'node:child_process'
+import { stat } from 'node:fs/promises'
+import { userInfo } from 'node:os'
+import { dirname, resolve } from 'node:path'
+import { promisify } from 'node:util'
+import { AppError } from '#manager/contract'
+
+const run = promisify(execFile)
+const OS_USER = 'berth-postgres'
+
+/** How the binaries of PostgreSQL are run: it refuses to be root. */
+export interface RunAs {
+  readonly uid: number
+  readonly gid: number
+  /** Put before the command. Empty where uid and gid are set by spawn itself, or nothing has to change. */
+  readonly prefix: readonly string[]
+  /** For `spawn`; empty where the prefix does it or nothing has to change. */
+  readonly spawn: { readonly uid?: number; readonly gid?: number }
+}
+
+/**
+ * Not root: as ourselves. Root: as the system user `berth-postgres`, created here if it is missing.
+ *
+ * That user must be able to enter the data directory. Where a directory above it is closed to others (a data directory
+ * below /root), the processes keep one capability, CAP_DAC_READ_SEARCH, instead of us opening what is not ours: it lets
+ * them pass directories, and write nothing.
+ *
+ * @param dataDir absolute; exists
+ * @throws AppError `config_invalid` where no such user can be made
+ */
+export async function chooseUser(dataDir: string): Promise<RunAs> {
+  const { uid, gid } = userInfo()
+  if (uid !== 0) return { uid, gid, prefix: [], spawn: {} }
+  const user = await systemUser()
+  if (await isOpenToOthers(dataDir)) return { ...user, prefix: [], spawn: user }
+  return { ...user, prefix: passingDirectories(user), spawn: {} }
+}
+
+async function systemUser(): Promise<{ uid: number; gid: number }> {
+  const existing = await findUser()
+  if (existing) return existing
+  const options = ['--system', '--user-group', '--no-create-home', '--home-dir', '/nonexistent']
+  // Two managers may create it at the same time: the loser finds it.
+  const failure = await run('useradd', [...options, '--shell', '/usr/sbin/nologin', OS_USER]).catch(toError)
+  const created = await findUser()
+  if (created) return created
+  throw new AppError(
+    'config_invalid',
+    {
+      why:
+        `PostgreSQL does not run as root, and the system user ${OS_USER} could not be created` +
+        ' (is useradd there?). Create it, or set DATABASE_URL, or start Berth as another user.',
+    },
+    { cause: failure },
+  )
+}
+
+async function findUser(): Promise<{ uid: number; gid: number } | undefined> {
+  try {
+    const [uid, gid] = await Promise.all([run('id', ['-u', OS_USER]), run('id', ['-g', OS_USER])])
+    return { uid: Number(uid.stdout), gid: Number(gid.stdout) }
+  } catch {
+    return undefined // `id` fails for a user that does not exist
+  }
+}
+
+/** May everybody pass this directory and all above it? */
+async function isOpenToOthers(path: string): Promise<boolean> {
+  const full = resolve(path)
+  const { mode } = await stat(full)
+  if ((mode & 0o001) === 0) return false
+  return dirname(full) === full || isOpenToOthers(dirname(full))
+}
+
+/** `no_setuid_fixup`: without it access(2), which initdb uses, would look without the capability. */
+function passingDirectories({ uid, gid }: { uid: number; gid: number }): string[] {
+  const only = '-all,+dac_read_search'
+  const caps = [`--inh-caps=${only}`, `--ambient-caps=${only}`, `--bounding-set=${only}`]
+  return [
+    'setpriv',
+    `--reuid=${uid}`,
+    `--regid=${gid}`,
+    '--clear-groups',
+    '--no-new-privs',
+    '--securebits=+no_setuid_fixup',
+    ...caps,
+    '--',
+  ]
+}
+
+function toError(error: unknown): unknown {
+  return error
+}

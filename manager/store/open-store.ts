@@ -1,0 +1,119 @@
+import { Kysely, PostgresDialect, sql, type Transaction } from 'kysely'
+import pg from 'pg'
+import { AppError } from '#manager/contract'
+import { type Log } from '../log.ts'
+import { openEmbedded } from './embedded/open-embedded.ts'
+import { migrate } from './migrate.ts'
+import { type Database, type Db } from './schema.ts'
+
+export interface Store extends AsyncDisposable {
+  readonly db: Db
+  /**
+   * Runs `work` in one transaction. A deadlock or serialisation failure runs it again (three times at most), so it must
+   * have no effect but through `trx`; no network in it, and never `store.db` (that would be another connection).
+   */
+  transaction<T>(work: (trx: Transaction<Database>) => Promise<T>): Promise<T>
+}
+
+export interface StoreOptions {
+  /** An external PostgreSQL; without it the embedded one below `dataDir` is started. */
+  readonly databaseUrl?: string | undefined
+  readonly dataDir: string
+  readonly log: Log
+}
+
+/** `server_version_num` of the oldest PostgreSQL that our SQL is written for. */
+const OLDEST_SERVER = 150_000
+const POOL_SIZE = 10
+const STATEMENT_TIMEOUT_MS = 30_000
+
+/**
+ * Opens the database (starting the embedded one if there is no URL) and brings its tables up to date.
+ *
+ * @throws AppError `data_version_unsupported`, `unavailable` (does not answer), `config_invalid` (not a database URL)
+ */
+export async function openStore({ databaseUrl, dataDir, log }: StoreOptions): Promise<Store> {
+  await using stack = new AsyncDisposableStack()
+  const connection =
+    databaseUrl === undefined
+      ? stack.use(await openEmbedded({ dataDir, log })).connection
+      : { connectionString: checkedUrl(databaseUrl) }
+  const pool = new pg.Pool({
+    ...connection,
+    max: POOL_SIZE,
+    application_name: 'berth-manager',
+    statement_timeout: STATEMENT_TIMEOUT_MS,
+    idle_in_transaction_session_timeout: STATEMENT_TIMEOUT_MS,
+    connectionTimeoutMillis: 10_000,
+    keepAlive: true,
+    types: { getTypeParser: typeParserOf },
+  })
+  // An idle connection that breaks (server restart) is replaced at the next query; unhandled it would end the process.
+  pool.on('error', error => log.warn({ err: error }, 'database connection lost'))
+  const db = new Kysely<Database>({ dialect: new PostgresDialect({ pool }) })
+  stack.defer(() => db.destroy())
+  await checkServer(db, log)
+  await migrate(db, log)
+  const opened = stack.move()
+  return {
+    db,
+    transaction: work => runTransaction(db, work),
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  }
+}
+
+function checkedUrl(text: string): string {
+  if (!URL.canParse(text) || !/^postgres(ql)?:$/.test(new URL(text).protocol)) {
+    throw new AppError('config_invalid', {
+      why: 'DATABASE_URL must look like postgresql://user:password@host/database.',
+    })
+  }
+  return text
+}
+
+async function checkServer(db: Db, log: Log): Promise<void> {
+  const { rows } = await sql<{ number: number; text: string }>`
+    select current_setting('server_version_num')::int as number, current_setting('server_version') as text`
+    .execute(db)
+    .catch((error: unknown) => {
+      throw new AppError('unavailable', { why: `The database does not answer: ${messageOf(error)}` }, { cause: error })
+    })
+  const [version] = rows
+  if (!version || version.number < OLDEST_SERVER) {
+    throw new AppError('data_version_unsupported', {
+      why: `The database is PostgreSQL ${version?.text ?? 'of an unknown version'}; version 15 or newer is needed.`,
+    })
+  }
+  log.info({ version: version.text }, 'database ready')
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error && error.message ? error.message : String(error)
+}
+
+/** SQLSTATE 40001 serialization_failure, 40P01 deadlock_detected: the same transaction may succeed now. */
+const RETRYABLE = new Set(['40001', '40P01'])
+const MAX_ATTEMPTS = 3
+
+async function runTransaction<T>(db: Db, work: (trx: Transaction<Database>) => Promise<T>, attempt = 1): Promise<T> {
+  try {
+    return await db.transaction().execute(work)
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined
+    if (attempt < MAX_ATTEMPTS && typeof code === 'string' && RETRYABLE.has(code)) {
+      return runTransaction(db, work, attempt + 1)
+    }
+    throw error
+  }
+}
+
+/** int8 as a number: counts, versions and amounts are safe integers. The rest as node-postgres does it. */
+function typeParserOf(oid: number, format?: 'text' | 'binary') {
+  return oid === pg.types.builtins.INT8 ? parseSafeInteger : pg.types.getTypeParser(oid, format)
+}
+
+function parseSafeInteger(text: string): number {
+  const value = Number(text)
+  if (!Number.isSafeInteger(value)) throw new RangeError(`${text} is larger than a safe integer`)
+  return value
+}
