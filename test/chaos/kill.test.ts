@@ -1,3 +1,4 @@
+import { rm } from 'node:fs/promises'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type Session, type SessionEvent } from '#manager/contract'
 import { type Berth, startBerth } from '../fixtures/berth.ts'
@@ -22,6 +23,7 @@ beforeAll(async () => {
 }, 300_000)
 afterAll(async () => {
   await berth[Symbol.asyncDispose]()
+  await rm(berth.data, { recursive: true, force: true })
   await engine[Symbol.asyncDispose]()
 })
 
