@@ -1,0 +1,35 @@
+import { type Plugin } from 'vite'
+
+/**
+ * What the page may load: itself only. Vuetify writes its theme into a style element and components set style
+ * attributes, hence the two `unsafe-inline` for styles; scripts have none.
+ */
+export const CONTENT_SECURITY_POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src-elem 'self' 'unsafe-inline'",
+  "style-src-attr 'unsafe-inline'",
+  "img-src 'self' data:",
+  "font-src 'self'",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'self'",
+].join('; ')
+
+/** Puts the policy into the built page, so that it holds whoever serves the files. Not in development: HMR needs more. */
+export function contentSecurityPolicy(): Plugin {
+  return {
+    name: 'berth:content-security-policy',
+    apply: 'build',
+    transformIndexHtml: {
+      order: 'post',
+      handler: () => [
+        {
+          tag: 'meta',
+          attrs: { 'http-equiv': 'Content-Security-Policy', content: CONTENT_SECURITY_POLICY },
+          injectTo: 'head-prepend',
+        },
+      ],
+    },
+  }
+}

@@ -1,0 +1,170 @@
+import { readonly, ref, type Ref } from 'vue'
+import { EventHint, SessionStats, type SessionId } from '#manager/contract'
+import { connectSse, type ConnectionState, type SseConnection } from './sse-client.ts'
+import { type SseEvent } from './sse-parser.ts'
+import { openTabChannel, type TabChannel } from './tab-channel.ts'
+
+type StatsListener = (sessionId: SessionId, stats: SessionStats) => void
+
+export interface ConnectionInfo {
+  readonly state: ConnectionState
+  /** When the next attempt begins (milliseconds since 1970), while `waiting`. */
+  readonly retryAt?: number
+}
+
+/** Hints that something has a newer version, shared by all tabs of this browser over one connection. */
+export interface EventStream {
+  readonly connection: Readonly<Ref<ConnectionInfo>>
+  /** Something changed: fetch it if it is shown and older. @returns stops listening */
+  onHint(listener: (hint: EventHint) => void): () => void
+  /** Hints may have been missed: fetch everything that is shown. Also after every interruption without resume. */
+  onResync(listener: () => void): () => void
+  /** Live figures, once per second, of these sessions only. @returns stops watching */
+  watch(sessionIds: readonly SessionId[], listener: StatsListener): () => void
+  /** After signing in. Safe to repeat. */
+  start(): void
+  /** Before signing out. */
+  stop(): void
+  /** Try now instead of at the end of the pause. */
+  reconnect(): void
+}
+
+export interface EventStreamDeps {
+  readonly fetch: typeof fetch
+  /** One channel per browser; left out in tests of a single tab. */
+  readonly openChannel?: typeof openTabChannel
+  /** Changes of the watched set within this time become one new connection. */
+  readonly settleMs?: number
+}
+
+/** More than a screen shows; keeps the address of the stream short. */
+const MAX_WATCHED = 80
+
+export function createEventStream(deps: EventStreamDeps): EventStream {
+  const { fetch, openChannel = openTabChannel, settleMs = 300 } = deps
+  const connection = ref<ConnectionInfo>({ state: 'closed' })
+  const hintListeners = new Set<(hint: EventHint) => void>()
+  const resyncListeners = new Set<() => void>()
+  const watches = new Set<{ ids: readonly SessionId[]; listener: StatsListener }>()
+  let channel: TabChannel | undefined
+  let sse: SseConnection | undefined
+  let lastEventId: string | undefined
+  let watched = ''
+  let settling: ReturnType<typeof setTimeout> | undefined
+
+  const dispatch = ({ event, data, id }: SseEvent) => {
+    if (id !== undefined) lastEventId = id
+    if (event === 'resync') {
+      for (const listener of [...resyncListeners]) listener()
+      return
+    }
+    if (event !== 'hint' && event !== 'stats') return
+    const json = parseJson(data)
+    if (event === 'hint') {
+      const hint = EventHint.safeParse(json)
+      if (hint.success) for (const listener of [...hintListeners]) listener(hint.data)
+      return
+    }
+    const { sessionId, stats } = json as { sessionId: SessionId; stats: unknown }
+    const parsed = SessionStats.safeParse(stats)
+    if (!parsed.success) return
+    for (const { ids, listener } of [...watches]) if (ids.includes(sessionId)) listener(sessionId, parsed.data)
+  }
+
+  const setConnection = (info: ConnectionInfo) => {
+    connection.value = info
+  }
+  const ownIds = () => [...new Set([...watches].flatMap(watch => watch.ids))]
+  const wantedIds = () => {
+    const all = new Set([...ownIds(), ...(channel?.peerIds() ?? [])])
+    return [...all].toSorted().slice(0, MAX_WATCHED).join(',')
+  }
+
+  const lead = () => {
+    watched = wantedIds()
+    sse = connectSse({
+      fetch,
+      lastEventId,
+      url: () => `/api/v1/events${watched && `?watch=${watched}`}`,
+      onEvent: event => {
+        dispatch(event)
+        channel?.send({ kind: 'event', event })
+      },
+      onState: (state, { retryAt }) => {
+        const info = retryAt === undefined ? { state } : { state, retryAt }
+        setConnection(info)
+        channel?.send({ kind: 'connection', info })
+      },
+    })
+  }
+
+  const watchesChanged = () => {
+    channel?.setOwnIds(ownIds())
+    if (!sse) return
+    clearTimeout(settling)
+    settling = setTimeout(() => {
+      const next = wantedIds()
+      if (!sse || next === watched) return
+      // Fewer than before is no reason to reconnect: the figures of the others are simply not used.
+      const held = new Set(watched.split(','))
+      const grown = next.split(',').some(id => id !== '' && !held.has(id))
+      if (!grown && next !== '') return
+      watched = next
+      sse.reconnect()
+    }, settleMs)
+  }
+
+  return {
+    connection: readonly(connection),
+    onHint: listener => subscribe(hintListeners, listener),
+    onResync: listener => subscribe(resyncListeners, listener),
+    watch(ids, listener) {
+      const watch = { ids, listener }
+      watches.add(watch)
+      watchesChanged()
+      return () => {
+        watches.delete(watch)
+        watchesChanged()
+      }
+    },
+    start() {
+      if (channel) return
+      setConnection({ state: 'connecting' })
+      channel = openChannel({
+        onLead: lead,
+        onEvent: dispatch,
+        onConnection: setConnection,
+        onPeersChanged: watchesChanged,
+        onReconnect: () => sse?.reconnect(),
+        current: () => connection.value,
+      })
+      channel.setOwnIds(ownIds())
+    },
+    stop() {
+      clearTimeout(settling)
+      sse?.close()
+      sse = undefined
+      channel?.close()
+      channel = undefined
+      lastEventId = undefined
+      setConnection({ state: 'closed' })
+    },
+    reconnect() {
+      if (sse) sse.reconnect()
+      else channel?.send({ kind: 'reconnect' })
+    },
+  }
+}
+
+function subscribe<T>(set: Set<T>, listener: T): () => void {
+  set.add(listener)
+  return () => void set.delete(listener)
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return {}
+  }
+}

@@ -1,0 +1,113 @@
+import { backoffMs } from './backoff.ts'
+import { createSseParser, type SseEvent } from './sse-parser.ts'
+
+export type ConnectionState = 'connecting' | 'live' | 'waiting' | 'signed_out' | 'closed'
+
+export interface SseOptions {
+  readonly fetch: typeof fetch
+  /** Asked again for every connection: parameters may change in between. */
+  readonly url: () => string
+  readonly onEvent: (event: SseEvent) => void
+  readonly onState?: (state: ConnectionState, detail: { retryAt?: number }) => void
+  /** Where a stream of another tab stopped. */
+  readonly lastEventId?: string | undefined
+  /** A stream that is silent for longer is taken for dead; the server pings more often. */
+  readonly silenceMs?: number
+  readonly random?: () => number
+}
+
+export interface SseConnection {
+  /** Connects again now, resuming after the last event: for changed parameters, or because the network is back. */
+  reconnect(): void
+  close(): void
+}
+
+/**
+ * Keeps one event stream open: resumes with `Last-Event-ID`, retries with growing pauses, and ends silent connections
+ * (a computer that slept has half-open sockets). Stops on 401: only a new sign-in helps, which calls `reconnect`.
+ */
+export function connectSse(options: SseOptions): SseConnection {
+  const { fetch, url, onEvent, onState, silenceMs = 45_000, random = Math.random } = options
+  let lastId = options.lastEventId
+  let failures = 0
+  let controller: AbortController | undefined
+  let timer: ReturnType<typeof setTimeout> | undefined
+  let closed = false
+
+  const attempt = async (signal: AbortSignal, abort: () => void): Promise<'signed_out' | 'ended'> => {
+    let silence: ReturnType<typeof setTimeout> | undefined
+    const heard = () => {
+      clearTimeout(silence)
+      silence = setTimeout(abort, silenceMs)
+    }
+    try {
+      heard()
+      const headers: Record<string, string> = { accept: 'text/event-stream' }
+      if (lastId !== undefined) headers['last-event-id'] = lastId
+      const reply = await fetch(url(), { headers, cache: 'no-store', signal })
+      if (reply.status === 401) return 'signed_out'
+      if (!reply.ok || !reply.body) return 'ended'
+      failures = 0
+      onState?.('live', {})
+      const parse = createSseParser(event => {
+        if (event.id !== undefined) lastId = event.id
+        onEvent(event)
+      })
+      const decoder = new TextDecoder()
+      const reader = reply.body.getReader()
+      for (;;) {
+        const { done, value } = await reader.read()
+        if (done) return 'ended'
+        heard()
+        parse(decoder.decode(value, { stream: true }))
+      }
+    } finally {
+      clearTimeout(silence)
+    }
+  }
+
+  const run = async () => {
+    const mine = new AbortController()
+    controller = mine
+    if (failures === 0) onState?.('connecting', {})
+    let outcome: 'signed_out' | 'ended'
+    try {
+      outcome = await attempt(mine.signal, () => mine.abort())
+    } catch {
+      // Refused, reset, silent or aborted: the same remedy for all.
+      outcome = 'ended'
+    }
+    if (controller !== mine || isClosed()) return
+    if (outcome === 'signed_out') {
+      onState?.('signed_out', {})
+      return
+    }
+    failures += 1
+    const pause = backoffMs(failures, random())
+    onState?.('waiting', { retryAt: Date.now() + pause })
+    timer = setTimeout(() => void run(), pause)
+  }
+  // A function, so that the compiler does not take the flag for constant across an await.
+  const isClosed = () => closed
+
+  const stop = () => {
+    clearTimeout(timer)
+    const previous = controller
+    controller = undefined
+    previous?.abort()
+  }
+
+  void run()
+  return {
+    reconnect() {
+      if (closed) return
+      stop()
+      void run()
+    },
+    close() {
+      closed = true
+      stop()
+      onState?.('closed', {})
+    },
+  }
+}

@@ -1,0 +1,112 @@
+import { type SessionId } from '#manager/contract'
+import { type ConnectionInfo } from './event-stream.ts'
+import { type SseEvent } from './sse-parser.ts'
+
+/** Between the tabs of one browser profile and origin. Carries what every tab may read anyway; no secrets. */
+export type TabMessage =
+  | { readonly kind: 'event'; readonly event: SseEvent }
+  | { readonly kind: 'connection'; readonly info: ConnectionInfo }
+  | { readonly kind: 'watching'; readonly tab: string; readonly ids: readonly SessionId[] }
+  | { readonly kind: 'left'; readonly tab: string }
+  /** A new tab, or a new leader: everyone says what they watch, the leader how the connection is. */
+  | { readonly kind: 'hello' }
+  | { readonly kind: 'reconnect' }
+
+export interface TabChannelOptions {
+  /** This tab is the one that keeps the connection, from now until `close`. */
+  readonly onLead: () => void
+  readonly onEvent: (event: SseEvent) => void
+  readonly onConnection: (info: ConnectionInfo) => void
+  readonly onPeersChanged: () => void
+  readonly onReconnect: () => void
+  readonly current: () => ConnectionInfo
+  readonly locks?: Pick<LockManager, 'request'> | undefined
+  readonly name?: string
+}
+
+export interface TabChannel {
+  send(message: TabMessage): void
+  setOwnIds(ids: readonly SessionId[]): void
+  peerIds(): SessionId[]
+  close(): void
+}
+
+/**
+ * Elects one tab by Web Locks: whoever holds the lock leads; the browser passes it on when that tab closes or crashes.
+ * Without Web Locks (an insecure origin) every tab leads for itself.
+ */
+export function openTabChannel(options: TabChannelOptions): TabChannel {
+  const { onLead, onEvent, onConnection, onPeersChanged, onReconnect, current, name = 'berth-events' } = options
+  const locks = 'locks' in options ? options.locks : (globalThis.navigator as Partial<Navigator>).locks
+  const tab = crypto.randomUUID()
+  const peers = new Map<string, readonly SessionId[]>()
+  const leaving = new AbortController()
+  let own: readonly SessionId[] = []
+  let release: (() => void) | undefined
+  let leading = false
+
+  const broadcast = locks ? new BroadcastChannel(name) : undefined
+  const send = (message: TabMessage) => broadcast?.postMessage(message)
+  const lead = () => {
+    leading = true
+    onLead()
+    send({ kind: 'hello' })
+  }
+
+  broadcast?.addEventListener('message', ({ data }: MessageEvent<TabMessage>) => {
+    switch (data.kind) {
+      case 'event':
+        if (!leading) onEvent(data.event)
+        return
+      case 'connection':
+        if (!leading) onConnection(data.info)
+        return
+      case 'watching':
+        peers.set(data.tab, data.ids)
+        if (leading) onPeersChanged()
+        return
+      case 'left':
+        peers.delete(data.tab)
+        return
+      case 'hello':
+        send({ kind: 'watching', tab, ids: own })
+        if (leading) send({ kind: 'connection', info: current() })
+        return
+      case 'reconnect':
+        if (leading) onReconnect()
+    }
+  })
+
+  if (locks) {
+    send({ kind: 'hello' })
+    const held = locks.request(name, { signal: leaving.signal }, () => {
+      if (leaving.signal.aborted) return undefined
+      lead()
+      return new Promise<void>(resolve => {
+        release = resolve
+      })
+    })
+    // Rejects only because this tab left before its turn.
+    held.catch(() => undefined)
+  } else {
+    queueMicrotask(() => {
+      if (!leaving.signal.aborted) lead()
+    })
+  }
+
+  return {
+    send,
+    setOwnIds(ids) {
+      if (ids.join() === own.join()) return
+      own = ids
+      send({ kind: 'watching', tab, ids })
+    },
+    peerIds: () => [...peers.values()].flat(),
+    close() {
+      send({ kind: 'left', tab })
+      leaving.abort()
+      release?.()
+      broadcast?.close()
+    },
+  }
+}

@@ -1,0 +1,66 @@
+import { createRouter, createWebHashHistory, type Router, type RouteRecordRaw } from 'vue-router'
+import { useAccount } from '../features/account/useAccount.ts'
+
+declare module 'vue-router' {
+  interface RouteMeta {
+    /** Reachable without signing in. */
+    readonly open?: boolean
+    /** Fills the window: no rail, no top bar. */
+    readonly bare?: boolean
+    /** Of the browser tab; a page may set a more precise one. */
+    readonly title?: string
+  }
+}
+
+const routes: RouteRecordRaw[] = [
+  { path: '/', redirect: '/sessions' },
+  {
+    path: '/sign-in',
+    name: 'sign-in',
+    component: () => import('../features/account/SignInPage.vue'),
+    meta: { open: true, bare: true, title: 'Sign in' },
+  },
+  {
+    path: '/sessions',
+    name: 'sessions',
+    component: () => import('../features/sessions/SessionsPage.vue'),
+    meta: { title: 'Sessions' },
+    children: [
+      {
+        path: ':id',
+        name: 'session',
+        component: () => import('../features/detail/SessionDetail.vue'),
+        props: true,
+        meta: { title: 'Session' },
+      },
+    ],
+  },
+  {
+    path: '/terminal/:id',
+    name: 'terminal',
+    component: () => import('../features/terminal/TerminalPage.vue'),
+    props: true,
+    meta: { bare: true, title: 'Terminal' },
+  },
+  {
+    path: '/:path(.*)*',
+    name: 'not-found',
+    component: () => import('./NotFoundPage.vue'),
+    meta: { title: 'Not found' },
+  },
+]
+
+/** Hash history: a sign-in ticket in the fragment reaches no server, and the files work below any address. */
+export function createPageRouter(): Router {
+  const router = createRouter({ history: createWebHashHistory(), routes })
+  router.beforeEach(async to => {
+    const account = useAccount()
+    if (account.state === 'unknown') await account.begin()
+    if (to.meta.open || account.state !== 'signed_out') return true
+    return { name: 'sign-in', query: to.fullPath === '/sessions' ? {} : { next: to.fullPath } }
+  })
+  router.afterEach(to => {
+    document.title = to.meta.title ? `${to.meta.title} · Berth` : 'Berth'
+  })
+  return router
+}

@@ -1,0 +1,29 @@
+import { ref, watch, type Ref } from 'vue'
+import { useTheme } from 'vuetify'
+
+export type ThemeChoice = 'light' | 'dark' | 'system'
+const KEY = 'berth.theme'
+const CHOICES: readonly ThemeChoice[] = ['light', 'dark', 'system']
+
+export function readThemeChoice(): ThemeChoice {
+  const stored = globalThis.localStorage.getItem(KEY)
+  return CHOICES.find(choice => choice === stored) ?? 'system'
+}
+
+/** Light, dark, or as the system; remembered on this computer and followed by every open tab. */
+export function useThemeChoice(): Ref<ThemeChoice> {
+  const theme = useTheme()
+  const choice = ref(readThemeChoice())
+  watch(
+    choice,
+    next => {
+      globalThis.localStorage.setItem(KEY, next)
+      void theme.change(next)
+    },
+    { immediate: true },
+  )
+  globalThis.addEventListener('storage', ({ key }) => {
+    if (key === KEY) choice.value = readThemeChoice()
+  })
+  return choice
+}

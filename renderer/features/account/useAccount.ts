@@ -1,0 +1,86 @@
+import { defineStore } from 'pinia'
+import { computed, ref, watch } from 'vue'
+import { isAppError, type Me } from '#manager/contract'
+import { csrfToken } from '../../api/csrf.ts'
+import { useServices } from '../../services.ts'
+
+/** `unknown` until the first answer; `expired` keeps the page and asks for the password again. */
+export type AccountState = 'unknown' | 'signed_out' | 'signed_in' | 'expired'
+
+/** Who is signed in on this page. */
+export const useAccount = defineStore('account', () => {
+  const { api, events } = useServices()
+  const state = ref<AccountState>('unknown')
+  const startError = ref<unknown>(null)
+  const me = ref<Me | null>(null)
+  const user = computed(() => me.value?.user ?? null)
+  const isSuperadmin = computed(() => user.value?.role === 'superadmin')
+
+  function signedIn(next: Me): void {
+    me.value = next
+    csrfToken.set(next.csrf)
+    const before = state.value
+    state.value = 'signed_in'
+    if (before === 'expired') events.reconnect()
+    else events.start()
+  }
+
+  /** Asks the manager who we are. @throws what is not an answer, e.g. `unavailable` */
+  async function restore(): Promise<void> {
+    try {
+      signedIn(await api.me())
+    } catch (error) {
+      if (!isAppError(error) || error.code !== 'not_signed_in') throw error
+      if (state.value === 'unknown') state.value = 'signed_out'
+    }
+  }
+
+  /** The first `restore` of the page; a failure is shown instead of the page, with a way to try again. */
+  async function begin(): Promise<void> {
+    startError.value = null
+    await restore().catch((error: unknown) => {
+      startError.value = error
+    })
+  }
+
+  async function signIn(email: string, password: string): Promise<void> {
+    const before = user.value?.id
+    const next = await api.login({ body: { email: email.trim(), password } })
+    // Another person on the page of someone who was signed out: nothing of the first may stay in memory.
+    if (before !== undefined && before !== next.user.id) {
+      globalThis.location.reload()
+      return
+    }
+    signedIn(next)
+  }
+
+  async function signInWithTicket(ticket: string): Promise<void> {
+    signedIn(await api.loginWithTicket({ body: { ticket } }))
+  }
+
+  /** Ends the sign-in on the server; a server that is gone does not keep anyone on the page. */
+  async function signOut(): Promise<void> {
+    await api.logout().catch(() => undefined)
+    events.stop()
+    csrfToken.set('')
+    me.value = null
+    state.value = 'signed_out'
+  }
+
+  /** The server no longer knows this sign-in. Called for every `not_signed_in`, wherever it came from. */
+  function expire(): void {
+    if (state.value === 'signed_in') state.value = 'expired'
+  }
+
+  async function changePassword(oldPassword: string, newPassword: string): Promise<void> {
+    await api.changePassword({ body: { oldPassword, newPassword } })
+  }
+
+  // Another tab may notice first that the sign-in ended, and may be the one where it is renewed.
+  watch(events.connection, ({ state: connection }) => {
+    if (connection === 'signed_out') expire()
+    if (connection === 'live' && state.value === 'expired') void restore().catch(() => undefined)
+  })
+
+  return { state, me, user, isSuperadmin, startError, begin, signIn, signInWithTicket, signOut, expire, changePassword }
+})

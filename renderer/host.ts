@@ -1,0 +1,128 @@
+import {
+  HOST_EVENTS,
+  HOST_EVENTS_PATH,
+  HOST_METHODS,
+  pathOf,
+  type HostApi,
+  type HostBridge,
+  type HostEvents,
+  type Reply,
+} from '#electron/contract'
+import { AppError, isErrorCode } from '#manager/contract'
+import { connectSse } from './api/sse-client.ts'
+
+type Listener<E extends keyof HostEvents> = (payload: HostEvents[E]) => void
+
+/** HostApi as the page uses it: methods that throw AppErrors, and events. */
+export interface Host extends HostApi {
+  /** @returns stops listening */
+  on<E extends keyof HostEvents>(event: E, listener: Listener<E>): () => void
+}
+
+/** What the preload script of the desktop app puts on `window`. */
+export interface HostWindow {
+  readonly host?: HostBridge
+  readonly hostEvents?: { on(event: string, listener: (payload: unknown) => void): () => void }
+}
+
+export interface HostDeps {
+  readonly window: HostWindow
+  readonly fetch: typeof fetch
+  /** Read for every call: changes with every sign-in. */
+  readonly csrf: () => string
+}
+
+/** The desktop app where there is one, else the same interface over HTTP. The only file that knows which. */
+export function createHost({ window, fetch, csrf }: HostDeps): Host {
+  const { host, hostEvents } = window
+  if (host && hostEvents) {
+    const bridge = host as unknown as Record<string, Record<string, (...args: unknown[]) => Promise<Reply<unknown>>>>
+    return {
+      ...mapMethods((group, method) => async (...args) => {
+        const call = bridge[group]?.[method]
+        if (!call) throw new AppError('internal', { why: `The desktop app does not offer ${group}.${method}.` })
+        return valueOf(await call(...args))
+      }),
+      on: (event, listener) => hostEvents.on(event, payload => listener(payload as never)),
+    }
+  }
+  return {
+    ...mapMethods(
+      (group, method) =>
+        async (...args) =>
+          valueOf(await post(fetch, csrf, pathOf(group, method), args)),
+    ),
+    on: createHttpEvents(fetch),
+  }
+}
+
+type Method = (...args: unknown[]) => Promise<unknown>
+
+function mapMethods(toMethod: (group: string, method: string) => Method): HostApi {
+  return Object.fromEntries(
+    Object.entries(HOST_METHODS).map(([group, methods]) => [
+      group,
+      Object.fromEntries(Object.keys(methods).map(method => [method, toMethod(group, method)])),
+    ]),
+  ) as unknown as HostApi
+}
+
+/** An Error loses its code on the way through IPC and HTTP, so it travels as data and is thrown here. */
+function valueOf(reply: Reply<unknown>): unknown {
+  if (reply.ok) return reply.value
+  throw new AppError(isErrorCode(reply.error.code) ? reply.error.code : 'internal', reply.error.detail)
+}
+
+async function post(fetch: HostDeps['fetch'], csrf: () => string, path: string, args: unknown[]) {
+  const unavailable = (why: string, cause?: unknown) => new AppError('unavailable', { why }, { cause })
+  const reply = await fetch(path, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', accept: 'application/json', 'x-berth-csrf': csrf() },
+    body: JSON.stringify(args),
+  }).catch((error: unknown) => {
+    throw unavailable('The local proxy does not answer. Is Berth still running on this computer?', error)
+  })
+  const body: unknown = await reply.json().catch(() => undefined)
+  if (isReply(body)) return body
+  if (reply.status === 401) throw new AppError('not_signed_in')
+  throw unavailable(`The local proxy answered with HTTP ${reply.status}.`)
+}
+
+function isReply(body: unknown): body is Reply<unknown> {
+  return (
+    typeof body === 'object' &&
+    body !== null &&
+    'ok' in body &&
+    ('value' in body || 'error' in body || body.ok === true)
+  )
+}
+
+/** One stream for the whole page, open while anyone listens. */
+function createHttpEvents(fetch: HostDeps['fetch']): Host['on'] {
+  const listeners = new Map<string, Set<(payload: never) => void>>()
+  let connection: { close(): void } | undefined
+
+  const open = () =>
+    connectSse({
+      fetch,
+      url: () => HOST_EVENTS_PATH,
+      onEvent: ({ event, data }) => {
+        if (!Object.hasOwn(HOST_EVENTS, event)) return
+        const payload = JSON.parse(data) as never
+        for (const listener of listeners.get(event) ?? []) listener(payload)
+      },
+    })
+
+  return (event, listener) => {
+    const set = listeners.get(event) ?? new Set()
+    listeners.set(event, set.add(listener))
+    connection ??= open()
+    return () => {
+      set.delete(listener)
+      if (set.size === 0) listeners.delete(event)
+      if (listeners.size > 0) return
+      connection?.close()
+      connection = undefined
+    }
+  }
+}

@@ -1,0 +1,27 @@
+import { inject, type App, type InjectionKey } from 'vue'
+import { type ApiClient } from '#manager/contract'
+import { type EventStream } from './api/event-stream.ts'
+import { type Host } from './host.ts'
+
+/** What the page talks to. Made once in `app/main.ts`; tests hand in their own. */
+export interface Services {
+  /** The manager: one function per route, throws AppError. */
+  readonly api: ApiClient
+  /** The computer of the user: tunnels, SSH, files. Throws AppError. */
+  readonly host: Host
+  /** Hints that something changed, and live figures of watched sessions. */
+  readonly events: EventStream
+}
+
+const SERVICES: InjectionKey<Services> = Symbol('services')
+
+export function provideServices(app: App, services: Services): void {
+  app.provide(SERVICES, services)
+}
+
+/** For components and for setup stores (Pinia runs them in the context of the app). */
+export function useServices(): Services {
+  const services = inject(SERVICES)
+  if (!services) throw new Error('useServices() outside an app with provideServices()')
+  return services
+}

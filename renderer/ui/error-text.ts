@@ -1,0 +1,71 @@
+import { ERRORS, isAppError, type ErrorCode } from '#manager/contract'
+
+export interface ErrorText {
+  readonly title: string
+  /** What happened, with the numbers and names of this case; may be empty. */
+  readonly why: string
+  /** What the reader can do now. */
+  readonly next: string
+  readonly retry: boolean
+  readonly code: ErrorCode
+}
+
+const AGAIN = 'Try again in a moment.'
+const NEXT: Readonly<Partial<Record<ErrorCode, string>>> = {
+  agent_unreachable: 'It keeps running there. Wait until the agent is back, or ask the administrator to look at it.',
+  app_failed: 'Look at the log of the session for the cause, then try again.',
+  app_not_found: 'Choose an app that the image of this session offers.',
+  bad_request: 'Correct the marked values and send again.',
+  body_too_large: 'Send less at once.',
+  csrf_failed: 'Reload the page and try again.',
+  disk_full: 'Free disk space on the computer that runs the sessions, then try again.',
+  engine_unreachable: 'Start Docker on the computer that runs the sessions.',
+  forbidden: 'Ask the owner of the session or an administrator.',
+  foreign_origin: 'Open the console by its own address.',
+  grant_invalid: 'Open the app again.',
+  image_not_found: 'Choose one of the images in the list.',
+  internal: 'Try again. If it happens again, the log of the manager has the cause.',
+  kernel_create_failed: 'Look at the timeline of the session for the cause, then launch it again.',
+  login_failed: 'Check both and try again.',
+  login_throttled: 'Wait until the time is over.',
+  network_range_taken: 'Ask the administrator to choose another network range for sessions.',
+  not_found: 'It may have been removed. Go back and reload.',
+  not_signed_in: 'Sign in again to continue where you were.',
+  port_in_use: 'Choose another port, or let Berth take any free one.',
+  rate_limited: AGAIN,
+  request_too_large: 'Lower the request to what one agent has.',
+  session_name_taken: 'Choose another name, or terminate the session that has it.',
+  session_not_found: 'It may have been removed. Reload the list.',
+  session_not_running: 'Wait until it runs, or start a new one.',
+  ticket_invalid: 'Start Berth again for a new link, or sign in with your password.',
+  toolbox_missing: 'Run `npm start` again on that computer to build it.',
+  tunnel_failed: AGAIN,
+  unavailable: 'Check that Berth is running. The page tries again by itself.',
+  weak_password: 'Choose a longer or more varied password.',
+}
+
+/** An error as a person reads it: what, why, and the next step. Unknown failures say so instead of guessing. */
+export function errorText(error: unknown): ErrorText {
+  const code = isAppError(error) ? error.code : 'internal'
+  const { title, retry } = ERRORS[code]
+  const detail = isAppError(error) ? error.detail : {}
+  const why = typeof detail.why === 'string' && detail.why !== title ? sentence(detail.why) : ''
+  return {
+    title,
+    why: why.startsWith(`${title}: `) ? sentence(why.slice(title.length + 2)) : why,
+    next: NEXT[code] ?? (retry ? AGAIN : ''),
+    retry,
+    code,
+  }
+}
+
+/** One line for places with little room. */
+export function errorLine(error: unknown): string {
+  const { title, why, next } = errorText(error)
+  return [sentence(title), why, next].filter(Boolean).join(' ')
+}
+
+function sentence(text: string): string {
+  const trimmed = text.trim()
+  return /[.!?]$/.test(trimmed) || trimmed === '' ? trimmed : `${trimmed}.`
+}

@@ -1,0 +1,54 @@
+/** Sizes, amounts and times as people read them. Binary units, as Docker and the resource slots count. */
+
+const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'] as const
+
+/** `1536` → `1.5 KiB`; at most three significant digits. */
+export function formatBytes(bytes: number, locale?: string): string {
+  let value = Math.max(0, bytes)
+  let unit = 0
+  while (value >= 999.5 && unit < UNITS.length - 1) {
+    value /= 1024
+    unit += 1
+  }
+  const maximumFractionDigits = value >= 100 || unit === 0 ? 0 : value >= 10 ? 1 : 2
+  return `${value.toLocaleString(locale, { maximumFractionDigits })} ${UNITS[unit] ?? 'B'}`
+}
+
+/** 1500 (1/1000 core) → `1.5`. */
+export function formatCores(milli: number, locale?: string): string {
+  return (milli / 1000).toLocaleString(locale, { maximumFractionDigits: 2 })
+}
+
+export function formatPercent(fraction: number): string {
+  return `${Math.round(Math.max(0, fraction) * 100)} %`
+}
+
+/** Between two moments: `42 s`, `3 min 5 s`, `2 h 10 min`, `3 d 4 h`. */
+export function formatDuration(milliseconds: number): string {
+  const seconds = Math.max(0, Math.floor(milliseconds / 1000))
+  const parts: [number, string][] = [
+    [Math.floor(seconds / 86_400), 'd'],
+    [Math.floor(seconds / 3600) % 24, 'h'],
+    [Math.floor(seconds / 60) % 60, 'min'],
+    [seconds % 60, 's'],
+  ]
+  const first = parts.findIndex(([amount]) => amount > 0)
+  if (first === -1) return '0 s'
+  return parts
+    .slice(first, first + 2)
+    .filter(([amount]) => amount > 0)
+    .map(([amount, unit]) => `${amount} ${unit}`)
+    .join(' ')
+}
+
+export function formatDateTime(date: Date, locale?: string): string {
+  return date.toLocaleString(locale, { dateStyle: 'medium', timeStyle: 'medium' })
+}
+
+/** Today only the time, else day and time. */
+export function formatStart(date: Date, now: Date, locale?: string): string {
+  const time = { hour: '2-digit', minute: '2-digit' } as const
+  if (date.toDateString() === now.toDateString()) return date.toLocaleTimeString(locale, time)
+  const year = date.getFullYear() === now.getFullYear() ? {} : ({ year: 'numeric' } as const)
+  return date.toLocaleString(locale, { day: 'numeric', month: 'short', ...year, ...time })
+}
