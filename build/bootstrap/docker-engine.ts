@@ -60,6 +60,9 @@ export function engineRemedy(facts: {
   }
 }
 
+/** There is no engine, and only the user can change that; `hint` says how. */
+export class EngineUnavailable extends StepError {}
+
 export interface EngineDeps {
   readonly platform: Platform
   /** Where the log of an engine goes that we start ourselves. */
@@ -72,7 +75,7 @@ export interface EngineDeps {
  * Makes sure that a Docker Engine answers, and tells how to reach it. An engine that is there is used as it is, never configured.
  * One that we start where no service manager runs gets a session of its own, so that Ctrl-C in our terminal does not end it.
  *
- * @throws StepError with what to do, where that is the user's
+ * @throws EngineUnavailable where only the user can provide one
  */
 export async function ensureEngine(deps: EngineDeps): Promise<{ engine: EngineEndpoint; result: string }> {
   const { platform, note, signal } = deps
@@ -96,7 +99,7 @@ export async function ensureEngine(deps: EngineDeps): Promise<{ engine: EngineEn
     // Each remedy is tried once: installed and started, and still no answer, is for a person to look at.
     switch (remedy.act) {
       case 'explain':
-        throw new StepError(remedy.why, remedy.hint)
+        throw new EngineUnavailable(remedy.why, remedy.hint)
       case 'install':
         if (result !== 'already there') throw new StepError('Docker Engine was installed, but is not to be found')
         note('installing docker.io and iptables with apt-get')

@@ -1,0 +1,50 @@
+import { allSettledOrThrow, engineStep, imageSteps, type StepDeps } from './build-images.ts'
+import { EngineUnavailable } from './docker-engine.ts'
+import { DEFAULT_SOCKET, type EngineEndpoint } from './engine-client.ts'
+import { toolboxReference } from './image-recipes.ts'
+import { StepError } from './progress.ts'
+import { ensureRenderer } from './renderer.ts'
+
+export interface PrepareDeps extends StepDeps {
+  readonly docker: boolean
+  /** `vite` serves the console itself. */
+  readonly renderer?: boolean
+  readonly say: (text: string) => void
+}
+
+/**
+ * All steps before `berth up`. An engine that only the user can provide is no reason to stop: the console starts without sessions.
+ *
+ * @returns environment variables for `berth up`
+ */
+export async function prepare(deps: PrepareDeps): Promise<Record<string, string>> {
+  const { progress, docker, renderer = true, say, signal } = deps
+  let environment: Record<string, string> = { BERTH_NO_ENGINE: '1' }
+  const sessions = async () => {
+    if (!docker) return
+    try {
+      const engine = await engineStep(deps)
+      await imageSteps(engine, deps)
+      environment = { BERTH_TOOLBOX_IMAGE: toolboxReference(), ...hostVariable(engine) }
+    } catch (error) {
+      if (!(error instanceof EngineUnavailable)) throw error
+      say(`  ${error.hint ?? ''}\n  Going on without sessions.\n`)
+    }
+  }
+  const page = () => progress.step('Console', note => ensureRenderer(note, signal))
+  await allSettledOrThrow([sessions(), renderer ? page() : Promise.resolve()])
+  return environment
+}
+
+/** An engine found elsewhere than everybody looks must be told to those who come later. */
+function hostVariable({ host }: EngineEndpoint): Record<string, string> {
+  return host === `unix://${DEFAULT_SOCKET}` ? {} : { DOCKER_HOST: host }
+}
+
+/** Last words of a bootstrap that cannot go on. @returns the exit code */
+export function describeFailure(error: unknown, signal: AbortSignal, say: (text: string) => void): number {
+  if (signal.aborted) return 130
+  if (error instanceof StepError) say(error.hint === undefined ? '' : `${error.hint.replaceAll(/^/gm, '  ')}\n`)
+  else say(`${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`)
+  return 1
+}

@@ -1,0 +1,17 @@
+export interface StartFlags {
+  /** `--no-docker`: the console without sessions. */
+  readonly docker: boolean
+  readonly data: string | undefined
+  /** All that is for `berth up`. */
+  readonly rest: readonly string[]
+}
+
+/** Takes out what is the bootstrap's own; checks nothing, `berth up` does. */
+export function parseStartFlags(args: readonly string[]): StartFlags {
+  const at = args.indexOf('--data')
+  return {
+    docker: !args.includes('--no-docker'),
+    data: at >= 0 ? args[at + 1] : args.find(arg => arg.startsWith('--data='))?.slice('--data='.length),
+    rest: args.filter(arg => arg !== '--no-docker'),
+  }
+}

@@ -1,0 +1,28 @@
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { ROOT } from './image-recipes.ts'
+import { dataDirectory, readPlatform } from './platform.ts'
+import { describeFailure, prepare } from './prepare.ts'
+import { createProgress } from './progress.ts'
+import { runBerth } from './run-berth.ts'
+import { parseStartFlags } from './start-flags.ts'
+import { listenForStop } from './stop-signal.ts'
+
+// Standard output belongs to `berth up --json`.
+const say = (text: string) => process.stderr.write(text)
+const { docker, data, rest } = parseStartFlags(process.argv.slice(2))
+const platform = readPlatform()
+const dataDir = dataDirectory(data, process.env, platform.root)
+
+const stop = listenForStop(say)
+try {
+  mkdirSync(dataDir, { recursive: true })
+  const { isTTY: terminal, columns } = process.stderr
+  const progress = createProgress({ write: say, terminal, columns })
+  const environment = await prepare({ progress, platform, dataDir, signal: stop.signal, docker, say })
+  stop.signal.throwIfAborted()
+  stop[Symbol.dispose]()
+  process.exitCode = await runBerth(join(ROOT, 'bin', 'berth'), ['up', ...rest], environment)
+} catch (error) {
+  process.exit(describeFailure(error, stop.signal, say))
+}
