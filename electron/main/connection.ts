@@ -1,0 +1,102 @@
+import { type Endpoint, type EndpointChoice, type HostApi, type HostEvents } from '#electron/contract'
+import { AppError } from '#manager/contract'
+import { openAccount, type Account } from './console/account.ts'
+import { type CredentialStore } from './credentials/credential-store.ts'
+import { type EmbeddedStack } from './stack/embedded-stack.ts'
+import { type Running } from './windows/ask-before-quit.ts'
+
+/** The local proxy as the desktop uses it: the tunnels and SSH kits of one user at one manager. */
+export interface UserProxy extends Pick<HostApi, 'tunnel' | 'ssh'>, AsyncDisposable {
+  on<E extends keyof HostEvents>(event: E, listener: (payload: HostEvents[E]) => void): unknown
+}
+export type StartUserProxy = (deps: {
+  readonly managerUrl: string
+  readonly credentials: () => Promise<Record<string, string>>
+}) => Promise<UserProxy>
+
+/** The manager in use with all that depends on it: the embedded stack, the sign-in, the tunnels. */
+export interface Connection extends AsyncDisposable {
+  readonly endpoint: Endpoint
+  readonly account: Account
+  /** The proxy of the signed-in user; started with the first tunnel. */
+  proxy(): Promise<UserProxy>
+  running(): Promise<Running>
+}
+
+export interface ConnectionDeps {
+  readonly choice: EndpointChoice
+  /** True where BERTH_ENDPOINT decides. */
+  readonly fixed: boolean
+  readonly credentials: CredentialStore
+  readonly fetch: typeof fetch
+  readonly startStack: () => Promise<EmbeddedStack>
+  readonly startProxy: StartUserProxy
+  readonly emit: <E extends keyof HostEvents>(event: E, payload: HostEvents[E]) => void
+  readonly onUserChanged: () => void
+}
+
+export async function openConnection(deps: ConnectionDeps): Promise<Connection> {
+  await using cleanUp = new AsyncDisposableStack()
+  const stack = deps.choice.kind === 'embedded' ? cleanUp.use(await deps.startStack()) : undefined
+  const url = stack?.endpoint ?? (await answering(deps.choice, deps.fetch))
+  let proxy: Promise<UserProxy> | undefined
+
+  const closeProxy = async () => {
+    const closing = proxy
+    proxy = undefined
+    await (await closing?.catch(() => undefined))?.[Symbol.asyncDispose]()
+  }
+  cleanUp.defer(closeProxy)
+
+  const account = await openAccount({
+    endpoint: url,
+    ticket: stack?.ticket ?? null,
+    credentials: deps.credentials,
+    fetch: deps.fetch,
+    async onUserChanged() {
+      deps.onUserChanged()
+      await closeProxy()
+    },
+  })
+
+  const startProxy = async (): Promise<UserProxy> => {
+    const started = await deps.startProxy({ managerUrl: url, credentials: () => Promise.resolve(account.headers()) })
+    started.on('tunnel:changed', payload => deps.emit('tunnel:changed', payload))
+    started.on('tunnel:closed', payload => deps.emit('tunnel:closed', payload))
+    return started
+  }
+
+  const owned = cleanUp.move()
+  return {
+    endpoint: { kind: deps.fixed ? 'fixed' : deps.choice.kind, url },
+    account,
+    proxy() {
+      if (!account.headers().authorization) return Promise.reject(new AppError('not_signed_in'))
+      const starting = (proxy ??= startProxy())
+      // One that failed to start is tried again with the next call.
+      starting.catch(() => {
+        if (proxy === starting) proxy = undefined
+      })
+      return starting
+    },
+    async running() {
+      const tunnels = (await (await proxy?.catch(() => undefined))?.tunnel.list()) ?? []
+      const connections = tunnels.reduce((sum, tunnel) => sum + tunnel.connections, 0)
+      return { tunnels: tunnels.length, connections, stack: stack?.owned ?? false }
+    },
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  }
+}
+
+/** A wrong address is said before anything of the present one is given up. */
+async function answering(choice: EndpointChoice, fetch: ConnectionDeps['fetch']): Promise<string> {
+  if (choice.kind !== 'remote') throw new Error('only a remote endpoint is asked')
+  const { origin } = new URL(choice.url)
+  const reply = await fetch(`${origin}/healthz`, { redirect: 'manual', signal: AbortSignal.timeout(10_000) }).catch(
+    (error: unknown) => {
+      throw new AppError('unavailable', { endpoint: origin, why: `Nothing answers at ${origin}.` }, { cause: error })
+    },
+  )
+  if (!reply.ok) throw new AppError('unavailable', { endpoint: origin, why: `${origin} is not a Berth manager.` })
+  return origin
+}

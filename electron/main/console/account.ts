@@ -1,0 +1,72 @@
+import { createClient, isAppError, type UserId } from '#manager/contract'
+import { type CredentialStore } from '../credentials/credential-store.ts'
+
+/** The sign-in at one endpoint. Holds the bearer token: only `headers()` and the forwarder ever see it. */
+export interface Account {
+  /** Origin of the manager, e.g. `https://berth.example:8400`. */
+  readonly endpoint: string
+  /** Credentials for a request to the manager; empty while signed out. */
+  headers(): Record<string, string>
+  signIn(token: string, userId: UserId): Promise<void>
+  signOut(): Promise<void>
+}
+
+export interface AccountDeps {
+  readonly endpoint: string
+  /** One-time sign-in of the embedded stack's first admin; used only if no stored token works. */
+  readonly ticket?: string | null
+  readonly credentials: CredentialStore
+  readonly fetch: typeof fetch
+  /** Another user, or nobody: what belongs to the one before has to go. */
+  readonly onUserChanged: () => Promise<void>
+}
+
+export async function openAccount({
+  endpoint,
+  ticket,
+  credentials,
+  fetch,
+  onUserChanged,
+}: AccountDeps): Promise<Account> {
+  let token = await credentials.get(endpoint)
+  let user: UserId | undefined
+  const account: Account = {
+    endpoint,
+    headers: () => (token === null ? {} : { authorization: `Bearer ${token}` }),
+    async signIn(newToken, userId) {
+      // The same user again (an expired sign-in) keeps the tunnels, which continue with the new token.
+      const changed = user !== undefined && user !== userId
+      token = newToken
+      user = userId
+      await credentials.set(endpoint, newToken)
+      if (changed) await onUserChanged()
+    },
+    async signOut() {
+      token = null
+      user = undefined
+      await credentials.delete(endpoint)
+      await onUserChanged()
+    },
+  }
+
+  const api = createClient({
+    baseUrl: endpoint,
+    headers: account.headers,
+    fetch: (url, init) => fetch(url, init as RequestInit),
+  })
+  const stored = token
+  const me = stored === null ? undefined : await api.me().catch(refusedToken)
+  user = me?.user.id
+  if (stored !== null && me === null) await account.signOut()
+  if (token === null && ticket) {
+    // A ticket that was used or has expired leaves the sign-in page, as without one.
+    const signed = await api.loginWithTicket({ body: { ticket, kind: 'token' } }).catch(() => undefined)
+    if (signed?.token) await account.signIn(signed.token, signed.user.id)
+  }
+  return account
+}
+
+/** null: the token is worth nothing; undefined: the manager did not say (keep it). */
+function refusedToken(error: unknown): null | undefined {
+  return isAppError(error) && error.code === 'not_signed_in' ? null : undefined
+}

@@ -1,0 +1,96 @@
+import { hostname } from 'node:os'
+import { z } from 'zod'
+import { AppError, ROUTES, toProblem, UserId } from '#manager/contract'
+import { type Account } from './account.ts'
+
+/** Request headers the page may set; everything else (cookie, origin, authorization, forwarding) is ours to decide. */
+const PASSED_ON = [
+  'accept',
+  'accept-language',
+  'cache-control',
+  'content-type',
+  'last-event-id',
+  'if-none-match',
+  'range',
+]
+/** Answer headers that must not reach the page, or no longer fit the decoded body. */
+const KEPT_BACK = ['set-cookie', 'content-encoding', 'content-length', 'transfer-encoding', 'connection', 'keep-alive']
+
+const Signed = z.looseObject({ token: z.string().nullable(), user: z.looseObject({ id: UserId }) })
+
+export interface ForwardDeps {
+  readonly account: Account
+  readonly fetch: typeof fetch
+}
+
+/**
+ * `/api/*` of the page, sent to the manager with the bearer token. The page never sees the token: sign-in asks the manager
+ * for one whatever the page asked, keeps it, and answers without it. Bodies are streamed both ways, so that the event
+ * stream and uploads work; a request the page gives up is given up at the manager.
+ */
+export async function forwardApi(request: Request, { account, fetch }: ForwardDeps): Promise<Response> {
+  const { pathname, search } = new URL(request.url)
+  const isSignIn = pathname === ROUTES.login.path || pathname === ROUTES.loginWithTicket.path
+  const headers = new Headers(account.headers())
+  for (const name of PASSED_ON) {
+    const value = request.headers.get(name)
+    if (value !== null) headers.set(name, value)
+  }
+  const body = isSignIn ? await askForToken(request) : request.body
+  const answer = await fetch(account.endpoint + pathname + search, {
+    method: request.method,
+    headers,
+    redirect: 'manual',
+    signal: request.signal,
+    ...(body === null ? {} : { body, duplex: 'half' }),
+  }).catch((error: unknown) => {
+    if (request.signal.aborted) throw error
+    return problem(new AppError('unavailable', { why: 'The manager does not answer.' }))
+  })
+  if (isSignIn && answer.ok) return keepToken(answer, account)
+  if (pathname === ROUTES.logout.path && (answer.ok || answer.status === 401)) await account.signOut()
+  return new Response(answer.body, { status: answer.status, headers: pageHeaders(answer.headers) })
+}
+
+export function problem(error: unknown): Response {
+  const document = toProblem(error)
+  return new Response(JSON.stringify(document), {
+    status: document.status,
+    headers: { 'content-type': 'application/problem+json' },
+  })
+}
+
+async function askForToken(request: Request): Promise<string> {
+  const text = await request.text()
+  const body: unknown = parseJson(text)
+  // Not an object: the manager says what is wrong with it.
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) return text
+  const label = 'password' in body ? { label: `Desktop app on ${hostname()}`.slice(0, 100) } : {}
+  return JSON.stringify({ ...body, ...label, kind: 'token' })
+}
+
+async function keepToken(answer: Response, account: Account): Promise<Response> {
+  const signed = Signed.safeParse(parseJson(await answer.text()))
+  if (!signed.success || signed.data.token === null) {
+    return problem(new AppError('unavailable', { why: 'The manager did not issue a token to the desktop app.' }))
+  }
+  await account.signIn(signed.data.token, signed.data.user.id)
+  return new Response(JSON.stringify({ ...signed.data, token: null }), {
+    status: answer.status,
+    headers: { ...Object.fromEntries(pageHeaders(answer.headers)), 'content-type': 'application/json' },
+  })
+}
+
+function pageHeaders(from: Headers): Headers {
+  const headers = new Headers(from)
+  for (const name of KEPT_BACK) headers.delete(name)
+  return headers
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

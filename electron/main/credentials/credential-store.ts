@@ -1,0 +1,25 @@
+/**
+ * Where the desktop app keeps the token of a manager. Holds a secret: an implementation either protects it with the
+ * operating system's means or forgets it with the process. None writes it to a file in the clear.
+ */
+export interface CredentialStore {
+  /** False where the token is gone after quitting; `reason` says why, for the user. */
+  readonly persistent: boolean
+  readonly reason: string | null
+  /** @param endpoint origin of the manager, e.g. `https://berth.example:8400` */
+  get(endpoint: string): Promise<string | null>
+  set(endpoint: string, token: string): Promise<void>
+  delete(endpoint: string): Promise<void>
+}
+
+/** For tests, and where there is no credential store: signed in until the app quits. */
+export function createMemoryCredentials(reason: string | null = null): CredentialStore {
+  const tokens = new Map<string, string>()
+  return {
+    persistent: false,
+    reason,
+    get: endpoint => Promise.resolve(tokens.get(endpoint) ?? null),
+    set: (endpoint, token) => Promise.resolve(void tokens.set(endpoint, token)),
+    delete: endpoint => Promise.resolve(void tokens.delete(endpoint)),
+  }
+}

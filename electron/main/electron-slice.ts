@@ -1,0 +1,85 @@
+import type * as Electron from 'electron'
+
+type Real = typeof Electron
+type Listen<Event extends string, Listener> = (event: Event, listener: Listener) => unknown
+type Quiet<Event extends string> = Listen<Event, () => void>
+
+/**
+ * The whole of Electron that this folder uses, cut out of Electron's own declarations. Everything is handed this slice,
+ * so that tests run without the binary; `main.ts` hands in the real thing, `test/fixtures/electron-stub.ts` a stub, and
+ * both stop compiling when Electron or we change.
+ */
+export interface ElectronSlice {
+  readonly app: AppSlice
+  readonly protocol: Pick<Real['protocol'], 'registerSchemesAsPrivileged' | 'handle'>
+  readonly session: { readonly defaultSession: SessionSlice }
+  readonly ipcMain: Pick<Real['ipcMain'], 'removeHandler'> & {
+    handle(channel: string, listener: (event: InvokeEvent, ...args: unknown[]) => unknown): void
+  }
+  readonly shell: Pick<Real['shell'], 'openExternal'>
+  readonly dialog: { showMessageBox(options: Electron.MessageBoxOptions): Promise<{ response: number }> }
+  readonly nativeImage: Pick<Real['nativeImage'], 'createFromDataURL'>
+  readonly Menu: {
+    buildFromTemplate(template: Electron.MenuItemConstructorOptions[]): Electron.Menu
+    setApplicationMenu(menu: Electron.Menu | null): void
+  }
+  readonly Tray: new (image: Electron.NativeImage) => TraySlice
+  readonly BrowserWindow: new (options: Electron.BrowserWindowConstructorOptions) => WindowSlice
+}
+
+export interface AppSlice extends Pick<
+  Electron.App,
+  | 'requestSingleInstanceLock'
+  | 'whenReady'
+  | 'quit'
+  | 'exit'
+  | 'getVersion'
+  | 'getPath'
+  | 'setAsDefaultProtocolClient'
+  | 'isPackaged'
+> {
+  readonly on: Listen<'second-instance', (event: Preventable, argv: string[]) => void> &
+    Listen<'open-url', (event: Preventable, url: string) => void> &
+    Listen<'before-quit', (event: Preventable) => void> &
+    Quiet<'activate'> &
+    Quiet<'window-all-closed'> &
+    Listen<'web-contents-created', (event: Preventable, contents: ContentsSlice) => void>
+}
+
+export type SessionSlice = Pick<
+  Electron.Session,
+  'setPermissionRequestHandler' | 'setPermissionCheckHandler' | 'setDevicePermissionHandler'
+>
+
+export interface WindowSlice extends Pick<
+  Electron.BrowserWindow,
+  'loadURL' | 'destroy' | 'show' | 'focus' | 'isMinimized' | 'restore' | 'isDestroyed'
+> {
+  readonly webContents: ContentsSlice
+  readonly once: Quiet<'ready-to-show'> & Quiet<'closed'>
+}
+
+export interface ContentsSlice extends Pick<
+  Electron.WebContents,
+  'id' | 'send' | 'isDestroyed' | 'setWindowOpenHandler' | 'getURL'
+> {
+  readonly on: Listen<'will-navigate', (event: Preventable, url: string) => void> &
+    Listen<'will-redirect', (event: Preventable, url: string) => void> &
+    Listen<'will-attach-webview', (event: Preventable) => void> &
+    Listen<'did-navigate', (event: Preventable, url: string) => void> &
+    Quiet<'destroyed'>
+}
+
+export type TraySlice = Pick<Electron.Tray, 'setToolTip' | 'setContextMenu' | 'destroy'> & {
+  readonly on: Quiet<'click'>
+}
+
+export interface Preventable {
+  preventDefault(): void
+}
+
+export interface InvokeEvent {
+  readonly sender: Pick<Electron.WebContents, 'id' | 'send' | 'isDestroyed'>
+  /** Null once the frame is gone. */
+  readonly senderFrame: { readonly url: string; readonly parent: unknown } | null
+}

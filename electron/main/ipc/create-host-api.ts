@@ -1,0 +1,58 @@
+import { HOST_EVENT_CHANNEL, type Endpoint, type EndpointChoice, type HostApi } from '#electron/contract'
+import { AppError } from '#manager/contract'
+import { type Connection } from '../connection.ts'
+import { type ElectronSlice, type InvokeEvent } from '../electron-slice.ts'
+import { isExternalUrlAllowed } from '../security/external-urls.ts'
+import { type SettingsFile } from '../settings/settings-file.ts'
+import { type TerminalPage, type Terminals } from '../terminal/terminals.ts'
+
+export interface HostApiDeps {
+  readonly electron: Pick<ElectronSlice, 'shell' | 'app'>
+  readonly settings: SettingsFile
+  readonly connection: () => Promise<Connection>
+  readonly endpoint: () => Promise<Endpoint>
+  readonly setEndpoint: (choice: EndpointChoice) => Promise<Endpoint>
+  readonly terminals: Terminals
+}
+
+/** HostApi as the desktop serves it; the rules are in what it is made of. */
+export function createHostApi(deps: HostApiDeps): (page: InvokeEvent['sender']) => HostApi {
+  const { electron, settings, terminals } = deps
+  const proxy = async () => (await deps.connection()).proxy()
+  const shared: Omit<HostApi, 'terminal'> = {
+    host: {
+      info: () => Promise.resolve({ kind: 'electron', version: electron.app.getVersion(), platform: process.platform }),
+      settings: () => Promise.resolve(settings.current.host),
+      saveSettings: async host => (await settings.update({ host })).host,
+      async openExternal(url) {
+        if (!isExternalUrlAllowed(url)) throw new AppError('forbidden', { why: 'This kind of link is not opened.' })
+        await electron.shell.openExternal(url)
+        return true
+      },
+      endpoint: deps.endpoint,
+      setEndpoint: deps.setEndpoint,
+    },
+    tunnel: {
+      open: async spec => (await proxy()).tunnel.open(spec),
+      openApp: async spec => (await proxy()).tunnel.openApp(spec),
+      // A page that is not signed in has no tunnels, rather than an error.
+      list: async () =>
+        (await (await deps.connection()).running()).tunnels === 0 ? [] : (await proxy()).tunnel.list(),
+      close: async id => (await proxy()).tunnel.close(id),
+    },
+    ssh: {
+      connect: async spec => (await proxy()).ssh.connect(spec),
+      keyFile: async (sessionId, format) => (await proxy()).ssh.keyFile(sessionId, format),
+    },
+  }
+  return sender => ({ ...shared, terminal: terminals.apiFor(terminalPage(sender)) })
+}
+
+function terminalPage(sender: InvokeEvent['sender']): TerminalPage {
+  return {
+    id: sender.id,
+    emit(event, payload) {
+      if (!sender.isDestroyed()) sender.send(HOST_EVENT_CHANNEL, event, payload)
+    },
+  }
+}

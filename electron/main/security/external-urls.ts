@@ -1,0 +1,28 @@
+/**
+ * What may leave the app through the operating system's URL handlers. A handler runs a program with text that may come
+ * from a container (links in a terminal), so it is an allow-list of forms, not of schemes alone:
+ * https anywhere; http and sftp only on this computer (tunnels); VS Code only to open a folder by its SSH remote.
+ */
+export function isExternalUrlAllowed(text: string): boolean {
+  const url = URL.parse(text)
+  // Control characters and spaces have no place in a URL, but some handlers' command lines split on them.
+  // eslint-disable-next-line no-control-regex -- naming them is the point
+  if (!url || /[\u0000-\u0020\u007f"'`<>\\^{|}]/.test(text)) return false
+  switch (url.protocol) {
+    case 'https:':
+      return url.username === '' && url.password === ''
+    case 'http:':
+      return isLoopback(url.hostname) && url.username === '' && url.password === ''
+    case 'sftp:':
+    case 'winscp-sftp:':
+      return isLoopback(url.hostname) && url.password === ''
+    case 'vscode:':
+      return text.startsWith('vscode://vscode-remote/ssh-remote+') && url.username === ''
+    default:
+      return false
+  }
+}
+
+function isLoopback(host: string): boolean {
+  return host === '127.0.0.1' || host === '[::1]' || host === 'localhost' || /^[a-z0-9-]+\.localhost$/.test(host)
+}

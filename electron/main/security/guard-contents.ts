@@ -1,0 +1,48 @@
+import { type ElectronSlice, type ContentsSlice } from '../electron-slice.ts'
+import { isConsoleUrl } from './console-origin.ts'
+import { isExternalUrlAllowed } from './external-urls.ts'
+import { SECURE_WEB_PREFERENCES } from './web-preferences.ts'
+
+export interface GuardDeps {
+  readonly electron: Pick<ElectronSlice, 'shell' | 'session'>
+  readonly preload: string
+  readonly log: { warn(detail: object, message: string): void }
+}
+
+/**
+ * Keeps a window where it is. The page shows text from containers, so every way out is shut unless named here:
+ * navigation to anything but our own page, embedding, and new windows. Links to the outside go to the user's browser.
+ */
+export function guardContents(contents: ContentsSlice, { electron, preload, log }: GuardDeps): void {
+  const stay = (event: { preventDefault(): void }, url: string) => {
+    if (isConsoleUrl(url)) return
+    event.preventDefault()
+    log.warn({ url }, 'navigation refused')
+  }
+  contents.on('will-navigate', stay)
+  contents.on('will-redirect', stay)
+  contents.on('will-attach-webview', event => event.preventDefault())
+  contents.setWindowOpenHandler(({ url }) => {
+    if (isConsoleUrl(url)) {
+      return {
+        action: 'allow',
+        overrideBrowserWindowOptions: { webPreferences: { ...SECURE_WEB_PREFERENCES, preload } },
+      }
+    }
+    if (isExternalUrlAllowed(url)) void electron.shell.openExternal(url)
+    else log.warn({ url }, 'window refused')
+    return { action: 'deny' }
+  })
+}
+
+/** Camera, location, notifications, devices: no. Our own page may write (never read) the clipboard. */
+export function denyPermissions({ session }: Pick<ElectronSlice, 'session'>): void {
+  const isAllowed = (permission: string, url: string) => permission === 'clipboard-sanitized-write' && isConsoleUrl(url)
+  session.defaultSession.setPermissionRequestHandler((_contents, permission, answer, details) =>
+    answer(isAllowed(permission, details.requestingUrl)),
+  )
+  session.defaultSession.setPermissionCheckHandler((contents, permission, _origin, details) =>
+    isAllowed(permission, details.requestingUrl ?? contents?.getURL() ?? ''),
+  )
+  session.defaultSession.setDevicePermissionHandler(() => false)
+}

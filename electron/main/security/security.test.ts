@@ -1,0 +1,50 @@
+import { describe, expect, test } from 'vitest'
+import { isConsoleUrl, isTrusted } from './console-origin.ts'
+import { isExternalUrlAllowed } from './external-urls.ts'
+
+describe('trust', () => {
+  test.each(['berth://console/', 'berth://console/#/terminal/1', 'berth://console/index.html?x=1'])(
+    '%s is our page',
+    url => expect(isConsoleUrl(url)).toBe(true),
+  )
+  test.each([
+    'berth://console.evil/',
+    'berth://evil@console/',
+    'https://console/',
+    'file:///berth://console',
+    'about:blank',
+    '',
+  ])('%s is not our page', url => expect(isConsoleUrl(url)).toBe(false))
+  test('only the top frame of our own page is trusted', () => {
+    const url = 'berth://console/'
+    expect(isTrusted({ senderFrame: { url, parent: null } })).toBe(true)
+    expect(isTrusted({ senderFrame: { url, parent: {} } })).toBe(false)
+    expect(isTrusted({ senderFrame: { url: 'https://evil.example/', parent: null } })).toBe(false)
+    expect(isTrusted({ senderFrame: null })).toBe(false)
+  })
+})
+
+describe('links to the outside', () => {
+  test.each([
+    'https://docs.docker.com/',
+    'http://jupyter--abcdefghijkl.localhost:43001/?berth_ticket=x',
+    'http://127.0.0.1:43001/lab',
+    'sftp://work@127.0.0.1:40022/',
+    'vscode://vscode-remote/ssh-remote+berth-demo/home/work',
+  ])('%s may be opened', url => expect(isExternalUrlAllowed(url)).toBe(true))
+  test.each([
+    'http://example.com/',
+    'http://localhost.evil.example/',
+    'https://user:password@example.com/',
+    'file:///etc/passwd',
+    'javascript:alert(1)',
+    'smb://server/share',
+    'ssh://-oProxyCommand=calc',
+    'vscode://some.extension/run?cmd=x',
+    'vscode://file/etc/passwd',
+    'sftp://work@evil.example/',
+    'https://example.com/"&calc',
+    'https://example.com/\nx',
+    '',
+  ])('%j is refused', url => expect(isExternalUrlAllowed(url)).toBe(false))
+})

@@ -1,0 +1,76 @@
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { z } from 'zod'
+import { type EndpointChoice, type HostSettings } from '#electron/contract'
+import { AppError } from '#manager/contract'
+
+const ENDPOINT_RULE = 'must be an https:// address, or http:// on this computer'
+
+export const EndpointChoiceSchema: z.ZodType<EndpointChoice> = z.discriminatedUnion('kind', [
+  z.strictObject({ kind: z.literal('embedded') }),
+  z.strictObject({ kind: z.literal('remote'), url: z.string().max(2048).refine(isEndpointUrl, ENDPOINT_RULE) }),
+])
+
+export const HostSettingsSchema: z.ZodType<HostSettings> = z.strictObject({
+  preferredSshPort: z.int().min(1024).max(65_535).nullable(),
+  manageSshConfig: z.boolean(),
+})
+
+const Settings = z.object({
+  host: HostSettingsSchema.default({ preferredSshPort: null, manageSshConfig: true }),
+  endpoint: EndpointChoiceSchema.default({ kind: 'embedded' }),
+})
+export type DesktopSettings = z.infer<typeof Settings>
+
+/** A bearer token goes there: never in the clear over a network. */
+function isEndpointUrl(text: string): boolean {
+  const url = URL.parse(text)
+  if (!url || url.username !== '' || url.password !== '') return false
+  if (url.protocol === 'https:') return true
+  return url.protocol === 'http:' && ['127.0.0.1', '[::1]', 'localhost'].includes(url.hostname)
+}
+
+export interface SettingsFile {
+  readonly current: DesktopSettings
+  update(change: Partial<DesktopSettings>): Promise<DesktopSettings>
+}
+
+/** Settings of the desktop app in one JSON file, replaced as a whole. No secrets in it. */
+export async function openSettingsFile(file: string): Promise<SettingsFile> {
+  let current = await read(file)
+  let writing: Promise<unknown> = Promise.resolve()
+  return {
+    get current() {
+      return current
+    },
+    update(change) {
+      current = { ...current, ...change }
+      const text = JSON.stringify(current, null, 2) + '\n'
+      writing = writing.then(async () => {
+        await mkdir(path.dirname(file), { recursive: true, mode: 0o700 })
+        const temporary = `${file}.new`
+        await writeFile(temporary, text, { mode: 0o600 })
+        await rename(temporary, file)
+      })
+      return writing.then(() => current)
+    },
+  }
+}
+
+async function read(file: string): Promise<DesktopSettings> {
+  const text = await readFile(file, 'utf8').catch((error: unknown) => {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return '{}'
+    throw error
+  })
+  const parsed = Settings.safeParse(parseJson(text))
+  if (!parsed.success) throw new AppError('config_invalid', { file, why: `${file}: ${z.prettifyError(parsed.error)}` })
+  return parsed.data
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,96 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { z } from 'zod'
+import { AppError, isErrorCode } from '#manager/contract'
+
+const STOP_TIMEOUT_MS = 30_000
+
+const Line = z.union([
+  z.object({ error: z.object({ code: z.string(), detail: z.record(z.string(), z.unknown()).optional() }) }),
+  z.object({ url: z.string(), pid: z.int() }),
+])
+
+/** Manager, agent and console of this computer, as `berth up` runs them. */
+export interface EmbeddedStack extends AsyncDisposable {
+  /** Where it answers, without the sign-in ticket. */
+  readonly endpoint: string
+  /** One-time ticket that signs the first admin in, if the start offered one. */
+  readonly ticket: string | null
+  /** False where it was already running: then it is not ours to stop. */
+  readonly owned: boolean
+}
+
+export interface StackDeps {
+  /** The pinned Node and the arguments that run the CLI, e.g. `['…/node', '…/bin/berth']`. */
+  readonly command: readonly [string, ...string[]]
+  readonly spawn?: typeof spawn
+  readonly onExit: (code: number | null) => void
+  readonly onProgress?: (text: string) => void
+}
+
+/**
+ * Starts `berth up` as a child and reads its one JSON line. Its lock on the data directory decides who runs the stack: if
+ * another process does, the line names that one and the child ends, and we are guests. The child keeps an IPC channel to
+ * us, so that it also stops when the desktop app is killed. Sessions are containers of the Docker Engine and outlive both.
+ */
+export async function startEmbeddedStack(deps: StackDeps): Promise<EmbeddedStack> {
+  const [program, ...args] = deps.command
+  const child = (deps.spawn ?? spawn)(program, [...args, 'up', '--json', '--no-open'], {
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    // A terminal's Ctrl-C reaches the whole group; the stack is stopped by us, after asking.
+    detached: process.platform !== 'win32',
+  })
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => deps.onProgress?.(text))
+  const line = await firstLine(child)
+  if ('error' in line) {
+    const code = isErrorCode(line.error.code) ? line.error.code : 'internal'
+    throw new AppError(code, line.error.detail)
+  }
+  const owned = line.pid === child.pid
+  if (owned) child.once('exit', code => deps.onExit(code))
+  const url = new URL(line.url)
+  return {
+    endpoint: url.origin,
+    ticket: ticketOf(url),
+    owned,
+    [Symbol.asyncDispose]: () => (owned ? stop(child) : Promise.resolve()),
+  }
+}
+
+function firstLine(child: ChildProcess): Promise<z.infer<typeof Line>> {
+  const { stdout } = child
+  if (!stdout) throw new Error('the child has no stdout')
+  return new Promise((resolve, reject) => {
+    const fail = (why: string, cause?: unknown) => reject(new AppError('unavailable', { why }, { cause }))
+    child.once('error', error => fail('The local services could not be started.', error))
+    child.once('exit', code => fail(`The local services ended while starting (exit code ${String(code)}).`))
+    createInterface({ input: stdout }).on('line', text => {
+      const line = Line.safeParse(parseJson(text))
+      if (line.success) resolve(line.data)
+    })
+  })
+}
+
+async function stop(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const exited = once(child, 'exit')
+  child.kill('SIGTERM')
+  const timer = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS)
+  await exited
+  clearTimeout(timer)
+}
+
+/** The console's router keeps its place in the fragment, which no server sees: `…/#/sign-in?ticket=…`. */
+function ticketOf(url: URL): string | null {
+  const query = url.hash.split('?')[1]
+  return query === undefined ? null : new URLSearchParams(query).get('ticket')
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,105 @@
+import { randomUUID } from 'node:crypto'
+import { WebSocket } from 'ws'
+import { type HostApi, type HostEvents } from '#electron/contract'
+import { AppError, fromProblem, Problem, TERMINAL_PROTOCOL, TUNNEL_CLOSE } from '#manager/contract'
+import { type Account } from '../console/account.ts'
+
+export interface TerminalPage {
+  readonly id: number
+  emit<E extends keyof HostEvents>(event: E, payload: HostEvents[E]): void
+}
+
+/** Terminals by page: a page sees, writes to and closes only its own; they end with it. The shells go on (tmux). */
+export interface Terminals {
+  apiFor(page: TerminalPage): HostApi['terminal']
+  /** The page was reloaded or closed. */
+  closePage(pageId: number): void
+  closeAll(): void
+}
+
+export interface TerminalsDeps {
+  readonly account: () => Promise<Account>
+}
+
+/**
+ * Terminal WebSockets to the manager with the bearer token, on behalf of pages, which have no token. A page names a
+ * session and a shell; the manager decides whether the user may. A failed upgrade reaches the page as the manager's error.
+ */
+export function createTerminals({ account }: TerminalsDeps): Terminals {
+  const open = new Map<string, { readonly pageId: number; readonly socket: WebSocket }>()
+  const close = (id: string) => {
+    open.get(id)?.socket.close(TUNNEL_CLOSE.done)
+    open.delete(id)
+  }
+  const closeWhere = (matches: (pageId: number) => boolean) => {
+    for (const [id, { pageId }] of open) if (matches(pageId)) close(id)
+  }
+  return {
+    closePage: pageId => closeWhere(other => other === pageId),
+    closeAll: () => closeWhere(() => true),
+    apiFor: page => ({
+      async open({ sessionId, name, cols, rows }) {
+        const { endpoint, headers } = await account()
+        const url = new URL(`/api/v1/sessions/${sessionId}/terminal`, endpoint)
+        url.protocol = url.protocol === 'https:' ? 'wss:' : 'ws:'
+        url.search = new URLSearchParams({ name, cols: String(cols), rows: String(rows) }).toString()
+        const socket = new WebSocket(url, TERMINAL_PROTOCOL, { headers: headers(), perMessageDeflate: false })
+        const id = randomUUID()
+        socket.on('message', (data: Buffer, isBinary) => {
+          if (isBinary) page.emit('terminal:data', { id, data: new Uint8Array(data) })
+        })
+        await opened(socket)
+        open.set(id, { pageId: page.id, socket })
+        socket.on('error', () => undefined) // the close that follows says what there is to say
+        socket.on('close', (code, reason) => {
+          open.delete(id)
+          page.emit('terminal:closed', { id, code, reason: reason.toString() })
+        })
+        return id
+      },
+      write: (id, data) => Promise.resolve(socketOf(id, page)?.send(data)),
+      resize: (id, { cols, rows }) =>
+        Promise.resolve(socketOf(id, page)?.send(JSON.stringify({ resize: { cols, rows } }))),
+      close: id => Promise.resolve(socketOf(id, page) && close(id)),
+    }),
+  }
+
+  function socketOf(id: string, page: TerminalPage): WebSocket | undefined {
+    const terminal = open.get(id)
+    return terminal?.pageId === page.id && terminal.socket.readyState === WebSocket.OPEN ? terminal.socket : undefined
+  }
+}
+
+function opened(socket: WebSocket): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const fail = (error: unknown) => {
+      socket.terminate()
+      reject(
+        error instanceof AppError
+          ? error
+          : new AppError('unavailable', { why: 'The manager does not answer.' }, { cause: error }),
+      )
+    }
+    socket.once('open', () => {
+      socket.off('error', fail)
+      resolve()
+    })
+    socket.once('error', fail)
+    socket.once('unexpected-response', (_request, response) => {
+      const chunks: Buffer[] = []
+      response.on('data', (chunk: Buffer) => chunks.push(chunk))
+      response.once('end', () => fail(toError(response.statusCode ?? 500, Buffer.concat(chunks).toString())))
+      response.once('error', fail)
+    })
+  })
+}
+
+function toError(status: number, text: string): AppError {
+  try {
+    const problem = Problem.safeParse(JSON.parse(text))
+    if (problem.success) return fromProblem(problem.data)
+  } catch {
+    // Not a problem document: a gateway answered.
+  }
+  return new AppError(status === 401 ? 'not_signed_in' : 'unavailable', { why: `HTTP ${status}` })
+}

@@ -1,0 +1,70 @@
+import { type HostEvents, HOST_EVENT_CHANNEL } from '#electron/contract'
+import { type ElectronSlice, type WindowSlice } from '../electron-slice.ts'
+import { CONSOLE_ORIGIN } from '../security/console-origin.ts'
+import { SECURE_WEB_PREFERENCES } from '../security/web-preferences.ts'
+
+export interface ConsoleWindows {
+  /** Brings the window up, at that route if one is given. */
+  show(route?: string): void
+  emit<E extends keyof HostEvents>(event: E, payload: HostEvents[E]): void
+  /** Takes the main window away; the app may live on in the tray. */
+  destroy(): void
+  /** Every page of ours that exists, terminals in their own windows too. */
+  adopt(contents: Sender): void
+}
+type Sender = Pick<WindowSlice['webContents'], 'id' | 'send' | 'isDestroyed'> & {
+  on(event: 'destroyed', listener: () => void): unknown
+}
+
+export interface WindowDeps {
+  readonly electron: Pick<ElectronSlice, 'BrowserWindow'>
+  readonly preload: string
+}
+
+/** The main window and the events to all pages. A page that reloads keeps its tunnels: they live in this process. */
+export function createConsoleWindows({ electron, preload }: WindowDeps): ConsoleWindows {
+  const pages = new Map<number, Sender>()
+  let main: WindowSlice | undefined
+
+  const create = (route: string): WindowSlice => {
+    const window = new electron.BrowserWindow({
+      width: 1280,
+      height: 840,
+      minWidth: 480,
+      minHeight: 480,
+      show: false,
+      title: 'Berth',
+      backgroundColor: '#101418',
+      webPreferences: { ...SECURE_WEB_PREFERENCES, preload },
+    })
+    window.once('ready-to-show', () => window.show())
+    window.once('closed', () => {
+      if (main === window) main = undefined
+    })
+    void window.loadURL(urlOf(route))
+    return window
+  }
+
+  return {
+    show(route) {
+      if (!main || main.isDestroyed()) {
+        main = create(route ?? '/')
+        return
+      }
+      if (main.isMinimized()) main.restore()
+      main.show()
+      main.focus()
+      if (route !== undefined) void main.loadURL(urlOf(route))
+    },
+    destroy: () => main?.destroy(),
+    emit(event, payload) {
+      for (const page of pages.values()) if (!page.isDestroyed()) page.send(HOST_EVENT_CHANNEL, event, payload)
+    },
+    adopt(contents) {
+      pages.set(contents.id, contents)
+      contents.on('destroyed', () => pages.delete(contents.id))
+    },
+  }
+}
+
+const urlOf = (route: string) => `${CONSOLE_ORIGIN}/#${route}`

@@ -1,0 +1,28 @@
+import { expect, test } from 'vitest'
+import { quitQuestion } from './ask-before-quit.ts'
+import { deepLinkOf, routeOfDeepLink } from './deep-link.ts'
+
+const ID = '01900000-0000-7000-8000-000000000001'
+
+test('a deep link leads to a page of the console and does nothing else', () => {
+  expect(routeOfDeepLink('berth://open/sessions')).toBe('/sessions')
+  expect(routeOfDeepLink(`berth://open/sessions/${ID}`)).toBe(`/sessions/${ID}`)
+  expect(deepLinkOf(['/usr/bin/berth', '--flag', `berth://open/sessions/${ID}`])).toBe(`/sessions/${ID}`)
+})
+
+test.each([
+  'berth://console/#/sign-in?ticket=x',
+  'berth://open/sign-in',
+  'berth://open/sessions/../sign-in',
+  `berth://open/sessions/${ID}/delete`,
+  `berth://open/sessions/${ID}?endpoint=https://evil.example`,
+  'berth://open/sessions/%2e%2e',
+  'https://open/sessions',
+  'nonsense',
+])('the deep link %s is refused', link => expect(routeOfDeepLink(link)).toBeUndefined())
+
+test('quitting is asked about only where something would be cut', () => {
+  expect(quitQuestion({ tunnels: 0, connections: 0, stack: false })).toBeUndefined()
+  expect(quitQuestion({ tunnels: 2, connections: 1, stack: false })).toContain('2 open tunnels with 1 connection ')
+  expect(quitQuestion({ tunnels: 0, connections: 0, stack: true })).toContain('services of this computer')
+})

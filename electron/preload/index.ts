@@ -1,0 +1,31 @@
+import { contextBridge, ipcRenderer } from 'electron'
+import { channelOf, HOST_EVENT_CHANNEL, HOST_METHODS, type HostBridge, type HostEventsBridge } from '#electron/contract'
+
+/**
+ * The whole of what the page gets from this computer: one function per HostApi method, and host events. It names methods
+ * and passes plain data; every check is on the other side, in `main/ipc/serve-host-api.ts`. No Electron object crosses.
+ */
+const host = Object.fromEntries(
+  Object.entries(HOST_METHODS).map(([group, methods]) => [
+    group,
+    Object.fromEntries(
+      Object.keys(methods).map(method => [
+        method,
+        (...args: unknown[]) => ipcRenderer.invoke(channelOf(group, method), args),
+      ]),
+    ),
+  ]),
+) as unknown as HostBridge
+
+const hostEvents: HostEventsBridge = {
+  on(name, listener) {
+    const forward = (_event: unknown, event: string, payload: unknown) => {
+      if (event === name) listener(payload as never)
+    }
+    ipcRenderer.on(HOST_EVENT_CHANNEL, forward)
+    return () => void ipcRenderer.off(HOST_EVENT_CHANNEL, forward)
+  },
+}
+
+contextBridge.exposeInMainWorld('host', host)
+contextBridge.exposeInMainWorld('hostEvents', hostEvents)
