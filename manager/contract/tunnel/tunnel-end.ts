@@ -1,0 +1,313 @@
+import { FrameDecoder, FrameError } from './frame-decoder.ts'
+import {
+  type ApplyMask,
+  applyMask,
+  ascii,
+  closePayload,
+  encodeFrame,
+  headerLength,
+  isZero,
+  type MaskKey,
+  NO_CLOSE_CODE,
+  OPCODE,
+  type Opcode,
+  toAscii,
+  writeHeader,
+} from './frames.ts'
+import { FRAME_EOF, FRAME_OK, TUNNEL_CLOSE, tunnelCloseReason, type TunnelCloseReason } from './protocol.ts'
+
+/** As much of `net.Socket` (or of another Duplex) as a tunnel needs. Half-open must be allowed. */
+export interface TunnelSocket {
+  readonly destroyed: boolean
+  readonly writableLength: number
+  write(bytes: Uint8Array): boolean
+  cork(): void
+  uncork(): void
+  end(): unknown
+  pause(): unknown
+  resume(): unknown
+  destroy(): unknown
+  /** Sockets only: the peer sees a reset instead of an orderly end. */
+  resetAndDestroy?(): unknown
+  on(event: 'data', listener: (chunk: Uint8Array) => void): unknown
+  on(event: 'end' | 'drain' | 'finish' | 'close', listener: () => void): unknown
+  on(event: 'error', listener: (error: Error) => void): unknown
+}
+
+/**
+ * `tunnel`: `berth.tunnel.v1`; `foreign`: a client without subprotocol, so no text frames and no half-close;
+ * `terminal`: text frames go to `onText`, the end of the stream closes.
+ */
+export type TunnelMode = 'tunnel' | 'foreign' | 'terminal'
+
+export interface TunnelOutcome {
+  /** Why it ended; `lost`: the wire ended without a close frame. */
+  readonly reason: TunnelCloseReason | 'lost'
+  /** True once the agent said that the service is connected. */
+  readonly connected: boolean
+}
+
+export interface TunnelEndOptions {
+  /** The WebSocket after its handshake, as raw bytes. */
+  readonly wire: TunnelSocket
+  /** The client's connection at the proxy; the service's at the agent. */
+  readonly local: TunnelSocket
+  /** The proxy is the client, the agent the server. */
+  readonly role: 'client' | 'server'
+  readonly mode?: TunnelMode
+  /** A key per frame; clients only. A constant zero key costs nothing (see ADR 0004 for where that is allowed). */
+  readonly newMask?: () => MaskKey
+  readonly applyMask?: ApplyMask
+  readonly onConnected?: () => void
+  readonly onText?: (text: string) => void
+  readonly onEnd?: (outcome: TunnelOutcome) => void
+}
+
+/** Below this, copying a payload behind its header is cheaper than a second buffer in the write. */
+const COPY_BELOW = 4096
+const LONGEST_TEXT = 1024
+const NOTHING = new Uint8Array(0)
+
+/**
+ * One end of a tunnel: frames what `local` reads onto `wire` and the other way round, until both are closed. Starts at
+ * once. It owns both sockets and has no timer of its own: call `beat` every PING_INTERVAL_MS.
+ *
+ * Backpressure: a socket that does not take more pauses the other one, so memory is bounded by the buffers of two
+ * sockets whatever the peers do. A paused peer is never cut for being slow.
+ *
+ * Ends: the end of one direction travels as `eof` and leaves the other open. When both directions ended, close `done`.
+ * A reset or error of `local` travels as close `reset`, and any failure that arrives resets `local`, so that a program
+ * at the far end never takes half an answer for a whole one. So does a wire that is lost.
+ *
+ * Threat model: the peer on the wire is only as trusted as the user it belongs to. It can end or stall its own tunnel,
+ * not grow our memory: frames are bounded, texts are bounded, a flood of pings is answered only as fast as it reads.
+ */
+export class TunnelEnd {
+  readonly #wire: TunnelSocket
+  readonly #local: TunnelSocket
+  readonly #mode: TunnelMode
+  readonly #options: TunnelEndOptions
+  readonly #decoder: FrameDecoder
+  readonly #masking: { readonly apply: ApplyMask }
+  #connected = false
+  #text = ''
+  /** A write of this round returned false: a drain event will come. */
+  #localFull = false
+  #localEnded = false
+  #remoteEnded = false
+  #closeSent = false
+  #closeReceived = false
+  #beatsSinceClose = 0
+  #reason: TunnelCloseReason | 'lost' | undefined
+  #openSockets = 2
+
+  constructor(options: TunnelEndOptions) {
+    const { wire, local, role, mode = 'tunnel', applyMask: unmask = applyMask } = options
+    this.#wire = wire
+    this.#local = local
+    this.#mode = mode
+    this.#options = options
+    this.#masking = { apply: unmask }
+    this.#decoder = new FrameDecoder({
+      role,
+      unmask,
+      sink: {
+        data: (kind, chunk, last) => this.#onPayload(kind, chunk, last),
+        ping: payload => this.#onPing(payload),
+        // Its arrival already did what it is for.
+        pong: () => undefined,
+        close: code => this.#onCloseFrame(code),
+      },
+    })
+
+    wire.on('data', chunk => this.#onWireData(chunk))
+    wire.on('drain', () => local.resume())
+    wire.on('end', () => this.#onWireGone())
+    wire.on('error', () => this.#onWireGone())
+    wire.on('close', () => this.#onClosed(() => this.#onWireGone()))
+    local.on('data', chunk => this.#onLocalData(chunk))
+    local.on('drain', () => wire.resume())
+    local.on('end', () => this.#onLocalEnd())
+    local.on('error', () => this.#onLocalGone())
+    local.on('close', () => this.#onClosed(() => this.#onLocalGone()))
+    // First bytes of the agent: the manager waits for them before it lets go of what it would need for another try.
+    if (role === 'server') {
+      if (mode === 'tunnel') this.#send(OPCODE.text, toAscii(FRAME_OK))
+      else this.#send(OPCODE.pong, NOTHING)
+      this.#connected = true
+    }
+    wire.resume()
+    local.resume()
+  }
+
+  /**
+   * Every PING_INTERVAL_MS: keeps middleboxes from forgetting the connection, and finds a peer that has gone while
+   * nothing is read (a write to it fails). A wire that takes nothing now is not pinged: it is slow, not dead.
+   */
+  beat(): void {
+    if (this.#closeSent) {
+      // The peer had a whole interval to read what we sent and to answer the close frame.
+      if (++this.#beatsSinceClose > 1) this.#wire.destroy()
+    } else if (this.#wire.writableLength === 0) this.#send(OPCODE.ping, NOTHING)
+  }
+
+  /** Ends the tunnel with a code, now: what `local` has not sent yet is not waited for. */
+  close(reason: TunnelCloseReason): void {
+    this.#close(reason)
+    if (!this.#local.destroyed) reset(this.#local)
+  }
+
+  // ---- local → wire
+
+  #onLocalData(chunk: Uint8Array): void {
+    if (this.#closeSent) return
+    const wire = this.#wire
+    const mask = this.#options.newMask?.()
+    let more: boolean
+    if (chunk.length < COPY_BELOW) {
+      more = wire.write(encodeFrame(OPCODE.binary, chunk, mask, this.#masking))
+    } else {
+      const header = { opcode: OPCODE.binary, length: chunk.length, mask }
+      const bytes = new Uint8Array(headerLength(header))
+      writeHeader(bytes, header)
+      if (mask && !isZero(mask)) this.#masking.apply(chunk, mask)
+      wire.cork()
+      wire.write(bytes)
+      more = wire.write(chunk)
+      wire.uncork()
+    }
+    // Length 0: the kernel took everything at once, so there is nothing to wait for although write() said false.
+    if (!more && wire.writableLength > 0) this.#local.pause()
+  }
+
+  #onLocalEnd(): void {
+    this.#localEnded = true
+    if (this.#mode === 'tunnel') {
+      this.#send(OPCODE.text, toAscii(FRAME_EOF))
+      this.#closeWhenDone()
+    } else if (this.#mode === 'terminal') this.#close('done')
+    // A foreign server has no word for "I only stopped sending": a client that half-closed still gets its answer.
+    else if (this.#options.role === 'server') this.#close('service_ended')
+  }
+
+  #onLocalGone(): void {
+    if (!this.#localEnded || !this.#remoteEnded) this.#close('reset')
+    if (!this.#local.destroyed) this.#local.destroy()
+    // Nobody takes what still arrives; the close handshake has to come through.
+    this.#wire.resume()
+  }
+
+  // ---- wire → local
+
+  #onWireData(chunk: Uint8Array): void {
+    if (this.#closeReceived) return
+    try {
+      this.#local.cork()
+      this.#decoder.push(chunk)
+    } catch (error) {
+      if (!(error instanceof FrameError)) throw error
+      this.#close(error.closeCode === TUNNEL_CLOSE.frame_too_large ? 'frame_too_large' : 'protocol_error')
+      reset(this.#local)
+      this.#closeReceived = true
+      this.#wire.end()
+    } finally {
+      this.#local.uncork()
+    }
+    if (this.#localFull && !this.#local.destroyed && this.#local.writableLength > 0) this.#wire.pause()
+    this.#localFull = false
+  }
+
+  #onPayload(kind: 'binary' | 'text', chunk: Uint8Array, last: boolean): void {
+    if (this.#closeReceived) return
+    if (kind === 'binary' || this.#mode === 'foreign') {
+      if (this.#remoteEnded) throw new FrameError(TUNNEL_CLOSE.protocol_error, 'bytes after eof')
+      if (chunk.length > 0 && !this.#local.destroyed && !this.#local.write(chunk)) this.#localFull = true
+      return
+    }
+    this.#text += ascii(chunk)
+    if (this.#text.length > LONGEST_TEXT) throw new FrameError(TUNNEL_CLOSE.protocol_error, 'long text')
+    if (!last) return
+    const text = this.#text
+    this.#text = ''
+    if (this.#mode === 'terminal') this.#options.onText?.(text)
+    else if (text === FRAME_EOF) this.#onEof()
+    else if (text === FRAME_OK && this.#options.role === 'client') this.#onOk()
+    else throw new FrameError(TUNNEL_CLOSE.protocol_error, 'unknown text')
+  }
+
+  /** Not answered while the wire is full: an answer says that we are alive, and so do the bytes under way. */
+  #onPing(payload: Uint8Array): void {
+    if (!this.#closeSent && this.#wire.writableLength === 0) this.#send(OPCODE.pong, payload)
+  }
+
+  #onOk(): void {
+    this.#connected = true
+    this.#options.onConnected?.()
+  }
+
+  #onEof(): void {
+    this.#remoteEnded = true
+    this.#local.end()
+    this.#closeWhenDone()
+  }
+
+  #closeWhenDone(): void {
+    if (this.#localEnded && this.#remoteEnded) this.#close('done')
+  }
+
+  #onCloseFrame(code: number): void {
+    this.#closeReceived = true
+    const reason = code === NO_CLOSE_CODE ? 'done' : (tunnelCloseReason(code) ?? 'lost')
+    this.#reason ??= reason
+    this.#close(reason === 'lost' ? 'done' : reason)
+    this.#wire.end()
+    if (this.#local.destroyed) return
+    if (reason === 'done' || reason === 'service_ended') this.#finishLocal()
+    else reset(this.#local)
+  }
+
+  /** Everything that came is delivered, then the connection is over, even if its other end would go on sending. */
+  #finishLocal(): void {
+    const local = this.#local
+    this.#remoteEnded = true
+    local.end()
+    if (this.#localEnded) return
+    local.on('finish', () => local.destroy())
+    local.resume()
+  }
+
+  // ---- the wire itself
+
+  /** First reason wins. Bytes already written to the wire go out before the close frame. */
+  #close(reason: TunnelCloseReason): void {
+    this.#reason ??= reason
+    if (this.#closeSent) return
+    this.#send(OPCODE.close, closePayload(TUNNEL_CLOSE[reason], reason))
+    this.#closeSent = true
+    if (this.#closeReceived) this.#wire.end()
+  }
+
+  #onWireGone(): void {
+    const orderly = this.#closeReceived || (this.#closeSent && this.#reason === 'done')
+    if (!this.#closeSent && !this.#closeReceived) this.#reason ??= 'lost'
+    this.#closeSent = true
+    if (!this.#wire.destroyed) this.#wire.end()
+    if (!this.#local.destroyed && !orderly) reset(this.#local)
+  }
+
+  #onClosed(gone: () => void): void {
+    gone()
+    if (--this.#openSockets === 0) this.#options.onEnd?.({ reason: this.#reason ?? 'lost', connected: this.#connected })
+  }
+
+  #send(opcode: Opcode, payload: Uint8Array): void {
+    if (this.#closeSent) return
+    if (this.#wire.destroyed) return
+    this.#wire.write(encodeFrame(opcode, payload, this.#options.newMask?.(), this.#masking))
+  }
+}
+
+function reset(socket: TunnelSocket): void {
+  if (socket.resetAndDestroy) socket.resetAndDestroy()
+  else socket.destroy()
+}
