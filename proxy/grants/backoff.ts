@@ -1,0 +1,48 @@
+export interface Backoff {
+  /** Resolves after the current delay; everyone who waits at the same time shares it. Rejects when the signal aborts. */
+  wait(signal: AbortSignal): Promise<void>
+  /** It worked: the next delay is the shortest again. */
+  reset(): void
+  /** Something changed (network back, signed in again): waiters go on at once. */
+  wake(): void
+}
+
+/** Delays double from `minMs` to `maxMs`. One shared timer, so that 64 waiting connections are one knock, not 64 rhythms. */
+export function createBackoff({ minMs, maxMs }: { readonly minMs: number; readonly maxMs: number }): Backoff {
+  let delayMs = minMs
+  let pending: { readonly done: Promise<void>; readonly finish: () => void } | undefined
+
+  function start() {
+    const { promise, resolve } = Promise.withResolvers<undefined>()
+    const finish = () => {
+      clearTimeout(timer)
+      pending = undefined
+      resolve(undefined)
+    }
+    const timer = setTimeout(finish, delayMs)
+    delayMs = Math.min(delayMs * 2, maxMs)
+    return { done: promise, finish }
+  }
+
+  return {
+    async wait(signal) {
+      signal.throwIfAborted()
+      pending ??= start()
+      const aborted = Promise.withResolvers<never>()
+      const onAbort = () => aborted.reject(signal.reason as Error)
+      signal.addEventListener('abort', onAbort, { once: true })
+      try {
+        await Promise.race([pending.done, aborted.promise])
+      } finally {
+        signal.removeEventListener('abort', onAbort)
+      }
+    },
+    reset() {
+      delayMs = minMs
+    },
+    wake() {
+      delayMs = minMs
+      pending?.finish()
+    },
+  }
+}

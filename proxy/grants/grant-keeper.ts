@@ -1,0 +1,108 @@
+import { type ApiClient, AppError, type Grant, GRANT_HEADER, isAppError, type SessionId } from '#manager/contract'
+
+export interface GrantKeeperDeps {
+  readonly api: Pick<ApiClient, 'createGrant' | 'renewGrant'>
+  readonly sessionId: SessionId
+  readonly app: string
+  /** A background renewal worked or failed; failures of `current` go to its caller. */
+  readonly onRenewed: () => void
+  readonly onRenewalFailed: (error: unknown) => void
+  /** Milliseconds that only grow. */
+  readonly now?: () => number
+}
+
+export interface GrantKeeper extends Disposable {
+  /** A grant that works as far as we know; asks the manager only if there is none. Callers at the same time share one request. */
+  current(): Promise<Grant>
+  /** The manager did not accept it: the next `current` asks for another one. */
+  reject(grant: Grant): void
+  /** Renews now (the network came back, the user signed in again) instead of at the planned time. */
+  renewNow(): void
+}
+
+const LIFETIME_MS = { shortest: 30_000, longest: 300_000 }
+const CREATE_TIMEOUT_MS = 120_000 // the app may have to start first
+const RENEW_TIMEOUT_MS = 10_000
+const RETRY_MS = { first: 1_000, last: 15_000 }
+
+/**
+ * Holds the one grant of a (session, app) and renews it in the background, so that opening a connection costs no round
+ * trip for authorisation.
+ *
+ * Threat model: a grant is a bearer secret for one app of one session for five minutes. It lives in memory only and leaves
+ * only in a header to the manager. Renewal needs the grant alone; making a new one needs the user's credentials, so after
+ * sign-out a tunnel works for one grant's life at most.
+ */
+export function createGrantKeeper(deps: GrantKeeperDeps): GrantKeeper {
+  const now = deps.now ?? (() => performance.now())
+  let held: { readonly grant: Grant; readonly until: number } | undefined
+  let asking: Promise<Grant> | undefined
+  let timer: NodeJS.Timeout | undefined
+  let retryMs = RETRY_MS.first
+  let disposed = false
+
+  function hold(grant: Grant): Grant {
+    const lifetimeMs = lifetimeOf(grant)
+    held = { grant, until: now() + lifetimeMs }
+    retryMs = RETRY_MS.first
+    plan(lifetimeMs * (0.5 + Math.random() * 0.2))
+    return grant
+  }
+
+  function plan(delayMs: number) {
+    clearTimeout(timer)
+    if (disposed) return
+    timer = setTimeout(renewInBackground, delayMs)
+    timer.unref()
+  }
+
+  function ask(): Promise<Grant> {
+    asking ??= obtain().finally(() => {
+      asking = undefined
+    })
+    return asking
+  }
+
+  async function obtain(): Promise<Grant> {
+    if (disposed) throw new AppError('tunnel_not_found')
+    if (held && held.until > now()) {
+      try {
+        const headers = { [GRANT_HEADER]: held.grant.grant }
+        return hold(await deps.api.renewGrant({ headers, signal: AbortSignal.timeout(RENEW_TIMEOUT_MS) }))
+      } catch (error) {
+        if (!isAppError(error) || error.code !== 'grant_invalid') throw error
+        held = undefined
+      }
+    }
+    const params = { id: deps.sessionId, app: deps.app }
+    return hold(await deps.api.createGrant({ params, signal: AbortSignal.timeout(CREATE_TIMEOUT_MS) }))
+  }
+
+  function renewInBackground() {
+    ask().then(deps.onRenewed, (error: unknown) => {
+      if (disposed) return
+      plan(retryMs * (0.5 + Math.random()))
+      retryMs = Math.min(retryMs * 2, RETRY_MS.last)
+      deps.onRenewalFailed(error)
+    })
+  }
+
+  return {
+    current: () => (held && held.until > now() ? Promise.resolve(held.grant) : ask()),
+    reject(grant) {
+      if (held?.grant.grant === grant.grant) held = undefined
+    },
+    renewNow: renewInBackground,
+    [Symbol.dispose]() {
+      disposed = true
+      held = undefined
+      clearTimeout(timer)
+    },
+  }
+}
+
+/** By the two clocks' difference at most as long as documented and never absurdly short: the clocks may disagree. */
+function lifetimeOf(grant: Grant): number {
+  const ms = Date.parse(grant.expiresAt) - Date.now()
+  return Math.min(Math.max(ms, LIFETIME_MS.shortest), LIFETIME_MS.longest)
+}

@@ -1,0 +1,158 @@
+import { type Socket } from 'node:net'
+import { AppError, type Grant, isAppError, toWireError } from '#manager/contract'
+import { createBackoff } from './backoff.ts'
+import { createGrantKeeper, type GrantKeeperDeps } from './grant-keeper.ts'
+import { verdictOf } from './verdict.ts'
+
+/** How a tunnel stands with its session. The listener stays open in all of them but `ended`. */
+export type PathState = 'open' | 'reconnecting' | 'signed_out' | 'ended'
+
+export interface PathDeps extends Pick<GrantKeeperDeps, 'api' | 'sessionId' | 'app'> {
+  /** One attempt to open a connection through the manager. @throws AppError */
+  readonly dial: (grant: Grant, signal: AbortSignal) => Promise<Socket>
+  readonly onChange: (state: PathState, lastError: string | null) => void
+  readonly limits?: Partial<PathLimits>
+}
+
+export interface PathLimits {
+  /** Connections that may wait for the path at the same time; more are refused at once. */
+  readonly parked: number
+  /** How long one of them waits. */
+  readonly parkMs: number
+  /** One attempt; a dead route must not eat the whole wait. */
+  readonly dialMs: number
+}
+const LIMITS: PathLimits = { parked: 64, parkMs: 60_000, dialMs: 20_000 }
+
+export interface Path extends Disposable {
+  readonly state: PathState
+  readonly lastError: string | null
+  /**
+   * A connection to the app. While the path is down the caller is parked and continues within about a second of its
+   * return. @throws AppError; rejects when the signal aborts
+   */
+  connect(signal: AbortSignal): Promise<Socket>
+  /** The grant in force, obtained if there is none. @throws AppError */
+  grant(): Promise<Grant>
+  /** Something changed: try now. */
+  wake(): void
+  /** The session is over (seen in an event, or said by the agent). */
+  end(error?: unknown): void
+}
+
+/** The way from a local listener to one app of one session: grant, attempts, waiting, and what to tell the user. */
+export function createPath(deps: PathDeps): Path {
+  const limits = { ...LIMITS, ...deps.limits }
+  const backoff = createBackoff({ minMs: 100, maxMs: 1_000 })
+  const over = new AbortController()
+  let state: PathState = 'open'
+  let lastError: string | null = null
+  let parked = 0
+
+  const keeper = createGrantKeeper({
+    ...deps,
+    onRenewed: () => {
+      // Whether the agent can be reached is for the next connection to find out; waiters do so now.
+      backoff.wake()
+      if (parked === 0) move('open', null)
+    },
+    onRenewalFailed: error => {
+      judge(error)
+    },
+  })
+
+  function move(next: PathState, error: unknown) {
+    if (state === 'ended') return
+    const message = error === null ? null : sentenceOf(error)
+    if (next === state && message === lastError) return
+    state = next
+    lastError = message
+    if (next === 'ended') over.abort(error ?? new AppError('session_not_running', { why: 'The session has ended.' }))
+    deps.onChange(state, lastError)
+  }
+
+  /** Moves the state; true where trying again later makes sense. */
+  function judge(error: unknown): boolean {
+    const verdict = verdictOf(error)
+    if (verdict === 'ended') move('ended', error)
+    else if (verdict === 'fail') move(state, error)
+    else move(verdict === 'sign_in' ? 'signed_out' : 'reconnecting', error)
+    return verdict !== 'ended' && verdict !== 'fail'
+  }
+
+  async function attempt(signal: AbortSignal): Promise<Socket> {
+    const grant = await keeper.current()
+    try {
+      return await deps.dial(grant, AbortSignal.any([signal, AbortSignal.timeout(limits.dialMs)]))
+    } catch (error) {
+      if (verdictOf(error) === 'new_grant') keeper.reject(grant)
+      throw error
+    }
+  }
+
+  async function connect(caller: AbortSignal): Promise<Socket> {
+    let signal = AbortSignal.any([caller, over.signal])
+    let isParked = false
+    try {
+      for (let round = 0; ; round++) {
+        signal.throwIfAborted()
+        try {
+          const socket = await attempt(signal)
+          backoff.reset()
+          move('open', null)
+          return socket
+        } catch (error) {
+          if (signal.aborted) throw error
+          if (verdictOf(error) === 'new_grant' && round === 0) continue
+          if (!judge(error)) throw error
+        }
+        if (!isParked) {
+          if (parked >= limits.parked) throw new AppError('unavailable', { why: 'Too many connections wait already.' })
+          isParked = true
+          parked++
+          signal = AbortSignal.any([signal, AbortSignal.timeout(limits.parkMs)])
+        }
+        await backoff.wait(signal)
+      }
+    } catch (error) {
+      if (signal.aborted && !caller.aborted && !over.signal.aborted) throw waitedTooLong(lastError)
+      throw error
+    } finally {
+      if (isParked) parked--
+    }
+  }
+
+  return {
+    get state() {
+      return state
+    },
+    get lastError() {
+      return lastError
+    },
+    connect,
+    grant: () => keeper.current(),
+    wake() {
+      if (state === 'ended') return
+      backoff.wake()
+      keeper.renewNow()
+    },
+    end(error) {
+      move('ended', error ?? new AppError('session_not_running', { why: 'The session has ended.' }))
+    },
+    [Symbol.dispose]() {
+      keeper[Symbol.dispose]()
+      over.abort(new AppError('tunnel_not_found', { why: 'The tunnel was closed.' }))
+    },
+  }
+}
+
+function waitedTooLong(lastError: string | null): AppError {
+  return new AppError('unavailable', { why: `Waited too long for the session. ${lastError ?? ''}`.trim() })
+}
+
+/** For the console: the message of a coded error, in words for a plain network failure, nothing of the inside otherwise. */
+export function sentenceOf(error: unknown): string {
+  if (isAppError(error)) return error.message
+  if (verdictOf(error) === 'wait') return 'The manager cannot be reached.'
+  return toWireError(error).message
+}

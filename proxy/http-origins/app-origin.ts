@@ -1,0 +1,163 @@
+import { createServer, type IncomingMessage, type RequestOptions, type ServerResponse } from 'node:http'
+import { type Socket } from 'node:net'
+import { type Duplex } from 'node:stream'
+import { type App, ERRORS, type Grant, type SessionId, toWireError } from '#manager/contract'
+import { forwardRequest, forwardUpgrade, type Upstream } from '../http/forward.ts'
+import { mapHeaders, type RawHeaders } from '../http/headers.ts'
+import { answerRaw } from '../http/raw-answer.ts'
+import { verdictOf } from '../grants/verdict.ts'
+import { admit, type GateDeps, OPEN_PATH, type Visit, withoutCookie } from './gate.ts'
+import { hostNameOf } from './origin.ts'
+import { failurePage, PAGE_HEADERS, refusalPage } from './pages.ts'
+import { createTickets, randomSecret } from './secrets.ts'
+import { TunnelAgent } from './tunnel-agent.ts'
+
+export interface AppOriginDeps {
+  readonly app: App
+  readonly sessionId: SessionId
+  readonly sessionName: string
+  readonly port: number
+  /** A byte stream to the app. @throws AppError */
+  readonly connect: (signal: AbortSignal) => Promise<Duplex>
+  /** Read for every request: the header that carries the app's own secret. */
+  readonly inject: () => Grant['inject']
+  /** This origin was not shown to a browser for this session yet: have it forget what another session may have left. */
+  readonly clearFirst: boolean
+}
+
+export interface AppOrigin {
+  /** Takes over a connection of the listener. */
+  accept(socket: Socket): void
+  /** A URL that lets one browser in, once, within a minute. */
+  issueUrl(): string
+  close(): void
+}
+
+const TICKET_LIFE_MS = 60_000
+
+/**
+ * Serves one HTTP app on its own origin: lets browsers in by ticket and cookie (see `gate.ts`), forwards everything else
+ * through pooled tunnels.
+ *
+ * Threat model: besides what the gate keeps out, the app itself is not trusted. It never sees our cookie (stripped), its
+ * secret is added here and never reaches a page or a URL, and it cannot touch other apps: they are other sites. Upstream
+ * text is never mixed into our own pages.
+ */
+export function createAppOrigin(deps: AppOriginDeps): AppOrigin {
+  const authority = `${hostNameOf(deps.app.name, deps.sessionId)}:${deps.port}`
+  const tickets = createTickets({ lifeMs: TICKET_LIFE_MS })
+  const gate: GateDeps = { authority, cookieName: `berth_app_${deps.port}`, cookieValue: randomSecret(), tickets }
+  const closing = new AbortController()
+  const agent = new TunnelAgent(() => deps.connect(closing.signal))
+  let clears = deps.clearFirst
+
+  const server = createServer({ keepAliveTimeout: 60_000, requestTimeout: 0 })
+  server.on('request', (request, response) => {
+    const admission = admit(visitOf(request), gate)
+    if (admission.kind === 'pass') {
+      forwardRequest(request, response, upstream({ agent }), error => {
+        sendFailure(response, error)
+      })
+    } else if (admission.kind === 'welcome') welcome(response)
+    else response.writeHead(403, PAGE_HEADERS).end(refusalPage(admission.reason))
+  })
+  server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    const admission = admit(visitOf(request), gate)
+    if (admission.kind !== 'pass') {
+      const reason = admission.kind === 'refuse' ? admission.reason : 'bad_ticket'
+      answerRaw(socket, { status: 403, type: PAGE_HEADERS['content-type'], body: refusalPage(reason) })
+      return
+    }
+    const gone = new AbortController()
+    socket.once('close', () => {
+      gone.abort(new Error('the browser went away'))
+    })
+    const options: RequestOptions = {
+      createConnection: (_, done) => {
+        deps.connect(AbortSignal.any([closing.signal, gone.signal])).then(
+          tunnel => {
+            done(null, tunnel)
+          },
+          (error: unknown) => {
+            ;(done as (error: unknown) => void)(error)
+          },
+        )
+        return undefined
+      },
+    }
+    forwardUpgrade(request, socket, head, upstream(options), error => {
+      const failure = describe(error)
+      answerRaw(socket, { status: failure.status, type: PAGE_HEADERS['content-type'], body: failure.page })
+    })
+  })
+
+  function upstream(options: RequestOptions): Upstream {
+    return { options, headers: raw => requestHeaders(raw, gate.cookieName, deps.inject()) }
+  }
+
+  function welcome(response: ServerResponse) {
+    const cookie = `${gate.cookieName}=${gate.cookieValue}; Path=/; HttpOnly; SameSite=Lax`
+    response.writeHead(303, {
+      ...PAGE_HEADERS,
+      location: deps.app.path,
+      'set-cookie': cookie,
+      // Not "cookies": that would drop the one set here, and a new origin has none of another session.
+      ...(clears ? { 'clear-site-data': '"cache", "storage"' } : {}),
+    })
+    clears = false
+    response.end()
+  }
+
+  function sendFailure(response: ServerResponse, error: Error) {
+    const failure = describe(error)
+    response.writeHead(failure.status, { ...PAGE_HEADERS, ...(failure.retry ? { 'retry-after': '3' } : {}) })
+    response.end(failure.page)
+  }
+
+  function describe(error: Error) {
+    const wire = toWireError(error)
+    const isCoded = wire.code !== 'internal'
+    const code = isCoded ? wire.code : 'tunnel_failed'
+    const message = isCoded ? wire.message : 'The connection to the app broke before it answered.'
+    const retry = ERRORS[code].retry && verdictOf(error) !== 'ended'
+    const status = ERRORS[code].status === 401 ? 502 : ERRORS[code].status
+    const page = failurePage({ app: deps.app.title, session: deps.sessionName, code, message, retry })
+    return { status, retry, page }
+  }
+
+  return {
+    accept: socket => server.emit('connection', socket),
+    issueUrl: () => `http://${authority}${OPEN_PATH}?ticket=${tickets.issue()}`,
+    close() {
+      closing.abort(new Error('the tunnel was closed'))
+      agent.destroy()
+      server.closeAllConnections()
+    },
+  }
+}
+
+function visitOf(request: IncomingMessage): Visit {
+  return {
+    method: request.method ?? '',
+    target: request.url ?? '',
+    host: soleValue(request, 'host'),
+    origin: soleValue(request, 'origin'),
+    cookie: request.headers.cookie,
+  }
+}
+
+/** Node keeps the first of repeated Host or Origin fields; two are an attempt to show us one and the app the other. */
+function soleValue(request: IncomingMessage, name: string): string | undefined {
+  const values = request.headersDistinct[name]
+  return values?.length === 1 ? values[0] : values?.join(', ')
+}
+
+/** Host goes on unchanged; our cookie is taken out; the app's secret is ours to send, not the client's. */
+export function requestHeaders(raw: RawHeaders, cookieName: string, inject: Grant['inject']): string[] {
+  const injected = inject?.header.toLowerCase()
+  const kept = mapHeaders(raw, (name, value) => {
+    if (name === injected) return undefined
+    return name === 'cookie' ? withoutCookie(value, cookieName) : value
+  })
+  return inject ? [...kept, inject.header, inject.value] : kept
+}

@@ -1,0 +1,75 @@
+import { isSameSecret, type Tickets } from './secrets.ts'
+
+/** What the gate looks at; header values as received. */
+export interface Visit {
+  readonly method: string
+  /** Path and query of the request line. */
+  readonly target: string
+  readonly host: string | undefined
+  readonly origin: string | undefined
+  readonly cookie: string | undefined
+}
+
+export type Admission =
+  | { readonly kind: 'pass' }
+  /** A ticket was redeemed: set the cookie and go to the app. */
+  | { readonly kind: 'welcome' }
+  | { readonly kind: 'refuse'; readonly reason: 'wrong_host' | 'foreign_origin' | 'bad_ticket' | 'no_cookie' }
+
+export interface GateDeps {
+  /** `<app>--<session>.localhost:<port>`, exactly as browsers send it in Host. */
+  readonly authority: string
+  readonly cookieName: string
+  readonly cookieValue: string
+  readonly tickets: Tickets
+}
+
+/** The one path of the origin that is ours; everything else belongs to the app. */
+export const OPEN_PATH = '/_berth/open'
+
+/**
+ * Who may talk to an app, decided on the request head alone and before anything is dialled.
+ *
+ * Threat model: any local program, any web page in any browser of this computer and any name that resolves to 127.0.0.1
+ * (DNS rebinding) can send requests here. Only a browser that came with a ticket from the console has the cookie; a page
+ * of another origin that makes that browser send it is refused by Origin (WebSocket upgrades carry one always), and
+ * `SameSite=Lax` keeps the cookie out of its sub-requests. Order matters: host and origin are checked before a ticket can
+ * be used up.
+ */
+export function admit(visit: Visit, deps: GateDeps): Admission {
+  // An absolute request target names a host of its own, which the app could prefer to the Host field (RFC 9112 section 3.2.2).
+  const isAbsolute = !visit.target.startsWith('/') && visit.target !== '*'
+  if (isAbsolute || visit.host?.toLowerCase() !== deps.authority) return { kind: 'refuse', reason: 'wrong_host' }
+  if (visit.origin !== undefined && visit.origin.toLowerCase() !== `http://${deps.authority}`) {
+    return { kind: 'refuse', reason: 'foreign_origin' }
+  }
+  if (visit.target === OPEN_PATH || visit.target.startsWith(`${OPEN_PATH}?`)) {
+    const ticket = new URLSearchParams(visit.target.slice(OPEN_PATH.length)).get('ticket') ?? ''
+    const isGood = visit.method === 'GET' && deps.tickets.redeem(ticket)
+    return isGood ? { kind: 'welcome' } : { kind: 'refuse', reason: 'bad_ticket' }
+  }
+  const sent = cookiesNamed(visit.cookie, deps.cookieName)
+  return sent.some(value => isSameSecret(value, deps.cookieValue))
+    ? { kind: 'pass' }
+    : { kind: 'refuse', reason: 'no_cookie' }
+}
+
+/** Values of a cookie in a Cookie header; a name may occur more than once. */
+export function cookiesNamed(header: string | undefined, name: string): string[] {
+  return pairsOf(header)
+    .filter(pair => pair.startsWith(`${name}=`))
+    .map(pair => pair.slice(name.length + 1))
+}
+
+/** The Cookie header without one cookie; undefined when nothing is left. */
+export function withoutCookie(header: string, name: string): string | undefined {
+  const rest = pairsOf(header).filter(pair => pair !== name && !pair.startsWith(`${name}=`))
+  return rest.length > 0 ? rest.join('; ') : undefined
+}
+
+function pairsOf(header: string | undefined): string[] {
+  return (header ?? '')
+    .split(';')
+    .map(pair => pair.trim())
+    .filter(pair => pair !== '')
+}

@@ -1,0 +1,41 @@
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
+
+/** Equal in constant time, whatever the lengths. */
+export function isSameSecret(a: string, b: string): boolean {
+  const digest = (text: string) => createHash('sha256').update(text).digest()
+  return timingSafeEqual(digest(a), digest(b))
+}
+
+export interface Tickets {
+  /** A ticket for one visit. */
+  issue(): string
+  /** True once per issued ticket, within its life. */
+  redeem(ticket: string): boolean
+}
+
+const MAX_OUTSTANDING = 32
+
+/**
+ * Single-use tickets of one origin. Threat model: a ticket travels in a URL, so it may end up in a history or be seen by
+ * an extension; it is worth one visit within a minute, and a used or expired one is worth nothing. Looked
+ * up by comparing with every outstanding one in constant time.
+ */
+export function createTickets(options: { readonly lifeMs: number; readonly now?: () => number }): Tickets {
+  const now = options.now ?? (() => performance.now())
+  let outstanding: { readonly ticket: string; readonly until: number }[] = []
+  return {
+    issue() {
+      const ticket = randomBytes(32).toString('base64url')
+      outstanding = [...outstanding, { ticket, until: now() + options.lifeMs }].slice(-MAX_OUTSTANDING)
+      return ticket
+    },
+    redeem(ticket) {
+      outstanding = outstanding.filter(entry => entry.until > now())
+      const matches = outstanding.filter(entry => isSameSecret(entry.ticket, ticket))
+      outstanding = outstanding.filter(entry => !matches.includes(entry))
+      return matches.length > 0
+    },
+  }
+}
+
+export const randomSecret = () => randomBytes(32).toString('base64url')

@@ -1,0 +1,53 @@
+/** Header fields as Node gives them in `rawHeaders`: name, value, name, value… Order, case and repetition are kept. */
+export type RawHeaders = readonly string[]
+
+/** RFC 9110 section 7.6.1: these belong to one connection and are not forwarded. `Upgrade` is handled by whoever upgrades. */
+const HOP_BY_HOP = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+])
+
+/** Keeps, drops or changes fields: the function gets the lower-case name and the value, and answers the new value or undefined. */
+export function mapHeaders(raw: RawHeaders, change: (name: string, value: string) => string | undefined): string[] {
+  const kept: string[] = []
+  for (let i = 0; i + 1 < raw.length; i += 2) {
+    const name = raw[i] ?? ''
+    const value = change(name.toLowerCase(), raw[i + 1] ?? '')
+    if (value !== undefined) kept.push(name, value)
+  }
+  return kept
+}
+
+/** Without the fields of this hop, including those that Connection names. */
+export function endToEnd(raw: RawHeaders): string[] {
+  const named = new Set<string>()
+  mapHeaders(raw, (name, value) => {
+    if (name === 'connection') for (const token of value.split(',')) named.add(token.trim().toLowerCase())
+    return undefined
+  })
+  return mapHeaders(raw, (name, value) => (HOP_BY_HOP.has(name) || named.has(name) ? undefined : value))
+}
+
+/**
+ * The framing of a request body, to be sent on: without it a body-less POST would become chunked, and a chunked one would
+ * lose its framing.
+ */
+export function bodyFraming(raw: RawHeaders): string[] {
+  return mapHeaders(raw, (name, value) => (name === 'transfer-encoding' ? value : undefined)).length > 0
+    ? ['Transfer-Encoding', 'chunked']
+    : []
+}
+
+export function hasBody(raw: RawHeaders): boolean {
+  const framing = mapHeaders(raw, (name, value) =>
+    name === 'transfer-encoding' || (name === 'content-length' && value.trim() !== '0') ? value : undefined,
+  )
+  return framing.length > 0
+}

@@ -1,0 +1,218 @@
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { AppError, createClient, GRANT_HEADER, isFinished, type SessionId } from '#manager/contract'
+import { type HostApi, type HostEvents, type HostSettings } from '#electron/contract'
+import { TunnelSpec } from '#proxy/contract'
+import { type PathLimits } from './grants/path.ts'
+import { openListener } from './listeners/open-listener.ts'
+import { createPortMemory } from './listeners/port-memory.ts'
+import { type Log, silentLog } from './log.ts'
+import { createSettingsFile } from './settings.ts'
+import { watchSessions } from './sessions-watch.ts'
+import { createKitFiles, defaultSshDirectory } from './ssh/kit-files.ts'
+import { createSshKits } from './ssh/kit.ts'
+import { type LocalTunnel, openLocalTunnel } from './tunnels/local-tunnel.ts'
+import { createTransport, type Transport } from './tunnels/transport.ts'
+
+export interface ProxyOptions {
+  readonly managerUrl: string
+  /** Headers for the manager: a bearer token, or cookie and CSRF token. Asked for every request that needs them. */
+  readonly credentials: () => Promise<Record<string, string>>
+  /** Ports and settings of this user are remembered in `<dataDir>/proxy/<userId>`. */
+  readonly dataDir: string
+  readonly userId: string
+  /** Default: `.ssh` in the home directory of this process' user. */
+  readonly sshDirectory?: string
+  readonly log?: Log
+  readonly limits?: Partial<PathLimits>
+  /** For tests. */
+  readonly transport?: Transport
+}
+
+type ProxyEvent = 'tunnel:changed' | 'tunnel:closed'
+
+/** The tunnel and SSH side of HostApi for one user. */
+export interface Proxy extends AsyncDisposable {
+  readonly tunnel: HostApi['tunnel']
+  readonly ssh: HostApi['ssh']
+  settings(): Promise<HostSettings>
+  saveSettings(settings: HostSettings): Promise<HostSettings>
+  /** @returns unsubscribes */
+  on<E extends ProxyEvent>(event: E, listener: (payload: HostEvents[E]) => void): () => void
+  /** The user signed in again or the network is back: whatever waits tries at once. */
+  wake(): void
+}
+
+const SSH_APP = 'sshd'
+
+/**
+ * Starts the local proxy of one user: listeners on loopback, forwarded through the manager to apps of sessions.
+ *
+ * Threat model: holds the user's credentials only as a function it calls, grants in memory, SSH keys of open sessions in
+ * `~/.ssh/berth` (see `ssh/kit-files.ts`). It listens on loopback only (see `listeners/`); there is no control port: the
+ * host that embeds it (desktop, console, CLI) calls these methods. Everything it opened is closed with it.
+ */
+export async function startProxy(options: ProxyOptions): Promise<Proxy> {
+  const log = options.log ?? silentLog
+  const managerUrl = options.managerUrl.replace(/\/+$/, '')
+  const directory = join(options.dataDir, 'proxy', options.userId)
+  await mkdir(directory, { recursive: true, mode: 0o700 })
+  const api = createClient({
+    baseUrl: managerUrl,
+    fetch: async (url, init) => {
+      // A renewal is authorised by the grant alone, and works while the user is signed out.
+      const credentials = GRANT_HEADER in init.headers ? {} : await options.credentials()
+      return await fetch(url, { ...init, headers: { ...init.headers, ...credentials } } as RequestInit)
+    },
+  })
+  const transport = options.transport ?? createTransport(managerUrl)
+  const ports = createPortMemory(directory)
+  const settings = createSettingsFile(directory)
+  const files = createKitFiles(options.sshDirectory ?? defaultSshDirectory())
+  const kits = createSshKits({ api, files })
+  const listeners = new Set<{ event: ProxyEvent; call: (payload: never) => void }>()
+  const tunnels = new Map<string, Promise<LocalTunnel>>()
+  const opened = new Map<string, LocalTunnel>()
+  const kitSessions = new Set<SessionId>()
+  let watch: Disposable | undefined
+  await files.removeStale().catch((error: unknown) => {
+    log.warn({ error: String(error) }, 'the SSH files of ended tunnels could not be tidied')
+  })
+
+  function emit<E extends ProxyEvent>(event: E, payload: HostEvents[E]) {
+    for (const listener of listeners) if (listener.event === event) listener.call(payload as never)
+  }
+
+  async function open(input: TunnelSpec, wanted?: number): Promise<LocalTunnel> {
+    const spec = TunnelSpec.parse(input)
+    const key = `${spec.sessionId}/${spec.app}`
+    const running = tunnels.get(key) ?? openNew(key, spec, wanted)
+    tunnels.set(key, running)
+    return await running
+  }
+
+  function openNew(key: string, spec: ReturnType<typeof TunnelSpec.parse>, wanted: number | undefined) {
+    const opening = start(key, spec, wanted)
+    opening.catch(() => tunnels.delete(key))
+    return opening
+  }
+
+  async function start(key: string, spec: ReturnType<typeof TunnelSpec.parse>, wanted: number | undefined) {
+    const session = await api.getSession({ params: { id: spec.sessionId } })
+    if (session.status !== 'RUNNING') {
+      const why = isFinished(session.status) ? 'It has ended.' : `It is ${session.status}; wait until it is RUNNING.`
+      throw new AppError('session_not_running', { status: session.status, why })
+    }
+    const memory = await ports.recall(session.name, spec.app)
+    const tunnel = await openLocalTunnel({
+      api,
+      transport,
+      session,
+      appName: spec.app,
+      log,
+      limits: options.limits,
+      listen: onConnection =>
+        openListener({
+          wanted: spec.port ?? wanted,
+          remembered: memory?.port,
+          onPortTaken: spec.onPortTaken,
+          onConnection,
+          ownTunnelOn,
+        }),
+      clearFirst: port => memory?.sessionId !== session.id || memory.port !== port,
+      onChange: changed => {
+        emit('tunnel:changed', changed)
+      },
+      onEnded: () => void finish(key, 'session_ended'),
+    })
+    const { port } = tunnel.snapshot()
+    await ports.remember(session.name, spec.app, { port, sessionId: session.id }).catch((error: unknown) => {
+      log.warn({ error: String(error) }, 'the port could not be remembered')
+    })
+    opened.set(key, tunnel)
+    watch ??= watchSessions({ managerUrl, credentials: options.credentials, api, watched, onEnded, onPathChanged, log })
+    log.info({ session: session.id, app: spec.app, port }, 'tunnel opened')
+    emit('tunnel:changed', tunnel.snapshot())
+    return tunnel
+  }
+
+  function ownTunnelOn(port: number) {
+    const holder = [...opened.values()].map(tunnel => tunnel.snapshot()).find(tunnel => tunnel.port === port)
+    return holder && { sessionName: holder.sessionName, app: holder.app.name }
+  }
+
+  const watched = () => [...new Set([...opened.values()].map(tunnel => tunnel.snapshot().sessionId))]
+  const onEnded = (sessionId: SessionId) => {
+    for (const tunnel of opened.values()) if (tunnel.snapshot().sessionId === sessionId) tunnel.end()
+  }
+  const onPathChanged = () => {
+    for (const tunnel of opened.values()) tunnel.wake()
+  }
+
+  async function finish(key: string, reason: HostEvents['tunnel:closed']['reason']) {
+    const tunnel = opened.get(key)
+    if (!tunnel) return
+    opened.delete(key)
+    tunnels.delete(key)
+    await tunnel.close()
+    const { id, sessionId, app } = tunnel.snapshot()
+    if (app.name === SSH_APP && kitSessions.delete(sessionId)) {
+      await kits.forget(sessionId).catch((error: unknown) => {
+        log.warn({ error: String(error) }, 'the SSH files of a tunnel could not be removed')
+      })
+    }
+    if (opened.size === 0) {
+      watch?.[Symbol.dispose]()
+      watch = undefined
+    }
+    log.info({ session: sessionId, app: app.name, reason }, 'tunnel closed')
+    emit('tunnel:closed', { id, reason })
+  }
+
+  return {
+    tunnel: {
+      open: async spec => (await open(spec)).snapshot(),
+      async openApp(spec) {
+        const tunnel = await open(spec)
+        return { url: tunnel.issueUrl(), tunnel: tunnel.snapshot() }
+      },
+      list: () => Promise.resolve([...opened.values()].map(tunnel => tunnel.snapshot())),
+      async close(id) {
+        const key = [...opened].find(([, tunnel]) => tunnel.id === id)?.[0]
+        if (key !== undefined) await finish(key, 'user')
+      },
+    },
+    ssh: {
+      async connect(spec) {
+        const chosen = await settings.read()
+        const tunnel = await open({ ...spec, app: SSH_APP }, chosen.preferredSshPort ?? undefined)
+        const { sessionId } = tunnel.snapshot()
+        kitSessions.add(sessionId)
+        return await kits.make(tunnel.snapshot(), chosen)
+      },
+      async keyFile(sessionId, format) {
+        const needsPort = format === 'filezilla'
+        const spec = { sessionId, app: SSH_APP, onPortTaken: 'random' as const }
+        const tunnel = needsPort
+          ? (await open(spec, (await settings.read()).preferredSshPort ?? undefined)).snapshot()
+          : undefined
+        return await kits.keyFile(sessionId, format, tunnel)
+      },
+    },
+    settings: () => settings.read(),
+    saveSettings: wanted => settings.save(wanted),
+    on(event, listener) {
+      const entry = { event, call: listener as (payload: never) => void }
+      listeners.add(entry)
+      return () => void listeners.delete(entry)
+    },
+    wake: onPathChanged,
+    async [Symbol.asyncDispose]() {
+      await Promise.allSettled(tunnels.values())
+      await Promise.all([...opened.keys()].map(key => finish(key, 'user')))
+      listeners.clear()
+    },
+  }
+}
+
+export type { Log } from './log.ts'

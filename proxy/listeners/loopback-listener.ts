@@ -1,0 +1,87 @@
+import { createServer, type Server, type Socket } from 'node:net'
+import { once } from 'node:events'
+import { AppError } from '#manager/contract'
+
+export interface LoopbackListener {
+  readonly port: number
+  /** Addresses that are bound: 127.0.0.1 and, where the machine has it, ::1. */
+  readonly addresses: readonly string[]
+  /** Stops accepting; sockets already handed out belong to whoever took them. */
+  close(): Promise<void>
+}
+
+/**
+ * Listens on 127.0.0.1 and on [::1] at the same port. The port counts as taken if either is, so that `localhost` means
+ * the same program whichever address a client picks. Nothing is probed first: holding both sockets is the lock.
+ *
+ * Threat model: loopback only, so other computers cannot connect, but every local user and every container with host
+ * networking can. Whoever handles the connections must therefore prove something of its own (a key, a ticket) or say so.
+ *
+ * @param port 0 picks a free one
+ * @throws AppError `port_in_use` with `port`
+ */
+export async function listenOnLoopback(options: {
+  readonly port: number
+  readonly onConnection: (socket: Socket) => void
+}): Promise<LoopbackListener> {
+  for (let attempt = 0; ; attempt++) {
+    const first = await bind('127.0.0.1', options.port, options.onConnection)
+    const port = portOf(first)
+    try {
+      const second = await bind('::1', port, options.onConnection).catch((error: unknown) => {
+        if (hasNoIpv6(error)) return undefined
+        throw error
+      })
+      const servers = second ? [first, second] : [first]
+      return {
+        port,
+        addresses: second ? ['127.0.0.1', '::1'] : ['127.0.0.1'],
+        close: async () => {
+          await Promise.all(servers.map(closeServer))
+        },
+      }
+    } catch (error) {
+      await closeServer(first)
+      // A free port was free on one address only: take another one.
+      if (options.port === 0 && attempt < 20) continue
+      throw error
+    }
+  }
+}
+
+async function bind(host: string, port: number, onConnection: (socket: Socket) => void): Promise<Server> {
+  const server = createServer({ allowHalfOpen: true, noDelay: true, keepAlive: true }, onConnection)
+  server.listen({ host, port, exclusive: true, ipv6Only: true })
+  try {
+    await once(server, 'listening')
+  } catch (error) {
+    // EACCES: Windows answers so for ports that another program holds exclusively.
+    if (isErrno(error, 'EADDRINUSE') || isErrno(error, 'EACCES')) {
+      throw new AppError('port_in_use', { port, why: `Port ${port} on ${host} is taken.` }, { cause: error })
+    }
+    throw error
+  }
+  return server
+}
+
+function portOf(server: Server): number {
+  const address = server.address()
+  if (address === null || typeof address === 'string') throw new Error('a TCP server has a port')
+  return address.port
+}
+
+function hasNoIpv6(error: unknown): boolean {
+  return isErrno(error, 'EADDRNOTAVAIL') || isErrno(error, 'EAFNOSUPPORT') || isErrno(error, 'EINVAL')
+}
+
+function isErrno(error: unknown, code: string): boolean {
+  return error instanceof Error && 'code' in error && error.code === code
+}
+
+function closeServer(server: Server): Promise<void> {
+  return new Promise(resolve => {
+    server.close(() => {
+      resolve()
+    })
+  })
+}

@@ -1,0 +1,38 @@
+import { join } from 'node:path'
+import { z } from 'zod'
+import { AppError } from '#manager/contract'
+import { type HostSettings } from '#electron/contract'
+import { readIfThere, writeFileAtomically } from './files.ts'
+
+export const HostSettingsSchema = z.strictObject({
+  preferredSshPort: z.int().min(1024).max(65_535).nullable(),
+  manageSshConfig: z.boolean(),
+})
+
+export const DEFAULT_SETTINGS: HostSettings = { preferredSshPort: null, manageSshConfig: true }
+
+export interface SettingsFile {
+  read(): Promise<HostSettings>
+  /** @throws AppError `bad_request` */
+  save(settings: HostSettings): Promise<HostSettings>
+}
+
+/** One JSON file per user; a missing or damaged one means the defaults. */
+export function createSettingsFile(directory: string): SettingsFile {
+  const path = join(directory, 'settings.json')
+  return {
+    async read() {
+      try {
+        return HostSettingsSchema.parse(JSON.parse((await readIfThere(path)) ?? ''))
+      } catch {
+        return DEFAULT_SETTINGS
+      }
+    },
+    async save(settings) {
+      const parsed = HostSettingsSchema.safeParse(settings)
+      if (!parsed.success) throw new AppError('bad_request', { why: z.prettifyError(parsed.error) })
+      await writeFileAtomically(path, JSON.stringify(parsed.data, null, 2))
+      return parsed.data
+    },
+  }
+}

@@ -1,0 +1,41 @@
+import { type SshKit } from '#proxy/contract'
+import { quoteForShell } from './quoting.ts'
+import { type Installed } from './kit-files.ts'
+
+export interface Connection {
+  readonly port: number
+  readonly user: string
+  readonly hostKeyFingerprint: string
+  readonly installed: Installed
+}
+
+/** Lines to copy. With the Include in place the alias is enough; without it ssh is told to read our file. */
+export function commandsFor({ port, user, hostKeyFingerprint, installed }: Connection): SshKit['commands'] {
+  const { alias, included } = installed
+  const option = included ? '' : ` -F ${quoteForShell(installed.configFile)}`
+  const rsyncShell = included ? '' : ` -e ${quoteForShell(`ssh -F ${quoteForShell(installed.configFile)}`)}`
+  const ppk = quoteForShell(`${installed.identityFile}.ppk`)
+  return {
+    ssh: `ssh${option} ${alias}`,
+    sftp: `sftp${option} ${alias}`,
+    scp: `scp${option} FILE ${alias}:`,
+    rsync: `rsync -av${rsyncShell} FOLDER/ ${alias}:FOLDER/`,
+    psftp: `psftp -P ${port} -i ${ppk} -hostkey ${hostKeyFingerprint} ${user}@127.0.0.1`,
+  }
+}
+
+export const vscodeUrlFor = (alias: string) => `vscode://vscode-remote/ssh-remote+${alias}/home/work`
+
+/**
+ * A WinSCP session URL with the pinned host key and the key file.
+ * @see https://winscp.net/eng/docs/session_url (`fingerprint=`: without bit count, base64 with `-` and `_`; `x-` raw settings)
+ */
+export function winscpUrlFor({ port, user, hostKeyFingerprint, installed }: Connection): string {
+  const hash = hostKeyFingerprint
+    .replace(/^SHA256:/, '')
+    .replaceAll('+', '-')
+    .replaceAll('/', '_')
+    .replace(/=+$/, '')
+  const key = encodeURIComponent(`${installed.identityFile}.ppk`)
+  return `sftp://${encodeURIComponent(user)};fingerprint=ssh-ed25519-${hash};x-publickeyfile=${key}@127.0.0.1:${port}/home/work/`
+}

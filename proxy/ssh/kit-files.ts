@@ -1,0 +1,182 @@
+import { randomUUID } from 'node:crypto'
+import { chmod, mkdir, open, readdir, realpath, rm, stat } from 'node:fs/promises'
+import { userInfo } from 'node:os'
+import { join, resolve } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { readIfThere, writeFileAtomically } from '../files.ts'
+import { quoteForSshConfig } from './quoting.ts'
+import {
+  type Block,
+  blockOf,
+  formatConfig,
+  type HostEntry,
+  hostKeyAlias,
+  type Owner,
+  parseBlocks,
+  withInclude,
+} from './ssh-config.ts'
+
+/**
+ * The files of the SSH kit in a user's `.ssh`:
+ *
+ *     ~/.ssh/config                        the user's; we add one Include line at the top and touch nothing else
+ *     ~/.ssh/berth/config                  ours: one Host block per open session
+ *     ~/.ssh/berth/known_hosts             the pinned host keys of these sessions
+ *     ~/.ssh/berth/id_container-<alias>    the session's private key, 0600, and beside it the same as .ppk
+ *
+ * Threat model: private keys at rest, each good for one session. The directory is 0700, files 0600, written beside and
+ * renamed, so that nobody sees half a config. Several proxies (desktop, console, CLI) of one user share the directory: a
+ * lock file serialises them, a block names the process that keeps its tunnel, and blocks of dead processes go away with
+ * their keys. Session names come from users: they reach ssh_config only as an alias of harmless characters.
+ */
+export interface KitFiles {
+  /** Alias to use for a session: the wanted one, or another if a different live session has it. */
+  install(entry: KitEntry, kit: KitContent): Promise<Installed>
+  /** Removes block, pinned key and private key of a session whose tunnel this process kept. */
+  remove(sessionId: string): Promise<void>
+  /** Removes what dead processes left. */
+  removeStale(): Promise<void>
+}
+
+export type KitEntry = Pick<HostEntry, 'sessionId' | 'port' | 'user' | 'hostKey'>
+
+export interface KitContent {
+  readonly wantedAlias: string
+  readonly privateKey: string
+  readonly ppk: string | undefined
+  /** Put the Include line into the user's own configuration. */
+  readonly include: boolean
+}
+
+export interface Installed {
+  readonly alias: string
+  readonly identityFile: string
+  readonly knownHostsFile: string
+  readonly configFile: string
+  readonly included: boolean
+}
+
+/** OpenSSH takes the home directory from the user database, not from $HOME; so do we. */
+export const defaultSshDirectory = () => join(userInfo().homedir, '.ssh')
+
+const THIS_PROCESS: Owner = { pid: process.pid, run: randomUUID().slice(0, 8) }
+
+export function createKitFiles(sshDirectory: string, owner: Owner = THIS_PROCESS): KitFiles {
+  const directory = join(sshDirectory, 'berth')
+  const configFile = join(directory, 'config')
+  const knownHostsFile = join(directory, 'known_hosts')
+  const isOurs = (block: Block) => block.owner.pid === owner.pid && block.owner.run === owner.run
+  const keyFile = (alias: string) => join(directory, `id_container-${alias}`)
+
+  /** Rewrites our files under the lock; `change` gets the blocks of living processes. */
+  async function update<T>(
+    change: (blocks: readonly Block[]) => Promise<{ blocks: readonly Block[]; result: T }>,
+  ): Promise<T> {
+    await makeDirectory(directory)
+    await using _ = await lock(join(directory, '.lock'))
+    const before = parseBlocks((await readIfThere(configFile)) ?? '')
+    const live = before.filter(block => isOurs(block) || (block.owner.pid !== owner.pid && isAlive(block.owner.pid)))
+    const { blocks, result } = await change(live)
+    await writeFileAtomically(configFile, formatConfig(blocks))
+    await pinOnly(blocks)
+    await removeKeysExcept(blocks)
+    return result
+  }
+
+  async function pinOnly(blocks: readonly Block[]) {
+    const names = new Set(blocks.map(block => hostKeyAlias(block.sessionId)))
+    const lines = ((await readIfThere(knownHostsFile)) ?? '').split('\n')
+    const kept = lines.filter(line => names.has(line.split(' ', 1)[0] ?? ''))
+    await writeFileAtomically(knownHostsFile, kept.map(line => `${line}\n`).join(''))
+  }
+
+  async function removeKeysExcept(blocks: readonly Block[]) {
+    const kept = new Set(blocks.flatMap(({ alias }) => [`id_container-${alias}`, `id_container-${alias}.ppk`]))
+    const stale = (await readdir(directory)).filter(name => name.startsWith('id_container-') && !kept.has(name))
+    await Promise.all(stale.map(name => rm(join(directory, name), { force: true })))
+  }
+
+  return {
+    async install(entry, kit) {
+      const alias = await update(async live => {
+        const others = live.filter(block => block.sessionId !== entry.sessionId)
+        const isTaken = others.some(block => block.alias === kit.wantedAlias)
+        const chosen = isTaken ? `${kit.wantedAlias}-${entry.sessionId.slice(-6)}` : kit.wantedAlias
+        const identityFile = keyFile(chosen)
+        await writeFileAtomically(identityFile, kit.privateKey)
+        if (kit.ppk !== undefined) await writeFileAtomically(`${identityFile}.ppk`, kit.ppk)
+        const known = ((await readIfThere(knownHostsFile)) ?? '').split('\n').filter(line => line !== '')
+        const name = hostKeyAlias(entry.sessionId)
+        const pinned = [...known.filter(line => !line.startsWith(`${name} `)), `${name} ${entry.hostKey.trim()}`]
+        await writeFileAtomically(knownHostsFile, pinned.map(line => `${line}\n`).join(''))
+        const block = blockOf({ ...entry, alias: chosen, identityFile, knownHostsFile, owner })
+        return { blocks: [...others, block], result: chosen }
+      })
+      if (kit.include) await include(sshDirectory, configFile)
+      const identityFile = keyFile(alias)
+      return { alias, identityFile, knownHostsFile, configFile, included: kit.include }
+    },
+    remove: sessionId =>
+      update(live =>
+        Promise.resolve({
+          blocks: live.filter(block => block.sessionId !== sessionId || !isOurs(block)),
+          result: undefined,
+        }),
+      ),
+    async removeStale() {
+      if ((await readIfThere(configFile)) === undefined) return
+      await update(live => Promise.resolve({ blocks: live, result: undefined }))
+    },
+  }
+}
+
+async function include(sshDirectory: string, configFile: string) {
+  const isDefault = resolve(sshDirectory) === resolve(defaultSshDirectory())
+  const line = `Include ${isDefault ? '~/.ssh/berth/config' : quoteForSshConfig(configFile)}`
+  const path = join(sshDirectory, 'config')
+  // People keep their configuration in a repository and link it: write where the link points.
+  const target = await realpath(path).catch(() => path)
+  const before = (await readIfThere(target)) ?? ''
+  const after = withInclude(before, line)
+  if (after === before) return
+  const mode = await stat(target).then(
+    found => found.mode & 0o777,
+    () => 0o600,
+  )
+  await writeFileAtomically(target, after, mode)
+}
+
+async function makeDirectory(directory: string) {
+  await mkdir(directory, { recursive: true, mode: 0o700 })
+  await chmod(directory, 0o700)
+}
+
+const LOCK_STALE_MS = 10_000
+
+/** Exclusive by creation; one older than ten seconds was left by a crash and is taken over. */
+async function lock(path: string): Promise<AsyncDisposable> {
+  for (;;) {
+    try {
+      const handle = await open(path, 'wx', 0o600)
+      await handle.close()
+      return { [Symbol.asyncDispose]: () => rm(path, { force: true }) }
+    } catch (error) {
+      if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
+      const age = await stat(path).then(
+        found => Date.now() - found.mtimeMs,
+        () => 0,
+      )
+      if (age > LOCK_STALE_MS) await rm(path, { force: true })
+      else await delay(20)
+    }
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return error instanceof Error && 'code' in error && error.code === 'EPERM'
+  }
+}

@@ -1,0 +1,78 @@
+import { AppError } from '#manager/contract'
+
+/** Reads the length-prefixed fields of SSH (RFC 4251 section 5). */
+export interface SshReader {
+  uint32(): number
+  /** A `string`: uint32 length, then bytes. */
+  bytes(): Buffer
+}
+
+export function createSshReader(data: Buffer): SshReader {
+  let at = 0
+  const take = (length: number) => {
+    if (at + length > data.length) throw new RangeError('the key is cut short')
+    at += length
+    return data.subarray(at - length, at)
+  }
+  const uint32 = () => take(4).readUInt32BE()
+  return { uint32, bytes: () => take(uint32()) }
+}
+
+export function sshString(value: Buffer | string): Buffer {
+  const bytes = Buffer.from(value)
+  const length = Buffer.alloc(4)
+  length.writeUInt32BE(bytes.length)
+  return Buffer.concat([length, bytes])
+}
+
+export interface PrivateKey {
+  readonly type: 'ssh-ed25519' | 'ssh-rsa'
+  /** Public blob, as base64-encoded in authorized_keys. */
+  readonly publicBlob: Buffer
+  /** The private fields in the order and form that PuTTY wants them. */
+  readonly putty: Buffer
+  readonly comment: string
+}
+
+const MAGIC = 'openssh-key-v1\0'
+
+/**
+ * Parses an unencrypted private key of OpenSSH (PROTOCOL.key): magic, cipher, kdf, kdf options, number of keys, public
+ * blob, and the private section (two equal check numbers, type, fields, comment, padding).
+ * @throws AppError `bad_request` for anything else
+ */
+export function parseOpensshKey(text: string): PrivateKey {
+  try {
+    const body = /-----BEGIN OPENSSH PRIVATE KEY-----([\s\S]+?)-----END OPENSSH PRIVATE KEY-----/.exec(text)?.[1]
+    const data = Buffer.from((body ?? '').replace(/\s+/g, ''), 'base64')
+    if (data.subarray(0, MAGIC.length).toString('latin1') !== MAGIC) throw new Error('not an OpenSSH private key')
+    const outer = createSshReader(data.subarray(MAGIC.length))
+    if (outer.bytes().toString() !== 'none') throw new Error('the key has a passphrase')
+    outer.bytes() // kdf
+    outer.bytes() // kdf options
+    if (outer.uint32() !== 1) throw new Error('not exactly one key')
+    const publicBlob = outer.bytes()
+    const inner = createSshReader(outer.bytes())
+    if (inner.uint32() !== inner.uint32()) throw new Error('the check numbers differ')
+    return { ...privateFields(inner), publicBlob, comment: inner.bytes().toString() }
+  } catch (error) {
+    const why = error instanceof Error ? error.message : 'unreadable'
+    throw new AppError('bad_request', { why: `The private key cannot be read: ${why}.` }, { cause: error })
+  }
+}
+
+function privateFields(inner: SshReader): Pick<PrivateKey, 'type' | 'putty'> {
+  const type = inner.bytes().toString()
+  if (type === 'ssh-ed25519') {
+    inner.bytes() // public key
+    // OpenSSH keeps seed and public key (64 bytes), PuTTY the seed alone.
+    return { type, putty: sshString(inner.bytes().subarray(0, 32)) }
+  }
+  if (type === 'ssh-rsa') {
+    inner.bytes() // n
+    inner.bytes() // e
+    const [d, iqmp, p, q] = [inner.bytes(), inner.bytes(), inner.bytes(), inner.bytes()]
+    return { type, putty: Buffer.concat([sshString(d), sshString(p), sshString(q), sshString(iqmp)]) }
+  }
+  throw new Error(`keys of type ${type} are not supported`)
+}

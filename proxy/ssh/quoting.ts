@@ -1,0 +1,17 @@
+/** One word for a POSIX shell; plain words stay as they are. */
+export function quoteForShell(word: string): string {
+  return /^[A-Za-z0-9_@%+=:,./~-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`
+}
+
+/**
+ * One argument of ssh_config: in double quotes, because a path may hold spaces, and with `%` doubled, because ssh expands
+ * `%h` and the like in file names. Paths with `"` or a line break cannot be written there at all.
+ */
+export function quoteForSshConfig(value: string): string {
+  if (/["\r\n]/.test(value)) throw new TypeError('ssh_config has no way to write this path')
+  return `"${value.replaceAll('\\', '/').replaceAll('%', '%%')}"`
+}
+
+export function escapeXml(text: string): string {
+  return text.replace(/[&<>"']/g, character => `&#${character.charCodeAt(0)};`)
+}

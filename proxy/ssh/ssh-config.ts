@@ -1,0 +1,86 @@
+import { quoteForSshConfig } from './quoting.ts'
+
+/** What one Host block says. */
+export interface HostEntry {
+  readonly alias: string
+  readonly sessionId: string
+  readonly port: number
+  readonly user: string
+  readonly identityFile: string
+  readonly knownHostsFile: string
+  /** `ssh-ed25519 AAAA…` of the session's server. */
+  readonly hostKey: string
+  readonly owner: Owner
+}
+
+/** The process that keeps a tunnel: when it is gone, so is the block. Process ids come again, so one run has a name too. */
+export interface Owner {
+  readonly pid: number
+  readonly run: string
+}
+
+/** Under this name the host key is known: the port changes, the session does not. */
+export const hostKeyAlias = (sessionId: string) => `berth-${sessionId}`
+
+/** `berth-` and the session name; everything ssh might read as a pattern becomes `-`. Names are matched in lower case. */
+export function aliasFor(sessionName: string): string {
+  return `berth-${sessionName.toLowerCase().replace(/[^a-z0-9._-]/g, '-')}`
+}
+
+const HEADER = `# Written by Berth: one block per open session, removed when its tunnel closes. Changes here are lost.\n`
+const MARK = /^# berth session=(\S+) pid=(\d+) run=(\S+) alias=(\S+) port=(\d+)$/
+
+/** A block as it stands in our own config file; `text` is everything of it. */
+export interface Block {
+  readonly sessionId: string
+  readonly owner: Owner
+  readonly alias: string
+  readonly port: number
+  readonly text: string
+}
+
+export function parseBlocks(config: string): Block[] {
+  const parts = config.split(/^(?=# berth session=)/m)
+  return parts.flatMap(text => {
+    const mark = MARK.exec(text.split('\n', 1)[0] ?? '')
+    if (!mark) return []
+    const [, sessionId = '', pid = '', run = '', alias = '', port = ''] = mark
+    return [{ sessionId, owner: { pid: Number(pid), run }, alias, port: Number(port), text: `${text.trimEnd()}\n` }]
+  })
+}
+
+export function formatConfig(blocks: readonly Block[]): string {
+  return [HEADER, ...blocks.map(block => block.text)].join('\n')
+}
+
+/** Explicit, not a pattern, so that editors list it; the keepalive notices a dead tunnel in under a minute. */
+export function blockOf(entry: HostEntry): Block {
+  const { alias, sessionId, owner, port } = entry
+  const lines = [
+    `# berth session=${sessionId} pid=${owner.pid} run=${owner.run} alias=${alias} port=${port}`,
+    `Host ${alias}`,
+    '  HostName 127.0.0.1',
+    `  Port ${port}`,
+    `  User ${entry.user}`,
+    `  IdentityFile ${quoteForSshConfig(entry.identityFile)}`,
+    '  IdentitiesOnly yes',
+    `  HostKeyAlias ${hostKeyAlias(sessionId)}`,
+    `  UserKnownHostsFile ${quoteForSshConfig(entry.knownHostsFile)}`,
+    '  StrictHostKeyChecking yes',
+    '  ServerAliveInterval 15',
+  ]
+  return { alias, sessionId, owner, port, text: `${lines.join('\n')}\n` }
+}
+
+/**
+ * The user's ~/.ssh/config with our Include as its first line; the same text if it is there already. It has to stand
+ * before the first Host or Match line: after one it would belong to that block.
+ */
+export function withInclude(config: string, include: string): string {
+  const eol = config.includes('\r\n') ? '\r\n' : '\n'
+  for (const line of config.split(/\r?\n/)) {
+    if (/^\s*(host|match)\b/i.test(line)) break
+    if (line.trim() === include) return config
+  }
+  return `${include}${eol}${config}`
+}

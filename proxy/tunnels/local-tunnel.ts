@@ -1,0 +1,218 @@
+import { type Socket } from 'node:net'
+import { randomUUID } from 'node:crypto'
+import { type ApiClient, type App, AppError, type Grant, type Session } from '#manager/contract'
+import { type Tunnel, type TunnelId } from '#proxy/contract'
+import { createPath, type Path, type PathLimits } from '../grants/path.ts'
+import { verdictOf } from '../grants/verdict.ts'
+import { createAppOrigin, type AppOrigin } from '../http-origins/app-origin.ts'
+import { type LoopbackListener } from '../listeners/loopback-listener.ts'
+import { type Log } from '../log.ts'
+import { type Transport } from './transport.ts'
+
+export interface LocalTunnelDeps {
+  readonly api: Pick<ApiClient, 'createGrant' | 'renewGrant'>
+  readonly transport: Transport
+  readonly session: Session
+  readonly appName: string
+  /** Binds the port. Connections may come before the app is known; they wait. */
+  readonly listen: (onConnection: (socket: Socket) => void) => Promise<LoopbackListener>
+  /** See AppOriginDeps.clearFirst; asked once the port is known. */
+  readonly clearFirst: (port: number) => boolean
+  readonly onChange: (tunnel: Tunnel) => void
+  /** The session is over; the listener is closed already. */
+  readonly onEnded: () => void
+  readonly log: Log
+  readonly limits?: Partial<PathLimits> | undefined
+}
+
+export interface LocalTunnel {
+  readonly id: TunnelId
+  snapshot(): Tunnel
+  /** A one-time URL. @throws AppError `bad_request` for an app that is not HTTP */
+  issueUrl(): string
+  /** Network or credentials changed: try at once. */
+  wake(): void
+  /** The session is over. */
+  end(): void
+  close(): Promise<void>
+}
+
+const COUNTER_NOTICE_MS = 500
+
+/**
+ * One listener, one app of one session, any number of connections.
+ *
+ * Threat model of the raw (TCP) kind: whoever reaches the port on this computer reaches the app, which must ask for a key
+ * itself (sshd does). A client never sees text of ours on failure, only a reset. The HTTP kind is guarded in
+ * `http-origins/`.
+ */
+export async function openLocalTunnel(deps: LocalTunnelDeps): Promise<LocalTunnel> {
+  const id = randomUUID() as string as TunnelId
+  const openedAt = new Date().toISOString()
+  const clients = new Set<Socket>()
+  const ready = Promise.withResolvers<(socket: Socket) => void>()
+  ready.promise.catch(() => undefined)
+  let inject: Grant['inject'] = null
+  let endedUp = 0
+  let endedDown = 0
+  let origin: AppOrigin | undefined
+  let notice: NodeJS.Timeout | undefined
+  let closing: Promise<void> | undefined
+
+  const path = createPath({
+    api: deps.api,
+    sessionId: deps.session.id,
+    app: deps.appName,
+    dial: (grant, signal) => {
+      inject = grant.inject
+      return deps.transport.dial(grant, signal)
+    },
+    onChange: state => {
+      deps.onChange(snapshot())
+      if (state !== 'ended') return
+      void close().then(deps.onEnded)
+    },
+    ...(deps.limits ? { limits: deps.limits } : {}),
+  })
+
+  const listener = await deps.listen(takeIn).catch((error: unknown) => {
+    path[Symbol.dispose]()
+    throw error
+  })
+  let app: App
+  try {
+    const grant = await path.grant()
+    app = grant.app
+    inject = grant.inject
+    ready.resolve(app.protocol === 'http' ? acceptHttp(app) : acceptTcp)
+  } catch (error) {
+    ready.reject(error)
+    await close()
+    throw error
+  }
+
+  function takeIn(socket: Socket) {
+    clients.add(socket)
+    socket.on('error', error => {
+      deps.log.debug({ tunnel: id, error: error.message }, 'a local connection broke')
+    })
+    socket.once('close', () => {
+      clients.delete(socket)
+      endedUp += socket.bytesRead
+      endedDown += socket.bytesWritten
+      announce()
+    })
+    announce()
+    ready.promise.then(
+      accept => {
+        accept(socket)
+      },
+      () => socket.resetAndDestroy(),
+    )
+  }
+
+  function acceptHttp(served: App): (socket: Socket) => void {
+    const made = createAppOrigin({
+      app: served,
+      sessionId: deps.session.id,
+      sessionName: deps.session.name,
+      port: listener.port,
+      connect: async signal => {
+        const stream = deps.transport.stream(await path.connect(signal))
+        stream.on('error', error => {
+          if (verdictOf(error) === 'ended') path.end(error)
+        })
+        return stream
+      },
+      inject: () => inject,
+      clearFirst: deps.clearFirst(listener.port),
+    })
+    origin = made
+    return socket => {
+      made.accept(socket)
+    }
+  }
+
+  function acceptTcp(client: Socket) {
+    void carry(client, path).catch((error: unknown) => {
+      client.resetAndDestroy()
+      deps.log.debug({ tunnel: id, error: String(error) }, 'a connection failed')
+    })
+  }
+
+  async function carry(client: Socket, way: Path) {
+    const gone = new AbortController()
+    client.once('close', () => {
+      gone.abort(new Error('the client went away'))
+    })
+    const wire = await way.connect(gone.signal)
+    if (client.destroyed) {
+      wire.destroy()
+      return
+    }
+    const outcome = await deps.transport.pipe(client, wire)
+    if (outcome.reason === 'session_ended') way.end()
+  }
+
+  function snapshot(): Tunnel {
+    return {
+      id,
+      sessionId: deps.session.id,
+      sessionName: deps.session.name,
+      app,
+      host: '127.0.0.1',
+      port: listener.port,
+      state: path.state,
+      connections: clients.size,
+      bytesUp: endedUp + sum(clients, client => client.bytesRead),
+      bytesDown: endedDown + sum(clients, client => client.bytesWritten),
+      lastError: path.lastError,
+      openedAt,
+    }
+  }
+
+  /** Counters change all the time; the console hears of them twice a second at most. */
+  function announce() {
+    if (notice || closing || !app) return
+    notice = setTimeout(() => {
+      notice = undefined
+      if (!closing) deps.onChange(snapshot())
+    }, COUNTER_NOTICE_MS)
+    notice.unref()
+  }
+
+  function close(): Promise<void> {
+    closing ??= (async () => {
+      clearTimeout(notice)
+      path[Symbol.dispose]()
+      origin?.close()
+      const stopped = listener.close()
+      for (const client of clients) client.resetAndDestroy()
+      await stopped
+    })()
+    return closing
+  }
+
+  return {
+    id,
+    snapshot,
+    issueUrl() {
+      if (!origin)
+        throw new AppError('bad_request', { why: `${deps.appName} is not a web app; open its tunnel instead.` })
+      return origin.issueUrl()
+    },
+    wake: () => {
+      path.wake()
+    },
+    end: () => {
+      path.end()
+    },
+    close,
+  }
+}
+
+function sum(clients: Iterable<Socket>, of: (client: Socket) => number): number {
+  let total = 0
+  for (const client of clients) total += of(client)
+  return total
+}
