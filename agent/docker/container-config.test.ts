@@ -36,6 +36,7 @@ const plan: ContainerPlan = {
   labels: { 'berth.kernel': '{}' },
   cpus: [],
   limits: { cpus: 4, memBytes: 8 * GiB },
+  imageEnvironment: ['PATH=/bin'],
 }
 
 test('a container holds exactly what the allowlist names', () => {
@@ -89,11 +90,19 @@ test('a request cannot smuggle anything in besides what is named', () => {
 })
 
 test('a user cannot override what Berth sets in the environment', () => {
-  const { Env } = containerConfig(aSpec({ environ: { HOME: '/root', BERTH_SESSION_ID: 'x', LANG: 'ko_KR.UTF-8' } }), plan)
+  const { Env } = containerConfig(
+    aSpec({ environ: { HOME: '/root', BERTH_SESSION_ID: 'x', LANG: 'ko_KR.UTF-8' } }),
+    plan,
+  )
   expect(Env).toContain('HOME=/home/work')
   expect(Env).toContain('LANG=ko_KR.UTF-8')
   expect(Env).not.toContain('HOME=/root')
   expect(Env).not.toContain('BERTH_SESSION_ID=x')
+})
+
+test('the language of an image is left as it is', () => {
+  const { Env } = containerConfig(aSpec(), { ...plan, imageEnvironment: ['LANG=de_DE.UTF-8'] })
+  expect(Env?.filter(line => line.startsWith('LANG='))).toEqual([])
 })
 
 test('whole GPUs are asked for by UUID, simulated ones only named in the environment', () => {

@@ -22,6 +22,8 @@ export interface ContainerPlan {
   /** Cores to pin to; empty = any. */
   readonly cpus: readonly number[]
   readonly limits: EngineLimits
+  /** `NAME=value`, as the image sets them. */
+  readonly imageEnvironment: readonly string[]
 }
 
 export const HOME = '/home/work'
@@ -62,7 +64,7 @@ export function containerConfig(spec: KernelSpec, plan: ContainerPlan): Containe
     Hostname: hostName(spec.sessionName),
     User: `${uid}:${gid}`,
     WorkingDir: HOME,
-    Env: Object.entries(sessionEnvironment(spec)).map(([name, value]) => `${name}=${value}`),
+    Env: Object.entries(sessionEnvironment(spec, plan.imageEnvironment)).map(([name, value]) => `${name}=${value}`),
     // Docker reads an empty list as "none of the image's".
     Entrypoint: [],
     Cmd: mainProcess(spec.startupCommand),
@@ -97,10 +99,10 @@ export function containerConfig(spec: KernelSpec, plan: ContainerPlan): Containe
 }
 
 /** What Berth sets, over what the user asked for; the image's own variables lie below both. */
-export function sessionEnvironment(spec: KernelSpec): Record<string, string> {
+export function sessionEnvironment(spec: KernelSpec, image: readonly string[]): Record<string, string> {
   const simulated = spec.devices.filter(device => isSimulated(device.uuid)).map(device => device.uuid)
   return {
-    LANG: 'C.UTF-8',
+    ...(image.some(line => line.startsWith('LANG=')) ? {} : { LANG: 'C.UTF-8' }),
     ...spec.environ,
     BERTH_SESSION_ID: spec.sessionId,
     BERTH_SESSION_NAME: spec.sessionName,

@@ -1,3 +1,4 @@
+import { Agent } from 'node:http'
 import Docker from 'dockerode'
 import { AppError } from '#manager/contract'
 
@@ -15,7 +16,8 @@ const CONNECT_TIMEOUT_MS = 3_000
 /** @param dockerHost `unix:///path` or `tcp://host:port`; default: the engine of this machine. Does not connect yet. */
 export function createEngineClient(dockerHost?: string): EngineClient {
   const where = parseDockerHost(dockerHost)
-  const connect = { ...where, connectionTimeout: CONNECT_TIMEOUT_MS }
+  // No kept-alive connections: an engine that shuts down still answers on those, and a restarted one resets them.
+  const connect = { ...where, connectionTimeout: CONNECT_TIMEOUT_MS, agent: new Agent({ keepAlive: false }) }
   return { calls: new Docker({ ...connect, timeout: CALL_TIMEOUT_MS }), streams: new Docker(connect) }
 }
 

@@ -33,7 +33,10 @@ test('a signed label comes back as it was', () => {
 test.each([
   ['without a signature', (labels: Record<string, string>) => ({ ...labels, 'berth.sig': '' })],
   ['signed by another agent', () => signKernelLabel(label, Buffer.alloc(32, 8))],
-  ['with another owner', (l: Record<string, string>) => ({ ...l, 'berth.kernel': l['berth.kernel']!.replace('a@', 'b@') })],
+  [
+    'with another owner',
+    (l: Record<string, string>) => ({ ...l, 'berth.kernel': l['berth.kernel']!.replace('a@', 'b@') }),
+  ],
   ['filed under another manager', (labels: Record<string, string>) => ({ ...labels, 'berth.manager': id('9') })],
   ['filed under another kernel', (labels: Record<string, string>) => ({ ...labels, 'berth.kernel-id': id('9') })],
   ['with no labels at all', () => ({})],

@@ -24,7 +24,8 @@ export function verifyKernelLabels(labels: Readonly<Record<string, string>>, key
   const label = KernelLabel.safeParse(JSON.parse(text))
   if (!label.success) return undefined
   // The unsigned labels are there for filters; they must not say anything else.
-  if (labels[LABEL_MANAGER] !== label.data.managerId || labels[LABEL_KERNEL_ID] !== label.data.kernelId) return undefined
+  if (labels[LABEL_MANAGER] !== label.data.managerId || labels[LABEL_KERNEL_ID] !== label.data.kernelId)
+    return undefined
   return label.data
 }
 

@@ -1,0 +1,67 @@
+import { type FromAgent, REQUESTS, type RequestInput, type RequestName, type RequestReply } from '#agent/contract'
+import { AppError, toWireError } from '#manager/contract'
+import { type Log } from '../log.ts'
+
+/** One per request of the contract; a missing one does not compile. */
+export type Handlers = {
+  readonly [N in RequestName]: (input: RequestInput<N>, signal: AbortSignal) => Promise<RequestReply<N>>
+}
+
+export interface Dispatcher {
+  request(message: { id: number; name: string; input: unknown }, reply: (message: FromAgent) => void): void
+  /** The manager gave up on it. */
+  cancel(id: number): void
+  /** The connection is gone: work goes on (the next report tells its outcome), answers are dropped. */
+  forget(): void
+}
+
+/** Ids of requests count per connection: make one dispatcher for each. */
+export function createDispatcher(handlers: Handlers, log: Log): Dispatcher {
+  const running = new Map<number, AbortController>()
+  let forgotten = false
+
+  async function run(name: string, input: unknown, signal: AbortSignal): Promise<unknown> {
+    if (!isRequestName(name)) throw new AppError('bad_request', { why: `This agent does not know "${name}".` })
+    return call(handlers, name, input, signal)
+  }
+
+  return {
+    request({ id, name, input }, reply) {
+      const controller = new AbortController()
+      running.set(id, controller)
+      run(name, input, controller.signal)
+        .then(value => ({ type: 'reply' as const, id, value }))
+        .catch((error: unknown) => {
+          const wire = toWireError(error)
+          log.warn({ request: name, code: wire.code, err: error }, 'a request failed')
+          return { type: 'reply' as const, id, error: wire }
+        })
+        .then(message => {
+          running.delete(id)
+          if (!forgotten) reply(message)
+        })
+        .catch((error: unknown) => log.error({ err: error }, 'a reply could not be sent'))
+    },
+    cancel(id) {
+      running.get(id)?.abort(new AppError('kernel_create_failed', { why: 'The manager gave up on the request.' }))
+    },
+    forget() {
+      forgotten = true
+    },
+  }
+}
+
+function isRequestName(name: string): name is RequestName {
+  return Object.hasOwn(REQUESTS, name)
+}
+
+async function call<N extends RequestName>(
+  handlers: Handlers,
+  name: N,
+  input: unknown,
+  signal: AbortSignal,
+): Promise<unknown> {
+  const parsed = REQUESTS[name].input.safeParse(input)
+  if (!parsed.success) throw new AppError('bad_request', { why: parsed.error.message })
+  return handlers[name](parsed.data as RequestInput<N>, signal)
+}

@@ -1,0 +1,108 @@
+import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto'
+import { chmod, mkdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { z } from 'zod'
+import { controlSignaturePayload } from '#agent/contract'
+import { AgentId, AppError, ManagerId } from '#manager/contract'
+
+/** The manager that accepted this agent's key. */
+export const KnownManager = z.object({
+  managerId: ManagerId,
+  url: z.string(),
+  fingerprint: z.string().optional(),
+})
+export type KnownManager = z.infer<typeof KnownManager>
+
+const Stored = z.object({ agentId: AgentId, manager: KnownManager.optional() })
+
+/**
+ * Who this agent is: DATA/agent/agent.json, key.pem (Ed25519, PKCS #8) and label.key (32 bytes), each 0600 in a directory 0700.
+ * Whoever reads key.pem can be this agent to its manager; whoever reads label.key can pass a container off as a session.
+ */
+export interface Identity {
+  readonly agentId: AgentId
+  /** SPKI, base64. */
+  readonly publicKey: string
+  readonly labelKey: Buffer
+  readonly manager: KnownManager | undefined
+  /** Base64 signature over `controlSignaturePayload`. */
+  sign(nonce: string, managerId: ManagerId): string
+  remember(manager: KnownManager): Promise<void>
+}
+
+/** @throws `config_invalid` if the files are damaged: a new identity in their place would orphan running sessions */
+export async function openIdentity(directory: string): Promise<Identity> {
+  await mkdir(directory, { recursive: true, mode: 0o700 })
+  await chmod(directory, 0o700)
+  const statePath = join(directory, 'agent.json')
+  const [pem, labelKey, text] = await Promise.all([
+    readOrCreate(join(directory, 'key.pem'), () =>
+      Buffer.from(generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' })),
+    ),
+    readOrCreate(join(directory, 'label.key'), () => randomBytes(32)),
+    readOrCreate(statePath, () => Buffer.from(JSON.stringify({ agentId: newAgentId() }))),
+  ])
+  const key = readKey(pem, directory)
+  const stored = Stored.safeParse(parseJson(text.toString('utf8')))
+  if (!stored.success || labelKey.length !== 32) {
+    throw new AppError('config_invalid', { why: `The files in ${directory} are damaged; restore them from a backup.` })
+  }
+  const { agentId } = stored.data
+  let manager = stored.data.manager
+  return {
+    agentId,
+    publicKey: createPublicKey(key).export({ type: 'spki', format: 'der' }).toString('base64'),
+    labelKey,
+    get manager() {
+      return manager
+    },
+    sign: (nonce, managerId) =>
+      sign(null, Buffer.from(controlSignaturePayload(nonce, managerId, agentId)), key).toString('base64'),
+    async remember(known) {
+      manager = known
+      await replaceFile(statePath, JSON.stringify({ agentId, manager }))
+    },
+  }
+}
+
+function readKey(pem: Buffer, directory: string): KeyObject {
+  try {
+    return createPrivateKey(pem)
+  } catch (error) {
+    throw new AppError('config_invalid', { why: `${directory}/key.pem is damaged.` }, { cause: error })
+  }
+}
+
+async function readOrCreate(path: string, make: () => Buffer): Promise<Buffer> {
+  try {
+    return await readFile(path)
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error
+    const content = make()
+    await replaceFile(path, content)
+    return content
+  }
+}
+
+/** Never half written: an agent that cannot read its id would lose its sessions. */
+async function replaceFile(path: string, content: string | Buffer): Promise<void> {
+  await writeFile(`${path}.new`, content, { mode: 0o600, flush: true })
+  await rename(`${path}.new`, path)
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** UUIDv7, RFC 9562 section 5.7. */
+function newAgentId(): AgentId {
+  const bytes = randomBytes(16)
+  bytes.writeUIntBE(Date.now(), 0, 6)
+  bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x70, 6)
+  bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8)
+  return AgentId.parse(bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5'))
+}

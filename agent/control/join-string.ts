@@ -1,0 +1,41 @@
+import { z } from 'zod'
+import { AppError } from '#manager/contract'
+
+const PREFIX = 'berth-join:'
+
+export const JoinInvitation = z.object({
+  url: z.url({ protocol: /^https?$/ }),
+  token: z.string().min(1),
+  /** SHA-256 of the server's public key (SPKI), hexadecimal; pins an https server that no authority vouches for. */
+  fingerprint: z
+    .string()
+    .regex(/^[0-9a-f]{64}$/)
+    .optional(),
+})
+export type JoinInvitation = z.infer<typeof JoinInvitation>
+
+/** @throws `config_invalid` */
+export function parseJoinString(text: string): JoinInvitation {
+  const body = text.trim()
+  if (body.startsWith(PREFIX)) {
+    try {
+      return JoinInvitation.parse(JSON.parse(Buffer.from(body.slice(PREFIX.length), 'base64url').toString('utf8')))
+    } catch (error) {
+      throw new AppError(
+        'config_invalid',
+        { why: 'The join string is damaged; copy it again as a whole.' },
+        { cause: error },
+      )
+    }
+  }
+  throw new AppError('config_invalid', { why: 'A join string starts with "berth-join:"; the manager makes one.' })
+}
+
+/** Without TLS the token and every session's traffic would be readable on the way. @throws `config_invalid` */
+export function requireSafeUrl(url: string): URL {
+  const parsed = new URL(url)
+  if (parsed.protocol === 'https:') return parsed
+  const host = parsed.hostname
+  if (host === 'localhost' || host === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(host)) return parsed
+  throw new AppError('config_invalid', { why: `${url} is not encrypted. Use https, or http on this machine only.` })
+}

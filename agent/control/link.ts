@@ -1,0 +1,128 @@
+import { createHash, X509Certificate } from 'node:crypto'
+import { type Socket } from 'node:net'
+import tls from 'node:tls'
+import { type RawData, WebSocket } from 'ws'
+import { CONTROL_PATH, CONTROL_PROTOCOL, FromManager, type FromAgent } from '#agent/contract'
+import { AppError } from '#manager/contract'
+import { requireSafeUrl } from './join-string.ts'
+
+/** One WebSocket to the manager, with messages instead of frames. */
+export interface Link extends Disposable {
+  send(message: FromAgent): void
+  /** Ends with the connection; throws only if the manager breaks the protocol. */
+  messages(): AsyncIterable<FromManager>
+}
+
+const HANDSHAKE_MS = 10_000
+const PING_EVERY_MS = 5_000
+const MAX_MESSAGE_BYTES = 16 * 2 ** 20
+
+/**
+ * Dials the manager. Threat model: over https with a fingerprint only the holder of that key is talked to, whatever its certificate
+ * says; without one an authority of the system must vouch for it; plain http is refused beyond loopback. Nothing secret is sent before
+ * that is settled.
+ */
+export async function dialManager(url: string, fingerprint: string | undefined, signal: AbortSignal): Promise<Link> {
+  const target = new URL(CONTROL_PATH, requireSafeUrl(url))
+  target.protocol = target.protocol === 'https:' ? 'wss:' : 'ws:'
+  const socket = new WebSocket(target, [CONTROL_PROTOCOL], {
+    perMessageDeflate: false,
+    handshakeTimeout: HANDSHAKE_MS,
+    maxPayload: MAX_MESSAGE_BYTES,
+    ...(fingerprint === undefined ? {} : { createConnection: pinnedConnection(fingerprint) }),
+  })
+  const link = openLink(socket)
+  const onAbort = () => socket.terminate()
+  signal.addEventListener('abort', onAbort, { once: true })
+  try {
+    await new Promise<void>((resolve, reject) => {
+      socket.once('open', resolve)
+      socket.once('error', reject)
+      socket.once('close', () => reject(new Error('the connection was closed')))
+    })
+    return link
+  } catch (error) {
+    link[Symbol.dispose]()
+    throw error
+  } finally {
+    signal.removeEventListener('abort', onAbort)
+  }
+}
+
+/** SHA-256 of the public key, so that a renewed certificate with the same key stays trusted. */
+export function keyFingerprint(certificate: X509Certificate): string {
+  return createHash('sha256')
+    .update(certificate.publicKey.export({ type: 'spki', format: 'der' }))
+    .digest('hex')
+}
+
+function pinnedConnection(fingerprint: string): (options: object) => Socket {
+  return options => {
+    const socket = tls.connect({ ...options, rejectUnauthorized: false })
+    socket.once('secureConnect', () => {
+      const certificate = socket.getPeerX509Certificate()
+      if (certificate && keyFingerprint(certificate) === fingerprint) return
+      socket.destroy(
+        new AppError('forbidden', {
+          why: 'The manager has another key than when this agent joined. Join again if that is intended.',
+        }),
+      )
+    })
+    return socket
+  }
+}
+
+function openLink(socket: WebSocket): Link {
+  const queue: FromManager[] = []
+  let wake: (() => void) | undefined
+  let ended = false
+  let broken: Error | undefined
+  let answered = true
+
+  const end = (error?: Error) => {
+    broken ??= error
+    ended = true
+    clearInterval(heartbeat)
+    wake?.()
+  }
+  // A manager whose machine vanished never closes the socket.
+  const heartbeat = setInterval(() => {
+    if (!answered) socket.terminate()
+    answered = false
+    if (socket.readyState === WebSocket.OPEN) socket.ping()
+  }, PING_EVERY_MS)
+  heartbeat.unref()
+
+  socket.on('pong', () => (answered = true))
+  socket.on('message', (data: RawData, isBinary) => {
+    const message = isBinary ? undefined : FromManager.safeParse(JSON.parse(data.toString()))
+    if (!message?.success) {
+      end(new Error('the manager sent something unknown'))
+      socket.terminate()
+      return
+    }
+    queue.push(message.data)
+    wake?.()
+  })
+  socket.on('error', error => end(error))
+  socket.on('close', () => end())
+
+  return {
+    send(message) {
+      if (socket.readyState === WebSocket.OPEN) socket.send(JSON.stringify(message))
+    },
+    async *messages() {
+      for (;;) {
+        const next = queue.shift()
+        if (next) yield next
+        else if (ended) break
+        else await new Promise<void>(resolve => (wake = resolve))
+      }
+      if (broken) throw broken
+    },
+    [Symbol.dispose]() {
+      end()
+      socket.terminate()
+    },
+  }
+}

@@ -1,0 +1,143 @@
+import { createInterface } from 'node:readline'
+import { setTimeout as delay } from 'node:timers/promises'
+import { z } from 'zod'
+import { LABEL_KERNEL_ID } from '#agent/contract'
+import { type Log } from '../log.ts'
+import { type EngineClient, engineMessage } from './engine-client.ts'
+import { type EngineLimits } from './container-config.ts'
+
+export interface EngineState extends EngineLimits {
+  readonly reachable: boolean
+  /** Empty until it was reached once. */
+  readonly version: string
+}
+
+export type EngineEvent =
+  | { readonly type: 'kernel'; readonly action: string; readonly kernelId: string }
+  | { readonly type: 'image'; readonly action: string }
+
+export interface EngineWatchDeps {
+  readonly engine: EngineClient
+  readonly log: Log
+  /** The engine answers (again): look at everything, for events may be missing. A failure counts as engine down. */
+  readonly onUp: (state: EngineState) => Promise<void>
+  readonly onDown: () => void
+  readonly onEvent: (event: EngineEvent) => void
+}
+
+export interface EngineWatch extends AsyncDisposable {
+  readonly state: EngineState
+}
+
+const RETRY_MS = 500
+const PING_EVERY_MS = 5_000
+/** A stopped (SIGSTOP) engine accepts connections and says nothing. */
+const PING_TIMEOUT_MS = 5_000
+
+/** Keeps one events stream open for as long as the engine lives, and says when it comes and goes. */
+export function watchEngine({ engine, log, onUp, onDown, onEvent }: EngineWatchDeps): EngineWatch {
+  const stop = new AbortController()
+  let state: EngineState = { reachable: false, version: '', cpus: 0, memBytes: 0 }
+
+  async function watchOnce(signal: AbortSignal): Promise<void> {
+    const info = EngineInfo.parse(await within(PING_TIMEOUT_MS, engine.calls.info()))
+    const filters = JSON.stringify({ type: ['container', 'image'] })
+    const stream = await engine.streams.getEvents({ filters, abortSignal: signal })
+    const lines = createInterface({ input: stream })
+    const ended = new Promise<never>((_, reject) => {
+      stream.once('error', reject)
+      stream.once('close', () => reject(new Error('the stream of events ended')))
+    })
+    lines.on('line', line => {
+      const event = readEvent(line)
+      if (event) onEvent(event)
+    })
+    try {
+      state = { reachable: true, version: info.ServerVersion, cpus: info.NCPU, memBytes: info.MemTotal }
+      await Promise.race([onUp(state), ended])
+      await Promise.race([keepPinging(signal), ended])
+    } finally {
+      ended.catch(() => undefined)
+      lines.close()
+      if ('destroy' in stream && typeof stream.destroy === 'function') stream.destroy()
+    }
+  }
+
+  async function keepPinging(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await delay(PING_EVERY_MS, undefined, { signal })
+      await within(PING_TIMEOUT_MS, engine.calls.ping())
+    }
+  }
+
+  async function run(): Promise<void> {
+    let complained = false
+    while (!stop.signal.aborted) {
+      const once = new AbortController()
+      const signal = AbortSignal.any([stop.signal, once.signal])
+      await watchOnce(signal)
+        .then(() => undefined)
+        .catch((error: unknown) => {
+          if (stop.signal.aborted) return
+          const wasUp = state.reachable
+          if (wasUp || !complained) log.warn({ why: engineMessage(error) }, 'the Docker Engine does not answer')
+          complained = true
+          state = { ...state, reachable: false }
+          if (wasUp) onDown()
+        })
+      once.abort()
+      await delay(RETRY_MS, undefined, { signal: stop.signal }).catch(() => undefined)
+    }
+  }
+
+  const running = run()
+  return {
+    get state() {
+      return state
+    },
+    async [Symbol.asyncDispose]() {
+      stop.abort()
+      await running
+    },
+  }
+}
+
+/** @throws when nothing came in time; what comes later is dropped */
+async function within<T>(timeoutMs: number, answer: Promise<T>): Promise<T> {
+  const timer = new AbortController()
+  const late = delay(timeoutMs, undefined, { signal: timer.signal }).then(() => {
+    throw new Error(`no answer within ${timeoutMs} ms`)
+  })
+  try {
+    return await Promise.race([answer, late])
+  } finally {
+    timer.abort()
+    late.catch(() => undefined)
+    answer.catch(() => undefined)
+  }
+}
+
+const EngineInfo = z.object({ ServerVersion: z.string(), NCPU: z.number(), MemTotal: z.number() })
+const RawEvent = z.object({
+  Type: z.string(),
+  Action: z.string(),
+  Actor: z.object({ Attributes: z.record(z.string(), z.string()).nullish() }).optional(),
+})
+
+/** @returns undefined for what is none of our business */
+export function readEvent(line: string): EngineEvent | undefined {
+  const event = RawEvent.safeParse(parseJson(line))
+  if (!event.success) return undefined
+  const { Type, Action, Actor } = event.data
+  if (Type === 'image') return { type: 'image', action: Action }
+  const kernelId = Actor?.Attributes?.[LABEL_KERNEL_ID]
+  return kernelId === undefined ? undefined : { type: 'kernel', action: Action, kernelId }
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

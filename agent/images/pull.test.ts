@@ -1,0 +1,23 @@
+import { expect, test } from 'vitest'
+import { advancePull, type PullLine, type PullState, summarizePull } from './pull.ts'
+
+// As printed by Docker 20.10 for a pull of two layers.
+const LINES: PullLine[] = [
+  { status: 'Pulling from library/demo', id: '1.0' },
+  { status: 'Pulling fs layer', progressDetail: {}, id: 'aaa' },
+  { status: 'Already exists', progressDetail: {}, id: 'bbb' },
+  { status: 'Downloading', progressDetail: { current: 500, total: 2000 }, id: 'aaa' },
+  { status: 'Download complete', progressDetail: {}, id: 'aaa' },
+  { status: 'Extracting', progressDetail: { current: 100, total: 2000 }, id: 'aaa' },
+  { status: 'Pull complete', progressDetail: {}, id: 'aaa' },
+  { status: 'Digest: sha256:123' },
+]
+const after = (count: number) =>
+  summarizePull(LINES.slice(0, count).reduce<PullState>((state, line) => advancePull(state, line), new Map()))
+
+test('a pull counts layers and bytes, and never goes back when a layer is unpacked', () => {
+  expect(after(4)).toMatchObject({ layersDone: 1, layersTotal: 2, bytesDone: 500, bytesTotal: 2000 })
+  expect(after(6)).toMatchObject({ layersDone: 1, bytesDone: 2000 })
+  expect(after(6).layers[0]).toMatchObject({ id: 'aaa', status: 'Extracting' })
+  expect(after(8)).toMatchObject({ layersDone: 2, layersTotal: 2, bytesDone: 2000, bytesTotal: 2000 })
+})

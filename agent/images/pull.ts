@@ -1,0 +1,117 @@
+import { createInterface } from 'node:readline'
+import { z } from 'zod'
+import { AppError, type PullProgress } from '#manager/contract'
+import {
+  type EngineClient,
+  fromEngine,
+  isEngineUnreachable,
+  isMissing,
+  engineMessage,
+} from '../docker/engine-client.ts'
+
+/** One line of the engine's answer to a pull. */
+export const PullLine = z.object({
+  id: z.string().optional(),
+  status: z.string().optional(),
+  progressDetail: z.object({ current: z.number().optional(), total: z.number().optional() }).optional(),
+  error: z.string().optional(),
+})
+export type PullLine = z.infer<typeof PullLine>
+
+type Layer = PullProgress['layers'][number]
+export type PullState = ReadonlyMap<string, Layer>
+
+const DONE = new Set(['Pull complete', 'Already exists'])
+/** Lines with an id that is a tag, not a layer. */
+const NOT_A_LAYER = /^(Pulling from|Digest:|Status:)/
+
+/** Downloading counts as bytes done; unpacking starts from 0 again in the engine's answer, so it only changes the status. */
+export function advancePull(state: PullState, line: PullLine): PullState {
+  if (line.id === undefined || line.status === undefined || NOT_A_LAYER.test(line.status)) return state
+  const before = state.get(line.id) ?? { id: line.id, status: '', bytesDone: 0, bytesTotal: 0 }
+  const bytesTotal = line.progressDetail?.total ?? before.bytesTotal
+  const downloading = line.status === 'Downloading'
+  const layer = {
+    id: line.id,
+    status: line.status,
+    bytesDone: downloading
+      ? (line.progressDetail?.current ?? before.bytesDone)
+      : /complete|Extracting|Verifying/.test(line.status)
+        ? bytesTotal
+        : before.bytesDone,
+    bytesTotal,
+  }
+  return new Map(state).set(line.id, layer)
+}
+
+export function summarizePull(state: PullState): PullProgress {
+  const layers = [...state.values()]
+  const sum = (pick: (layer: Layer) => number) => layers.reduce((total, layer) => total + pick(layer), 0)
+  return {
+    layersDone: layers.filter(layer => DONE.has(layer.status)).length,
+    layersTotal: layers.length,
+    bytesDone: sum(layer => layer.bytesDone),
+    bytesTotal: sum(layer => layer.bytesTotal),
+    layers,
+  }
+}
+
+const PROGRESS_EVERY_MS = 250
+
+export interface HeldImage {
+  /** sha256:… */
+  readonly id: string
+  /** `NAME=value`, as the image sets them. */
+  readonly environment: readonly string[]
+}
+
+/** @returns undefined if the engine does not hold it */
+export async function inspectImage(engine: EngineClient, reference: string): Promise<HeldImage | undefined> {
+  try {
+    const found = await engine.calls.getImage(reference).inspect()
+    // Null in images that set none, whatever the types say.
+    const environment = found.Config.Env as string[] | null
+    return { id: found.Id, environment: environment ?? [] }
+  } catch (error) {
+    if (isMissing(error)) return undefined
+    throw fromEngine(error, 'image_not_found')
+  }
+}
+
+/**
+ * Pulls from the registry that the reference names. Aborting ends the pull in the engine too.
+ * @throws `image_not_found` with what the registry said, `engine_unreachable`
+ */
+export async function pullImage(
+  engine: EngineClient,
+  reference: string,
+  options: { signal?: AbortSignal; onProgress?: (progress: PullProgress) => void } = {},
+): Promise<HeldImage> {
+  const { signal, onProgress } = options
+  // Without a tag the engine would pull every tag there is.
+  const exact = /@sha256:|:[^/]+$/.test(reference) ? reference : `${reference}:latest`
+  let state: PullState = new Map()
+  let saidAt = -Infinity
+  try {
+    const stream = await engine.streams.pull(exact, signal ? { abortSignal: signal } : {})
+    for await (const text of createInterface({ input: stream })) {
+      signal?.throwIfAborted()
+      const line = PullLine.parse(JSON.parse(text))
+      if (line.error !== undefined) throw new AppError('image_not_found', { why: line.error, reference })
+      state = advancePull(state, line)
+      const now = performance.now()
+      if (now - saidAt < PROGRESS_EVERY_MS) continue
+      saidAt = now
+      onProgress?.(summarizePull(state))
+    }
+    onProgress?.(summarizePull(state))
+  } catch (error) {
+    signal?.throwIfAborted()
+    if (error instanceof AppError) throw error
+    if (isEngineUnreachable(error)) throw fromEngine(error, 'image_not_found')
+    throw new AppError('image_not_found', { why: engineMessage(error), reference }, { cause: error })
+  }
+  const image = await inspectImage(engine, exact)
+  if (!image) throw new AppError('image_not_found', { why: 'It was pulled, but is not on the engine.', reference })
+  return image
+}

@@ -1,0 +1,147 @@
+import { randomBytes } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
+import { type KernelApp } from '#agent/contract'
+import { AppError } from '#manager/contract'
+import { HOME } from '../docker/container-config.ts'
+import { type EngineClient, engineMessage, isEngineUnreachable } from '../docker/engine-client.ts'
+import { demultiplex, tailBytes } from '../docker/log-frames.ts'
+import { isListening } from './listening.ts'
+import { type KernelFiles } from './kernel-files.ts'
+import { type RunningKernel, type StartedApp } from './types.ts'
+
+export interface AppsDeps {
+  readonly engine: EngineClient
+  readonly files: Pick<KernelFiles, 'readSecrets' | 'writeSecrets'>
+  readonly find: (kernelId: string) => RunningKernel | undefined
+}
+
+const DEFAULT_TIMEOUT_MS = 30_000
+const POLL_MS = 50
+const OUTPUT_BYTES = 16 * 1024
+/** Of the output, in the error that the user sees. */
+const SHOWN_BYTES = 2 * 1024
+
+/** An app's main process in the container. It outlives the agent; then only the port tells whether the app runs. */
+interface AppProcess {
+  output: Buffer
+  /** Undefined while it runs. */
+  exitCode: number | undefined
+}
+
+/**
+ * Starts the apps of a session by `docker exec`, as the session's user.
+ *
+ * Threat model: a secret is random per kernel and app, kept in a file that only the agent reads, and handed to the app by
+ * its own environment or arguments; whoever is inside the session may read it there, for it is their session.
+ */
+export function createApps({ engine, files, find }: AppsDeps): {
+  ensure(kernelId: string, app: string, timeoutMs?: number): Promise<StartedApp>
+} {
+  const starting = new Map<string, Promise<StartedApp>>()
+  const processes = new Map<string, AppProcess>()
+
+  async function start(kernel: RunningKernel, app: KernelApp, timeoutMs: number): Promise<StartedApp> {
+    const secret = app.secret === 'none' ? '' : await secretOf(kernel.kernelId, app.name)
+    const started: StartedApp = { app, inject: injectionOf(app, secret) }
+    const key = `${kernel.containerId}/${app.name}`
+    if (await isListening(engine, kernel, app.port)) return started
+    let running = processes.get(key)
+    if (app.command.length > 0 && running?.exitCode !== undefined) running = undefined
+    if (app.command.length > 0 && !running) {
+      running = await execute(kernel, app, secret)
+      processes.set(key, running)
+    }
+    const deadline = performance.now() + timeoutMs
+    for (;;) {
+      // First the exit, then the port: a server that opened its port and went to the background has started.
+      const exitCode = running?.exitCode
+      if (await isListening(engine, kernel, app.port)) return started
+      if (exitCode !== undefined && exitCode !== 0) throw failure(app, `It ended with exit code ${exitCode}.`, running)
+      if (find(kernel.kernelId)?.containerId !== kernel.containerId) throw failure(app, 'The session ended.', running)
+      if (performance.now() > deadline) {
+        throw failure(app, `Port ${app.port} was not open after ${Math.round(timeoutMs / 1000)} s.`, running)
+      }
+      await delay(POLL_MS)
+    }
+  }
+
+  async function secretOf(kernelId: string, app: string): Promise<string> {
+    const secrets = await files.readSecrets(kernelId)
+    const known = secrets[app]
+    if (known !== undefined) return known
+    const secret = randomBytes(24).toString('hex')
+    await files.writeSecrets(kernelId, { ...secrets, [app]: secret })
+    return secret
+  }
+
+  async function execute(kernel: RunningKernel, app: KernelApp, secret: string): Promise<AppProcess> {
+    const { command, environ } = fillIn(app, secret)
+    const exec = await engine.streams.getContainer(kernel.containerId).exec({
+      Cmd: command,
+      Env: Object.entries(environ).map(([name, value]) => `${name}=${value}`),
+      User: kernel.user,
+      WorkingDir: HOME,
+      AttachStdout: true,
+      AttachStderr: true,
+    })
+    const stream = await exec.start({ hijack: false, stdin: false })
+    const process: AppProcess = { output: Buffer.alloc(0), exitCode: undefined }
+    stream.on('data', (chunk: Buffer) => {
+      process.output = Buffer.concat([process.output, demultiplex(chunk)]).subarray(-OUTPUT_BYTES)
+    })
+    stream.once('close', () => {
+      exec
+        .inspect()
+        .then(({ ExitCode }) => (process.exitCode = ExitCode ?? 0))
+        // The container is gone, or the engine is: the port tells the rest.
+        .catch(() => (process.exitCode = 0))
+    })
+    stream.once('error', () => stream.destroy())
+    return process
+  }
+
+  return {
+    ensure(kernelId, name, timeoutMs = DEFAULT_TIMEOUT_MS) {
+      const kernel = find(kernelId)
+      if (!kernel) return Promise.reject(new AppError('kernel_not_found', { kernelId }))
+      const app = kernel.apps.find(candidate => candidate.name === name)
+      if (!app) return Promise.reject(new AppError('app_not_found', { app: name }))
+      const key = `${kernel.containerId}/${name}`
+      const current = starting.get(key)
+      if (current) return current
+      const promise = start(kernel, app, timeoutMs)
+        .catch((error: unknown) => {
+          if (error instanceof AppError) throw error
+          const code = isEngineUnreachable(error) ? 'engine_unreachable' : 'app_failed'
+          throw new AppError(code, { app: name, why: engineMessage(error) }, { cause: error })
+        })
+        .finally(() => starting.delete(key))
+      starting.set(key, promise)
+      return promise
+    },
+  }
+}
+
+function failure(app: KernelApp, why: string, process: AppProcess | undefined): AppError {
+  const output = process ? tailBytes(process.output, SHOWN_BYTES).text.trim() : ''
+  return new AppError('app_failed', { app: app.name, why: output === '' ? why : `${why} Its output ends: ${output}` })
+}
+
+/** Apps have an origin of their own, so their base URL is always its root. */
+export function fillIn(app: KernelApp, secret: string): { command: string[]; environ: Record<string, string> } {
+  const values: Record<string, string> = { port: String(app.port), secret, baseUrl: '/' }
+  const fill = (text: string) => text.replace(/\{(port|secret|baseUrl)\}/g, (_, name: string) => values[name] ?? '')
+  return {
+    command: app.command.map(fill),
+    environ: Object.fromEntries(Object.entries(app.environ).map(([name, value]) => [name, fill(value)])),
+  }
+}
+
+function injectionOf(app: KernelApp, secret: string): StartedApp['inject'] {
+  switch (app.secret) {
+    case 'none':
+      return null
+    case 'jupyter':
+      return { header: 'authorization', value: `token ${secret}` }
+  }
+}

@@ -1,0 +1,152 @@
+import { type ContainerInfo } from 'dockerode'
+import { z } from 'zod'
+import { type KernelLabel, KernelState, LABEL_KERNEL_ID, LABEL_MANAGER } from '#agent/contract'
+import { type EngineClient, engineMessage, isMissing } from '../docker/engine-client.ts'
+import { verifyKernelLabels } from '../docker/kernel-labels.ts'
+import { demultiplex, tailBytes } from '../docker/log-frames.ts'
+import { networkName } from '../network/session-networks.ts'
+import { wasTakenByEngine } from './exit.ts'
+
+/** A container of ours as the engine shows it now. */
+export interface FoundContainer {
+  readonly id: string
+  readonly label: KernelLabel
+  /** `created`: never started; the rest as in the contract. */
+  readonly state: KernelState | { readonly state: 'created' }
+  readonly address: string | null
+  readonly pid: number
+  readonly cpus: readonly number[]
+}
+
+const Inspected = z.object({
+  Id: z.string(),
+  State: z.object({
+    Status: z.string(),
+    Running: z.boolean(),
+    OOMKilled: z.boolean(),
+    Pid: z.int(),
+    ExitCode: z.int(),
+    StartedAt: z.string(),
+  }),
+  Config: z.object({ Labels: z.record(z.string(), z.string()) }),
+  HostConfig: z.object({ CpusetCpus: z.string() }),
+  NetworkSettings: z.object({ Networks: z.record(z.string(), z.object({ IPAddress: z.string() })) }),
+})
+
+export interface InspectContext {
+  readonly labelKey: Buffer
+  readonly bootedAtSeconds: number | undefined
+  readonly endedWhileEngineWasAway: boolean
+}
+
+/** @returns undefined if it is not there (any more) or is not ours */
+export async function inspectContainer(
+  engine: EngineClient,
+  id: string,
+  context: InspectContext,
+): Promise<FoundContainer | undefined> {
+  try {
+    return readInspection(await engine.calls.getContainer(id).inspect(), context)
+  } catch (error) {
+    if (isMissing(error)) return undefined
+    throw error
+  }
+}
+
+/** Pure. @param inspection answer of the engine */
+export function readInspection(inspection: unknown, context: InspectContext): FoundContainer | undefined {
+  const found = Inspected.parse(inspection)
+  const label = verifyKernelLabels(found.Config.Labels, context.labelKey)
+  if (!label) return undefined
+  const { State } = found
+  const address = found.NetworkSettings.Networks[networkName(label.kernelId)]?.IPAddress
+  return {
+    id: found.Id,
+    label,
+    state:
+      State.Status === 'created'
+        ? { state: 'created' }
+        : KernelState.parse(
+            State.Running
+              ? { state: 'running', containerId: found.Id, startedAt: isoMillis(State.StartedAt) }
+              : {
+                  state: 'exited',
+                  containerId: found.Id,
+                  exitCode: State.ExitCode,
+                  // A child that ran out of memory sets the flag too, and need not have ended the session.
+                  oomKilled: State.OOMKilled && State.ExitCode === 137,
+                  engineRestarted: wasTakenByEngine({
+                    exitCode: State.ExitCode,
+                    startedAt: State.StartedAt,
+                    endedWhileEngineWasAway: context.endedWhileEngineWasAway,
+                    bootedAtSeconds: context.bootedAtSeconds,
+                  }),
+                },
+          ),
+    address: address === undefined || address === '' ? null : address,
+    pid: State.Pid,
+    cpus: parseCpuList(found.HostConfig.CpusetCpus),
+  }
+}
+
+/** The engine prints nanoseconds. */
+function isoMillis(time: string): string {
+  return new Date(time).toISOString()
+}
+
+/** `0-2,5` as the engine and the kernel print it. */
+export function parseCpuList(text: string): number[] {
+  return text
+    .split(',')
+    .filter(part => part !== '')
+    .flatMap(part => {
+      const [first = 0, last = first] = part.split('-').map(Number)
+      return Array.from({ length: last - first + 1 }, (_, i) => first + i)
+    })
+}
+
+/** Ids of all containers, running or not, that carry the manager's id. Whether they are ours, their signature tells. */
+export async function listContainers(engine: EngineClient, managerId: string, kernelId?: string): Promise<string[]> {
+  const label = [`${LABEL_MANAGER}=${managerId}`, ...(kernelId === undefined ? [] : [`${LABEL_KERNEL_ID}=${kernelId}`])]
+  const containers: ContainerInfo[] = await engine.calls.listContainers({ all: true, filters: { label } })
+  return containers.map(container => container.Id)
+}
+
+/** No-op if it is not there. Anonymous volumes of the image go with it. */
+export async function removeContainer(engine: EngineClient, id: string): Promise<void> {
+  try {
+    await engine.calls.getContainer(id).remove({ force: true, v: true })
+  } catch (error) {
+    // Somebody else is removing it: as good as done, once it is.
+    if (isMissing(error) || engineMessage(error).includes('is already in progress')) return
+    throw error
+  }
+}
+
+/** Stops it if it runs. @returns exit code, or null if it is not there */
+export async function stopContainer(engine: EngineClient, id: string, graceMs: number): Promise<number | null> {
+  // The client without a timeout: a stop may last as long as its grace.
+  const container = engine.streams.getContainer(id)
+  try {
+    await container.stop({ t: Math.max(0, Math.ceil(graceMs / 1000)) })
+  } catch (error) {
+    if (isMissing(error)) return null
+    // 304: it does not run.
+    if (!(error instanceof Error && 'statusCode' in error && error.statusCode === 304)) throw error
+  }
+  const { State } = await engine.calls.getContainer(id).inspect()
+  return State.ExitCode
+}
+
+/** Standard output and error in order. @param limitBytes of the end that is kept */
+export async function readLogs(
+  engine: EngineClient,
+  id: string,
+  { tail, limitBytes }: { tail: number; limitBytes: number },
+): Promise<{ text: string; truncated: boolean }> {
+  const raw = await engine.calls.getContainer(id).logs({ stdout: true, stderr: true, follow: false, tail: tail + 1 })
+  const { text, truncated } = tailBytes(demultiplex(raw), limitBytes)
+  const lines = text.split('\n')
+  const count = text.endsWith('\n') ? lines.length - 1 : lines.length
+  return count > tail ? { text: lines.slice(count - tail).join('\n'), truncated: true } : { text, truncated }
+}

@@ -1,0 +1,126 @@
+import { type KernelLabel, type KernelSpec, type KernelSsh } from '#agent/contract'
+import { AppError, type PullProgress } from '#manager/contract'
+import { chooseCores, containerConfig, type EngineLimits, sessionEnvironment } from '../docker/container-config.ts'
+import { type EngineClient, fromEngine } from '../docker/engine-client.ts'
+import { signKernelLabel } from '../docker/kernel-labels.ts'
+import { type HeldImage, inspectImage, pullImage } from '../images/pull.ts'
+import { type SessionNetworks } from '../network/session-networks.ts'
+import { type Toolbox } from '../toolbox/toolbox.ts'
+import { type FoundContainer, inspectContainer, listContainers, removeContainer } from './containers.ts'
+import { type KernelFiles } from './kernel-files.ts'
+
+export interface CreateDeps {
+  readonly engine: EngineClient
+  readonly networks: SessionNetworks
+  readonly files: KernelFiles
+  readonly toolbox: Toolbox
+  readonly labelKey: Buffer
+}
+
+export interface Creation {
+  readonly spec: KernelSpec
+  readonly label: KernelLabel
+  readonly limits: EngineLimits
+  /** Cores that the other kernels are pinned to; undefined where cores must not be chosen. */
+  readonly pinned: readonly (readonly number[])[] | undefined
+  readonly signal: AbortSignal
+  readonly onPull: (progress: PullProgress) => void
+}
+
+export interface CreatedKernel {
+  readonly container: FoundContainer
+  readonly ssh: KernelSsh
+}
+
+/**
+ * Everything a kernel needs, made side by side; then the container. After a failure or an abort nothing is in the making any more,
+ * but what was made is there: the caller undoes it with `undoKernel`.
+ */
+export async function createKernel(deps: CreateDeps, creation: Creation): Promise<CreatedKernel> {
+  return build(deps, creation).catch((error: unknown) => {
+    throw error instanceof AppError ? error : fromEngine(error, 'kernel_create_failed')
+  })
+}
+
+/** Removes what a creation may have left behind, finished or not. Safe to repeat. */
+export async function undoKernel(deps: CreateDeps, managerId: string, kernelId: string): Promise<void> {
+  for (const id of await listContainers(deps.engine, managerId, kernelId)) await removeContainer(deps.engine, id)
+  await deps.networks.remove(kernelId, managerId)
+  await deps.files.discard(kernelId, { scratch: 'remove' })
+}
+
+async function build(
+  deps: CreateDeps,
+  { spec, label, limits, pinned, signal, onPull }: Creation,
+): Promise<CreatedKernel> {
+  const { engine, networks, files, toolbox, labelKey } = deps
+  // Of an agent that crashed while it undid an attempt.
+  for (const id of await listContainers(engine, label.managerId, spec.kernelId)) await removeContainer(engine, id)
+  signal.throwIfAborted()
+
+  const failed = new AbortController()
+  const either = AbortSignal.any([signal, failed.signal])
+  const parts = [
+    ensureImage(engine, spec, either, onPull),
+    toolbox.volume(),
+    files.user(),
+    files.createControl(spec.kernelId, spec.authorizedKeys),
+    networks.create(spec.kernelId, label.managerId),
+    files.createScratch(spec.kernelId),
+  ] as const
+  // Not Promise.all: an undo must not start while something is still being made. But nobody pulls for what has failed.
+  for (const part of parts) part.catch((error: unknown) => failed.abort(error))
+  await Promise.allSettled(parts)
+  if (failed.signal.aborted) throw failed.signal.reason
+  signal.throwIfAborted()
+  const [image, toolboxVolume, user, ssh, network] = await Promise.all(parts)
+
+  const config = containerConfig(spec, {
+    name: `berth-${spec.kernelId.slice(-12)}-${spec.attempt}`,
+    image: image.id,
+    user,
+    networkName: network.name,
+    toolboxVolume,
+    paths: files.paths(spec.kernelId),
+    labels: signKernelLabel(label, labelKey),
+    cpus: pinned ? chooseCores(spec.slots.cpu ?? 0, limits.cpus, pinned) : [],
+    limits,
+    imageEnvironment: image.environment,
+  })
+  await files.writeEnvironment(spec.kernelId, mergeEnvironment(image.environment, spec))
+  const container = await engine.calls.createContainer(config)
+  signal.throwIfAborted()
+  await container.start()
+  signal.throwIfAborted()
+  const found = await inspectContainer(engine, container.id, {
+    labelKey,
+    bootedAtSeconds: undefined,
+    endedWhileEngineWasAway: false,
+  })
+  if (!found) throw new AppError('kernel_create_failed', { why: 'Somebody removed the container while it started.' })
+  signal.throwIfAborted()
+  return { container: found, ssh }
+}
+
+async function ensureImage(
+  engine: EngineClient,
+  { image: { digest, reference } }: KernelSpec,
+  signal: AbortSignal,
+  onPull: (progress: PullProgress) => void,
+): Promise<HeldImage> {
+  const held = await inspectImage(engine, digest === '' ? reference : digest)
+  if (held) return held
+  const pulled = await pullImage(engine, reference, { signal, onProgress: onPull })
+  if (digest === '' || pulled.id === digest || (await inspectImage(engine, digest))) return pulled
+  throw new AppError('image_not_found', {
+    why: `The registry now has another image under ${reference}. Start the session again to use it.`,
+    reference,
+  })
+}
+
+/** For logins, which do not inherit it: the image's variables below the session's. */
+export function mergeEnvironment(image: readonly string[], spec: KernelSpec): string[] {
+  const own = sessionEnvironment(spec, image)
+  const inherited = image.filter(line => !Object.hasOwn(own, line.split('=', 1)[0] ?? ''))
+  return [...inherited, ...Object.entries(own).map(([name, value]) => `${name}=${value}`)]
+}

@@ -1,0 +1,214 @@
+import {
+  chmod,
+  chown,
+  lstat,
+  mkdir,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  stat,
+  statfs,
+  utimes,
+  writeFile,
+} from 'node:fs/promises'
+import { join } from 'node:path'
+import ssh2 from 'ssh2'
+import { KernelSsh } from '#agent/contract'
+import { AppError } from '#manager/contract'
+import { type SessionUser } from './types.ts'
+
+/**
+ * What a kernel has on disk, below DATA/agent:
+ *
+ *     scratch/<kernel>/            its home, mounted at /home/work; removed some time after the end
+ *     kernels/<kernel>/run/        mounted read-only at /run/berth: host key, authorized_keys, environment
+ *     kernels/<kernel>/etc/        passwd, group and shells of the container
+ *     kernels/<kernel>/ssh.json    what clients get; never mounted
+ *     kernels/<kernel>/secrets.json  secrets of apps; never mounted
+ *
+ * Threat model: kernels/ is 0700 and belongs to the agent, so no other user of the host reads keys or secrets; the container sees
+ * only the two mounted directories, read-only. The session's user can read its own host key: sshd runs as that user.
+ */
+export interface KernelFiles {
+  /** Owner of every session's files: that of the scratch directory, never root. */
+  user(): Promise<SessionUser>
+  /** @throws `disk_full` below the floor */
+  createScratch(kernelId: string): Promise<void>
+  /** Makes the key pairs and everything that is mounted, besides the home. */
+  createControl(kernelId: string, authorizedKeys: readonly string[]): Promise<KernelSsh>
+  writeEnvironment(kernelId: string, environment: readonly string[]): Promise<void>
+  readSsh(kernelId: string): Promise<KernelSsh | undefined>
+  readSecrets(kernelId: string): Promise<Record<string, string>>
+  writeSecrets(kernelId: string, secrets: Readonly<Record<string, string>>): Promise<void>
+  paths(kernelId: string): { readonly scratch: string; readonly control: string; readonly etc: string }
+  /** Control files go at once; the scratch is marked as ended now, or goes too. */
+  discard(kernelId: string, options: { readonly scratch: 'keep' | 'remove' }): Promise<void>
+  /** Removes what belongs to no kernel: control files at once, scratch after its retention. */
+  sweep(live: ReadonlySet<string>, nowMs: number): Promise<void>
+}
+
+export interface KernelFilesOptions {
+  /** DATA/agent, absolute. */
+  readonly directory: string
+  readonly scratchDirectory: string
+  readonly freeSpaceFloorBytes: number
+  readonly scratchRetentionMs: number
+}
+
+const SHELL = '/opt/berth/bin/berth-shell'
+const DEFAULT_USER: SessionUser = { uid: 1000, gid: 1000 }
+const KERNEL_DIRECTORY = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
+export function createKernelFiles(options: KernelFilesOptions): KernelFiles {
+  const kernels = join(options.directory, 'kernels')
+  const scratch = options.scratchDirectory
+  const asRoot = process.getuid?.() === 0
+  let owner: Promise<SessionUser> | undefined
+
+  const kernelPath = (kernelId: string, ...rest: string[]) => join(kernels, kernelId, ...rest)
+
+  async function findOwner(): Promise<SessionUser> {
+    await mkdir(kernels, { recursive: true, mode: 0o700 })
+    await mkdir(scratch, { recursive: true, mode: 0o755 })
+    const found = await stat(scratch)
+    if (found.uid !== 0) return { uid: found.uid, gid: found.gid === 0 ? found.uid : found.gid }
+    await chown(scratch, DEFAULT_USER.uid, DEFAULT_USER.gid)
+    return DEFAULT_USER
+  }
+
+  async function user(): Promise<SessionUser> {
+    owner ??= findOwner().catch((error: unknown) => {
+      owner = undefined
+      throw error
+    })
+    return owner
+  }
+
+  /** Written beside and renamed, so that a reader never sees half of it. */
+  async function put(path: string, content: string, mode: number, to?: SessionUser): Promise<void> {
+    const beside = `${path}.new`
+    await rm(beside, { force: true })
+    await writeFile(beside, content, { mode: 0o600, flag: 'wx' })
+    await chmod(beside, mode) // whatever the umask of whoever started us
+    if (to && asRoot) await chown(beside, to.uid, to.gid)
+    await rename(beside, path)
+  }
+
+  return {
+    user,
+    async createScratch(kernelId) {
+      const to = await user()
+      const { bavail, bsize } = await statfs(scratch)
+      const freeBytes = bavail * bsize
+      if (freeBytes < options.freeSpaceFloorBytes) {
+        throw new AppError('disk_full', {
+          why: `${scratch} has ${freeBytes} bytes left; new sessions need ${options.freeSpaceFloorBytes}.`,
+          freeBytes,
+        })
+      }
+      const path = join(scratch, kernelId)
+      await mkdir(path, { recursive: true, mode: 0o700 })
+      if (asRoot) await chown(path, to.uid, to.gid)
+    },
+    async createControl(kernelId, authorizedKeys) {
+      const to = await user()
+      const [host, login] = await Promise.all([keyPair(`berth ${kernelId}`), keyPair('id_container')])
+      const control = kernelPath(kernelId, 'run')
+      const etc = kernelPath(kernelId, 'etc')
+      await Promise.all([control, etc].map(path => mkdir(path, { recursive: true }).then(() => chmod(path, 0o755))))
+      const ssh: KernelSsh = {
+        user: 'work',
+        hostKey: host.public,
+        privateKey: login.private,
+        publicKey: login.public,
+      }
+      const keys = [login.public, ...authorizedKeys.map(key => key.trim()).filter(key => /^[^\r\n]+$/.test(key))]
+      await Promise.all([
+        put(kernelPath(kernelId, 'ssh.json'), JSON.stringify(ssh), 0o600),
+        put(join(control, 'ssh_host_ed25519_key'), host.private, 0o600, to),
+        put(join(control, 'authorized_keys'), `${keys.join('\n')}\n`, 0o644),
+        put(join(etc, 'passwd'), passwd(to), 0o644),
+        put(join(etc, 'group'), group(to), 0o644),
+        put(join(etc, 'shells'), `${SHELL}\n/bin/sh\n/bin/bash\n/usr/bin/sh\n/usr/bin/bash\n`, 0o644),
+      ])
+      return ssh
+    },
+    async writeEnvironment(kernelId, environment) {
+      // The format has no way to say a line break.
+      const lines = environment.filter(line => !/[\r\n]/.test(line))
+      await put(
+        kernelPath(kernelId, 'run', 'environment'),
+        lines.map(line => `${line}\n`).join(''),
+        0o600,
+        await user(),
+      )
+      const ssh = KernelSsh.parse(JSON.parse(await readFile(kernelPath(kernelId, 'ssh.json'), 'utf8')))
+      await put(join(scratch, kernelId, 'id_container'), ssh.privateKey, 0o600, await user())
+    },
+    async readSsh(kernelId) {
+      const text = await readFile(kernelPath(kernelId, 'ssh.json'), 'utf8').catch(() => undefined)
+      return text === undefined ? undefined : KernelSsh.parse(JSON.parse(text))
+    },
+    async readSecrets(kernelId) {
+      const text = await readFile(kernelPath(kernelId, 'secrets.json'), 'utf8').catch(() => '{}')
+      const secrets: unknown = JSON.parse(text)
+      if (typeof secrets !== 'object' || secrets === null) return {}
+      return Object.fromEntries(
+        Object.entries(secrets).flatMap(([app, secret]) => (typeof secret === 'string' ? [[app, secret]] : [])),
+      )
+    },
+    writeSecrets: (kernelId, secrets) => put(kernelPath(kernelId, 'secrets.json'), JSON.stringify(secrets), 0o600),
+    paths: kernelId => ({
+      scratch: join(scratch, kernelId),
+      control: kernelPath(kernelId, 'run'),
+      etc: kernelPath(kernelId, 'etc'),
+    }),
+    async discard(kernelId, { scratch: fate }) {
+      await rm(kernelPath(kernelId), { recursive: true, force: true })
+      const home = join(scratch, kernelId)
+      if (fate === 'remove') await rm(home, { recursive: true, force: true })
+      else await utimes(home, new Date(), new Date()).catch(() => undefined)
+    },
+    async sweep(live, nowMs) {
+      for (const name of await strays(kernels, live)) await rm(kernelPath(name), { recursive: true, force: true })
+      for (const name of await strays(scratch, live)) {
+        const path = join(scratch, name)
+        const found = await lstat(path).catch(() => undefined)
+        if (!found?.isDirectory() || nowMs - found.mtimeMs < options.scratchRetentionMs) continue
+        await rm(path, { recursive: true, force: true })
+      }
+    },
+  }
+}
+
+/** Directories named like kernels that are none of the live ones. Others are not ours to remove. */
+async function strays(directory: string, live: ReadonlySet<string>): Promise<string[]> {
+  const names = await readdir(directory).catch(() => [])
+  return names.filter(name => KERNEL_DIRECTORY.test(name) && !live.has(name))
+}
+
+function keyPair(comment: string): Promise<{ private: string; public: string }> {
+  return new Promise((resolve, reject) => {
+    ssh2.utils.generateKeyPair('ed25519', { comment }, (error, pair) => {
+      // The types say that the error is always there.
+      const failed: Error | null = error
+      if (failed) reject(failed)
+      else resolve(pair)
+    })
+  })
+}
+
+function passwd({ uid, gid }: SessionUser): string {
+  return [
+    'root:x:0:0:root:/root:/bin/sh',
+    `work:x:${uid}:${gid}:work:/home/work:${SHELL}`,
+    'nobody:x:65534:65534:nobody:/:/bin/false',
+    '',
+  ].join('\n')
+}
+
+function group({ gid }: SessionUser): string {
+  // tty: sshd wants its terminals in this group.
+  return ['root:x:0:', 'tty:x:5:', `work:x:${gid}:`, 'nogroup:x:65534:', ''].join('\n')
+}

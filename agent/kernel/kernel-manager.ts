@@ -1,0 +1,404 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import {
+  BUILT_IN_APPS,
+  type KernelApp,
+  type KernelLabel,
+  type KernelReport,
+  type KernelSpec,
+  type KernelSsh,
+  type RequestReply,
+} from '#agent/contract'
+import { type AgentId, AppError, type KernelId, type ManagerId, type PullProgress } from '#manager/contract'
+import { type EngineLimits } from '../docker/container-config.ts'
+import { engineMessage, isEngineUnreachable, isMissing } from '../docker/engine-client.ts'
+import { type Log } from '../log.ts'
+import { createApps } from './apps.ts'
+import {
+  type FoundContainer,
+  inspectContainer,
+  listContainers,
+  readLogs,
+  removeContainer,
+  stopContainer,
+} from './containers.ts'
+import { type CreateDeps, createKernel, undoKernel } from './create-kernel.ts'
+import { type Kernels, type KernelRecord, type RunningKernel } from './types.ts'
+
+export interface KernelManagerDeps extends CreateDeps {
+  readonly agentId: AgentId
+  readonly bootedAtSeconds: number | undefined
+  /** False where the engine's cores are not those of this machine. */
+  readonly mayPin: (limits: EngineLimits) => boolean
+  readonly onChange: (report: KernelReport) => void
+  readonly onPull: (kernelId: KernelId, progress: PullProgress) => void
+  readonly log: Log
+}
+
+/**
+ * The kernels of this engine. What runs is what the engine says runs: memory is rebuilt from signed labels after every start and every
+ * outage, and nothing else is kept (docs/adr/0007).
+ */
+export interface KernelManager extends Kernels, AsyncDisposable {
+  create(spec: KernelSpec, startWithinMs: number, signal: AbortSignal): Promise<RequestReply<'create_kernel'>>
+  destroy(kernelId: KernelId, graceMs: number): Promise<RequestReply<'destroy_kernel'>>
+  ssh(kernelId: KernelId): Promise<KernelSsh>
+  logs(kernelId: KernelId, tail: number): Promise<RequestReply<'get_logs'>>
+  reports(): KernelReport[]
+  running(): RunningKernel[]
+  /** Whether the list of kernels is what the engine has; false until the first look, and while the engine is away. */
+  readonly known: boolean
+  /** Whose kernels these are; from the first welcome on. */
+  serve(managerId: ManagerId): void
+  /** Compares with the engine: adopts, finishes, cleans up. Call when the engine came up, and now and then. */
+  rescan(limits: EngineLimits): Promise<void>
+  engineWentAway(): void
+  /** The engine says that something happened to a container. */
+  containerChanged(kernelId: string): void
+}
+
+interface Entry extends KernelRecord {
+  creation?: { readonly promise: Promise<RequestReply<'create_kernel'>>; readonly abort: (why: AppError) => void }
+  destruction?: Promise<RequestReply<'destroy_kernel'>>
+}
+
+const LOG_TAIL_BYTES = 64 * 1024
+const LOG_LIMIT_BYTES = 1024 * 1024
+const UNDO_RETRY_MS = 1_000
+
+export function createKernelManager(deps: KernelManagerDeps): KernelManager {
+  const { engine, files, networks, labelKey, agentId, log, onChange } = deps
+  const entries = new Map<string, Entry>()
+  const stop = new AbortController()
+  let manager: ManagerId | undefined
+  let limits: EngineLimits = { cpus: 0, memBytes: 0 }
+  let known = false
+  let user = '1000:1000'
+  const apps = createApps({ engine, files, find })
+
+  function find(kernelId: string): RunningKernel | undefined {
+    const entry = entries.get(kernelId)
+    if (entry?.state.state !== 'running' || entry.address === null) return undefined
+    return {
+      kernelId: entry.label.kernelId,
+      sessionId: entry.label.sessionId,
+      containerId: entry.state.containerId,
+      address: entry.address,
+      user,
+      apps: withBuiltIn(entry.label.apps),
+      environ: entry.label.environ,
+      pid: entry.pid,
+    }
+  }
+
+  function reportOf({ label, state }: Entry): KernelReport {
+    return { kernelId: label.kernelId, sessionId: label.sessionId, attempt: label.attempt, state, label }
+  }
+
+  function set(kernelId: string, entry: Entry): void {
+    const before = entries.get(kernelId)
+    // An end under way goes on, whatever is learnt of the container meanwhile.
+    entries.set(kernelId, before?.destruction ? { ...entry, destruction: before.destruction } : entry)
+    if (before && JSON.stringify(before.state) === JSON.stringify(entry.state)) return
+    onChange(reportOf(entry))
+  }
+
+  function adopt(found: FoundContainer): void {
+    if (found.state.state === 'created') return
+    const { label, state, address, pid, cpus } = found
+    set(label.kernelId, { label, state, containerId: found.id, address, pid, cpus })
+  }
+
+  function requireManager(): ManagerId {
+    if (!manager) throw new AppError('unavailable', { why: 'The agent has not joined a manager yet.' })
+    return manager
+  }
+
+  // --- creation
+
+  async function create(
+    spec: KernelSpec,
+    startWithinMs: number,
+    signal: AbortSignal,
+  ): Promise<RequestReply<'create_kernel'>> {
+    // Not even tried: without an engine nothing could be undone.
+    if (!known) throw new AppError('engine_unreachable', { why: 'The Docker Engine of this agent does not answer.' })
+    const deadline = new AbortController()
+    // Counted from the receipt of the request, by a timer: a clock that is set does not move it.
+    const timer = setTimeout(() => deadline.abort(late(startWithinMs)), startWithinMs)
+    try {
+      for (;;) {
+        const entry = entries.get(spec.kernelId)
+        if (!entry) return await begin(spec, AbortSignal.any([signal, deadline.signal]))
+        if (entry.label.attempt > spec.attempt) {
+          throw new AppError('kernel_create_failed', { why: `Attempt ${entry.label.attempt} is under way already.` })
+        }
+        if (entry.label.attempt < spec.attempt || entry.destruction) await destroy(spec.kernelId, 0)
+        else return await repeat(entry)
+      }
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  /** The answer to a create_kernel that was answered, or is being worked on, before. */
+  async function repeat(entry: Entry): Promise<RequestReply<'create_kernel'>> {
+    if (entry.creation) return entry.creation.promise
+    const { state, label } = entry
+    const ssh = await files.readSsh(label.kernelId)
+    if (state.state === 'running' && ssh) {
+      return { containerId: state.containerId, startedAt: state.startedAt, ssh }
+    }
+    throw new AppError('kernel_create_failed', { why: 'The container of this attempt has ended already.' })
+  }
+
+  function begin(spec: KernelSpec, signal: AbortSignal): Promise<RequestReply<'create_kernel'>> {
+    const label = labelOf(spec, requireManager(), agentId)
+    const abort = new AbortController()
+    const promise = build(spec, label, AbortSignal.any([signal, abort.signal, stop.signal]))
+    const base = { label, containerId: null, address: null, pid: 0, cpus: [] }
+    set(spec.kernelId, {
+      ...base,
+      state: { state: 'starting', phase: 'preparing' },
+      creation: { promise, abort: why => abort.abort(why) },
+    })
+    return promise
+  }
+
+  async function build(
+    spec: KernelSpec,
+    label: KernelLabel,
+    signal: AbortSignal,
+  ): Promise<RequestReply<'create_kernel'>> {
+    const { kernelId } = spec
+    const pinned = [...entries.values()].map(entry => entry.cpus)
+    try {
+      await Promise.resolve() // so that `begin` has made the entry
+      const { container, ssh } = await createKernel(deps, {
+        spec,
+        label,
+        limits,
+        pinned: deps.mayPin(limits) ? pinned : undefined,
+        signal,
+        onPull: progress => {
+          const entry = entries.get(kernelId)
+          if (entry) set(kernelId, { ...entry, state: { state: 'starting', phase: 'pulling' } })
+          deps.onPull(kernelId, progress)
+        },
+      })
+      adopt(container)
+      if (container.state.state === 'running') {
+        log.info({ kernelId, containerId: container.id }, 'kernel runs')
+        return { containerId: container.id, startedAt: container.state.startedAt, ssh }
+      }
+      // So short that it has ended already; that, with its exit code, is told like any other end.
+      return { containerId: container.id, startedAt: new Date().toISOString(), ssh }
+    } catch (error) {
+      log.warn({ kernelId, why: engineMessage(error) }, 'kernel could not be created')
+      // Answered only when nothing is left: then the manager may start it elsewhere.
+      await undo(kernelId, label.managerId)
+      entries.delete(kernelId)
+      throw error
+    }
+  }
+
+  async function undo(kernelId: string, managerId: ManagerId): Promise<void> {
+    while (!stop.signal.aborted) {
+      try {
+        await undoKernel(deps, managerId, kernelId)
+        return
+      } catch (error) {
+        log.warn({ kernelId, why: engineMessage(error) }, 'cleaning up is tried again')
+        await delay(UNDO_RETRY_MS, undefined, { signal: stop.signal }).catch(() => undefined)
+      }
+    }
+  }
+
+  // --- end
+
+  function destroy(kernelId: KernelId, graceMs: number): Promise<RequestReply<'destroy_kernel'>> {
+    const entry = entries.get(kernelId)
+    if (!entry) {
+      return known
+        ? Promise.resolve({ exitCode: null, logTail: '' })
+        : Promise.reject(new AppError('engine_unreachable', { why: 'The engine has not been looked at yet.' }))
+    }
+    entry.destruction ??= takeDown(entry, graceMs).finally(() => {
+      const current = entries.get(kernelId)
+      if (current) delete current.destruction
+    })
+    return entry.destruction
+  }
+
+  async function takeDown(entry: Entry, graceMs: number): Promise<RequestReply<'destroy_kernel'>> {
+    const { kernelId, managerId } = entry.label
+    if (entry.creation) {
+      entry.creation.abort(new AppError('kernel_create_failed', { why: 'The session was terminated.' }))
+      await entry.creation.promise.catch(() => undefined)
+      // It may have been too late for the abort.
+      if (!entries.has(kernelId)) return { exitCode: null, logTail: '' }
+    }
+    const id = entries.get(kernelId)?.containerId ?? null
+    let exitCode: number | null = null
+    let logTail = ''
+    try {
+      if (id !== null) {
+        exitCode = await stopContainer(engine, id, graceMs).catch(tolerate(null))
+        const logs = await readLogs(engine, id, { tail: 10_000, limitBytes: LOG_TAIL_BYTES }).catch(tolerate(undefined))
+        logTail = logs?.text ?? ''
+        await removeContainer(engine, id)
+      }
+      await networks.remove(kernelId, managerId)
+    } catch (error) {
+      throw isEngineUnreachable(error)
+        ? new AppError('engine_unreachable', { why: engineMessage(error) }, { cause: error })
+        : error
+    }
+    await files.discard(kernelId, { scratch: 'keep' })
+    entries.delete(kernelId)
+    log.info({ kernelId, exitCode }, 'kernel ended')
+    return { exitCode, logTail }
+  }
+
+  /** A container that cannot be stopped or read must still be removed; without an engine there is nothing to be done. */
+  function tolerate<T>(instead: T): (error: unknown) => T {
+    return error => {
+      if (isEngineUnreachable(error)) throw error
+      if (!isMissing(error)) log.warn({ why: engineMessage(error) }, 'the engine refused')
+      return instead
+    }
+  }
+
+  // --- the engine's truth
+
+  const context = (endedWhileEngineWasAway: boolean) => ({
+    labelKey,
+    bootedAtSeconds: deps.bootedAtSeconds,
+    endedWhileEngineWasAway,
+  })
+  const isBusy = (kernelId: string) => {
+    const entry = entries.get(kernelId)
+    return entry !== undefined && (entry.state.state === 'starting' || entry.destruction !== undefined)
+  }
+
+  async function refresh(kernelId: string): Promise<void> {
+    const entry = entries.get(kernelId)
+    if (!entry?.containerId || isBusy(kernelId)) return
+    const found = await inspectContainer(engine, entry.containerId, context(false))
+    if (entries.get(kernelId) !== entry || isBusy(kernelId)) return
+    if (found) adopt(found)
+    else set(kernelId, { ...entry, state: { state: 'gone' }, address: null, pid: 0 })
+  }
+
+  async function rescan(seen: EngineLimits): Promise<void> {
+    limits = seen
+    const owner = await files.user()
+    user = `${owner.uid}:${owner.gid}`
+    if (!manager) return
+    const managerId = manager
+    const afterOutage = !known
+    const before = new Map(entries)
+    const ids = await listContainers(engine, managerId)
+    const found = await Promise.all(ids.map(id => inspectContainer(engine, id, context(afterOutage))))
+    const containers = found.filter(container => container !== undefined)
+    for (const { keep, container } of sortContainers(containers)) {
+      const { kernelId } = container.label
+      if (isBusy(kernelId)) continue
+      if (!keep) await removeContainer(engine, container.id)
+      else if (afterOutage && before.get(kernelId)?.state.state !== 'running') {
+        // Never seen running by this process: whether the engine took it along is told by the boot time alone.
+        const again = await inspectContainer(engine, container.id, context(false))
+        if (again) adopt(again)
+      } else adopt(container)
+    }
+    for (const [kernelId, entry] of before) {
+      if (entries.get(kernelId) !== entry || isBusy(kernelId) || containers.some(c => c.id === entry.containerId))
+        continue
+      set(kernelId, { ...entry, state: { state: 'gone' }, address: null, pid: 0 })
+    }
+    known = true
+    await sweep(managerId)
+  }
+
+  /** Networks and files of kernels that are none: of a crashed agent, or of containers removed behind our back. */
+  async function sweep(managerId: ManagerId): Promise<void> {
+    for (const network of await networks.list(managerId)) {
+      if (entries.has(network.kernelId)) continue
+      await networks.remove(network.kernelId, managerId).catch((error: unknown) => {
+        log.warn({ why: engineMessage(error) }, 'a left-over network stays')
+      })
+    }
+    await files.sweep(new Set(entries.keys()), Date.now())
+  }
+
+  return {
+    find,
+    ensureApp: (kernelId, app, options) => apps.ensure(kernelId, app, options?.timeoutMs),
+    create,
+    destroy,
+    async ssh(kernelId) {
+      const ssh = await files.readSsh(kernelId)
+      if (!ssh || !entries.has(kernelId)) throw new AppError('kernel_not_found', { kernelId })
+      return ssh
+    },
+    async logs(kernelId, tail) {
+      const containerId = entries.get(kernelId)?.containerId
+      if (!containerId) throw new AppError('kernel_not_found', { kernelId })
+      return readLogs(engine, containerId, { tail, limitBytes: LOG_LIMIT_BYTES })
+    },
+    reports: () => [...entries.values()].map(reportOf),
+    running: () => [...entries.keys()].flatMap(kernelId => find(kernelId) ?? []),
+    get known() {
+      return known
+    },
+    serve(managerId) {
+      if (manager === managerId) return
+      manager = managerId
+      known = false
+    },
+    rescan,
+    engineWentAway() {
+      known = false
+    },
+    containerChanged(kernelId) {
+      refresh(kernelId).catch((error: unknown) => {
+        // The look after the outage will see it.
+        if (!isEngineUnreachable(error))
+          log.error({ kernelId, why: engineMessage(error) }, 'a container cannot be read')
+      })
+    },
+    async [Symbol.asyncDispose]() {
+      stop.abort(new AppError('unavailable', { why: 'The agent is stopping.' }))
+      await Promise.allSettled([...entries.values()].map(entry => entry.creation?.promise))
+    },
+  }
+}
+
+/**
+ * One container per kernel, the one of the latest attempt, stays. One that was created and never started belongs to a creation
+ * that was cut short; the manager asks again if it still wants it.
+ */
+export function sortContainers(containers: readonly FoundContainer[]): { keep: boolean; container: FoundContainer }[] {
+  const latest = new Map<string, number>()
+  for (const { label, state } of containers) {
+    if (state.state === 'created') continue
+    latest.set(label.kernelId, Math.max(latest.get(label.kernelId) ?? 0, label.attempt))
+  }
+  return containers.map(container => ({
+    keep: container.state.state !== 'created' && container.label.attempt === latest.get(container.label.kernelId),
+    container,
+  }))
+}
+
+function labelOf(spec: KernelSpec, managerId: ManagerId, agentId: AgentId): KernelLabel {
+  const { authorizedKeys: _, ...rest } = spec
+  return { v: 1, managerId, agentId, ...rest, createdAt: new Date().toISOString() }
+}
+
+function withBuiltIn(apps: readonly KernelApp[]): KernelApp[] {
+  const builtIn = new Set(BUILT_IN_APPS.map(app => app.name))
+  return [...BUILT_IN_APPS, ...apps.filter(app => !builtIn.has(app.name))]
+}
+
+function late(startWithinMs: number): AppError {
+  return new AppError('kernel_create_failed', { why: `It did not start within ${Math.round(startWithinMs / 1000)} s.` })
+}

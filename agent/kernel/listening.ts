@@ -1,0 +1,52 @@
+import { readFile } from 'node:fs/promises'
+import { HOME, TOOLBOX } from '../docker/container-config.ts'
+import { type EngineClient } from '../docker/engine-client.ts'
+import { demultiplex } from '../docker/log-frames.ts'
+import { type RunningKernel } from './types.ts'
+
+/** State TCP_LISTEN in the kernel's tables. @see Linux Documentation/networking/proc_net_tcp.rst */
+const LISTEN = '0A'
+
+/** @param table of /proc/PID/net/tcp or tcp6 */
+export function listeningPorts(table: string): Set<number> {
+  const ports = new Set<number>()
+  for (const line of table.split('\n').slice(1)) {
+    const [, local, , state] = line.trim().split(/\s+/)
+    const port = local?.split(':')[1]
+    if (state === LISTEN && port !== undefined) ports.add(Number.parseInt(port, 16))
+  }
+  return ports
+}
+
+/**
+ * Does anything in the container listen on the port, on whatever address? Reads the kernel's table: no connection is made, so a
+ * server that serves a single client is not disturbed.
+ */
+export async function isListening(engine: EngineClient, kernel: RunningKernel, port: number): Promise<boolean> {
+  const tables = (await readTables(kernel)) ?? (await readTablesInside(engine, kernel))
+  return tables.some(table => listeningPorts(table).has(port))
+}
+
+/** Fast, where the engine's processes are those of this machine. */
+async function readTables({ pid, containerId }: RunningKernel): Promise<string[] | undefined> {
+  if (pid === 0) return undefined
+  try {
+    const cgroup = await readFile(`/proc/${pid}/cgroup`, 'utf8')
+    if (!cgroup.includes(containerId)) return undefined
+    return await Promise.all(['tcp', 'tcp6'].map(name => readFile(`/proc/${pid}/net/${name}`, 'utf8').catch(() => '')))
+  } catch {
+    return undefined
+  }
+}
+
+async function readTablesInside(engine: EngineClient, kernel: RunningKernel): Promise<string[]> {
+  const exec = await engine.calls.getContainer(kernel.containerId).exec({
+    Cmd: [`${TOOLBOX}/bin/busybox`, 'cat', '/proc/net/tcp', '/proc/net/tcp6'],
+    User: kernel.user,
+    WorkingDir: HOME,
+    AttachStdout: true,
+  })
+  const chunks: Buffer[] = []
+  for await (const chunk of await exec.start({ hijack: false, stdin: false })) chunks.push(chunk as Buffer)
+  return [demultiplex(Buffer.concat(chunks)).toString('utf8')]
+}

@@ -1,0 +1,17 @@
+import { pino } from 'pino'
+
+/** As much of a pino logger as the agent uses. */
+export interface Log {
+  debug(fields: object, message: string): void
+  info(fields: object, message: string): void
+  warn(fields: object, message: string): void
+  error(fields: object, message: string): void
+}
+
+/** JSON lines on standard error. Keys, tokens and environments are never logged; what slips in by an object is cut out. */
+export function createLog(level: string): Log {
+  return pino(
+    { name: 'agent', level, redact: ['*.token', '*.dataToken', '*.privateKey', '*.environ', '*.secret'] },
+    pino.destination({ dest: 2, sync: true }),
+  )
+}

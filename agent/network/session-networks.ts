@@ -1,0 +1,133 @@
+import { readFile } from 'node:fs/promises'
+import { type NetworkInspectInfo } from 'dockerode'
+import { LABEL_KERNEL_ID, LABEL_MANAGER } from '#agent/contract'
+import { AppError } from '#manager/contract'
+import { type EngineClient, isMissing, statusOf } from '../docker/engine-client.ts'
+import {
+  allocateSubnet,
+  type Cidr,
+  conflictingRoute,
+  formatAddress,
+  formatCidr,
+  parseCidr,
+  parseRoutes,
+} from './subnets.ts'
+
+/** Every bridge of Berth starts with this, so that a person and a firewall can tell. At most 15 characters in all. */
+const BRIDGE_PREFIX = 'berth'
+/** Two agents of one engine, or someone else, may take a subnet between our look and our call. */
+const ATTEMPTS = 8
+
+export interface SessionNetwork {
+  readonly id: string
+  readonly name: string
+}
+
+export interface SessionNetworks {
+  /** A bridge of its own for the kernel. A left-over one of the same kernel is replaced. @throws `network_range_taken` */
+  create(kernelId: string, managerId: string): Promise<SessionNetwork>
+  /** No-op if it is not there. */
+  remove(kernelId: string, managerId: string): Promise<void>
+  /** Kernels that have a network on the engine. */
+  list(managerId: string): Promise<{ readonly kernelId: string; readonly id: string }[]>
+}
+
+/**
+ * One bridge and one /28 per session. Docker's default address pools end after about 30 networks; ours hold 4096.
+ * Not "internal": sessions may reach the outside. What they may not reach is the firewall's business.
+ */
+export function createSessionNetworks(engine: EngineClient, range: Cidr): SessionNetworks {
+  /** Subnets of creations under way: Docker does not list them yet. */
+  const reserved = new Set<Cidr>()
+
+  async function subnetsInUse(): Promise<Cidr[]> {
+    const networks: NetworkInspectInfo[] = await engine.calls.listNetworks()
+    await refuseForeignRoutes(networks)
+    return networks.flatMap(network =>
+      (network.IPAM?.Config ?? []).flatMap(config => {
+        const cidr = config.Subnet === undefined ? undefined : parseCidr(config.Subnet)
+        return cidr ? [cidr] : []
+      }),
+    )
+  }
+
+  async function refuseForeignRoutes(networks: readonly NetworkInspectInfo[]): Promise<void> {
+    const own = networks.filter(network => network.Labels?.[LABEL_MANAGER] !== undefined)
+    const bridges = new Set(own.map(network => network.Options?.['com.docker.network.bridge.name'] ?? ''))
+    const table = await readFile('/proc/net/route', 'utf8').catch(() => '')
+    // A bridge that is just being removed or made, by us or by another agent, may miss in the list.
+    const routes = parseRoutes(table).filter(route => !route.device.startsWith(BRIDGE_PREFIX))
+    const route = conflictingRoute(range, routes, bridges)
+    if (!route) return
+    throw new AppError('network_range_taken', {
+      why:
+        `${formatCidr(range)} overlaps ${formatCidr(route.destination)} on ${route.device}. ` +
+        'Start the agent with another BERTH_AGENT_NETWORK_RANGE.',
+    })
+  }
+
+  async function tryCreate(kernelId: string, managerId: string): Promise<SessionNetwork | undefined> {
+    const taken = await subnetsInUse()
+    const subnet = allocateSubnet(range, [...taken, ...reserved])
+    if (!subnet) throw new AppError('network_range_taken', { why: `${formatCidr(range)} has no free /28 left.` })
+    reserved.add(subnet)
+    const name = networkName(kernelId)
+    try {
+      const network = await engine.calls.createNetwork({
+        Name: name,
+        CheckDuplicate: true,
+        Driver: 'bridge',
+        EnableIPv6: false,
+        IPAM: { Driver: 'default', Config: [{ Subnet: formatCidr(subnet), Gateway: formatAddress(subnet.base + 1) }] },
+        Options: { 'com.docker.network.bridge.name': BRIDGE_PREFIX + kernelId.slice(-10) },
+        Labels: { [LABEL_MANAGER]: managerId, [LABEL_KERNEL_ID]: kernelId },
+      })
+      return { id: network.id, name }
+    } catch (error) {
+      // 403: "Pool overlaps with other one on this address space"; 409: a network of this name is left over.
+      if (statusOf(error) === 409) await removeByKernel(kernelId, managerId)
+      else if (statusOf(error) !== 403) throw error
+      return undefined
+    } finally {
+      reserved.delete(subnet)
+    }
+  }
+
+  async function removeByKernel(kernelId: string, managerId: string): Promise<void> {
+    for (const { id } of (await list(managerId)).filter(network => network.kernelId === kernelId)) {
+      await engine.calls
+        .getNetwork(id)
+        .remove()
+        .catch((error: unknown) => {
+          if (!isMissing(error)) throw error
+        })
+    }
+  }
+
+  async function list(managerId: string): Promise<{ kernelId: string; id: string }[]> {
+    const networks: NetworkInspectInfo[] = await engine.calls.listNetworks({
+      filters: { label: [`${LABEL_MANAGER}=${managerId}`] },
+    })
+    return networks.flatMap(network => {
+      const kernelId = network.Labels?.[LABEL_KERNEL_ID]
+      return kernelId === undefined ? [] : [{ kernelId, id: network.Id }]
+    })
+  }
+
+  return {
+    async create(kernelId, managerId) {
+      for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+        const network = await tryCreate(kernelId, managerId)
+        if (network) return network
+      }
+      throw new AppError('kernel_create_failed', { why: 'The engine refused every network for the session.' })
+    },
+    remove: removeByKernel,
+    list,
+  }
+}
+
+/** The random end of a UUIDv7: sessions made together share its beginning. */
+export function networkName(kernelId: string): string {
+  return `berth-${kernelId.slice(-12)}`
+}

@@ -1,0 +1,90 @@
+/** IPv4 arithmetic on plain numbers; pure. */
+export interface Cidr {
+  /** First address as an unsigned 32-bit number. */
+  readonly base: number
+  readonly bits: number
+}
+
+/** @returns undefined if it is no IPv4 CIDR; host bits are cleared */
+export function parseCidr(text: string): Cidr | undefined {
+  const match = /^(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})(?:\/(\d{1,2}))?$/.exec(text)
+  if (!match) return undefined
+  const octets = match.slice(1, 5).map(Number)
+  const bits = match[5] === undefined ? 32 : Number(match[5])
+  if (octets.some(octet => octet > 255) || bits > 32) return undefined
+  const address = octets.reduce((sum, octet) => sum * 256 + octet, 0)
+  return { base: address - (address % sizeOf(bits)), bits }
+}
+
+export function formatCidr(cidr: Cidr): string {
+  return `${formatAddress(cidr.base)}/${cidr.bits}`
+}
+
+export function formatAddress(address: number): string {
+  return [24, 16, 8, 0].map(shift => Math.floor(address / 2 ** shift) % 256).join('.')
+}
+
+export function overlaps(a: Cidr, b: Cidr): boolean {
+  return a.base < b.base + sizeOf(b.bits) && b.base < a.base + sizeOf(a.bits)
+}
+
+/** Addresses in a block of this prefix length. */
+function sizeOf(bits: number): number {
+  return 2 ** (32 - bits)
+}
+
+/** A /28 has 13 addresses for kernels: 16 less network, broadcast and the bridge itself. */
+export const SESSION_BITS = 28
+
+/**
+ * The first free /28 of the range; the gateway is its first address.
+ * @param taken every subnet in use on the engine, ours or not
+ * @returns undefined when the range is full
+ */
+export function allocateSubnet(range: Cidr, taken: readonly Cidr[]): Cidr | undefined {
+  const step = sizeOf(SESSION_BITS)
+  const inside = taken.filter(cidr => overlaps(cidr, range))
+  let base = range.base
+  while (base + step <= range.base + sizeOf(range.bits)) {
+    const candidate = { base, bits: SESSION_BITS }
+    const blocker = inside.find(cidr => overlaps(cidr, candidate))
+    if (!blocker) return candidate
+    // Behind the blocker, on the next boundary: a large one must not cost a step per /28.
+    const behind = blocker.base + sizeOf(blocker.bits)
+    base = Math.max(base + step, Math.ceil(behind / step) * step)
+  }
+  return undefined
+}
+
+export interface Route {
+  readonly destination: Cidr
+  readonly device: string
+}
+
+/** @param text of /proc/net/route: hexadecimal in host byte order (little-endian on every platform Berth runs on) */
+export function parseRoutes(text: string): Route[] {
+  return text
+    .split('\n')
+    .slice(1)
+    .flatMap(line => {
+      const [device, destination, , , , , , mask] = line.trim().split(/\s+/)
+      if (!device || destination === undefined || mask === undefined) return []
+      const bits = swap(mask).toString(2).replace(/[^1]/g, '').length
+      return [{ device, destination: { base: swap(destination), bits } }]
+    })
+}
+
+function swap(hex: string): number {
+  return Number.parseInt((hex.match(/../g) ?? []).toReversed().join(''), 16)
+}
+
+/** The route that makes the range unusable; the default route and bridges of our own sessions do not count. */
+export function conflictingRoute(
+  range: Cidr,
+  routes: readonly Route[],
+  ownBridges: ReadonlySet<string>,
+): Route | undefined {
+  return routes.find(
+    route => route.destination.bits > 0 && !ownBridges.has(route.device) && overlaps(route.destination, range),
+  )
+}
