@@ -1,0 +1,22 @@
+import { expect, test } from 'vitest'
+import { differences, documentedCodes, relativeLinks } from './doc-rules.ts'
+
+test('error codes are read from table rows and headings, not from running text', () => {
+  const page = '# Errors\n| `port_in_use` | taken |\n|`internal`|\n### `not_found`\nSee `elsewhere`.\n'
+  expect(documentedCodes(page)).toEqual(['port_in_use', 'internal', 'not_found'])
+})
+
+test('a code that only one side has is reported, and so is one explained twice', () => {
+  expect(differences(['a', 'b'], ['b', 'c', 'b'])).toEqual([
+    'docs/errors.md does not explain a',
+    'docs/errors.md explains c, which manager/contract/errors.ts does not have',
+    'docs/errors.md explains b twice',
+  ])
+  expect(differences(['a'], ['a'])).toEqual([])
+})
+
+test('relative links are found with and without anchors; web addresses, anchors and code are not', () => {
+  const page =
+    '[a](x/y.md#part) ![b](p.png "title") [c](https://e.org) [d](#here) `[e](no.md)`\n```\n[f](no.md)\n```\n[g]: z.md\n'
+  expect(relativeLinks(page)).toEqual(['x/y.md', 'p.png', 'z.md'])
+})

@@ -1,0 +1,29 @@
+/** Codes that docs/errors.md explains: the first cell of a table row, or a heading, in backticks. */
+export function documentedCodes(markdown: string): string[] {
+  return [...markdown.matchAll(/^(?:\|\s*|#+\s+)`([a-z][a-z0-9_]*)`/gm)].map(match => match[1] ?? '')
+}
+
+/** Targets of relative links and pictures, without their anchors; code blocks do not count. */
+export function relativeLinks(markdown: string): string[] {
+  const prose = markdown.replaceAll(/^(`{3,})[^\n]*\n[\s\S]*?^\1\s*$/gm, '').replaceAll(/`[^`\n]*`/g, '')
+  const inline = [...prose.matchAll(/\]\(\s*<?([^)>\s]+)>?[^)]*\)/g)]
+  const references = [...prose.matchAll(/^\s*\[[^\]]+\]:\s*(\S+)/gm)]
+  return [...inline, ...references]
+    .map(match => match[1] ?? '')
+    .filter(target => !/^([a-z][a-z0-9+.-]*:|#|\/)/i.test(target))
+    .map(target => decodeURI(target.replace(/#.*$/, '')))
+}
+
+/** What one list has and the other has not, as sentences. */
+export function differences(defined: readonly string[], documented: readonly string[]): string[] {
+  const missing = defined
+    .filter(code => !documented.includes(code))
+    .map(code => `docs/errors.md does not explain ${code}`)
+  const stale = documented
+    .filter(code => !defined.includes(code))
+    .map(code => `docs/errors.md explains ${code}, which manager/contract/errors.ts does not have`)
+  const twice = documented
+    .filter((code, index) => documented.indexOf(code) !== index)
+    .map(code => `docs/errors.md explains ${code} twice`)
+  return [...missing, ...stale, ...twice]
+}
