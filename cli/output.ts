@@ -3,8 +3,8 @@ import { type AppError, isAppError } from '#manager/contract'
 /** Where commands print. Data goes to stdout, everything a person reads besides it to stderr. */
 export interface Output {
   /** JSON with --json, else the text. */
-  data(value: unknown, text: () => string): void
-  note(text: string): void
+  readonly data: (value: unknown, text: () => string) => void
+  readonly note: (text: string) => void
   readonly json: boolean
 }
 

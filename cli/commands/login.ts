@@ -31,7 +31,7 @@ export function addLoginCommands(program: Command): void {
       const body = { email: flags.email, password, kind: 'token', label: `berth CLI on ${hostname()}` } as const
       const { user, token, expiresAt } = await clientOf(endpoint).login({ body })
       if (!token) throw new AppError('internal', { why: 'The manager answered without a token.' })
-      await writeSignIn({ endpoint, email: user.email, token, expiresAt })
+      await writeSignIn({ endpoint, userId: user.id, email: user.email, token, expiresAt })
       createOutput(flags.json ?? false).data(
         { endpoint, user, expiresAt },
         () => `Signed in to ${endpoint} as ${user.email}.`,

@@ -50,11 +50,11 @@ export function addSshCommands(program: Command): void {
   program
     .command('stdio <session> [app]', { hidden: true })
     .description('Connect standard input and output to an app of a session (ProxyCommand of ssh).')
-    .action(async (reference: string, app = 'sshd') => {
+    .action(async (reference: string, app: string | undefined) => {
       const connection = await connect()
       const { id } = await findSession(connection.api, reference)
       await using proxy = await openProxy(connection)
-      const tunnel = await proxy.tunnel.open({ sessionId: id, app })
+      const tunnel = await proxy.tunnel.open({ sessionId: id, app: app ?? 'sshd' })
       const socket = connectTcp({ host: '127.0.0.1', port: tunnel.port, noDelay: true })
       await once(socket, 'connect')
       await Promise.all([pipeline(process.stdin, socket), pipeline(socket, process.stdout, { end: false })])

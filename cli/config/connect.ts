@@ -4,7 +4,7 @@ import { readSignIn, type SignIn } from './sign-in.ts'
 export interface Connection {
   readonly api: ApiClient
   readonly signIn: SignIn
-  readonly headers: Readonly<Record<string, string>>
+  readonly headers: Record<string, string>
 }
 
 export function clientOf(baseUrl: string, headers: Readonly<Record<string, string>> = {}): ApiClient {

@@ -10,6 +10,7 @@ afterEach(() => rm(directory, { recursive: true }))
 
 const signIn = {
   endpoint: 'http://localhost:8400',
+  userId: 'u',
   email: 'a@localhost',
   token: 'berth_x',
   expiresAt: '2030-01-01T00:00:00Z',

@@ -11,7 +11,13 @@ import { configDirectory } from './directories.ts'
  * a 0700 directory) and the token is never printed or put on a command line. Root and backups can read it; `berth logout`
  * ends it on the server.
  */
-export const SignIn = z.object({ endpoint: z.url(), email: z.string(), token: z.string(), expiresAt: z.string() })
+export const SignIn = z.object({
+  endpoint: z.url(),
+  userId: z.string(),
+  email: z.string(),
+  token: z.string(),
+  expiresAt: z.string(),
+})
 export type SignIn = z.infer<typeof SignIn>
 
 const fileOf = (directory: string) => join(directory, 'sign-in.json')

@@ -26,6 +26,7 @@ export async function supervise(
   { start, note, backoffMs = defaultBackoff }: SupervisorDeps = { start: startChild, note: () => undefined },
 ): Promise<Supervised> {
   const stopping = new AbortController()
+  const isStopping = () => stopping.signal.aborted
   const first = await start(spec)
   let current = first
   const next = specAgain(first)
@@ -33,7 +34,7 @@ export async function supervise(
   const restart = async (failures: number): Promise<Child | undefined> => {
     for (let attempt = failures; ; attempt++) {
       await wait(backoffMs(attempt), undefined, { signal: stopping.signal }).catch(() => undefined)
-      if (stopping.signal.aborted) return undefined
+      if (isStopping()) return undefined
       try {
         return await start(next)
       } catch (error) {
@@ -46,12 +47,15 @@ export async function supervise(
     for (;;) {
       const since = performance.now()
       const { code, signal } = await current.ended
-      if (stopping.signal.aborted) return
+      if (isStopping()) return
       failures = performance.now() - since > HEALTHY_MS ? 0 : failures + 1
       note(`${spec.name} ended (${signal ?? `exit ${code}`}); starting it again`)
       const again = await restart(failures - 1)
       if (!again) return
-      if (stopping.signal.aborted) return await again[Symbol.asyncDispose]()
+      if (isStopping()) {
+        await again[Symbol.asyncDispose]()
+        return
+      }
       current = again
     }
   }

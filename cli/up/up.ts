@@ -37,7 +37,10 @@ export async function up({ data = dataDirectory(), port, open, engine, output, s
   let describe: () => Promise<Running> = () => Promise.reject(new AppError('unavailable'))
   const socketPath = controlSocketPath(directory)
   const lock = await openControlSocket(socketPath, () => describe())
-  if (!lock) return await attach(socketPath, directory, open, output)
+  if (!lock) {
+    await attach(socketPath, directory, open, output)
+    return
+  }
   stack.use(lock)
 
   const deps = { start: startChild, note: output.note }
