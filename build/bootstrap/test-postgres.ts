@@ -1,0 +1,100 @@
+import { spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { runCommand } from './command.ts'
+import { postgresFolder } from './test-tools.ts'
+
+export interface TestPostgres extends AsyncDisposable {
+  /** For TEST_DATABASE_URL; a superuser of its own cluster, so that tests can make databases. */
+  readonly url: string
+}
+
+const START_DEADLINE_S = 30
+
+/**
+ * A PostgreSQL of Debian's packages beside the embedded one, for tests that run on both. Listens on 127.0.0.1 only, with a random password,
+ * and forgets everything at the end.
+ *
+ * @returns undefined where no PostgreSQL is installed
+ */
+export async function startTestPostgres(root: boolean): Promise<TestPostgres | undefined> {
+  const programs = postgresFolder()
+  if (programs === undefined) return undefined
+  const folder = mkdtempSync(join(tmpdir(), 'berth-test-postgres-'))
+  const cluster = join(folder, 'cluster')
+  const passwordFile = join(folder, 'password')
+  const password = randomBytes(16).toString('hex')
+  // PostgreSQL does not run as root.
+  const as = root ? ['setpriv', '--reuid=postgres', '--regid=postgres', '--clear-groups'] : []
+  const command = (name: string, ...args: string[]) => {
+    const [program = '', ...rest] = [...as, join(programs, name), ...args]
+    return { program, args: rest }
+  }
+  const execute = async (name: string, ...args: string[]) => {
+    const { program, args: rest } = command(name, ...args)
+    await runCommand(program, rest, { cwd: folder })
+  }
+  const remove = () => {
+    rmSync(folder, { recursive: true, force: true })
+  }
+  try {
+    writeFileSync(passwordFile, `${password}\n`, { mode: 0o600 })
+    if (root) await runCommand('chown', ['-R', 'postgres:postgres', folder])
+    const login = ['--username=berth', '--auth=scram-sha-256', `--pwfile=${passwordFile}`]
+    await execute('initdb', '--no-sync', '--encoding=UTF8', '--locale=C.UTF-8', ...login, cluster)
+    const port = await freePort()
+    const settings = `-c listen_addresses=127.0.0.1 -c port=${String(port)} -c unix_socket_directories= -c fsync=off`
+    const start = command(
+      'pg_ctl',
+      '-D',
+      cluster,
+      '-w',
+      '-t',
+      String(START_DEADLINE_S),
+      '-l',
+      join(folder, 'log'),
+      '-o',
+      settings,
+      'start',
+    )
+    // The server keeps what it inherits: pipes of ours would never end.
+    await ended(start.program, start.args, folder)
+    return {
+      url: `postgres://berth:${password}@127.0.0.1:${String(port)}/postgres`,
+      [Symbol.asyncDispose]: async () => {
+        await execute('pg_ctl', '-D', cluster, '-m', 'immediate', 'stop')
+        remove()
+      },
+    }
+  } catch (error) {
+    remove()
+    throw error
+  }
+}
+
+function ended(program: string, args: readonly string[], cwd: string): Promise<void> {
+  const child = spawn(program, args, { cwd, stdio: 'ignore' })
+  return new Promise((resolve, reject) => {
+    child.on('error', reject)
+    child.on('exit', code => {
+      if (code === 0) resolve()
+      else reject(new Error(`PostgreSQL for the tests did not start (${String(code)})`))
+    })
+  })
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer()
+    server.on('error', reject)
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address()
+      server.close(() => {
+        resolve(typeof address === 'object' && address !== null ? address.port : 0)
+      })
+    })
+  })
+}

@@ -1,0 +1,70 @@
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { installPackages } from './apt.ts'
+import { findProgram, type Platform } from './platform.ts'
+import { StepError, type Note } from './progress.ts'
+
+interface Tool {
+  /** Debian's package. */
+  readonly name: string
+  readonly isThere: () => boolean
+}
+
+const program = (name: string, executable: string): Tool => ({
+  name,
+  isThere: () => findProgram(executable) !== undefined,
+})
+
+/** What the tests drive that is not an npm package. */
+const TOOLS: readonly Tool[] = [
+  program('chromium', 'chromium'),
+  program('openssh-client', 'ssh'),
+  program('rsync', 'rsync'),
+  program('putty-tools', 'psftp'),
+  program('iproute2', 'ip'),
+  program('procps', 'ps'),
+  // Debian 13 ships the command line apart from the engine.
+  program('docker-cli', 'docker'),
+  { name: 'postgresql', isThere: () => postgresFolder() !== undefined },
+  // A screenshot without fonts is a page of boxes.
+  {
+    name: 'fonts-dejavu-core',
+    isThere: () => existsSync('/usr/share/fonts') && readdirSync('/usr/share/fonts').length > 0,
+  },
+]
+
+/** Folder with initdb and postgres of the newest PostgreSQL from Debian's packages. */
+export function postgresFolder(): string | undefined {
+  const base = '/usr/lib/postgresql'
+  if (!existsSync(base)) return undefined
+  return readdirSync(base)
+    .sort((a, b) => Number(b) - Number(a))
+    .map(version => join(base, version, 'bin'))
+    .find(folder => existsSync(join(folder, 'initdb')))
+}
+
+/** @throws StepError naming what is missing, where we may not install it */
+export async function ensureTestTools(platform: Platform, note: Note, signal: AbortSignal): Promise<string> {
+  const missing = TOOLS.filter(tool => !tool.isThere()).map(tool => tool.name)
+  if (missing.length === 0) return 'already there'
+  if (!platform.debianLike || !platform.root) {
+    throw new StepError(
+      `the tests also need ${missing.join(', ')}`,
+      platform.debianLike
+        ? `sudo apt-get install ${missing.join(' ')}`
+        : 'These are Debian’s names; install the same from your system.',
+    )
+  }
+  if (missing.includes('postgresql')) keepPostgresIdle()
+  note(`installing ${missing.join(', ')} with apt-get`)
+  await installPackages(missing, note, signal)
+  return `installed ${missing.join(', ')}`
+}
+
+/** Tests make their own clusters; the package shall not start one for the whole machine. */
+function keepPostgresIdle(): void {
+  const folder = '/etc/postgresql-common'
+  if (existsSync(join(folder, 'createcluster.conf'))) return
+  mkdirSync(folder, { recursive: true })
+  writeFileSync(join(folder, 'createcluster.conf'), 'create_main_cluster = false\n')
+}
