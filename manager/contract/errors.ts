@@ -18,6 +18,7 @@ export const ERRORS = {
   body_too_large: { status: 413, retry: false, title: 'The request body is too large' },
   forbidden: { status: 403, retry: false, title: 'Not allowed' },
   internal: { status: 500, retry: false, title: 'Unexpected failure' },
+  method_not_allowed: { status: 405, retry: false, title: 'This resource does not support the method' },
   not_found: { status: 404, retry: false, title: 'No such resource' },
   rate_limited: { status: 429, retry: true, title: 'Too many requests' },
   unavailable: { status: 503, retry: true, title: 'The service is not ready' },

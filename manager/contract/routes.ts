@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { Agent, Image, Resources } from './agents.ts'
-import { AgentId, SessionId } from './ids.ts'
+import { AgentId, SessionId, UserId } from './ids.ts'
 import { App, Session, SessionEvent, SessionSpec, SessionStatus, SshAccess } from './sessions.ts'
-import { Me, User, UserSpec } from './users.ts'
+import { Me, User, UserChange, UserSpec } from './users.ts'
 
 /** Where credentials come from: `none`, any signed-in user, or a superadmin. Rules on single objects are in services. */
 export type Access = 'none' | 'user' | 'superadmin'
@@ -107,6 +107,15 @@ export const ROUTES = {
     summary: 'Create a user.',
     body: UserSpec,
     status: 201,
+    reply: User,
+  },
+  updateUser: {
+    method: 'PATCH',
+    path: '/api/v1/users/:id',
+    access: 'superadmin',
+    summary: 'Rename, deactivate or re-activate a user, change the role, or set a new password.',
+    params: z.object({ id: UserId }),
+    body: UserChange,
     reply: User,
   },
 

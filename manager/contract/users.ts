@@ -42,6 +42,17 @@ export const UserSpec = z
   .meta({ id: 'UserSpec' })
 export type UserSpec = z.infer<typeof UserSpec>
 
+/** What is left out stays. Deactivating, a new role and a new password end every sign-in of the user. */
+export const UserChange = z
+  .strictObject({
+    name: z.string().min(1).max(64).optional(),
+    role: Role.optional(),
+    active: z.boolean().optional(),
+    password: z.string().max(1024).optional(),
+  })
+  .meta({ id: 'UserChange' })
+export type UserChange = z.infer<typeof UserChange>
+
 /** Who is signed in. */
 export const Me = z
   .object({

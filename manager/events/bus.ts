@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { type EventHint, type SessionStats, type UserId } from '#manager/contract'
 
 /** Who may learn of an event. A superadmin gets those of every user as well. */
@@ -8,4 +9,128 @@ export interface EventPublisher {
   publish(hint: EventHint, audience: Audience): void
   /** Live figures; reach only streams that watch this session, and are never kept. */
   publishStats(sessionId: string, ownerId: UserId, stats: SessionStats): void
+}
+
+/** One stream of one browser. `send` gets whole SSE frames and must not block. */
+export interface Subscriber {
+  readonly userId: UserId
+  readonly superadmin: boolean
+  /** Sessions whose live figures are wanted. Naming a session is no right to see it: the owner decides. */
+  readonly watch: ReadonlySet<string>
+  /** @param kind `stats` may be dropped when the stream is behind; a `hint` may not */
+  send(frame: string, kind: 'hint' | 'stats'): void
+}
+
+export interface EventBus extends EventPublisher {
+  /**
+   * Sends what `lastEventId` missed, or `resync` where that is not known any more, then everything new.
+   * Returns the unsubscribe function.
+   */
+  subscribe(subscriber: Subscriber, lastEventId: string | undefined): () => void
+  /** Keeps a stream and its last event id fresh. */
+  pingFrame(): string
+  /** How many streams there are. */
+  count(): number
+}
+
+interface Kept {
+  readonly sequence: number
+  readonly audience: Audience
+  readonly frame: string
+}
+
+const RING_SIZE = 2_000
+
+/**
+ * Hints in the order in which they were published, numbered within an epoch (one run of this process). The last ones
+ * are kept in a ring, so that a stream that was cut continues where it was. A frame is built once for all streams.
+ */
+export function createEventBus(epoch = randomBytes(6).toString('hex')): EventBus {
+  const ring: Kept[] = []
+  const byUser = new Map<UserId, Set<Subscriber>>()
+  const superadmins = new Set<Subscriber>()
+  const watchers = new Map<string, Set<Subscriber>>()
+  let sequence = 0
+
+  /** `${epoch}.${sequence}` of something still followed by the ring without a gap, else undefined. */
+  function parsePosition(text: string): number | undefined {
+    const [inEpoch, digits = ''] = text.split('.')
+    const position = /^\d{1,15}$/.test(digits) ? Number(digits) : -1
+    const oldest = sequence - ring.length
+    return inEpoch === epoch && position >= oldest && position <= sequence ? position : undefined
+  }
+
+  function* receivers(audience: Audience): Iterable<Subscriber> {
+    if (audience === 'superadmins') return yield* superadmins
+    if (audience === 'everyone') {
+      for (const streams of byUser.values()) yield* streams
+      return
+    }
+    yield* byUser.get(audience.userId) ?? []
+    for (const stream of superadmins) if (stream.userId !== audience.userId) yield stream
+  }
+
+  const pingFrame = () => frameOf('ping', {}, `${epoch}.${sequence}`)
+
+  return {
+    publish(hint, audience) {
+      sequence++
+      const frame = frameOf('hint', hint, `${epoch}.${sequence}`)
+      ring.push({ sequence, audience, frame })
+      if (ring.length > RING_SIZE) ring.shift()
+      for (const stream of receivers(audience)) stream.send(frame, 'hint')
+    },
+
+    publishStats(sessionId, ownerId, stats) {
+      const streams = watchers.get(sessionId)
+      if (!streams) return
+      const frame = frameOf('stats', { sessionId, stats })
+      for (const stream of streams) {
+        if (stream.superadmin || stream.userId === ownerId) stream.send(frame, 'stats')
+      }
+    },
+
+    subscribe(stream, lastEventId) {
+      const position = lastEventId === undefined ? sequence : parsePosition(lastEventId)
+      if (position === undefined) stream.send(frameOf('resync', {}, `${epoch}.${sequence}`), 'hint')
+      else {
+        const missed = ring.slice(ring.length - (sequence - position))
+        for (const kept of missed) if (concerns(kept.audience, stream)) stream.send(kept.frame, 'hint')
+      }
+      stream.send(pingFrame(), 'hint')
+      add(byUser, stream.userId, stream)
+      if (stream.superadmin) superadmins.add(stream)
+      for (const sessionId of stream.watch) add(watchers, sessionId, stream)
+      return () => {
+        remove(byUser, stream.userId, stream)
+        superadmins.delete(stream)
+        for (const sessionId of stream.watch) remove(watchers, sessionId, stream)
+      }
+    },
+
+    pingFrame,
+    count: () => [...byUser.values()].reduce((sum, streams) => sum + streams.size, 0),
+  }
+}
+
+function concerns(audience: Audience, stream: Subscriber): boolean {
+  if (audience === 'everyone' || stream.superadmin) return true
+  return audience !== 'superadmins' && audience.userId === stream.userId
+}
+
+/** @see WHATWG HTML 9.2.6; JSON holds no line breaks */
+function frameOf(event: string, data: unknown, id?: string): string {
+  return `${id === undefined ? '' : `id: ${id}\n`}event: ${event}\ndata: ${JSON.stringify(data)}\n\n`
+}
+
+function add<K>(map: Map<K, Set<Subscriber>>, key: K, stream: Subscriber): void {
+  const set = map.get(key)
+  if (set) set.add(stream)
+  else map.set(key, new Set([stream]))
+}
+
+function remove<K>(map: Map<K, Set<Subscriber>>, key: K, stream: Subscriber): void {
+  const set = map.get(key)
+  set?.delete(stream)
+  if (set?.size === 0) map.delete(key)
 }

@@ -107,9 +107,14 @@ async function runTransaction<T>(db: Db, work: (trx: Transaction<Database>) => P
   }
 }
 
+const INT8 = 20
+
 /** int8 as a number: counts, versions and amounts are safe integers. The rest as node-postgres does it. */
-function typeParserOf(oid: number, format?: 'text' | 'binary') {
-  return oid === pg.types.builtins.INT8 ? parseSafeInteger : pg.types.getTypeParser(oid, format)
+const typeParserOf: typeof pg.types.getTypeParser = (oid, format): unknown =>
+  isInt8(oid) ? parseSafeInteger : pg.types.getTypeParser(oid, format)
+
+function isInt8(oid: number): boolean {
+  return oid === INT8
 }
 
 function parseSafeInteger(text: string): number {

@@ -1,0 +1,54 @@
+import { z } from 'zod'
+import { AppError } from '#manager/contract'
+
+export interface ManagerConfig {
+  readonly dataDir: string
+  readonly host: string
+  /** 0 = any free one. */
+  readonly port: number
+  readonly databaseUrl?: string | undefined
+  /** For the first superadmin, used on the first start only; checked on every start. */
+  readonly adminPassword?: string | undefined
+  /** Names besides localhost under which clients reach this server. */
+  readonly allowedHosts: readonly string[]
+  readonly logLevel: string
+}
+
+const blankIsAbsent = <T extends z.ZodType>(schema: T) => z.preprocess(text => (text === '' ? undefined : text), schema)
+
+const Environment = z.object({
+  BERTH_DATA: z.string().min(1, 'must name the data directory'),
+  BERTH_HOST: blankIsAbsent(z.string().default('127.0.0.1')),
+  BERTH_PORT: blankIsAbsent(z.coerce.number().int().min(0).max(65_535).default(0)),
+  DATABASE_URL: blankIsAbsent(z.string().optional()),
+  BERTH_ADMIN_PASSWORD: z.string().optional(),
+  BERTH_ALLOWED_HOSTS: z
+    .string()
+    .default('')
+    .transform(text =>
+      text
+        .split(',')
+        .map(name => name.trim())
+        .filter(Boolean),
+    ),
+  BERTH_LOG: blankIsAbsent(z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info')),
+})
+
+/** @throws AppError `config_invalid` that names the variables */
+export function readConfig(env: Readonly<Record<string, string | undefined>>): ManagerConfig {
+  const parsed = Environment.safeParse(env)
+  if (!parsed.success) {
+    const why = parsed.error.issues.map(issue => `${issue.path.join('.')}: ${issue.message}`).join('; ')
+    throw new AppError('config_invalid', { why })
+  }
+  const { data } = parsed
+  return {
+    dataDir: data.BERTH_DATA,
+    host: data.BERTH_HOST,
+    port: data.BERTH_PORT,
+    databaseUrl: data.DATABASE_URL,
+    adminPassword: data.BERTH_ADMIN_PASSWORD,
+    allowedHosts: data.BERTH_ALLOWED_HOSTS,
+    logLevel: data.BERTH_LOG,
+  }
+}

@@ -1,0 +1,95 @@
+import { STATUS_CODES } from 'node:http'
+import { type FastifyError, type FastifyReply, type FastifyRequest } from 'fastify'
+import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod'
+import { AppError, isAppError, toProblem } from '#manager/contract'
+import { type Log } from '../log.ts'
+import { SECURITY_HEADERS } from './security-headers.ts'
+
+export const PROBLEM_TYPE = 'application/problem+json; charset=utf-8'
+
+/** Sends the RFC 9457 document of any error; what is not an AppError is logged and says nothing of its inside. */
+export function sendProblem(reply: FastifyReply, error: AppError): FastifyReply {
+  const problem = toProblem(error)
+  const seconds = error.detail.retryAfterSeconds
+  if (typeof seconds === 'number') void reply.header('retry-after', String(seconds))
+  return reply.code(problem.status).type(PROBLEM_TYPE).send(JSON.stringify(problem))
+}
+
+export function createErrorHandler(log: Log) {
+  return (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
+    const known = toAppError(error)
+    if (known.code === 'internal' || known.code === 'unavailable') {
+      const where = { requestId: request.id, method: request.method, route: request.routeOptions.url }
+      log.error({ ...where, err: error }, 'request failed')
+    }
+    return sendProblem(reply, known)
+  }
+}
+
+/** Fastify's own errors, as far as a client can cause them. @see https://fastify.dev/docs/latest/Reference/Errors/ */
+const CLIENT_ERRORS: Readonly<Record<string, () => AppError>> = {
+  FST_ERR_CTP_BODY_TOO_LARGE: () => new AppError('body_too_large', { why: 'At most 1 MiB is accepted.' }),
+  FST_ERR_CTP_INVALID_JSON_BODY: () => new AppError('bad_request', { why: 'The body is not valid JSON.' }),
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: () =>
+    new AppError('bad_request', { why: 'Send the body as JSON, with the header "content-type: application/json".' }),
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: () =>
+    new AppError('bad_request', { why: 'The body is not as long as its content-length says.' }),
+  FST_ERR_BAD_URL: () => new AppError('bad_request', { why: 'The address holds an invalid escape.' }),
+  FST_ERR_MAX_PARAM_LENGTH: () => new AppError('bad_request', { why: 'The address is too long.' }),
+}
+
+export function toAppError(error: unknown): AppError {
+  if (isAppError(error)) return error
+  if (hasZodFastifySchemaValidationErrors(error)) {
+    const fields = error.validation.map(issue => ({
+      path: issue.instancePath.split('/').filter(Boolean).join('.') || (error.validationContext ?? 'body'),
+      message: issue.message ?? 'is not valid',
+    }))
+    return new AppError('bad_request', { why: sentenceOf(fields), fields }, { cause: error })
+  }
+  const { code, statusCode } = (error ?? {}) as { code?: unknown; statusCode?: unknown }
+  const client = typeof code === 'string' ? CLIENT_ERRORS[code] : undefined
+  if (client) return client()
+  if (error instanceof SyntaxError && statusCode === 400) {
+    return new AppError('bad_request', { why: 'The body is not valid JSON.' }, { cause: error })
+  }
+  if (isDatabaseGone(code, error)) {
+    return new AppError(
+      'unavailable',
+      { why: 'The database does not answer. Try again in a moment.' },
+      { cause: error },
+    )
+  }
+  return new AppError('internal', {}, { cause: error })
+}
+
+function sentenceOf(fields: readonly { path: string; message: string }[]): string {
+  const [first, ...more] = fields
+  if (!first) return 'The request does not have the right form.'
+  const rest = more.length > 0 ? ` (and ${more.length} more)` : ''
+  return `${first.path}: ${first.message}${rest}`
+}
+
+/** Classes 08 connection exception, 53 insufficient resources, 57P shutdown; and what sockets and the pool say. */
+function isDatabaseGone(code: unknown, error: unknown): boolean {
+  if (typeof code === 'string' && /^(08...|53...|57P..|ECONNREFUSED|ECONNRESET|EPIPE)$/.test(code)) return true
+  if (!(error instanceof Error)) return false
+  if ('syscall' in error && error.syscall === 'connect') return true
+  return /^(Connection terminated|timeout exceeded when trying to connect)/.test(error.message)
+}
+
+/** For sockets that never became a request, and for refused upgrades. */
+export function rawProblem(error: AppError): string {
+  const problem = toProblem(error)
+  const body = JSON.stringify(problem)
+  const seconds = error.detail.retryAfterSeconds
+  const head = [
+    `HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status] ?? 'Error'}`,
+    `content-type: ${PROBLEM_TYPE}`,
+    `content-length: ${Buffer.byteLength(body)}`,
+    ...Object.entries(SECURITY_HEADERS).map(([name, value]) => `${name}: ${value}`),
+    ...(typeof seconds === 'number' ? [`retry-after: ${seconds}`] : []),
+    'connection: close',
+  ]
+  return `${head.join('\r\n')}\r\n\r\n${body}`
+}

@@ -1,0 +1,62 @@
+import { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import { type Access, type RouteName, ROUTES, type RouteSpec } from '#manager/contract'
+import { type Caller } from '../../users/authorize.ts'
+import { type Handlers } from '../handlers.ts'
+
+/** What all handlers look like once their types are checked: the server hands over what the schemas made. */
+type AnyHandler = (context: AnyContext, input: { params: unknown; query: unknown; body: unknown }) => Promise<unknown>
+interface AnyContext {
+  readonly caller: Caller | null
+  readonly request: FastifyRequest
+  readonly reply: FastifyReply
+  readonly signal: AbortSignal
+}
+
+/** Registers every entry of ROUTES with its handler. */
+export function registerContractRoutes(app: FastifyInstance, handlers: Handlers): void {
+  for (const name of Object.keys(ROUTES) as RouteName[]) register(app, name, ROUTES[name], handlers[name] as AnyHandler)
+}
+
+function register(app: FastifyInstance, name: RouteName, route: RouteSpec, handler: AnyHandler): void {
+  const status = route.status ?? 200
+  app.route({
+    method: route.method,
+    url: route.path,
+    config: { access: route.access },
+    schema: {
+      operationId: name,
+      summary: route.summary,
+      tags: [tagOf(route.path)],
+      security: securityOf(route),
+      ...(route.params ? { params: route.params } : {}),
+      ...(route.query ? { querystring: route.query } : {}),
+      ...(route.body ? { body: route.body } : {}),
+      response: { [status]: route.reply },
+    },
+    async handler(request, reply) {
+      const { params, query, body } = request
+      const signal = abortedWith(reply)
+      const caller = request.credentials?.login.caller ?? null
+      const result = await handler({ caller, request, reply, signal }, { params, query, body })
+      void reply.code(status)
+      return result
+    },
+  })
+}
+
+function abortedWith(reply: FastifyReply): AbortSignal {
+  const controller = new AbortController()
+  reply.raw.once('close', () => {
+    if (!reply.raw.writableFinished) controller.abort()
+  })
+  return controller.signal
+}
+
+function tagOf(path: string): string {
+  return path.split('/')[3] ?? 'api'
+}
+
+function securityOf({ access, method }: { access: Access; method: string }): Record<string, string[]>[] {
+  if (access === 'none') return []
+  return [{ bearer: [] }, method === 'GET' ? { cookie: [] } : { cookie: [], csrf: [] }]
+}

@@ -1,0 +1,56 @@
+import { type FastifyReply, type FastifyRequest } from 'fastify'
+import { AppError } from '#manager/contract'
+import { type Logins, type NewSignIn } from '../../users/logins.ts'
+import { toUser } from '../../users/to-user.ts'
+import { type Users } from '../../users/users.ts'
+import { cookieHeader } from '../credentials.ts'
+import { type Handlers } from '../handlers.ts'
+import { clientAddress } from '../origin.ts'
+
+export type IdentityHandlers = Pick<
+  Handlers,
+  'login' | 'loginWithTicket' | 'logout' | 'me' | 'changePassword' | 'listUsers' | 'createUser' | 'updateUser'
+>
+
+/** The browser may keep the cookie this long; the server decides when it is over. */
+const COOKIE_SECONDS = 7 * 24 * 3600
+
+export function createIdentityRoutes({ logins, users }: { logins: Logins; users: Users }): IdentityHandlers {
+  return {
+    async login({ request, reply }, { body }) {
+      const signIn = await logins.signIn({ ...body, address: clientAddress(request.raw) })
+      if (body.kind === 'token') return { ...signIn.me, token: signIn.token }
+      return withCookie(request, reply, signIn)
+    },
+
+    async loginWithTicket({ request, reply }, { body }) {
+      const signIn = await logins.signInWithTicket({ ticket: body.ticket, address: clientAddress(request.raw) })
+      return withCookie(request, reply, signIn)
+    },
+
+    async logout({ caller, request, reply }) {
+      await logins.end({ id: caller.loginId })
+      if (request.credentials?.from === 'cookie') void reply.header('set-cookie', cookieHeader(request.raw, '', 0))
+    },
+
+    me({ request }) {
+      const { credentials } = request
+      if (!credentials) throw new AppError('not_signed_in')
+      const { login, from } = credentials
+      const csrf = from === 'cookie' ? login.csrf : ''
+      return Promise.resolve({ user: toUser(login.user), csrf, expiresAt: login.expiresAt.toISOString() })
+    },
+
+    changePassword: ({ caller, request }, { body }) =>
+      users.changePassword(caller, { ...body, address: clientAddress(request.raw) }),
+
+    listUsers: (_context, { query }) => users.list(query),
+    createUser: (_context, { body }) => users.create(body),
+    updateUser: ({ caller }, { params, body }) => users.change(caller, params.id, body),
+  }
+}
+
+function withCookie(request: FastifyRequest, reply: FastifyReply, { token, me }: NewSignIn) {
+  void reply.header('set-cookie', cookieHeader(request.raw, token, COOKIE_SECONDS))
+  return { ...me, token: null }
+}

@@ -1,0 +1,57 @@
+import { type FastifyInstance } from 'fastify'
+import { AppError } from '#manager/contract'
+import { type Metrics } from '../../metrics.ts'
+import { authorizeRoute } from '../../users/authorize.ts'
+import { type Logins } from '../../users/logins.ts'
+import { readCredentials } from '../credentials.ts'
+import { isLoopback } from '../origin.ts'
+
+const PING_TIMEOUT_MS = 2_000
+
+export interface OperationsDeps {
+  readonly metrics: Metrics
+  readonly logins: Logins
+  readonly ping: () => Promise<void>
+}
+
+/** What operators and load balancers ask; and the description of the API. */
+export function registerOperationsRoutes(app: FastifyInstance, { metrics, logins, ping }: OperationsDeps): void {
+  const config = { access: 'none' } as const
+  const schema = { hide: true }
+
+  app.get('/healthz', { config, schema }, () => ({ status: 'alive' }))
+
+  app.get('/readyz', { config, schema }, async () => {
+    const answered = await Promise.race([
+      ping().then(
+        () => true,
+        () => false,
+      ),
+      after(PING_TIMEOUT_MS),
+    ])
+    if (!answered) throw new AppError('unavailable', { why: 'The database does not answer.' })
+    return { status: 'ready' }
+  })
+
+  app.get('/metrics', { config, schema }, async (request, reply) => {
+    const { raw } = request
+    // A proxy on this computer is not who asks: its clients need a token like everybody else.
+    const direct = raw.headers['x-forwarded-for'] === undefined && raw.headers['x-forwarded-host'] === undefined
+    if (!(direct && isLoopback(raw.socket.remoteAddress))) {
+      const credentials = await readCredentials(logins, raw)
+      authorizeRoute('superadmin', credentials?.login.caller ?? null)
+    }
+    const { type, text } = await metrics.render()
+    return reply.type(type).send(text)
+  })
+
+  let description: string | undefined
+  app.get('/api/v1/openapi.json', { config, schema }, (_request, reply) => {
+    description ??= JSON.stringify(app.swagger())
+    return reply.type('application/json; charset=utf-8').send(description)
+  })
+}
+
+function after(ms: number): Promise<false> {
+  return new Promise(resolve => void setTimeout(resolve, ms, false).unref())
+}

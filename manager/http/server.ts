@@ -1,0 +1,201 @@
+import { type Server } from 'node:http'
+import { type Duplex } from 'node:stream'
+import swagger from '@fastify/swagger'
+import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify'
+import {
+  createJsonSchemaTransform,
+  createJsonSchemaTransformObject,
+  serializerCompiler,
+  validatorCompiler,
+} from 'fastify-type-provider-zod'
+import { type Access, AppError } from '#manager/contract'
+import { type EventBus } from '../events/bus.ts'
+import { type Log } from '../log.ts'
+import { type Metrics } from '../metrics.ts'
+import { newUuid } from '../store/new-id.ts'
+import { authorizeRoute } from '../users/authorize.ts'
+import { type Logins } from '../users/logins.ts'
+import { checkCsrf, type Credentials, readCredentials } from './credentials.ts'
+import { type Handlers } from './handlers.ts'
+import { createOriginRules } from './origin.ts'
+import { createErrorHandler, rawProblem, sendProblem, toAppError } from './problems.ts'
+import { registerContractRoutes } from './routes/contract-routes.ts'
+import { registerEventRoute } from './routes/events.ts'
+import { registerOperationsRoutes } from './routes/operations.ts'
+import { SECURITY_HEADERS } from './security-headers.ts'
+import { type Upgrades } from './upgrades.ts'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Who sends it; null where nobody is signed in, which only access `none` lets through. */
+    credentials: Credentials | null
+  }
+  interface FastifyContextConfig {
+    access?: Access
+  }
+}
+
+export interface HttpServer extends AsyncDisposable {
+  /** `http://127.0.0.1:PORT`, whatever address it listens on. */
+  readonly url: string
+  readonly port: number
+}
+
+export interface HttpServerDeps {
+  readonly host: string
+  /** 0 = any. */
+  readonly port: number
+  readonly allowedHosts: readonly string[]
+  readonly handlers: Handlers
+  readonly upgrades: Upgrades
+  readonly logins: Logins
+  readonly bus: EventBus
+  readonly metrics: Metrics
+  /** Resolves if the database answers. */
+  readonly ping: () => Promise<void>
+  readonly log: Log
+}
+
+const BODY_LIMIT = 1024 * 1024
+
+/**
+ * The manager's HTTP server.
+ *
+ * Threat model: it binds 127.0.0.1 unless told otherwise, and may face a network then. Before a handler runs: Host must
+ * be ours (DNS rebinding), Origin absent or ours (other sites' pages), the caller known and allowed (`access` of the
+ * route; a route without one is refused), a cookie accompanied by its CSRF value, the body small and of the right form.
+ * Cookies and tokens are never logged. If listening fails, nothing was opened.
+ */
+export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer> {
+  const { log, upgrades, logins, metrics } = deps
+  let port = deps.port
+  const rules = createOriginRules({ port: () => port, allowed: deps.allowedHosts })
+  const app = fastify({
+    bodyLimit: BODY_LIMIT,
+    requestTimeout: 30_000, // to receive a request; replies may take longer
+    keepAliveTimeout: 30_000,
+    forceCloseConnections: true,
+    routerOptions: { maxParamLength: 256 },
+    genReqId: () => newUuid(),
+    return503OnClosing: true,
+    frameworkErrors: (error, _request, reply) => void sendProblem(reply.headers(SECURITY_HEADERS), toAppError(error)),
+    clientErrorHandler: (error, socket) => refuse(socket, parserError(error)),
+  })
+  const handleError = createErrorHandler(log)
+  app.setErrorHandler(handleError)
+  app.setValidatorCompiler(validatorCompiler)
+  app.setSerializerCompiler(serializerCompiler)
+  app.decorateRequest('credentials', null)
+  acceptJsonOnly(app)
+  const methodsOf = collectMethods(app)
+  app.setNotFoundHandler((request, reply) => {
+    const allow = methodsOf(request)
+    if (allow.length === 0) return sendProblem(reply, new AppError('not_found', { why: 'Nothing is at this address.' }))
+    void reply.header('allow', allow.join(', '))
+    return sendProblem(reply, new AppError('method_not_allowed', { why: `It supports ${allow.join(', ')}.` }))
+  })
+
+  app.addHook('onRequest', async (request, reply) => {
+    void reply.headers({ ...SECURITY_HEADERS, 'x-request-id': request.id })
+    rules.check(request.headers)
+    if (request.is404) return
+    const access = request.routeOptions.config.access
+    if (access === undefined) throw new AppError('forbidden')
+    if (access === 'none') return
+    request.credentials = (await readCredentials(logins, request.raw)) ?? null
+    authorizeRoute(access, request.credentials?.login.caller ?? null)
+    if (request.credentials) checkCsrf(request.raw, request.credentials)
+  })
+  app.addHook('onResponse', (request, reply, done) => {
+    const route = request.routeOptions.url ?? 'none'
+    metrics.observeHttp({ method: request.method, route, status: reply.statusCode, seconds: reply.elapsedTime / 1000 })
+    done()
+  })
+
+  const zodToJsonConfig = { unrepresentable: 'any', io: 'input' } as const
+  await app.register(swagger, {
+    openapi: {
+      openapi: '3.1.0',
+      info: { title: 'Berth manager', version: '1', license: { name: 'Apache-2.0' } },
+      components: {
+        securitySchemes: {
+          bearer: { type: 'http', scheme: 'bearer' },
+          cookie: { type: 'apiKey', in: 'cookie', name: 'berth_<port>' },
+          csrf: { type: 'apiKey', in: 'header', name: 'x-berth-csrf' },
+        },
+      },
+    },
+    transform: createJsonSchemaTransform({ zodToJsonConfig }),
+    transformObject: createJsonSchemaTransformObject({ zodToJsonConfig }),
+  })
+  app.after(() => {
+    registerContractRoutes(app, deps.handlers)
+    registerEventRoute(app, { bus: deps.bus, logins })
+    registerOperationsRoutes(app, { metrics, logins, ping: deps.ping })
+  })
+
+  app.server.on('upgrade', (request, socket, head) => {
+    socket.on('error', error => log.debug({ err: error }, 'upgraded socket failed'))
+    void (async () => {
+      try {
+        rules.check(request.headers)
+        const url = new URL(request.url ?? '/', 'http://manager')
+        const handler = upgrades.find(url)
+        if (!handler) throw new AppError('not_found', { why: 'Nothing at this address can be upgraded.' })
+        await handler(request, socket, head, url)
+      } catch (error) {
+        const known = toAppError(error)
+        if (known.code === 'internal') log.error({ err: error, path: request.url?.split('?')[0] }, 'upgrade failed')
+        refuse(socket, known)
+      }
+    })()
+  })
+
+  await app.listen({ host: deps.host, port: deps.port })
+  port = portOf(app.server)
+  return {
+    url: `http://127.0.0.1:${port}`,
+    port,
+    [Symbol.asyncDispose]: () => app.close(),
+  }
+}
+
+function acceptJsonOnly(app: FastifyInstance): void {
+  const parse = app.getDefaultJsonParser('error', 'error')
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
+    // Some clients name the type without sending a body.
+    if (body === '') done(null, undefined)
+    else void parse(request, body.toString(), done)
+  })
+}
+
+/** Methods per path, to tell a wrong method (405) from a wrong address (404). Call before routes are added. */
+function collectMethods(app: FastifyInstance): (request: FastifyRequest) => string[] {
+  const routes: { pattern: RegExp; methods: string[] }[] = []
+  app.addHook('onRoute', ({ url, method }) => {
+    routes.push({ pattern: new RegExp(`^${url.replace(/:\w+/g, '[^/]+')}$`), methods: [method].flat() })
+  })
+  return request => {
+    const path = request.url.split('?')[0] ?? '/'
+    return [...new Set(routes.filter(route => route.pattern.test(path)).flatMap(route => route.methods))]
+  }
+}
+
+function parserError(error: { code?: string }): AppError {
+  if (error.code === 'HPE_HEADER_OVERFLOW') return new AppError('bad_request', { why: 'The headers are too large.' })
+  if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT')
+    return new AppError('bad_request', { why: 'The request took too long.' })
+  return new AppError('bad_request', { why: 'This is no HTTP request that can be understood.' })
+}
+
+function refuse(socket: Duplex, error: AppError): void {
+  if (socket.writable) socket.end(rawProblem(error), () => socket.destroy())
+  else socket.destroy()
+}
+
+function portOf(server: Server): number {
+  const address = server.address()
+  if (address === null || typeof address === 'string') throw new Error('the server does not listen on a port')
+  return address.port
+}

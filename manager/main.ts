@@ -1,0 +1,127 @@
+import { resolve } from 'node:path'
+import { sql } from 'kysely'
+import { ERRORS, type ManagerId, toWireError } from '#manager/contract'
+import { type ManagerConfig, readConfig } from './config.ts'
+import { createEventBus } from './events/bus.ts'
+import { type Handlers } from './http/handlers.ts'
+import { createIdentityRoutes } from './http/routes/identity.ts'
+import { startHttpServer } from './http/server.ts'
+import { createUpgrades } from './http/upgrades.ts'
+import { createLogger, type Log } from './log.ts'
+import { createMetrics } from './metrics.ts'
+import { openStore } from './store/open-store.ts'
+import { loadManagerId } from './store/settings.ts'
+import { createLogins } from './users/logins.ts'
+import { createPasswords } from './users/passwords.ts'
+import { createUsers, ensureFirstAdmin, firstAdminId } from './users/users.ts'
+
+export interface Manager extends AsyncDisposable {
+  readonly url: string
+  readonly managerId: ManagerId
+  /** A link of this machine: for `admin@localhost`, once, ten minutes. */
+  createSignInTicket(): Promise<{ ticket: string }>
+}
+
+/**
+ * Starts a manager: database, identity, agents, scheduler, tunnels, HTTP. What was opened is closed in reverse order,
+ * also when the start fails half way.
+ *
+ * @throws AppError `config_invalid`, `weak_password`, `data_version_unsupported`, `data_dir_locked`, `unavailable`
+ */
+export async function startManager(config: ManagerConfig, log: Log): Promise<Manager> {
+  await using stack = new AsyncDisposableStack()
+  const dataDir = resolve(config.dataDir)
+  const store = stack.use(await openStore({ databaseUrl: config.databaseUrl, dataDir, log }))
+  const managerId = await loadManagerId(store.db)
+  const bus = createEventBus()
+  const metrics = createMetrics()
+  const upgrades = createUpgrades()
+
+  const passwords = createPasswords()
+  await ensureFirstAdmin({ store, passwords, dataDir, password: config.adminPassword, log })
+  const logins = stack.use(createLogins({ store, passwords }))
+  const users = createUsers({ store, passwords, logins, events: bus })
+
+  const http = stack.use(
+    await startHttpServer({
+      ...config,
+      handlers: createIdentityRoutes({ logins, users }) as unknown as Handlers,
+      upgrades,
+      logins,
+      bus,
+      metrics,
+      ping: async () => {
+        await sql`select 1`.execute(store.db)
+      },
+      log,
+    }),
+  )
+  metrics.gauge({ name: 'berth_event_streams', help: 'Open event streams of browsers.', collect: () => bus.count() })
+  log.info({ url: http.url, managerId }, 'manager ready')
+
+  const opened = stack.move()
+  return {
+    url: http.url,
+    managerId,
+    createSignInTicket: async () => ({ ticket: await logins.createTicket(await firstAdminId(store)) }),
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  }
+}
+
+/**
+ * As a process: configuration from the environment (`config.ts`), one JSON line on stdout when ready or failed, logs on
+ * stderr. Stops on SIGINT, SIGTERM, and when the parent that gave it an IPC channel goes away.
+ */
+async function main(): Promise<void> {
+  const config = readConfig(process.env)
+  const log = createLogger(config.logLevel)
+  const manager = await startManager(config, log)
+  let stopping = false
+  const stop = (why: string) => {
+    if (stopping) return
+    stopping = true
+    log.info({ why }, 'manager stops')
+    setTimeout(() => process.exit(1), STOP_TIMEOUT_MS).unref()
+    manager[Symbol.asyncDispose]().then(
+      () => process.exit(0),
+      (error: unknown) => {
+        log.error({ err: error }, 'the manager did not stop cleanly')
+        process.exit(1)
+      },
+    )
+  }
+  process.on('SIGINT', () => stop('SIGINT'))
+  process.on('SIGTERM', () => stop('SIGTERM'))
+  if (process.channel) {
+    process.on('disconnect', () => stop('parent gone'))
+    process.on('message', message => void answer(manager, message))
+  }
+  process.stdout.write(`${JSON.stringify({ ready: 'manager', url: manager.url, managerId: manager.managerId })}\n`)
+}
+
+const STOP_TIMEOUT_MS = 5_000
+
+/** Requests of the parent process, over the channel that only it has: `{ id, type }` → `{ id, ok, value | error }`. */
+async function answer(manager: Manager, message: unknown): Promise<void> {
+  const { id, type } = (message ?? {}) as { id?: unknown; type?: unknown }
+  const requests: Readonly<Record<string, () => Promise<unknown>>> = {
+    create_sign_in_ticket: () => manager.createSignInTicket(),
+  }
+  const request = typeof type === 'string' ? requests[type] : undefined
+  if (!request) return
+  try {
+    process.send?.({ id, ok: true, value: await request() })
+  } catch (error) {
+    process.send?.({ id, ok: false, error: toWireError(error) })
+  }
+}
+
+if (import.meta.main) {
+  main().catch((error: unknown) => {
+    const { code, message, detail } = toWireError(error)
+    if (code === 'internal')
+      process.stderr.write(`${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`)
+    process.stdout.write(`${JSON.stringify({ error: { code, message: message || ERRORS[code].title, detail } })}\n`)
+    process.exit(1)
+  })
+}

@@ -1,0 +1,126 @@
+import { type Selectable, sql } from 'kysely'
+import { type UserId } from '#manager/contract'
+import { type Db, type LoginsTable, type UsersTable } from './schema.ts'
+
+export interface NewLogin {
+  readonly id: string
+  readonly userId: UserId
+  readonly tokenHash: Buffer
+  readonly kind: 'browser' | 'token'
+  readonly label: string | null
+  readonly address: string
+  /** Ends when unused for so long. */
+  readonly idleSeconds: number
+  /** Ends in any case. */
+  readonly maxSeconds: number
+}
+
+const seconds = (amount: number) => sql<Date>`now() + make_interval(secs => ${amount})`
+
+/** When the sign-in ends if it is not used. */
+export async function insertLogin(db: Db, login: NewLogin): Promise<Date> {
+  const { expires_at } = await db
+    .insertInto('logins')
+    .values({
+      id: login.id,
+      user_id: login.userId,
+      token_hash: login.tokenHash,
+      kind: login.kind,
+      label: login.label,
+      address: login.address,
+      expires_at: seconds(login.idleSeconds),
+      ends_at: seconds(login.maxSeconds),
+    })
+    .returning('expires_at')
+    .executeTakeFirstOrThrow()
+  return expires_at
+}
+
+/** A sign-in that holds now, with its user. */
+export type LiveLogin = Pick<Selectable<LoginsTable>, 'id' | 'kind' | 'expires_at'> & {
+  readonly user: Selectable<UsersTable>
+  /** Used more than a minute ago: worth a write. */
+  readonly stale: boolean
+}
+
+/** Undefined if the token is unknown or over, or its user inactive. */
+export async function findLiveLogin(db: Db, tokenHash: Buffer): Promise<LiveLogin | undefined> {
+  const row = await db
+    .selectFrom('logins')
+    .innerJoin('users', 'users.id', 'logins.user_id')
+    .selectAll('users')
+    .select(['logins.id as login_id', 'logins.kind', 'logins.expires_at'])
+    .select(sql<boolean>`logins.last_used_at < now() - interval '1 minute'`.as('stale'))
+    .where('token_hash', '=', tokenHash)
+    .where('users.active', '=', true)
+    .where(sql<boolean>`least(logins.expires_at, logins.ends_at) > now()`)
+    .executeTakeFirst()
+  if (!row) return undefined
+  const { login_id, kind, expires_at, stale, ...user } = row
+  return { id: login_id, kind, expires_at, stale, user }
+}
+
+/** Notes the use; a sign-in with an idle limit lives on for that long, but never beyond its end. */
+export async function touchLogin(db: Db, id: string, idleSeconds: number): Promise<Date | undefined> {
+  const row = await db
+    .updateTable('logins')
+    .set({ last_used_at: sql<Date>`now()`, expires_at: sql<Date>`least(${seconds(idleSeconds)}, ends_at)` })
+    .where('id', '=', id)
+    .returning('expires_at')
+    .executeTakeFirst()
+  return row?.expires_at
+}
+
+/** Ids of the sign-ins that ended. */
+export async function deleteLogins(
+  db: Db,
+  which: { id: string } | { userId: UserId; except?: string | undefined },
+): Promise<string[]> {
+  let query = db.deleteFrom('logins').returning('id')
+  if ('id' in which) query = query.where('id', '=', which.id)
+  else {
+    query = query.where('user_id', '=', which.userId)
+    if (which.except !== undefined) query = query.where('id', '<>', which.except)
+  }
+  return (await query.execute()).map(row => row.id)
+}
+
+export async function insertTicket(
+  db: Db,
+  ticket: { hash: Buffer; userId: UserId; lifetimeSeconds: number },
+): Promise<void> {
+  await db
+    .insertInto('sign_in_tickets')
+    .values({ ticket_hash: ticket.hash, user_id: ticket.userId, expires_at: seconds(ticket.lifetimeSeconds) })
+    .execute()
+}
+
+/** The user of a ticket that was good, once: of two that use it at the same time one gets nothing. */
+export async function takeTicket(db: Db, hash: Buffer): Promise<UserId | undefined> {
+  const row = await db
+    .deleteFrom('sign_in_tickets')
+    .where('ticket_hash', '=', hash)
+    .returning(['user_id', sql<boolean>`expires_at > now()`.as('good')])
+    .executeTakeFirst()
+  return row?.good ? row.user_id : undefined
+}
+
+export async function deleteTickets(db: Db, userId: UserId): Promise<void> {
+  await db.deleteFrom('sign_in_tickets').where('user_id', '=', userId).execute()
+}
+
+/** Rows that no longer mean anything. */
+export async function pruneIdentity(db: Db): Promise<void> {
+  await db
+    .deleteFrom('logins')
+    .where(sql<boolean>`least(expires_at, ends_at) < now()`)
+    .execute()
+  await db
+    .deleteFrom('sign_in_tickets')
+    .where(sql<boolean>`expires_at < now()`)
+    .execute()
+  await db
+    .deleteFrom('login_failures')
+    .where(sql<boolean>`last_failed_at < now() - interval '1 day'`)
+    .execute()
+}

@@ -1,0 +1,189 @@
+import { AppError, type Me, type UserId } from '#manager/contract'
+import {
+  deleteLogins,
+  findLiveLogin,
+  insertLogin,
+  insertTicket,
+  pruneIdentity,
+  takeTicket,
+  touchLogin,
+} from '../store/logins.ts'
+import { newUuid } from '../store/new-id.ts'
+import { type Store } from '../store/open-store.ts'
+import { findUser, findUserByEmail, type UserRow } from '../store/users.ts'
+import { type Caller } from './authorize.ts'
+import { withBackOff } from './back-off.ts'
+import { type Passwords } from './passwords.ts'
+import { csrfOf, hashToken, newToken } from './secrets.ts'
+import { toUser } from './to-user.ts'
+
+const HOUR = 3600
+const DAY = 24 * HOUR
+const LIFETIMES = {
+  browser: { idleSeconds: 12 * HOUR, maxSeconds: 7 * DAY },
+  token: { idleSeconds: 30 * DAY, maxSeconds: 30 * DAY },
+} as const
+const TICKET_SECONDS = 10 * 60
+/** How long another manager's logout, or a row changed by hand, may go unnoticed here. */
+const CACHE_MS = 5_000
+const CACHE_SIZE = 10_000
+const PRUNE_MS = 10 * 60_000
+
+/** A sign-in that holds. */
+export interface ActiveLogin {
+  readonly caller: Caller
+  readonly kind: 'browser' | 'token'
+  readonly csrf: string
+  readonly expiresAt: Date
+  readonly user: UserRow
+}
+
+export interface NewSignIn {
+  readonly token: string
+  readonly me: Me
+}
+
+/**
+ * Sign-ins. A token is 256 random bits, given out once and stored as its hash; it stands for one user on one device,
+ * ends by itself (browser: 12 hours unused or 7 days; bearer: 30 days), at logout, with a new password, and when the
+ * user is deactivated.
+ */
+export interface Logins extends Disposable {
+  /** @throws AppError `login_failed` (also for inactive and unknown users), `login_throttled`, `rate_limited` */
+  signIn(request: {
+    email: string
+    password: string
+    kind: 'browser' | 'token'
+    label?: string | undefined
+    address: string
+  }): Promise<NewSignIn>
+  /** @throws AppError `ticket_invalid` */
+  signInWithTicket(request: { ticket: string; address: string }): Promise<NewSignIn>
+  /** Good once, for ten minutes, for a browser. */
+  createTicket(userId: UserId): Promise<string>
+  /**
+   * Undefined for a token that is unknown or over. No query for a token seen within the last five seconds.
+   *
+   * @param use false: looking at it does not keep it alive
+   */
+  authenticate(token: string, use?: boolean): Promise<ActiveLogin | undefined>
+  /** Ends one, or all of a user but `except`. At once here; within five seconds at other managers. */
+  end(which: { id: string } | { userId: UserId; except?: string }): Promise<void>
+  /** Drops what is remembered of a user whose row changed. */
+  forget(userId: UserId): void
+  /** For what lives longer than a request (event streams, tunnels). Returns the unsubscribe function. */
+  onEnd(listener: (loginId: string) => void): () => void
+}
+
+export interface LoginsDeps {
+  readonly store: Store
+  readonly passwords: Passwords
+  readonly now?: () => number
+}
+
+export function createLogins({ store, passwords, now = Date.now }: LoginsDeps): Logins {
+  const { db } = store
+  const cache = new Map<string, { at: number; login: Promise<ActiveLogin | undefined> }>()
+  const listeners = new Set<(loginId: string) => void>()
+  const prune = setInterval(() => void pruneIdentity(db).catch(() => undefined), PRUNE_MS).unref()
+
+  async function start(
+    user: UserRow,
+    options: { kind: 'browser' | 'token'; label?: string | undefined; address: string },
+  ): Promise<NewSignIn> {
+    const token = newToken()
+    const { kind, label = null, address } = options
+    const login = { id: newUuid(), userId: user.id, tokenHash: hashToken(token), kind, label, address }
+    const expiresAt = await insertLogin(db, { ...login, ...LIFETIMES[kind] })
+    const csrf = kind === 'browser' ? csrfOf(token) : ''
+    return { token, me: { user: toUser(user), csrf, expiresAt: expiresAt.toISOString() } }
+  }
+
+  async function load(token: string, hash: Buffer, use: boolean): Promise<ActiveLogin | undefined> {
+    const found = await findLiveLogin(db, hash)
+    if (!found) return undefined
+    const { id, kind, user, stale } = found
+    const touched = use && stale ? await touchLogin(db, id, LIFETIMES[kind].idleSeconds) : undefined
+    return {
+      caller: { userId: user.id, email: user.email, role: user.role, loginId: id },
+      kind,
+      csrf: csrfOf(token),
+      expiresAt: touched ?? found.expires_at,
+      user,
+    }
+  }
+
+  function remember(key: string, login: Promise<ActiveLogin | undefined>): void {
+    cache.delete(key)
+    cache.set(key, { at: now(), login })
+    if (cache.size > CACHE_SIZE) cache.delete(cache.keys().next().value ?? key)
+    // Only what holds is worth remembering: nobody may fill the memory with made-up tokens.
+    const drop = () => {
+      if (cache.get(key)?.login === login) cache.delete(key)
+    }
+    login.then(found => {
+      if (!found) drop()
+    }, drop)
+  }
+
+  async function forgetWhere(matches: (login: ActiveLogin) => boolean): Promise<void> {
+    for (const [key, entry] of [...cache]) {
+      const login = await entry.login.catch(() => undefined)
+      if (!login || matches(login)) cache.delete(key)
+    }
+  }
+
+  return {
+    async signIn({ email, password, address, ...options }) {
+      const user = await findUserByEmail(db, email)
+      const good = await withBackOff(
+        store,
+        { email, address },
+        async () => (await passwords.verify(user?.password_hash, password)) && user?.active === true,
+      )
+      if (!good || !user) throw new AppError('login_failed', { why: 'Check both and try again.' })
+      return start(user, { ...options, address })
+    },
+
+    async signInWithTicket({ ticket, address }) {
+      const userId = await takeTicket(db, hashToken(ticket))
+      const user = userId && (await findUser(db, userId))
+      if (!user?.active) {
+        throw new AppError('ticket_invalid', {
+          why: 'Sign in with your password, or run `berth up` again for a new link.',
+        })
+      }
+      return start(user, { kind: 'browser', label: 'sign-in link', address })
+    },
+
+    async createTicket(userId) {
+      const ticket = newToken()
+      await insertTicket(db, { hash: hashToken(ticket), userId, lifetimeSeconds: TICKET_SECONDS })
+      return ticket
+    },
+
+    async authenticate(token, use = true) {
+      const hash = hashToken(token)
+      const key = hash.toString('base64')
+      const known = cache.get(key)
+      if (!known || now() - known.at > CACHE_MS) remember(key, load(token, hash, use))
+      const login = await cache.get(key)?.login
+      return login && login.expiresAt.getTime() > now() ? login : undefined
+    },
+
+    async end(which) {
+      const ended = new Set(await deleteLogins(db, which))
+      await forgetWhere(login => ended.has(login.caller.loginId))
+      for (const id of ended) for (const listener of listeners) listener(id)
+    },
+
+    forget: userId => void forgetWhere(login => login.caller.userId === userId),
+
+    onEnd(listener) {
+      listeners.add(listener)
+      return () => void listeners.delete(listener)
+    },
+
+    [Symbol.dispose]: () => clearInterval(prune),
+  }
+}
