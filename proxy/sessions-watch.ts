@@ -22,22 +22,23 @@ export interface SessionWatchDeps {
 export function watchSessions(deps: SessionWatchDeps): Disposable {
   const stop = new AbortController()
   const backoff = createBackoff({ minMs: 200, maxMs: 2_000 })
-  let isConnected: boolean | undefined
+  let link: 'new' | 'up' | 'down' = 'new'
+  const isStopped = () => stop.signal.aborted
   void follow()
 
   async function follow() {
-    while (!stop.signal.aborted) {
+    while (!isStopped()) {
       try {
         for await (const event of openEvents()) {
           if (event.name === 'hint') await look(EventHint.safeParse(JSON.parse(event.data)).data)
         }
       } catch (error) {
-        if (stop.signal.aborted) return
+        if (isStopped()) return
         deps.log.debug({ error: String(error) }, 'the event stream of the manager broke')
       }
-      if (stop.signal.aborted) return
-      if (isConnected !== false) deps.onPathChanged()
-      isConnected = false
+      if (isStopped()) return
+      if (link !== 'down') deps.onPathChanged()
+      link = 'down'
       await backoff.wait(stop.signal).catch(() => undefined)
     }
   }
@@ -52,8 +53,8 @@ export function watchSessions(deps: SessionWatchDeps): Disposable {
       throw new Error(`HTTP ${response.status}`)
     }
     backoff.reset()
-    if (isConnected === false) deps.onPathChanged()
-    isConnected = true
+    if (link === 'down') deps.onPathChanged()
+    link = 'up'
     for (const id of deps.watched()) await look({ topic: 'session', id, version: 0 })
     yield* parseEvents(response.body.pipeThrough(new TextDecoderStream()))
   }

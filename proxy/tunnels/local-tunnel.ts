@@ -52,6 +52,9 @@ export async function openLocalTunnel(deps: LocalTunnelDeps): Promise<LocalTunne
   const clients = new Set<Socket>()
   const ready = Promise.withResolvers<(socket: Socket) => void>()
   ready.promise.catch(() => undefined)
+  // Until the manager has said what the app is.
+  let app: App = { name: deps.appName, title: deps.appName, protocol: 'tcp', path: '/' }
+  let isReady = false
   let inject: Grant['inject'] = null
   let endedUp = 0
   let endedDown = 0
@@ -79,11 +82,11 @@ export async function openLocalTunnel(deps: LocalTunnelDeps): Promise<LocalTunne
     path[Symbol.dispose]()
     throw error
   })
-  let app: App
   try {
     const grant = await path.grant()
     app = grant.app
     inject = grant.inject
+    isReady = true
     ready.resolve(app.protocol === 'http' ? acceptHttp(app) : acceptTcp)
   } catch (error) {
     ready.reject(error)
@@ -173,7 +176,7 @@ export async function openLocalTunnel(deps: LocalTunnelDeps): Promise<LocalTunne
 
   /** Counters change all the time; the console hears of them twice a second at most. */
   function announce() {
-    if (notice || closing || !app) return
+    if (notice || closing || !isReady) return
     notice = setTimeout(() => {
       notice = undefined
       if (!closing) deps.onChange(snapshot())

@@ -1,0 +1,56 @@
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+import { z } from 'zod'
+import { AppError } from '#manager/contract'
+
+/** From the environment; `main.ts` documents it. */
+export interface WebConfig {
+  /** Ports and settings of users are kept in `<dataDir>/proxy`. */
+  readonly dataDir: string
+  /** 0 = any free port. */
+  readonly port: number
+  /** Left out: loopback (127.0.0.1 and ::1). */
+  readonly host?: string | undefined
+  readonly managerUrl: string
+  /** Host names (with port, if not the default one) besides the loopback names under which browsers come. */
+  readonly allowedHosts: readonly string[]
+  /** Folder of the built page. */
+  readonly consoleDir: string
+  /** A development server that serves the page instead. */
+  readonly consoleDevUrl?: string | undefined
+  readonly sshDirectory?: string | undefined
+  readonly version: string
+}
+
+const Environment = z.object({
+  BERTH_DATA: z.string().min(1).optional(),
+  BERTH_PORT: z.coerce.number().int().min(0).max(65_535).default(8400),
+  BERTH_HOST: z.string().min(1).optional(),
+  BERTH_MANAGER_URL: z.url({ protocol: /^https?$/ }),
+  BERTH_ALLOWED_HOSTS: z.string().default(''),
+  BERTH_CONSOLE_DIR: z.string().min(1).optional(),
+  BERTH_CONSOLE_DEV_URL: z.url({ protocol: /^https?$/ }).optional(),
+})
+
+/** @throws AppError `config_invalid` */
+export function parseConfig(
+  environment: Readonly<Record<string, string | undefined>>,
+  defaults: { readonly consoleDir: string; readonly version: string },
+): WebConfig {
+  const set = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''))
+  const parsed = Environment.safeParse(set)
+  if (!parsed.success) throw new AppError('config_invalid', { why: z.prettifyError(parsed.error) })
+  const read = parsed.data
+  return {
+    dataDir: read.BERTH_DATA ?? join(homedir(), '.local', 'share', 'berth'),
+    port: read.BERTH_PORT,
+    host: read.BERTH_HOST,
+    managerUrl: read.BERTH_MANAGER_URL.replace(/\/+$/, ''),
+    allowedHosts: read.BERTH_ALLOWED_HOSTS.split(',')
+      .map(name => name.trim().toLowerCase())
+      .filter(name => name !== ''),
+    consoleDir: read.BERTH_CONSOLE_DIR ?? defaults.consoleDir,
+    consoleDevUrl: read.BERTH_CONSOLE_DEV_URL,
+    version: defaults.version,
+  }
+}

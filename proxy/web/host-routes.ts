@@ -1,0 +1,171 @@
+import { type IncomingMessage, type ServerResponse } from 'node:http'
+import { z, type ZodType } from 'zod'
+import { AppError, CSRF_HEADER, toWireError } from '#manager/contract'
+import { HOST_EVENTS_PATH, HOST_METHODS, type HostApi, type HostEvents, pathOf, type Reply } from '#electron/contract'
+import { isSameSecret } from '../http-origins/secrets.ts'
+import { type Log } from '../log.ts'
+import { answerJson, answerProblem } from './answers.ts'
+import { isLoopbackAddress } from './guard.ts'
+import { type Credentials, type Guest, type Guests } from './guests.ts'
+import { HOST_INPUTS } from './host-inputs.ts'
+import { SECURITY_HEADERS } from './security-headers.ts'
+
+export interface HostRoutesDeps {
+  readonly guests: Guests
+  readonly version: string
+  readonly log: Log
+}
+
+const MAX_BODY_BYTES = 64 * 1024
+const HEARTBEAT_MS = 15_000
+
+/** Where the browser sits decides what the local proxy may do for it. */
+type Place = 'local' | 'remote'
+
+/**
+ * HostApi for browsers: `POST /host/<group>/<method>` with the JSON array of arguments, and events as SSE.
+ *
+ * Threat model: these calls open ports and write SSH keys on this computer. Each needs the manager's sign-in cookie and,
+ * because cookies travel by themselves, the CSRF token of that sign-in (events only read, and the cookie is SameSite=Strict).
+ * A browser on another computer gets no tunnels: their listeners would be on the wrong loopback.
+ */
+export function createHostRoutes({ guests, version, log }: HostRoutesDeps) {
+  const methods = new Map<string, { readonly group: string; readonly method: string }>()
+  for (const [group, names] of Object.entries(HOST_METHODS)) {
+    for (const method of Object.keys(names)) methods.set(pathOf(group, method), { group, method })
+  }
+
+  async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const path = (request.url ?? '').split('?', 1)[0] ?? ''
+    try {
+      if (path === HOST_EVENTS_PATH && request.method === 'GET') {
+        streamEvents(await guests.admit(credentialsOf(request)), response)
+        return
+      }
+      const call = methods.get(path)
+      if (!call) throw new AppError('not_found', { why: 'There is no such host method.' })
+      if (request.method !== 'POST') throw new AppError('bad_request', { why: 'Host methods are called by POST.' })
+      const guest = await guests.admit(credentialsOf(request))
+      const csrf = request.headers[CSRF_HEADER]
+      if (typeof csrf !== 'string' || !isSameSecret(csrf, guest.me.csrf)) throw new AppError('csrf_failed')
+      const args = parseArguments(call, await readJson(request))
+      const place: Place = isLoopbackAddress(request.socket.remoteAddress) ? 'local' : 'remote'
+      answerJson(response, await invoke(hostFor(guest, place, version), call, args))
+    } catch (error) {
+      answerProblem(response, error)
+    }
+  }
+
+  /** Failures of the act itself are Replies; only what is wrong with the request is a problem document. */
+  async function invoke(host: HostApi, { group, method }: Call, args: readonly unknown[]): Promise<Reply<unknown>> {
+    const functions = host as unknown as Record<
+      string,
+      Record<string, (...given: readonly unknown[]) => Promise<unknown>>
+    >
+    try {
+      const value = (await functions[group]?.[method]?.(...args)) ?? null
+      return { ok: true, value }
+    } catch (error) {
+      const wire = toWireError(error)
+      if (wire.code === 'internal') log.error({ group, method, error: String(error) }, 'a host method failed')
+      return { ok: false, error: wire }
+    }
+  }
+
+  function streamEvents(guest: Guest, response: ServerResponse) {
+    response.writeHead(200, {
+      ...SECURITY_HEADERS,
+      'content-type': 'text/event-stream',
+      'cache-control': 'no-store',
+      'x-accel-buffering': 'no',
+    })
+    const send = <E extends keyof HostEvents>(name: E) => {
+      return (payload: HostEvents[E]) => {
+        response.write(`event: ${name}\ndata: ${JSON.stringify(payload)}\n\n`)
+      }
+    }
+    const hold = guests.hold(guest)
+    const stops = [
+      guest.proxy.on('tunnel:changed', send('tunnel:changed')),
+      guest.proxy.on('tunnel:closed', send('tunnel:closed')),
+    ]
+    const heartbeat = setInterval(() => response.write(': alive\n\n'), HEARTBEAT_MS)
+    response.write(': ready\n\n')
+    response.on('close', () => {
+      clearInterval(heartbeat)
+      for (const stop of stops) stop()
+      hold[Symbol.dispose]()
+    })
+  }
+
+  return { handle }
+}
+
+interface Call {
+  readonly group: string
+  readonly method: string
+}
+
+function hostFor({ proxy }: Guest, place: Place, version: string): HostApi {
+  const forTerminals = () =>
+    Promise.reject(new AppError('bad_request', { why: 'A page opens the terminal WebSocket of the manager itself.' }))
+  const fixedEndpoint = { kind: 'fixed', url: '' } as const
+  const here = <F>(act: F): F => {
+    if (place === 'local') return act
+    throw new AppError('forbidden', {
+      why: 'This browser runs on another computer than Berth. Use the desktop app or the berth command on yours.',
+    })
+  }
+  return {
+    host: {
+      info: () => Promise.resolve({ kind: place, version, platform: process.platform }),
+      settings: () => proxy.settings(),
+      saveSettings: settings => here(proxy).saveSettings(settings),
+      openExternal: () => Promise.resolve(false),
+      endpoint: () => Promise.resolve(fixedEndpoint),
+      setEndpoint: () =>
+        Promise.reject(new AppError('forbidden', { why: 'A page belongs to the manager it was loaded from.' })),
+    },
+    tunnel: {
+      open: spec => here(proxy).tunnel.open(spec),
+      openApp: spec => here(proxy).tunnel.openApp(spec),
+      list: () => proxy.tunnel.list(),
+      close: id => proxy.tunnel.close(id),
+    },
+    ssh: {
+      connect: spec => here(proxy).ssh.connect(spec),
+      keyFile: (sessionId, format) => (format === 'filezilla' ? here(proxy) : proxy).ssh.keyFile(sessionId, format),
+    },
+    terminal: { open: forTerminals, write: forTerminals, resize: forTerminals, close: forTerminals },
+  }
+}
+
+export function credentialsOf(request: IncomingMessage): Credentials {
+  return { cookie: request.headers.cookie ?? '', host: request.headers.host ?? '' }
+}
+
+function parseArguments({ group, method }: Call, args: unknown): readonly unknown[] {
+  const schemas = HOST_INPUTS as unknown as Record<string, Record<string, ZodType<readonly unknown[]>>>
+  const parsed = schemas[group]?.[method]?.safeParse(args)
+  if (!parsed) throw new AppError('not_found')
+  if (!parsed.success) throw new AppError('bad_request', { why: z.prettifyError(parsed.error) })
+  return parsed.data
+}
+
+async function readJson(request: IncomingMessage): Promise<unknown> {
+  const type = request.headers['content-type'] ?? ''
+  if (!/^application\/json\b/i.test(type)) throw new AppError('bad_request', { why: 'The body must be JSON.' })
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of request) {
+    const bytes = chunk as Buffer
+    size += bytes.length
+    if (size > MAX_BODY_BYTES) throw new AppError('body_too_large', { limit: MAX_BODY_BYTES })
+    chunks.push(bytes)
+  }
+  try {
+    return JSON.parse(Buffer.concat(chunks).toString())
+  } catch (error) {
+    throw new AppError('bad_request', { why: 'The body is not JSON.' }, { cause: error })
+  }
+}

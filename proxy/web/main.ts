@@ -1,0 +1,50 @@
+/**
+ * The web process: serves the console to browsers and hosts the local proxy for them.
+ *
+ *     BERTH_MANAGER_URL      required, e.g. http://127.0.0.1:8401
+ *     BERTH_DATA             ports and settings of users are kept in <BERTH_DATA>/proxy
+ *     BERTH_PORT             default 8400; 0 = any free port
+ *     BERTH_HOST             default: 127.0.0.1 and ::1
+ *     BERTH_ALLOWED_HOSTS    further names browsers use, comma separated, with port, e.g. berth.example.org:8400
+ *     BERTH_CONSOLE_DIR      the built page; default dist/renderer beside this program
+ *     BERTH_CONSOLE_DEV_URL  a development server that serves the page instead
+ *     BERTH_LOG              log level; logs are JSON lines on stderr
+ *
+ * When it listens it prints one line on stdout: {"ready":"console","url":"http://localhost:8400"}. If it cannot start:
+ * {"error":{"code","message","detail"}} and exit code 1. It stops on SIGINT, SIGTERM, and when its parent goes away.
+ */
+import { readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import pino from 'pino'
+import { toWireError } from '#manager/contract'
+import { parseConfig } from './config.ts'
+import { startWeb } from './server.ts'
+
+export { startWeb } from './server.ts'
+
+async function main() {
+  const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..')
+  const log = pino(
+    { level: process.env.BERTH_LOG ?? 'info', name: 'console' },
+    pino.destination({ dest: 2, sync: false }),
+  )
+  try {
+    const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string }
+    const config = parseConfig(process.env, { consoleDir: join(root, 'dist', 'renderer'), version })
+    const web = await startWeb(config, log)
+    let stopping: Promise<void> | undefined
+    const stop = () => {
+      stopping ??= Promise.resolve(web[Symbol.asyncDispose]()).then(() => process.exit(0))
+    }
+    process.once('SIGINT', stop)
+    process.once('SIGTERM', stop)
+    if (process.channel) process.once('disconnect', stop)
+    process.stdout.write(`${JSON.stringify({ ready: 'console', url: web.url })}\n`)
+  } catch (error) {
+    log.fatal({ err: error }, 'the console could not start')
+    process.stdout.write(`${JSON.stringify({ error: toWireError(error) })}\n`, () => process.exit(1))
+  }
+}
+
+if (import.meta.main) await main()

@@ -1,0 +1,71 @@
+import { Agent as HttpAgent, type IncomingMessage, type RequestOptions, type ServerResponse } from 'node:http'
+import { Agent as HttpsAgent } from 'node:https'
+import { type Duplex } from 'node:stream'
+import { AppError } from '#manager/contract'
+import { forwardRequest, forwardUpgrade, type Upstream } from '../http/forward.ts'
+import { mapHeaders } from '../http/headers.ts'
+import { answerProblem, answerProblemRaw } from './answers.ts'
+
+const FORWARDED = /^\/(api|stream|agent)(\/|$|\?)|^\/(healthz|readyz)($|\?)/
+/** True for what belongs to the manager. */
+export const isManagerPath = (target: string) => FORWARDED.test(target)
+
+/**
+ * Sends requests and upgrades on to one origin, streaming both ways.
+ *
+ * Threat model: our own Host and Origin checks come first; the far end then sees its own name as Host and Origin, and the
+ * name the browser used as `x-forwarded-host`, which it trusts from loopback peers. Whatever a client claims in `forwarded`
+ * fields of its own is dropped.
+ */
+export function createForward(url: string, kind: 'manager' | 'page') {
+  const target = new URL(url)
+  const isTls = target.protocol === 'https:'
+  const agent = isTls ? new HttpsAgent({ keepAlive: true }) : new HttpAgent({ keepAlive: true })
+  const options: RequestOptions = {
+    protocol: target.protocol,
+    host: target.hostname.replace(/^\[|\]$/g, ''),
+    port: target.port || (isTls ? 443 : 80),
+  }
+
+  function upstream(request: IncomingMessage, more: RequestOptions): Upstream {
+    const host = request.headers.host ?? ''
+    return {
+      options: { ...options, ...more },
+      headers: raw => [
+        ...mapHeaders(raw, (name, value) => {
+          if (name === 'host') return target.host
+          if (name === 'origin') return target.origin
+          return name === 'forwarded' || name.startsWith('x-forwarded-') ? undefined : value
+        }),
+        'X-Forwarded-Host',
+        host,
+        'X-Forwarded-For',
+        request.socket.remoteAddress ?? '',
+      ],
+    }
+  }
+
+  const unavailable = (error: Error) =>
+    new AppError(
+      'unavailable',
+      { why: `The ${kind === 'manager' ? 'manager' : 'page server'} does not answer.` },
+      { cause: error },
+    )
+
+  return {
+    request(request: IncomingMessage, response: ServerResponse) {
+      forwardRequest(request, response, upstream(request, { agent }), error => {
+        answerProblem(response, unavailable(error))
+      })
+    },
+    upgrade(request: IncomingMessage, socket: Duplex, head: Buffer) {
+      forwardUpgrade(request, socket, head, upstream(request, { agent: false }), error => {
+        answerProblemRaw(socket, unavailable(error))
+      })
+    },
+    close: () => {
+      agent.destroy()
+    },
+  }
+}
+export type Forward = ReturnType<typeof createForward>

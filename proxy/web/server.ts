@@ -1,0 +1,129 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer as createTcpServer } from 'node:net'
+import { type Duplex } from 'node:stream'
+import { AppError, ROUTES } from '#manager/contract'
+import { listenOnLoopback } from '../listeners/loopback-listener.ts'
+import { type Log } from '../log.ts'
+import { answerProblem, answerProblemRaw } from './answers.ts'
+import { type WebConfig } from './config.ts'
+import { checkAddress, hostNames, type HostNames } from './guard.ts'
+import { createGuests, type Guests } from './guests.ts'
+import { createHostRoutes, credentialsOf } from './host-routes.ts'
+import { createForward, type Forward, isManagerPath } from './manager-forward.ts'
+import { createStaticFiles } from './static-files.ts'
+
+export interface Web extends AsyncDisposable {
+  /** What to open in a browser. */
+  readonly url: string
+  readonly port: number
+}
+
+/**
+ * The console's web server: the page, `/host/*` for browsers, and the way to the manager, on one origin.
+ *
+ * Threat model: by default it listens on 127.0.0.1 and [::1], where every local program and, through a browser, every web
+ * page can send requests; with BERTH_HOST also other computers (put TLS in front of it then). Addressing is checked before
+ * anything else (`guard.ts`). The manager authenticates what is forwarded; `/host/*` is authenticated here by asking it
+ * (`guests.ts`). It holds no secret of its own.
+ */
+export async function startWeb(config: WebConfig, log: Log): Promise<Web> {
+  await using stack = new AsyncDisposableStack()
+  const manager = createForward(config.managerUrl, 'manager')
+  stack.defer(manager.close)
+  const page = config.consoleDevUrl === undefined ? undefined : createForward(config.consoleDevUrl, 'page')
+  stack.defer(() => page?.close())
+  const guests = stack.use(createGuests({ ...config, log }))
+  let names: HostNames = new Set()
+  const server = createServer({ requestTimeout: 0, keepAliveTimeout: 65_000 })
+  route(server, {
+    manager,
+    page,
+    guests,
+    names: () => names,
+    host: createHostRoutes({ guests, version: config.version, log }),
+    files: createStaticFiles(config.consoleDir),
+  })
+
+  const listener =
+    config.host === undefined ? await onLoopback(server, config.port) : await onHost(server, config.host, config.port)
+  stack.defer(() => listener.close())
+  stack.defer(() => {
+    server.closeAllConnections()
+  })
+  names = hostNames(listener.port, config.allowedHosts)
+  log.info({ port: listener.port, addresses: listener.addresses }, 'the console is served')
+  const opened = stack.move()
+  return {
+    url: `http://localhost:${listener.port}`,
+    port: listener.port,
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  }
+}
+
+interface Parts {
+  readonly manager: Forward
+  /** A development server in place of the built files. */
+  readonly page: Forward | undefined
+  readonly guests: Guests
+  readonly names: () => HostNames
+  readonly host: ReturnType<typeof createHostRoutes>
+  readonly files: ReturnType<typeof createStaticFiles>
+}
+
+function route(server: Server, { manager, page, guests, names, host, files }: Parts) {
+  server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+    const target = request.url ?? ''
+    try {
+      checkAddress(request, names(), 'request')
+    } catch (error) {
+      answerProblem(response, error)
+      return
+    }
+    if (isManagerPath(target)) {
+      if (request.method === ROUTES.logout.method && target === ROUTES.logout.path) {
+        response.once('finish', () => {
+          if (response.statusCode < 300) void guests.signedOut(credentialsOf(request))
+        })
+      }
+      manager.request(request, response)
+    } else if (target.startsWith('/host/')) void host.handle(request, response)
+    else if (page) page.request(request, response)
+    else void files(request, response)
+  })
+  server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    socket.on('error', () => socket.destroy())
+    try {
+      checkAddress(request, names(), 'upgrade')
+    } catch (error) {
+      answerProblemRaw(socket, error)
+      return
+    }
+    const forward = isManagerPath(request.url ?? '') ? manager : page
+    if (forward) forward.upgrade(request, socket, head)
+    else answerProblemRaw(socket, new AppError('not_found', { why: 'Nothing here can be upgraded.' }))
+  })
+}
+
+const onLoopback = (server: Server, port: number) =>
+  listenOnLoopback({ port, onConnection: socket => server.emit('connection', socket) })
+
+async function onHost(server: Server, host: string, port: number) {
+  const listener = createTcpServer({ allowHalfOpen: true, noDelay: true, keepAlive: true }, socket =>
+    server.emit('connection', socket),
+  )
+  listener.listen({ host, port })
+  await once(listener, 'listening')
+  const address = listener.address()
+  if (address === null || typeof address === 'string') throw new Error('a TCP server has a port')
+  return {
+    port: address.port,
+    addresses: [address.address],
+    close: () =>
+      new Promise<void>(resolve => {
+        listener.close(() => {
+          resolve()
+        })
+      }),
+  }
+}
