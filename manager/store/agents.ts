@@ -168,3 +168,10 @@ export async function readUsage(db: Db, agentIds: readonly AgentId[]): Promise<U
     device: (agentId, uuid) => devices.get(`${agentId} ${uuid}`),
   }
 }
+
+/** Also of revoked ones: sessions that ended there still say where they ran. */
+export async function listAgentNames(db: Db, ids: readonly AgentId[]): Promise<Map<AgentId, string>> {
+  if (ids.length === 0) return new Map()
+  const rows = await db.selectFrom('agents').select(['id', 'name']).where('id', 'in', ids).execute()
+  return new Map(rows.map(row => [row.id, row.name]))
+}

@@ -238,3 +238,26 @@ export async function countSessions(db: Db): Promise<{ running: number; pending:
 export async function lockResourceGroup(db: Db, resourceGroup: string): Promise<void> {
   await sql`select pg_advisory_xact_lock(hashtextextended(${`berth:scheduler:${resourceGroup}`}, 0))`.execute(db)
 }
+
+export async function findLiveNames(db: Db, ownerId: UserId): Promise<Set<string>> {
+  const rows = await db
+    .selectFrom('sessions')
+    .select('name')
+    .where('owner_id', '=', ownerId)
+    .where('status', 'in', LIVE_STATUSES)
+    .execute()
+  return new Set(rows.map(row => row.name))
+}
+
+export async function findSessionOfKernel(
+  db: Db,
+  kernelId: KernelId,
+): Promise<{ sessionId: SessionId; ownerId: UserId } | undefined> {
+  const row = await db
+    .selectFrom('kernels')
+    .innerJoin('sessions', 'sessions.id', 'kernels.session_id')
+    .select(['sessions.id', 'sessions.owner_id'])
+    .where('kernels.id', '=', kernelId)
+    .executeTakeFirst()
+  return row && { sessionId: row.id, ownerId: row.owner_id }
+}

@@ -1,0 +1,199 @@
+import { type RawData, type WebSocket, WebSocketServer } from 'ws'
+import { AppError, type AgentId, type ManagerId } from '#manager/contract'
+import { AGENT_LOST_MS, CONTROL_PATH, CONTROL_PROTOCOL, type FromAgent } from '#agent/contract'
+import { type Upgrades } from '../http/upgrades.ts'
+import { type Log } from '../log.ts'
+import { type Store } from '../store/open-store.ts'
+import { AgentConnection, type AgentRequests } from './connection.ts'
+import { acceptAgent, hashToken, parseMessage } from './handshake.ts'
+
+/** What happens on control connections. Calls for one agent come one after the other, each awaited. */
+export interface AgentListener {
+  connected(agentId: AgentId): Promise<void>
+  message(agentId: AgentId, message: Notice): Promise<void>
+  /** Its last connection is gone. `lost`: for so long that it counts as lost. */
+  disconnected(agentId: AgentId): void
+  lost(agentId: AgentId): Promise<void>
+}
+export type Notice = Exclude<FromAgent, { type: 'join' | 'prove' | 'reply' }>
+
+export interface AgentGateway extends AgentRequests, AsyncDisposable {
+  isConnected(agentId: AgentId): boolean
+  /** Whose control connection this data socket belongs to. */
+  verifyDataToken(token: string): AgentId | undefined
+  lastSeen(agentId: AgentId): Date | undefined
+  /** Hangs up (revoked). */
+  disconnect(agentId: AgentId, why: string): void
+  /** Starts the clock of agents that the database believes connected, after a start of the manager. */
+  expect(agentIds: readonly AgentId[]): void
+}
+
+export interface AgentGatewayDeps {
+  readonly store: Store
+  readonly managerId: ManagerId
+  readonly upgrades: Upgrades
+  readonly listener: AgentListener
+  readonly log: Log
+  readonly parkedSockets?: number
+  readonly lostMs?: number
+}
+
+/** A report of a host with thousands of images and containers stays well below. */
+const MAX_MESSAGE_BYTES = 16 * 1024 * 1024
+const HANDSHAKE_TIMEOUT_MS = 10_000
+const PARKED_SOCKETS = 4
+
+interface Entry {
+  connection: AgentConnection | undefined
+  seenAt: Date
+  /** Notices are handled in the order of their arrival. */
+  work: Promise<void>
+  lostTimer: NodeJS.Timeout | undefined
+}
+
+/**
+ * Server end of the agents' control connections. Listens on the manager's own port at CONTROL_PATH; who may connect is
+ * decided in `handshake.ts`. An agent has one connection: a newer one replaces the older, which may be dead without
+ * our knowing. Until it is accepted a peer cannot reach anything behind this file.
+ */
+export function startAgentGateway(deps: AgentGatewayDeps): AgentGateway {
+  const { store, managerId, upgrades, listener, log } = deps
+  const lostMs = deps.lostMs ?? AGENT_LOST_MS
+  const handshake = {
+    store,
+    managerId,
+    parkedSockets: deps.parkedSockets ?? PARKED_SOCKETS,
+    timeoutMs: HANDSHAKE_TIMEOUT_MS,
+  }
+  const server = new WebSocketServer({
+    noServer: true,
+    maxPayload: MAX_MESSAGE_BYTES,
+    perMessageDeflate: false,
+    handleProtocols: protocols => (protocols.has(CONTROL_PROTOCOL) ? CONTROL_PROTOCOL : false),
+  })
+  const agents = new Map<AgentId, Entry>()
+  const dataTokens = new Map<string, AgentId>()
+  let closed = false
+
+  const entryOf = (agentId: AgentId): Entry => {
+    const entry = agents.get(agentId) ?? { connection: undefined, seenAt: new Date(), work: Promise.resolve(), lostTimer: undefined }
+    agents.set(agentId, entry)
+    return entry
+  }
+  const enqueue = (agentId: AgentId, what: string, work: () => Promise<void>) => {
+    const entry = entryOf(agentId)
+    entry.work = entry.work
+      .then(() => (closed ? undefined : work()))
+      .catch((error: unknown) => log.error({ err: error, agentId }, `${what} of an agent failed`))
+  }
+  const armLost = (agentId: AgentId) => {
+    const entry = entryOf(agentId)
+    clearTimeout(entry.lostTimer)
+    entry.lostTimer = setTimeout(() => {
+      entry.connection?.end('No sign of life.')
+      enqueue(agentId, 'loss', () => listener.lost(agentId))
+    }, lostMs)
+  }
+
+  async function serve(socket: WebSocket): Promise<void> {
+    socket.on('error', error => log.warn({ err: error }, 'control connection failed'))
+    const early: RawData[] = []
+    const keep = (data: RawData) => early.push(data)
+    const accepted = await acceptAgent(socket, {
+      ...handshake,
+      onAnswered: () => socket.on('message', keep),
+    })
+    socket.off('message', keep)
+    if (socket.readyState !== socket.OPEN || closed) return
+    const connection = new AgentConnection(accepted, socket)
+    const { agentId } = accepted
+    const entry = entryOf(agentId)
+    entry.connection?.end('It connected again.')
+    entry.connection = connection
+    dataTokens.set(hashOf(accepted.dataToken), agentId)
+    log.info({ agentId, name: accepted.agentName }, 'agent connected')
+    const seen = () => {
+      entry.seenAt = new Date()
+      if (entry.connection === connection) armLost(agentId)
+    }
+    const onMessage = (data: RawData) => {
+      seen()
+      receive(connection, data)
+    }
+    socket.on('message', onMessage)
+    socket.on('close', () => {
+      connection.end('The connection was lost.')
+      dataTokens.delete(hashOf(accepted.dataToken))
+      if (entry.connection !== connection) return
+      entry.connection = undefined
+      log.info({ agentId }, 'agent disconnected')
+      if (!closed) listener.disconnected(agentId)
+    })
+    seen()
+    enqueue(agentId, 'connection', () => listener.connected(agentId))
+    for (const data of early) onMessage(data)
+  }
+
+  function receive(connection: AgentConnection, data: RawData): void {
+    const { agentId } = connection
+    try {
+      const message = parseMessage(textOf(data))
+      if (message.type === 'reply') connection.onReply(message)
+      else if (message.type === 'join' || message.type === 'prove') throw new AppError('bad_request')
+      else {
+        enqueue(agentId, message.type, async () => {
+          // A notice of a connection that has been replaced tells of the past.
+          if (entryOf(agentId).connection === connection) await listener.message(agentId, message)
+        })
+      }
+    } catch (error) {
+      log.warn({ err: error, agentId }, 'control message ignored')
+    }
+  }
+
+  upgrades.on(
+    url => url.pathname === CONTROL_PATH,
+    (request, socket, head) => {
+      if (closed) throw new AppError('unavailable')
+      server.handleUpgrade(request, socket, head, webSocket => {
+        serve(webSocket).catch((error: unknown) => log.warn({ err: error }, 'agent refused'))
+      })
+    },
+  )
+  return {
+    isConnected: agentId => agents.get(agentId)?.connection?.open ?? false,
+    lastSeen: agentId => agents.get(agentId)?.seenAt,
+    async request(agentId, name, input, options) {
+      const connection = agents.get(agentId)?.connection
+      if (!connection) throw new AppError('agent_unreachable', { agentId, why: 'Its agent is not connected.' })
+      return connection.request(name, input, options)
+    },
+    // Looked up by hash, so that the time it takes says nothing about the tokens.
+    verifyDataToken: token => dataTokens.get(hashOf(token)),
+    disconnect(agentId, why) {
+      const entry = agents.get(agentId)
+      clearTimeout(entry?.lostTimer)
+      entry?.connection?.end(why)
+    },
+    expect: agentIds => agentIds.forEach(armLost),
+    async [Symbol.asyncDispose]() {
+      closed = true
+      for (const { connection, lostTimer } of agents.values()) {
+        clearTimeout(lostTimer)
+        connection?.end('The manager stops.')
+      }
+      for (const client of server.clients) client.terminate()
+      server.close()
+      await Promise.all([...agents.values()].map(entry => entry.work))
+    },
+  }
+}
+
+function hashOf(token: string): string {
+  return hashToken(token).toString('hex')
+}
+
+function textOf(data: RawData): string {
+  if (Buffer.isBuffer(data)) return data.toString('utf8')
+  return Array.isArray(data) ? Buffer.concat(data).toString('utf8') : Buffer.from(data).toString('utf8')
+}

@@ -1,0 +1,128 @@
+import { createHash, createPublicKey, randomBytes, verify } from 'node:crypto'
+import { type WebSocket } from 'ws'
+import { AppError, type AgentId, type ManagerId, toWireError } from '#manager/contract'
+import { controlSignaturePayload, FromAgent, type FromManager } from '#agent/contract'
+import { findAgent, saveJoinedAgent, takeJoinToken } from '../store/agents.ts'
+import { type Store } from '../store/open-store.ts'
+
+export interface HandshakeDeps {
+  readonly store: Store
+  readonly managerId: ManagerId
+  /** How many data sockets an agent keeps parked. */
+  readonly parkedSockets: number
+  readonly timeoutMs: number
+  /** Called in the same turn as the peer's answer arrives: from here on its messages must be kept. */
+  readonly onAnswered: () => void
+}
+
+export interface AcceptedAgent {
+  readonly agentId: AgentId
+  readonly agentName: string
+  readonly dataToken: string
+}
+
+/**
+ * Proves who dials. Threat model: anyone who reaches the manager's port may open this connection. Until it is accepted a
+ * peer can make us do one token or key lookup and one signature check, within a deadline. Joining takes a one-time token
+ * (stored hashed) *and* the private key of the public key that is handed in; afterwards only that key counts. The
+ * signature covers a fresh nonce and our manager id, so it can be replayed neither here nor at another manager.
+ *
+ * @throws AppError `join_token_invalid`, `agent_revoked`, `bad_request`; the peer has been told
+ */
+export async function acceptAgent(socket: WebSocket, deps: HandshakeDeps): Promise<AcceptedAgent> {
+  const send = (message: FromManager) => socket.send(JSON.stringify(message))
+  try {
+    const nonce = randomBytes(32).toString('base64url')
+    const answer = nextMessage(socket, deps)
+    send({ type: 'challenge', nonce, managerId: deps.managerId })
+    const agent = await identify(await answer, nonce, deps)
+    const dataToken = randomBytes(32).toString('base64url')
+    send({ type: 'welcome', managerId: deps.managerId, parkedSockets: deps.parkedSockets, dataToken })
+    return { ...agent, dataToken }
+  } catch (error) {
+    const { code, message } = toWireError(error)
+    if (socket.readyState === socket.OPEN) send({ type: 'refused', code, message })
+    socket.close(1008)
+    throw error
+  }
+}
+
+async function identify(message: FromAgent, nonce: string, { store, managerId }: HandshakeDeps) {
+  if (message.type === 'join') {
+    checkSignature(message.publicKey, message.signature, controlSignaturePayload(nonce, managerId, message.agentId))
+    await store.transaction(async trx => {
+      const resourceGroup = await takeJoinToken(trx, hashToken(message.token), message.agentId)
+      if (resourceGroup === undefined) throw new AppError('join_token_invalid')
+      const { agentId: id, name, publicKey } = message
+      await saveJoinedAgent(trx, { id, name, publicKey, resourceGroup })
+    })
+    return { agentId: message.agentId, agentName: message.name }
+  }
+  if (message.type === 'prove') {
+    const agent = await findAgent(store.db, message.agentId)
+    if (!agent || agent.status === 'REVOKED') {
+      throw new AppError('agent_revoked', { why: 'This manager does not know it (any more). Join with a new token.' })
+    }
+    checkSignature(agent.public_key, message.signature, controlSignaturePayload(nonce, managerId, agent.id))
+    return { agentId: agent.id, agentName: agent.name }
+  }
+  throw new AppError('bad_request', { why: `The handshake was answered with "${message.type}".` })
+}
+
+function checkSignature(publicKey: string, signature: string, payload: string): void {
+  if (!isSigned(publicKey, signature, payload)) {
+    throw new AppError('agent_revoked', { why: 'The signature does not match the key of this agent.' })
+  }
+}
+
+function isSigned(publicKey: string, signature: string, payload: string): boolean {
+  try {
+    const key = createPublicKey({ key: Buffer.from(publicKey, 'base64'), format: 'der', type: 'spki' })
+    if (key.asymmetricKeyType !== 'ed25519') return false
+    return verify(null, Buffer.from(payload, 'utf8'), key, Buffer.from(signature, 'base64'))
+  } catch {
+    // No key at all: what the peer sent is not in the form of one.
+    return false
+  }
+}
+
+/** Tokens have 256 bits of entropy: a plain hash is enough to make a stolen table useless. */
+export function hashToken(token: string): Buffer {
+  return createHash('sha256').update(token).digest()
+}
+
+/** @throws AppError `bad_request` if it is no message, or none comes in time */
+async function nextMessage(socket: WebSocket, { timeoutMs, onAnswered }: HandshakeDeps): Promise<FromAgent> {
+  const { promise, resolve, reject } = Promise.withResolvers<string>()
+  const fail = (why: string) => () => reject(new AppError('bad_request', { why }))
+  const onMessage = (data: Buffer) => {
+    onAnswered()
+    resolve(data.toString('utf8'))
+  }
+  const onClose = fail('The agent hung up during the handshake.')
+  const timer = setTimeout(fail('The agent did not answer the challenge.'), timeoutMs)
+  socket.once('message', onMessage)
+  socket.once('close', onClose)
+  try {
+    return parseMessage(await promise)
+  } finally {
+    clearTimeout(timer)
+    socket.off('message', onMessage)
+    socket.off('close', onClose)
+  }
+}
+
+/** @throws AppError `bad_request` */
+export function parseMessage(text: string): FromAgent {
+  let json: unknown
+  try {
+    json = JSON.parse(text)
+  } catch (error) {
+    throw new AppError('bad_request', { why: 'A control message is not JSON.' }, { cause: error })
+  }
+  const message = FromAgent.safeParse(json)
+  if (!message.success) {
+    throw new AppError('bad_request', { why: 'A control message has an unknown form.' }, { cause: message.error })
+  }
+  return message.data
+}

@@ -1,0 +1,180 @@
+import { randomBytes } from 'node:crypto'
+import {
+  type Agent,
+  type AgentId,
+  AppError,
+  formatSlots,
+  type Image,
+  type Reason,
+  type Resources,
+  type ResourceSlots,
+  addSlots,
+  SLOT_NAMES,
+  type SlotName,
+  type UserId,
+} from '#manager/contract'
+import { type EventPublisher } from '../events/bus.ts'
+import { Room } from '../scheduler/plan/index.ts'
+import { type AgentPresence, readAgents } from '../scheduler/snapshot.ts'
+import { toApp } from '../sessions/apps.ts'
+import { type SessionChanges } from '../sessions/changes.ts'
+import { type AgentRow, findAgent, insertJoinToken, listAgents, readUsage, setAgent } from '../store/agents.ts'
+import { listHeldImages } from '../store/images.ts'
+import { listSessionsOnAgent } from '../store/kernels.ts'
+import { type Store } from '../store/open-store.ts'
+import { countSessions } from '../store/sessions.ts'
+import { type AgentGateway } from './gateway.ts'
+import { hashToken } from './handshake.ts'
+
+export interface AgentService {
+  list(): Promise<Agent[]>
+  /** @throws `not_found` */
+  setSchedulable(id: AgentId, schedulable: boolean): Promise<Agent>
+  /** Revokes its key, hangs up, and ends its sessions as `agent_forgotten`. @throws `not_found` */
+  forget(id: AgentId, actor: string): Promise<void>
+  createJoinToken(options: { resourceGroup: string; createdBy: UserId | null }): Promise<JoinToken>
+  images(): Promise<Image[]>
+  resources(): Promise<Resources>
+}
+
+export interface JoinToken {
+  readonly token: string
+  /** All an agent needs: `berth-join:` and base64url of `{url, token}`. */
+  readonly join: string
+  readonly expiresAt: string
+}
+
+export interface AgentServiceDeps {
+  readonly store: Store
+  readonly gateway: Pick<AgentGateway, 'isConnected' | 'lastSeen' | 'disconnect'>
+  readonly presence: AgentPresence
+  readonly changes: SessionChanges
+  readonly events: EventPublisher
+  /** Where agents reach this manager. */
+  readonly url: () => string
+  readonly onAgentChanged: () => void
+}
+
+const TOKEN_LIFETIME_MS = 15 * 60_000
+
+export function createAgentService(deps: AgentServiceDeps): AgentService {
+  const { store, gateway, presence, changes, events } = deps
+
+  async function toAgents(rows: readonly AgentRow[]): Promise<Agent[]> {
+    const usage = await readUsage(
+      store.db,
+      rows.map(row => row.id),
+    )
+    return rows.map(row => ({
+      id: row.id,
+      name: row.name,
+      resourceGroup: row.resource_group,
+      status: row.status,
+      schedulable: row.schedulable,
+      capacity: formatSlots(row.capacity),
+      occupied: formatSlots(usage.slots(row.id)),
+      devices: row.devices,
+      networkIsolation: row.network_isolation,
+      networkIsolationReason: row.network_isolation_reason,
+      version: row.version,
+      engineVersion: row.engine_version,
+      lastSeenAt: (gateway.lastSeen(row.id) ?? row.last_seen_at).toISOString(),
+    }))
+  }
+
+  function announce(row: AgentRow): void {
+    events.publish({ topic: 'agent', id: row.id, version: row.row_version }, 'superadmins')
+    events.publish({ topic: 'resources', id: 'all', version: Date.now() }, 'everyone')
+    deps.onAgentChanged()
+  }
+
+  return {
+    list: async () => toAgents(await listAgents(store.db)),
+    async setSchedulable(id, schedulable) {
+      const row = await setAgent(store.db, id, { schedulable })
+      const [agent] = row ? await toAgents([row]) : []
+      if (!row || !agent) throw new AppError('not_found', { agentId: id })
+      announce(row)
+      return agent
+    },
+    async forget(id, actor) {
+      const agent = await findAgent(store.db, id)
+      const row = agent && (await setAgent(store.db, id, { status: 'REVOKED', schedulable: false }))
+      if (!row) throw new AppError('not_found', { agentId: id })
+      gateway.disconnect(id, 'It was revoked.')
+      const message = `Agent ${row.name} was removed from this manager; what runs there is not its business any more.`
+      const reason: Reason = { code: 'agent_forgotten', message }
+      for (const { sessionId } of await listSessionsOnAgent(store.db, id)) {
+        await changes.apply(sessionId, state => {
+          if (state.agentId !== id) return undefined
+          // Never asked for: another agent can take it. Everything else ends here.
+          if (state.status === 'SCHEDULED') return { to: 'PENDING', reason: { ...reason, code: 'retried' }, actor }
+          return { to: 'TERMINATED', reason, actor }
+        })
+      }
+      announce(row)
+    },
+    async createJoinToken({ resourceGroup, createdBy }) {
+      const token = randomBytes(32).toString('base64url')
+      const tokenHash = hashToken(token)
+      const lifetimeMs = TOKEN_LIFETIME_MS
+      const expiresAt = await insertJoinToken(store.db, { tokenHash, resourceGroup, createdBy, lifetimeMs })
+      const text = JSON.stringify({ url: deps.url(), token })
+      const join = `berth-join:${Buffer.from(text).toString('base64url')}`
+      return { token, join, expiresAt: expiresAt.toISOString() }
+    },
+    async images() {
+      const held = await listHeldImages(store.db)
+      const byDigest = Map.groupBy(held, ({ image }) => image.id)
+      return [...byDigest.values()].flatMap(copies => toImages(copies))
+    },
+    async resources() {
+      const rows = await listAgents(store.db)
+      const agents = (await readAgents(store.db, rows, presence)).filter(agent => agent.connected)
+      const open = agents.filter(agent => agent.schedulable)
+      const sum = (pick: (agent: (typeof agents)[number]) => ResourceSlots) =>
+        formatSlots(agents.reduce<ResourceSlots>((total, agent) => addSlots(total, pick(agent)), {}))
+      return {
+        largest: formatSlots(largestOf(open.map(agent => new Room(agent, 'empty')))),
+        free: formatSlots(largestOf(open.map(agent => new Room(agent)))),
+        capacity: sum(agent => agent.capacity),
+        occupied: sum(agent => agent.occupied),
+        agents: {
+          connected: rows.filter(row => gateway.isConnected(row.id)).length,
+          lost: rows.filter(row => !gateway.isConnected(row.id)).length,
+        },
+        sessions: await countSessions(store.db),
+      }
+    },
+  }
+}
+
+/** One entry per name that the image goes by. */
+function toImages(copies: Awaited<ReturnType<typeof listHeldImages>>): Image[] {
+  const agentIds = copies.map(copy => copy.agentId)
+  const image = copies[0]?.image
+  if (!image) return []
+  const references = [...new Set(copies.flatMap(copy => copy.image.references))].toSorted()
+  return references.map(reference => ({
+    reference,
+    digest: image.id,
+    title: image.title,
+    description: image.description,
+    sizeBytes: image.sizeBytes,
+    minimum: formatSlots(image.minimum),
+    shmem: String(image.shmemBytes),
+    apps: image.apps.map(toApp),
+    agentIds,
+    labelled: image.labelled,
+  }))
+}
+
+/** Per slot what the best agent offers: the upper end of each control in the launch dialog. */
+function largestOf(rooms: readonly Room[]): ResourceSlots {
+  const slots: Partial<Record<SlotName, number>> = {}
+  for (const slot of SLOT_NAMES) {
+    const largest = Math.max(0, ...rooms.map(room => room.largest(slot)))
+    if (largest > 0 || slot === 'cpu' || slot === 'mem') slots[slot] = largest
+  }
+  return slots
+}

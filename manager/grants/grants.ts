@@ -1,0 +1,145 @@
+import { randomBytes } from 'node:crypto'
+import { AppError, type Grant, type SessionId } from '#manager/contract'
+import { hashToken } from '../agents/handshake.ts'
+import { type AgentRequests } from '../agents/connection.ts'
+import { type Log } from '../log.ts'
+import { findTunnelApp } from '../sessions/apps.ts'
+import { type SessionChanges } from '../sessions/changes.ts'
+import {
+  deleteExpiredGrants,
+  deleteGrantsOfSession,
+  extendGrant,
+  findValidGrant,
+  insertGrant,
+  type ValidGrant,
+} from '../store/grants.ts'
+import { listKernels } from '../store/kernels.ts'
+import { newUuid } from '../store/new-id.ts'
+import { type Store } from '../store/open-store.ts'
+import { findSession } from '../store/sessions.ts'
+import { type Caller, canSee } from '../users/authorize.ts'
+
+/**
+ * Rights to open tunnels to one app of one session. Threat model: a grant is a bearer credential that lives in the local
+ * proxy of its user, travels in a header (never in a URL) and is stored here only as a hash. It is good for five minutes,
+ * for one (sign-in, user, session, app), and can extend itself only while that sign-in and that session live; signing out
+ * or the end of the session ends it within CACHE_MS. Only the owner of a session can obtain one.
+ */
+export interface Grants extends AsyncDisposable {
+  /**
+   * Starts the app if needed.
+   * @throws `session_not_found`, `session_not_running`, `app_not_found`, `app_failed`, `agent_unreachable`, `forbidden`
+   */
+  create(caller: Caller, sessionId: SessionId, app: string, signal?: AbortSignal): Promise<Grant>
+  /** @throws `grant_invalid` */
+  renew(grant: string): Promise<Grant>
+  /** From memory as a rule: asked for every tunnel connection. @throws `grant_invalid` */
+  verify(grant: string, sessionId: SessionId, app: string): Promise<ValidGrant>
+  /** A sign-in ended; its rows are gone with it. */
+  forgetLogin(loginId: string): void
+}
+
+export interface GrantsDeps {
+  readonly store: Store
+  readonly agents: AgentRequests
+  readonly changes: SessionChanges
+  readonly log: Log
+  readonly now?: () => number
+}
+
+const LIFETIME_MS = 5 * 60_000
+const CACHE_MS = 5_000
+const START_APP_TIMEOUT_MS = 60_000
+const PURGE_EVERY_MS = 10 * 60_000
+
+export function startGrants({ store, agents, changes, log, now = Date.now }: GrantsDeps): Grants {
+  const verified = new Map<string, { grant: ValidGrant; until: number }>()
+  /** Secrets of apps, which the database must not have; asked for again after a restart. */
+  const injections = new Map<string, Grant['inject']>()
+
+  const drop = (which: (grant: ValidGrant) => boolean) => {
+    for (const [key, { grant }] of verified) if (which(grant)) verified.delete(key)
+  }
+
+  changes.onApplied(({ sessionId, effects }) => {
+    if (!effects.ended) return
+    drop(grant => grant.sessionId === sessionId)
+    deleteGrantsOfSession(store.db, sessionId).catch((error: unknown) =>
+      log.error({ err: error, sessionId }, 'grants of an ended session were not deleted'),
+    )
+  })
+
+  async function startApp(sessionId: SessionId, name: string, signal?: AbortSignal): Promise<Pick<Grant, 'app' | 'inject'>> {
+    const session = await findSession(store.db, sessionId)
+    if (!session) throw new AppError('session_not_found', { sessionId })
+    const app = findTunnelApp(session, name)
+    if (!app) throw new AppError('app_not_found', { app: name, why: `It has no app "${name}" that can be tunnelled to.` })
+    const [kernel] = await listKernels(store.db, [sessionId])
+    if (session.status !== 'RUNNING' || !kernel?.agent_id) {
+      throw new AppError('session_not_running', { sessionId, why: `It is ${session.status}.` })
+    }
+    const input = { kernelId: kernel.id, app: name, timeoutMs: START_APP_TIMEOUT_MS }
+    const options = { timeoutMs: START_APP_TIMEOUT_MS + CACHE_MS, signal }
+    const { inject } = await agents.request(kernel.agent_id, 'start_app', input, options)
+    return { app, inject }
+  }
+
+  async function find(grant: string): Promise<ValidGrant> {
+    const valid = await findValidGrant(store.db, hashToken(grant))
+    if (!valid) throw new AppError('grant_invalid', { why: 'It has expired or was revoked. Open the app again.' })
+    return valid
+  }
+
+  const timer = setInterval(() => {
+    deleteExpiredGrants(store.db).catch((error: unknown) => log.error({ err: error }, 'expired grants were not deleted'))
+    for (const [key, { until }] of verified) if (until < now()) verified.delete(key)
+  }, PURGE_EVERY_MS)
+
+  return {
+    async create(caller, sessionId, name, signal) {
+      const session = await findSession(store.db, sessionId)
+      if (!session || !canSee(caller, session.owner_id)) throw new AppError('session_not_found', { sessionId })
+      if (session.owner_id !== caller.userId) {
+        throw new AppError('forbidden', { why: 'Only the owner of a session can open its apps.' })
+      }
+      const { app, inject } = await startApp(sessionId, name, signal)
+      const grant = randomBytes(32).toString('base64url')
+      const id = newUuid()
+      const { userId, loginId } = caller
+      const grantHash = hashToken(grant)
+      const row = { id, grantHash, userId, loginId, sessionId, app: name, lifetimeMs: LIFETIME_MS }
+      const expiresAt = await insertGrant(store.db, row)
+      injections.set(id, inject)
+      return { grant, sessionId, app, expiresAt: expiresAt.toISOString(), inject }
+    },
+    async renew(grant) {
+      const valid = await find(grant)
+      const session = await findSession(store.db, valid.sessionId)
+      const app = session && findTunnelApp(session, valid.app)
+      const expiresAt = await extendGrant(store.db, valid.grantId, LIFETIME_MS)
+      if (!app || !expiresAt) throw new AppError('grant_invalid')
+      const inject = injections.has(valid.grantId)
+        ? (injections.get(valid.grantId) ?? null)
+        : (await startApp(valid.sessionId, valid.app)).inject
+      injections.set(valid.grantId, inject)
+      return { grant, sessionId: valid.sessionId, app, expiresAt: expiresAt.toISOString(), inject }
+    },
+    async verify(grant, sessionId, app) {
+      const key = hashToken(grant).toString('hex')
+      let known = verified.get(key)
+      if (!known || known.until <= now()) {
+        verified.delete(key)
+        const valid = await find(grant)
+        known = { grant: valid, until: Math.min(now() + CACHE_MS, valid.expiresAt.getTime()) }
+        verified.set(key, known)
+      }
+      if (known.grant.sessionId === sessionId && known.grant.app === app) return known.grant
+      throw new AppError('grant_invalid', { why: 'It is for another session or app.' })
+    },
+    forgetLogin: loginId => drop(grant => grant.loginId === loginId),
+    [Symbol.asyncDispose]() {
+      clearInterval(timer)
+      return Promise.resolve()
+    },
+  }
+}

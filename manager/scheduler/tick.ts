@@ -1,0 +1,126 @@
+import { type Reason, type SessionId } from '#manager/contract'
+import { type Log } from '../log.ts'
+import { type Store } from '../store/open-store.ts'
+import { listPendingGroups, type Touched, updateReasons } from '../store/sessions.ts'
+import { commitPlacements } from './commit.ts'
+import { concentrated, fifo, plan } from './plan/index.ts'
+import { type AgentPresence, readGroup } from './snapshot.ts'
+
+export interface Scheduler extends AsyncDisposable {
+  /** Something changed (a session was asked for or ended, an agent changed): look soon. Calls in a row share one look. */
+  trigger(): void
+  /** 1 = next; null when it does not wait, or no plan has seen it yet. */
+  positionOf(id: SessionId): number | null
+  /** Resolves once everything triggered so far has been looked at. */
+  settled(): Promise<void>
+}
+
+export interface SchedulerDeps {
+  readonly store: Store
+  readonly presence: AgentPresence
+  /** Sends create_kernel; must not throw and must not keep the scheduler waiting. */
+  readonly start: (id: SessionId) => void
+  readonly hint: (touched: readonly Touched[]) => void
+  readonly log: Log
+  /** The net under the triggers, default 5 s. */
+  readonly slowTickMs?: number
+}
+
+const SLOW_TICK_MS = 5_000
+/** Positions further back move with every start; nobody watches them live. */
+const WATCHED_POSITIONS = 50
+
+/** The effectful half: snapshot → plan → commit → create_kernel, over and over. The decision itself is in `plan/`. */
+export function startScheduler({ store, presence, start, hint, log, slowTickMs }: SchedulerDeps): Scheduler {
+  const positions = new Map<string, ReadonlyMap<SessionId, number>>()
+  let wanted = false
+  let closed = false
+  let running: Promise<void> = Promise.resolve()
+
+  async function tickGroup(group: string): Promise<void> {
+    const { snapshot, written } = await readGroup(store.db, group, presence)
+    const { placements, reasons, queue } = plan(snapshot, fifo, concentrated)
+    const committed = await commitPlacements(store, group, placements, presence)
+    hint(committed)
+    for (const { id } of committed) start(id)
+    const before = positions.get(group)
+    const now = new Map(queue.map((id, index) => [id, index + 1]))
+    positions.set(group, now)
+    hint(await updateReasons(store.db, 'PENDING', changedReasons({ reasons, written, before, now })))
+    // Left out at the commit: somebody else was quicker, so the picture has changed.
+    if (committed.length < placements.length) wanted = true
+  }
+
+  async function run(): Promise<void> {
+    while (wanted && !closed) {
+      wanted = false
+      try {
+        const groups = await listPendingGroups(store.db)
+        for (const group of positions.keys()) if (!groups.includes(group)) positions.delete(group)
+        for (const group of groups) await tickGroup(group)
+      } catch (error) {
+        log.error({ err: error }, 'scheduler pass failed; the next tick tries again')
+      }
+    }
+  }
+
+  let active = false
+  const trigger = () => {
+    wanted = true
+    if (active || closed) return
+    active = true
+    running = run().finally(() => {
+      active = false
+      if (wanted) trigger()
+    })
+  }
+  const timer = setInterval(trigger, slowTickMs ?? SLOW_TICK_MS)
+  trigger()
+  return {
+    trigger,
+    positionOf(id) {
+      for (const group of positions.values()) {
+        const position = group.get(id)
+        if (position !== undefined) return position
+      }
+      return null
+    },
+    async settled() {
+      while (active) await running
+    },
+    async [Symbol.asyncDispose]() {
+      closed = true
+      clearInterval(timer)
+      await running
+    },
+  }
+}
+
+interface Outcome {
+  readonly reasons: ReadonlyMap<SessionId, Reason>
+  /** What the database says now. */
+  readonly written: ReadonlyMap<SessionId, Reason>
+  readonly before: ReadonlyMap<SessionId, number> | undefined
+  readonly now: ReadonlyMap<SessionId, number>
+}
+
+/** Reasons to write: those that are new, and those of sessions that moved up where somebody may be watching. */
+function changedReasons({ reasons, written, before, now }: Outcome): ReadonlyMap<SessionId, Reason> {
+  return new Map(
+    [...reasons].filter(([id, reason]) => {
+      const position = now.get(id) ?? 0
+      const moved = position <= WATCHED_POSITIONS && before?.get(id) !== position
+      const last = written.get(id)
+      return moved || !last || reasonKey(last) !== reasonKey(reason)
+    }),
+  )
+}
+
+/** jsonb does not keep the order of keys. */
+function reasonKey({ code, message, needed, available }: Reason): string {
+  return JSON.stringify([code, message, sorted(needed), sorted(available)])
+}
+
+function sorted(slots: Readonly<Record<string, unknown>> = {}) {
+  return Object.entries(slots).toSorted(([a], [b]) => (a < b ? -1 : 1))
+}

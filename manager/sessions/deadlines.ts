@@ -1,0 +1,93 @@
+import { type KernelId, type Reason, type SessionStatus } from '#manager/contract'
+import { type Log } from '../log.ts'
+import { type AgentPresence } from '../scheduler/snapshot.ts'
+import { type Store } from '../store/open-store.ts'
+import { listTransitional, type Overdue, updateReasons } from '../store/sessions.ts'
+import { type SessionChanges } from './changes.ts'
+import { type Lifecycle } from './lifecycle.ts'
+import { DEFAULT_TIMINGS, type Timings } from './timings.ts'
+
+export interface DeadlinesDeps {
+  readonly store: Store
+  readonly presence: AgentPresence
+  readonly lifecycle: Lifecycle
+  readonly changes: SessionChanges
+  /** When the pull of a kernel last moved, if this process has seen it move. */
+  readonly pullMovedAt: (kernelId: KernelId) => number | undefined
+  readonly log: Log
+  readonly timings?: Partial<Timings>
+}
+
+/** A repeated end (without grace) that is not confirmed either, so many deadlines after the first. */
+const GIVE_UP_AFTER = 3
+
+/**
+ * Looks for sessions that have been too long in a state that must not last, and opens the way out of it. Ages are the
+ * database's, so a restart of the manager prolongs nothing.
+ */
+export function startDeadlines(deps: DeadlinesDeps): AsyncDisposable {
+  const timings = { ...DEFAULT_TIMINGS, ...deps.timings }
+  const { store, log } = deps
+  const startedAt = Date.now()
+  const shortest = Math.min(timings.scheduledMs, timings.preparingMs, timings.pullStalledMs, timings.terminatingMs)
+  let running: Promise<void> | undefined
+
+  async function sweep(): Promise<void> {
+    for (const overdue of await listTransitional(store.db, shortest)) {
+      const status = overdue.status
+      if (status === 'TERMINATING') await onTerminating(overdue)
+      else if (isLate(overdue)) await onLateStart(overdue)
+    }
+  }
+
+  function isLate({ status, ageMs, kernelId }: Overdue): boolean {
+    if (status === 'SCHEDULED') return ageMs >= timings.scheduledMs
+    if (status === 'PREPARING') return ageMs >= timings.preparingMs
+    const quietMs = Date.now() - (deps.pullMovedAt(kernelId) ?? startedAt)
+    return ageMs >= timings.pullingMs || Math.min(ageMs, quietMs) >= timings.pullStalledMs
+  }
+
+  async function onLateStart({ sessionId, attempt, status, agentId, startByPassed }: Overdue): Promise<void> {
+    const ready = agentId !== null && deps.presence.isReady(agentId)
+    const cause: Reason = ready
+      ? { code: 'deadline_exceeded', message: LATE[status] ?? 'Its start took too long.' }
+      : { code: 'agent_lost', message: 'Its agent was lost while it started.' }
+    // Nothing was sent yet, or the agent has given up by itself: there is no container to take back.
+    if (status === 'SCHEDULED' || (!ready && startByPassed)) await deps.lifecycle.failAttempt(sessionId, attempt, cause)
+    else if (ready) deps.lifecycle.abandonStart(sessionId, attempt, cause)
+  }
+
+  async function onTerminating({ sessionId, agentId, ageMs, reason }: Overdue): Promise<void> {
+    if (ageMs < timings.terminatingMs) return
+    if (agentId === null || !deps.presence.isReady(agentId)) {
+      const message = 'Its agent is not connected: it ends when the agent returns, or is forgotten by an admin.'
+      if (reason.message === message) return
+      deps.changes.hint(await updateReasons(store.db, 'TERMINATING', new Map([[sessionId, { ...reason, message }]])))
+    } else if (ageMs < GIVE_UP_AFTER * timings.terminatingMs) {
+      deps.lifecycle.finishTermination(sessionId, 0)
+    } else {
+      const message = 'Its agent could not remove the container in time. It is tried again until it is gone.'
+      await deps.changes.apply(sessionId, state =>
+        state.status === 'TERMINATING' ? { to: 'ERROR', reason: { code: 'deadline_exceeded', message } } : undefined,
+      )
+    }
+  }
+
+  const timer = setInterval(() => {
+    running ??= sweep()
+      .catch((error: unknown) => log.error({ err: error }, 'deadline sweep failed; the next one tries again'))
+      .finally(() => (running = undefined))
+  }, timings.sweepMs)
+  return {
+    async [Symbol.asyncDispose]() {
+      clearInterval(timer)
+      await running
+    },
+  }
+}
+
+const LATE: Partial<Record<SessionStatus, string>> = {
+  SCHEDULED: 'Its agent was not ready to start it in time.',
+  PREPARING: 'Its agent did not start the container in time.',
+  PULLING: 'The image could not be pulled in time.',
+}

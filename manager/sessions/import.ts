@@ -1,0 +1,91 @@
+import { type AgentId, type Reason, type ResourceSlots, type UserId } from '#manager/contract'
+import { type KernelLabel } from '#agent/contract'
+import { type EventPublisher } from '../events/bus.ts'
+import { insertKernelDevices, insertKernels } from '../store/kernels.ts'
+import { type Store } from '../store/open-store.ts'
+import { type Db } from '../store/schema.ts'
+import { insertSessionEvents } from '../store/session-events.ts'
+import { findLiveNames, findSession, insertSessions, lockResourceGroup } from '../store/sessions.ts'
+import { findUser, findUserByEmail, listUsers } from '../store/users.ts'
+
+export interface ImportedContainer {
+  readonly agentId: AgentId
+  readonly resourceGroup: string
+  readonly label: KernelLabel
+  readonly containerId: string
+  readonly startedAt: string
+}
+
+/**
+ * Makes rows for a running container of ours that the database does not know (it was restored, or lost). Its label,
+ * signed by the agent, says everything. Under the lock of the scheduler, so that what it occupies is not given out.
+ *
+ * @returns false if there are rows after all, or nobody whom it could belong to
+ */
+export async function importContainer(store: Store, events: EventPublisher, container: ImportedContainer) {
+  const owner = await store.transaction(trx => insertRows(trx, container))
+  if (owner) events.publish({ topic: 'session', id: container.label.sessionId, version: 1 }, { userId: owner })
+  return owner !== undefined
+}
+
+async function insertRows(trx: Db, container: ImportedContainer): Promise<UserId | undefined> {
+  const { label, agentId } = container
+  await lockResourceGroup(trx, container.resourceGroup)
+  if (await findSession(trx, label.sessionId)) return undefined
+  const ownerId = await findOwner(trx, label.owner)
+  if (ownerId === undefined) return undefined
+  const message = 'Found running on its agent; the manager had no record of it.'
+  const reason: Reason = { code: 'imported', message }
+  const { sessionId, kernelId } = label
+  const slots = label.slots as ResourceSlots
+  await insertSessions(trx, [
+    {
+      id: sessionId,
+      name: freeName(label.sessionName, await findLiveNames(trx, ownerId)),
+      ownerId,
+      status: 'RUNNING',
+      reason,
+      resourceGroup: container.resourceGroup,
+      image: label.image.reference,
+      imageDigest: label.image.digest,
+      requested: slots,
+      shmemBytes: label.shmemBytes,
+      environ: label.environ,
+      startupCommand: label.startupCommand,
+      apps: label.apps,
+      attempt: label.attempt,
+      createdAt: label.createdAt,
+      startedAt: container.startedAt,
+    },
+  ])
+  const { attempt } = label
+  const { containerId } = container
+  await insertKernels(trx, [{ id: kernelId, sessionId, status: 'RUNNING', slots, agentId, attempt, containerId }])
+  await insertKernelDevices(
+    trx,
+    label.devices.map(({ uuid, slot, amount }) => ({
+      kernel_id: kernelId,
+      agent_id: agentId,
+      uuid,
+      slot: slot === 'cuda.shares' ? 'cuda.shares' : 'cuda.device',
+      amount,
+    })),
+  )
+  await insertSessionEvents(trx, [{ sessionId, kernelId, from: null, to: 'RUNNING', reason, actor: null }])
+  return ownerId
+}
+
+/** Who started it, else (restored without that user) the first superadmin, who can decide what to do with it. */
+async function findOwner(trx: Db, { id, email }: KernelLabel['owner']): Promise<UserId | undefined> {
+  const user = (await findUser(trx, id)) ?? (await findUserByEmail(trx, email))
+  return user?.id ?? (await listUsers(trx, { limit: 500 })).find(candidate => candidate.role === 'superadmin')?.id
+}
+
+/** Another live session may have taken the name meanwhile. Stays within 64 characters. */
+export function freeName(name: string, taken: ReadonlySet<string>): string {
+  for (let suffix = 1; ; suffix++) {
+    const end = suffix === 1 ? '' : `-${suffix}`
+    const candidate = name.slice(0, 64 - end.length) + end
+    if (!taken.has(candidate)) return candidate
+  }
+}

@@ -1,0 +1,29 @@
+import { type KernelSpec } from '#agent/contract'
+import { type KernelDeviceRow, type KernelRow } from '../store/kernels.ts'
+import { type OwnedSessionRow } from '../store/sessions.ts'
+import { kernelAppsOf } from './apps.ts'
+
+/** What an agent needs to start a kernel, from its rows alone: a repeated request is the same request. */
+export function kernelSpecOf(
+  session: OwnedSessionRow,
+  kernel: KernelRow,
+  devices: readonly KernelDeviceRow[],
+): KernelSpec {
+  return {
+    kernelId: kernel.id,
+    sessionId: session.id,
+    sessionName: session.name,
+    role: kernel.role,
+    attempt: kernel.attempt,
+    owner: { id: session.owner_id, email: session.owner_email },
+    resourceGroup: session.resource_group,
+    image: { reference: session.image, digest: session.image_digest ?? '' },
+    slots: kernel.slots as Record<string, number>,
+    shmemBytes: session.shmem_bytes,
+    devices: devices.map(({ uuid, slot, amount }) => ({ uuid, slot, amount })),
+    environ: session.environ,
+    startupCommand: session.startup_command,
+    apps: kernelAppsOf(session),
+    authorizedKeys: [],
+  }
+}

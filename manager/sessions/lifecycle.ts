@@ -1,0 +1,243 @@
+import {
+  type AgentId,
+  AppError,
+  isAppError,
+  isFinished,
+  type KernelId,
+  type Reason,
+  type SessionId,
+  toWireError,
+} from '#manager/contract'
+import { type RequestReply } from '#agent/contract'
+import { type AgentRequests } from '../agents/connection.ts'
+import { type Log } from '../log.ts'
+import { type AgentPresence } from '../scheduler/snapshot.ts'
+import { findAgent } from '../store/agents.ts'
+import { readImageDigests } from '../store/images.ts'
+import { keepLastWords, listKernelDevices, listKernels, updateKernel } from '../store/kernels.ts'
+import { type Store } from '../store/open-store.ts'
+import { findSession, type OwnedSessionRow } from '../store/sessions.ts'
+import { type LockedSession, type SessionChanges } from './changes.ts'
+import { kernelSpecOf } from './kernel-spec.ts'
+import { DEFAULT_TIMINGS, type Timings } from './timings.ts'
+import { isStarting } from './transition.ts'
+
+/**
+ * Starts and ends kernels on their agents. Everything here may be called again at any time: each call looks first.
+ * Closing waits for requests in flight: close the connections to the agents before.
+ */
+export interface Lifecycle extends AsyncDisposable {
+  /** Sends create_kernel for a placed session, or sends it again; the outcome becomes the session's status. */
+  start(id: SessionId): void
+  /** Cancels a waiting session, or takes a started one down. Returns once that is decided and written. */
+  terminate(id: SessionId, by: { actor: string; reason: Reason }): Promise<void>
+  /** Sends destroy_kernel for a TERMINATING session; it ends with the reply. */
+  finishTermination(id: SessionId, graceMs?: number): void
+  /** Takes a start back that took too long, then fails the attempt. */
+  abandonStart(id: SessionId, attempt: number, cause: Reason): void
+  /** A start did not work: the session waits for another agent, or ends in ERROR after the last attempt. */
+  failAttempt(id: SessionId, attempt: number, cause: Reason): Promise<void>
+  /** Removes a container that has no business to be there (any more) and keeps its last words. */
+  cleanUp(agentId: AgentId, kernelId: KernelId): void
+  /** The container is up. Said by the reply to create_kernel, by a notice or by a report, whichever comes first. */
+  markRunning(id: SessionId, started: Started): Promise<void>
+  /** Between asking an agent and its answer. */
+  isStartInFlight(kernelId: KernelId): boolean
+}
+
+export interface Started {
+  readonly attempt: number
+  readonly containerId: string
+  readonly startedAt: string
+  readonly reason: Reason
+}
+
+export interface LifecycleDeps {
+  readonly store: Store
+  readonly changes: SessionChanges
+  readonly agents: AgentRequests & AgentPresence
+  readonly log: Log
+  readonly timings?: Partial<Timings>
+}
+
+export function createLifecycle(deps: LifecycleDeps): Lifecycle {
+  const { store, changes, agents, log } = deps
+  const timings = { ...DEFAULT_TIMINGS, ...deps.timings }
+  const starts = new Map<KernelId, AbortController>()
+  const destroys = new Map<KernelId, Promise<RequestReply<'destroy_kernel'>>>()
+  const work = new Set<Promise<void>>()
+  let closed = false
+
+  /** Runs in the background; what goes wrong is ours, and the deadlines find the session again. */
+  function background(what: string, id: string, run: () => Promise<void>): void {
+    if (closed) return
+    const task = run()
+      .catch((error: unknown) => {
+        if (!closed) log.error({ err: error, id }, `${what} failed`)
+      })
+      .finally(() => work.delete(task))
+    work.add(task)
+  }
+
+  /** One destroy per kernel at a time, and never one that overtakes a start. */
+  function destroy(agentId: AgentId, kernelId: KernelId, graceMs: number) {
+    starts.get(kernelId)?.abort(new AppError('unavailable', { why: 'The start was cancelled.' }))
+    const running = destroys.get(kernelId)
+    if (running) return running
+    const task = agents
+      .request(agentId, 'destroy_kernel', { kernelId, graceMs }, { timeoutMs: timings.destroyTimeoutMs })
+      .catch((error: unknown) => {
+        if (isAppError(error) && error.code === 'kernel_not_found') return { exitCode: null, logTail: '' }
+        throw error
+      })
+      .finally(() => destroys.delete(kernelId))
+    destroys.set(kernelId, task)
+    return task
+  }
+
+  async function create(id: SessionId): Promise<void> {
+    const session = await findSession(store.db, id)
+    if (!session || !isStarting(session.status)) return
+    const [kernel] = await listKernels(store.db, [id])
+    const agentId = kernel?.agent_id
+    if (!kernel || !agentId || !agents.isReady(agentId) || starts.has(kernel.id)) return
+    const controller = new AbortController()
+    starts.set(kernel.id, controller)
+    try {
+      await destroys.get(kernel.id)?.catch(() => undefined)
+      const startWithinMs = await startBudget(agentId, session)
+      if (!(await markPreparing(id, kernel.attempt, startWithinMs))) return
+      // Sent again after a restart, the agent counts anew.
+      if (session.status !== 'SCHEDULED') await updateKernel(store.db, kernel.id, { startWithinMs })
+      const devices = await listKernelDevices(store.db, [kernel.id])
+      const spec = kernelSpecOf(session, kernel, devices)
+      const timeoutMs = startWithinMs + timings.replyMarginMs
+      const input = { spec, startWithinMs }
+      const reply = await agents.request(agentId, 'create_kernel', input, { timeoutMs, signal: controller.signal })
+      const reason: Reason = { code: 'started', message: 'Its container runs.' }
+      await markRunning(id, { ...reply, attempt: kernel.attempt, reason })
+    } catch (error) {
+      await onStartFailed(error, { id, attempt: kernel.attempt, agentId, aborted: controller.signal.aborted })
+    } finally {
+      starts.delete(kernel.id)
+    }
+  }
+
+  /** With the image at hand the agent gets the time of PREPARING; a pull needs its own on top. */
+  async function startBudget(agentId: AgentId, { image_digest: digest }: OwnedSessionRow): Promise<number> {
+    const held = await readImageDigests(store.db, [agentId])
+    const present = digest !== null && held.get(agentId)?.has(digest)
+    return present ? timings.preparingMs : timings.preparingMs + timings.pullingMs
+  }
+
+  /** @returns whether the request may be sent */
+  async function markPreparing(id: SessionId, attempt: number, startWithinMs: number): Promise<boolean> {
+    let wanted = false
+    await changes.apply(id, state => {
+      wanted = isStarting(state.status) && state.attempt === attempt
+      if (!wanted || state.status !== 'SCHEDULED') return undefined
+      const reason: Reason = { code: 'create_sent', message: 'Its agent is preparing the container.' }
+      return { to: 'PREPARING', reason, startWithinMs }
+    })
+    return wanted
+  }
+
+  async function onStartFailed(
+    error: unknown,
+    { id, attempt, agentId, aborted }: { id: SessionId; attempt: number; agentId: AgentId; aborted: boolean },
+  ): Promise<void> {
+    // Whoever cancelled it also says what becomes of the session.
+    if (aborted || closed) return
+    // The agent may have started it without our hearing: its next report says, or the deadline decides.
+    if (isAppError(error) && error.code === 'agent_unreachable') return
+    if (!isAppError(error)) log.error({ err: error, id }, 'create_kernel failed unexpectedly')
+    const agent = await findAgent(store.db, agentId)
+    const message = `Agent ${agent?.name ?? agentId} could not start it. ${whyOf(error)}`
+    await failAttempt(id, attempt, { code: 'create_failed', message })
+  }
+
+  async function failAttempt(id: SessionId, attempt: number, cause: Reason): Promise<void> {
+    const applied = await changes.apply(id, state => {
+      if (!isStarting(state.status) || state.attempt !== attempt) return undefined
+      if (attempt >= timings.maxAttempts) return { to: 'ERROR', reason: cause }
+      return { to: 'PENDING', reason: { ...cause, code: 'retried', message: `${cause.message} It is tried again.` } }
+    })
+    if (applied) log.warn({ id, attempt, to: applied.to, cause: cause.message }, 'session start failed')
+  }
+
+  async function markRunning(id: SessionId, { attempt, containerId, startedAt, reason }: Started): Promise<void> {
+    await changes.apply(id, state => {
+      // Not from SCHEDULED: nothing has been asked of an agent yet.
+      if (!isStarting(state.status) || state.status === 'SCHEDULED' || state.attempt !== attempt) return undefined
+      return { to: 'RUNNING', reason, containerId, startedAt }
+    })
+  }
+
+  async function takeDown(id: SessionId, graceMs: number): Promise<void> {
+    const session = await findSession(store.db, id)
+    const [kernel] = await listKernels(store.db, [id])
+    if (session?.status !== 'TERMINATING' || !kernel) return
+    if (kernel.agent_id === null) throw new Error(`session ${id} is TERMINATING without an agent`)
+    if (!agents.isReady(kernel.agent_id)) return
+    const { exitCode, logTail } = await destroy(kernel.agent_id, kernel.id, graceMs)
+    await changes.apply(id, state =>
+      state.status === 'TERMINATING' ? { to: 'TERMINATED', reason: state.session.reason, exitCode, logTail } : undefined,
+    )
+  }
+
+  const finishTermination = (id: SessionId, graceMs = timings.graceMs) =>
+    background('termination', id, () => takeDown(id, graceMs).catch(ignoreUnreachable))
+
+  return {
+    start: id => background('start', id, () => create(id)),
+    async terminate(id, { actor, reason }) {
+      const applied = await changes.apply(id, state => terminationOf(state, reason, actor))
+      if (applied?.to !== 'TERMINATING') return
+      starts.get(applied.kernelId)?.abort(new AppError('unavailable', { why: 'The session was terminated.' }))
+      finishTermination(id)
+    },
+    finishTermination,
+    abandonStart: (id, attempt, cause) =>
+      background('abandoned start', id, async () => {
+        const [kernel] = await listKernels(store.db, [id])
+        if (!kernel?.agent_id || kernel.attempt !== attempt) return
+        await destroy(kernel.agent_id, kernel.id, 0)
+        await failAttempt(id, attempt, cause)
+      }),
+    failAttempt,
+    cleanUp: (agentId, kernelId) =>
+      background('clean-up', kernelId, async () => {
+        if (destroys.has(kernelId) || !agents.isReady(agentId)) return
+        const words = await destroy(agentId, kernelId, 0)
+        await keepLastWords(store.db, kernelId, words)
+      }),
+    markRunning,
+    isStartInFlight: kernelId => starts.has(kernelId),
+    async [Symbol.asyncDispose]() {
+      // Nothing is cancelled: starts go on at their agents, and the next manager takes them up.
+      closed = true
+      await Promise.all(work)
+    },
+  }
+}
+
+/** What ending means depends on how far the session has come. */
+function terminationOf(state: LockedSession, reason: Reason, actor: string) {
+  if (isFinished(state.status) || state.status === 'TERMINATING') return undefined
+  // Nothing has been asked of an agent before PREPARING.
+  const untouched = state.status === 'PENDING' || state.status === 'SCHEDULED'
+  return { to: untouched ? 'CANCELLED' : 'TERMINATING', reason, actor } as const
+}
+
+function ignoreUnreachable(error: unknown): void {
+  // The agent tells when it is back, and the deadline asks again.
+  if (isAppError(error) && error.code === 'agent_unreachable') return
+  throw error
+}
+
+function whyOf(error: unknown): string {
+  if (!isAppError(error)) return toWireError(error).message + '.'
+  const { why } = error.detail
+  const text = typeof why === 'string' ? why : error.message
+  return /[.!?]$/.test(text) ? text : `${text}.`
+}

@@ -1,0 +1,116 @@
+import {
+  type AgentId,
+  AppError,
+  formatSlots,
+  type Notice,
+  parseAmount,
+  parseSlots,
+  type ResourceSlots,
+  type SessionSpec,
+  SLOT_NAMES,
+  type SlotName,
+} from '#manager/contract'
+import { type AgentImage } from '#agent/contract'
+import { type AgentSnapshot, closest, readable, Room } from '../scheduler/plan/index.ts'
+import { type HeldImage } from '../store/images.ts'
+
+/** For images that ask for nothing. */
+const DEFAULT_REQUEST: ResourceSlots = { cpu: 1000, mem: 2 ** 30 }
+const DEFAULT_SHMEM_BYTES = 64 * 2 ** 20
+/** Below this no shell starts, whatever the image says. */
+const FLOOR: ResourceSlots = { cpu: 100, mem: 64 * 2 ** 20 }
+
+export interface ResolvedSpec {
+  readonly image: AgentImage
+  /** As it will be pulled where it is missing. */
+  readonly reference: string
+  readonly requested: ResourceSlots
+  readonly shmemBytes: number
+  readonly notices: readonly Notice[]
+}
+
+/**
+ * What the request means: which image exactly, and how much of everything. Pure.
+ *
+ * @param agents of the resource group, as they would be when empty
+ * @throws AppError `image_not_found`, `request_too_large`
+ */
+export function resolveSpec(
+  spec: SessionSpec,
+  held: readonly HeldImage[],
+  agents: readonly AgentSnapshot[],
+): ResolvedSpec {
+  const { image, reference } = findImage(spec.image, held, agents)
+  const notices: Notice[] = []
+  const requested = fillIn(parseSlots(spec.resources), image, notices)
+  refuseTooLarge(requested, agents)
+  return { image, reference, requested, shmemBytes: sharedMemory(spec, requested, image, notices), notices }
+}
+
+/** The copy that most agents hold, connected ones first: one reference may mean different images on different engines. */
+function findImage(wanted: string, held: readonly HeldImage[], agents: readonly AgentSnapshot[]) {
+  const connected = new Set<AgentId>(agents.filter(agent => agent.connected).map(agent => agent.id))
+  const inGroup = new Set<AgentId>(agents.map(agent => agent.id))
+  for (const reference of [wanted, `${wanted}:latest`]) {
+    const copies = held.filter(copy => inGroup.has(copy.agentId) && copy.image.references.includes(reference))
+    const weight = (all: readonly HeldImage[]) =>
+      all.length + 1000 * all.filter(copy => connected.has(copy.agentId)).length
+    const [best] = [...Map.groupBy(copies, copy => copy.image.id).values()].toSorted((a, b) => weight(b) - weight(a))
+    if (best?.[0]) return { image: best[0].image, reference }
+  }
+  throw new AppError('image_not_found', {
+    image: wanted,
+    why: `No agent holds an image named "${wanted}". The list of images shows what can be launched.`,
+  })
+}
+
+function fillIn(asked: ResourceSlots, image: AgentImage, notices: Notice[]): ResourceSlots {
+  const minimum = image.minimum as ResourceSlots
+  const slots: Partial<Record<SlotName, number>> = {}
+  const raised: string[] = []
+  for (const slot of SLOT_NAMES) {
+    const least = Math.max(minimum[slot] ?? 0, FLOOR[slot] ?? 0)
+    const amount = Math.max(asked[slot] ?? DEFAULT_REQUEST[slot] ?? 0, least)
+    if (amount > 0) slots[slot] = amount
+    if (amount > (asked[slot] ?? amount)) raised.push(readable(slot, amount))
+  }
+  if (raised.length > 0) {
+    const message = `The request was raised to the minimum of the image: ${raised.join(', ')}.`
+    notices.push({ code: 'raised_to_minimum', message })
+  }
+  return slots
+}
+
+function sharedMemory(spec: SessionSpec, { mem = 0 }: ResourceSlots, image: AgentImage, notices: Notice[]): number {
+  const asked = spec.shmem === undefined ? undefined : parseAmount('mem', spec.shmem)
+  if (asked !== undefined && asked > mem) {
+    const message = `Shared memory is part of RAM: it was lowered to ${readable('mem', mem)}.`
+    notices.push({ code: 'shmem_lowered', message })
+  }
+  return Math.min(asked ?? (image.shmemBytes > 0 ? image.shmemBytes : DEFAULT_SHMEM_BYTES), mem)
+}
+
+/**
+ * Refuses what no agent could ever hold, naming the slot. A request that only an agent could hold that is away at the
+ * moment is accepted, and so is everything while none is connected: it waits.
+ */
+function refuseTooLarge(requested: ResourceSlots, agents: readonly AgentSnapshot[]): void {
+  if (!agents.some(agent => agent.connected)) return
+  const rooms = agents.map(agent => new Room(agent, 'empty'))
+  if (rooms.some(room => room.fits(requested))) return
+  const alone = SLOT_NAMES.find(slot => rooms.every(room => room.lacking({ [slot]: requested[slot] ?? 0 }).length > 0))
+  const slot = alone ?? closest(requested, rooms).slots[0] ?? 'cpu'
+  const needed = requested[slot] ?? 0
+  const largest = alone
+    ? Math.max(0, ...rooms.map(room => room.largest(slot)))
+    : (closest(requested, rooms).available[slot] ?? 0)
+  throw new AppError('request_too_large', {
+    slot,
+    needed: formatSlots({ [slot]: needed })[slot],
+    largest: formatSlots({ [slot]: largest })[slot],
+    why:
+      largest === 0
+        ? `It asks for ${readable(slot, needed)}, and no agent has any.`
+        : `It asks for ${readable(slot, needed)}; one agent offers at most ${readable(slot, largest)}${alone ? '' : ' together with the rest of the request'}.`,
+  })
+}

@@ -1,0 +1,248 @@
+import { createHash } from 'node:crypto'
+import {
+  type AgentId,
+  AppError,
+  FINISHED_STATUSES,
+  KernelId,
+  LIVE_STATUSES,
+  type Notice,
+  type Reason,
+  type Session,
+  type SessionEvent,
+  SessionId,
+  type SessionSpec,
+  SessionStatus,
+  type SshAccess,
+} from '#manager/contract'
+import { type AgentRequests } from '../agents/connection.ts'
+import { type EventPublisher } from '../events/bus.ts'
+import { type AgentPresence, readAgents } from '../scheduler/snapshot.ts'
+import { listAgents } from '../store/agents.ts'
+import { listHeldImages } from '../store/images.ts'
+import { insertKernels, type KernelRow, listKernels } from '../store/kernels.ts'
+import { newId } from '../store/new-id.ts'
+import { type Store } from '../store/open-store.ts'
+import { insertSessionEvents, listSessionEvents } from '../store/session-events.ts'
+import { findSession, insertSessions, listSessions, type NewSession, type OwnedSessionRow } from '../store/sessions.ts'
+import { type Caller, canSee, visibleOwner } from '../users/authorize.ts'
+import { type Lifecycle } from './lifecycle.ts'
+import { generateName, sessionNames } from './names.ts'
+import { resolveSpec } from './resolve-spec.ts'
+import { toSessions, type ViewDeps } from './views.ts'
+
+/** What users do with sessions, and the rules for it. Whoever may not see a session is told that there is none. */
+export interface SessionService {
+  /** All or none. @throws `image_not_found`, `request_too_large`, `session_name_taken`, `bad_request` */
+  create(caller: Caller, spec: SessionSpec): Promise<{ items: Session[]; notices: Notice[] }>
+  list(caller: Caller, query: SessionQuery): Promise<{ items: Session[]; nextCursor: string | null; total: number }>
+  get(caller: Caller, id: SessionId): Promise<Session>
+  /** Cancels or terminates; a session that ends or has ended is left as it is. */
+  terminate(caller: Caller, id: SessionId): Promise<Session>
+  events(caller: Caller, id: SessionId): Promise<SessionEvent[]>
+  /** Live from the agent while it runs, afterwards the tail that was kept. @throws `agent_unreachable` */
+  logs(caller: Caller, id: SessionId, tail: number): Promise<{ text: string; truncated: boolean }>
+  /** The owner's alone: the key would let anybody else act as them. @throws `session_not_running`, `agent_unreachable` */
+  sshAccess(caller: Caller, id: SessionId): Promise<SshAccess>
+}
+
+export interface SessionQuery {
+  readonly limit: number
+  readonly cursor?: string | undefined
+  readonly status?: string | undefined
+  readonly name?: string | undefined
+  readonly mine?: boolean | undefined
+}
+
+export interface SessionServiceDeps extends ViewDeps {
+  readonly store: Store
+  readonly agents: AgentRequests & AgentPresence
+  readonly lifecycle: Lifecycle
+  readonly events: EventPublisher
+  /** A session was asked for. */
+  readonly onEnqueued: () => void
+}
+
+const AGENT_TIMEOUT_MS = 15_000
+const UNIQUE_VIOLATION = '23505'
+
+export function createSessionService(deps: SessionServiceDeps): SessionService {
+  const { store, agents, lifecycle, events, presence } = deps
+
+  async function visible(caller: Caller, id: SessionId): Promise<OwnedSessionRow> {
+    const session = await findSession(store.db, id)
+    if (!session || !canSee(caller, session.owner_id)) throw new AppError('session_not_found', { sessionId: id })
+    return session
+  }
+
+  async function view(id: SessionId): Promise<Session> {
+    const row = await findSession(store.db, id)
+    const [session] = row ? await toSessions(store.db, [row], deps) : []
+    if (!session) throw new AppError('session_not_found', { sessionId: id })
+    return session
+  }
+
+  async function mainKernel(id: SessionId): Promise<KernelRow> {
+    const [kernel] = await listKernels(store.db, [id])
+    if (!kernel) throw new Error(`session ${id} has no kernel`)
+    return kernel
+  }
+
+  /** @throws AppError `session_not_running` */
+  async function runningKernel(session: OwnedSessionRow): Promise<{ kernelId: KernelId; agentId: AgentId }> {
+    const kernel = await mainKernel(session.id)
+    if (session.status === 'RUNNING' && kernel.agent_id) return { kernelId: kernel.id, agentId: kernel.agent_id }
+    throw new AppError('session_not_running', { sessionId: session.id, why: `It is ${session.status}.` })
+  }
+
+  return {
+    async create(caller, spec) {
+      const rows = await listAgents(store.db, spec.resourceGroup)
+      const [held, empty] = [await listHeldImages(store.db), await readAgents(store.db, rows, presence)]
+      const { image, reference, requested, shmemBytes, notices } = resolveSpec(spec, held, empty)
+      const names = sessionNames(spec.name ?? generateName(), spec.count)
+      const reason: Reason = { code: 'requested', message: 'It was asked for; the scheduler looks at it next.' }
+      const ids = names.map(() => newId(SessionId)).toSorted()
+      const sessions = names.map((name, index): NewSession & { kernelId: KernelId } => ({
+        id: ids[index] ?? newId(SessionId),
+        kernelId: newId(KernelId),
+        name,
+        ownerId: caller.userId,
+        status: 'PENDING',
+        reason,
+        resourceGroup: spec.resourceGroup,
+        image: reference,
+        imageDigest: image.id,
+        requested,
+        shmemBytes,
+        environ: spec.environ,
+        startupCommand: spec.startupCommand ?? null,
+        apps: image.apps,
+      }))
+      await insertAll(store, sessions, { reason, actor: caller.email })
+      for (const { id } of sessions) events.publish({ topic: 'session', id, version: 1 }, { userId: caller.userId })
+      deps.onEnqueued()
+      const items = await Promise.all(sessions.map(session => view(session.id)))
+      return { items, notices: [...notices] }
+    },
+
+    async list(caller, { limit, cursor, status, name, mine }) {
+      const before = cursor === undefined ? undefined : SessionId.safeParse(cursor)
+      if (before && !before.success) throw new AppError('bad_request', { why: 'The cursor is not one of this list.' })
+      const ownerId = mine ? caller.userId : visibleOwner(caller)
+      const filter = { ownerId, statuses: parseStatuses(status), name }
+      // One more than asked for tells whether there is a next page.
+      const { rows, total } = await listSessions(store.db, filter, { limit: limit + 1, before: before?.data })
+      const items = await toSessions(store.db, rows.slice(0, limit), deps)
+      return { items, nextCursor: rows.length > limit ? (items.at(-1)?.id ?? null) : null, total }
+    },
+
+    async get(caller, id) {
+      await visible(caller, id)
+      return view(id)
+    },
+
+    async terminate(caller, id) {
+      const session = await visible(caller, id)
+      const own = session.owner_id === caller.userId
+      const reason: Reason = own
+        ? { code: 'user_terminated', message: 'Ended by its owner.' }
+        : { code: 'admin_terminated', message: `Ended by ${caller.email}.` }
+      await lifecycle.terminate(id, { actor: caller.email, reason })
+      return view(id)
+    },
+
+    async events(caller, id) {
+      await visible(caller, id)
+      return listSessionEvents(store.db, id)
+    },
+
+    async logs(caller, id, tail) {
+      const session = await visible(caller, id)
+      const kernel = await mainKernel(id)
+      if (session.status === 'RUNNING' && kernel.agent_id) {
+        const input = { kernelId: kernel.id, tail }
+        return agents.request(kernel.agent_id, 'get_logs', input, { timeoutMs: AGENT_TIMEOUT_MS })
+      }
+      return lastLines(kernel.log_tail ?? '', tail)
+    },
+
+    async sshAccess(caller, id) {
+      const session = await visible(caller, id)
+      if (session.owner_id !== caller.userId) {
+        throw new AppError('forbidden', { why: 'Only the owner of a session gets its key.' })
+      }
+      const { kernelId, agentId } = await runningKernel(session)
+      const ssh = await agents.request(agentId, 'get_ssh', { kernelId }, { timeoutMs: AGENT_TIMEOUT_MS })
+      return { ...ssh, hostKeyFingerprint: fingerprintOf(ssh.hostKey) }
+    },
+  }
+}
+
+async function insertAll(
+  store: Store,
+  sessions: readonly (NewSession & { kernelId: KernelId })[],
+  { reason, actor }: { reason: Reason; actor: string },
+): Promise<void> {
+  try {
+    await store.transaction(async trx => {
+      await insertSessions(trx, sessions)
+      await insertKernels(
+        trx,
+        sessions.map(session => ({
+          id: session.kernelId,
+          sessionId: session.id,
+          status: session.status,
+          slots: session.requested,
+        })),
+      )
+      await insertSessionEvents(
+        trx,
+        sessions.map(session => ({
+          sessionId: session.id,
+          kernelId: null,
+          from: null,
+          to: session.status,
+          reason,
+          actor,
+        })),
+      )
+    })
+  } catch (error) {
+    if (!isViolationOf(error, 'sessions_live_name')) throw error
+    const names = sessions.map(session => session.name)
+    const why = `You have a live session named ${names.map(name => `"${name}"`).join(' or ')}. Choose another name.`
+    throw new AppError('session_name_taken', { names, why }, { cause: error })
+  }
+}
+
+function isViolationOf(error: unknown, constraint: string): boolean {
+  return (
+    error instanceof Error &&
+    'code' in error &&
+    error.code === UNIQUE_VIOLATION &&
+    'constraint' in error &&
+    error.constraint === constraint
+  )
+}
+
+/** The schema of the route has checked the text. */
+function parseStatuses(text: string | undefined): readonly SessionStatus[] | undefined {
+  if (!text) return undefined
+  if (text === 'live') return LIVE_STATUSES
+  if (text === 'finished') return FINISHED_STATUSES
+  return text.split(',').map(status => SessionStatus.parse(status))
+}
+
+function lastLines(text: string, tail: number): { text: string; truncated: boolean } {
+  const lines = text.split('\n')
+  // A text that ends with a line feed has no last line after it.
+  const ended = lines.at(-1) === ''
+  const kept = lines.slice(-(tail + (ended ? 1 : 0)))
+  return { text: kept.join('\n'), truncated: kept.length < lines.length }
+}
+
+/** As `ssh-keygen -l` and PuTTY print it. @see RFC 4253 section 6.6 for the key blob */
+export function fingerprintOf(publicKeyLine: string): string {
+  const blob = Buffer.from(publicKeyLine.trim().split(/\s+/)[1] ?? '', 'base64')
+  return `SHA256:${createHash('sha256').update(blob).digest('base64').replace(/=+$/, '')}`
+}

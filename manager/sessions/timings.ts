@@ -1,0 +1,31 @@
+/** How long a session may stay in a state that must not last, and what else is measured in time. Milliseconds. */
+export interface Timings {
+  readonly scheduledMs: number
+  /** Also what an agent gets to start a container whose image it has. */
+  readonly preparingMs: number
+  readonly pullingMs: number
+  /** A pull that does not move for this long has failed. */
+  readonly pullStalledMs: number
+  readonly terminatingMs: number
+  /** Between SIGTERM and SIGKILL. */
+  readonly graceMs: number
+  readonly destroyTimeoutMs: number
+  /** An agent answers this much after its own deadline at the latest. */
+  readonly replyMarginMs: number
+  readonly sweepMs: number
+  /** Starts of one session, each on another agent where there is one. */
+  readonly maxAttempts: number
+}
+
+export const DEFAULT_TIMINGS: Timings = {
+  scheduledMs: 30_000,
+  preparingMs: 60_000,
+  pullingMs: 30 * 60_000,
+  pullStalledMs: 5 * 60_000,
+  terminatingMs: 60_000,
+  graceMs: 10_000,
+  destroyTimeoutMs: 45_000,
+  replyMarginMs: 5_000,
+  sweepMs: 1_000,
+  maxAttempts: 3,
+}
