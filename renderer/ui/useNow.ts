@@ -17,5 +17,5 @@ export function useNow(): Readonly<Ref<Date>> {
     clearInterval(clock.timer)
     clock.timer = undefined
   })
-  return readonly(clock.now) as Readonly<Ref<Date>>
+  return readonly(clock.now)
 }

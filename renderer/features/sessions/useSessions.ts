@@ -10,13 +10,13 @@ export interface ListState {
   readonly error: unknown
   /** Sessions on the server, of which some may not be here yet. */
   readonly total: number
-  /** False where only the newest `MAX_ROWS` are shown. */
+  /** False while there are older ones on the server that are not here; `more` fetches them. */
   readonly complete: boolean
 }
 
 const PAGE = 500
-/** Beyond this a list shows the newest only: nobody reads further, and search by name asks the server. */
-const MAX_ROWS = 20_000
+/** Live sessions are all fetched, up to this; finished ones page by page as the reader gets there. */
+const MAX_LIVE = 20_000
 /** With more changes than this at once, one list request is cheaper than many single ones. */
 const MANY = 25
 const IDLE: ListState = { status: 'idle', error: null, total: 0, complete: true }
@@ -32,6 +32,10 @@ export const useSessions = defineStore('sessions', () => {
   const changed = new Map<SessionId, number>()
   let flushing: ReturnType<typeof setTimeout> | undefined
   const rounds: Record<ListName, number> = { live: 0, finished: 0 }
+  const cursors: Record<ListName, string | null> = { live: null, finished: null }
+  let fetchingMore = false
+  /** Just launched from this page: shown with an accent for a moment. */
+  const fresh = ref<ReadonlySet<SessionId>>(new Set())
 
   const sorted = computed(() => [...byId.value.values()].toSorted((a, b) => (a.id < b.id ? 1 : -1)))
   const live = computed(() => sorted.value.filter(session => !isFinished(session.status)))
@@ -61,27 +65,44 @@ export const useSessions = defineStore('sessions', () => {
     lists.value = { ...lists.value, [name]: { ...lists.value[name], ...change } }
   }
 
-  /** Fetches a whole list, page by page; the first page shows at once. A newer call ends an older one. */
+  /** Fetches a list from its newest on; the first page shows at once. A newer call ends an older one. */
   async function load(name: ListName): Promise<void> {
     const round = (rounds[name] += 1)
     if (lists.value[name].status !== 'ready') setList(name, { status: 'loading', error: null })
     const before = new Set((name === 'live' ? live : finished).value.map(session => session.id))
+    cursors[name] = null
     try {
-      let cursor: string | undefined
-      let count = 0
-      do {
-        const page = await api.listSessions({ query: { status: name, limit: PAGE, ...(cursor ? { cursor } : {}) } })
-        if (round !== rounds[name]) return
-        put(page.items)
-        for (const session of page.items) before.delete(session.id)
-        count += page.items.length
-        cursor = page.nextCursor ?? undefined
-        setList(name, { status: 'ready', error: null, total: page.total, complete: cursor === undefined })
-      } while (cursor !== undefined && count < MAX_ROWS)
-      // What the list no longer has either moved to the other list or is gone.
-      if (cursor === undefined && before.size > 0) await refetch([...before])
+      await nextPage(name, round, before)
+      // What the list should have and has not either moved to the other list or is gone.
+      if (round === rounds[name] && cursors[name] === null && before.size > 0) await refetch([...before])
     } catch (error) {
       if (round === rounds[name]) setList(name, { status: 'failed', error })
+    }
+  }
+
+  async function nextPage(name: ListName, round: number, before?: Set<SessionId>): Promise<void> {
+    for (let count = 0; count < MAX_LIVE; count += PAGE) {
+      const cursor = cursors[name]
+      const page = await api.listSessions({ query: { status: name, limit: PAGE, ...(cursor ? { cursor } : {}) } })
+      if (round !== rounds[name]) return
+      put(page.items)
+      for (const session of page.items) before?.delete(session.id)
+      cursors[name] = page.nextCursor
+      setList(name, { status: 'ready', error: null, total: page.total, complete: page.nextCursor === null })
+      if (page.nextCursor === null || name === 'finished') return
+    }
+  }
+
+  /** The next older page, if there is one; several calls at once are one request. */
+  async function more(name: ListName): Promise<void> {
+    if (cursors[name] === null || fetchingMore) return
+    fetchingMore = true
+    try {
+      await nextPage(name, rounds[name])
+    } catch {
+      // The rows that are there stay; scrolling or the button asks again.
+    } finally {
+      fetchingMore = false
     }
   }
 
@@ -131,6 +152,12 @@ export const useSessions = defineStore('sessions', () => {
     put([await api.deleteSession({ params: { id } })])
   }
 
+  /** Sessions this page just asked for: they show at once, before any hint. */
+  function launched(items: readonly Session[]): void {
+    put(items)
+    fresh.value = new Set(items.map(({ id }) => id))
+  }
+
   /** Live figures for these sessions until the returned function is called; read them with `statsOf`. */
   function watchStats(ids: readonly SessionId[]): () => void {
     return events.watch(ids, (id, stats) => {
@@ -150,5 +177,21 @@ export const useSessions = defineStore('sessions', () => {
     lists.value = { live: IDLE, finished: IDLE }
   }
 
-  return { byId, lists, live, finished, load, reload, fetchOne, put, terminate, watchStats, statsOf, clear }
+  return {
+    byId,
+    lists,
+    live,
+    finished,
+    fresh,
+    load,
+    more,
+    reload,
+    launched,
+    fetchOne,
+    put,
+    terminate,
+    watchStats,
+    statsOf,
+    clear,
+  }
 })

@@ -1,0 +1,63 @@
+import { RESERVED_ENVIRONMENT } from '#manager/contract'
+
+export interface EnvironmentRow {
+  name: string
+  value: string
+}
+
+const NAME = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/
+
+/** What is wrong with one row, given all of them; a row without a name is left out, unless it has a value. */
+export function rowError(row: EnvironmentRow, rows: readonly EnvironmentRow[]): string {
+  if (row.name === '') return row.value === '' ? '' : 'Needs a name'
+  if (!NAME.test(row.name)) return 'Letters, digits and “_”, not beginning with a digit'
+  if (RESERVED_ENVIRONMENT.test(row.name)) return 'Is set by Berth itself'
+  if (rows.some(other => other !== row && other.name === row.name)) return 'Is there twice'
+  return row.value.length > 32_768 ? 'Is longer than 32,768 characters' : ''
+}
+
+export function environError(rows: readonly EnvironmentRow[]): string {
+  if (rows.filter(({ name }) => name !== '').length > 200) return 'At most 200 variables'
+  const wrong = rows.map(row => ({ row, error: rowError(row, rows) })).find(({ error }) => error !== '')
+  return wrong ? `${wrong.row.name || 'A variable'}: ${wrong.error.toLowerCase()}` : ''
+}
+
+/**
+ * Reads the usual `.env` notation: `NAME=value` per line, `export` in front, comments, single quotes (taken as they
+ * are) and double quotes (`\n`, `\t`, `\"`, `\\`). No `$NAME` is replaced.
+ *
+ * @returns the variables, the last one where a name is there twice, and the numbers of lines that are neither
+ */
+export function parseDotEnv(text: string): { rows: EnvironmentRow[]; skipped: number[] } {
+  const found = new Map<string, string>()
+  const skipped: number[] = []
+  const lines = text.replace(/^\uFEFF/, '').split(/\r?\n/)
+  for (const [index, line] of lines.entries()) {
+    const trimmed = line.trim()
+    if (trimmed === '' || trimmed.startsWith('#')) continue
+    const match = /^(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*)$/.exec(trimmed)
+    if (match) found.set(match[1] ?? '', unquote(match[2] ?? ''))
+    else skipped.push(index + 1)
+  }
+  return { rows: [...found].map(([name, value]) => ({ name, value })), skipped }
+}
+
+function unquote(raw: string): string {
+  const single = /^'([^']*)'\s*(?:#.*)?$/.exec(raw)
+  if (single) return single[1] ?? ''
+  const double = /^"((?:[^"\\]|\\.)*)"\s*(?:#.*)?$/.exec(raw)
+  if (double) {
+    return (double[1] ?? '').replace(/\\(.)/g, (_, letter: string) => ({ n: '\n', t: '\t', r: '\r' })[letter] ?? letter)
+  }
+  return raw.replace(/\s+#.*$/, '')
+}
+
+/** New variables after the old ones; a name that is there gets the new value. */
+export function mergeRows(rows: readonly EnvironmentRow[], added: readonly EnvironmentRow[]): EnvironmentRow[] {
+  const values = new Map(added.map(({ name, value }) => [name, value]))
+  const kept = rows
+    .filter(({ name, value }) => name !== '' || value !== '')
+    .map(row => ({ name: row.name, value: values.get(row.name) ?? row.value }))
+  const names = new Set(kept.map(({ name }) => name))
+  return [...kept, ...added.filter(({ name }) => !names.has(name))]
+}

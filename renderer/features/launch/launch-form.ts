@@ -1,0 +1,168 @@
+import {
+  formatAmount,
+  parseAmount,
+  parseSlots,
+  SESSION_NAME,
+  type Image,
+  type ResourceSlots,
+  type Session,
+  type SessionSpec,
+} from '#manager/contract'
+import { environError, type EnvironmentRow } from './environment.ts'
+
+export const MIB = 2 ** 20
+export const GIB = 2 ** 30
+
+/** What the dialog edits. Amounts in base units: cpu 1/1000 core, memory bytes, shares 1/100. */
+export interface LaunchForm {
+  image: string
+  name: string
+  cpu: number
+  mem: number
+  shmem: number
+  gpu: number
+  count: number
+  environ: EnvironmentRow[]
+  startupCommand: string
+}
+export type LaunchField = keyof LaunchForm
+export type LaunchErrors = Readonly<Partial<Record<LaunchField, string>>>
+
+export type GpuSlot = 'cuda.device' | 'cuda.shares'
+
+/** What one request may hold, from the image's minimum to the largest agent. */
+export interface LaunchLimits {
+  readonly cpu: Range
+  readonly mem: Range
+  readonly shmem: Range
+  /** Null where no agent has GPUs: the field is not shown. */
+  readonly gpu: (Range & { readonly slot: GpuSlot }) | null
+}
+interface Range {
+  readonly min: number
+  readonly max: number
+  readonly step: number
+}
+
+export function limitsOf(image: Image | undefined, largest: ResourceSlots, mem: number): LaunchLimits {
+  const minimum = parseSlots(image?.minimum ?? {})
+  // Shares are the finer unit: where agents offer them, they are what people ask for.
+  const slot: GpuSlot = (largest['cuda.shares'] ?? 0) > 0 ? 'cuda.shares' : 'cuda.device'
+  const gpus = largest[slot] ?? 0
+  const range = (min: number, max: number, step: number): Range => ({ min, max: Math.max(min, max), step })
+  return {
+    cpu: range(minimum.cpu ?? 100, largest.cpu ?? 0, (largest.cpu ?? 0) > 4000 ? 1000 : 500),
+    mem: range(minimum.mem ?? 64 * MIB, largest.mem ?? 0, (largest.mem ?? 0) > 32 * GIB ? GIB : 256 * MIB),
+    shmem: range(0, mem, mem > 8 * GIB ? 256 * MIB : 64 * MIB),
+    gpu: gpus > 0 ? { slot, ...range(minimum[slot] ?? 0, gpus, slot === 'cuda.shares' ? 10 : 1) } : null,
+  }
+}
+
+export function requestedSlots(form: LaunchForm, limits: LaunchLimits): ResourceSlots {
+  const gpu = limits.gpu && form.gpu > 0 ? { [limits.gpu.slot]: form.gpu } : {}
+  return { cpu: form.cpu, mem: form.mem, ...gpu }
+}
+
+/** Reasonable for this image where nothing is remembered: two cores and 4 GiB, or what there is. */
+export function defaultForm(image: Image | undefined, largest: ResourceSlots): LaunchForm {
+  const minimum = parseSlots(image?.minimum ?? {})
+  const within = (wanted: number, min = 0, max = 0) => Math.max(min, Math.min(wanted, max || wanted))
+  const mem = within(4 * GIB, minimum.mem, largest.mem && Math.max(largest.mem / 2, minimum.mem ?? 0))
+  return {
+    image: image?.reference ?? '',
+    name: '',
+    cpu: within(2000, minimum.cpu, largest.cpu),
+    mem: Math.floor(mem / (64 * MIB)) * 64 * MIB || mem,
+    shmem: Math.min(parseAmount('mem', image?.shmem ?? '') ?? 64 * MIB, mem),
+    gpu: 0,
+    count: 1,
+    environ: [],
+    startupCommand: '',
+  }
+}
+
+/** Keeps what was chosen where the new image or a smaller cluster allows it. */
+export function fitForm(form: LaunchForm, image: Image | undefined, largest: ResourceSlots): LaunchForm {
+  const limits = limitsOf(image, largest, form.mem)
+  const clamp = (value: number, { min, max }: Range) => Math.min(Math.max(value, min), max)
+  const mem = clamp(form.mem, limits.mem)
+  const shmem = Math.min(Math.max(form.shmem, parseAmount('mem', image?.shmem ?? '') ?? 0), mem)
+  return { ...form, cpu: clamp(form.cpu, limits.cpu), mem, shmem, gpu: limits.gpu ? clamp(form.gpu, limits.gpu) : 0 }
+}
+
+/** The form that launches a finished session again. Its name is free again once it has ended. */
+export function formLike(session: Session): LaunchForm {
+  const requested = parseSlots(session.requested)
+  return {
+    image: session.image,
+    name: session.name,
+    cpu: requested.cpu ?? 0,
+    mem: requested.mem ?? 0,
+    shmem: parseAmount('mem', session.shmem) ?? 0,
+    gpu: requested['cuda.shares'] ?? requested['cuda.device'] ?? 0,
+    count: 1,
+    environ: Object.entries(session.environ).map(([name, value]) => ({ name, value })),
+    startupCommand: session.startupCommand ?? '',
+  }
+}
+
+export interface LaunchContext {
+  readonly limits: LaunchLimits
+  readonly images: readonly Image[]
+  /** Names of the user's live sessions. */
+  readonly taken: ReadonlySet<string>
+}
+
+/** Empty means that the manager will accept it, as far as this page can know. */
+export function validate(form: LaunchForm, { limits, images, taken }: LaunchContext): LaunchErrors {
+  const environ = environError(form.environ)
+  const errors: Partial<Record<LaunchField, string>> = {}
+  if (!images.some(({ reference }) => reference === form.image)) errors.image = 'Choose an environment'
+  const name = nameError(form.name, form.count, taken)
+  if (name) errors.name = name
+  if (form.cpu < limits.cpu.min || form.cpu > limits.cpu.max) errors.cpu = 'Outside of what can be had'
+  if (form.mem < limits.mem.min || form.mem > limits.mem.max) errors.mem = 'Outside of what can be had'
+  if (form.shmem > form.mem) errors.shmem = 'Shared memory is a part of RAM and cannot be more'
+  if (limits.gpu && (form.gpu < limits.gpu.min || form.gpu > limits.gpu.max)) errors.gpu = 'Outside of what can be had'
+  if (!Number.isInteger(form.count) || form.count < 1 || form.count > 50) errors.count = '1 to 50'
+  if (environ) errors.environ = environ
+  if (form.startupCommand.length > 16_384) errors.startupCommand = 'At most 16,384 characters'
+  return errors
+}
+
+/** What is wrong with the name, in the order in which people run into it; empty is fine, the manager makes one. */
+export function nameError(name: string, count: number, taken: ReadonlySet<string>): string {
+  if (name === '') return ''
+  if (/\s/.test(name)) return 'No spaces; use “-” instead'
+  const strange = /[^A-Za-z0-9._-]/u.exec(name)?.[0]
+  if (strange) return `“${strange}” is not allowed: letters, digits, “-”, “_” and “.”`
+  if (/^[^A-Za-z0-9]/.test(name)) return 'Has to begin with a letter or digit'
+  if (name.length < 4) return `${4 - name.length} more ${name.length === 3 ? 'character' : 'characters'} (4 to 64)`
+  if (/[^A-Za-z0-9]$/.test(name)) return 'Has to end with a letter or digit'
+  const longest = count > 1 ? `${name}-${count}` : name
+  if (longest.length > 64) return count > 1 ? 'Too long with the numbers added (64)' : 'At most 64 characters'
+  if (!SESSION_NAME.test(name)) return 'Not a valid name'
+  const names = count > 1 ? Array.from({ length: count }, (_, index) => `${name}-${index + 1}`) : [name]
+  const used = names.find(each => taken.has(each))
+  return used ? `“${used}” is the name of a live session of yours` : ''
+}
+
+/** @returns the request as the manager takes it; only for a form without errors */
+export function toSpec(form: LaunchForm, limits: LaunchLimits): SessionSpec {
+  const { gpu } = limits
+  const command = form.startupCommand.trim()
+  return {
+    ...(form.name ? { name: form.name } : {}),
+    image: form.image,
+    resources: {
+      cpu: formatAmount('cpu', form.cpu),
+      mem: formatAmount('mem', form.mem),
+      ...(gpu && form.gpu > 0 ? { [gpu.slot]: formatAmount(gpu.slot, form.gpu) } : {}),
+    },
+    shmem: String(form.shmem),
+    environ: Object.fromEntries(form.environ.filter(({ name }) => name !== '').map(({ name, value }) => [name, value])),
+    count: form.count,
+    resourceGroup: 'default',
+    ...(command ? { startupCommand: command } : {}),
+  }
+}

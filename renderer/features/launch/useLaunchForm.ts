@@ -1,0 +1,123 @@
+import { computed, ref, watch } from 'vue'
+import { isAppError, type ErrorCode } from '#manager/contract'
+import { useServices } from '../../services.ts'
+import { errorText, type ErrorText } from '../../ui/error-text.ts'
+import { useNotifications } from '../../ui/useNotifications.ts'
+import { useAccount } from '../account/useAccount.ts'
+import { useResources } from '../sessions/useResources.ts'
+import { useSessions } from '../sessions/useSessions.ts'
+import { forecast } from './forecast.ts'
+import {
+  defaultForm,
+  fitForm,
+  formLike,
+  limitsOf,
+  requestedSlots,
+  toSpec,
+  validate,
+  type LaunchErrors,
+  type LaunchField,
+} from './launch-form.ts'
+import { recall, remember } from './remembered.ts'
+import { useLaunch } from './useLaunch.ts'
+
+/** Errors of the manager that belong to one field, so that they show there. */
+const FIELD_OF: Readonly<Partial<Record<ErrorCode, LaunchField>>> = {
+  session_name_taken: 'name',
+  image_not_found: 'image',
+}
+
+/** The state of the launch dialog: form, limits, live errors, forecast, submit. */
+export function useLaunchForm() {
+  const { api } = useServices()
+  const account = useAccount()
+  const launch = useLaunch()
+  const notifications = useNotifications()
+  const resources = useResources()
+  const sessions = useSessions()
+
+  const form = ref(launch.like ? formLike(launch.like) : defaultForm(undefined, {}))
+  const filled = ref(false)
+  const busy = ref(false)
+  const failure = ref<ErrorText | null>(null)
+  const refused = ref<LaunchErrors>({})
+
+  const image = computed(() => resources.images?.find(({ reference }) => reference === form.value.image))
+  const limits = computed(() => limitsOf(image.value, resources.largest, form.value.mem))
+  const taken = computed(
+    () => new Set(sessions.live.filter(({ ownerId }) => ownerId === account.user?.id).map(({ name }) => name)),
+  )
+  const errors = computed<LaunchErrors>(() => ({
+    ...refused.value,
+    ...validate(form.value, { limits: limits.value, images: resources.images ?? [], taken: taken.value }),
+  }))
+  const prediction = computed(() =>
+    forecast({
+      requested: requestedSlots(form.value, limits.value),
+      count: form.value.count,
+      resources: resources.resources,
+      largest: resources.largest,
+      free: resources.free,
+      holders: image.value?.agentIds.length ?? 0,
+    }),
+  )
+  const ready = computed(() => Object.keys(errors.value).length === 0 && prediction.value.kind !== 'never')
+
+  // The first time that images and limits are known, the form gets sensible values; later ones change nothing typed.
+  watch(
+    () => [resources.images, resources.resources] as const,
+    ([images, known]) => {
+      if (filled.value || !images || !known) return
+      filled.value = true
+      const last = recall()
+      const wanted = launch.like?.image ?? last?.image
+      const start = images.find(({ reference }) => reference === wanted) ?? images[0]
+      const base = defaultForm(start, resources.largest)
+      const kept = launch.like ? formLike(launch.like) : last && last.image === start?.reference ? last : {}
+      form.value = fitForm({ ...base, ...kept, image: start?.reference ?? '' }, start, resources.largest)
+    },
+    { immediate: true },
+  )
+  watch(
+    () => form.value.mem,
+    mem => {
+      if (form.value.shmem > mem) form.value.shmem = mem
+    },
+  )
+  // What the manager refused is no longer known to be wrong once it is changed.
+  watch(
+    () => [form.value.name, form.value.image, form.value.count],
+    () => {
+      refused.value = {}
+    },
+  )
+
+  function chooseImage(reference: string): void {
+    const next = resources.images?.find(candidate => candidate.reference === reference)
+    form.value = fitForm({ ...form.value, image: reference }, next, resources.largest)
+  }
+
+  /** @returns true once the sessions exist */
+  async function submit(): Promise<boolean> {
+    if (busy.value || !ready.value) return false
+    busy.value = true
+    failure.value = null
+    try {
+      const { items, notices } = await api.createSession({ body: toSpec(form.value, limits.value) })
+      remember(form.value)
+      sessions.launched(items)
+      for (const notice of notices) notifications.info(notice.message)
+      return true
+    } catch (error) {
+      const text = errorText(error)
+      const field = isAppError(error) ? FIELD_OF[error.code] : undefined
+      if (field) refused.value = { [field]: text.why || `${text.title}.` }
+      else failure.value = text
+      return false
+    } finally {
+      busy.value = false
+    }
+  }
+
+  return { form, limits, image, errors, prediction, busy, failure, ready, chooseImage, submit }
+}

@@ -1,0 +1,49 @@
+import { type Session, type SessionStatus } from '#manager/contract'
+import { statusText } from './session-text.ts'
+
+export type SortKey = 'name' | 'status' | 'created' | 'owner'
+export interface Sort {
+  readonly key: SortKey
+  readonly descending: boolean
+}
+export const NEWEST_FIRST: Sort = { key: 'created', descending: true }
+
+/** Every word has to be found in the name, image, state, owner or id; case does not matter. */
+export function filterSessions(sessions: readonly Session[], text: string, statuses: readonly SessionStatus[]) {
+  const words = text.toLowerCase().split(/\s+/).filter(Boolean)
+  if (words.length === 0 && statuses.length === 0) return sessions
+  return sessions.filter(session => {
+    if (statuses.length > 0 && !statuses.includes(session.status)) return false
+    if (words.length === 0) return true
+    const { label, reason } = statusText(session)
+    const hay = `${session.name} ${session.image} ${label} ${reason} ${session.ownerEmail} ${session.id}`.toLowerCase()
+    return words.every(word => hay.includes(word))
+  })
+}
+
+/** The order in which states are read: what needs attention first. */
+const RANK: Readonly<Record<SessionStatus, number>> = {
+  ERROR: 0,
+  PENDING: 1,
+  SCHEDULED: 2,
+  PREPARING: 3,
+  PULLING: 4,
+  TERMINATING: 5,
+  RUNNING: 6,
+  CANCELLED: 7,
+  TERMINATED: 8,
+}
+const collator = new Intl.Collator(undefined, { numeric: true, sensitivity: 'base' })
+const COMPARE: Readonly<Record<SortKey, (a: Session, b: Session) => number>> = {
+  name: (a, b) => collator.compare(a.name, b.name),
+  status: (a, b) => RANK[a.status] - RANK[b.status],
+  created: (a, b) => (a.createdAt < b.createdAt ? -1 : a.createdAt > b.createdAt ? 1 : 0),
+  owner: (a, b) => collator.compare(a.ownerEmail, b.ownerEmail),
+}
+
+/** Ties go to the newer session; ids of version 7 sort by age. */
+export function sortSessions(sessions: readonly Session[], { key, descending }: Sort): Session[] {
+  const compare = COMPARE[key]
+  const sign = descending ? -1 : 1
+  return sessions.toSorted((a, b) => sign * compare(a, b) || (a.id < b.id ? 1 : -1))
+}

@@ -1,0 +1,76 @@
+import { parseAmount, parseSlots, type Session, type SessionStatus } from '#manager/contract'
+import { formatBytes, formatCores } from '../../ui/format.ts'
+
+export type Tone = 'neutral' | 'busy' | 'good' | 'warn' | 'bad'
+export interface StatusText {
+  readonly label: string
+  readonly tone: Tone
+  /** Something is under way. */
+  readonly pulse: boolean
+  /** Why, as a sentence; empty where the label says it all. */
+  readonly reason: string
+}
+
+const STATUS: Readonly<Record<SessionStatus, Omit<StatusText, 'reason'>>> = {
+  PENDING: { label: 'Waiting', tone: 'warn', pulse: true },
+  SCHEDULED: { label: 'Scheduled', tone: 'busy', pulse: true },
+  PREPARING: { label: 'Preparing', tone: 'busy', pulse: true },
+  PULLING: { label: 'Pulling image', tone: 'busy', pulse: true },
+  RUNNING: { label: 'Running', tone: 'good', pulse: false },
+  TERMINATING: { label: 'Terminating', tone: 'busy', pulse: true },
+  TERMINATED: { label: 'Terminated', tone: 'neutral', pulse: false },
+  CANCELLED: { label: 'Cancelled', tone: 'neutral', pulse: false },
+  ERROR: { label: 'Failed', tone: 'bad', pulse: false },
+}
+
+export function statusLabel(status: SessionStatus): string {
+  return STATUS[status].label
+}
+
+/** The state of a session in words: what the list, the detail and the terminal show. */
+export function statusText(session: Pick<Session, 'status' | 'reason' | 'reachable' | 'queuePosition'>): StatusText {
+  const { status, reason, reachable, queuePosition } = session
+  if (status === 'RUNNING' && !reachable) {
+    const why = 'Its agent is not connected. The session keeps running there.'
+    return { label: 'Unreachable', tone: 'warn', pulse: true, reason: why }
+  }
+  const message = reason.message.replace(/\.$/, '')
+  if (status === 'PENDING') {
+    const position = queuePosition === null ? '' : `position ${queuePosition}`
+    return { ...STATUS.PENDING, reason: [message, position].filter(Boolean).join(' · ') }
+  }
+  return { ...STATUS[status], reason: status === 'RUNNING' ? '' : message }
+}
+
+/** `2 CPU · 4 GiB · 1 GPU` */
+export function resourcesText(session: Pick<Session, 'requested'>): string {
+  const { cpu = 0, mem = 0, 'cuda.device': gpus = 0, 'cuda.shares': shares = 0 } = parseSlots(session.requested)
+  return [
+    `${formatCores(cpu)} CPU`,
+    formatBytes(mem),
+    gpus > 0 ? `${gpus} GPU` : '',
+    shares > 0 ? `${(shares / 100).toLocaleString()} fGPU` : '',
+  ]
+    .filter(Boolean)
+    .join(' · ')
+}
+
+export function shmemText(session: Pick<Session, 'shmem'>): string {
+  return `${formatBytes(parseAmount('mem', session.shmem) ?? 0)} shared memory`
+}
+
+/** `registry.example.com:5000/team/python:3.13` → `team/python:3.13`: the part by which people know an image. */
+export function imageText(reference: string): string {
+  const [first = '', ...rest] = reference.split('/')
+  return rest.length > 0 && (first.includes('.') || first.includes(':') || first === 'localhost')
+    ? rest.join('/')
+    : reference
+}
+
+export function canTerminate(session: Pick<Session, 'status'>): boolean {
+  return ['PENDING', 'SCHEDULED', 'PREPARING', 'PULLING', 'RUNNING'].includes(session.status)
+}
+
+export function canOpenApps(session: Pick<Session, 'status' | 'reachable'>): boolean {
+  return session.status === 'RUNNING' && session.reachable
+}

@@ -1,0 +1,57 @@
+import { computed, onBeforeUnmount, onMounted, ref, type ComputedRef, type Ref } from 'vue'
+
+export interface VirtualRows {
+  /** First row to render, and the one after the last. */
+  readonly start: ComputedRef<number>
+  readonly end: ComputedRef<number>
+  /** Heights of the empty space above and below the rendered rows. */
+  readonly before: ComputedRef<number>
+  readonly after: ComputedRef<number>
+  /** Rows really on screen, for what only those need. */
+  readonly visible: ComputedRef<readonly [number, number]>
+}
+
+/** Which rows of equal height to render so that a list of any length costs as much as a screenful. */
+export function useVirtualRows(options: {
+  readonly scroller: Ref<HTMLElement | null>
+  readonly count: () => number
+  readonly rowHeight: number
+  readonly overscan?: number
+}): VirtualRows {
+  const { scroller, count, rowHeight, overscan = 8 } = options
+  const top = ref(0)
+  const height = ref(800)
+  let observer: ResizeObserver | undefined
+
+  const read = () => {
+    top.value = scroller.value?.scrollTop ?? 0
+  }
+  onMounted(() => {
+    const element = scroller.value
+    if (!element) return
+    element.addEventListener('scroll', read, { passive: true })
+    observer = new ResizeObserver(() => {
+      height.value = element.clientHeight
+      read()
+    })
+    observer.observe(element)
+    height.value = element.clientHeight || height.value
+  })
+  onBeforeUnmount(() => {
+    scroller.value?.removeEventListener('scroll', read)
+    observer?.disconnect()
+  })
+
+  const first = computed(() => Math.max(0, Math.min(Math.floor(top.value / rowHeight), count() - 1)))
+  const last = computed(() => Math.min(count(), Math.ceil((top.value + height.value) / rowHeight)))
+  // In steps of the overscan: rows are added and removed in batches, not one by one with every wheel tick.
+  const start = computed(() => Math.max(0, (Math.floor(first.value / overscan) - 1) * overscan))
+  const end = computed(() => Math.min(count(), (Math.ceil(last.value / overscan) + 1) * overscan))
+  return {
+    start,
+    end,
+    before: computed(() => start.value * rowHeight),
+    after: computed(() => Math.max(0, count() - end.value) * rowHeight),
+    visible: computed(() => [first.value, last.value] as const),
+  }
+}
