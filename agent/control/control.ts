@@ -54,6 +54,8 @@ export function startControl(deps: ControlDeps): Control {
   for (const { promise } of [ready, ended]) promise.catch(() => undefined)
   let current: { link: Link; reporter: Reporter } | undefined
   let invitation = deps.invitation
+  /** The manager forgot us; with an invitation we may join again. */
+  let forgotten = false
 
   function connection(): ManagerConnection {
     const url = deps.managerUrl ?? invitation?.url ?? identity.manager?.url
@@ -99,14 +101,14 @@ export function startControl(deps: ControlDeps): Control {
     const challenge = await expectMessage(messages, 'challenge')
     const { managerId, nonce } = challenge
     const known = identity.manager?.managerId === managerId
-    if (!known && !invitation) {
+    if ((!known || forgotten) && !invitation) {
       throw new AppError('agent_revoked', {
         why: `${where.url} is not the manager this agent joined. Join it with a new join string.`,
       })
     }
     await deps.claim(managerId)
     const signature = identity.sign(nonce, managerId)
-    const joining = known ? undefined : invitation
+    const joining = known && !forgotten ? undefined : invitation
     link.send(
       joining
         ? {
@@ -125,6 +127,7 @@ export function startControl(deps: ControlDeps): Control {
       await identity.remember({ managerId, url: where.url, ...(fingerprint === undefined ? {} : { fingerprint }) })
     }
     invitation = undefined
+    forgotten = false
     return welcome
   }
 
@@ -136,6 +139,10 @@ export function startControl(deps: ControlDeps): Control {
         log.warn({}, 'the manager closed the connection')
       } catch (error) {
         if (stop.signal.aborted) break
+        if (error instanceof AppError && error.code === 'agent_revoked' && invitation && !forgotten) {
+          forgotten = true
+          continue
+        }
         if (error instanceof AppError && FATAL.has(error.code)) {
           log.error({ code: error.code, err: error }, 'the agent stops')
           ready.reject(error)

@@ -27,8 +27,8 @@ import { type Kernels, type KernelRecord, type RunningKernel } from './types.ts'
 export interface KernelManagerDeps extends CreateDeps {
   readonly agentId: AgentId
   readonly bootedAtSeconds: number | undefined
-  /** False where the engine's cores are not those of this machine. */
-  readonly mayPin: (limits: EngineLimits) => boolean
+  /** Of this machine; undefined where they are not numbered from 0. Only an engine that may use all of them is pinned. */
+  readonly cores: number | undefined
   readonly onChange: (report: KernelReport) => void
   readonly onPull: (kernelId: KernelId, progress: PullProgress) => void
   readonly log: Log
@@ -87,6 +87,7 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
       apps: withBuiltIn(entry.label.apps),
       environ: entry.label.environ,
       pid: entry.pid,
+      devices: entry.label.devices.map(device => device.uuid),
     }
   }
 
@@ -177,7 +178,7 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
         spec,
         label,
         limits,
-        pinned: deps.mayPin(limits) ? pinned : undefined,
+        pinned: deps.cores === limits.cpus ? pinned : undefined,
         signal,
         onPull: progress => {
           const entry = entries.get(kernelId)

@@ -16,6 +16,8 @@ export interface RunningKernel {
   readonly environ: Readonly<Record<string, string>>
   /** Main process on this host; 0 if unknown. */
   readonly pid: number
+  /** UUIDs of its GPUs. */
+  readonly devices: readonly string[]
 }
 
 /** What other parts of the agent may ask about kernels. */

@@ -1,0 +1,191 @@
+import { readFile } from 'node:fs/promises'
+import { type AgentId, type Device } from '#manager/contract'
+import { type Report } from '#agent/contract'
+import { capacityOf } from './capacity.ts'
+import { type Config } from './config.ts'
+import { type Control, startControl } from './control/control.ts'
+import { openIdentity } from './control/identity.ts'
+import { createEngineClaim } from './docker/engine-claim.ts'
+import { createEngineClient, engineMessage, isEngineUnreachable } from './docker/engine-client.ts'
+import { type EngineWatch, watchEngine } from './docker/engine-watch.ts'
+import { type GpuPlugin } from './gpu/gpu-plugin.ts'
+import { createNvidiaGpus } from './gpu/nvidia.ts'
+import { createSimulatedGpus } from './gpu/simulated.ts'
+import { createImageCatalog } from './images/catalog.ts'
+import { pullImage } from './images/pull.ts'
+import { bootTime } from './kernel/exit.ts'
+import { createKernelFiles } from './kernel/kernel-files.ts'
+import { createKernelManager } from './kernel/kernel-manager.ts'
+import { createLog, type Log } from './log.ts'
+import { startFirewall } from './network/firewall.ts'
+import { createSessionNetworks } from './network/session-networks.ts'
+import { startStats } from './stats/stats.ts'
+import { createToolbox } from './toolbox/toolbox.ts'
+
+export const VERSION = '0.1.0'
+const LOOK_AGAIN_MS = 60_000
+
+export interface Agent {
+  readonly agentId: AgentId
+  /** Rejects when the agent cannot go on: refused, revoked, or the engine is another agent's. */
+  readonly ended: Promise<never>
+}
+
+/**
+ * Opens everything; resolves when a manager has accepted this agent and has its first report. Whatever was opened is closed in
+ * reverse, also after a failed start. Sessions keep running.
+ *
+ * @throws `engine_already_managed`, `join_token_invalid`, `agent_revoked`, `config_invalid`
+ */
+export async function startAgent(config: Config): Promise<Agent & AsyncDisposable> {
+  await using stack = new AsyncDisposableStack()
+  const log = createLog(config.logLevel)
+  const identity = await openIdentity(config.directory)
+  const { agentId, labelKey } = identity
+  const engine = createEngineClient(config.dockerHost)
+  const claim = createEngineClaim(engine, agentId, config.claimVolume)
+  await claim.check().catch(unlessAway)
+  const gpus = config.simulatedGpus === undefined ? [createNvidiaGpus()] : [createSimulatedGpus(config.simulatedGpus)]
+  const devices = await discover(gpus)
+
+  const parts: { control?: Control; watch?: EngineWatch } = {}
+  const changed = () => parts.control?.changed()
+  const images = createImageCatalog(engine, changed)
+  const firewall = stack.use(
+    startFirewall({ range: config.networkRange, deny: config.networkDeny, log, onChange: changed }),
+  )
+  const files = createKernelFiles(config)
+  const kernels = stack.use(
+    createKernelManager({
+      engine,
+      networks: createSessionNetworks(engine, config.networkRange),
+      files,
+      toolbox: createToolbox({ engine, image: config.toolboxImage, log }),
+      labelKey,
+      agentId,
+      bootedAtSeconds: bootTime(await readFile('/proc/stat', 'utf8').catch(() => '')),
+      cores: await localCores(),
+      onChange(kernel) {
+        parts.control?.notify({ type: 'kernel_changed', kernel, ageMs: 0 })
+        changed()
+      },
+      onPull: (kernelId, progress) => parts.control?.notify({ type: 'pull', kernelId, progress }),
+      log,
+    }),
+  )
+  const look = serialize(async () => {
+    if (!parts.watch?.state.reachable) return
+    await Promise.all([kernels.rescan(parts.watch.state), images.refresh()])
+    changed()
+  })
+  const watch = stack.use(
+    watchEngine({
+      engine,
+      log,
+      onUp: async () => {
+        await Promise.all([firewall.apply(), look()])
+      },
+      onDown() {
+        kernels.engineWentAway()
+        changed()
+      },
+      onEvent(event) {
+        if (event.type === 'kernel') kernels.containerChanged(event.kernelId)
+        else images.refresh().catch((error: unknown) => complain(log, error))
+      },
+    }),
+  )
+  parts.watch = watch
+  const timer = setInterval(() => void look().catch((error: unknown) => complain(log, error)), LOOK_AGAIN_MS)
+  stack.defer(() => clearInterval(timer))
+
+  const report = (): Omit<Report, 'type' | 'sequence' | 'clockMs'> => ({
+    version: VERSION,
+    // What was last seen is still reported while the engine is away, but not as the truth.
+    engine: { version: watch.state.version, reachable: watch.state.reachable && kernels.known },
+    capacity: capacityOf(watch.state, devices),
+    devices: [...devices],
+    images: [...images.images],
+    kernels: kernels.reports(),
+    network: firewall.state,
+  })
+  const control = stack.use(
+    startControl({
+      identity,
+      name: config.name,
+      managerUrl: config.managerUrl,
+      invitation: config.invitation,
+      report,
+      claim: managerId => claim.take(managerId).catch(unlessAway),
+      async onWelcome({ managerId }) {
+        kernels.serve(managerId)
+        await look().catch((error: unknown) => complain(log, error))
+        return { [Symbol.asyncDispose]: () => Promise.resolve() }
+      },
+      handlers: {
+        create_kernel: ({ spec, startWithinMs }, signal) => kernels.create(spec, startWithinMs, signal),
+        destroy_kernel: ({ kernelId, graceMs }) => kernels.destroy(kernelId, graceMs),
+        get_ssh: ({ kernelId }) => kernels.ssh(kernelId),
+        async start_app({ kernelId, app, timeoutMs }) {
+          const { inject } = await kernels.ensureApp(kernelId, app, { timeoutMs })
+          return { inject }
+        },
+        get_logs: ({ kernelId, tail }) => kernels.logs(kernelId, tail),
+        async pull_image({ reference }, signal) {
+          const { id } = await pullImage(engine, reference, { signal })
+          return { id }
+        },
+      },
+      log,
+    }),
+  )
+  parts.control = control
+  stack.use(
+    startStats({
+      engine,
+      kernels,
+      gpus,
+      scratchOf: kernelId => files.paths(kernelId).scratch,
+      onSample: samples => control.notify({ type: 'stats', kernels: samples }),
+    }),
+  )
+  await control.ready
+  const opened = stack.move()
+  return { agentId, ended: control.ended, [Symbol.asyncDispose]: () => opened.disposeAsync() }
+}
+
+async function discover(gpus: readonly GpuPlugin[]): Promise<Device[]> {
+  return (await Promise.all(gpus.map(plugin => plugin.discover()))).flat()
+}
+
+/** An engine that is away is no reason to stop: it is looked for until it comes back. */
+function unlessAway(error: unknown): void {
+  if (!isEngineUnreachable(error)) throw error
+}
+
+function complain(log: Log, error: unknown): void {
+  if (!isEngineUnreachable(error)) log.error({ why: engineMessage(error), err: error }, 'looking at the engine failed')
+}
+
+/** Cores are numbered from 0 without gaps on this machine; undefined if that is not so. */
+async function localCores(): Promise<number | undefined> {
+  const online = (await readFile('/sys/devices/system/cpu/online', 'utf8').catch(() => '')).trim()
+  const match = /^0(?:-(\d+))?$/.exec(online)
+  return match ? Number(match[1] ?? 0) + 1 : undefined
+}
+
+/** One at a time; a call during a run waits for a run of its own, which several callers share. */
+function serialize(work: () => Promise<void>): () => Promise<void> {
+  let running: Promise<void> = Promise.resolve()
+  let waiting: Promise<void> | undefined
+  return () => {
+    waiting ??= running
+      .catch(() => undefined)
+      .then(() => {
+        waiting = undefined
+        running = work()
+        return running
+      })
+    return waiting
+  }
+}

@@ -1,0 +1,84 @@
+import { hostname } from 'node:os'
+import { isAbsolute, join, resolve } from 'node:path'
+import { AppError } from '#manager/contract'
+import { parseJoinString, type JoinInvitation } from './control/join-string.ts'
+import { type Cidr, parseCidr, SESSION_BITS } from './network/subnets.ts'
+
+export interface Config {
+  /** DATA/agent, absolute. */
+  readonly directory: string
+  readonly scratchDirectory: string
+  readonly managerUrl: string | undefined
+  readonly invitation: JoinInvitation | undefined
+  readonly dockerHost: string | undefined
+  readonly name: string
+  readonly networkRange: Cidr
+  /** CIDRs that sessions may not reach. */
+  readonly networkDeny: readonly Cidr[]
+  /** Path of a TOML file. */
+  readonly simulatedGpus: string | undefined
+  readonly toolboxImage: string
+  readonly claimVolume: string
+  readonly freeSpaceFloorBytes: number
+  readonly scratchRetentionMs: number
+  readonly logLevel: string
+}
+
+/**
+ * @param environment BERTH_DATA (required), BERTH_MANAGER_URL, BERTH_JOIN, DOCKER_HOST, BERTH_AGENT_NAME, BERTH_AGENT_NETWORK_RANGE,
+ *   BERTH_AGENT_NETWORK_DENY, BERTH_SIMULATED_GPUS, BERTH_TOOLBOX_IMAGE, BERTH_AGENT_SCRATCH, BERTH_AGENT_SCRATCH_FLOOR_MIB,
+ *   BERTH_AGENT_SCRATCH_RETENTION_S, BERTH_AGENT_CLAIM, BERTH_LOG; described in agent/README.md
+ * @throws `config_invalid`
+ */
+export function readConfig(environment: Readonly<Record<string, string | undefined>>): Config {
+  const read = (name: string) => {
+    const text = environment[name]?.trim()
+    return text === '' ? undefined : text
+  }
+  const data = read('BERTH_DATA')
+  if (data === undefined || !isAbsolute(data)) throw invalid('BERTH_DATA must be an absolute path.')
+  const directory = resolve(join(data, 'agent'))
+  const scratch = read('BERTH_AGENT_SCRATCH')
+  if (scratch !== undefined && !isAbsolute(scratch)) throw invalid('BERTH_AGENT_SCRATCH must be an absolute path.')
+  const join_ = read('BERTH_JOIN')
+  const networkRange = cidr('BERTH_AGENT_NETWORK_RANGE', read('BERTH_AGENT_NETWORK_RANGE') ?? '10.213.0.0/16')
+  if (networkRange.bits > SESSION_BITS) throw invalid(`BERTH_AGENT_NETWORK_RANGE must be /${SESSION_BITS} or larger.`)
+  const name = read('BERTH_AGENT_NAME') ?? hostname()
+  if (name.length > 128) throw invalid('BERTH_AGENT_NAME must have at most 128 characters.')
+  return {
+    directory,
+    scratchDirectory: scratch ?? join(directory, 'scratch'),
+    managerUrl: read('BERTH_MANAGER_URL'),
+    invitation: join_ === undefined ? undefined : parseJoinString(join_),
+    dockerHost: read('DOCKER_HOST'),
+    name,
+    networkRange,
+    networkDeny: (read('BERTH_AGENT_NETWORK_DENY') ?? '')
+      .split(',')
+      .filter(text => text.trim() !== '')
+      .map(text => cidr('BERTH_AGENT_NETWORK_DENY', text.trim())),
+    simulatedGpus: read('BERTH_SIMULATED_GPUS'),
+    toolboxImage: read('BERTH_TOOLBOX_IMAGE') ?? 'berth/toolbox:latest',
+    claimVolume: read('BERTH_AGENT_CLAIM') ?? 'berth-agent',
+    freeSpaceFloorBytes:
+      amount('BERTH_AGENT_SCRATCH_FLOOR_MIB', read('BERTH_AGENT_SCRATCH_FLOOR_MIB') ?? '1024') * 2 ** 20,
+    scratchRetentionMs:
+      amount('BERTH_AGENT_SCRATCH_RETENTION_S', read('BERTH_AGENT_SCRATCH_RETENTION_S') ?? '3600') * 1000,
+    logLevel: read('BERTH_LOG') ?? 'info',
+  }
+}
+
+function cidr(name: string, text: string): Cidr {
+  const parsed = parseCidr(text)
+  if (!parsed) throw invalid(`${name} holds "${text}"; it must look like 10.213.0.0/16.`)
+  return parsed
+}
+
+function amount(name: string, text: string): number {
+  if (!/^\d{1,9}$/.test(text)) throw invalid(`${name} is "${text}"; it must be a whole number.`)
+  return Number(text)
+}
+
+function invalid(why: string): AppError {
+  return new AppError('config_invalid', { why })
+}

@@ -1,0 +1,93 @@
+import { type ImageInfo } from 'dockerode'
+import { expect, test } from 'vitest'
+import { readImage } from './image-labels.ts'
+
+const anImage = (RepoTags: string[] | null, Labels: Record<string, string> | null) =>
+  ({ Id: 'sha256:1', RepoTags, Labels, Size: 5 }) as unknown as ImageInfo
+
+test('our labels say what an image needs and which apps it has', () => {
+  const apps = [
+    {
+      name: 'jupyterlab',
+      title: 'JupyterLab',
+      protocol: 'http',
+      port: 8888,
+      path: '/lab',
+      secret: 'jupyter',
+      command: ['jupyter-lab', '--port={port}'],
+      env: { JUPYTER_TOKEN: '{secret}' },
+    },
+  ]
+  const image = readImage(
+    anImage(['berth/python:3.13'], {
+      'berth.image.title': 'Python',
+      'berth.image.min.cpu': '0.5',
+      'berth.image.min.mem': '256m',
+      'berth.image.shmem': '64m',
+      'berth.image.apps': JSON.stringify(apps),
+    }),
+  )
+  expect(image).toEqual({
+    references: ['berth/python:3.13'],
+    id: 'sha256:1',
+    sizeBytes: 5,
+    title: 'Python',
+    description: '',
+    minimum: { cpu: 500, mem: 256 * 2 ** 20 },
+    shmemBytes: 64 * 2 ** 20,
+    labelled: true,
+    apps: [
+      {
+        name: 'jupyterlab',
+        title: 'JupyterLab',
+        protocol: 'http',
+        port: 8888,
+        path: '/lab',
+        secret: 'jupyter',
+        command: ['jupyter-lab', '--port={port}'],
+        environ: { JUPYTER_TOKEN: '{secret}' },
+      },
+    ],
+  })
+})
+
+test('images made for Backend.AI are understood', () => {
+  const image = readImage(
+    anImage(['cr.example/python:3'], {
+      'ai.backend.role': 'COMPUTE',
+      'ai.backend.service-ports':
+        'ipython:pty:3000,jupyter:http:8081,tensorboard:preopen:[6006,6007],vs_code:http:8180',
+      'ai.backend.resource.min.cpu': '1',
+      'ai.backend.resource.min.mem': '1g',
+      'ai.backend.resource.preferred.shmem': '512m',
+    }),
+  )
+  expect(image).toMatchObject({ labelled: true, minimum: { cpu: 1000, mem: 2 ** 30 }, shmemBytes: 512 * 2 ** 20 })
+  expect(image?.apps.map(app => `${app.name} ${app.protocol} ${app.port}`)).toEqual([
+    'jupyter http 8081',
+    'tensorboard tcp 6006',
+    'vs-code http 8180',
+  ])
+})
+
+test('an image without labels is offered by its name', () => {
+  expect(readImage(anImage(['debian:13'], null))).toMatchObject({
+    title: 'debian:13',
+    labelled: false,
+    apps: [],
+    minimum: {},
+  })
+})
+
+test('a label that cannot be read does not hide the image', () => {
+  const image = readImage(
+    anImage(['x:1'], { 'berth.image.apps': '[{"name":"Bad Name"}, nonsense', 'berth.image.min.cpu': 'lots' }),
+  )
+  expect(image).toMatchObject({ apps: [], minimum: {}, labelled: true })
+})
+
+test('nobody launches the toolbox or an image without a name', () => {
+  for (const tags of [['berth/toolbox:1', 'berth/toolbox:latest'], ['<none>:<none>'], [], null]) {
+    expect(readImage(anImage(tags, {}))).toBeUndefined()
+  }
+})

@@ -1,0 +1,38 @@
+import { toWireError } from '#manager/contract'
+import { startAgent } from './agent.ts'
+import { readConfig } from './config.ts'
+
+export { startAgent } from './agent.ts'
+export { readConfig } from './config.ts'
+
+/**
+ * The agent process: runs session containers on one Docker Engine. Configured by environment variables (see README.md). When a manager
+ * has accepted it, prints one line, `{"ready":"agent","agentId":"…"}`; logs go to standard error. A start that cannot succeed, and
+ * an end that starting again would not mend (revoked, engine taken), print `{"error":{…}}` and exit with 1. SIGINT, SIGTERM, and the end
+ * of the parent's IPC channel stop it cleanly; sessions keep running.
+ */
+async function main(): Promise<void> {
+  const stopped = Promise.withResolvers<undefined>()
+  const stop = () => stopped.resolve(undefined)
+  process.once('SIGINT', stop)
+  process.once('SIGTERM', stop)
+  if (process.channel) process.once('disconnect', stop)
+  const starting = startAgent(readConfig(process.env))
+  const agent = await Promise.race([starting, stopped.promise])
+  if (!agent) return process.exit(0)
+  await using _closed = agent
+  process.stdout.write(`${JSON.stringify({ ready: 'agent', agentId: agent.agentId })}\n`)
+  await Promise.race([stopped.promise, agent.ended])
+}
+
+if (import.meta.main) {
+  try {
+    await main()
+    process.exit(0)
+  } catch (error) {
+    process.stdout.write(`${JSON.stringify({ error: toWireError(error) })}\n`)
+    if (toWireError(error).code === 'internal')
+      process.stderr.write(`${String(error instanceof Error ? error.stack : error)}\n`)
+    process.exit(1)
+  }
+}

@@ -1,0 +1,88 @@
+import { createHash } from 'node:crypto'
+import { type Cidr, formatCidr } from './subnets.ts'
+
+export interface FirewallSpec {
+  readonly range: Cidr
+  readonly deny: readonly Cidr[]
+  /** Name servers of the host that are no loopback addresses: containers ask them directly. */
+  readonly nameServers: readonly string[]
+  /** Who may dial sessions on this machine, besides root. */
+  readonly agentUid: number
+}
+
+/** `from`: the chain that jumps into ours. */
+export interface Chain {
+  readonly name: string
+  readonly from: 'INPUT' | 'DOCKER-USER' | 'OUTPUT'
+  readonly rules: readonly string[]
+}
+
+export const DEFAULT_RANGE = '10.213.0.0/16'
+const METADATA = '169.254.0.0/16'
+const ESTABLISHED = '-m conntrack --ctstate ESTABLISHED,RELATED -j RETURN'
+
+/**
+ * What sessions may not do, as chains of our own. Everything else is left to the rules that are there: our chains reject or return, and
+ * never accept.
+ *
+ * - INPUT: a session opens no connection to the host.
+ * - FORWARD, by way of DOCKER-USER: none to link-local addresses (metadata services of clouds), to another session, to what the admin
+ *   denies; and nobody but this host opens one to a session.
+ * - OUTPUT: of the users of this host, only root and the agent's may open one to a session.
+ *
+ * Embedded DNS works by Docker's resolver inside the container's namespace; its questions go to the host's name servers.
+ */
+export function firewallChains({ range, deny, nameServers, agentUid }: FirewallSpec): Chain[] {
+  const sessions = formatCidr(range)
+  const suffix = sessions === DEFAULT_RANGE ? '' : `-${createHash('sha256').update(sessions).digest('hex').slice(0, 8)}`
+  const dns = nameServers.flatMap(server =>
+    ['udp', 'tcp'].map(protocol => `-s ${sessions} -d ${server} -p ${protocol} --dport 53 -j RETURN`),
+  )
+  const reject = (match: string) => [`${match} -p tcp -j REJECT --reject-with tcp-reset`, `${match} -j REJECT`]
+  const uids = [...new Set([0, agentUid])]
+  return [
+    {
+      name: `BERTH-INPUT${suffix}`,
+      from: 'INPUT',
+      rules: [`-s ${sessions} ${ESTABLISHED}`, ...dns, ...reject(`-s ${sessions}`)],
+    },
+    {
+      name: `BERTH-FORWARD${suffix}`,
+      from: 'DOCKER-USER',
+      rules: [
+        `-s ${sessions} ${ESTABLISHED}`,
+        `-d ${sessions} ${ESTABLISHED}`,
+        ...dns,
+        ...[METADATA, ...deny.map(formatCidr)].flatMap(cidr => reject(`-s ${sessions} -d ${cidr}`)),
+        ...reject(`-d ${sessions}`),
+      ],
+    },
+    {
+      name: `BERTH-OUTPUT${suffix}`,
+      from: 'OUTPUT',
+      rules: [
+        `-d ${sessions} ${ESTABLISHED}`,
+        ...uids.map(uid => `-d ${sessions} -m owner --uid-owner ${uid} -j RETURN`),
+        ...reject(`-d ${sessions}`),
+      ],
+    },
+  ]
+}
+
+/** Input of `iptables-restore --noflush`: naming an existing chain empties it, and all of it happens at once. */
+export function restoreInput(chains: readonly Chain[]): string {
+  return [
+    '*filter',
+    ...chains.map(chain => `:${chain.name} - [0:0]`),
+    ...chains.flatMap(chain => chain.rules.map(rule => `-A ${chain.name} ${rule}`)),
+    'COMMIT',
+    '',
+  ].join('\n')
+}
+
+/** IPv4 name servers of a resolv.conf, without loopback ones: for those Docker asks from the host's own namespace. */
+export function nameServersOf(resolvConf: string): string[] {
+  return [...resolvConf.matchAll(/^nameserver\s+(\d+\.\d+\.\d+\.\d+)\s*$/gm)]
+    .map(match => match[1] ?? '')
+    .filter(address => !address.startsWith('127.'))
+}

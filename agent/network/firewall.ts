@@ -1,0 +1,97 @@
+import { type ChildProcess, execFile } from 'node:child_process'
+import { readFile } from 'node:fs/promises'
+import { type Log } from '../log.ts'
+import { type Chain, firewallChains, type FirewallSpec, nameServersOf, restoreInput } from './firewall-rules.ts'
+
+export interface Isolation {
+  readonly isolation: 'full' | 'partial'
+  /** Why not full, for people. */
+  readonly reason: string | null
+}
+
+export interface Firewall extends AsyncDisposable {
+  readonly state: Isolation
+  /** Puts the rules in place, whatever happened to them. Never throws: what fails is in `state`. */
+  apply(): Promise<void>
+}
+
+export type FirewallOptions = Omit<FirewallSpec, 'nameServers' | 'agentUid'> & {
+  readonly log: Log
+  readonly onChange: () => void
+}
+
+const CHECK_EVERY_MS = 30_000
+const TIMEOUT_MS = 10_000
+
+/**
+ * Keeps the rules of `firewall-rules.ts` in place. Others rewrite tables (Docker when it starts, admins, firewalld), so it looks again
+ * every 30 seconds. The rules stay when the agent stops: so do the sessions.
+ */
+export function startFirewall(options: FirewallOptions): Firewall {
+  const { log, onChange } = options
+  let state: Isolation = { isolation: 'partial', reason: 'The firewall has not been set up yet.' }
+  let working: Promise<void> = Promise.resolve()
+
+  async function applyOnce(): Promise<void> {
+    const next = await install(options).then(
+      (): Isolation => ({ isolation: 'full', reason: null }),
+      (error: unknown): Isolation => ({ isolation: 'partial', reason: reasonOf(error) }),
+    )
+    if (next.isolation === state.isolation && next.reason === state.reason) return
+    state = next
+    if (next.isolation === 'full') log.info({}, 'sessions are isolated by the firewall')
+    else log.warn({ reason: next.reason }, 'sessions are not fully isolated')
+    onChange()
+  }
+
+  const apply = () => (working = working.then(applyOnce))
+  const timer = setInterval(() => void apply(), CHECK_EVERY_MS)
+  timer.unref()
+  return {
+    get state() {
+      return state
+    },
+    apply,
+    async [Symbol.asyncDispose]() {
+      clearInterval(timer)
+      await working
+    },
+  }
+}
+
+async function install(options: FirewallOptions): Promise<void> {
+  if (process.platform !== 'linux') throw new Error('There is no iptables on this platform.')
+  if (process.getuid?.() !== 0) throw new Error('The agent does not run as root, which iptables needs.')
+  const nameServers = nameServersOf(await readFile('/etc/resolv.conf', 'utf8').catch(() => ''))
+  const chains = firewallChains({ ...options, nameServers, agentUid: process.geteuid?.() ?? 0 })
+  await call('iptables-restore', ['--noflush', '-w', '5'], restoreInput(chains))
+  for (const chain of chains) await jumpTo(chain)
+}
+
+async function jumpTo({ name, from }: Chain): Promise<void> {
+  const present = await call('iptables', ['-w', '5', '-C', from, '-j', name]).then(
+    () => true,
+    () => false,
+  )
+  // First, so that no rule of others accepts before.
+  if (!present) await call('iptables', ['-w', '5', '-I', from, '1', '-j', name])
+}
+
+/** No shell: the words of a rule are arguments. */
+function call(program: string, args: readonly string[], input?: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const child: ChildProcess = execFile(program, args, { timeout: TIMEOUT_MS }, (error, _stdout, stderr) => {
+      if (error) reject(new Error(stderr.trim() === '' ? error.message : stderr.trim(), { cause: error }))
+      else resolve()
+    })
+    // A program that is missing, or ends early, does not read it; its exit says so.
+    child.stdin?.on('error', () => undefined)
+    child.stdin?.end(input ?? '')
+  })
+}
+
+function reasonOf(error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error)
+  if (message.includes('ENOENT')) return 'iptables is not installed on the host.'
+  return message.split('\n').slice(0, 2).join(' ')
+}

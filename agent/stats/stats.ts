@@ -1,0 +1,144 @@
+import { createInterface } from 'node:readline'
+import { type KernelId, type SessionStats } from '#manager/contract'
+import { type EngineClient } from '../docker/engine-client.ts'
+import { type GpuFigures, type GpuPlugin } from '../gpu/gpu-plugin.ts'
+import { type RunningKernel } from '../kernel/types.ts'
+import { type Counters, readCounters } from './cgroup.ts'
+import { directorySize } from './directory-size.ts'
+import { readDockerSample } from './docker-stats.ts'
+
+export interface StatsDeps {
+  readonly engine: EngineClient
+  readonly kernels: { running(): RunningKernel[] }
+  readonly gpus: readonly GpuPlugin[]
+  readonly scratchOf: (kernelId: KernelId) => string
+  readonly onSample: (samples: { kernelId: KernelId; stats: SessionStats }[]) => void
+}
+
+const EVERY_MS = 1_000
+const SCRATCH_EVERY_MS = 60_000
+const SCRATCH_ENTRIES = 20_000
+
+interface Watched {
+  last?: Counters
+  scratchBytes: number | null
+  scratchAtMs: number
+  /** Where the files cannot be read: the stream, and what came last. */
+  stream?: { latest?: Counters; readonly end: AbortController }
+}
+
+/**
+ * Measures every running kernel once a second, from its control group: Docker's own one-shot call blocks for a second, and its stream
+ * costs a connection each. The stream is used where the engine's processes are not those of this host.
+ */
+export function startStats({ engine, kernels, gpus, scratchOf, onSample }: StatsDeps): AsyncDisposable {
+  const watched = new Map<string, Watched>()
+  let stopped = false
+  let working: Promise<void> = Promise.resolve()
+  let measuring: Promise<unknown> = Promise.resolve()
+
+  async function sample(): Promise<void> {
+    const running = kernels.running()
+    forgetOthers(new Set(running.map(kernel => kernel.containerId)))
+    if (running.length === 0) return
+    const wantGpus = running.some(kernel => kernel.devices.length > 0)
+    const figures = wantGpus ? (await Promise.all(gpus.map(plugin => plugin.figures()))).flat() : []
+    const samples = await Promise.all(running.map(kernel => measure(kernel, figures)))
+    onSample(samples.filter(entry => entry !== undefined))
+  }
+
+  async function measure(
+    kernel: RunningKernel,
+    figures: readonly GpuFigures[],
+  ): Promise<{ kernelId: KernelId; stats: SessionStats } | undefined> {
+    const state = stateOf(kernel.containerId)
+    const now = (await readCounters(kernel.pid, kernel.containerId)) ?? fromStream(kernel.containerId, state)
+    if (!now) return undefined
+    const { last } = state
+    state.last = now
+    measureScratch(kernel, state)
+    if (!last) return undefined
+    const { cpuNanos: _cpu, atMs: _at, ...counters } = now
+    return {
+      kernelId: kernel.kernelId,
+      stats: {
+        at: new Date().toISOString(),
+        cpuMilli: cpuMilli(last, now),
+        ...counters,
+        scratchBytes: state.scratchBytes,
+        gpus: figures.filter(figure => kernel.devices.includes(figure.uuid)).map(figure => ({ ...figure })),
+      },
+    }
+  }
+
+  function stateOf(containerId: string): Watched {
+    const state = watched.get(containerId) ?? { scratchBytes: null, scratchAtMs: -Infinity }
+    watched.set(containerId, state)
+    return state
+  }
+
+  /** In the background, one kernel after the other: a home with many files must not delay the figures. */
+  function measureScratch(kernel: RunningKernel, state: Watched): void {
+    const now = performance.now()
+    if (now - state.scratchAtMs < SCRATCH_EVERY_MS) return
+    state.scratchAtMs = now
+    measuring = measuring
+      .then(() => (stopped ? null : directorySize(scratchOf(kernel.kernelId), SCRATCH_ENTRIES)))
+      .then(bytes => (state.scratchBytes = bytes))
+      .catch(() => (state.scratchBytes = null))
+  }
+
+  function fromStream(containerId: string, state: Watched): Counters | undefined {
+    if (!state.stream) {
+      const end = new AbortController()
+      const stream: NonNullable<Watched['stream']> = { end }
+      state.stream = stream
+      follow(containerId, end.signal, counters => (stream.latest = counters))
+        .catch(() => undefined)
+        .finally(() => delete state.stream)
+    }
+    return state.stream.latest
+  }
+
+  async function follow(containerId: string, signal: AbortSignal, on: (counters: Counters) => void): Promise<void> {
+    const stream = await engine.streams.getContainer(containerId).stats({ stream: true })
+    const close = () => 'destroy' in stream && typeof stream.destroy === 'function' && stream.destroy()
+    signal.addEventListener('abort', close, { once: true })
+    for await (const line of createInterface({ input: stream })) {
+      const counters = readDockerSample(line, performance.now())
+      if (counters) on(counters)
+      if (signal.aborted) break
+    }
+  }
+
+  function forgetOthers(live: ReadonlySet<string>): void {
+    for (const [containerId, state] of watched) {
+      if (live.has(containerId)) continue
+      state.stream?.end.abort()
+      watched.delete(containerId)
+    }
+  }
+
+  const timer = setInterval(() => {
+    // A slow sample skips the next; figures of two moments at once help nobody.
+    working = working.then(sample).catch(() => undefined)
+  }, EVERY_MS)
+  return {
+    async [Symbol.asyncDispose]() {
+      stopped = true
+      clearInterval(timer)
+      forgetOthers(new Set())
+      await Promise.all([working, measuring])
+    },
+  }
+}
+
+/** 1/1000 core, averaged between two moments. A restarted container counts from 0. */
+export function cpuMilli(
+  before: Pick<Counters, 'atMs' | 'cpuNanos'>,
+  after: Pick<Counters, 'atMs' | 'cpuNanos'>,
+): number {
+  const elapsedMs = after.atMs - before.atMs
+  if (elapsedMs <= 0 || after.cpuNanos < before.cpuNanos) return 0
+  return Math.round((after.cpuNanos - before.cpuNanos) / 1000 / elapsedMs)
+}
