@@ -41,8 +41,8 @@ export interface TunnelSocket {
 export type TunnelMode = 'tunnel' | 'foreign' | 'terminal'
 
 export interface TunnelOutcome {
-  /** Why it ended; `lost`: the wire ended without a close frame. */
-  readonly reason: TunnelCloseReason | 'lost'
+  /** Why it ended; undefined: the wire was lost, or closed with a code that is not ours. */
+  readonly reason: TunnelCloseReason | undefined
   /** True once the agent said that the service is connected. */
   readonly connected: boolean
 }
@@ -98,7 +98,8 @@ export class TunnelEnd {
   #closeSent = false
   #closeReceived = false
   #beatsSinceClose = 0
-  #reason: TunnelCloseReason | 'lost' | undefined
+  #reason: TunnelCloseReason | undefined
+  #lost = false
   #openSockets = 2
 
   constructor(options: TunnelEndOptions) {
@@ -154,7 +155,7 @@ export class TunnelEnd {
   /** Ends the tunnel with a code, now: what `local` has not sent yet is not waited for. */
   close(reason: TunnelCloseReason): void {
     this.#close(reason)
-    if (!this.#local.destroyed) reset(this.#local)
+    reset(this.#local)
   }
 
   // ---- local → wire
@@ -257,9 +258,9 @@ export class TunnelEnd {
 
   #onCloseFrame(code: number): void {
     this.#closeReceived = true
-    const reason = code === NO_CLOSE_CODE ? 'done' : (tunnelCloseReason(code) ?? 'lost')
-    this.#reason ??= reason
-    this.#close(reason === 'lost' ? 'done' : reason)
+    const reason = code === NO_CLOSE_CODE ? 'done' : tunnelCloseReason(code)
+    if (reason === undefined && !this.#closeSent) this.#lost = true
+    this.#close(reason ?? 'done')
     this.#wire.end()
     if (this.#local.destroyed) return
     if (reason === 'done' || reason === 'service_ended') this.#finishLocal()
@@ -289,7 +290,7 @@ export class TunnelEnd {
 
   #onWireGone(): void {
     const orderly = this.#closeReceived || (this.#closeSent && this.#reason === 'done')
-    if (!this.#closeSent && !this.#closeReceived) this.#reason ??= 'lost'
+    if (!this.#closeSent && !this.#closeReceived) this.#lost = true
     this.#closeSent = true
     if (!this.#wire.destroyed) this.#wire.end()
     if (!this.#local.destroyed && !orderly) reset(this.#local)
@@ -297,7 +298,7 @@ export class TunnelEnd {
 
   #onClosed(gone: () => void): void {
     gone()
-    if (--this.#openSockets === 0) this.#options.onEnd?.({ reason: this.#reason ?? 'lost', connected: this.#connected })
+    if (--this.#openSockets === 0) this.#options.onEnd?.({ reason: this.#lost ? undefined : this.#reason, connected: this.#connected })
   }
 
   #send(opcode: Opcode, payload: Uint8Array): void {
@@ -308,6 +309,10 @@ export class TunnelEnd {
 }
 
 function reset(socket: TunnelSocket): void {
-  if (socket.resetAndDestroy) socket.resetAndDestroy()
-  else socket.destroy()
+  try {
+    socket.resetAndDestroy?.()
+  } catch {
+    // Not a TCP socket (an exec of the engine): there is no reset to send, only an end.
+  }
+  socket.destroy()
 }

@@ -1,0 +1,133 @@
+import { connect, isIP, type Socket } from 'node:net'
+import { connect as connectTls, type ConnectionOptions } from 'node:tls'
+import { DATA_PATH, DATA_UPGRADE, type DataHeader } from '#agent/contract'
+import { PING_INTERVAL_MS } from '#manager/contract'
+import { parseHeader, readLine } from './header-reader.ts'
+
+export interface Log {
+  debug(fields: object, message: string): void
+  warn(fields: object, message: string): void
+}
+
+export interface DataSocketsDeps {
+  readonly managerUrl: string
+  /** Of the control connection this belongs to; dies with it. */
+  readonly dataToken: string
+  /** Kept parked at least. */
+  readonly count: number
+  /** Takes over a socket whose header has come. */
+  readonly serve: (header: DataHeader, socket: Socket) => void
+  readonly log: Log
+  /** As for the control connection: pinned key or own authority. */
+  readonly tls?: Pick<ConnectionOptions, 'ca' | 'checkServerIdentity'>
+}
+
+export interface DataSockets extends AsyncDisposable {
+  /** Sockets that the manager has and may use now. */
+  readonly parked: number
+}
+
+/** A burst of connections finds at most this many sockets waiting. */
+const MAX_PARKED = 64
+const SHRINK_AFTER_MS = 30_000
+/** Below two seconds: tunnels must work again that soon after the network is back. */
+const LONGEST_BACKOFF_MS = 1_500
+
+/**
+ * Keeps sockets parked at the manager, so that a tunnel costs no round trip to the agent: dials one for each that is
+ * taken, and more when a burst took them all. Ending it closes the parked ones; tunnels that run go on.
+ *
+ * Threat model: we dial, nothing listens here. What comes on a socket is as trusted as the manager that proved itself on
+ * the control connection; it names a kernel and an app, never an address.
+ */
+export function createDataSockets(deps: DataSocketsDeps): DataSockets {
+  const url = new URL(deps.managerUrl)
+  const idle = new Set<Socket>()
+  const ready = new Set<Socket>()
+  let wanted = deps.count
+  let failures = 0
+  let ended = false
+  let retry: NodeJS.Timeout | undefined
+  const shrink = setInterval(() => {
+    wanted = Math.max(deps.count, Math.floor(wanted / 2))
+  }, SHRINK_AFTER_MS).unref()
+
+  function fill() {
+    if (ended || retry) return
+    while (idle.size < wanted) open()
+  }
+
+  function open() {
+    const socket = dial(url, deps.tls)
+    idle.add(socket)
+    // Between its owners a socket must not take the process down with it.
+    socket.on('error', error => deps.log.debug({ error: error.message }, 'a data socket broke'))
+    socket.write(
+      `GET ${url.pathname.replace(/\/$/, '')}${DATA_PATH} HTTP/1.1\r\nHost: ${url.host}\r\nConnection: Upgrade\r\n` +
+        `Upgrade: ${DATA_UPGRADE}\r\nAuthorization: Bearer ${deps.dataToken}\r\n\r\n`,
+    )
+    readUpgrade(socket, accepted => {
+      if (!accepted) return failed(socket)
+      failures = 0
+      ready.add(socket)
+      readLine(socket, line => {
+        const header = line === undefined ? undefined : parseHeader(line)
+        if (header === undefined) {
+          if (line !== undefined) deps.log.warn({}, 'the manager sent a header that this agent does not know')
+          return failed(socket)
+        }
+        if (ready.size === 1) wanted = Math.min(wanted * 2, MAX_PARKED)
+        idle.delete(socket)
+        ready.delete(socket)
+        fill()
+        deps.serve(header, socket)
+      })
+    })
+  }
+
+  function failed(socket: Socket) {
+    socket.destroy()
+    ready.delete(socket)
+    if (!idle.delete(socket) || ended || retry) return
+    const delay = Math.random() * Math.min(LONGEST_BACKOFF_MS, 50 * 2 ** failures++)
+    retry = setTimeout(() => {
+      retry = undefined
+      fill()
+    }, delay)
+  }
+
+  fill()
+  return {
+    get parked() {
+      return ready.size
+    },
+    [Symbol.asyncDispose]() {
+      ended = true
+      clearInterval(shrink)
+      clearTimeout(retry)
+      for (const socket of idle) socket.destroy()
+      return Promise.resolve()
+    },
+  }
+}
+
+function dial(url: URL, tls: DataSocketsDeps['tls']): Socket {
+  const secure = url.protocol === 'https:'
+  const host = url.hostname.replace(/^\[|\]$/g, '')
+  const where = { host, port: Number(url.port || (secure ? 443 : 80)), allowHalfOpen: true }
+  const socket = secure ? connectTls({ ...tls, ...where, ...(isIP(host) ? {} : { servername: host }) }) : connect(where)
+  return socket.setNoDelay(true).setKeepAlive(true, PING_INTERVAL_MS)
+}
+
+/** The answer to the upgrade, line by line: a parked socket's header may come in the same packet as the 101. */
+function readUpgrade(socket: Socket, done: (accepted: boolean) => void): void {
+  let status: string | undefined
+  const next = () =>
+    readLine(socket, line => {
+      if (line === undefined) return done(false)
+      status ??= line
+      if (line !== '' && line !== '\r') return next()
+      done(/^HTTP\/1\.1 101 /.test(status))
+    })
+  next()
+}

@@ -1,0 +1,75 @@
+import { Duplex } from 'node:stream'
+import type Docker from 'dockerode'
+import { createDemuxer } from './demux.ts'
+
+export type Engine = Pick<Docker, 'getContainer'>
+
+const CONNECT_TIMEOUT_MS = 5_000
+
+/** socat at -d -d says in words what becomes of its TCP side, which is the second one. */
+const CONNECTED = /starting data transfer loop/
+const SERVICE_ENDED = /socket 2 \(fd \d+\) is at EOF/
+
+/**
+ * A connection to 127.0.0.1:port of a container, through a socat inside it. For services that listen on loopback only; slower
+ * than a direct connection, and with one limit: when the service ends its direction, so does ours (an exec has no way to
+ * end its output alone).
+ *
+ * @throws Error when nothing listens there
+ */
+export async function openRelay(
+  docker: Engine,
+  kernel: { readonly containerId: string; readonly user: string },
+  port: number,
+): Promise<Duplex> {
+  const exec = await docker.getContainer(kernel.containerId).exec({
+    Cmd: ['/opt/berth/bin/socat', '-d', '-d', '-t', '86400', '-b', '65536', 'STDIO', `TCP4:127.0.0.1:${port},nodelay`],
+    // The image's own loader settings are for the image's own programs.
+    Env: ['LD_LIBRARY_PATH=', 'LD_PRELOAD='],
+    User: kernel.user,
+    AttachStdin: true,
+    AttachStdout: true,
+    AttachStderr: true,
+    Tty: false,
+  })
+  const raw = await exec.start({ hijack: true, stdin: true, Tty: false })
+  return new Promise((resolve, reject) => {
+    let said = ''
+    const stream = new Duplex({
+      allowHalfOpen: true,
+      read: () => void raw.resume(),
+      write: (chunk: Buffer, _encoding, done) => void raw.write(chunk, done),
+      final: done => void raw.end(done),
+      destroy: (error, done) => {
+        raw.destroy()
+        done(error)
+      },
+    })
+    const timer = setTimeout(() => fail('no connection in time'), CONNECT_TIMEOUT_MS)
+    const fail = (why: string) => {
+      clearTimeout(timer)
+      stream.on('error', () => undefined).destroy()
+      reject(new Error(`relay: ${why} ${said}`.trim()))
+    }
+    const push = createDemuxer({
+      stdout: chunk => {
+        if (!stream.push(chunk)) raw.pause()
+      },
+      stderr: chunk => {
+        said = (said + chunk.toString('latin1')).slice(-4096)
+        if (CONNECTED.test(said)) {
+          clearTimeout(timer)
+          resolve(stream)
+        }
+        if (SERVICE_ENDED.test(said)) raw.end()
+      },
+    })
+    raw.on('data', push)
+    raw.on('end', () => {
+      stream.push(null)
+      fail('ended')
+    })
+    raw.on('error', error => stream.destroy(error))
+    raw.on('close', () => stream.destroy())
+  })
+}

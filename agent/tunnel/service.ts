@@ -1,0 +1,94 @@
+import { connect, type Socket } from 'node:net'
+import { PING_INTERVAL_MS, type TunnelCloseReason, type TunnelSocket } from '#manager/contract'
+import { type Engine, openRelay } from './relay.ts'
+
+export { type Engine } from './relay.ts'
+
+/** A running kernel, as much as is needed to reach into it. */
+export interface KernelAddress {
+  readonly kernelId: string
+  readonly containerId: string
+  readonly address: string
+  readonly user: string
+  readonly apps: readonly { readonly name: string; readonly port: number }[]
+}
+
+export interface Services {
+  find(kernelId: string): KernelAddress | undefined
+  /** Starts the app unless it runs. @throws if it does not start */
+  ensureApp(kernelId: string, app: string): Promise<unknown>
+}
+
+/** Why a service could not be reached, as the close reason of the tunnel. */
+export class ServiceError extends Error {
+  override readonly name = 'ServiceError'
+  readonly reason: TunnelCloseReason
+
+  constructor(reason: TunnelCloseReason, options?: ErrorOptions) {
+    super(reason, options)
+    this.reason = reason
+  }
+}
+
+const DIAL_TIMEOUT_MS = 5_000
+
+/** Containers and ports that answer on their loopback only; asked there first until that fails. */
+const loopbackOnly = new Set<string>()
+
+/**
+ * Connects to an app of a kernel: at the address of the container; refused, the app is started if it does not run; still
+ * refused, it may listen on the container's loopback only, where a relay inside the container reaches it.
+ *
+ * @throws ServiceError `app_not_ready` (no such app, or it does not start), `refused`, `dial_timeout`
+ */
+export async function dialService(options: {
+  kernels: Services
+  docker: Engine
+  kernel: KernelAddress
+  app: string
+}): Promise<TunnelSocket> {
+  const { kernels, docker, kernel } = options
+  const app = kernel.apps.find(({ name }) => name === options.app)
+  if (!app) throw new ServiceError('app_not_ready')
+  const key = `${kernel.containerId}:${app.port}`
+  if (!loopbackOnly.has(key)) {
+    const direct = await dial(kernel.address, app.port)
+    if (direct) return direct
+    await kernels.ensureApp(kernel.kernelId, app.name).catch((error: unknown) => {
+      throw new ServiceError('app_not_ready', { cause: error })
+    })
+    const again = await dial(kernel.address, app.port)
+    if (again) return again
+  }
+  try {
+    const relayed = await openRelay(docker, kernel, app.port)
+    loopbackOnly.add(key)
+    return relayed
+  } catch (error) {
+    if (loopbackOnly.delete(key)) return dialService(options)
+    throw new ServiceError('refused', { cause: error })
+  }
+}
+
+/** @returns undefined where the connection is refused @throws ServiceError `dial_timeout`, `refused` for any other failure */
+function dial(host: string, port: number): Promise<Socket | undefined> {
+  return new Promise((resolve, reject) => {
+    const keepAlive = { noDelay: true, keepAlive: true, keepAliveInitialDelay: PING_INTERVAL_MS }
+    const socket = connect({ host, port, allowHalfOpen: true, ...keepAlive })
+    const timer = setTimeout(() => {
+      socket.destroy()
+      reject(new ServiceError('dial_timeout'))
+    }, DIAL_TIMEOUT_MS)
+    const onError = (error: NodeJS.ErrnoException) => {
+      clearTimeout(timer)
+      if (error.code === 'ECONNREFUSED') resolve(undefined)
+      else reject(new ServiceError('refused', { cause: error }))
+    }
+    socket.once('error', onError)
+    socket.once('connect', () => {
+      clearTimeout(timer)
+      socket.off('error', onError)
+      resolve(socket)
+    })
+  })
+}

@@ -1,0 +1,96 @@
+import { createRequire } from 'node:module'
+import { type Socket } from 'node:net'
+import { type DataHeader } from '#agent/contract'
+import {
+  type ApplyMask,
+  closePayload,
+  encodeFrame,
+  OPCODE,
+  PING_INTERVAL_MS,
+  TUNNEL_CLOSE,
+  type TunnelCloseReason,
+  TunnelEnd,
+  type TunnelSocket,
+} from '#manager/contract'
+import { type Log } from './data-sockets.ts'
+import { dialService, type Engine, type KernelAddress, ServiceError, type Services } from './service.ts'
+import { openTerminal } from './terminal.ts'
+
+/** XORs in place; native where bufferutil has a binary for this platform, its own JavaScript otherwise. */
+const applyMask = (createRequire(import.meta.url)('bufferutil') as { unmask: ApplyMask }).unmask
+
+export interface StreamsDeps {
+  readonly kernels: Services
+  readonly docker: Engine
+  readonly log: Log
+}
+
+export interface Streams extends AsyncDisposable {
+  /** Runs a tunnel or a terminal on a data socket until it ends; the socket is owned from here on. */
+  serve(header: DataHeader, wire: Socket): void
+  readonly size: number
+}
+
+/** How long a refused client has to take its close frame. */
+const REFUSE_LINGER_MS = 5_000
+
+/** The server end of every tunnel of this agent: WebSocket on one side, a port or a terminal of a container on the other. */
+export function createStreams({ kernels, docker, log }: StreamsDeps): Streams {
+  const live = new Set<TunnelEnd>()
+  const beat = setInterval(() => live.forEach(end => end.beat()), PING_INTERVAL_MS).unref()
+
+  function join(
+    wire: Socket,
+    local: TunnelSocket,
+    rest: { mode: 'tunnel' | 'foreign' | 'terminal'; onText?: (text: string) => void; onEnd?: () => void },
+  ) {
+    if (wire.destroyed) {
+      local.destroy()
+      rest.onEnd?.()
+      return
+    }
+    const onEnd = () => {
+      live.delete(end)
+      rest.onEnd?.()
+    }
+    const end: TunnelEnd = new TunnelEnd({ ...rest, wire, local, role: 'server', applyMask, onEnd })
+    live.add(end)
+  }
+
+  async function open(header: DataHeader, wire: Socket, kernel: KernelAddress) {
+    if (header.kind === 'terminal') {
+      const terminal = await openTerminal({ docker, kernel, header, log })
+      join(wire, terminal.stream, { mode: 'terminal', onText: terminal.onText, onEnd: terminal.onEnd })
+      return
+    }
+    const service = await dialService({ kernels, docker, kernel, app: header.app })
+    join(wire, service, { mode: header.framed ? 'tunnel' : 'foreign' })
+  }
+
+  return {
+    serve(header, wire) {
+      const kernel = kernels.find(header.kernelId)
+      if (!kernel) return refuse(wire, 'kernel_not_found')
+      open(header, wire, kernel).catch((error: unknown) => {
+        log.debug({ kernel: header.kernelId, error: String(error) }, 'a stream was refused')
+        refuse(wire, error instanceof ServiceError ? error.reason : 'app_not_ready')
+      })
+    },
+    get size() {
+      return live.size
+    },
+    [Symbol.asyncDispose]() {
+      clearInterval(beat)
+      for (const end of live) end.close('service_ended')
+      return Promise.resolve()
+    },
+  }
+}
+
+/** Ends a WebSocket that has never been connected to anything. */
+function refuse(wire: Socket, reason: TunnelCloseReason): void {
+  wire.end(encodeFrame(OPCODE.close, closePayload(TUNNEL_CLOSE[reason], reason)))
+  wire.resume()
+  const timer = setTimeout(() => wire.destroy(), REFUSE_LINGER_MS)
+  wire.on('close', () => clearTimeout(timer))
+}

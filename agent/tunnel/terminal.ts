@@ -1,0 +1,73 @@
+import { readFile } from 'node:fs/promises'
+import { type Duplex } from 'node:stream'
+import type Docker from 'dockerode'
+import { z } from 'zod'
+import { type DataHeader } from '#agent/contract'
+import { type Log } from './data-sockets.ts'
+import { type Engine, type KernelAddress } from './service.ts'
+
+export interface Terminal {
+  readonly stream: Duplex
+  /** A text frame of the client. Anything but a resize is ignored. */
+  onText(this: void, text: string): void
+  /** The client has gone: ends the exec, not the shell behind it. */
+  onEnd(this: void): void
+}
+
+const Message = z.object({ resize: z.object({ cols: z.int().min(1).max(1000), rows: z.int().min(1).max(1000) }) })
+
+/** Opens, or returns to, the terminal of that name: a tmux session in the container. */
+export async function openTerminal(options: {
+  docker: Engine
+  kernel: KernelAddress
+  header: Extract<DataHeader, { kind: 'terminal' }>
+  log: Log
+}): Promise<Terminal> {
+  const { docker, kernel, header, log } = options
+  const exec = await docker.getContainer(kernel.containerId).exec({
+    Cmd: ['/opt/berth/bin/berth-terminal', header.name],
+    Env: ['TERM=xterm-256color', 'COLORTERM=truecolor'],
+    User: kernel.user,
+    AttachStdin: true,
+    AttachStdout: true,
+    AttachStderr: true,
+    Tty: true,
+  })
+  const stream = await exec.start({ hijack: true, stdin: true, Tty: true })
+  const resize = ({ cols, rows }: { cols: number; rows: number }) => {
+    exec.resize({ w: cols, h: rows }).catch((error: unknown) => log.debug({ error: String(error) }, 'resize failed'))
+  }
+  resize(header)
+  return {
+    stream,
+    onText(text) {
+      const message = parseMessage(text)
+      if (message) resize(message.resize)
+    },
+    onEnd() {
+      hangUp(exec, kernel.containerId).catch((error: unknown) =>
+        log.debug({ error: String(error) }, 'the exec of a terminal could not be ended'),
+      )
+    },
+  }
+}
+
+/**
+ * The engine leaves the process of an exec running when its connection ends, and with a TTY it does not notice. So we
+ * send what a terminal line would: SIGHUP to tmux's client. The tmux server, and the shell in it, live on.
+ */
+async function hangUp(exec: Docker.Exec, containerId: string): Promise<void> {
+  const { Running, Pid } = await exec.inspect()
+  if (!Running || !Pid) return
+  // Only a process of that container: with an engine elsewhere the number means another process here.
+  const cgroups = await readFile(`/proc/${Pid}/cgroup`, 'utf8')
+  if (cgroups.includes(containerId)) process.kill(Pid, 'SIGHUP')
+}
+
+function parseMessage(text: string): z.infer<typeof Message> | undefined {
+  try {
+    return Message.safeParse(JSON.parse(text)).data
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,175 @@
+import { type IncomingMessage } from 'node:http'
+import { Socket } from 'node:net'
+import { type Duplex } from 'node:stream'
+import { DATA_PATH, DATA_UPGRADE, type DataHeader } from '#agent/contract'
+import {
+  type AgentId,
+  AppError,
+  GRANT_HEADER,
+  type KernelId,
+  PING_INTERVAL_MS,
+  type Role,
+  type SessionId,
+  type SessionStatus,
+  TERMINAL_PROTOCOL,
+  TUNNEL_PROTOCOL,
+  type UserId,
+} from '#manager/contract'
+import { createActivity, type SessionActivity } from './activity.ts'
+import { createParkedSockets } from './parked-sockets.ts'
+import { Splice } from './splice.ts'
+import { watchClient } from './watch-client.ts'
+import { parseTarget, type Target } from './target.ts'
+import { acceptWebSocket, parseWebSocketUpgrade, refuseUpgrade } from './websocket-upgrade.ts'
+
+/** Where a session runs, as the gateway needs it. */
+export interface SessionLocation {
+  readonly agentId: AgentId | null
+  readonly kernelId: KernelId | null
+  readonly status: SessionStatus
+  readonly apps: readonly { readonly name: string }[]
+  readonly ownerId: UserId
+}
+
+export interface TunnelGatewayDeps {
+  /** @throws AppError `session_not_found` */
+  readonly locate: (sessionId: SessionId) => Promise<SessionLocation>
+  /** From memory as a rule: it is asked for every connection. @throws AppError `grant_invalid` */
+  readonly verifyGrant: (grant: string, sessionId: SessionId, app: string) => Promise<{ readonly loginId: string }>
+  /** Cookie (with a strict Origin) or bearer token. @throws AppError `not_signed_in` */
+  readonly authenticateUpgrade: (
+    request: IncomingMessage,
+  ) => Promise<{ readonly userId: UserId; readonly role: Role; readonly loginId: string }>
+  readonly agents: {
+    isConnected(agentId: AgentId): boolean
+    verifyDataToken(token: string): AgentId | undefined
+  }
+  readonly takeTimeoutMs?: number
+}
+
+export interface TunnelGateway {
+  /** True for the upgrades that are handled here: tunnels, terminals and the data sockets of agents. */
+  match(url: URL): boolean
+  /** Answers on the socket itself, errors too; never rejects. Host and Origin have been checked. */
+  handle(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void>
+  /** Cuts the tunnels of a session that has ended, or is no longer to be reached. */
+  closeSession(sessionId: string): void
+  /** Cuts what was opened with a sign-in that was revoked. */
+  closeLogin(loginId: string): void
+  /** The control connection of an agent is lost: its parked sockets are worth nothing. Tunnels live on while they can. */
+  dropAgent(agentId: AgentId): void
+  /** Traffic since the manager started; zeros for a session without any. */
+  activity(sessionId: string): SessionActivity
+  /** For metrics. */
+  counts(): { readonly tunnels: number }
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+/**
+ * The way from a client to a container: authenticates the upgrade, takes a data socket that the session's agent has
+ * parked here, and joins the two. The WebSocket itself is spoken by client and agent.
+ *
+ * Threat model: anyone who reaches the manager can ask. A client names a session and an app, never a host, a port or an
+ * agent; those come from the database. It proves a grant for exactly this session and app, or is signed in and owns the
+ * session. Whose session it is not learns nothing, not even that it exists. Agents prove a token of their control
+ * connection, and get only headers for kernels of theirs.
+ */
+export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
+  const parked = createParkedSockets({ ...(deps.takeTimeoutMs ? { takeTimeoutMs: deps.takeTimeoutMs } : {}) })
+  const activity = createActivity()
+
+  function park(request: IncomingMessage, socket: Socket, head: Buffer) {
+    const token = /^Bearer (\S+)$/.exec(request.headers.authorization ?? '')?.[1]
+    const agentId = token === undefined ? undefined : deps.agents.verifyDataToken(token)
+    if (agentId === undefined) throw new AppError('not_signed_in', { why: 'The data token is not valid.' })
+    if (request.headers.upgrade?.toLowerCase() !== DATA_UPGRADE || head.length > 0) throw new AppError('bad_request')
+    socket.write(`HTTP/1.1 101 Switching Protocols\r\nUpgrade: ${DATA_UPGRADE}\r\nConnection: Upgrade\r\n\r\n`)
+    parked.park(agentId, socket)
+  }
+
+  async function authorize(request: IncomingMessage, target: Target, location: SessionLocation): Promise<string> {
+    const grant = request.headers[GRANT_HEADER]
+    if (typeof grant === 'string' && target.kind === 'app') {
+      return (await deps.verifyGrant(grant, target.sessionId, target.app)).loginId
+    }
+    const caller = await deps.authenticateUpgrade(request)
+    if (location.ownerId !== caller.userId && caller.role !== 'superadmin') throw new AppError('session_not_found')
+    return caller.loginId
+  }
+
+  async function open(request: IncomingMessage, client: Socket, head: Buffer, url: URL) {
+    const target = parseTarget(url)
+    const { key, protocols } = parseWebSocketUpgrade(request)
+    const waiting = watchClient(client, head)
+
+    const location = await locate(request, target)
+    const loginId = await authorize(request, target, location)
+    const { agentId, kernelId, status } = location
+    if (target.kind === 'app' && !location.apps.some(app => app.name === target.app)) {
+      throw new AppError('app_not_found', { app: target.app })
+    }
+    if (status !== 'RUNNING' || !agentId || !kernelId) throw new AppError('session_not_running', { status })
+    if (!deps.agents.isConnected(agentId)) throw new AppError('agent_unreachable')
+
+    const ours = target.kind === 'app' ? TUNNEL_PROTOCOL : TERMINAL_PROTOCOL
+    const framed = protocols.includes(ours)
+    const header: DataHeader =
+      target.kind === 'app'
+        ? { kind: 'app', kernelId, app: target.app, framed }
+        : { kind: 'terminal', kernelId, name: target.name, cols: target.cols, rows: target.rows }
+    const agent = await parked.take(agentId, waiting.gone)
+    client.write(acceptWebSocket(key, framed ? ours : undefined))
+    const splice: Splice = new Splice({
+      client,
+      agent,
+      header: Buffer.from(`${JSON.stringify(header)}\n`),
+      head: waiting.stop(),
+      next: () => parked.take(agentId, AbortSignal.timeout(2 * PING_INTERVAL_MS)),
+      onEnd: () => activity.remove(splice),
+    })
+    activity.add(splice, { sessionId: target.sessionId, loginId })
+  }
+
+  /** Who may not know of a session is asked for credentials first, whether it exists or not. */
+  async function locate(request: IncomingMessage, target: Target): Promise<SessionLocation> {
+    try {
+      return await deps.locate(target.sessionId)
+    } catch (error) {
+      if (typeof request.headers[GRANT_HEADER] === 'string') throw new AppError('grant_invalid', {}, { cause: error })
+      await deps.authenticateUpgrade(request)
+      throw error
+    }
+  }
+
+  return {
+    match: ({ pathname }) =>
+      pathname === DATA_PATH ||
+      /^\/stream\/session\/[^/]+\/(tcpproxy|httpproxy)$/.test(pathname) ||
+      /^\/api\/v1\/sessions\/[^/]+\/terminal$/.test(pathname),
+
+    async handle(request, socket, head) {
+      try {
+        if (!(socket instanceof Socket)) throw new AppError('bad_request')
+        socket.setTimeout(0)
+        socket.setNoDelay(true)
+        socket.setKeepAlive(true, PING_INTERVAL_MS)
+        const url = new URL(request.url ?? '/', 'http://manager')
+        if (url.pathname === DATA_PATH) park(request, socket, head)
+        else await open(request, socket, head, url)
+      } catch (error) {
+        refuseUpgrade(socket, error)
+      }
+    },
+
+    closeSession: sessionId => activity.cut(tunnel => tunnel.sessionId === sessionId),
+    closeLogin: loginId => activity.cut(tunnel => tunnel.loginId === loginId),
+    dropAgent: agentId => parked.drop(agentId),
+    activity: activity.of,
+    counts: () => ({ tunnels: activity.size }),
+    async [Symbol.asyncDispose]() {
+      parked[Symbol.dispose]()
+      activity.cut(() => true)
+      await activity.empty()
+    },
+  }
+}

@@ -1,0 +1,153 @@
+import { type Socket } from 'node:net'
+
+/** Bytes of a client that are kept until the agent has answered; a client that sends more waits for the answer. */
+const MAX_RETAINED = 64 * 1024
+const MAX_ATTEMPTS = 3
+
+export interface SpliceOptions {
+  readonly client: Socket
+  readonly agent: Socket
+  /** What precedes the client's bytes on the agent's socket. */
+  readonly header: Buffer
+  /** Bytes that came together with the client's request. */
+  readonly head: Buffer
+  /** Another data socket of the same agent, for one that turned out to be dead. */
+  readonly next: () => Promise<Socket>
+  readonly onEnd: () => void
+}
+
+/**
+ * Joins the sockets of a client and of an agent, byte for byte, until both are closed. It knows no frames.
+ *
+ * A parked socket may be dead without anyone knowing. The agent speaks first (before it passes anything on to the
+ * service), so until its first byte nothing has happened: if the socket breaks before, the same bytes go to the next.
+ *
+ * Half-open is allowed both ways. A slow reader pauses the other side. When one side breaks, the other is reset, so
+ * that it does not mistake a lost path for an end.
+ */
+export class Splice {
+  readonly client: Socket
+  readonly #options: SpliceOptions
+  /** Undefined while the next data socket is awaited. */
+  #agent: Socket | undefined
+  /** Undefined once the agent has answered. */
+  #retained: Buffer[] | undefined = []
+  #retainedBytes = 0
+  #attempts = 0
+  #ended = false
+  /** Counted when the sockets are closed; before that the sockets count. */
+  readonly startedRead: number
+  readonly startedWritten: number
+
+  constructor(options: SpliceOptions) {
+    const { client, agent, head } = options
+    this.client = client
+    this.#options = options
+    this.startedRead = client.bytesRead - head.length
+    this.startedWritten = client.bytesWritten
+    if (head.length > 0) this.#retain(head)
+    client.on('data', chunk => this.#onClientData(chunk as Buffer))
+    client.on('drain', () => this.#agent?.resume())
+    client.on('end', () => this.#agent?.end())
+    client.on('error', () => client.destroy())
+    client.on('close', () => this.#onClientClosed())
+    this.#attach(agent)
+    client.resume()
+  }
+
+  /** From the client to the service, frame headers included. */
+  get bytesUp(): number {
+    return this.client.bytesRead - this.startedRead
+  }
+
+  get bytesDown(): number {
+    return this.client.bytesWritten - this.startedWritten
+  }
+
+  /** Cuts the tunnel: both sides see a reset. */
+  destroy(): void {
+    reset(this.client)
+    if (this.#agent) reset(this.#agent)
+  }
+
+  #attach(agent: Socket): void {
+    const { client } = this
+    this.#agent = agent
+    this.#attempts++
+    agent.on('data', chunk => {
+      if (this.#retained) this.#release()
+      if (!client.write(chunk) && client.writableLength > 0) agent.pause()
+    })
+    agent.on('drain', () => client.resume())
+    agent.on('end', () => this.#onAgentGone(agent, true))
+    agent.on('error', () => agent.destroy())
+    agent.on('close', () => this.#onAgentGone(agent, false))
+    agent.write(this.#retained ? Buffer.concat([this.#options.header, ...this.#retained]) : this.#options.header)
+    if (client.readableEnded) agent.end()
+    agent.resume()
+  }
+
+  #onClientData(chunk: Buffer): void {
+    if (this.#retained) this.#retain(chunk)
+    const agent = this.#agent
+    if (agent?.writable && !agent.write(chunk) && agent.writableLength > 0) this.client.pause()
+  }
+
+  #retain(chunk: Buffer): void {
+    this.#retained?.push(chunk)
+    this.#retainedBytes += chunk.length
+    if (this.#retainedBytes >= MAX_RETAINED) this.client.pause()
+  }
+
+  #release(): void {
+    this.#retained = undefined
+    if (this.#agent?.writableLength === 0) this.client.resume()
+  }
+
+  #onAgentGone(agent: Socket, half: boolean): void {
+    if (agent !== this.#agent || this.#ended) return
+    if (this.#retained) {
+      agent.destroy()
+      if (!this.client.destroyed) this.#tryNext()
+    } else if (half) this.client.end()
+    else this.#onBothMaybeClosed(agent, this.client)
+  }
+
+  #tryNext(): void {
+    if (this.#attempts >= MAX_ATTEMPTS) return reset(this.client)
+    this.#agent = undefined
+    this.#options.next().then(
+      agent => {
+        if (this.client.destroyed) agent.destroy()
+        else this.#attach(agent)
+      },
+      () => reset(this.client),
+    )
+  }
+
+  #onClientClosed(): void {
+    if (this.#agent) this.#onBothMaybeClosed(this.client, this.#agent)
+    else this.#finish()
+  }
+
+  #onBothMaybeClosed(closed: Socket, other: Socket): void {
+    if (other.destroyed) this.#finish()
+    // Ended both ways and everything passed on: the other one finishes by itself.
+    else if (!(closed.readableEnded && closed.writableFinished)) reset(other)
+  }
+
+  #finish(): void {
+    if (this.#ended) return
+    this.#ended = true
+    this.#options.onEnd()
+  }
+}
+
+function reset(socket: Socket): void {
+  try {
+    socket.resetAndDestroy()
+  } catch {
+    // A TLS socket has no reset of its own.
+  }
+  socket.destroy()
+}

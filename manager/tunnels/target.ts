@@ -1,0 +1,49 @@
+import { AppError, SessionId } from '#manager/contract'
+
+/** What the address of an upgrade names. Never a host or a port. */
+export type Target =
+  | { readonly kind: 'app'; readonly sessionId: SessionId; readonly app: string }
+  | {
+      readonly kind: 'terminal'
+      readonly sessionId: SessionId
+      readonly name: string
+      readonly cols: number
+      readonly rows: number
+    }
+
+/**
+ *     /stream/session/{id}/{tcpproxy|httpproxy}?app=NAME              `service=NAME` is an older spelling
+ *     /api/v1/sessions/{id}/terminal?name=main&cols=80&rows=24
+ *
+ * @throws AppError `session_not_found`, `app_not_found`, `bad_request`
+ */
+export function parseTarget({ pathname, searchParams }: URL): Target {
+  const parts = pathname.split('/')
+  const terminal = parts.at(-1) === 'terminal'
+  const id = SessionId.safeParse(parts[terminal ? 4 : 3])
+  if (!id.success) throw new AppError('session_not_found')
+  const sessionId = id.data
+  if (!terminal) {
+    const app = searchParams.get('app') ?? searchParams.get('service') ?? ''
+    if (app === '' || app.length > 32) throw new AppError('app_not_found', { app: app.slice(0, 32) })
+    return { kind: 'app', sessionId, app }
+  }
+  const name = searchParams.get('name') ?? 'main'
+  if (!/^[a-z0-9-]{1,32}$/.test(name))
+    throw new AppError('bad_request', { why: 'The name of a terminal is a-z, 0-9, -.' })
+  return {
+    kind: 'terminal',
+    sessionId,
+    name,
+    cols: sizeOf(searchParams.get('cols'), 80),
+    rows: sizeOf(searchParams.get('rows'), 24),
+  }
+}
+
+function sizeOf(text: string | null, otherwise: number): number {
+  const size = Number(text ?? otherwise)
+  if (!Number.isInteger(size) || size < 1 || size > 1000) {
+    throw new AppError('bad_request', { why: 'A terminal has 1 to 1000 columns and rows.' })
+  }
+  return size
+}

@@ -1,0 +1,33 @@
+import { type Socket } from 'node:net'
+
+/** A client that speaks before it is answered is odd, but legal; one that speaks more than this waits. */
+const MAX_EARLY_BYTES = 64 * 1024
+
+export interface WatchedClient {
+  /** Aborted when the client goes away. */
+  readonly gone: AbortSignal
+  /** Ends the watch. @returns what the client has sent meanwhile */
+  stop(): Buffer
+}
+
+/** Reads a client that is not connected to anything yet, because a socket that is not read does not tell that it ended. */
+export function watchClient(client: Socket, head: Buffer): WatchedClient {
+  const controller = new AbortController()
+  const early: Buffer[] = head.length > 0 ? [head] : []
+  let bytes = head.length
+
+  const abort = () => controller.abort(new Error('the client went away'))
+  const keep = (chunk: Buffer) => {
+    early.push(chunk)
+    bytes += chunk.length
+    if (bytes > MAX_EARLY_BYTES) client.pause()
+  }
+  client.on('data', keep).on('end', abort).on('error', abort).on('close', abort)
+  return {
+    gone: controller.signal,
+    stop() {
+      client.off('data', keep).off('end', abort).off('error', abort).off('close', abort)
+      return Buffer.concat(early)
+    },
+  }
+}

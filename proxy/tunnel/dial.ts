@@ -1,0 +1,66 @@
+import { connect, isIP, type Socket } from 'node:net'
+import { connect as connectTls, type ConnectionOptions } from 'node:tls'
+import { AppError, PING_INTERVAL_MS, type SessionId } from '#manager/contract'
+import { shakeHands } from './handshake.ts'
+
+export interface DialOptions {
+  /** `http://127.0.0.1:8090` or `https://…`; a path is kept as a prefix. */
+  readonly managerUrl: string
+  readonly sessionId: SessionId
+  readonly app: string
+  /** The grant; never part of a URL. */
+  readonly headers: Readonly<Record<string, string>>
+  /** Gives up when the client has gone. */
+  readonly signal?: AbortSignal | undefined
+  /** Own certificate authority or pinned key of the manager. Verification cannot be turned off. */
+  readonly tls?: Pick<ConnectionOptions, 'ca' | 'checkServerIdentity'>
+  readonly timeoutMs?: number
+}
+
+/** Longer than the manager waits for a data socket of the agent. */
+const DIAL_TIMEOUT_MS = 15_000
+
+/**
+ * Opens a tunnel to an app of a session. Resolves when the manager has answered 101: paused, with everything that came
+ * after the answer still in the socket, ready for `pipeTunnel`. Whether the app accepted is known later, from the
+ * first frame.
+ *
+ * It speaks HTTP by hand on a bare socket: `http.request` costs more than the whole rest of a short tunnel.
+ *
+ * @throws AppError with the manager's code (`grant_invalid`, `session_not_running`, `agent_unreachable`, …);
+ *   `unavailable` where there is no manager; the signal's reason
+ */
+export async function dialTunnel(options: DialOptions): Promise<Socket> {
+  const { managerUrl, sessionId, app, headers, signal, timeoutMs = DIAL_TIMEOUT_MS } = options
+  signal?.throwIfAborted()
+  const url = new URL(managerUrl)
+  const path = `${url.pathname.replace(/\/$/, '')}/stream/session/${sessionId}/tcpproxy?app=${encodeURIComponent(app)}`
+  const socket = openSocket(url, options.tls)
+  const abort = () => socket.destroy(signal?.reason instanceof Error ? signal.reason : new Error('aborted'))
+  signal?.addEventListener('abort', abort, { once: true })
+  const timer = setTimeout(
+    () => socket.destroy(new AppError('unavailable', { why: `No answer of the manager in ${timeoutMs} ms.` })),
+    timeoutMs,
+  )
+  try {
+    // Written at once: the socket sends it as soon as it is connected.
+    await shakeHands(socket, { host: url.host, path, headers })
+    return socket
+  } catch (error) {
+    socket.on('error', () => undefined).destroy()
+    signal?.throwIfAborted()
+    throw error
+  } finally {
+    clearTimeout(timer)
+    signal?.removeEventListener('abort', abort)
+  }
+}
+
+function openSocket(url: URL, tls: DialOptions['tls']): Socket {
+  const secure = url.protocol === 'https:'
+  const host = url.hostname.replace(/^\[|\]$/g, '')
+  const port = Number(url.port || (secure ? 443 : 80))
+  const where = { host, port, allowHalfOpen: true }
+  const socket = secure ? connectTls({ ...tls, ...where, ...(isIP(host) ? {} : { servername: host }) }) : connect(where)
+  return socket.setNoDelay(true).setKeepAlive(true, PING_INTERVAL_MS)
+}

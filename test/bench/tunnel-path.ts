@@ -1,0 +1,64 @@
+import { fork, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+
+/** A road for bytes from a local port to the service, through processes of its own. */
+export interface Road extends Disposable {
+  readonly port: number
+  /** Anonymous resident memory and JavaScript heap of all its processes, after garbage collection. */
+  memory(): Promise<{ rss: number; heap: number }[]>
+}
+
+interface Process {
+  readonly child: ChildProcess
+  readonly port: number
+}
+
+async function start(script: string, args: readonly (string | number)[] = []): Promise<Process> {
+  const child = fork(new URL(script, import.meta.url), args.map(String), {
+    execArgv: [
+      '--expose-gc',
+      ...(process.env.BERTH_BENCH_PROF ? ['--cpu-prof', '--cpu-prof-dir=/tmp/berth-prof'] : []),
+    ],
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  })
+  const [{ port }] = (await once(child, 'message')) as [{ port: number }]
+  return { child, port }
+}
+
+function roadOf(processes: readonly Process[], port: number): Road {
+  return {
+    port,
+    memory: () =>
+      Promise.all(
+        processes.map(async ({ child }) => {
+          child.send('memory')
+          const [figures] = (await once(child, 'message')) as [{ rss: number; heap: number }]
+          return figures
+        }),
+      ),
+    [Symbol.dispose]() {
+      for (const { child } of processes) child.disconnect()
+    },
+  }
+}
+
+export async function startService(): Promise<Road> {
+  const service = await start('./tunnel-service.ts')
+  return roadOf([service], service.port)
+}
+
+/** Three plain relays in a row. */
+export async function startRelays(servicePort: number): Promise<Road> {
+  const last = await start('./relay.ts', [servicePort])
+  const middle = await start('./relay.ts', [last.port])
+  const first = await start('./relay.ts', [middle.port])
+  return roadOf([first, middle, last], first.port)
+}
+
+/** Proxy, manager and agent. */
+export async function startTunnel(servicePort: number): Promise<Road> {
+  const manager = await start('./tunnel-manager.ts')
+  const agent = await start('./tunnel-agent.ts', [manager.port, servicePort])
+  const proxy = await start('./tunnel-proxy.ts', [`http://127.0.0.1:${manager.port}`])
+  return roadOf([proxy, manager, agent], proxy.port)
+}

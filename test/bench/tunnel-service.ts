@@ -1,0 +1,48 @@
+/**
+ * The service at the end of the path. The first byte of a connection says what it does: E echoes; S swallows until the
+ * end and then says how much; D and a decimal line sends that many bytes and ends.
+ */
+import { createServer, type AddressInfo, type Socket } from 'node:net'
+
+const BLOCK = Buffer.alloc(64 * 1024, 'b')
+
+const server = createServer({ allowHalfOpen: true, noDelay: true }, socket => {
+  socket.on('error', () => socket.destroy())
+  socket.once('data', first => {
+    const bytes = first as Buffer
+    const rest = bytes.subarray(1)
+    if (bytes[0] === 0x45) echo(socket, rest)
+    else if (bytes[0] === 0x53) swallow(socket, rest.length)
+    else send(socket, Number(rest.toString()))
+  })
+})
+
+function echo(socket: Socket, rest: Buffer) {
+  if (rest.length > 0) socket.write(rest)
+  socket.pipe(socket)
+}
+
+function swallow(socket: Socket, already: number) {
+  let count = already
+  socket.on('data', chunk => (count += chunk.length))
+  socket.on('end', () => socket.end(String(count)))
+}
+
+function send(socket: Socket, total: number) {
+  let left = total
+  const more = () => {
+    while (left > 0) {
+      const block = left >= BLOCK.length ? BLOCK : BLOCK.subarray(0, left)
+      left -= block.length
+      if (!socket.write(block)) {
+        socket.once('drain', more)
+        return
+      }
+    }
+    socket.end()
+  }
+  more()
+}
+
+server.listen(0, '127.0.0.1', 4096, () => process.send?.({ port: (server.address() as AddressInfo).port }))
+process.on('disconnect', () => process.exit(0))
