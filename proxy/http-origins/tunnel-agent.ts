@@ -1,4 +1,4 @@
-import { Agent, type ClientRequestArgs } from 'node:http'
+import { Agent, type ClientRequest, type ClientRequestArgs } from 'node:http'
 import { type Duplex } from 'node:stream'
 
 const IDLE_MS = 30_000
@@ -39,7 +39,8 @@ export class TunnelAgent extends Agent {
     return true
   }
 
-  override reuseSocket(socket: Duplex): void {
+  override reuseSocket(socket: Duplex, request: ClientRequest): void {
+    request.reusedSocket = true
     clearTimeout(this.#idle.get(socket))
   }
 }
