@@ -48,8 +48,11 @@ export async function openStore({ databaseUrl, dataDir, log }: StoreOptions): Pr
     keepAlive: true,
     types: { getTypeParser: typeParserOf },
   })
-  // An idle connection that breaks (server restart) is replaced at the next query; unhandled it would end the process.
-  pool.on('error', error => log.warn({ err: error }, 'database connection lost'))
+  // A connection that breaks (server restart) is replaced at the next query; unhandled it would end the process. The
+  // pool hears idle ones only, so each is listened to from its beginning.
+  const onLost = (error: Error) => log.warn({ err: error }, 'database connection lost')
+  pool.on('connect', client => client.on('error', onLost))
+  pool.on('error', onLost)
   const db = new Kysely<Database>({ dialect: new PostgresDialect({ pool }) })
   stack.defer(() => db.destroy())
   await checkServer(db, log)

@@ -109,12 +109,17 @@ async function toStartError(spec: PostmasterSpec, cause: Error): Promise<AppErro
  * @param ownerPid the manager that started it
  * @throws AppError `data_dir_locked` if that manager is alive
  */
-export async function stopOrphan(clusterDir: string, ownerPid: number | undefined): Promise<'none' | 'stopped'> {
+export async function stopOrphan(options: {
+  clusterDir: string
+  socketDir: string
+  ownerPid: number | undefined
+}): Promise<'none' | 'stopped'> {
+  const { clusterDir, socketDir, ownerPid } = options
   const found = await readPidFile(clusterDir)
-  if (!found) return 'none'
-  const facts = await processFacts(found.pid)
-  if (!facts?.command.includes(clusterDir)) {
-    await disarmPidFile(clusterDir)
+  const facts = found && (await processFacts(found.pid))
+  if (!found || !facts?.command.includes(clusterDir)) {
+    await disarm(join(clusterDir, 'postmaster.pid'), clusterDir)
+    await disarm(join(socketDir, '.s.PGSQL.5432.lock'), clusterDir)
     return 'none'
   }
   if (ownerPid !== undefined && ownerPid !== process.pid && facts.parent === ownerPid) {
@@ -127,14 +132,15 @@ export async function stopOrphan(clusterDir: string, ownerPid: number | undefine
 const NO_PID = '2147483646'
 
 /**
- * After a crash the number in the stale file may belong to a zombie, or to a process of another cluster, and postgres
- * would refuse to start. Only the number is replaced: postgres still checks the shared memory named in the same file,
+ * After a crash the number in a stale file may belong to a zombie, or to a process of another cluster, and postgres
+ * would refuse to start. Only the number is replaced: postgres still checks the shared memory named in postmaster.pid,
  * which finds backends that outlived their server.
  */
-async function disarmPidFile(clusterDir: string): Promise<void> {
-  const path = join(clusterDir, 'postmaster.pid')
-  const text = await readFile(path, 'utf8')
-  await writeFile(path, text.replace(/^.*/, NO_PID))
+async function disarm(path: string, clusterDir: string): Promise<void> {
+  const text = await readFile(path, 'utf8').catch(() => undefined)
+  if (text === undefined) return
+  const facts = await processFacts(Number(text.split('\n')[0]))
+  if (!facts?.command.includes(clusterDir)) await writeFile(path, text.replace(/^.*/, NO_PID))
 }
 
 /** Fast shutdown (sessions are ended, a checkpoint is written); after a while immediate, which is safe but recovers at the next start. */
