@@ -32,7 +32,7 @@ export interface AgentRequests {
 
 interface Waiting {
   readonly name: RequestName
-  settle(outcome: { value: unknown } | { error: unknown }): void
+  settle(outcome: { value: unknown } | { error: Error }): void
 }
 
 /** Requests and replies on one accepted control connection. */
@@ -82,7 +82,7 @@ export class AgentConnection {
       name,
       settle: outcome => {
         if ('value' in outcome) resolve(outcome.value)
-        else reject(outcome.error as Error)
+        else reject(outcome.error)
       },
     })
     try {

@@ -76,7 +76,12 @@ export function startAgentGateway(deps: AgentGatewayDeps): AgentGateway {
   let closed = false
 
   const entryOf = (agentId: AgentId): Entry => {
-    const entry = agents.get(agentId) ?? { connection: undefined, seenAt: new Date(), work: Promise.resolve(), lostTimer: undefined }
+    const entry = agents.get(agentId) ?? {
+      connection: undefined,
+      seenAt: new Date(),
+      work: Promise.resolve(),
+      lostTimer: undefined,
+    }
     agents.set(agentId, entry)
     return entry
   }

@@ -30,9 +30,8 @@ export function createLiveFigures(now: () => number = Date.now): LiveFigures {
     recentStats: kernelId => rings.get(kernelId) ?? [],
     setPull(kernelId, progress) {
       const last = pulls.get(kernelId)
-      const moved =
-        last?.progress.bytesDone !== progress.bytesDone || last.progress.layersDone !== progress.layersDone
-      pulls.set(kernelId, { progress, movedAt: moved || !last ? now() : last.movedAt })
+      const moved = last?.progress.bytesDone !== progress.bytesDone || last.progress.layersDone !== progress.layersDone
+      pulls.set(kernelId, { progress, movedAt: moved ? now() : last.movedAt })
     },
     pull: kernelId => pulls.get(kernelId)?.progress ?? null,
     pullMovedAt: kernelId => pulls.get(kernelId)?.movedAt,

@@ -1,4 +1,11 @@
-import { type AgentId, type KernelId, type ManagerId, type Reason, type SessionId, type UserId } from '#manager/contract'
+import {
+  type AgentId,
+  type KernelId,
+  type ManagerId,
+  type Reason,
+  type SessionId,
+  type UserId,
+} from '#manager/contract'
 import { type KernelReport } from '#agent/contract'
 import { type EventPublisher } from '../events/bus.ts'
 import { type Log } from '../log.ts'
@@ -158,7 +165,8 @@ export function createReports(deps: ReportsDeps): Reports {
         return end(agentId, action, { attempt: action.attempt, reason: { code: 'container_gone', message } })
       }
       case 'destroy':
-        return lifecycle.cleanUp(agentId, action.kernelId)
+        lifecycle.cleanUp(agentId, action.kernelId)
+        return
       case 'import':
         return importRunning(agentId, action)
     }
@@ -294,7 +302,10 @@ export function createReports(deps: ReportsDeps): Reports {
 
 function exitReason(exit: { exitCode: number; oomKilled: boolean; engineRestarted: boolean }): Reason {
   if (exit.oomKilled) {
-    return { code: 'oom_killed', message: 'It used more memory than it had and was stopped by the kernel. Ask for more RAM.' }
+    return {
+      code: 'oom_killed',
+      message: 'It used more memory than it had and was stopped by the kernel. Ask for more RAM.',
+    }
   }
   if (exit.engineRestarted) {
     return { code: 'engine_restarted', message: 'Its Docker Engine, or the machine, restarted and took it along.' }

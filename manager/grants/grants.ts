@@ -69,11 +69,16 @@ export function startGrants({ store, agents, changes, log, now = Date.now }: Gra
     )
   })
 
-  async function startApp(sessionId: SessionId, name: string, signal?: AbortSignal): Promise<Pick<Grant, 'app' | 'inject'>> {
+  async function startApp(
+    sessionId: SessionId,
+    name: string,
+    signal?: AbortSignal,
+  ): Promise<Pick<Grant, 'app' | 'inject'>> {
     const session = await findSession(store.db, sessionId)
     if (!session) throw new AppError('session_not_found', { sessionId })
     const app = findTunnelApp(session, name)
-    if (!app) throw new AppError('app_not_found', { app: name, why: `It has no app "${name}" that can be tunnelled to.` })
+    if (!app)
+      throw new AppError('app_not_found', { app: name, why: `It has no app "${name}" that can be tunnelled to.` })
     const [kernel] = await listKernels(store.db, [sessionId])
     if (session.status !== 'RUNNING' || !kernel?.agent_id) {
       throw new AppError('session_not_running', { sessionId, why: `It is ${session.status}.` })
@@ -91,7 +96,9 @@ export function startGrants({ store, agents, changes, log, now = Date.now }: Gra
   }
 
   const timer = setInterval(() => {
-    deleteExpiredGrants(store.db).catch((error: unknown) => log.error({ err: error }, 'expired grants were not deleted'))
+    deleteExpiredGrants(store.db).catch((error: unknown) =>
+      log.error({ err: error }, 'expired grants were not deleted'),
+    )
     for (const [key, { until }] of verified) if (until < now()) verified.delete(key)
   }, PURGE_EVERY_MS)
 

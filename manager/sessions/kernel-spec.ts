@@ -18,7 +18,7 @@ export function kernelSpecOf(
     owner: { id: session.owner_id, email: session.owner_email },
     resourceGroup: session.resource_group,
     image: { reference: session.image, digest: session.image_digest ?? '' },
-    slots: kernel.slots as Record<string, number>,
+    slots: kernel.slots,
     shmemBytes: session.shmem_bytes,
     devices: devices.map(({ uuid, slot, amount }) => ({ uuid, slot, amount })),
     environ: session.environ,

@@ -181,7 +181,9 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
     if (!agents.isReady(kernel.agent_id)) return
     const { exitCode, logTail } = await destroy(kernel.agent_id, kernel.id, graceMs)
     await changes.apply(id, state =>
-      state.status === 'TERMINATING' ? { to: 'TERMINATED', reason: state.session.reason, exitCode, logTail } : undefined,
+      state.status === 'TERMINATING'
+        ? { to: 'TERMINATED', reason: state.session.reason, exitCode, logTail }
+        : undefined,
     )
   }
 

@@ -1,4 +1,12 @@
-import { type AgentId, type App, AppError, type KernelId, type SessionId, type SessionStatus, type UserId } from '#manager/contract'
+import {
+  type AgentId,
+  type App,
+  AppError,
+  type KernelId,
+  type SessionId,
+  type SessionStatus,
+  type UserId,
+} from '#manager/contract'
 import { listKernels } from '../store/kernels.ts'
 import { type Store } from '../store/open-store.ts'
 import { findSession } from '../store/sessions.ts'

@@ -1,12 +1,14 @@
 import { randomInt } from 'node:crypto'
 import { AppError, SessionName } from '#manager/contract'
 
-const MANNERS = 'amber brave brisk calm clear deft eager fair fleet fond gentle glad keen kind lively lucid merry mild neat noble plucky quiet rapid steady sunny tidy vivid warm witty zesty'.split(
-  ' ',
-)
-const SHIPS = 'barge brig canoe catboat clipper cog coracle cutter dhow dinghy dory ferry frigate galley gig junk kayak ketch launch lugger packet pinnace pram punt schooner skiff sloop trawler tug yawl'.split(
-  ' ',
-)
+const MANNERS =
+  'amber brave brisk calm clear deft eager fair fleet fond gentle glad keen kind lively lucid merry mild neat noble plucky quiet rapid steady sunny tidy vivid warm witty zesty'.split(
+    ' ',
+  )
+const SHIPS =
+  'barge brig canoe catboat clipper cog coracle cutter dhow dinghy dory ferry frigate galley gig junk kayak ketch launch lugger packet pinnace pram punt schooner skiff sloop trawler tug yawl'.split(
+    ' ',
+  )
 
 /** A name that can be read out loud, such as `brisk-cutter-4821`. */
 export function generateName(): string {

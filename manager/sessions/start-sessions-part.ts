@@ -5,7 +5,6 @@ import { createReports } from '../agents/reports.ts'
 import { type AgentService, createAgentService } from '../agents/service.ts'
 import { type EventPublisher } from '../events/bus.ts'
 import { type Grants, startGrants } from '../grants/grants.ts'
-import { type Handlers } from '../http/handlers.ts'
 import { createAgentRoutes } from '../http/routes/agents.ts'
 import { createGrantRoutes } from '../http/routes/grants.ts'
 import { createSessionRoutes } from '../http/routes/sessions.ts'
@@ -69,7 +68,8 @@ export async function startSessionsPart(deps: SessionsPartDeps): Promise<Session
   const presence: AgentPresence = { isReady: id => gateway.isConnected(id) && reports.isReady(id) }
   const agents = {
     ...presence,
-    request: ((agentId, name, input, options) => gateway.request(agentId, name, input, options)) as AgentGateway['request'],
+    request: ((agentId, name, input, options) =>
+      gateway.request(agentId, name, input, options)) as AgentGateway['request'],
   }
   const trigger = () => scheduler.trigger()
 
@@ -97,7 +97,9 @@ export async function startSessionsPart(deps: SessionsPartDeps): Promise<Session
     if (effects.freed || to === 'PENDING') trigger()
   })
   const grants = stack.use(startGrants({ store, agents, changes, log }))
-  stack.use(startDeadlines({ store, presence, lifecycle, changes, pullMovedAt: id => live.pullMovedAt(id), log, timings }))
+  stack.use(
+    startDeadlines({ store, presence, lifecycle, changes, pullMovedAt: id => live.pullMovedAt(id), log, timings }),
+  )
   const gateway = stack.use(
     startAgentGateway({
       store,

@@ -111,7 +111,8 @@ export interface SessionChange {
   readonly reason: Reason
   readonly attempt?: number
   readonly failedAgents?: readonly AgentId[]
-  readonly started?: string | 'now'
+  /** ISO 8601, or `now` for the database's time. */
+  readonly started?: string
   readonly ended?: boolean
 }
 
