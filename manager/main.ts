@@ -4,13 +4,16 @@ import { ERRORS, type ManagerId, toWireError } from '#manager/contract'
 import { type ManagerConfig, readConfig } from './config.ts'
 import { createEventBus } from './events/bus.ts'
 import { type Handlers } from './http/handlers.ts'
+import { createAuthenticateUpgrade } from './http/credentials.ts'
 import { createIdentityRoutes } from './http/routes/identity.ts'
 import { startHttpServer } from './http/server.ts'
 import { createUpgrades } from './http/upgrades.ts'
 import { createLogger, type Log } from './log.ts'
 import { createMetrics } from './metrics.ts'
+import { startSessionsPart } from './sessions/start-sessions-part.ts'
 import { openStore } from './store/open-store.ts'
 import { loadManagerId } from './store/settings.ts'
+import { createTunnelGateway } from './tunnels/gateway.ts'
 import { createLogins } from './users/logins.ts'
 import { createPasswords } from './users/passwords.ts'
 import { createUsers, ensureFirstAdmin, firstAdminId } from './users/users.ts'
@@ -20,6 +23,8 @@ export interface Manager extends AsyncDisposable {
   readonly managerId: ManagerId
   /** A link of this machine: for `admin@localhost`, once, ten minutes. */
   createSignInTicket(): Promise<{ ticket: string }>
+  /** What an agent needs to join, once, fifteen minutes. */
+  createJoinToken(): Promise<{ join: string }>
 }
 
 /**
@@ -42,10 +47,35 @@ export async function startManager(config: ManagerConfig, log: Log): Promise<Man
   const logins = stack.use(createLogins({ store, passwords }))
   const users = createUsers({ store, passwords, logins, events: bus })
 
+  // Closed before the HTTP server, which waits for the sockets that they took over.
+  await using parts = new AsyncDisposableStack()
+  const url = () => http.url
+  const sessions = parts.use(await startSessionsPart({ store, managerId, events: bus, upgrades, url, log }))
+  const { agents, grants } = sessions
+  const tunnels = parts.use(
+    createTunnelGateway({
+      locate: id => sessions.locate(id),
+      verifyGrant: (grant, sessionId, app) => grants.verify(grant, sessionId, app),
+      authenticateUpgrade: createAuthenticateUpgrade(logins),
+      agents,
+    }),
+  )
+  upgrades.on(
+    address => tunnels.match(address),
+    (request, socket, head) => tunnels.handle(request, socket, head),
+  )
+  sessions.onSessionEnded(id => tunnels.closeSession(id))
+  sessions.onAgentGone(id => tunnels.dropAgent(id))
+  logins.onEnd(loginId => {
+    grants.forgetLogin(loginId)
+    tunnels.closeLogin(loginId)
+  })
+
+  const handlers: Handlers = { ...createIdentityRoutes({ logins, users }), ...sessions.handlers }
   const http = stack.use(
     await startHttpServer({
       ...config,
-      handlers: createIdentityRoutes({ logins, users }) as unknown as Handlers,
+      handlers,
       upgrades,
       logins,
       bus,
@@ -59,10 +89,12 @@ export async function startManager(config: ManagerConfig, log: Log): Promise<Man
   metrics.gauge({ name: 'berth_event_streams', help: 'Open event streams of browsers.', collect: () => bus.count() })
   log.info({ url: http.url, managerId }, 'manager ready')
 
+  stack.use(parts.move())
   const opened = stack.move()
   return {
     url: http.url,
     managerId,
+    createJoinToken: () => sessions.agentService.createJoinToken({ resourceGroup: 'default', createdBy: null }),
     createSignInTicket: async () => ({ ticket: await logins.createTicket(await firstAdminId(store)) }),
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   }
@@ -106,6 +138,7 @@ async function answer(manager: Manager, message: unknown): Promise<void> {
   const { id, type } = (message ?? {}) as { id?: unknown; type?: unknown }
   const requests: Readonly<Record<string, () => Promise<unknown>>> = {
     create_sign_in_ticket: () => manager.createSignInTicket(),
+    create_join_token: () => manager.createJoinToken(),
   }
   const request = typeof type === 'string' ? requests[type] : undefined
   if (!request) return
