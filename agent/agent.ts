@@ -21,6 +21,8 @@ import { startFirewall } from './network/firewall.ts'
 import { createSessionNetworks } from './network/session-networks.ts'
 import { startStats } from './stats/stats.ts'
 import { createToolbox } from './toolbox/toolbox.ts'
+import { createDataSockets } from './tunnel/data-sockets.ts'
+import { createStreams } from './tunnel/streams.ts'
 
 export const VERSION = '0.1.0'
 const LOOK_AGAIN_MS = 60_000
@@ -73,6 +75,8 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
       log,
     }),
   )
+  // Tunnels outlive the connection over which they were asked for.
+  const streams = stack.use(createStreams({ kernels, docker: engine.streams, log }))
   const look = serialize(async () => {
     if (!parts.watch?.state.reachable) return
     await Promise.all([kernels.rescan(parts.watch.state), images.refresh()])
@@ -117,10 +121,11 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
       invitation: config.invitation,
       report,
       claim: managerId => claim.take(managerId).catch(unlessAway),
-      async onWelcome({ managerId }) {
+      async onWelcome({ managerId, dataToken, parkedSockets }, { url }) {
         kernels.serve(managerId)
         await look().catch((error: unknown) => complain(log, error))
-        return { [Symbol.asyncDispose]: () => Promise.resolve() }
+        const serve = streams.serve.bind(streams)
+        return createDataSockets({ managerUrl: url, dataToken, count: parkedSockets, serve, log })
       },
       handlers: {
         create_kernel: ({ spec, startWithinMs }, signal) => kernels.create(spec, startWithinMs, signal),
