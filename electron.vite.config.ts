@@ -10,13 +10,14 @@ export default defineConfig({
       outDir: 'dist/electron/main',
       target: 'node24',
       lib: { entry: 'electron/main/main.ts', formats: ['es'], fileName: () => 'main.js' },
-      rollupOptions: {
+      rolldownOptions: {
         external: [/^node:/, 'electron', /^@napi-rs\/keyring/, 'ssh2', 'ws', 'bufferutil', 'pino', 'http-proxy-3'],
       },
     },
   },
   preload: {
     build: {
+      externalizeDeps: false,
       outDir: 'dist/electron/preload',
       lib: { entry: 'electron/preload/index.ts', formats: ['cjs'], fileName: () => 'index.cjs' },
     },

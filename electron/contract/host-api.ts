@@ -1,13 +1,6 @@
-import { type SessionId, type WireError } from '#manager/contract'
-import {
-  type AppUrl,
-  type KeyFile,
-  type KeyFormat,
-  type SshKit,
-  type Tunnel,
-  type TunnelId,
-  type TunnelSpec,
-} from '#proxy/contract'
+// `import type`, not inline types: those leave an import behind, and the sandboxed preload that needs this file can load none.
+import type { SessionId, WireError } from '#manager/contract'
+import type { AppUrl, KeyFile, KeyFormat, SshKit, Tunnel, TunnelId, TunnelSpec } from '#proxy/contract'
 
 export interface HostInfo {
   /** `electron` = desktop app, `local` = browser on the computer that runs the proxy, `remote` = browser elsewhere. */

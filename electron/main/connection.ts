@@ -1,5 +1,5 @@
 import { type Endpoint, type EndpointChoice, type HostApi, type HostEvents } from '#electron/contract'
-import { AppError } from '#manager/contract'
+import { AppError, type UserId } from '#manager/contract'
 import { openAccount, type Account } from './console/account.ts'
 import { type CredentialStore } from './credentials/credential-store.ts'
 import { type EmbeddedStack } from './stack/embedded-stack.ts'
@@ -7,10 +7,15 @@ import { type Running } from './windows/ask-before-quit.ts'
 
 /** The local proxy as the desktop uses it: the tunnels and SSH kits of one user at one manager. */
 export interface UserProxy extends Pick<HostApi, 'tunnel' | 'ssh'>, AsyncDisposable {
-  on<E extends keyof HostEvents>(event: E, listener: (payload: HostEvents[E]) => void): unknown
+  settings: HostApi['host']['settings']
+  saveSettings: HostApi['host']['saveSettings']
+  on<E extends 'tunnel:changed' | 'tunnel:closed'>(event: E, listener: (payload: HostEvents[E]) => void): unknown
+  /** The user signed in again: what waited continues. */
+  wake(): void
 }
 export type StartUserProxy = (deps: {
   readonly managerUrl: string
+  readonly userId: UserId
   readonly credentials: () => Promise<Record<string, string>>
 }) => Promise<UserProxy>
 
@@ -53,6 +58,9 @@ export async function openConnection(deps: ConnectionDeps): Promise<Connection> 
     ticket: stack?.ticket ?? null,
     credentials: deps.credentials,
     fetch: deps.fetch,
+    async onSignedInAgain() {
+      ;(await proxy)?.wake()
+    },
     async onUserChanged() {
       deps.onUserChanged()
       await closeProxy()
@@ -60,7 +68,12 @@ export async function openConnection(deps: ConnectionDeps): Promise<Connection> 
   })
 
   const startProxy = async (): Promise<UserProxy> => {
-    const started = await deps.startProxy({ managerUrl: url, credentials: () => Promise.resolve(account.headers()) })
+    const userId = await account.userId()
+    const started = await deps.startProxy({
+      managerUrl: url,
+      userId,
+      credentials: () => Promise.resolve(account.headers()),
+    })
     started.on('tunnel:changed', payload => deps.emit('tunnel:changed', payload))
     started.on('tunnel:closed', payload => deps.emit('tunnel:closed', payload))
     return started

@@ -104,7 +104,7 @@ export function startDesktop(deps: DesktopDeps): void {
   serveHostApi({
     ipcMain: electron.ipcMain,
     inputs: HOST_INPUTS,
-    apiFor: createHostApi({ electron, settings, connection: () => connection, endpoint, setEndpoint, terminals }),
+    apiFor: createHostApi({ electron, connection: () => connection, endpoint, setEndpoint, terminals }),
     onUnexpected,
   })
   app.on('web-contents-created', (_event, contents) => {
@@ -131,8 +131,14 @@ export function startDesktop(deps: DesktopDeps): void {
     const running = await (await connection.catch(() => undefined))?.running()
     const answer = running ? await askBeforeQuit(electron.dialog, running) : 'stop'
     leaving = 'no'
-    if (answer === 'stop') return stop()
-    if (answer === 'cancel') return windows.show()
+    if (answer === 'stop') {
+      await stop()
+      return
+    }
+    if (answer === 'cancel') {
+      windows.show()
+      return
+    }
     tray ??= createTray({ electron, showConsole: windows.show, stopAndQuit: () => void stop() })
     windows.destroy()
   }

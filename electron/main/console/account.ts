@@ -6,7 +6,9 @@ export interface Account {
   /** Origin of the manager, e.g. `https://berth.example:8400`. */
   readonly endpoint: string
   /** Credentials for a request to the manager; empty while signed out. */
-  headers(): Record<string, string>
+  readonly headers: () => Record<string, string>
+  /** @throws `not_signed_in`, `unavailable` */
+  userId(): Promise<UserId>
   signIn(token: string, userId: UserId): Promise<void>
   signOut(): Promise<void>
 }
@@ -19,33 +21,34 @@ export interface AccountDeps {
   readonly fetch: typeof fetch
   /** Another user, or nobody: what belongs to the one before has to go. */
   readonly onUserChanged: () => Promise<void>
+  /** The same user with a new token. */
+  readonly onSignedInAgain: () => Promise<void>
 }
 
-export async function openAccount({
-  endpoint,
-  ticket,
-  credentials,
-  fetch,
-  onUserChanged,
-}: AccountDeps): Promise<Account> {
+export async function openAccount(deps: AccountDeps): Promise<Account> {
+  const { endpoint, ticket, credentials, fetch } = deps
   let token = await credentials.get(endpoint)
   let user: UserId | undefined
   const account: Account = {
     endpoint,
     headers: () => (token === null ? {} : { authorization: `Bearer ${token}` }),
+    async userId() {
+      return (user ??= (await api.me()).user.id)
+    },
     async signIn(newToken, userId) {
       // The same user again (an expired sign-in) keeps the tunnels, which continue with the new token.
-      const changed = user !== undefined && user !== userId
+      const before = user
       token = newToken
       user = userId
       await credentials.set(endpoint, newToken)
-      if (changed) await onUserChanged()
+      if (before === userId) await deps.onSignedInAgain()
+      else if (before !== undefined) await deps.onUserChanged()
     },
     async signOut() {
       token = null
       user = undefined
       await credentials.delete(endpoint)
-      await onUserChanged()
+      await deps.onUserChanged()
     },
   }
 

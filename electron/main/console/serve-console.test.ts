@@ -10,6 +10,7 @@ import { createConsoleHandler } from './serve-console.ts'
 
 const USER = '01900000-0000-7000-8000-000000000001'
 const ME = { user: { id: USER, email: 'a@b.c' }, csrf: '', expiresAt: '2030-01-01T00:00:00Z' }
+const nothing = () => Promise.resolve()
 let dir: string
 let root: string
 
@@ -26,7 +27,7 @@ afterEach(() => rm(dir, { recursive: true }))
 
 const noAccount = () => Promise.reject(new Error('not asked'))
 const handlerOf = (account: () => Promise<Account> = noAccount) =>
-  createConsoleHandler({ root, account, fetch, onUnexpected: (_where, error) => void expect(error).toBeUndefined() })
+  createConsoleHandler({ root, account, fetch, onUnexpected: (_where, error) => expect(error).toBeUndefined() })
 const get = (url: string) => handlerOf()(new Request(url))
 
 describe('files of the page', () => {
@@ -107,7 +108,8 @@ describe('requests to the manager', () => {
       endpoint: manager.url,
       credentials,
       fetch,
-      onUserChanged: () => Promise.resolve(),
+      onUserChanged: nothing,
+      onSignedInAgain: nothing,
     })
     const handle = handlerOf(() => Promise.resolve(account))
     const body = JSON.stringify({ email: 'a@b.c', password: 'p', kind: 'browser' })
@@ -128,16 +130,17 @@ describe('requests to the manager', () => {
   })
 
   test('events arrive one by one, and a page that goes away ends the stream at the manager', async () => {
-    const { promise: gone, resolve: onGone } = Promise.withResolvers<void>()
+    const { promise: gone, resolve: onGone } = Promise.withResolvers<undefined>()
     await using manager = await startManager((_req, res) => {
       res.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: one\n\n')
-      res.on('close', () => onGone())
+      res.on('close', () => onGone(undefined))
     })
     const account = await openAccount({
       endpoint: manager.url,
       credentials: createMemoryCredentials(),
       fetch,
-      onUserChanged: () => Promise.resolve(),
+      onUserChanged: nothing,
+      onSignedInAgain: nothing,
     })
     const abort = new AbortController()
     const request = new Request('berth://console/api/v1/events', { signal: abort.signal })
@@ -153,7 +156,8 @@ describe('requests to the manager', () => {
       endpoint: 'http://127.0.0.1:1',
       credentials: createMemoryCredentials(),
       fetch,
-      onUserChanged: () => Promise.resolve(),
+      onUserChanged: nothing,
+      onSignedInAgain: nothing,
     })
     const reply = await handlerOf(() => Promise.resolve(account))(new Request('berth://console/api/v1/me'))
     expect(reply.status).toBe(503)
@@ -167,7 +171,8 @@ describe('requests to the manager', () => {
       ticket: 'ticket-of-the-first-start',
       credentials: createMemoryCredentials(),
       fetch,
-      onUserChanged: () => Promise.resolve(),
+      onUserChanged: nothing,
+      onSignedInAgain: nothing,
     })
     expect(account.headers()).toEqual({ authorization: 'Bearer from-ticket' })
   })

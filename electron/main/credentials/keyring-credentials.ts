@@ -27,7 +27,9 @@ export async function openKeyringCredentials(openEntry?: OpenEntry): Promise<Cre
       reason: null,
       get: endpoint => entryOf(SERVICE, endpoint).getPassword(),
       set: (endpoint, token) => entryOf(SERVICE, endpoint).setPassword(token),
-      delete: async endpoint => void (await entryOf(SERVICE, endpoint).deleteCredential()),
+      delete: async endpoint => {
+        await entryOf(SERVICE, endpoint).deleteCredential()
+      },
     }
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error)

@@ -3,12 +3,10 @@ import { AppError } from '#manager/contract'
 import { type Connection } from '../connection.ts'
 import { type ElectronSlice, type InvokeEvent } from '../electron-slice.ts'
 import { isExternalUrlAllowed } from '../security/external-urls.ts'
-import { type SettingsFile } from '../settings/settings-file.ts'
 import { type TerminalPage, type Terminals } from '../terminal/terminals.ts'
 
 export interface HostApiDeps {
   readonly electron: Pick<ElectronSlice, 'shell' | 'app'>
-  readonly settings: SettingsFile
   readonly connection: () => Promise<Connection>
   readonly endpoint: () => Promise<Endpoint>
   readonly setEndpoint: (choice: EndpointChoice) => Promise<Endpoint>
@@ -17,13 +15,13 @@ export interface HostApiDeps {
 
 /** HostApi as the desktop serves it; the rules are in what it is made of. */
 export function createHostApi(deps: HostApiDeps): (page: InvokeEvent['sender']) => HostApi {
-  const { electron, settings, terminals } = deps
+  const { electron, terminals } = deps
   const proxy = async () => (await deps.connection()).proxy()
   const shared: Omit<HostApi, 'terminal'> = {
     host: {
       info: () => Promise.resolve({ kind: 'electron', version: electron.app.getVersion(), platform: process.platform }),
-      settings: () => Promise.resolve(settings.current.host),
-      saveSettings: async host => (await settings.update({ host })).host,
+      settings: async () => (await proxy()).settings(),
+      saveSettings: async settings => (await proxy()).saveSettings(settings),
       async openExternal(url) {
         if (!isExternalUrlAllowed(url)) throw new AppError('forbidden', { why: 'This kind of link is not opened.' })
         await electron.shell.openExternal(url)

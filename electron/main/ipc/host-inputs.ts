@@ -1,12 +1,16 @@
 import { z } from 'zod'
 import { SessionId } from '#manager/contract'
 import { KeyFormat, TunnelId, TunnelSpec } from '#proxy/contract'
-import { EndpointChoiceSchema, HostSettingsSchema } from '../settings/settings-file.ts'
+import { EndpointChoiceSchema } from '../settings/settings-file.ts'
 import { type HostInputs } from './serve-host-api.ts'
 
 const NOTHING = z.tuple([])
 const spec = z.tuple([TunnelSpec])
 const size = { cols: z.int().min(1).max(1000), rows: z.int().min(1).max(1000) }
+const Settings = z.strictObject({
+  preferredSshPort: z.int().min(1024).max(65_535).nullable(),
+  manageSshConfig: z.boolean(),
+})
 const TerminalId = z.string().max(64)
 
 /** What each method of the bridge accepts. */
@@ -14,7 +18,7 @@ export const HOST_INPUTS: HostInputs = {
   host: {
     info: NOTHING,
     settings: NOTHING,
-    saveSettings: z.tuple([HostSettingsSchema]),
+    saveSettings: z.tuple([Settings]),
     openExternal: z.tuple([z.string().max(8192)]),
     endpoint: NOTHING,
     setEndpoint: z.tuple([EndpointChoiceSchema]),

@@ -6,7 +6,6 @@
 export function isExternalUrlAllowed(text: string): boolean {
   const url = URL.parse(text)
   // Control characters and spaces have no place in a URL, but some handlers' command lines split on them.
-  // eslint-disable-next-line no-control-regex -- naming them is the point
   if (!url || /[\u0000-\u0020\u007f"'`<>\\^{|}]/.test(text)) return false
   switch (url.protocol) {
     case 'https:':

@@ -1,7 +1,7 @@
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { z } from 'zod'
-import { type EndpointChoice, type HostSettings } from '#electron/contract'
+import { type EndpointChoice } from '#electron/contract'
 import { AppError } from '#manager/contract'
 
 const ENDPOINT_RULE = 'must be an https:// address, or http:// on this computer'
@@ -11,13 +11,7 @@ export const EndpointChoiceSchema: z.ZodType<EndpointChoice> = z.discriminatedUn
   z.strictObject({ kind: z.literal('remote'), url: z.string().max(2048).refine(isEndpointUrl, ENDPOINT_RULE) }),
 ])
 
-export const HostSettingsSchema: z.ZodType<HostSettings> = z.strictObject({
-  preferredSshPort: z.int().min(1024).max(65_535).nullable(),
-  manageSshConfig: z.boolean(),
-})
-
 const Settings = z.object({
-  host: HostSettingsSchema.default({ preferredSshPort: null, manageSshConfig: true }),
   endpoint: EndpointChoiceSchema.default({ kind: 'embedded' }),
 })
 export type DesktopSettings = z.infer<typeof Settings>
@@ -35,7 +29,7 @@ export interface SettingsFile {
   update(change: Partial<DesktopSettings>): Promise<DesktopSettings>
 }
 
-/** Settings of the desktop app in one JSON file, replaced as a whole. No secrets in it. */
+/** What the desktop app itself remembers, in one JSON file that is replaced as a whole. No secrets in it. */
 export async function openSettingsFile(file: string): Promise<SettingsFile> {
   let current = await read(file)
   let writing: Promise<unknown> = Promise.resolve()

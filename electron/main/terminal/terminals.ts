@@ -57,10 +57,18 @@ export function createTerminals({ account }: TerminalsDeps): Terminals {
         })
         return id
       },
-      write: (id, data) => Promise.resolve(socketOf(id, page)?.send(data)),
-      resize: (id, { cols, rows }) =>
-        Promise.resolve(socketOf(id, page)?.send(JSON.stringify({ resize: { cols, rows } }))),
-      close: id => Promise.resolve(socketOf(id, page) && close(id)),
+      write(id, data) {
+        socketOf(id, page)?.send(data)
+        return Promise.resolve()
+      },
+      resize(id, { cols, rows }) {
+        socketOf(id, page)?.send(JSON.stringify({ resize: { cols, rows } }))
+        return Promise.resolve()
+      },
+      close(id) {
+        if (socketOf(id, page)) close(id)
+        return Promise.resolve()
+      },
     }),
   }
 

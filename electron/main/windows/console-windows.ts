@@ -5,8 +5,8 @@ import { SECURE_WEB_PREFERENCES } from '../security/web-preferences.ts'
 
 export interface ConsoleWindows {
   /** Brings the window up, at that route if one is given. */
-  show(route?: string): void
-  emit<E extends keyof HostEvents>(event: E, payload: HostEvents[E]): void
+  readonly show: (route?: string) => void
+  readonly emit: <E extends keyof HostEvents>(event: E, payload: HostEvents[E]) => void
   /** Takes the main window away; the app may live on in the tray. */
   destroy(): void
   /** Every page of ours that exists, terminals in their own windows too. */

@@ -1,0 +1,60 @@
+import path from 'node:path'
+import * as electron from 'electron'
+import { pino } from 'pino'
+import { startProxy } from '#proxy'
+import { openKeyringCredentials } from './credentials/keyring-credentials.ts'
+import { registerConsoleScheme, startDesktop } from './desktop.ts'
+import { openSettingsFile } from './settings/settings-file.ts'
+import { startEmbeddedStack } from './stack/embedded-stack.ts'
+
+/**
+ * Main process of the desktop app. Bundled into `dist/electron/main/main.js`; the page is `dist/renderer`, the preload
+ * script `dist/electron/preload/index.cjs`.
+ *
+ * Environment: BERTH_ENDPOINT (a manager instead of the user's choice), BERTH_CONFIG_DIR, BERTH_CONSOLE_DIR (the built
+ * page), BERTH_NODE (Node 24 that runs the embedded stack), BERTH_LOG. The stack reads BERTH_DATA and the rest itself.
+ */
+const here = import.meta.dirname
+const appRoot = path.resolve(here, '../../..')
+const env = process.env
+const log = pino({ level: env.BERTH_LOG ?? 'info', name: 'desktop' }, pino.destination(2))
+const { app } = electron
+
+registerConsoleScheme(electron)
+if (app.requestSingleInstanceLock()) {
+  // Not awaited: Electron is not ready before this module has been evaluated.
+  start().catch((error: unknown) => {
+    log.error({ err: error }, 'the desktop app could not start')
+    app.exit(1)
+  })
+} else {
+  // The first instance shows itself, with our link if we were given one.
+  app.exit(0)
+}
+
+async function start(): Promise<void> {
+  await app.whenReady()
+  app.setAsDefaultProtocolClient('berth')
+  const configDir = env.BERTH_CONFIG_DIR ?? app.getPath('userData')
+  const credentials = await openKeyringCredentials()
+  if (credentials.reason !== null) log.warn({ reason: credentials.reason }, 'credentials are kept in memory')
+  const settings = await openSettingsFile(path.join(configDir, 'desktop.json'))
+  startDesktop({
+    electron,
+    consoleDir: env.BERTH_CONSOLE_DIR ?? path.join(appRoot, 'dist/renderer'),
+    preload: path.join(here, '../preload/index.cjs'),
+    argv: process.argv,
+    settings,
+    credentials,
+    fixedEndpoint: env.BERTH_ENDPOINT,
+    startStack: () =>
+      startEmbeddedStack({
+        command: [env.BERTH_NODE ?? path.join(appRoot, 'node_modules/.bin/node'), path.join(appRoot, 'bin/berth')],
+        onExit: code => log.error({ code }, 'the embedded stack ended'),
+        onProgress: text => log.info({ text }, 'stack'),
+      }),
+    startProxy: options => startProxy({ ...options, dataDir: configDir, log }),
+    fetch: globalThis.fetch,
+    log,
+  })
+}

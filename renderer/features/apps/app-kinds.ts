@@ -1,0 +1,60 @@
+import {
+  mdiApplicationOutline,
+  mdiChartLine,
+  mdiConsole,
+  mdiFolderNetworkOutline,
+  mdiLanConnect,
+  mdiMicrosoftVisualStudioCode,
+  mdiMonitor,
+  mdiNotebookOutline,
+} from '@mdi/js'
+import { type App, type Session } from '#manager/contract'
+
+/** How an app is opened: a page of its own, our terminal, our SSH dialog, or a bare port for a client program. */
+export type AppKind = 'http' | 'terminal' | 'ssh' | 'tcp'
+
+export interface AppCard {
+  readonly app: App
+  readonly kind: AppKind
+  readonly icon: string
+  /** One line on what it is for. */
+  readonly hint: string
+}
+
+/** Every session has these, whatever its image says. */
+const BUILT_IN: readonly App[] = [
+  { name: 'terminal', title: 'Terminal', protocol: 'tcp', path: '/' },
+  { name: 'sshd', title: 'SSH / SFTP', protocol: 'tcp', path: '/' },
+]
+
+const LOOKS: readonly { readonly match: RegExp; readonly icon: string; readonly hint: string }[] = [
+  { match: /^terminal$/, icon: mdiConsole, hint: 'A shell that survives reconnects' },
+  { match: /^sshd$/, icon: mdiFolderNetworkOutline, hint: 'Files and shell from your own programs' },
+  { match: /jupyterlab/, icon: mdiNotebookOutline, hint: 'Notebooks, files and consoles in one page' },
+  { match: /jupyter|notebook/, icon: mdiNotebookOutline, hint: 'Notebooks in the browser' },
+  { match: /code|vscode/, icon: mdiMicrosoftVisualStudioCode, hint: 'An editor in the browser' },
+  { match: /tensorboard|mlflow|wandb/, icon: mdiChartLine, hint: 'Curves of your training' },
+  { match: /vnc|desktop|rdp/, icon: mdiMonitor, hint: 'A graphical desktop' },
+]
+
+export function appCards(session: Pick<Session, 'apps'>): AppCard[] {
+  const missing = BUILT_IN.filter(built => !session.apps.some(app => app.name === built.name))
+  const cards = [...session.apps, ...missing].map(app => ({ app, kind: kindOf(app), ...lookOf(app) }))
+  // Pages first, as people come for them; then the terminal, SSH, and bare ports.
+  const order: readonly AppKind[] = ['http', 'terminal', 'ssh', 'tcp']
+  return cards.toSorted((a, b) => order.indexOf(a.kind) - order.indexOf(b.kind))
+}
+
+function kindOf({ name, protocol }: App): AppKind {
+  if (name === 'terminal') return 'terminal'
+  if (name === 'sshd') return 'ssh'
+  return protocol
+}
+
+function lookOf({ name, protocol }: App): { icon: string; hint: string } {
+  const known = LOOKS.find(({ match }) => match.test(name))
+  if (known) return known
+  return protocol === 'http'
+    ? { icon: mdiApplicationOutline, hint: 'Opens in a tab of its own' }
+    : { icon: mdiLanConnect, hint: 'A port for your own program' }
+}

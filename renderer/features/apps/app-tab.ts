@@ -1,0 +1,33 @@
+/** A browser tab for an app whose address is not known yet. */
+export interface AppTab {
+  /** False where the browser refused to open it: show a link instead. */
+  readonly open: boolean
+  show(url: string): void
+  close(): void
+}
+
+/**
+ * Browsers open tabs only during a click, and an app may need longer than that to start. So the tab is opened at once with a
+ * word of patience, and is sent to the app later. It must not keep a way back: what runs there is the session's, not ours,
+ * and could otherwise steer this page.
+ */
+export function openAppTab(window: Window, title: string): AppTab {
+  const tab = window.open('', '_blank')
+  if (!tab) return { open: false, show: () => undefined, close: () => undefined }
+  const { document } = tab
+  document.title = `Starting ${title}…`
+  const words = document.createElement('p')
+  words.textContent = `Starting ${title}…`
+  words.style.cssText =
+    'font: 16px system-ui, sans-serif; display: grid; place-items: center; height: 90vh; color: GrayText'
+  document.documentElement.style.colorScheme = 'light dark'
+  document.body.append(words)
+  return {
+    open: true,
+    show(url) {
+      tab.opener = null
+      tab.location.replace(url)
+    },
+    close: () => tab.close(),
+  }
+}

@@ -1,0 +1,90 @@
+import { onScopeDispose, reactive } from 'vue'
+import { isAppError, type App, type SessionId } from '#manager/contract'
+import { type Tunnel } from '#proxy/contract'
+import { useServices } from '../../services.ts'
+import { useNotifications } from '../../ui/useNotifications.ts'
+import { openAppTab, type AppTab } from './app-tab.ts'
+import { useTunnels } from './useTunnels.ts'
+
+export type Opening =
+  | { readonly status: 'starting'; readonly since: Date }
+  /** `url` is there where the reader has to click: it works once. */
+  | { readonly status: 'ready'; readonly url: string | null; readonly tunnel: Tunnel }
+  | { readonly status: 'port_taken'; readonly port: number; readonly holder: string | null }
+  | { readonly status: 'failed'; readonly error: unknown }
+
+export interface OpenOptions {
+  readonly port?: number | undefined
+  readonly onPortTaken?: 'fail' | 'random'
+}
+
+/** Opens apps of one session, each with a state of its own. Cancelling gives the tab up; a late answer changes nothing. */
+export function useOpenApp(sessionId: SessionId) {
+  const { host } = useServices()
+  const tunnels = useTunnels()
+  const notifications = useNotifications()
+  const openings = reactive(new Map<string, Opening>())
+  const rounds = new Map<string, number>()
+  const tabs = new Map<string, AppTab>()
+  let shown = true
+
+  async function open(app: App, options: OpenOptions = {}): Promise<void> {
+    cancel(app.name)
+    const round = (rounds.get(app.name) ?? 0) + 1
+    rounds.set(app.name, round)
+    const isCurrent = () => rounds.get(app.name) === round
+    openings.set(app.name, { status: 'starting', since: new Date() })
+    // Before the first await: only now does the browser count this as the reader's own click.
+    const inDesktop = 'host' in window
+    const tab = app.protocol === 'http' && !inDesktop ? openAppTab(window, app.title) : undefined
+    if (tab) tabs.set(app.name, tab)
+    const spec = {
+      sessionId,
+      app: app.name,
+      onPortTaken: options.onPortTaken ?? 'fail',
+      ...(options.port === undefined ? {} : { port: options.port }),
+    } as const
+    try {
+      if (app.protocol === 'tcp') {
+        const tunnel = await host.tunnel.open(spec)
+        tunnels.put(tunnel)
+        if (isCurrent()) openings.set(app.name, { status: 'ready', url: null, tunnel })
+        return
+      }
+      const { url, tunnel } = await host.tunnel.openApp(spec)
+      tunnels.put(tunnel)
+      if (!isCurrent()) return
+      tabs.delete(app.name)
+      tab?.show(url)
+      const isOpen = tab?.open === true || (inDesktop && (await host.host.openExternal(url)))
+      openings.set(app.name, { status: 'ready', url: isOpen ? null : url, tunnel })
+    } catch (error) {
+      tab?.close()
+      if (!isCurrent()) return
+      openings.set(app.name, toFailure(error))
+      if (!shown) notifications.error(error)
+    }
+  }
+
+  function cancel(name: string): void {
+    rounds.set(name, (rounds.get(name) ?? 0) + 1)
+    tabs.get(name)?.close()
+    tabs.delete(name)
+    openings.delete(name)
+  }
+
+  // Closing the dialog does not give up what is starting; only its outcome has to be told elsewhere then.
+  onScopeDispose(() => {
+    shown = false
+  })
+  return { openings, open, cancel, dismiss: (name: string) => openings.delete(name) }
+}
+
+/** A taken port is a question to the reader, not a failure. */
+export function toFailure(error: unknown): Opening {
+  if (isAppError(error) && error.code === 'port_in_use' && typeof error.detail.port === 'number') {
+    const { port, holder } = error.detail
+    return { status: 'port_taken', port, holder: typeof holder === 'string' ? holder : null }
+  }
+  return { status: 'failed', error }
+}

@@ -1,0 +1,50 @@
+import { defineStore } from 'pinia'
+import { computed, ref } from 'vue'
+import { type SessionId } from '#manager/contract'
+import { type Tunnel, type TunnelId } from '#proxy/contract'
+import { useServices } from '../../services.ts'
+
+/** The open tunnels of this user on this computer, kept true by host events. */
+export const useTunnels = defineStore('tunnels', () => {
+  const { host } = useServices()
+  const byId = ref(new Map<TunnelId, Tunnel>())
+  const error = ref<unknown>(null)
+  const closing = ref(new Set<TunnelId>())
+  const all = computed(() => [...byId.value.values()].toSorted((a, b) => a.openedAt.localeCompare(b.openedAt)))
+  let listening = false
+
+  const put = (tunnel: Tunnel) => byId.value.set(tunnel.id, tunnel)
+  const remove = (id: TunnelId) => {
+    byId.value.delete(id)
+    closing.value.delete(id)
+  }
+
+  /** Starts listening with the first call. */
+  async function load(): Promise<void> {
+    if (!listening) {
+      listening = true
+      host.on('tunnel:changed', put)
+      host.on('tunnel:closed', ({ id }) => remove(id))
+    }
+    try {
+      byId.value = new Map((await host.tunnel.list()).map(tunnel => [tunnel.id, tunnel]))
+      error.value = null
+    } catch (cause) {
+      error.value = cause
+    }
+  }
+
+  /** @throws what the host says; the tunnel is then still listed */
+  async function close(id: TunnelId): Promise<void> {
+    closing.value.add(id)
+    try {
+      await host.tunnel.close(id)
+      remove(id)
+    } finally {
+      closing.value.delete(id)
+    }
+  }
+
+  const ofSession = (id: SessionId) => all.value.filter(tunnel => tunnel.sessionId === id)
+  return { all, error, closing, load, close, put, ofSession }
+})

@@ -1,0 +1,31 @@
+/** Colours, cursor moves and titles that programs write for a terminal; a log page shows the words. */
+const ESCAPES = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)|[@-Z\\-_])/g
+
+/** Lines of a log as a person would have seen them: a carriage return overwrites its line (progress bars). */
+export function logLines(text: string): string[] {
+  if (text === '') return []
+  const lines = text.replace(ESCAPES, '').replace(/\r\n/g, '\n').replace(/\n$/, '').split('\n')
+  return lines.map(line => line.slice(line.lastIndexOf('\r', line.length - 2) + 1).replace(/\r$/, ''))
+}
+
+export interface LinePart {
+  readonly text: string
+  readonly match: boolean
+}
+
+/** Splits a line at every occurrence, whatever its case. */
+export function highlight(line: string, search: string): LinePart[] {
+  if (search === '') return [{ text: line, match: false }]
+  const parts: LinePart[] = []
+  const [haystack, needle] = [line.toLowerCase(), search.toLowerCase()]
+  let from = 0
+  // Lower case can be longer than the original in a few scripts; then positions would not fit.
+  if (haystack.length !== line.length) return [{ text: line, match: haystack.includes(needle) }]
+  for (let at = haystack.indexOf(needle); at !== -1; at = haystack.indexOf(needle, from)) {
+    if (at > from) parts.push({ text: line.slice(from, at), match: false })
+    parts.push({ text: line.slice(at, at + needle.length), match: true })
+    from = at + needle.length
+  }
+  if (from < line.length || parts.length === 0) parts.push({ text: line.slice(from), match: false })
+  return parts
+}

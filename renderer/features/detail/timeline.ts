@@ -1,0 +1,36 @@
+import { isFinished, type SessionEvent } from '#manager/contract'
+
+export interface TimelineRow {
+  readonly event: SessionEvent
+  /** How long the session was in this state; null for a final one. */
+  readonly durationMs: number | null
+  /** The state it is in now: the duration still grows. */
+  readonly ongoing: boolean
+  /** Share of the longest duration, 0…1: the length of the bar. */
+  readonly share: number
+}
+
+/**
+ * The states of a session with how long each lasted. Kernels repeat the moves of their session, so their events are left
+ * out wherever the session has its own.
+ *
+ * @param events oldest first
+ */
+export function timelineRows(events: readonly SessionEvent[], now: Date): TimelineRow[] {
+  const own = events.filter(event => event.kernelId === null)
+  const shown = own.length > 0 ? own : events
+  const rows = shown.map((event, index) => {
+    const next = shown[index + 1]
+    const ongoing = next === undefined && !isFinished(event.to)
+    const until = next ? Date.parse(next.at) : ongoing ? now.getTime() : null
+    return { event, ongoing, durationMs: until === null ? null : Math.max(0, until - Date.parse(event.at)) }
+  })
+  const longest = Math.max(1, ...rows.map(row => row.durationMs ?? 0))
+  return rows.map(row => ({ ...row, share: (row.durationMs ?? 0) / longest }))
+}
+
+/** The change since the state before it, in a form people read: short times need more than whole seconds. */
+export function shortDuration(milliseconds: number): string | undefined {
+  if (milliseconds >= 10_000) return undefined
+  return milliseconds < 1000 ? `${Math.round(milliseconds)} ms` : `${(milliseconds / 1000).toFixed(1)} s`
+}

@@ -1,0 +1,69 @@
+import { onScopeDispose, ref, shallowRef, watch, type Ref } from 'vue'
+import { isFinished, type Session } from '#manager/contract'
+import { useServices } from '../../services.ts'
+
+const FOLLOW_MS = 2000
+
+export interface Log {
+  readonly text: Ref<string | null>
+  readonly truncated: Ref<boolean>
+  readonly error: Ref<unknown>
+  readonly loading: Ref<boolean>
+  readonly load: () => Promise<void>
+}
+
+/** The log of a session; while `follow` is on and the session lives it is read again every two seconds. */
+export function useLog(session: Ref<Session>, tail: Ref<number>, follow: Ref<boolean>): Log {
+  const { api } = useServices()
+  const text = shallowRef<string | null>(null)
+  const truncated = ref(false)
+  const error = ref<unknown>(null)
+  const loading = ref(false)
+  let timer: ReturnType<typeof setTimeout> | undefined
+  let round = 0
+
+  async function load(): Promise<void> {
+    clearTimeout(timer)
+    const mine = ++round
+    loading.value = true
+    try {
+      const reply = await api.getSessionLogs({ params: { id: session.value.id }, query: { tail: tail.value } })
+      if (mine !== round) return
+      text.value = reply.text
+      truncated.value = reply.truncated
+      error.value = null
+    } catch (cause) {
+      if (mine === round) error.value = cause
+    } finally {
+      if (mine === round) {
+        loading.value = false
+        schedule()
+      }
+    }
+  }
+
+  function schedule(): void {
+    clearTimeout(timer)
+    if (!follow.value || isFinished(session.value.status)) return
+    // A hidden page reads nothing; it catches up when it is shown.
+    timer = setTimeout(() => {
+      if (document.hidden) schedule()
+      else void load()
+    }, FOLLOW_MS)
+  }
+
+  watch(follow, schedule)
+  // The last lines come with the end.
+  watch([() => session.value.id, () => session.value.status, tail], () => void load(), { immediate: true })
+  watch(
+    () => session.value.id,
+    () => {
+      text.value = null
+    },
+  )
+  onScopeDispose(() => {
+    round += 1
+    clearTimeout(timer)
+  })
+  return { text, truncated, error, loading, load }
+}

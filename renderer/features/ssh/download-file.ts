@@ -1,0 +1,18 @@
+/** Hands a text to the browser as a download. The key is never shown on the page, only saved. */
+export function downloadFile({
+  fileName,
+  mediaType,
+  content,
+}: {
+  readonly fileName: string
+  readonly mediaType: string
+  readonly content: string
+}): void {
+  const url = URL.createObjectURL(new Blob([content], { type: mediaType }))
+  const link = document.createElement('a')
+  link.href = url
+  link.download = fileName
+  link.click()
+  // The browser has taken the address with the click; keeping it would keep the key in memory.
+  setTimeout(() => URL.revokeObjectURL(url), 10_000)
+}

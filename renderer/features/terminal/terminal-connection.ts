@@ -1,0 +1,129 @@
+import { isAppError, isFinished, TUNNEL_CLOSE, type Session } from '#manager/contract'
+import { backoffMs } from '../../api/backoff.ts'
+import { type AttachTerminal, type TerminalLink, type TerminalSize, type TerminalSpec } from './terminal-link.ts'
+
+export type ConnectionState =
+  | { readonly status: 'connecting' }
+  | { readonly status: 'open' }
+  | { readonly status: 'waiting'; readonly failures: number; readonly error: unknown }
+  /** The shell ended by itself (`exit`); another one may be started under the same name. */
+  | { readonly status: 'exited' }
+  | { readonly status: 'session_ended' }
+  | { readonly status: 'failed'; readonly error: unknown }
+
+export interface ConnectionDeps {
+  readonly spec: Omit<TerminalSpec, 'cols' | 'rows'>
+  readonly attach: AttachTerminal
+  /** The session as the manager knows it; why an attempt failed is read from it. @throws AppError */
+  readonly readSession: () => Promise<Pick<Session, 'status'>>
+  readonly onData: (data: Uint8Array) => void
+  readonly onState: (state: ConnectionState) => void
+  readonly random?: () => number
+}
+
+export interface TerminalConnection {
+  start(size: TerminalSize): void
+  /** Dropped while there is no connection: keys typed into a dead line must not run later. */
+  write(data: Uint8Array<ArrayBuffer>): void
+  resize(size: TerminalSize): void
+  /** Now instead of after the pause; also after `exited` and `failed`. */
+  retry(): void
+  stop(): void
+}
+
+/** Keeps one shell attached: the shell lives in the session (tmux), so a lost line only has to be dialled again. */
+export function createTerminalConnection(deps: ConnectionDeps): TerminalConnection {
+  const { spec, attach, readSession, onData, onState, random = Math.random } = deps
+  let size: TerminalSize = { cols: 80, rows: 24 }
+  let link: TerminalLink | undefined
+  let failures = 0
+  let timer: ReturnType<typeof setTimeout> | undefined
+  /** Grows with every attempt and stop, so that what an older one still reports is ignored. */
+  let round = 0
+
+  async function connect(): Promise<void> {
+    clearTimeout(timer)
+    const mine = ++round
+    if (failures === 0) onState({ status: 'connecting' })
+    const wanted = size
+    try {
+      const attached = await attach(
+        { ...spec, ...wanted },
+        {
+          onData: data => mine === round && onData(data),
+          onClosed: code => mine === round && void lost(code),
+        },
+      )
+      if (mine !== round) {
+        attached.close()
+        return
+      }
+      link = attached
+      failures = 0
+      onState({ status: 'open' })
+      if (size.cols !== wanted.cols || size.rows !== wanted.rows) attached.resize(size)
+    } catch (error) {
+      if (mine === round) await lost(undefined, error)
+    }
+  }
+
+  async function lost(code: number | undefined, error?: unknown): Promise<void> {
+    link = undefined
+    const mine = ++round
+    if (code === TUNNEL_CLOSE.session_ended) {
+      onState({ status: 'session_ended' })
+      return
+    }
+    if (code === TUNNEL_CLOSE.done || code === TUNNEL_CLOSE.service_ended) {
+      // The shell's own end and the session's look alike here; the manager knows.
+      const ended = await readSession().then(
+        session => isFinished(session.status) || session.status === 'TERMINATING',
+        () => false,
+      )
+      if (mine === round) onState({ status: ended ? 'session_ended' : 'exited' })
+      return
+    }
+    failures += 1
+    onState({ status: 'waiting', failures, error })
+    const verdict = await judge()
+    if (mine !== round) return
+    if (verdict) onState(verdict)
+    else timer = setTimeout(() => void connect(), backoffMs(failures, random()))
+  }
+
+  /** @returns a final state, or undefined to try again */
+  async function judge(): Promise<ConnectionState | undefined> {
+    try {
+      const { status } = await readSession()
+      return isFinished(status) ? { status: 'session_ended' } : undefined
+    } catch (error) {
+      if (isAppError(error) && (error.code === 'session_not_found' || error.code === 'forbidden')) {
+        return { status: 'failed', error }
+      }
+      return undefined
+    }
+  }
+
+  return {
+    start(initial) {
+      size = initial
+      void connect()
+    },
+    write: data => link?.write(data),
+    resize(next) {
+      size = next
+      link?.resize(next)
+    },
+    retry() {
+      link?.close()
+      link = undefined
+      void connect()
+    },
+    stop() {
+      round += 1
+      clearTimeout(timer)
+      link?.close()
+      link = undefined
+    },
+  }
+}

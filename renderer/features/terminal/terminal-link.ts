@@ -1,0 +1,97 @@
+import { AppError, TERMINAL_PROTOCOL, TUNNEL_CLOSE, type SessionId } from '#manager/contract'
+import { type Host } from '../../host.ts'
+
+export interface TerminalSize {
+  readonly cols: number
+  readonly rows: number
+}
+export interface TerminalSpec extends TerminalSize {
+  readonly sessionId: SessionId
+  /** Shell of the session: the same name comes back to the same shell. */
+  readonly name: string
+}
+
+/** An attached shell. After `close()` nothing more is reported. */
+export interface TerminalLink {
+  write(data: Uint8Array<ArrayBuffer>): void
+  resize(size: TerminalSize): void
+  close(): void
+}
+export interface TerminalListener {
+  onData(data: Uint8Array): void
+  /** The link is gone without `close()`; a code of TUNNEL_CLOSE, or 1006 where the network cut it. */
+  onClosed(code: number): void
+}
+/** @throws AppError where a shell cannot be attached */
+export type AttachTerminal = (spec: TerminalSpec, listener: TerminalListener) => Promise<TerminalLink>
+
+/** Browser: one WebSocket to the manager on the page's own origin, authenticated by its cookie. */
+export function attachBySocket(origin: string): AttachTerminal {
+  return ({ sessionId, name, cols, rows }, listener) =>
+    new Promise((resolve, reject) => {
+      const url = new URL(`/api/v1/sessions/${sessionId}/terminal`, origin)
+      url.protocol = url.protocol === 'https:' ? 'wss:' : 'ws:'
+      url.search = new URLSearchParams({ name, cols: String(cols), rows: String(rows) }).toString()
+      const socket = new WebSocket(url, TERMINAL_PROTOCOL)
+      socket.binaryType = 'arraybuffer'
+      let isClosed = false
+      const send = (data: string | Uint8Array<ArrayBuffer>) => {
+        if (socket.readyState === WebSocket.OPEN) socket.send(data)
+      }
+      socket.onmessage = ({ data }: MessageEvent<unknown>) => {
+        if (data instanceof ArrayBuffer && !isClosed) listener.onData(new Uint8Array(data))
+      }
+      // A browser hides why an upgrade was refused; whoever attaches asks the manager about the session.
+      socket.onclose = () => reject(new AppError('unavailable', { why: 'The terminal does not answer.' }))
+      socket.onopen = () => {
+        socket.onclose = ({ code }) => {
+          if (!isClosed) listener.onClosed(code)
+        }
+        resolve({
+          write: send,
+          resize: size => send(JSON.stringify({ resize: { cols: size.cols, rows: size.rows } })),
+          close() {
+            isClosed = true
+            socket.close(TUNNEL_CLOSE.done)
+          },
+        })
+      }
+    })
+}
+
+/** Desktop app: its main process holds the WebSocket, because the page has no credentials. */
+export function attachByHost({ terminal, on }: Pick<Host, 'terminal' | 'on'>): AttachTerminal {
+  return async (spec, listener) => {
+    // The first bytes may overtake the answer that says whose they are.
+    const early: { id: string; data: Uint8Array }[] = []
+    let own: string | undefined
+    const stops = [
+      on('terminal:data', ({ id, data }) => {
+        if (own === undefined) early.push({ id, data })
+        else if (id === own) listener.onData(data)
+      }),
+      on('terminal:closed', ({ id, code }) => {
+        if (id !== own) return
+        stop()
+        listener.onClosed(code)
+      }),
+    ]
+    const stop = () => stops.forEach(stopListening => stopListening())
+    try {
+      own = await terminal.open({ sessionId: spec.sessionId, name: spec.name, cols: spec.cols, rows: spec.rows })
+    } catch (error) {
+      stop()
+      throw error
+    }
+    const id = own
+    for (const chunk of early) if (chunk.id === id) listener.onData(chunk.data)
+    return {
+      write: data => void terminal.write(id, data).catch(() => undefined),
+      resize: ({ cols, rows }) => void terminal.resize(id, { cols, rows }).catch(() => undefined),
+      close() {
+        stop()
+        void terminal.close(id).catch(() => undefined)
+      },
+    }
+  }
+}
