@@ -27,19 +27,19 @@ export function forecast({ requested, count, resources, largest, free, holders }
     const has = amountText(tooLarge, largest[tooLarge] ?? 0)
     return { kind: 'never', text: `Cannot start: the largest agent has ${has}.` }
   }
+  const waiting = resources.sessions.pending
+  const queue = waiting > 0 ? ` ${waiting} ${waiting === 1 ? 'session is' : 'sessions are'} waiting already.` : ''
   const lacking = lackingSlots(requested, free)
   if (lacking.length > 0) {
     const words = lacking.map(slot => {
       const missing = (requested[slot] ?? 0) - Math.max(0, free[slot] ?? 0)
       return `${amountText(slot, missing)} more`
     })
-    return { kind: 'waits', text: `Will wait for ${words.join(' and ')} to become free.` }
+    return { kind: 'waits', text: `Will wait for ${words.join(' and ')} to become free.${queue}` }
   }
   const pull = holders === 0 ? ' The image is pulled first.' : ''
-  const waiting = resources.sessions.pending
-  const queue = waiting > 0 ? ` ${waiting} ${waiting === 1 ? 'session waits' : 'sessions wait'} already.` : ''
   const start = count > 1 ? 'The first starts now, the others as there is room.' : 'Starts now.'
-  return { kind: 'now', text: `${start}${pull}${queue}` }
+  return { kind: 'now', text: `${start}${pull}` }
 }
 
 export function amountText(slot: SlotName, amount: number): string {

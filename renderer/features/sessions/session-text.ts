@@ -44,19 +44,28 @@ export function statusText(session: Pick<Session, 'status' | 'reason' | 'reachab
 
 /** `2 CPU · 4 GiB · 1 GPU` */
 export function resourcesText(session: Pick<Session, 'requested'>): string {
-  const { cpu = 0, mem = 0, 'cuda.device': gpus = 0, 'cuda.shares': shares = 0 } = parseSlots(session.requested)
-  return [
-    `${formatCores(cpu)} CPU`,
-    formatBytes(mem),
-    gpus > 0 ? `${gpus} GPU` : '',
-    shares > 0 ? `${(shares / 100).toLocaleString()} fGPU` : '',
-  ]
-    .filter(Boolean)
-    .join(' · ')
+  return [computeText(session), gpuText(session)].filter(Boolean).join(' · ')
 }
 
 export function shmemText(session: Pick<Session, 'shmem'>): string {
   return `${formatBytes(parseAmount('mem', session.shmem) ?? 0)} shared memory`
+}
+
+/** The same on two short lines: `2 CPU · 4 GiB`, and GPUs with shared memory. */
+export function resourceLines(session: Pick<Session, 'requested' | 'shmem'>): readonly [string, string] {
+  const shmem = `${formatBytes(parseAmount('mem', session.shmem) ?? 0)} shared`
+  return [computeText(session), [gpuText(session), shmem].filter(Boolean).join(' · ')]
+}
+
+function computeText({ requested }: Pick<Session, 'requested'>): string {
+  const { cpu = 0, mem = 0 } = parseSlots(requested)
+  return `${formatCores(cpu)} CPU · ${formatBytes(mem)}`
+}
+
+function gpuText({ requested }: Pick<Session, 'requested'>): string {
+  const { 'cuda.device': gpus = 0, 'cuda.shares': shares = 0 } = parseSlots(requested)
+  if (gpus > 0) return `${gpus} GPU`
+  return shares > 0 ? `${(shares / 100).toLocaleString()} fGPU` : ''
 }
 
 /** `registry.example.com:5000/team/python:3.13` → `team/python:3.13`: the part by which people know an image. */

@@ -1,0 +1,240 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { readFile } from 'node:fs/promises'
+import { type AddressInfo } from 'node:net'
+import { extname, join, normalize } from 'node:path'
+import {
+  isFinished,
+  toProblem,
+  AppError,
+  type ErrorCode,
+  type Image,
+  type Resources,
+  type Session,
+} from '#manager/contract'
+
+const PAGE = new URL('../../dist/renderer/', import.meta.url).pathname
+const TYPES: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript',
+  '.css': 'text/css',
+  '.svg': 'image/svg+xml',
+}
+
+/** What the double answers with; tests change it while the page is open. */
+export interface World {
+  signedIn: boolean
+  role: 'user' | 'superadmin'
+  sessions: Session[]
+  images: Image[]
+  resources: Resources
+  /** The next request of this route (`METHOD path`) fails with this error. */
+  failures: Map<string, { code: ErrorCode; detail?: Record<string, unknown> }>
+  /** Requests seen that change something, as `METHOD path`, with their bodies. */
+  changes: { request: string; body: unknown }[]
+  /** Milliseconds before every answer of the API. */
+  delayMs: number
+}
+
+export interface ConsoleDouble extends AsyncDisposable {
+  readonly url: string
+  readonly world: World
+  /** Sends an event to every open stream. */
+  emit(event: string, data: unknown): void
+  streams(): number
+  /** Breaks every open stream. */
+  drop(): void
+}
+
+/**
+ * The built console page with a manager of cardboard behind it, for states that the real one cannot be brought into at
+ * will: 10,000 rows, failed requests, a pull that stands still, GPUs on a machine that has none.
+ */
+export async function startConsoleDouble(world: World): Promise<ConsoleDouble> {
+  const streams = new Set<ServerResponse>()
+  let sequence = 0
+
+  async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const url = new URL(request.url ?? '/', 'http://double')
+    if (!url.pathname.startsWith('/api/') && !url.pathname.startsWith('/host/')) {
+      await sendFile(url.pathname, response)
+      return
+    }
+    if (url.pathname === '/api/v1/events' || url.pathname === '/host/events') {
+      if (!world.signedIn) {
+        sendError(response, 'not_signed_in')
+        return
+      }
+      response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' })
+      response.write(': hello\n\n')
+      if (url.pathname === '/api/v1/events') {
+        streams.add(response)
+        response.on('close', () => streams.delete(response))
+      }
+      return
+    }
+    const body = await readBody(request)
+    const route = `${request.method ?? ''} ${url.pathname}`
+    if (request.method !== 'GET') world.changes.push({ request: route, body })
+    if (world.delayMs > 0) await new Promise(resolve => setTimeout(resolve, world.delayMs))
+    const failure = world.failures.get(route)
+    if (failure) {
+      sendError(response, failure.code, failure.detail)
+      return
+    }
+    const isAuth = url.pathname.startsWith('/api/v1/auth/')
+    if (!isAuth && !world.signedIn) sendError(response, 'not_signed_in')
+    else answer(world, route, url, body, response)
+  }
+
+  const server = createServer((request, response) => {
+    handle(request, response).catch((error: unknown) => {
+      console.error(error)
+      response.destroy()
+    })
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  return {
+    url: `http://127.0.0.1:${port}`,
+    world,
+    emit(event, data) {
+      sequence += 1
+      for (const stream of streams)
+        stream.write(`id: 1.${sequence}\nevent: ${event}\ndata: ${JSON.stringify(data)}\n\n`)
+    },
+    streams: () => streams.size,
+    drop: () => streams.forEach(stream => stream.destroy()),
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections()
+      await new Promise(resolve => server.close(resolve))
+    },
+  }
+}
+
+function answer(world: World, route: string, url: URL, body: unknown, response: ServerResponse): void {
+  const id = /^\w+ \/api\/v1\/sessions\/([0-9a-f-]{36})/.exec(route)?.[1]
+  const session = world.sessions.find(candidate => candidate.id === id)
+  if (id && !session) {
+    sendError(response, 'session_not_found')
+    return
+  }
+  if (session && route.endsWith('/events')) {
+    const at = session.createdAt
+    const event = { id: 1, at, kernelId: null, from: null, to: 'PENDING', actor: session.ownerEmail }
+    send(response, 200, { items: [{ ...event, reason: { code: 'requested', message: 'Asked for' } }] })
+    return
+  }
+  if (session && route.endsWith('/logs')) {
+    send(response, 200, { text: 'Jupyter Server is running\n', truncated: false })
+    return
+  }
+  if (session && route.startsWith('GET')) {
+    send(response, 200, session)
+    return
+  }
+  if (session && route.startsWith('DELETE')) {
+    session.status = 'TERMINATING'
+    session.reason = { code: 'user_terminated', message: 'Terminated by its owner' }
+    session.version += 1
+    send(response, 202, session)
+    return
+  }
+  switch (route) {
+    case 'POST /api/v1/auth/login':
+    case 'POST /api/v1/auth/ticket':
+      world.signedIn = true
+      send(response, 200, { ...meOf(world), token: null })
+      return
+    case 'POST /api/v1/auth/logout':
+      world.signedIn = false
+      response.writeHead(204).end()
+      return
+    case 'POST /api/v1/me/password':
+      response.writeHead(204).end()
+      return
+    case 'GET /api/v1/me':
+      send(response, 200, meOf(world))
+      return
+    case 'GET /api/v1/resources':
+      send(response, 200, world.resources)
+      return
+    case 'GET /api/v1/images':
+      send(response, 200, { items: world.images })
+      return
+    case 'GET /api/v1/sessions':
+      send(response, 200, pageOf(world, url))
+      return
+    case 'POST /api/v1/sessions': {
+      const { name, image } = body as { name?: string; image: string }
+      const [like] = world.sessions
+      if (!like) throw new Error('the double needs one session to copy')
+      const made: Session = {
+        ...like,
+        id: `0199ffff-0000-7000-8000-${String(world.sessions.length).padStart(12, '0')}` as Session['id'],
+        name: name ?? 'brisk-harbour',
+        image,
+        status: 'PENDING',
+        reason: { code: 'requested', message: 'Asked for' },
+        stats: null,
+        pull: null,
+        startedAt: null,
+        endedAt: null,
+        createdAt: new Date().toISOString(),
+        version: 1,
+      }
+      world.sessions.unshift(made)
+      send(response, 201, { items: [made], notices: [] })
+      return
+    }
+    case 'POST /host/host/info':
+      send(response, 200, { ok: true, value: { kind: 'local', version: '0.1.0', platform: 'linux' } })
+      return
+    case 'POST /host/tunnel/list':
+      send(response, 200, { ok: true, value: [] })
+      return
+    default:
+      sendError(response, 'not_found')
+  }
+}
+
+function pageOf(world: World, url: URL) {
+  const status = url.searchParams.get('status')
+  const limit = Number(url.searchParams.get('limit') ?? 100)
+  const start = Number(url.searchParams.get('cursor') ?? 0)
+  const all = world.sessions
+    .filter(session => isFinished(session.status) === (status === 'finished'))
+    .toSorted((a, b) => (a.id < b.id ? 1 : -1))
+  const next = start + limit
+  return { items: all.slice(start, next), nextCursor: next < all.length ? String(next) : null, total: all.length }
+}
+
+function meOf(world: World) {
+  const email = world.role === 'superadmin' ? 'admin@localhost' : 'mira@example.com'
+  const name = world.role === 'superadmin' ? 'Administrator' : 'Mira Holm'
+  const createdAt = '2026-11-01T09:00:00.000Z'
+  const id = world.sessions[0]?.ownerId ?? '01990000-0000-7000-8000-000000000001'
+  const user = { id, email, name, role: world.role, domain: 'default', active: true, createdAt }
+  return { user, csrf: 'a-token', expiresAt: '2027-01-01T00:00:00.000Z' }
+}
+
+function send(response: ServerResponse, status: number, value: unknown): void {
+  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(value))
+}
+
+function sendError(response: ServerResponse, code: ErrorCode, detail: Record<string, unknown> = {}): void {
+  const problem = toProblem(new AppError(code, detail))
+  response.writeHead(problem.status, { 'content-type': 'application/problem+json' }).end(JSON.stringify(problem))
+}
+
+async function sendFile(path: string, response: ServerResponse): Promise<void> {
+  const file = join(PAGE, normalize(path === '/' ? '/index.html' : path))
+  const content = await readFile(file).catch(() => undefined)
+  if (!content) response.writeHead(404).end()
+  else response.writeHead(200, { 'content-type': TYPES[extname(file)] ?? 'application/octet-stream' }).end(content)
+}
+
+async function readBody(request: IncomingMessage): Promise<unknown> {
+  let text = ''
+  for await (const chunk of request) text += String(chunk)
+  return text === '' ? undefined : JSON.parse(text)
+}

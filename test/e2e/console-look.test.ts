@@ -1,0 +1,229 @@
+import { mkdir, readFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { chromium, type Browser, type Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startConsoleDouble, type ConsoleDouble, type World } from './console-double.ts'
+import { aWorld } from './console-world.ts'
+
+/** Screenshots of every state of the console, for eyes; axe (WCAG 2.2 AA) and the page's own error log, for machines. */
+const OUTPUT = new URL('../output/', import.meta.url).pathname
+const SIZES = { '1280': { width: 1280, height: 800 }, '1920': { width: 1920, height: 1080 } } as const
+const THEMES = ['light', 'dark'] as const
+
+let browser: Browser
+let axe: string
+
+beforeAll(async () => {
+  browser = await chromium.launch({ executablePath: process.env['BERTH_CHROMIUM'] ?? '/usr/bin/chromium' })
+  axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+  await mkdir(OUTPUT, { recursive: true })
+})
+afterAll(() => browser.close())
+
+interface Scene {
+  readonly name: string
+  readonly world?: Partial<World>
+  readonly path: string
+  /** Brings the page into the state to be seen. */
+  readonly act?: (page: Page, double: ConsoleDouble) => Promise<void>
+}
+
+const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name })
+
+const scenes: Scene[] = [
+  { name: 'sign-in', path: '/sign-in', world: { signedIn: false } },
+  {
+    name: 'sign-in-wrong',
+    path: '/sign-in',
+    world: { signedIn: false, failures: new Map([['POST /api/v1/auth/login', { code: 'login_failed' }]]) },
+    async act(page) {
+      await page.getByLabel('E-mail address').fill('mira@example.com')
+      await page.getByLabel('Password', { exact: true }).fill('not-this-1')
+      await button(page, 'Sign in').click()
+      await page.getByText('Wrong e-mail address or password').waitFor()
+    },
+  },
+  {
+    name: 'sessions',
+    path: '/sessions',
+    async act(page, double) {
+      await page.getByText('train-resnet-50').waitFor()
+      for (const session of double.world.sessions) {
+        if (session.stats) double.emit('stats', { sessionId: session.id, stats: session.stats })
+      }
+    },
+  },
+  {
+    name: 'sessions-admin-selected',
+    path: '/sessions',
+    world: { role: 'superadmin' },
+    async act(page) {
+      await page.getByLabel('Select train-resnet-50').click()
+      await page.getByLabel('Select data-clean_up.v2').click({ modifiers: ['Shift'] })
+      await page.getByText('3 selected').waitFor()
+    },
+  },
+  {
+    name: 'sessions-finished',
+    path: '/sessions?list=finished',
+    act: page => page.getByText('too-little-memory').waitFor(),
+  },
+  {
+    name: 'sessions-empty',
+    path: '/sessions',
+    world: { sessions: [] },
+    act: page => page.getByText('No sessions are running').waitFor(),
+  },
+  {
+    name: 'sessions-loading',
+    path: '/sessions',
+    world: { delayMs: 1_500 },
+    act: page => page.getByLabel('Loading sessions').waitFor(),
+  },
+  {
+    name: 'sessions-failed',
+    path: '/sessions',
+    world: {
+      failures: new Map([
+        ['GET /api/v1/sessions', { code: 'unavailable', detail: { why: 'The database does not answer.' } }],
+      ]),
+    },
+    act: page => page.getByText('The service is not ready').waitFor(),
+  },
+  {
+    name: 'sessions-no-match',
+    path: '/sessions',
+    async act(page) {
+      await page.getByLabel('Search sessions').fill('nothing like this')
+      await page.getByText('No session matches').waitFor()
+    },
+  },
+  {
+    name: 'terminate',
+    path: '/sessions',
+    async act(page) {
+      await button(page, 'Terminate train-resnet-50').click()
+      await button(page, 'Terminate session').waitFor()
+    },
+  },
+  {
+    name: 'launch',
+    path: '/sessions',
+    async act(page) {
+      await button(page, 'New session').click()
+      await page.getByRole('heading', { name: 'Environment', exact: true }).waitFor()
+    },
+  },
+  {
+    name: 'launch-errors',
+    path: '/sessions',
+    async act(page) {
+      await button(page, 'New session').click()
+      await page.getByText('PyTorch 2.9 (CUDA 13)').click()
+      await page.getByLabel('Name optional').fill('my session')
+      await page.getByRole('textbox', { name: 'GPU', exact: true }).fill('3')
+      await button(page, /Environment variables and startup/).click()
+      await button(page, 'Add variable').click()
+      await page.getByLabel('Name of variable 1').fill('LD_PRELOAD')
+      await page.getByText('Is set by Berth itself').waitFor()
+    },
+  },
+  {
+    name: 'launch-no-agent',
+    path: '/sessions',
+    world: {
+      images: [],
+      resources: { ...aWorld().resources, agents: { connected: 0, lost: 1 }, capacity: {}, occupied: {} },
+    },
+    async act(page) {
+      await button(page, 'New session').click()
+      await page.getByText('No environment can be launched').waitFor()
+    },
+  },
+  {
+    name: 'expired',
+    path: '/sessions',
+    async act(page, double) {
+      await page.getByText('train-resnet-50').waitFor()
+      double.world.signedIn = false
+      double.drop()
+      await page.getByRole('heading', { name: 'Sign in again' }).waitFor()
+    },
+  },
+  {
+    name: 'change-password',
+    path: '/sessions',
+    async act(page) {
+      await button(page, /Account of/).click()
+      await page.getByText('Change password').click()
+      await page.getByLabel('New password', { exact: true }).fill('onlyletters')
+      await page.getByRole('heading', { name: 'Change password' }).waitFor()
+    },
+  },
+  { name: 'not-found', path: '/nowhere', act: page => page.getByText('There is no such page').waitFor() },
+]
+
+async function open(scene: Scene, url: string, theme: 'light' | 'dark', size: { width: number; height: number }) {
+  const context = await browser.newContext({
+    viewport: size,
+    colorScheme: theme,
+    reducedMotion: 'reduce',
+    locale: 'en-GB',
+  })
+  const page = await context.newPage()
+  const problems: string[] = []
+  page.on('pageerror', error => problems.push(error.message))
+  page.on('console', message => {
+    // A failed request is part of some scenes; a refused script, style or warning never is.
+    if (message.type() === 'error' && !message.text().includes('Failed to load resource')) problems.push(message.text())
+    if (message.text().includes('[Vue')) problems.push(message.text())
+  })
+  await page.goto(`${url}/#${scene.path}`)
+  return { context, page, problems }
+}
+
+describe.each(scenes)('$name', scene => {
+  test.each(Object.keys(SIZES).flatMap(size => THEMES.map(theme => [size, theme] as const)))(
+    'is readable at %s px in %s',
+    async (size, theme) => {
+      await using double = await startConsoleDouble(aWorld(scene.world))
+      const { context, page, problems } = await open(scene, double.url, theme, SIZES[size as keyof typeof SIZES])
+      try {
+        await page.locator('h1, h2').first().waitFor()
+        await scene.act?.(page, double)
+        await page.waitForLoadState('load')
+        // Dialogs and menus have arrived when nothing moves any more.
+        await page.waitForFunction(() =>
+          document
+            .getAnimations()
+            .every(
+              animation => animation.playState !== 'running' || animation.effect?.getTiming().iterations === Infinity,
+            ),
+        )
+        await page.screenshot({ path: `${OUTPUT}${scene.name}-${size}-${theme}.png` })
+        await page.evaluate(axe)
+        const violations = await page.evaluate(async () => {
+          const { axe } = globalThis as unknown as {
+            axe: {
+              run(
+                options: unknown,
+              ): Promise<{ violations: { id: string; nodes: { html: string; failureSummary?: string }[] }[] }>
+            }
+          }
+          const result = await axe.run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'] })
+          return result.violations.map(
+            ({ id, nodes }) =>
+              `${id}: ${nodes
+                .map(node => `${node.html.slice(0, 200)} ${node.failureSummary ?? ''}`)
+                .slice(0, 3)
+                .join(' | ')}`,
+          )
+        })
+        expect(violations).toEqual([])
+        expect(problems).toEqual([])
+      } finally {
+        await context.close()
+      }
+    },
+  )
+})

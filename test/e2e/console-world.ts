@@ -1,0 +1,205 @@
+import { type Image, type Resources, type Session, type SessionStatus } from '#manager/contract'
+import { type World } from './console-double.ts'
+
+const GIB = 2 ** 30
+const OWNER = '01990000-0000-7000-8000-000000000001' as Session['ownerId']
+const AGENT = '01990000-0000-7000-8000-00000000000a' as Image['agentIds'][number]
+
+const idOf = (index: number) => `0199a000-0000-7000-8000-${String(index).padStart(12, '0')}` as Session['id']
+const ago = (minutes: number) => new Date(Date.now() - minutes * 60_000).toISOString()
+
+export function aSession(index: number, change: Partial<Session> = {}): Session {
+  const status: SessionStatus = change.status ?? 'RUNNING'
+  return {
+    id: idOf(index),
+    name: `session-${index}`,
+    status,
+    reason: { code: 'started', message: 'Started' },
+    queuePosition: null,
+    reachable: true,
+    ownerId: OWNER,
+    ownerEmail: 'mira@example.com',
+    resourceGroup: 'default',
+    image: 'berth/python:3.13',
+    imageDigest: 'sha256:4f1c',
+    requested: { cpu: '2', mem: String(4 * GIB) },
+    shmem: String(GIB / 4),
+    environ: {},
+    startupCommand: null,
+    apps: [
+      { name: 'jupyterlab', title: 'JupyterLab', protocol: 'http', path: '/lab' },
+      { name: 'sshd', title: 'SSH / SFTP', protocol: 'tcp', path: '/' },
+    ],
+    kernels: [],
+    stats: null,
+    pull: null,
+    createdAt: ago(index * 3 + 2),
+    startedAt: status === 'PENDING' ? null : ago(index * 3 + 1),
+    endedAt: null,
+    version: 1,
+    ...change,
+  }
+}
+
+export function statsOf(cpuMilli: number, memBytes: number, gpus: number[] = []): NonNullable<Session['stats']> {
+  return {
+    at: new Date().toISOString(),
+    cpuMilli,
+    memBytes,
+    memPeakBytes: memBytes * 1.2,
+    netRxBytes: 1_200_000,
+    netTxBytes: 300_000,
+    diskReadBytes: 90_000_000,
+    diskWriteBytes: 4_000_000,
+    scratchBytes: 310_000_000,
+    gpus: gpus.map((utilization, index) => ({ uuid: `GPU-${index}`, utilization, memBytes: 9 * GIB })),
+  }
+}
+
+export const IMAGES: Image[] = [
+  {
+    reference: 'berth/python:3.13',
+    digest: 'sha256-4f1c',
+    title: 'Python 3.13',
+    description: 'Python with JupyterLab, NumPy, pandas and a compiler. For notebooks and scripts.',
+    sizeBytes: 1.4 * GIB,
+    minimum: { cpu: '0.5', mem: String(GIB / 2) },
+    shmem: '64m',
+    apps: [
+      { name: 'jupyterlab', title: 'JupyterLab', protocol: 'http', path: '/lab' },
+      { name: 'jupyter', title: 'Jupyter Notebook', protocol: 'http', path: '/tree' },
+    ],
+    agentIds: [AGENT],
+    labelled: true,
+  },
+  {
+    reference: 'berth/pytorch:2.9-cuda13',
+    digest: 'sha256-99aa',
+    title: 'PyTorch 2.9 (CUDA 13)',
+    description: 'PyTorch with CUDA, TensorBoard and JupyterLab.',
+    sizeBytes: 9.7 * GIB,
+    minimum: { cpu: '1', mem: String(2 * GIB) },
+    shmem: '1g',
+    apps: [
+      { name: 'jupyterlab', title: 'JupyterLab', protocol: 'http', path: '/lab' },
+      { name: 'tensorboard', title: 'TensorBoard', protocol: 'http', path: '/' },
+    ],
+    agentIds: [AGENT],
+    labelled: true,
+  },
+  {
+    reference: 'debian:trixie-slim',
+    digest: 'sha256-01bb',
+    title: '',
+    description: '',
+    sizeBytes: 78_000_000,
+    minimum: {},
+    shmem: '64m',
+    apps: [],
+    agentIds: [AGENT],
+    labelled: false,
+  },
+]
+
+export const RESOURCES: Resources = {
+  largest: { cpu: '32', mem: String(256 * GIB), 'cuda.device': '4' },
+  free: { cpu: '14', mem: String(96 * GIB), 'cuda.device': '1' },
+  capacity: { cpu: '64', mem: String(512 * GIB), 'cuda.device': '8' },
+  occupied: { cpu: '27.5', mem: String(201 * GIB), 'cuda.device': '7' },
+  agents: { connected: 2, lost: 0 },
+  sessions: { running: 9, pending: 1 },
+}
+
+/** One of everything that a list can show. */
+export function variedSessions(): Session[] {
+  const gpu = { cpu: '8', mem: String(64 * GIB), 'cuda.device': '2' }
+  const pytorch = 'berth/pytorch:2.9-cuda13'
+  const layer = (id: string, total: number, done: number) => ({
+    id,
+    status: done === total ? 'Pull complete' : 'Downloading',
+    bytesTotal: total,
+    bytesDone: done,
+  })
+  return [
+    aSession(90, {
+      name: 'llama-eval-3',
+      status: 'PENDING',
+      image: pytorch,
+      requested: gpu,
+      queuePosition: 3,
+      reason: { code: 'capacity', message: 'Waits for 2 GPUs' },
+    }),
+    aSession(80, {
+      name: 'fresh-start',
+      status: 'PULLING',
+      image: pytorch,
+      requested: gpu,
+      startedAt: null,
+      reason: { code: 'image_missing', message: 'The agent does not hold the image yet' },
+      pull: {
+        layersDone: 3,
+        layersTotal: 6,
+        bytesDone: 4.1e9,
+        bytesTotal: 9.8e9,
+        layers: [
+          layer('a1', 3e7, 3e7),
+          layer('b2', 8e8, 8e8),
+          layer('c3', 2e9, 2e9),
+          layer('d4', 4e9, 1.1e9),
+          layer('e5', 2.5e9, 1.7e8),
+          layer('f6', 5e8, 0),
+        ],
+      },
+    }),
+    aSession(70, { name: 'train-resnet-50', image: pytorch, requested: gpu, stats: statsOf(6900, 41 * GIB, [97, 93]) }),
+    aSession(60, { name: 'notebook', stats: statsOf(260, 1.3 * GIB) }),
+    aSession(50, { name: 'data-clean_up.v2', stats: statsOf(1980, 3.9 * GIB) }),
+    aSession(45, { name: 'on-lost-agent', reachable: false, stats: statsOf(0, 0.2 * GIB) }),
+    aSession(40, {
+      name: 'preparing-one',
+      status: 'PREPARING',
+      startedAt: null,
+      reason: { code: 'create_sent', message: 'The container is being created on gpu-host-2' },
+    }),
+    aSession(30, {
+      name: 'ending-now',
+      status: 'TERMINATING',
+      reason: { code: 'user_terminated', message: 'Terminated by its owner' },
+    }),
+    aSession(20, {
+      name: 'yesterday',
+      status: 'TERMINATED',
+      endedAt: ago(900),
+      startedAt: ago(1500),
+      reason: { code: 'exited', message: 'Its main process ended with code 0' },
+    }),
+    aSession(15, {
+      name: 'too-little-memory',
+      status: 'ERROR',
+      endedAt: ago(1000),
+      startedAt: ago(1020),
+      reason: { code: 'oom_killed', message: 'Ran out of memory: used all of its 4 GiB RAM' },
+    }),
+    aSession(10, {
+      name: 'changed-my-mind',
+      status: 'CANCELLED',
+      endedAt: ago(1100),
+      startedAt: null,
+      reason: { code: 'user_terminated', message: 'Cancelled before it started' },
+    }),
+  ]
+}
+
+export function aWorld(change: Partial<World> = {}): World {
+  return {
+    signedIn: true,
+    role: 'user',
+    sessions: variedSessions(),
+    images: IMAGES,
+    resources: RESOURCES,
+    failures: new Map(),
+    changes: [],
+    delayMs: 0,
+    ...change,
+  }
+}
