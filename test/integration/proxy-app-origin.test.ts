@@ -180,7 +180,9 @@ test('a WebSocket passes with cookie and own origin, in both directions, and the
   const { cookie, origin } = await letIn((await proxy.tunnel.openApp(spec)).url)
   const { host, port } = new URL(origin)
   const socket = new WebSocket(`ws://127.0.0.1:${port}/kernels`, { headers: { host, cookie, origin } })
-  stack.defer(() => void socket.terminate())
+  stack.defer(() => {
+    socket.terminate()
+  })
   const [first] = (await once(socket, 'message')) as [Buffer]
   expect(JSON.parse(first.toString())).toMatchObject({ host, authorization: inject.value })
   expect(first.toString()).not.toContain('berth_app_')

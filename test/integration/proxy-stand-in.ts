@@ -2,7 +2,6 @@ import { createHash, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
-import { type Duplex } from 'node:stream'
 import {
   type App,
   AppError,
@@ -72,8 +71,8 @@ export class StandIn implements AsyncDisposable {
         response.end(JSON.stringify(problem))
       })
     })
-    server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-      this.#upgrade(request, socket as Socket, head)
+    server.on('upgrade', (request: IncomingMessage, _, head: Buffer) => {
+      this.#upgrade(request, request.socket, head)
     })
     server.listen(this.#port, '127.0.0.1')
     await once(server, 'listening')

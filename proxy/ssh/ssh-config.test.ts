@@ -1,0 +1,57 @@
+import { expect, test } from 'vitest'
+import { quoteForShell, quoteForSshConfig } from './quoting.ts'
+import { aliasFor, blockOf, formatConfig, parseBlocks, withInclude } from './ssh-config.ts'
+
+const INCLUDE = 'Include ~/.ssh/berth/config'
+const entry = {
+  alias: 'berth-train',
+  sessionId: '0190-a',
+  port: 30_001,
+  user: 'work',
+  identityFile: '/home/A B/.ssh/berth/id_container-berth-train',
+  knownHostsFile: '/home/A B/.ssh/berth/known_hosts',
+  hostKey: 'ssh-ed25519 AAAA',
+  owner: { pid: 7, run: 'r1' },
+}
+
+test('the Include line goes above everything else, once', () => {
+  const mine = 'Host *\n  ForwardAgent no\n'
+  const once = withInclude(mine, INCLUDE)
+  expect(once).toBe(`${INCLUDE}\n${mine}`)
+  expect(withInclude(once, INCLUDE)).toBe(once)
+  expect(withInclude('', INCLUDE)).toBe(`${INCLUDE}\n`)
+})
+
+test('an Include that the user moved below other global lines is left alone, one inside a Host block does not count', () => {
+  const moved = `# mine\nCompression yes\n${INCLUDE}\nHost a\n`
+  expect(withInclude(moved, INCLUDE)).toBe(moved)
+  const inside = `Host a\n${INCLUDE}\n`
+  expect(withInclude(inside, INCLUDE)).toBe(`${INCLUDE}\n${inside}`)
+})
+
+test('line ends of Windows are kept', () => {
+  expect(withInclude('Host a\r\n', INCLUDE)).toBe(`${INCLUDE}\r\nHost a\r\n`)
+})
+
+test('blocks survive being written and read, and what is not ours is dropped', () => {
+  const [a, b] = [blockOf(entry), blockOf({ ...entry, alias: 'berth-b', sessionId: '0190-b' })]
+  const text = formatConfig([a, b])
+  expect(parseBlocks(text)).toEqual([a, b])
+  expect(parseBlocks(`Host evil\n  ProxyCommand rm\n${text}`)).toEqual([a, b])
+})
+
+test('an alias holds nothing that ssh or a shell would interpret', () => {
+  expect(aliasFor('My*Session?! x')).toBe('berth-my-session---x')
+})
+
+test('paths with spaces and percent signs are one argument of ssh_config; unwritable ones are refused', () => {
+  expect(quoteForSshConfig('/home/A B/100%')).toBe('"/home/A B/100%%"')
+  expect(quoteForSshConfig('C:\\Users\\A B\\.ssh')).toBe('"C:/Users/A B/.ssh"')
+  expect(() => quoteForSshConfig('/a"b')).toThrow(TypeError)
+  expect(() => quoteForSshConfig('/a\nProxyCommand x')).toThrow(TypeError)
+})
+
+test('a word for the shell is quoted when it has to be', () => {
+  expect(quoteForShell('/home/a/.ssh')).toBe('/home/a/.ssh')
+  expect(quoteForShell("it's $HOME")).toBe(`'it'\\''s $HOME'`)
+})

@@ -1,0 +1,305 @@
+import { once } from 'node:events'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createServer, type IncomingMessage, request as httpRequest, type ServerResponse } from 'node:http'
+import { type AddressInfo, createServer as createTcpServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { pino } from 'pino'
+import { afterEach, expect, test } from 'vitest'
+import { WebSocket, WebSocketServer } from 'ws'
+import { type HostApi, type Reply } from '#electron/contract'
+import { type Tunnel } from '#proxy/contract'
+import { startWeb } from '../../proxy/web/server.ts'
+import { StandIn, tcpApp } from './proxy-stand-in.ts'
+
+let stack = new AsyncDisposableStack()
+afterEach(async () => {
+  await stack.disposeAsync()
+  stack = new AsyncDisposableStack()
+})
+
+async function setUp(options: { managerUrl?: string; consoleDir?: string } = {}) {
+  const service = createTcpServer(socket => void socket.pipe(socket)).listen(0, '127.0.0.1')
+  await once(service, 'listening')
+  stack.defer(() => void service.close())
+  const { port } = service.address() as AddressInfo
+  const manager = stack.use(await new StandIn([{ app: tcpApp('echo'), port }]).start())
+  const directory = await mkdtemp(join(tmpdir(), 'berth-test-web-'))
+  stack.defer(() => rm(directory, { recursive: true }))
+  const consoleDir = join(directory, 'renderer')
+  await mkdir(join(consoleDir, 'assets'), { recursive: true })
+  await writeFile(join(consoleDir, 'index.html'), '<!doctype html><title>Berth</title>')
+  await writeFile(join(consoleDir, 'assets', 'main-abc123.js'), 'export {}')
+  await writeFile(join(directory, 'secret.txt'), 'secret')
+  const config = { dataDir: directory, port: 0, managerUrl: manager.url, allowedHosts: ['berth.example.org'] }
+  const more = { consoleDir, version: '1.2.3', sshDirectory: join(directory, '.ssh'), ...options }
+  const web = stack.use(await startWeb({ ...config, ...more }, pino({ level: 'silent' })))
+  return { manager, web, host: `localhost:${web.port}` }
+}
+
+interface Answer {
+  readonly status: number
+  readonly headers: IncomingMessage['headers']
+  readonly body: string
+}
+
+async function ask(
+  port: number,
+  path: string,
+  { method = 'GET', headers = {}, body }: { method?: string; headers?: Record<string, string>; body?: string } = {},
+): Promise<Answer> {
+  const sent = httpRequest({
+    host: '127.0.0.1',
+    port,
+    method,
+    path,
+    headers: { host: `localhost:${port}`, ...headers },
+    agent: false,
+  })
+  sent.end(body)
+  const [response] = (await once(sent, 'response')) as [IncomingMessage]
+  return { status: response.statusCode ?? 0, headers: response.headers, body: await text(response) }
+}
+
+const signedIn = (manager: StandIn, port: number) => ({
+  cookie: `other=1; berth_${port}=sign-in`,
+  'x-berth-csrf': manager.csrf,
+  'content-type': 'application/json',
+  origin: `http://localhost:${port}`,
+})
+
+async function call<G extends keyof HostApi>(
+  { manager, web }: { manager: StandIn; web: { port: number } },
+  group: G,
+  method: keyof HostApi[G] & string,
+  ...args: unknown[]
+): Promise<Reply<unknown>> {
+  const headers = signedIn(manager, web.port)
+  const answer = await ask(web.port, `/host/${group}/${method}`, {
+    method: 'POST',
+    headers,
+    body: JSON.stringify(args),
+  })
+  return JSON.parse(answer.body) as Reply<unknown>
+}
+
+test('the page is served with a strict policy, hashed files for ever, and unknown routes of the page as the page', async () => {
+  const { web } = await setUp()
+  const page = await ask(web.port, '/')
+  expect(page.status).toBe(200)
+  expect(page.headers['content-security-policy']).toContain("script-src 'self';")
+  expect(page.headers['content-security-policy']).toContain("frame-ancestors 'none'")
+  expect(page.headers).toMatchObject({ 'x-content-type-options': 'nosniff', 'cache-control': 'no-cache' })
+  const asset = await ask(web.port, '/assets/main-abc123.js')
+  expect(asset.headers['cache-control']).toContain('immutable')
+  expect((await ask(web.port, '/sessions/42')).body).toBe(page.body)
+  expect((await ask(web.port, '/assets/none.js')).status).toBe(404)
+  const etag = page.headers.etag ?? ''
+  expect((await ask(web.port, '/', { headers: { 'if-none-match': etag } })).status).toBe(304)
+})
+
+test.each([
+  '/../secret.txt',
+  '/%2e%2e/secret.txt',
+  '/..%2fsecret.txt',
+  '/assets/..%5c..%5csecret.txt',
+  '/%00',
+  '//etc/passwd',
+])('the path %s does not leave the folder of the page', async path => {
+  const { web } = await setUp()
+  const { body } = await ask(web.port, path)
+  expect(body).not.toContain('secret')
+  expect(body).not.toContain('root:')
+})
+
+test('without a build there is a page that says what to do', async () => {
+  const { web } = await setUp({ consoleDir: '/nowhere/at/all' })
+  const { status, body } = await ask(web.port, '/')
+  expect(status).toBe(503)
+  expect(body).toContain('npm run build')
+})
+
+test('other host names are refused, allowed ones are not, whatever the path', async () => {
+  const { web } = await setUp()
+  for (const path of ['/', '/api/v1/echo', '/host/tunnel/list', '/healthz']) {
+    const answer = await ask(web.port, path, { headers: { host: `evil.example:${web.port}` } })
+    expect(answer.status).toBe(403)
+    expect(JSON.parse(answer.body)).toMatchObject({ code: 'foreign_origin' })
+  }
+  for (const host of [`127.0.0.1:${web.port}`, `[::1]:${web.port}`, 'berth.example.org']) {
+    expect((await ask(web.port, '/', { headers: { host } })).status).toBe(200)
+  }
+})
+
+test('what changes something must come from the own origin, if it comes from a page', async () => {
+  const { web } = await setUp()
+  const post = (origin?: string) =>
+    ask(web.port, '/api/v1/echo', { method: 'POST', headers: origin === undefined ? {} : { origin } })
+  for (const origin of [
+    'http://evil.example',
+    'null',
+    `http://127.0.0.1:${web.port}`,
+    `http://localhost:${web.port + 1}`,
+  ]) {
+    expect((await post(origin)).status).toBe(403)
+  }
+  expect((await post(`http://localhost:${web.port}`)).status).toBe(200)
+  expect((await post()).status).toBe(200)
+})
+
+test('a request to the manager arrives with its own host and origin and the name the browser used', async () => {
+  const { web, manager, host } = await setUp()
+  const headers = {
+    origin: `http://${host}`,
+    cookie: 'a=b',
+    'x-forwarded-host': 'evil.example',
+    'x-forwarded-for': '9.9.9.9',
+  }
+  const answer = await ask(web.port, '/api/v1/echo', { method: 'POST', headers, body: 'x'.repeat(100_000) })
+  const seen = JSON.parse(answer.body) as { body: string; headers: Record<string, string> }
+  expect(seen.body).toHaveLength(100_000)
+  expect(seen.headers).toMatchObject({
+    host: new URL(manager.url).host,
+    origin: manager.url,
+    'x-forwarded-host': host,
+    'x-forwarded-for': '127.0.0.1',
+    cookie: 'a=b',
+  })
+})
+
+test('events of the manager pass unbuffered', async () => {
+  const { web, manager, host } = await setUp()
+  const sent = httpRequest({
+    host: '127.0.0.1',
+    port: web.port,
+    path: '/api/v1/events',
+    headers: { host },
+    agent: false,
+  }).end()
+  const [response] = (await once(sent, 'response')) as [IncomingMessage]
+  const first = once(response, 'data')
+  manager.hint()
+  expect(String((await first)[0])).toContain('event: hint')
+  sent.destroy()
+  await expect.poll(() => manager.eventStreams).toBe(0)
+})
+
+test('a WebSocket reaches the manager, one from a foreign origin or to nowhere does not', async () => {
+  const far = createServer()
+  new WebSocketServer({ server: far }).on('connection', (socket, request) => {
+    socket.send(JSON.stringify(request.headers))
+  })
+  far.listen(0, '127.0.0.1')
+  await once(far, 'listening')
+  stack.defer(() => {
+    far.closeAllConnections()
+    far.close()
+  })
+  const managerUrl = `http://127.0.0.1:${(far.address() as AddressInfo).port}`
+  const { web, host } = await setUp({ managerUrl })
+  const open = (path: string, origin: string) =>
+    new WebSocket(`ws://127.0.0.1:${web.port}${path}`, { headers: { host }, origin })
+  const socket = open('/stream/session/x/tcpproxy?app=y', `http://${host}`)
+  const [message] = (await once(socket, 'message')) as [Buffer]
+  expect(JSON.parse(message.toString())).toMatchObject({ origin: managerUrl, 'x-forwarded-host': host })
+  socket.terminate()
+  const [foreign] = (await once(open('/stream/x', 'http://evil.example'), 'error')) as [Error]
+  expect(foreign.message).toContain('403')
+  const [nowhere] = (await once(open('/nowhere', `http://${host}`), 'error')) as [Error]
+  expect(nowhere.message).toContain('404')
+})
+
+test('while the manager is down requests fail at once with a code, and work again when it is back', async () => {
+  const { web, manager } = await setUp()
+  await manager.stop()
+  const answer = await ask(web.port, '/api/v1/echo')
+  expect(answer.status).toBe(503)
+  expect(answer.headers['content-type']).toBe('application/problem+json')
+  expect(JSON.parse(answer.body)).toMatchObject({ code: 'unavailable', retry: true })
+  await manager.start()
+  expect((await ask(web.port, '/api/v1/echo')).status).toBe(200)
+})
+
+test('a signed-in browser on this computer opens, lists and closes tunnels, and hears of them', async () => {
+  const context = await setUp()
+  const { web, manager, host } = context
+  expect(await call(context, 'host', 'info')).toMatchObject({ ok: true, value: { kind: 'local', version: '1.2.3' } })
+  const headers = { host, cookie: `berth_${web.port}=sign-in` }
+  const events = httpRequest({ host: '127.0.0.1', port: web.port, path: '/host/events', headers, agent: false }).end()
+  const [stream] = (await once(events, 'response')) as [IncomingMessage]
+  stack.defer(() => void events.destroy())
+  let heard = ''
+  stream.on('data', (chunk: Buffer) => (heard += chunk.toString()))
+  const opened = await call(context, 'tunnel', 'open', { sessionId: manager.session.id, app: 'echo' })
+  expect(opened.ok).toBe(true)
+  const tunnel = (opened as { value: Tunnel }).value
+  await expect.poll(() => heard).toContain('event: tunnel:changed')
+  expect(await call(context, 'tunnel', 'list')).toMatchObject({ ok: true, value: [{ id: tunnel.id }] })
+  expect(await call(context, 'tunnel', 'close', tunnel.id)).toEqual({ ok: true, value: null })
+  await expect.poll(() => heard).toContain('event: tunnel:closed')
+})
+
+test('failures of a host method keep their code', async () => {
+  const context = await setUp()
+  const unknown = await call(context, 'tunnel', 'open', { sessionId: context.manager.session.id, app: 'none' })
+  expect(unknown).toMatchObject({ ok: false, error: { code: 'app_not_found' } })
+  const terminal = await call(context, 'terminal', 'close', 'x')
+  expect(terminal).toMatchObject({ ok: false, error: { code: 'bad_request' } })
+})
+
+test('host methods need a sign-in, its CSRF token, JSON and valid arguments', async () => {
+  const { web, manager } = await setUp()
+  const good = signedIn(manager, web.port)
+  const post = async (headers: Record<string, string>, body = '[]', path = '/host/tunnel/list') =>
+    JSON.parse((await ask(web.port, path, { method: 'POST', headers, body })).body) as { code: string }
+  expect(await post({ ...good, cookie: 'other=1' })).toMatchObject({ code: 'not_signed_in' })
+  expect(await post({ ...good, 'x-berth-csrf': 'wrong' })).toMatchObject({ code: 'csrf_failed' })
+  expect(await post({ ...good, 'content-type': 'text/plain' })).toMatchObject({ code: 'bad_request' })
+  expect(await post(good, '[1]')).toMatchObject({ code: 'bad_request' })
+  expect(await post(good, '{')).toMatchObject({ code: 'bad_request' })
+  expect(await post(good, `["${'x'.repeat(70_000)}"]`)).toMatchObject({ code: 'body_too_large' })
+  expect(await post(good, '[]', '/host/tunnel/__proto__')).toMatchObject({ code: 'not_found' })
+})
+
+test('cookies of other programs do not reach the manager with a host method', async () => {
+  const context = await setUp()
+  await call(context, 'tunnel', 'list')
+  const asked = context.manager.seen.find(({ url }) => url === '/api/v1/me')
+  expect(asked?.headers.cookie).toBe(`berth_${context.web.port}=sign-in`)
+})
+
+test('signing out closes the tunnels of that user', async () => {
+  const context = await setUp()
+  const { web, manager } = context
+  await call(context, 'tunnel', 'open', { sessionId: manager.session.id, app: 'echo' })
+  await expect.poll(() => manager.eventStreams).toBe(1)
+  const headers = signedIn(manager, web.port)
+  expect((await ask(web.port, '/api/v1/auth/logout', { method: 'POST', headers })).status).toBe(204)
+  await expect.poll(() => manager.eventStreams).toBe(0)
+  expect(await call(context, 'tunnel', 'list')).toEqual({ ok: true, value: [] })
+})
+
+test('an answer that the client does not wait for is cut at the manager too', async () => {
+  let isCut = false
+  const far = createServer((_, response: ServerResponse) => {
+    response.write('start')
+    response.on('close', () => (isCut = true))
+  }).listen(0, '127.0.0.1')
+  await once(far, 'listening')
+  stack.defer(() => {
+    far.closeAllConnections()
+    far.close()
+  })
+  const { web, host } = await setUp({ managerUrl: `http://127.0.0.1:${(far.address() as AddressInfo).port}` })
+  const sent = httpRequest({
+    host: '127.0.0.1',
+    port: web.port,
+    path: '/api/v1/x',
+    headers: { host },
+    agent: false,
+  }).end()
+  await once(sent, 'response')
+  sent.destroy()
+  await expect.poll(() => isCut).toBe(true)
+})
