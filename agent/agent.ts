@@ -57,12 +57,13 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
     startFirewall({ range: config.networkRange, deny: config.networkDeny, log, onChange: changed }),
   )
   const files = createKernelFiles(config)
+  const toolbox = createToolbox({ engine, image: config.toolboxImage, log })
   const kernels = stack.use(
     createKernelManager({
       engine,
       networks: createSessionNetworks(engine, config.networkRange),
       files,
-      toolbox: createToolbox({ engine, image: config.toolboxImage, log }),
+      toolbox,
       labelKey,
       agentId,
       bootedAtSeconds: bootTime(await readFile('/proc/stat', 'utf8').catch(() => '')),
@@ -88,6 +89,8 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
       log,
       onUp: async () => {
         await Promise.all([firewall.apply(), look()])
+        // Before the first session needs it; that session will say what is wrong.
+        toolbox.volume().catch(() => undefined)
       },
       onDown() {
         kernels.engineWentAway()
@@ -128,7 +131,10 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
         return createDataSockets({ managerUrl: url, dataToken, count: parkedSockets, serve, log })
       },
       handlers: {
-        create_kernel: ({ spec, startWithinMs }, signal) => kernels.create(spec, startWithinMs, signal),
+        create_kernel: async ({ spec, startWithinMs }, signal) => {
+          await claim.verify()
+          return await kernels.create(spec, startWithinMs, signal)
+        },
         destroy_kernel: ({ kernelId, graceMs }) => kernels.destroy(kernelId, graceMs),
         get_ssh: ({ kernelId }) => kernels.ssh(kernelId),
         async start_app({ kernelId, app, timeoutMs }) {

@@ -5,16 +5,21 @@ import { LABEL_MANAGER } from '#agent/contract'
 const LABEL_AGENT = 'berth.agent'
 
 export interface EngineClaim {
-  /** Before anything else: is the engine another agent's? @throws `engine_already_managed` */
+  /**
+   * Before anything else: is the engine another agent's? One that left no container is gone as far as this engine can tell, and
+   * gives way. @throws `engine_already_managed`
+   */
   check(): Promise<void>
+  /** Before every container: has another agent taken the engine meanwhile? @throws `engine_already_managed` */
+  verify(): Promise<void>
   /** Takes the engine for this agent and manager. Safe to repeat. @throws `engine_already_managed` */
   take(managerId: ManagerId): Promise<void>
 }
 
 /**
  * Two agents on one engine would both give away all of its memory. So the first writes its id into the labels of an empty volume;
- * creating a volume that exists returns the existing one, so that two who start together see the same owner. (The engine's own id is
- * no identity: engines on one machine share it.)
+ * creating a volume that exists returns the existing one, so that two who start together see the same owner. An agent that was
+ * replaced meanwhile notices at its next container. (The engine's own id is no identity: engines on one machine share it.)
  *
  * @param volume name; only tests that share an engine use another one than `berth-agent`
  */
@@ -29,42 +34,53 @@ export function createEngineClaim(engine: EngineClient, agentId: AgentId, volume
     }
   }
 
-  function requireOurs(labels: Readonly<Record<string, string>>): void {
-    const owner = labels[LABEL_AGENT]
-    if (owner === agentId) return
-    throw new AppError('engine_already_managed', {
-      why:
-        `The volume ${volume} names ${owner ?? 'nobody'} as its agent, and this agent is ${agentId}. Start that agent with its own data ` +
-        `directory, or, if it is gone for good, remove the volume: docker volume rm ${volume}`,
-      owner,
-    })
-  }
-
-  async function isUsedBy(managerId: string): Promise<boolean> {
+  async function isUsedBy(managerId: string | undefined): Promise<boolean> {
+    if (managerId === undefined) return false
     const filters = { label: [`${LABEL_MANAGER}=${managerId}`] }
     return (await engine.calls.listContainers({ all: true, filters })).length > 0
+  }
+
+  async function requireOurs(labels: Readonly<Record<string, string>>): Promise<void> {
+    const owner = labels[LABEL_AGENT]
+    if (owner === agentId || !(await isUsedBy(labels[LABEL_MANAGER]))) return
+    throw new AppError('engine_already_managed', {
+      why:
+        `Agent ${owner ?? 'unknown'} of manager ${labels[LABEL_MANAGER] ?? 'unknown'} has sessions on it. Start Berth with the data ` +
+        `directory of that agent, or, if it is gone for good, remove its claim: docker volume rm ${volume}`,
+      owner,
+    })
   }
 
   return {
     async check() {
       const labels = await read()
-      if (labels) requireOurs(labels)
+      if (labels) await requireOurs(labels)
+    },
+    async verify() {
+      const owner = (await read())?.[LABEL_AGENT]
+      if (owner !== agentId) {
+        throw new AppError('engine_already_managed', {
+          why: `Agent ${owner ?? 'unknown'} has taken it over meanwhile.`,
+          owner,
+        })
+      }
     },
     async take(managerId) {
       const labels = await read()
+      if (labels?.[LABEL_AGENT] === agentId && labels[LABEL_MANAGER] === managerId) return
       if (labels) {
-        requireOurs(labels)
-        const before = labels[LABEL_MANAGER]
-        if (before === managerId) return
-        if (before !== undefined && (await isUsedBy(before))) {
+        await requireOurs(labels)
+        if (labels[LABEL_AGENT] === agentId && (await isUsedBy(labels[LABEL_MANAGER]))) {
           throw new AppError('engine_already_managed', {
-            why: `Sessions of another manager (${before}) are on this engine. Terminate them there first.`,
+            why: `Sessions of another manager (${labels[LABEL_MANAGER] ?? 'unknown'}) are on it. Terminate them there first.`,
           })
         }
         await engine.calls.getVolume(volume).remove()
       }
       await engine.calls.createVolume({ Name: volume, Labels: { [LABEL_AGENT]: agentId, [LABEL_MANAGER]: managerId } })
-      requireOurs((await read()) ?? {})
+      if ((await read())?.[LABEL_AGENT] !== agentId) {
+        throw new AppError('engine_already_managed', { why: 'Another agent took it at the same moment.' })
+      }
     },
   }
 }

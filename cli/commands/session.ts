@@ -11,7 +11,7 @@ import {
 import { connect, findSession } from '../config/connect.ts'
 import { createOutput, type Output, table } from '../output.ts'
 import { untilInterrupted } from '../interrupt.ts'
-import { age, amounts } from './text.ts'
+import { age, amounts, bytes } from './text.ts'
 
 interface CreateFlags {
   image: string
@@ -214,7 +214,7 @@ function card(session: Session): string {
     ['status', `${session.status}${waits}${session.reachable ? '' : ' (agent not reachable)'}`],
     ['reason', session.reason.message],
     ['image', session.image],
-    ['resources', `${amounts(session.requested)}, shared memory ${session.shmem}`],
+    ['resources', `${amounts(session.requested)}, ${bytes(Number(session.shmem))} shared memory`],
     ['apps', session.apps.map(app => app.name).join(', ') || '–'],
     ['agent', session.kernels.map(kernel => kernel.agentName ?? '–').join(', ')],
     ['created', session.createdAt],
