@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import { sql } from 'kysely'
 import { ERRORS, type ManagerId, toWireError } from '#manager/contract'
 import { type ManagerConfig, readConfig } from './config.ts'
-import { createEventBus } from './events/bus.ts'
+import { createEventBus, type EventBus } from './events/bus.ts'
 import { type Handlers } from './http/handlers.ts'
 import { createAuthenticateUpgrade } from './http/credentials.ts'
 import { createIdentityRoutes } from './http/routes/identity.ts'
@@ -10,7 +10,7 @@ import { startHttpServer } from './http/server.ts'
 import { createUpgrades } from './http/upgrades.ts'
 import { createLogger, type Log } from './log.ts'
 import { createMetrics } from './metrics.ts'
-import { startSessionsPart } from './sessions/start-sessions-part.ts'
+import { type SessionsPartTimings, startSessionsPart } from './sessions/start-sessions-part.ts'
 import { openStore } from './store/open-store.ts'
 import { loadManagerId } from './store/settings.ts'
 import { createTunnelGateway } from './tunnels/gateway.ts'
@@ -21,6 +21,7 @@ import { createUsers, ensureFirstAdmin, firstAdminId } from './users/users.ts'
 export interface Manager extends AsyncDisposable {
   readonly url: string
   readonly managerId: ManagerId
+  readonly events: EventBus
   /** A link of this machine: for `admin@localhost`, once, ten minutes. */
   createSignInTicket(): Promise<{ ticket: string }>
   /** What an agent needs to join, once, fifteen minutes. */
@@ -31,9 +32,10 @@ export interface Manager extends AsyncDisposable {
  * Starts a manager: database, identity, agents, scheduler, tunnels, HTTP. What was opened is closed in reverse order,
  * also when the start fails half way.
  *
+ * @param timings deadlines of sessions and agents; only tests have a reason to change them
  * @throws AppError `config_invalid`, `weak_password`, `data_version_unsupported`, `data_dir_locked`, `unavailable`
  */
-export async function startManager(config: ManagerConfig, log: Log): Promise<Manager> {
+export async function startManager(config: ManagerConfig, log: Log, timings?: SessionsPartTimings): Promise<Manager> {
   await using stack = new AsyncDisposableStack()
   const dataDir = resolve(config.dataDir)
   const store = stack.use(await openStore({ databaseUrl: config.databaseUrl, dataDir, log }))
@@ -50,7 +52,7 @@ export async function startManager(config: ManagerConfig, log: Log): Promise<Man
   // Closed before the HTTP server, which waits for the sockets that they took over.
   await using parts = new AsyncDisposableStack()
   const url = () => http.url
-  const sessions = parts.use(await startSessionsPart({ store, managerId, events: bus, upgrades, url, log }))
+  const sessions = parts.use(await startSessionsPart({ store, managerId, events: bus, upgrades, url, log, timings }))
   const { agents, grants } = sessions
   const tunnels = parts.use(
     createTunnelGateway({
@@ -87,6 +89,20 @@ export async function startManager(config: ManagerConfig, log: Log): Promise<Man
     }),
   )
   metrics.gauge({ name: 'berth_event_streams', help: 'Open event streams of browsers.', collect: () => bus.count() })
+  const figures = () => sessions.agentService.resources()
+  metrics.gauge({
+    name: 'berth_sessions',
+    help: 'Sessions by what they do.',
+    label: 'status',
+    collect: async () => (await figures()).sessions,
+  })
+  metrics.gauge({
+    name: 'berth_agents',
+    help: 'Agents by their control connection.',
+    label: 'status',
+    collect: async () => (await figures()).agents,
+  })
+  metrics.gauge({ name: 'berth_tunnels', help: 'Open tunnels and terminals.', collect: () => tunnels.counts().tunnels })
   log.info({ url: http.url, managerId }, 'manager ready')
 
   stack.use(parts.move())
@@ -94,6 +110,7 @@ export async function startManager(config: ManagerConfig, log: Log): Promise<Man
   return {
     url: http.url,
     managerId,
+    events: bus,
     createJoinToken: () => sessions.agentService.createJoinToken({ resourceGroup: 'default', createdBy: null }),
     createSignInTicket: async () => ({ ticket: await logins.createTicket(await firstAdminId(store)) }),
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
@@ -107,27 +124,31 @@ export async function startManager(config: ManagerConfig, log: Log): Promise<Man
 async function main(): Promise<void> {
   const config = readConfig(process.env)
   const log = createLogger(config.logLevel)
-  const manager = await startManager(config, log)
+  const starting = startManager(config, log)
   let stopping = false
   const stop = (why: string) => {
     if (stopping) return
     stopping = true
     log.info({ why }, 'manager stops')
-    setTimeout(() => process.exit(1), STOP_TIMEOUT_MS).unref()
-    manager[Symbol.asyncDispose]().then(
-      () => process.exit(0),
-      (error: unknown) => {
-        log.error({ err: error }, 'the manager did not stop cleanly')
-        process.exit(1)
-      },
-    )
+    // A start that is under way is waited for: what it opened must be closed.
+    starting
+      .then(manager => {
+        setTimeout(() => process.exit(1), STOP_TIMEOUT_MS).unref()
+        return manager[Symbol.asyncDispose]()
+      })
+      .then(
+        () => process.exit(0),
+        (error: unknown) => {
+          log.error({ err: error }, 'the manager did not stop cleanly')
+          process.exit(1)
+        },
+      )
   }
   process.on('SIGINT', () => stop('SIGINT'))
   process.on('SIGTERM', () => stop('SIGTERM'))
-  if (process.channel) {
-    process.on('disconnect', () => stop('parent gone'))
-    process.on('message', message => void answer(manager, message))
-  }
+  if (process.channel) process.on('disconnect', () => stop('parent gone'))
+  const manager = await starting
+  if (process.channel) process.on('message', message => void answer(manager, message))
   process.stdout.write(`${JSON.stringify({ ready: 'manager', url: manager.url, managerId: manager.managerId })}\n`)
 }
 

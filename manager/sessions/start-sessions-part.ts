@@ -29,9 +29,11 @@ export interface SessionsPartDeps {
   /** Where agents reach this manager; asked when a join token is made. */
   readonly url: () => string
   readonly log: Log
-  /** Shorter in tests. */
-  readonly timings?: Partial<Timings> & { readonly agentLostMs?: number; readonly slowTickMs?: number }
+  readonly timings?: SessionsPartTimings | undefined
 }
+
+/** Shorter in tests. */
+export type SessionsPartTimings = Partial<Timings> & { readonly agentLostMs?: number; readonly slowTickMs?: number }
 
 /** Sessions, agents, scheduler and grants of one manager. */
 export interface SessionsPart extends AsyncDisposable {

@@ -1,0 +1,281 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { type KernelId, type Session } from '#manager/contract'
+import { hang, PYTHON, type ScriptedAgent, ScriptedError } from '../fixtures/scripted-agent.ts'
+import { type SessionsCluster, startSessionsCluster } from '../fixtures/sessions-cluster.ts'
+
+const TIMINGS = {
+  scheduledMs: 600,
+  preparingMs: 800,
+  pullingMs: 3_000,
+  pullStalledMs: 800,
+  terminatingMs: 500,
+  graceMs: 100,
+  destroyTimeoutMs: 400,
+  replyMarginMs: 200,
+  sweepMs: 50,
+  agentLostMs: 1_000,
+  slowTickMs: 500,
+}
+
+let cluster: SessionsCluster
+beforeAll(async () => {
+  cluster = await startSessionsCluster(TIMINGS)
+})
+afterEach(() => cluster.reset())
+afterAll(() => cluster[Symbol.asyncDispose]())
+
+function kernelOf(session: Session): KernelId {
+  const [kernel] = session.kernels
+  if (!kernel) throw new Error('no kernel')
+  return kernel.id
+}
+
+const broken = () => {
+  throw new ScriptedError('kernel_create_failed', 'The engine said no')
+}
+
+/** Runs one session on an agent and returns both. */
+async function running(agent?: ScriptedAgent) {
+  const host = agent ?? (await cluster.join())
+  const { id } = await cluster.launch()
+  const session = await cluster.reach(id, 'RUNNING')
+  return { agent: host, id, kernelId: kernelOf(session) }
+}
+
+describe('a start that fails', () => {
+  test('is tried on another agent', async () => {
+    const bad = await cluster.join({ script: { create_kernel: broken } })
+    const good = await cluster.join({ capacity: { cpu: 9000, mem: 32 * 2 ** 30 } })
+    const { id } = await cluster.launch()
+    const session = await cluster.reach(id, 'RUNNING')
+    expect(session.kernels[0]?.agentId).toBe(good.id)
+    expect(bad.requests('create_kernel')).toHaveLength(1)
+    expect(await cluster.timeline(id)).toEqual([
+      'PENDING requested',
+      'SCHEDULED placed',
+      'PREPARING create_sent',
+      'PENDING retried',
+      'SCHEDULED placed',
+      'PREPARING create_sent',
+      'RUNNING started',
+    ])
+  })
+
+  test('on every agent ends in ERROR after three attempts, and says why', async () => {
+    const agents = [
+      await cluster.join({ script: { create_kernel: broken } }),
+      await cluster.join({ script: { create_kernel: broken } }),
+    ]
+    const { id } = await cluster.launch()
+    const session = await cluster.reach(id, 'ERROR')
+    expect(session.reason.code).toBe('create_failed')
+    expect(session.reason.message).toContain('The engine said no')
+    const attempts = agents.map(agent => agent.requests('create_kernel').map(({ spec }) => spec.attempt))
+    expect(attempts.flat().toSorted()).toEqual([1, 2, 3])
+    expect(attempts.every(list => list.length > 0)).toBe(true)
+  })
+
+  test('because it hangs is taken back after its deadline and tried elsewhere', async () => {
+    const slow = await cluster.join({ script: { create_kernel: (_input, signal) => hang(signal) } })
+    const good = await cluster.join({ capacity: { cpu: 9000, mem: 32 * 2 ** 30 } })
+    const { id } = await cluster.launch()
+    const session = await cluster.reach(id, 'RUNNING')
+    expect(session.kernels[0]?.agentId).toBe(good.id)
+    expect(slow.requests('destroy_kernel')).toHaveLength(1)
+    expect(slow.log.map(entry => entry.name)).toContain('cancel')
+  })
+
+  test('because its agent is lost waits until that agent has given up by itself, then moves', async () => {
+    const lost = await cluster.join({ script: { create_kernel: (_input, signal) => hang(signal) } })
+    const { id } = await cluster.launch()
+    await cluster.reach(id, 'PREPARING')
+    const sentAt = Date.now()
+    const good = await cluster.join({ capacity: { cpu: 9000, mem: 32 * 2 ** 30 } })
+    await lost.disconnect()
+    const session = await cluster.reach(id, 'RUNNING')
+    expect(session.kernels[0]?.agentId).toBe(good.id)
+    expect(Date.now() - sentAt).toBeGreaterThan(TIMINGS.preparingMs / 2)
+  })
+})
+
+describe('a pull', () => {
+  test('shows its progress, and ends in RUNNING', async () => {
+    const started = Promise.withResolvers<undefined>()
+    const agent = await cluster.join({ images: [PYTHON], script: {} })
+    agent.script.create_kernel = async ({ spec }) => {
+      agent.run(spec)
+      agent.change(spec.kernelId, { state: 'starting', phase: 'pulling' })
+      agent.pull(spec.kernelId, { layersDone: 1, layersTotal: 4, bytesDone: 25, bytesTotal: 100, layers: [] })
+      await started.promise
+      return agent.run(spec)
+    }
+    const { id } = await cluster.launch()
+    await cluster.reach(id, 'PULLING')
+    await expect
+      .poll(async () => (await cluster.api.getSession({ params: { id } })).pull)
+      .toMatchObject({ layersDone: 1, bytesTotal: 100 })
+    started.resolve(undefined)
+    const session = await cluster.reach(id, 'RUNNING')
+    expect(session.pull).toBeNull()
+  })
+
+  test('is cancelled by ending the session', async () => {
+    const agent = await cluster.join()
+    agent.script.create_kernel = ({ spec }, signal) => {
+      agent.run(spec)
+      agent.change(spec.kernelId, { state: 'starting', phase: 'pulling' })
+      return hang(signal)
+    }
+    const { id } = await cluster.launch()
+    await cluster.reach(id, 'PULLING')
+    await cluster.api.deleteSession({ params: { id } })
+    await cluster.reach(id, 'TERMINATED')
+    expect(agent.log.map(entry => entry.name)).toContain('cancel')
+    expect(agent.containers.size).toBe(0)
+  })
+
+  test('that stands still is given up', async () => {
+    const agent = await cluster.join()
+    agent.script.create_kernel = ({ spec }, signal) => {
+      agent.run(spec)
+      agent.change(spec.kernelId, { state: 'starting', phase: 'pulling' })
+      return hang(signal)
+    }
+    const { id } = await cluster.launch()
+    const session = await cluster.reach(id, 'ERROR')
+    expect(session.reason.code).toBe('deadline_exceeded')
+  })
+})
+
+describe('the end of a session', () => {
+  test('asked for twice at once happens once', async () => {
+    const { agent, id } = await running()
+    await Promise.all([1, 2, 3].map(() => cluster.api.deleteSession({ params: { id } })))
+    await cluster.reach(id, 'TERMINATED')
+    expect(agent.requests('destroy_kernel')).toHaveLength(1)
+    expect((await cluster.timeline(id)).filter(step => step.startsWith('TERMINATED'))).toHaveLength(1)
+  })
+
+  test('on an agent that is away waits for it, says so, and holds its slots', async () => {
+    const { agent, id } = await running()
+    await agent.disconnect()
+    await expect.poll(async () => (await cluster.api.getSession({ params: { id } })).reachable).toBe(false)
+    await cluster.api.deleteSession({ params: { id } })
+    await expect
+      .poll(async () => (await cluster.api.getSession({ params: { id } })).reason.message)
+      .toContain('when the agent returns')
+    expect((await cluster.api.listAgents()).items[0]?.occupied.cpu).toBe('1')
+    await agent.connect()
+    await cluster.reach(id, 'TERMINATED')
+    expect(agent.containers.size).toBe(0)
+  })
+
+  test('that its agent does not confirm is asked for again without grace', async () => {
+    const agent = await cluster.join()
+    const { id } = await running(agent)
+    let calls = 0
+    agent.script.destroy_kernel = ({ kernelId }, signal) => {
+      if (++calls === 1) return hang(signal)
+      agent.containers.delete(kernelId)
+      return { exitCode: 137, logTail: '' }
+    }
+    await cluster.api.deleteSession({ params: { id } })
+    await cluster.reach(id, 'TERMINATED')
+    expect(agent.requests('destroy_kernel').map(input => input.graceMs)).toEqual([100, 0])
+  })
+
+  test.each([
+    ['exited', { oomKilled: false, engineRestarted: false }],
+    ['oom_killed', { oomKilled: true, engineRestarted: false }],
+    ['engine_restarted', { oomKilled: false, engineRestarted: true }],
+  ])('by itself is told apart: %s', async (code, how) => {
+    const { agent, id, kernelId } = await running()
+    agent.change(kernelId, { state: 'exited', containerId: 'c', exitCode: 7, ...how })
+    const session = await cluster.reach(id, 'TERMINATED')
+    expect(session).toMatchObject({ reason: { code }, kernels: [{ exitCode: 7 }] })
+    await expect.poll(async () => (await cluster.api.getSessionLogs({ params: { id } })).text).toBe('last words\n')
+  })
+
+  test('by somebody who removed the container behind our back', async () => {
+    const { agent, id, kernelId } = await running()
+    agent.containers.delete(kernelId)
+    expect((await cluster.reach(id, 'TERMINATED')).reason.code).toBe('container_gone')
+  })
+
+  test('by forgetting its agent', async () => {
+    const { agent, id } = await running()
+    await cluster.api.forgetAgent({ params: { id: agent.id } })
+    expect((await cluster.reach(id, 'TERMINATED')).reason.code).toBe('agent_forgotten')
+    await agent.connect()
+    expect(agent.refusal?.code).toBe('agent_revoked')
+  })
+})
+
+describe('after a restart of the manager', () => {
+  test('a PENDING session is placed', async () => {
+    const agent = await cluster.join()
+    await agent.disconnect()
+    const { id } = await cluster.launch()
+    await cluster.restart()
+    await agent.connect()
+    await cluster.reach(id, 'RUNNING')
+  })
+
+  test('a session whose create_kernel was lost with the manager is started once', async () => {
+    const agent = await cluster.join({ script: { create_kernel: (_input, signal) => hang(signal) } })
+    const { id } = await cluster.launch()
+    await cluster.reach(id, 'PREPARING')
+    await cluster.restart(() => {
+      agent.script.create_kernel = ({ spec }) => agent.run(spec)
+    })
+    await agent.connect()
+    await cluster.reach(id, 'RUNNING')
+    expect(agent.requests('create_kernel').map(({ spec }) => spec.attempt)).toEqual([1, 1])
+  })
+
+  test('a session that came up meanwhile is adopted', async () => {
+    const agent = await cluster.join({ script: { create_kernel: (_input, signal) => hang(signal) } })
+    const { id } = await cluster.launch()
+    await cluster.reach(id, 'PREPARING')
+    const [input] = agent.requests('create_kernel')
+    await cluster.restart(() => {
+      if (input) agent.run(input.spec)
+    })
+    await agent.connect()
+    await cluster.reach(id, 'RUNNING')
+    expect((await cluster.timeline(id)).at(-1)).toBe('RUNNING adopted')
+    expect(agent.requests('create_kernel')).toHaveLength(1)
+  })
+
+  test('a RUNNING session is still RUNNING, with nothing asked of its agent', async () => {
+    const { agent, id } = await running()
+    const asked = agent.log.length
+    await cluster.restart()
+    await agent.connect()
+    await expect.poll(async () => (await cluster.api.getSession({ params: { id } })).reachable).toBe(true)
+    expect((await cluster.api.getSession({ params: { id } })).status).toBe('RUNNING')
+    expect(agent.log).toHaveLength(asked)
+  })
+
+  test('a RUNNING session whose container ended meanwhile is TERMINATED', async () => {
+    const { agent, id, kernelId } = await running()
+    await cluster.restart(() => void agent.containers.delete(kernelId))
+    await agent.connect()
+    expect((await cluster.reach(id, 'TERMINATED')).reason.code).toBe('container_gone')
+  })
+
+  test('a TERMINATING session ends', async () => {
+    const { agent, id } = await running()
+    agent.script.destroy_kernel = (_input, signal) => hang(signal)
+    await cluster.api.deleteSession({ params: { id } })
+    await cluster.restart(() => {
+      agent.script.destroy_kernel = ({ kernelId }) => {
+        agent.containers.delete(kernelId)
+        return { exitCode: 143, logTail: 'bye\n' }
+      }
+    })
+    await agent.connect()
+    await cluster.reach(id, 'TERMINATED')
+    expect((await cluster.api.getSessionLogs({ params: { id } })).text).toBe('bye\n')
+  })
+})
