@@ -3,13 +3,12 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type Session, type SessionEvent } from '#manager/contract'
 import { type Berth, startBerth } from '../fixtures/berth.ts'
 import { type Engine, startEngine } from '../fixtures/docker-engine.ts'
-import { toolboxImage } from '../fixtures/images.ts'
+import { PYTHON_IMAGE as IMAGE, TOOLBOX_IMAGE } from '../fixtures/images.ts'
 
 /**
  * Each server and the engine are killed with SIGKILL while one session runs and while another one is being started. After
  * that: nothing lost, nothing doubled, nothing orphaned, and the state is true within ten seconds.
  */
-const IMAGE = 'berth/python:3.13'
 const TRUE_WITHIN_MS = 10_000
 
 let engine: Engine
@@ -18,7 +17,7 @@ let round = 0
 
 beforeAll(async () => {
   engine = await startEngine()
-  await Promise.all([engine.load(await toolboxImage()), engine.load(IMAGE)])
+  await Promise.all([engine.load(TOOLBOX_IMAGE), engine.load(IMAGE)])
   berth = await startBerth({ prefix: engine.prefix, environment: { DOCKER_HOST: engine.host } })
 }, 300_000)
 afterAll(async () => {

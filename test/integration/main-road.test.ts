@@ -66,7 +66,7 @@ describe('the road from a request to bytes in a container', () => {
       Privileged: false,
       NetworkMode: expect.stringMatching(/^berth-/) as string,
     })
-    expect(host.SecurityOpt).toContain('no-new-privileges')
+    expect(host.SecurityOpt).toContain('no-new-privileges:true')
   })
 
   test('ssh runs a command as work, and the key that lies in the home directory is the one of the session', async () => {
@@ -112,6 +112,8 @@ describe('the road from a request to bytes in a container', () => {
       managerUrl: berth.url,
       credentials: () => Promise.resolve(headers),
       dataDir: join(directory, 'proxy'),
+      userId: session.ownerId,
+      sshDirectory: join(directory, 'openssh'),
     })
     const access = await api.getSshAccess({ params: { id: session.id } })
     const tunnel = await proxy.tunnel.open({ sessionId: session.id, app: 'sshd' })
