@@ -67,14 +67,18 @@ export function createDataSockets(deps: DataSocketsDeps): DataSockets {
         `Upgrade: ${DATA_UPGRADE}\r\nAuthorization: Bearer ${deps.dataToken}\r\n\r\n`,
     )
     readUpgrade(socket, accepted => {
-      if (!accepted) return failed(socket)
+      if (!accepted) {
+        failed(socket)
+        return
+      }
       failures = 0
       ready.add(socket)
       readLine(socket, line => {
         const header = line === undefined ? undefined : parseHeader(line)
         if (header === undefined) {
           if (line !== undefined) deps.log.warn({}, 'the manager sent a header that this agent does not know')
-          return failed(socket)
+          failed(socket)
+          return
         }
         if (ready.size === 1) wanted = Math.min(wanted * 2, MAX_PARKED)
         idle.delete(socket)
@@ -124,9 +128,15 @@ function readUpgrade(socket: Socket, done: (accepted: boolean) => void): void {
   let status: string | undefined
   const next = () =>
     readLine(socket, line => {
-      if (line === undefined) return done(false)
+      if (line === undefined) {
+        done(false)
+        return
+      }
       status ??= line
-      if (line !== '' && line !== '\r') return next()
+      if (line !== '' && line !== '\r') {
+        next()
+        return
+      }
       done(/^HTTP\/1\.1 101 /.test(status))
     })
   next()

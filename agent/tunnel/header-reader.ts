@@ -20,7 +20,10 @@ export function readLine(socket: Socket, done: (line: string | undefined) => voi
     const from = got.length
     got = from === 0 ? chunk : Buffer.concat([got, chunk])
     const end = got.indexOf(0x0a, from)
-    if (end > MAX_LINE_BYTES || (end < 0 && got.length > MAX_LINE_BYTES)) return finish(undefined)
+    if (end > MAX_LINE_BYTES || (end < 0 && got.length > MAX_LINE_BYTES)) {
+      finish(undefined)
+      return
+    }
     if (end < 0) return
     const line = got.toString('utf8', 0, end)
     if (got.length > end + 1) socket.pause().unshift(got.subarray(end + 1))

@@ -70,7 +70,10 @@ export function createStreams({ kernels, docker, log }: StreamsDeps): Streams {
   return {
     serve(header, wire) {
       const kernel = kernels.find(header.kernelId)
-      if (!kernel) return refuse(wire, 'kernel_not_found')
+      if (!kernel) {
+        refuse(wire, 'kernel_not_found')
+        return
+      }
       open(header, wire, kernel).catch((error: unknown) => {
         log.debug({ kernel: header.kernelId, error: String(error) }, 'a stream was refused')
         refuse(wire, error instanceof ServiceError ? error.reason : 'app_not_ready')

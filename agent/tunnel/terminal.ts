@@ -9,9 +9,9 @@ import { type Engine, type KernelAddress } from './service.ts'
 export interface Terminal {
   readonly stream: Duplex
   /** A text frame of the client. Anything but a resize is ignored. */
-  onText(this: void, text: string): void
+  readonly onText: (text: string) => void
   /** The client has gone: ends the exec, not the shell behind it. */
-  onEnd(this: void): void
+  readonly onEnd: () => void
 }
 
 const Message = z.object({ resize: z.object({ cols: z.int().min(1).max(1000), rows: z.int().min(1).max(1000) }) })

@@ -23,7 +23,7 @@ export interface Activity {
   add(tunnel: Splice, owner: Owner): void
   remove(tunnel: Splice): void
   cut(which: (owner: Owner) => boolean): void
-  of(this: void, sessionId: string): SessionActivity
+  readonly of: (sessionId: string) => SessionActivity
   readonly size: number
   /** Resolves when no tunnel is left. */
   empty(): Promise<void>

@@ -46,7 +46,7 @@ export class Splice {
     this.startedRead = client.bytesRead - head.length
     this.startedWritten = client.bytesWritten
     if (head.length > 0) this.#retain(head)
-    client.on('data', chunk => this.#onClientData(chunk as Buffer))
+    client.on('data', chunk => this.#onClientData(chunk))
     client.on('drain', () => this.#agent?.resume())
     client.on('end', () => this.#agent?.end())
     client.on('error', () => client.destroy())
@@ -76,7 +76,7 @@ export class Splice {
     this.#attempts++
     agent.on('data', chunk => {
       if (this.#retained) this.#release()
-      if (!client.write(chunk) && client.writableLength > 0) agent.pause()
+      if (!client.write(chunk)) agent.pause()
     })
     agent.on('drain', () => client.resume())
     agent.on('end', () => this.#onAgentGone(agent, true))
@@ -90,7 +90,7 @@ export class Splice {
   #onClientData(chunk: Buffer): void {
     if (this.#retained) this.#retain(chunk)
     const agent = this.#agent
-    if (agent?.writable && !agent.write(chunk) && agent.writableLength > 0) this.client.pause()
+    if (agent?.writable && !agent.write(chunk)) this.client.pause()
   }
 
   #retain(chunk: Buffer): void {
@@ -114,7 +114,7 @@ export class Splice {
   }
 
   #tryNext(): void {
-    if (this.#attempts >= MAX_ATTEMPTS) return reset(this.client)
+    if (this.#attempts >= MAX_ATTEMPTS) { reset(this.client); return; }
     this.#agent = undefined
     this.#options.next().then(
       agent => {

@@ -15,10 +15,8 @@ interface Process {
 
 async function start(script: string, args: readonly (string | number)[] = []): Promise<Process> {
   const child = fork(new URL(script, import.meta.url), args.map(String), {
-    execArgv: [
-      '--expose-gc',
-      ...(process.env.BERTH_BENCH_PROF ? ['--cpu-prof', '--cpu-prof-dir=/tmp/berth-prof'] : []),
-    ],
+    // BERTH_BENCH_NODE: more options of Node, e.g. `--cpu-prof --cpu-prof-dir=/tmp/prof`.
+    execArgv: ['--expose-gc', ...(process.env.BERTH_BENCH_NODE?.split(' ') ?? [])],
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   })
   const [{ port }] = (await once(child, 'message')) as [{ port: number }]

@@ -177,8 +177,8 @@ export class TunnelEnd {
       more = wire.write(chunk)
       wire.uncork()
     }
-    // Length 0: the kernel took everything at once, so there is nothing to wait for although write() said false.
-    if (!more && wire.writableLength > 0) this.#local.pause()
+    // Also where the kernel took everything at once: reading less eagerly makes for larger reads.
+    if (!more) this.#local.pause()
   }
 
   #onLocalEnd(): void {
@@ -214,7 +214,7 @@ export class TunnelEnd {
     } finally {
       this.#local.uncork()
     }
-    if (this.#localFull && !this.#local.destroyed && this.#local.writableLength > 0) this.#wire.pause()
+    if (this.#localFull && !this.#local.destroyed) this.#wire.pause()
     this.#localFull = false
   }
 
@@ -298,7 +298,8 @@ export class TunnelEnd {
 
   #onClosed(gone: () => void): void {
     gone()
-    if (--this.#openSockets === 0) this.#options.onEnd?.({ reason: this.#lost ? undefined : this.#reason, connected: this.#connected })
+    if (--this.#openSockets === 0)
+      this.#options.onEnd?.({ reason: this.#lost ? undefined : this.#reason, connected: this.#connected })
   }
 
   #send(opcode: Opcode, payload: Uint8Array): void {
