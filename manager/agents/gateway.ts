@@ -10,7 +10,8 @@ import { acceptAgent, hashToken, parseMessage } from './handshake.ts'
 /** What happens on control connections. Calls for one agent come one after the other, each awaited. */
 export interface AgentListener {
   connected(agentId: AgentId): Promise<void>
-  message(agentId: AgentId, message: Notice): Promise<void>
+  /** @param arrivedAt on the clock of `performance.now()`: it may be handled much later */
+  message(agentId: AgentId, message: Notice, arrivedAt: number): Promise<void>
   /** Its last connection is gone. `lost`: for so long that it counts as lost. */
   disconnected(agentId: AgentId): void
   lost(agentId: AgentId): Promise<void>
@@ -146,9 +147,10 @@ export function startAgentGateway(deps: AgentGatewayDeps): AgentGateway {
       if (message.type === 'reply') connection.onReply(message)
       else if (message.type === 'join' || message.type === 'prove') throw new AppError('bad_request')
       else {
+        const arrivedAt = performance.now()
         enqueue(agentId, message.type, async () => {
           // A notice of a connection that has been replaced tells of the past.
-          if (entryOf(agentId).connection === connection) await listener.message(agentId, message)
+          if (entryOf(agentId).connection === connection) await listener.message(agentId, message, arrivedAt)
         })
       }
     } catch (error) {

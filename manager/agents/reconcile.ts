@@ -22,6 +22,8 @@ export interface ReconcileInput {
   readonly reported: readonly KernelReport[]
   /** True if `reported` is everything on the engine, so that what is missing is not there. */
   readonly complete: boolean
+  /** The kernel became RUNNING only after the report had arrived: its absence proves nothing. */
+  readonly startedSince: (kernelId: KernelId) => boolean
   /** Kernels that were missing from the complete report before this one as well. */
   readonly missingBefore: ReadonlySet<KernelId>
 }
@@ -34,11 +36,11 @@ export interface Reconciliation {
 /**
  * Compares what the database believes about an agent with what the agent reports. Pure.
  *
- * A running kernel counts as gone only if two complete reports in a row lack it: the first may have been written before
- * its container was, while the second was on its way.
+ * A running kernel counts as gone only if two complete reports in a row, both newer than its start, lack it: one may have
+ * been put together before its container was there, and sent after.
  */
 export function reconcile(input: ReconcileInput): Reconciliation {
-  const { agentId, managerId, reported, complete, missingBefore } = input
+  const { agentId, managerId, reported, complete, startedSince, missingBefore } = input
   const known = new Map(input.known.map(kernel => [kernel.kernelId, kernel]))
   const actions = reported.flatMap(report => {
     const kernel = known.get(report.kernelId)
@@ -47,7 +49,8 @@ export function reconcile(input: ReconcileInput): Reconciliation {
   if (!complete) return { actions, missing: missingBefore }
   const present = new Set(reported.map(report => report.kernelId))
   const absent = input.known.filter(
-    kernel => kernel.agentId === agentId && kernel.status === 'RUNNING' && !present.has(kernel.kernelId),
+    ({ kernelId, agentId: on, status }) =>
+      on === agentId && status === 'RUNNING' && !present.has(kernelId) && !startedSince(kernelId),
   )
   const gone = absent.filter(kernel => missingBefore.has(kernel.kernelId)).map(goneAction)
   return { actions: [...actions, ...gone], missing: new Set(absent.map(kernel => kernel.kernelId)) }

@@ -60,6 +60,8 @@ export function createReports(deps: ReportsDeps): Reports {
   const { store, managerId, events, changes, lifecycle, live, log } = deps
   const memories = new Map<AgentId, AgentMemory>()
   const owners = new Map<KernelId, { sessionId: SessionId; ownerId: UserId }>()
+  /** When this process learned that a kernel runs, on the clock of `performance.now()`. */
+  const startedAt = new Map<KernelId, number>()
   const pullHints = new Map<KernelId, number>()
 
   const memoryOf = (agentId: AgentId): AgentMemory => {
@@ -74,7 +76,7 @@ export function createReports(deps: ReportsDeps): Reports {
     return memory
   }
 
-  async function onReport(agentId: AgentId, report: Report): Promise<void> {
+  async function onReport(agentId: AgentId, report: Report, arrivedAt: number): Promise<void> {
     const memory = memoryOf(agentId)
     checkSkew(memory, agentId, report)
     if (report.images) {
@@ -85,7 +87,7 @@ export function createReports(deps: ReportsDeps): Reports {
     const changed = await saveState(agentId, memory, report)
     // With its engine down an agent sees no containers; that says nothing about them.
     if (report.engine.reachable) {
-      await applyReport(agentId, report.kernels, true)
+      await applyReport(agentId, report.kernels, { complete: true, arrivedAt })
       if (!memory.ready) await becomeReady(agentId, memory)
     } else if (memory.ready) {
       memory.ready = false
@@ -127,7 +129,11 @@ export function createReports(deps: ReportsDeps): Reports {
     return false
   }
 
-  async function applyReport(agentId: AgentId, reported: readonly KernelReport[], complete: boolean): Promise<void> {
+  async function applyReport(
+    agentId: AgentId,
+    reported: readonly KernelReport[],
+    { complete, arrivedAt }: { complete: boolean; arrivedAt: number },
+  ): Promise<void> {
     const memory = memoryOf(agentId)
     const ids = reported.map(report => report.kernelId)
     const known = await listKernelsToReconcile(store.db, agentId, ids)
@@ -137,6 +143,7 @@ export function createReports(deps: ReportsDeps): Reports {
       known,
       reported,
       complete,
+      startedSince: kernelId => (startedAt.get(kernelId) ?? -Infinity) >= arrivedAt,
       missingBefore: memory.missing,
     })
     memory.missing = missing
@@ -245,14 +252,16 @@ export function createReports(deps: ReportsDeps): Reports {
     events.publish({ topic: 'resources', id: 'all', version: Date.now() }, 'everyone')
   }
 
-  changes.onApplied(({ kernelId, to, effects }) => {
-    if (to === 'SCHEDULED' || effects.freed) publishResources()
+  changes.onApplied(({ kernelId, from, to, effects }) => {
+    if (from === 'SCHEDULED' || effects.freed) publishResources()
+    if (to === 'RUNNING') startedAt.set(kernelId, performance.now())
     if (to === 'RUNNING' || effects.freed) {
       live.forgetPull(kernelId)
       pullHints.delete(kernelId)
     }
     if (!effects.ended) return
     live.forget(kernelId)
+    startedAt.delete(kernelId)
     owners.delete(kernelId)
   })
 
@@ -263,12 +272,12 @@ export function createReports(deps: ReportsDeps): Reports {
       memories.delete(agentId)
       return Promise.resolve()
     },
-    async message(agentId, message) {
+    async message(agentId, message, arrivedAt) {
       switch (message.type) {
         case 'report':
-          return onReport(agentId, message)
+          return onReport(agentId, message, arrivedAt)
         case 'kernel_changed':
-          return applyReport(agentId, [message.kernel], false)
+          return applyReport(agentId, [message.kernel], { complete: false, arrivedAt })
         case 'pull':
           live.setPull(message.kernelId, message.progress)
           return onPull(message.kernelId)

@@ -1,0 +1,233 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { type Device, type KernelId, KernelId as KernelIdSchema, type Session, SessionId } from '#manager/contract'
+import { newId } from '../../manager/store/new-id.ts'
+import { gpus, PYTHON, ScriptedAgent, ScriptedError } from '../fixtures/scripted-agent.ts'
+import { refusal, type SessionsCluster, startSessionsCluster } from '../fixtures/sessions-cluster.ts'
+
+let cluster: SessionsCluster
+beforeAll(async () => {
+  cluster = await startSessionsCluster({ agentLostMs: 700, slowTickMs: 500, sweepMs: 50 })
+})
+afterEach(() => cluster.reset())
+afterAll(() => cluster[Symbol.asyncDispose]())
+
+const agentsNow = async () => (await cluster.api.listAgents()).items
+
+async function running(agent: ScriptedAgent): Promise<{ session: Session; kernelId: KernelId }> {
+  const { id } = await cluster.launch()
+  const session = await cluster.reach(id, 'RUNNING')
+  const kernelId = session.kernels[0]?.id
+  if (!kernelId || !agent.containers.has(kernelId)) throw new Error('not on this agent')
+  return { session, kernelId }
+}
+
+describe('an agent', () => {
+  test('joins with a token once; nobody else can use the token again', async () => {
+    const { join } = await cluster.manager.createJoinToken()
+    await using first = await new ScriptedAgent({ url: cluster.url, join }).connect()
+    await expect.poll(async () => (await agentsNow()).map(agent => agent.id)).toEqual([first.id])
+    await using second = await new ScriptedAgent({ url: cluster.url, join }).connect()
+    expect(second.refusal?.code).toBe('join_token_invalid')
+    expect(await agentsNow()).toHaveLength(1)
+  })
+
+  test('that never joined, or proves with another key, is refused', async () => {
+    const known = await cluster.join()
+    await using stranger = await new ScriptedAgent({ url: cluster.url }).connect()
+    expect(stranger.refusal?.code).toBe('agent_revoked')
+    const impostor = new ScriptedAgent({ url: cluster.url })
+    Object.defineProperty(impostor, 'id', { value: known.id })
+    await impostor.connect()
+    expect(impostor.refusal?.code).toBe('agent_revoked')
+    expect((await agentsNow())[0]?.status).toBe('CONNECTED')
+  })
+
+  test('that connects again replaces its older connection', async () => {
+    const agent = await cluster.join()
+    const { session } = await running(agent)
+    const older = agent.dataToken
+    await agent.connect()
+    expect(agent.dataToken).not.toBe(older)
+    await expect.poll(async () => (await cluster.api.getSession({ params: { id: session.id } })).reachable).toBe(true)
+    expect((await cluster.api.getSessionLogs({ params: { id: session.id } })).text).toBe('live line\n')
+  })
+
+  test('without a sign of life is LOST; its sessions stay RUNNING, unreachable, and come back with it', async () => {
+    const agent = await cluster.join()
+    const { session } = await running(agent)
+    await agent.disconnect()
+    await expect.poll(async () => (await agentsNow())[0]?.status, { timeout: 3_000 }).toBe('LOST')
+    const params = { id: session.id }
+    expect(await cluster.api.getSession({ params })).toMatchObject({ status: 'RUNNING', reachable: false })
+    expect((await refusal(cluster.api.getSessionLogs({ params }))).code).toBe('agent_unreachable')
+    expect((await agentsNow())[0]?.occupied.cpu).toBe('1')
+    await agent.connect()
+    await expect.poll(async () => (await cluster.api.getSession({ params })).reachable).toBe(true)
+    expect((await agentsNow())[0]?.status).toBe('CONNECTED')
+  })
+
+  test('that is paused gets no work, and gets it again afterwards', async () => {
+    const agent = await cluster.join()
+    const params = { id: agent.id }
+    await cluster.api.updateAgent({ params, body: { schedulable: false } })
+    const { id } = await cluster.launch()
+    await expect.poll(() => cluster.reasonOf(id)).toBe('no_agents')
+    await cluster.api.updateAgent({ params, body: { schedulable: true } })
+    await cluster.reach(id, 'RUNNING')
+  })
+
+  test('tells of devices, images and capacity, from which the launch dialog has its limits', async () => {
+    await cluster.join({ capacity: { cpu: 4000, mem: 8 * 2 ** 30, 'cuda.device': 2 }, devices: gpus(2) })
+    const { id } = await cluster.launch({ resources: { cpu: '1.5', mem: '1g', 'cuda.device': '1' } })
+    const session = await cluster.reach(id, 'RUNNING')
+    expect(session.kernels[0]?.devices).toEqual([{ uuid: 'GPU-0', slot: 'cuda.device', amount: '1' }])
+    expect(await cluster.api.getResources()).toMatchObject({
+      largest: { cpu: '4', mem: String(8 * 2 ** 30), 'cuda.device': '2' },
+      free: { cpu: '2.5', mem: String(7 * 2 ** 30), 'cuda.device': '1' },
+      agents: { connected: 1, lost: 0 },
+      sessions: { running: 1, pending: 0 },
+    })
+    const { items } = await cluster.api.listImages()
+    expect(items).toMatchObject([{ reference: 'berth/python:3.13', digest: PYTHON.id, minimum: { cpu: '0.5' } }])
+    expect(items[0]?.apps[0]).toEqual({ name: 'jupyter', title: 'JupyterLab', protocol: 'http', path: '/lab' })
+  })
+
+  test('whose device changed its mode gives out nothing of it while the old use lasts', async () => {
+    const agent = await cluster.join({
+      capacity: { cpu: 4000, mem: 8 * 2 ** 30, 'cuda.device': 1 },
+      devices: gpus(1),
+    })
+    const { id } = await cluster.launch({ resources: { 'cuda.device': '1' } })
+    await cluster.reach(id, 'RUNNING')
+    const shared: Device[] = gpus(1, 'cuda.shares')
+    agent.devices = shared
+    agent.capacity = { cpu: 4000, mem: 8 * 2 ** 30, 'cuda.shares': 100 }
+    await expect.poll(async () => (await agentsNow())[0]?.devices[0]?.slot).toBe('cuda.shares')
+    const waiting = await cluster.launch({ resources: { 'cuda.shares': '0.5' } })
+    await expect.poll(() => cluster.reasonOf(waiting.id)).toBe('capacity')
+  })
+})
+
+describe('reconciliation', () => {
+  test('a container without a record is imported with its slots, and can be ended', async () => {
+    const agent = await cluster.join()
+    const { session, kernelId } = await running(agent)
+    const container = agent.containers.get(kernelId)
+    if (!container) throw new Error('no container')
+    const [otherKernel, otherSession] = [newId(KernelIdSchema), newId(SessionId)]
+    const label = {
+      ...container.label,
+      kernelId: otherKernel,
+      sessionId: otherSession,
+      slots: { cpu: 3000, mem: 2 ** 30 },
+    }
+    agent.containers.set(otherKernel, { ...container, label })
+
+    const imported = await cluster.reach(otherSession, 'RUNNING').catch(() => undefined)
+    expect(imported).toMatchObject({ reason: { code: 'imported' }, ownerEmail: 'admin@localhost' })
+    // The name of the one that it was copied from is taken.
+    expect(imported?.name).toBe(`${session.name}-2`)
+    expect((await agentsNow())[0]?.occupied.cpu).toBe('4')
+    await cluster.api.deleteSession({ params: { id: otherSession } })
+    await cluster.reach(otherSession, 'TERMINATED')
+    expect(agent.containers.has(otherKernel)).toBe(false)
+  })
+
+  test('a container of another manager is left alone', async () => {
+    const agent = await cluster.join()
+    const { kernelId } = await running(agent)
+    const container = agent.containers.get(kernelId)
+    if (!container) throw new Error('no container')
+    const foreign = newId(KernelIdSchema)
+    const label = {
+      ...container.label,
+      kernelId: foreign,
+      sessionId: newId(SessionId),
+      managerId: newId(SessionId) as never,
+    }
+    agent.containers.set(foreign, { ...container, label })
+    const { sequence } = { sequence: agent.log.length }
+    agent.report()
+    agent.report()
+    await cluster.api.deleteSession({ params: { id: container.label.sessionId } })
+    await cluster.reach(container.label.sessionId, 'TERMINATED')
+    expect(agent.containers.has(foreign)).toBe(true)
+    expect(agent.log.slice(sequence).map(entry => entry.name)).toEqual(['destroy_kernel'])
+    expect((await cluster.api.listSessions({ query: { status: 'live' } })).total).toBe(0)
+  })
+
+  test('a container whose session ended while its agent was away is removed', async () => {
+    const agent = await cluster.join()
+    const { session, kernelId } = await running(agent)
+    agent.change(kernelId, { state: 'exited', containerId: 'c', exitCode: 0, oomKilled: false, engineRestarted: false })
+    await cluster.reach(session.id, 'TERMINATED')
+    await expect.poll(() => agent.containers.size).toBe(0)
+    await agent.disconnect()
+    const label = agent.requests('create_kernel')[0]
+    if (label) agent.run(label.spec)
+    await agent.connect()
+    await expect.poll(() => agent.containers.size).toBe(0)
+    expect((await cluster.api.getSession({ params: { id: session.id } })).status).toBe('TERMINATED')
+  })
+
+  test('the same report over and over changes nothing', async () => {
+    const agent = await cluster.join()
+    const { session } = await running(agent)
+    const before = await cluster.timeline(session.id)
+    for (let round = 0; round < 20; round++) agent.report(round % 2 === 0)
+    await cluster.reach((await cluster.launch()).id, 'RUNNING')
+    expect(await cluster.timeline(session.id)).toEqual(before)
+    expect(agent.requests('create_kernel')).toHaveLength(2)
+  })
+
+  test('an engine that does not answer says nothing about its containers, and gets no work', async () => {
+    const agent = await cluster.join()
+    const { session, kernelId } = await running(agent)
+    const container = agent.containers.get(kernelId)
+    if (!container) throw new Error('no container')
+    agent.engineReachable = false
+    agent.containers.delete(kernelId)
+    await expect.poll(async () => (await cluster.api.getSession({ params: { id: session.id } })).reachable).toBe(false)
+    const { id } = await cluster.launch()
+    await expect.poll(() => cluster.reasonOf(id)).toBe('agents_unreachable')
+    agent.containers.set(kernelId, container)
+    agent.engineReachable = true
+    await cluster.reach(id, 'RUNNING')
+    expect((await cluster.api.getSession({ params: { id: session.id } })).status).toBe('RUNNING')
+  })
+})
+
+describe('a grant', () => {
+  test('starts the app, names the header to inject, and renews itself', async () => {
+    const agent = await cluster.join()
+    const { session } = await running(agent)
+    const grant = await cluster.api.createGrant({ params: { id: session.id, app: 'jupyter' } })
+    expect(grant).toMatchObject({ app: { name: 'jupyter' }, inject: { header: 'authorization' } })
+    expect(agent.requests('start_app').map(input => input.app)).toEqual(['jupyter'])
+    const headers = { 'x-berth-grant': grant.grant }
+    const renewed = await cluster.api.renewGrant({ headers })
+    expect(renewed).toMatchObject({ grant: grant.grant, sessionId: session.id, inject: { value: 'token secret' } })
+    expect(agent.requests('start_app')).toHaveLength(1)
+    await cluster.api.deleteSession({ params: { id: session.id } })
+    await cluster.reach(session.id, 'TERMINATED')
+    expect((await refusal(cluster.api.renewGrant({ headers }))).code).toBe('grant_invalid')
+  })
+
+  test('is only for apps that the session has and that start', async () => {
+    const agent = await cluster.join()
+    const { session } = await running(agent)
+    const grant = (app: string) => cluster.api.createGrant({ params: { id: session.id, app } })
+    expect((await refusal(grant('nothing'))).code).toBe('app_not_found')
+    // The terminal has an endpoint of its own.
+    expect((await refusal(grant('terminal'))).code).toBe('app_not_found')
+    expect((await grant('sshd')).inject).toBeNull()
+    agent.script.start_app = () => {
+      throw new ScriptedError('app_failed', 'It printed: no such file')
+    }
+    expect(await refusal(grant('jupyter'))).toMatchObject({
+      code: 'app_failed',
+      detail: { why: 'It printed: no such file' },
+    })
+    expect((await refusal(cluster.api.renewGrant({ headers: { 'x-berth-grant': 'x' } }))).code).toBe('grant_invalid')
+  })
+})
