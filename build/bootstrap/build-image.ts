@@ -69,6 +69,7 @@ export function followBuild(
   signal: AbortSignal,
 ): Promise<void> {
   const tail: string[] = []
+  let refused: string | undefined
   return new Promise((resolve, reject) => {
     const stop = () => {
       reject(signal.reason as Error)
@@ -78,10 +79,13 @@ export function followBuild(
       stream,
       (error: Error | null) => {
         signal.removeEventListener('abort', stop)
-        if (error === null) resolve()
-        else reject(new StepError(error.message, tail.slice(-15).join('')))
+        // A build that fails is a message in the stream; the stream itself ends well.
+        const why = error?.message ?? refused
+        if (why === undefined) resolve()
+        else reject(new StepError(why.trim(), tail.slice(-15).join('')))
       },
       (event: { stream?: string; status?: string; error?: string }) => {
+        refused ??= event.error
         const text = event.stream ?? event.status ?? event.error ?? ''
         tail.push(text)
         if (tail.length > 100) tail.shift()
