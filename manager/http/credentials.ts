@@ -12,18 +12,23 @@ export interface Credentials {
 }
 
 /**
- * Who sends this request: a bearer token wins over a cookie, and one that is not good is never passed over for the
- * cookie. Undefined where there is neither.
+ * Who sends this request: a bearer token wins over a cookie, and an Authorization header that is not good is never passed
+ * over for the cookie. Undefined where there is neither.
  *
  * @throws AppError `not_signed_in` for credentials that are unknown or over
  */
 export async function readCredentials(logins: Logins, request: IncomingMessage): Promise<Credentials | undefined> {
-  const bearer = /^Bearer ([\w.~+/-]{1,200}=*)$/i.exec(request.headers.authorization ?? '')?.[1]
-  const token = bearer ?? readCookie(request.headers.cookie, cookieName(request))
-  if (token === undefined && request.headers.authorization === undefined) return undefined
+  const { authorization, cookie } = request.headers
+  const from = authorization === undefined ? 'cookie' : 'bearer'
+  const token = authorization === undefined ? readCookie(cookie, cookieName(request)) : readBearer(authorization)
+  if (token === undefined && authorization === undefined) return undefined
   const login = token === undefined ? undefined : await logins.authenticate(token)
   if (!login || token === undefined) throw new AppError('not_signed_in', { why: 'The sign-in has ended.' })
-  return { token, login, from: bearer === undefined ? 'cookie' : 'bearer' }
+  return { token, login, from }
+}
+
+function readBearer(header: string): string | undefined {
+  return /^Bearer ([\w.~+/-]{1,200}=*)$/i.exec(header)?.[1]
 }
 
 /**

@@ -26,7 +26,6 @@ type Time = ColumnType<Date, Date | string | undefined, Date | string>
  * What the columns mean beyond their names is said in `migrations/`.
  */
 export interface Database {
-  managers: ManagersTable
   settings: SettingsTable
   users: UsersTable
   logins: LoginsTable
@@ -44,14 +43,6 @@ export interface Database {
 
 /** What query functions take: the database or a transaction on it. */
 export type Db = Kysely<Database>
-
-/** One row per running manager process. */
-export interface ManagersTable {
-  id: string
-  advertise_url: string
-  started_at: Time
-  heartbeat_at: Time
-}
 
 export interface SettingsTable {
   key: string

@@ -10,8 +10,11 @@ import { SECURITY_HEADERS } from '../security-headers.ts'
 const PING_MS = 15_000
 /** Every so many pings the sign-in is looked up again: it may have ended at another manager, or by its time. */
 const PINGS_PER_CHECK = 4
-/** A client so far behind does not read; it is cut off, and continues from its last event id when it comes back. */
-const BEHIND_BYTES = 256 * 1024
+/**
+ * A client so far behind does not read; it is cut off, and continues from its last event id when it comes back. Well above
+ * what a resumed stream gets at once: the whole ring.
+ */
+const BEHIND_BYTES = 1024 * 1024
 const STREAMS_PER_LOGIN = 32
 const WATCHED_SESSIONS = 200
 

@@ -13,12 +13,6 @@ export const foundation: Migration = {
 }
 
 const STATEMENTS = [
-  `create table managers (
-    id uuid primary key,
-    advertise_url text not null,
-    started_at timestamptz not null default now(),
-    heartbeat_at timestamptz not null default now()
-  )`,
   `create table settings (key text primary key, value jsonb not null)`,
 
   // identity

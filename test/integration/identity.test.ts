@@ -1,0 +1,235 @@
+import { once } from 'node:events'
+import { fork } from 'node:child_process'
+import { stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { UserId } from '#manager/contract'
+import {
+  ADMIN,
+  apiOf,
+  BACKENDS,
+  readAdminPassword,
+  startTestManager,
+  temporaryDirectory,
+  type TestManager,
+} from '../fixtures/manager.ts'
+import { rawRequest } from '../fixtures/raw-http.ts'
+
+describe.each(BACKENDS)('identity on %s PostgreSQL', (_name, serverUrl) => {
+  let manager: TestManager
+  beforeAll(async () => {
+    manager = await startTestManager({ serverUrl })
+  })
+  afterAll(() => manager[Symbol.asyncDispose]())
+
+  async function browser(who: { email: string; password: string } = ADMIN) {
+    const reply = await rawRequest(`${manager.url}/api/v1/auth/login`, { method: 'POST', body: who })
+    const cookie = String(reply.headers['set-cookie']).split(';')[0] ?? ''
+    return { reply, cookie, csrf: String(reply.json?.csrf) }
+  }
+
+  test('a browser gets a cookie that scripts and other sites cannot use, and no token', async () => {
+    const { reply, cookie } = await browser()
+    expect(reply.status).toBe(200)
+    expect(String(reply.headers['set-cookie'])).toMatch(/^berth_\d+=berth_[\w-]{43}; .*HttpOnly; SameSite=Strict/)
+    expect(cookie).toContain(`berth_${new URL(manager.url).port}=`)
+    expect(reply.json).toMatchObject({ token: null, user: { email: ADMIN.email, role: 'superadmin' } })
+    expect(reply.text).not.toContain('argon2')
+    expect((await rawRequest(`${manager.url}/api/v1/me`, { headers: { cookie } })).status).toBe(200)
+  })
+
+  test('a cookie is named after the port that the browser sees, and Secure where the browser uses https', async () => {
+    const headers = { 'x-forwarded-host': 'localhost:8400', 'x-forwarded-proto': 'https' }
+    const login = await rawRequest(`${manager.url}/api/v1/auth/login`, { method: 'POST', headers, body: ADMIN })
+    expect(String(login.headers['set-cookie'])).toMatch(/^berth_8400=.*; Secure/)
+  })
+
+  test('a change with a cookie needs the CSRF value of this sign-in', async () => {
+    const [mine, other] = [await browser(), await browser()]
+    const post = (headers: Record<string, string>) =>
+      rawRequest(`${manager.url}/api/v1/auth/logout`, { method: 'POST', headers })
+    expect((await post({ cookie: mine.cookie })).json).toMatchObject({ code: 'csrf_failed' })
+    expect((await post({ cookie: mine.cookie, 'x-berth-csrf': other.csrf })).json).toMatchObject({
+      code: 'csrf_failed',
+    })
+    const done = await post({ cookie: mine.cookie, 'x-berth-csrf': mine.csrf })
+    expect(done.status).toBe(204)
+    expect(String(done.headers['set-cookie'])).toContain('Max-Age=0')
+    const after = await rawRequest(`${manager.url}/api/v1/me`, { headers: { cookie: mine.cookie } })
+    expect(after.json).toMatchObject({ code: 'not_signed_in' })
+    expect((await rawRequest(`${manager.url}/api/v1/me`, { headers: { cookie: other.cookie } })).status).toBe(200)
+  })
+
+  test('a forged cookie or token is nobody, and a bad token is not passed over for a good cookie', async () => {
+    const { cookie } = await browser()
+    const forged = `${cookie.slice(0, -3)}AAA`
+    for (const headers of [
+      { cookie: forged },
+      { authorization: 'Bearer berth_made-up' },
+      { authorization: 'Basic YTpi', cookie },
+    ]) {
+      const reply = await rawRequest(`${manager.url}/api/v1/me`, { headers })
+      expect(reply.json).toMatchObject({ code: 'not_signed_in', status: 401 })
+    }
+  })
+
+  test('unknown address and wrong password look the same, in words and in time', async () => {
+    const attempt = async (email: string) => {
+      const startedAt = performance.now()
+      const reply = await rawRequest(`${manager.url}/api/v1/auth/login`, {
+        method: 'POST',
+        body: { email, password: 'not the one' },
+      })
+      return { body: reply.text, ms: performance.now() - startedAt }
+    }
+    const wrong = await attempt(ADMIN.email)
+    const unknown = await attempt('nobody@example.org')
+    expect(unknown.body).toBe(wrong.body)
+    expect(wrong.body).toContain('login_failed')
+    expect(unknown.ms).toBeGreaterThan(wrong.ms / 4)
+  })
+
+  test('guessing waits longer and longer, also for many at once, and the wait survives another success elsewhere', async () => {
+    const { email } = { email: 'guessed@example.org' }
+    const other = await manager.addUser(email)
+    const guess = (password: string) =>
+      rawRequest(`${manager.url}/api/v1/auth/login`, { method: 'POST', body: { email, password, kind: 'token' } })
+    const replies = await Promise.all(Array.from({ length: 12 }, (_, i) => guess(`guess-${i}`)))
+    const codes = replies.map(reply => reply.json?.code)
+    expect(codes.filter(code => code === 'login_failed').length).toBe(5)
+    expect(codes.filter(code => code === 'login_throttled').length).toBe(7)
+    const throttled = replies.find(reply => reply.status === 429)
+    expect(Number(throttled?.headers['retry-after'])).toBeGreaterThanOrEqual(1)
+    const waitAfterGuess = async () => Number((await guess('one more')).headers['retry-after'] ?? 0)
+    await expect.poll(waitAfterGuess, { timeout: 30_000, interval: 100 }).toBeGreaterThanOrEqual(4)
+    // Even the right password waits; who is signed in stays so; others are not in the way.
+    expect((await guess('Their-own-pass-1')).status).toBe(429)
+    expect((await other.api.me()).user.email).toBe(email)
+    expect((await manager.signIn()).token).toContain('berth_')
+    await expect
+      .poll(async () => (await guess('Their-own-pass-1')).status, { timeout: 30_000, interval: 300 })
+      .toBe(200)
+  })
+
+  test('a new password ends every other sign-in, and the old one no longer works', async () => {
+    const user = await manager.addUser('changes@example.org')
+    const second = await manager.signIn({ email: 'changes@example.org', password: 'Their-own-pass-1' })
+    const change = (oldPassword: string, newPassword: string) =>
+      user.api.changePassword({ body: { oldPassword, newPassword } })
+    await expect(change('wrong', 'Another-pass-2')).rejects.toMatchObject({ code: 'login_failed' })
+    await expect(change('Their-own-pass-1', 'weak')).rejects.toMatchObject({ code: 'weak_password' })
+    await change('Their-own-pass-1', 'Another-pass-2')
+    await expect(second.api.me()).rejects.toMatchObject({ code: 'not_signed_in' })
+    expect((await user.api.me()).user.email).toBe('changes@example.org')
+    const old = manager.signIn({ email: 'changes@example.org', password: 'Their-own-pass-1' })
+    await expect(old).rejects.toMatchObject({ code: 'login_failed' })
+  })
+
+  test('a deactivated user is refused at once, everywhere, and comes back when activated', async () => {
+    const user = await manager.addUser('away@example.org')
+    const admin = await manager.signIn()
+    expect((await user.api.me()).user.active).toBe(true)
+    await admin.api.updateUser({ params: { id: UserId.parse(user.id) }, body: { active: false } })
+    await expect(user.api.me()).rejects.toMatchObject({ code: 'not_signed_in' })
+    const back = () => manager.signIn({ email: 'away@example.org', password: 'Their-own-pass-1' })
+    await expect(back()).rejects.toMatchObject({ code: 'login_failed' })
+    await admin.api.updateUser({ params: { id: UserId.parse(user.id) }, body: { active: true } })
+    expect((await (await back()).api.me()).user.active).toBe(true)
+  })
+
+  test('a superadmin cannot lock themselves out', async () => {
+    const admin = await manager.signIn()
+    const { user } = await admin.api.me()
+    const change = (body: { active?: boolean; role?: 'user' }) =>
+      admin.api.updateUser({ params: { id: user.id }, body })
+    await expect(change({ active: false })).rejects.toMatchObject({ code: 'forbidden' })
+    await expect(change({ role: 'user' })).rejects.toMatchObject({ code: 'forbidden' })
+  })
+
+  test('an e-mail address is taken once, whatever its letter case, also by two at the same time', async () => {
+    const admin = await manager.signIn()
+    const create = (email: string) =>
+      admin.api.createUser({ body: { email, name: 'Twice', password: 'Good-enough-1' } })
+    const outcomes = await Promise.allSettled([create('twice@example.org'), create('TWICE@example.org')])
+    expect(outcomes.map(outcome => outcome.status).toSorted()).toEqual(['fulfilled', 'rejected'])
+    await expect(create('Twice@Example.org')).rejects.toMatchObject({ code: 'user_exists' })
+    await expect(
+      admin.api.createUser({ body: { email: 'weak@example.org', name: 'W', password: 'short' } }),
+    ).rejects.toMatchObject({ code: 'weak_password' })
+  })
+
+  test('users are listed page by page, each once', async () => {
+    const admin = await manager.signIn()
+    const seen: string[] = []
+    let cursor: string | undefined
+    do {
+      const page = await admin.api.listUsers({ query: { limit: 2, cursor } })
+      seen.push(...page.items.map(user => user.id))
+      cursor = page.nextCursor ?? undefined
+    } while (cursor !== undefined)
+    expect(new Set(seen).size).toBe(seen.length)
+    expect(seen.length).toBe((await admin.api.listUsers()).items.length)
+    await expect(admin.api.listUsers({ query: { cursor: 'x' } })).rejects.toMatchObject({ code: 'bad_request' })
+  })
+
+  test('a sign-in link works once, of two at the same time for one', async () => {
+    const { ticket } = await manager.manager.createSignInTicket()
+    const use = () => rawRequest(`${manager.url}/api/v1/auth/ticket`, { method: 'POST', body: { ticket } })
+    const replies = await Promise.all([use(), use(), use()])
+    expect(replies.map(reply => reply.status).toSorted()).toEqual([200, 401, 401])
+    const good = replies.find(reply => reply.status === 200)
+    expect(good?.json).toMatchObject({ user: { email: 'admin@localhost' } })
+    expect(replies.find(reply => reply.status === 401)?.json).toMatchObject({ code: 'ticket_invalid' })
+  })
+})
+
+test('the first start leaves a random password that only we can read, later ones change nothing', async () => {
+  await using dir = await temporaryDirectory()
+  const options = { dataDir: join(dir.path, 'data'), adminPassword: undefined }
+  let password: string
+  {
+    await using manager = await startTestManager(options)
+    password = await readAdminPassword(manager.dataDir)
+    expect((await stat(join(manager.dataDir, 'admin-password'))).mode & 0o777).toBe(0o600)
+    await manager.signIn({ email: ADMIN.email, password })
+  }
+  await using again = await startTestManager({ ...options, adminPassword: 'Not-used-now-1' })
+  expect(await readAdminPassword(again.dataDir)).toBe(password)
+  await again.signIn({ email: ADMIN.email, password })
+})
+
+test('a BERTH_ADMIN_PASSWORD that breaks the rules stops the start', async () => {
+  await expect(startTestManager({ adminPassword: 'password' })).rejects.toMatchObject({ code: 'weak_password' })
+})
+
+test('the process says when it is ready, serves its parent, survives kill -9 with its data, and stops with its parent', async () => {
+  await using dir = await temporaryDirectory()
+  const env = { PATH: process.env.PATH, BERTH_DATA: dir.path, BERTH_ADMIN_PASSWORD: ADMIN.password, BERTH_LOG: 'warn' }
+  const start = async () => {
+    const child = fork(join(import.meta.dirname, '../../manager/main.ts'), { env, silent: true })
+    const [line] = (await once(child.stdout ?? child, 'data')) as [Buffer]
+    const ready = JSON.parse(line.toString()) as { ready: string; url: string; managerId: string }
+    const ask = async (type: string) => {
+      child.send({ id: 1, type })
+      const [answer] = (await once(child, 'message')) as [{ ok: boolean; value: Record<string, string> }]
+      return answer
+    }
+    return { child, ready, ask }
+  }
+  const first = await start()
+  expect(first.ready.ready).toBe('manager')
+  const { token } = await apiOf(first.ready.url).login({ body: { ...ADMIN, kind: 'token' } })
+  const join_ = await first.ask('create_join_token')
+  expect(join_).toMatchObject({ ok: true, value: { join: expect.stringMatching(/^berth-join:/) as string } })
+  first.child.kill('SIGKILL')
+  await once(first.child, 'exit')
+
+  const second = await start()
+  expect(second.ready.managerId).toBe(first.ready.managerId)
+  expect((await apiOf(second.ready.url, token ?? '').me()).user.email).toBe(ADMIN.email)
+  const { value } = await second.ask('create_sign_in_ticket')
+  expect(value.ticket).toBeTruthy()
+  second.child.disconnect()
+  const [code] = (await once(second.child, 'exit')) as [number]
+  expect(code).toBe(0)
+})
