@@ -6,6 +6,7 @@ import {
   type HostApi,
   type HostBridge,
   type HostEvents,
+  type HostEventsBridge,
   type Reply,
 } from '#electron/contract'
 import { AppError, isErrorCode } from '#manager/contract'
@@ -22,7 +23,7 @@ export interface Host extends HostApi {
 /** What the preload script of the desktop app puts on `window`. */
 export interface HostWindow {
   readonly host?: HostBridge
-  readonly hostEvents?: { on(event: string, listener: (payload: unknown) => void): () => void }
+  readonly hostEvents?: HostEventsBridge
 }
 
 export interface HostDeps {
@@ -43,7 +44,7 @@ export function createHost({ window, fetch, csrf }: HostDeps): Host {
         if (!call) throw new AppError('internal', { why: `The desktop app does not offer ${group}.${method}.` })
         return valueOf(await call(...args))
       }),
-      on: (event, listener) => hostEvents.on(event, payload => listener(payload as never)),
+      on: (event, listener) => hostEvents.on(event, listener),
     }
   }
   return {

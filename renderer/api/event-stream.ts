@@ -1,4 +1,4 @@
-import { readonly, ref, type Ref } from 'vue'
+import { shallowReadonly, shallowRef, type Ref } from 'vue'
 import { EventHint, SessionStats, type SessionId } from '#manager/contract'
 import { connectSse, type ConnectionState, type SseConnection } from './sse-client.ts'
 import { type SseEvent } from './sse-parser.ts'
@@ -42,7 +42,7 @@ const MAX_WATCHED = 80
 
 export function createEventStream(deps: EventStreamDeps): EventStream {
   const { fetch, openChannel = openTabChannel, settleMs = 300 } = deps
-  const connection = ref<ConnectionInfo>({ state: 'closed' })
+  const connection = shallowRef<ConnectionInfo>({ state: 'closed' })
   const hintListeners = new Set<(hint: EventHint) => void>()
   const resyncListeners = new Set<() => void>()
   const watches = new Set<{ ids: readonly SessionId[]; listener: StatsListener }>()
@@ -115,7 +115,7 @@ export function createEventStream(deps: EventStreamDeps): EventStream {
   }
 
   return {
-    connection: readonly(connection),
+    connection: shallowReadonly(connection),
     onHint: listener => subscribe(hintListeners, listener),
     onResync: listener => subscribe(resyncListeners, listener),
     watch(ids, listener) {

@@ -23,6 +23,8 @@ export const light: ThemeDefinition = {
     'on-warning': '#ffffff',
     error: '#b3261e',
     'on-error': '#ffffff',
+    // Of shapes only: too light for text.
+    caution: '#c77700',
     info: '#1f5fae',
     'on-info': '#ffffff',
     rail: '#0c2a33',
@@ -57,6 +59,7 @@ export const dark: ThemeDefinition = {
     'on-warning': '#432b00',
     error: '#ff9b92',
     'on-error': '#5f0f0a',
+    caution: '#f2b866',
     info: '#96c1ff',
     'on-info': '#06305f',
     rail: '#081014',

@@ -40,7 +40,7 @@ const NEXT: Readonly<Partial<Record<ErrorCode, string>>> = {
   ticket_invalid: 'Start Berth again for a new link, or sign in with your password.',
   toolbox_missing: 'Run `npm start` again on that computer to build it.',
   tunnel_failed: AGAIN,
-  unavailable: 'Check that Berth is running. The page tries again by itself.',
+  unavailable: 'Check that Berth is running, then try again.',
   weak_password: 'Choose a longer or more varied password.',
 }
 

@@ -19,7 +19,9 @@ export function rowError(row: EnvironmentRow, rows: readonly EnvironmentRow[]): 
 export function environError(rows: readonly EnvironmentRow[]): string {
   if (rows.filter(({ name }) => name !== '').length > 200) return 'At most 200 variables'
   const wrong = rows.map(row => ({ row, error: rowError(row, rows) })).find(({ error }) => error !== '')
-  return wrong ? `${wrong.row.name || 'A variable'}: ${wrong.error.toLowerCase()}` : ''
+  if (!wrong) return ''
+  const text = `${wrong.error.charAt(0).toLowerCase()}${wrong.error.slice(1)}`
+  return `${wrong.row.name || 'A variable'}: ${text}`
 }
 
 /**

@@ -1,5 +1,4 @@
 import { computed, ref, watch } from 'vue'
-import { isAppError, type ErrorCode } from '#manager/contract'
 import { useServices } from '../../services.ts'
 import { errorText, type ErrorText } from '../../ui/error-text.ts'
 import { useNotifications } from '../../ui/useNotifications.ts'
@@ -16,16 +15,10 @@ import {
   toSpec,
   validate,
   type LaunchErrors,
-  type LaunchField,
 } from './launch-form.ts'
+import { refusedFields } from './refused-fields.ts'
 import { recall, remember } from './remembered.ts'
 import { useLaunch } from './useLaunch.ts'
-
-/** Errors of the manager that belong to one field, so that they show there. */
-const FIELD_OF: Readonly<Partial<Record<ErrorCode, LaunchField>>> = {
-  session_name_taken: 'name',
-  image_not_found: 'image',
-}
 
 /** The state of the launch dialog: form, limits, live errors, forecast, submit. */
 export function useLaunchForm() {
@@ -86,10 +79,11 @@ export function useLaunchForm() {
   )
   // What the manager refused is no longer known to be wrong once it is changed.
   watch(
-    () => [form.value.name, form.value.image, form.value.count],
+    form,
     () => {
       refused.value = {}
     },
+    { deep: true },
   )
 
   function chooseImage(reference: string): void {
@@ -109,10 +103,8 @@ export function useLaunchForm() {
       for (const notice of notices) notifications.info(notice.message)
       return true
     } catch (error) {
-      const text = errorText(error)
-      const field = isAppError(error) ? FIELD_OF[error.code] : undefined
-      if (field) refused.value = { [field]: text.why || `${text.title}.` }
-      else failure.value = text
+      refused.value = refusedFields(error)
+      if (Object.keys(refused.value).length === 0) failure.value = errorText(error)
       return false
     } finally {
       busy.value = false

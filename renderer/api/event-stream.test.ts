@@ -1,0 +1,158 @@
+import { describe, expect, test, vi } from 'vitest'
+import { type EventHint, type SessionId } from '#manager/contract'
+import { createEventStream } from './event-stream.ts'
+import { openTabChannel } from './tab-channel.ts'
+
+const A = '0199a000-0000-7000-8000-00000000000a' as SessionId
+const B = '0199a000-0000-7000-8000-00000000000b' as SessionId
+const STATS = {
+  at: '2026-11-20T12:00:00.000Z',
+  cpuMilli: 100,
+  memBytes: 1,
+  memPeakBytes: 1,
+  netRxBytes: 0,
+  netTxBytes: 0,
+  diskReadBytes: 0,
+  diskWriteBytes: 0,
+  scratchBytes: null,
+  gpus: [],
+}
+
+function aServer() {
+  const open: { url: string; send(event: string, data: unknown): void }[] = []
+  let id = 0
+  const fetch = (input: RequestInfo | URL, init?: RequestInit) => {
+    let controller: ReadableStreamDefaultController<Uint8Array>
+    const body = new ReadableStream<Uint8Array>({
+      start: made => {
+        controller = made
+      },
+    })
+    const connection = {
+      url: String(input as string),
+      send: (event: string, data: unknown) => {
+        id += 1
+        controller.enqueue(new TextEncoder().encode(`id: 1.${id}\nevent: ${event}\ndata: ${JSON.stringify(data)}\n\n`))
+      },
+    }
+    open.push(connection)
+    init?.signal?.addEventListener('abort', () => {
+      open.splice(open.indexOf(connection), 1)
+      controller.error(new DOMException('aborted', 'AbortError'))
+    })
+    return Promise.resolve(new Response(body))
+  }
+  return { fetch: fetch as typeof globalThis.fetch, open }
+}
+
+/** Web Locks of one origin, shared by the tabs of a test. */
+function someLocks() {
+  let held = false
+  const waiting: (() => void)[] = []
+  const request = (_name: string, options: { signal?: AbortSignal }, work: () => Promise<void> | undefined) =>
+    new Promise<void>((resolve, reject) => {
+      const run = () => {
+        if (options.signal?.aborted) {
+          waiting.shift()?.()
+          reject(new DOMException('aborted', 'AbortError'))
+          return
+        }
+        held = true
+        void Promise.resolve(work()).then(() => {
+          held = false
+          resolve()
+          waiting.shift()?.()
+        })
+      }
+      if (held) waiting.push(run)
+      else run()
+    })
+  return { request } as unknown as LockManager
+}
+
+let channels = 0
+function aBrowser(server: ReturnType<typeof aServer>) {
+  const locks = someLocks()
+  const name = `test-${(channels += 1)}`
+  return () =>
+    createEventStream({
+      fetch: server.fetch,
+      settleMs: 1,
+      openChannel: options => openTabChannel({ ...options, locks, name }),
+    })
+}
+
+describe('the event stream of a browser', () => {
+  test('keeps one connection for all tabs and hands every hint to each of them', async () => {
+    const server = aServer()
+    const newTab = aBrowser(server)
+    const tabs = [newTab(), newTab(), newTab()]
+    const seen = tabs.map(() => [] as EventHint[])
+    tabs.forEach((tab, index) => {
+      tab.onHint(hint => seen[index]!.push(hint))
+      tab.start()
+    })
+    await vi.waitFor(() => expect(tabs.map(tab => tab.connection.value.state)).toEqual(['live', 'live', 'live']))
+    expect(server.open).toHaveLength(1)
+    const hint = { topic: 'session', id: A, version: 3 }
+    server.open[0]!.send('hint', hint)
+    await vi.waitFor(() => expect(seen).toEqual([[hint], [hint], [hint]]))
+    tabs.forEach(tab => tab.stop())
+  })
+
+  test('passes the connection on when the leading tab goes, without losing its place', async () => {
+    const server = aServer()
+    const newTab = aBrowser(server)
+    const [first, second] = [newTab(), newTab()]
+    const hints: EventHint[] = []
+    second.onHint(hint => hints.push(hint))
+    first.start()
+    await vi.waitFor(() => expect(server.open).toHaveLength(1))
+    second.start()
+    await vi.waitFor(() => expect(second.connection.value.state).toBe('live'))
+    first.stop()
+    await vi.waitFor(() => expect(server.open).toHaveLength(1))
+    server.open[0]!.send('hint', { topic: 'session', id: B, version: 1 })
+    await vi.waitFor(() => expect(hints).toHaveLength(1))
+    second.stop()
+  })
+
+  test('watches what any tab shows, and gives figures only to who asked for them', async () => {
+    const server = aServer()
+    const newTab = aBrowser(server)
+    const [first, second] = [newTab(), newTab()]
+    const figures: string[] = []
+    first.start()
+    second.start()
+    await vi.waitFor(() => expect(second.connection.value.state).toBe('live'))
+    first.watch([A], id => figures.push(`first ${id}`))
+    const stop = second.watch([B], id => figures.push(`second ${id}`))
+    await vi.waitFor(() => expect(server.open.map(({ url }) => url)).toEqual([`/api/v1/events?watch=${A},${B}`]))
+    server.open[0]!.send('stats', { sessionId: A, stats: STATS })
+    server.open[0]!.send('stats', { sessionId: B, stats: STATS })
+    await vi.waitFor(() => expect(figures.toSorted()).toEqual([`first ${A}`, `second ${B}`]))
+    stop()
+    server.open[0]!.send('stats', { sessionId: B, stats: STATS })
+    server.open[0]!.send('stats', { sessionId: A, stats: STATS })
+    await vi.waitFor(() => expect(figures).toHaveLength(3))
+    first.stop()
+    second.stop()
+  })
+
+  test('asks every tab to fetch again after a resync, and ignores what it does not understand', async () => {
+    const server = aServer()
+    const tab = aBrowser(server)()
+    const resync = vi.fn()
+    const hint = vi.fn()
+    tab.onResync(resync)
+    tab.onHint(hint)
+    tab.start()
+    await vi.waitFor(() => expect(server.open).toHaveLength(1))
+    server.open[0]!.send('hint', { topic: 'a topic of the future' })
+    server.open[0]!.send('something', {})
+    server.open[0]!.send('resync', {})
+    await vi.waitFor(() => expect(resync).toHaveBeenCalledOnce())
+    expect(hint).not.toHaveBeenCalled()
+    tab.stop()
+  })
+})

@@ -1,0 +1,142 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { backoffMs } from './backoff.ts'
+import { connectSse, type ConnectionState, type SseConnection } from './sse-client.ts'
+
+/** A server of streams in memory: each connection is held by the test. */
+function aServer() {
+  const connections: {
+    readonly url: string
+    readonly headers: Record<string, string>
+    send(text: string): void
+    end(): void
+    readonly aborted: () => boolean
+  }[] = []
+  let status = 200
+  const fetch = vi.fn((input: RequestInfo | URL, init?: RequestInit) => {
+    const signal = init?.signal
+    let controller: ReadableStreamDefaultController<Uint8Array>
+    const body = new ReadableStream<Uint8Array>({
+      start: made => {
+        controller = made
+        signal?.addEventListener('abort', () => made.error(new DOMException('aborted', 'AbortError')))
+      },
+    })
+    connections.push({
+      url: String(input as string),
+      headers: init?.headers as Record<string, string>,
+      send: text => controller.enqueue(new TextEncoder().encode(text)),
+      end: () => controller.close(),
+      aborted: () => signal?.aborted ?? false,
+    })
+    return Promise.resolve(new Response(status === 200 ? body : null, { status }))
+  })
+  return {
+    fetch: fetch as unknown as typeof globalThis.fetch,
+    connections,
+    answerWith: (next: number) => (status = next),
+  }
+}
+
+describe('the event stream client', () => {
+  beforeEach(() => vi.useFakeTimers())
+  let connection: SseConnection | undefined
+  afterEach(() => {
+    connection?.close()
+    vi.useRealTimers()
+  })
+
+  function connect(server: ReturnType<typeof aServer>, url = () => '/events') {
+    const events: string[] = []
+    const states: ConnectionState[] = []
+    connection = connectSse({
+      fetch: server.fetch,
+      url,
+      random: () => 1,
+      onEvent: ({ data }) => events.push(data),
+      onState: state => states.push(state),
+    })
+    return { events, states, connection }
+  }
+
+  test('resumes after the last event once the connection broke, and waits longer each time', async () => {
+    const server = aServer()
+    const { events, states } = connect(server)
+    await vi.advanceTimersByTimeAsync(0)
+    server.connections[0]!.send('id: 1.4\ndata: first\n\n')
+    await vi.advanceTimersByTimeAsync(0)
+    expect(events).toEqual(['first'])
+    server.connections[0]!.end()
+    await vi.advanceTimersByTimeAsync(499)
+    expect(server.connections).toHaveLength(1)
+    await vi.advanceTimersByTimeAsync(1)
+    expect(server.connections[1]!.headers).toMatchObject({ 'last-event-id': '1.4' })
+    expect(states).toEqual(['connecting', 'live', 'waiting', 'live'])
+  })
+
+  test('takes a silent stream for dead', async () => {
+    const server = aServer()
+    connect(server)
+    await vi.advanceTimersByTimeAsync(30_000)
+    server.connections[0]!.send(': ping\n\n')
+    await vi.advanceTimersByTimeAsync(30_000)
+    expect(server.connections[0]!.aborted()).toBe(false)
+    await vi.advanceTimersByTimeAsync(15_000)
+    expect(server.connections[0]!.aborted()).toBe(true)
+    await vi.advanceTimersByTimeAsync(500)
+    expect(server.connections).toHaveLength(2)
+  })
+
+  test('stops when nobody is signed in, until it is told to try again', async () => {
+    const server = aServer()
+    server.answerWith(401)
+    const { states, connection } = connect(server)
+    await vi.advanceTimersByTimeAsync(120_000)
+    expect(states).toEqual(['connecting', 'signed_out'])
+    server.answerWith(200)
+    connection.reconnect()
+    await vi.advanceTimersByTimeAsync(0)
+    expect(states.at(-1)).toBe('live')
+    expect(server.connections).toHaveLength(2)
+  })
+
+  test('retries while the server answers with errors', async () => {
+    const server = aServer()
+    server.answerWith(503)
+    const { states } = connect(server)
+    await vi.advanceTimersByTimeAsync(500 + 1000 + 2000)
+    expect(server.connections).toHaveLength(4)
+    expect(states).not.toContain('live')
+  })
+
+  test('asks for the address again when it reconnects, and drops the old connection', async () => {
+    const server = aServer()
+    let watched = 'a'
+    const { connection, events } = connect(server, () => `/events?watch=${watched}`)
+    await vi.advanceTimersByTimeAsync(0)
+    watched = 'a,b'
+    connection.reconnect()
+    await vi.advanceTimersByTimeAsync(0)
+    expect(server.connections.map(({ url }) => url)).toEqual(['/events?watch=a', '/events?watch=a,b'])
+    expect(server.connections[0]!.aborted()).toBe(true)
+    server.connections[1]!.send('data: new\n\n')
+    await vi.advanceTimersByTimeAsync(1000)
+    expect(events).toEqual(['new'])
+    expect(server.connections).toHaveLength(2)
+  })
+
+  test('is silent after close', async () => {
+    const server = aServer()
+    const { connection, states } = connect(server)
+    await vi.advanceTimersByTimeAsync(0)
+    connection.close()
+    connection.reconnect()
+    await vi.advanceTimersByTimeAsync(60_000)
+    expect(server.connections).toHaveLength(1)
+    expect(states.at(-1)).toBe('closed')
+  })
+})
+
+test('pauses grow up to a ceiling and are never shorter than 200 ms', () => {
+  expect([1, 2, 3, 6, 50].map(failures => backoffMs(failures, 1))).toEqual([500, 1000, 2000, 15_000, 15_000])
+  expect(backoffMs(4, 0)).toBe(200)
+})

@@ -1,0 +1,67 @@
+import { describe, expect, test } from 'vitest'
+import { environError, mergeRows, parseDotEnv, rowError } from './environment.ts'
+
+describe('a pasted .env', () => {
+  test('is read in the usual notation', () => {
+    const text = [
+      '\uFEFF# a comment',
+      'PLAIN=value # the rest is a comment',
+      'export EXPORTED=yes',
+      "SINGLE='a $b \\n'",
+      'DOUBLE="two\\nlines and \\"quotes\\""',
+      'EMPTY=',
+      'URL=postgres://u:p@h/db?x=1#frag',
+      'not a variable',
+      '1BAD=x',
+      'PLAIN=last wins',
+    ].join('\r\n')
+    const { rows, skipped } = parseDotEnv(text)
+    expect(Object.fromEntries(rows.map(({ name, value }) => [name, value]))).toEqual({
+      PLAIN: 'last wins',
+      EXPORTED: 'yes',
+      SINGLE: 'a $b \\n',
+      DOUBLE: 'two\nlines and "quotes"',
+      EMPTY: '',
+      URL: 'postgres://u:p@h/db?x=1#frag',
+    })
+    expect(skipped).toEqual([8, 9])
+  })
+
+  test('replaces the value of a name that is there and drops empty rows', () => {
+    const rows = [
+      { name: 'A', value: '1' },
+      { name: '', value: '' },
+    ]
+    const added = [
+      { name: 'B', value: '2' },
+      { name: 'A', value: '3' },
+    ]
+    expect(mergeRows(rows, added)).toEqual([
+      { name: 'A', value: '3' },
+      { name: 'B', value: '2' },
+    ])
+  })
+})
+
+describe('an environment variable', () => {
+  test.each([
+    ['', '', ''],
+    ['', 'value', 'Needs a name'],
+    ['1A', '', 'Letters, digits and “_”, not beginning with a digit'],
+    ['BERTH_ANYTHING', '', 'Is set by Berth itself'],
+    ['LD_PRELOAD', '', 'Is set by Berth itself'],
+    ['PATH', '/x', ''],
+    ['A', 'x'.repeat(32_769), 'Is longer than 32,768 characters'],
+  ])('%s=%s', (name, value, error) => {
+    const row = { name, value }
+    expect(rowError(row, [row])).toBe(error)
+  })
+
+  test('is there once', () => {
+    const rows = [
+      { name: 'A', value: '1' },
+      { name: 'A', value: '2' },
+    ]
+    expect(environError(rows)).toBe('A: is there twice')
+  })
+})

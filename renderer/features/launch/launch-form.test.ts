@@ -1,0 +1,195 @@
+import { describe, expect, test } from 'vitest'
+import { AppError, SessionSpec, type Image, type ResourceSlots } from '#manager/contract'
+import { forecast } from './forecast.ts'
+import {
+  defaultForm,
+  fitForm,
+  GIB,
+  limitsOf,
+  MIB,
+  nameError,
+  requestedSlots,
+  toSpec,
+  validate,
+  type LaunchForm,
+} from './launch-form.ts'
+import { recall, remember } from './remembered.ts'
+import { refusedFields } from './refused-fields.ts'
+
+const image = (change: Partial<Image> = {}): Image => ({
+  reference: 'berth/python:3.13',
+  digest: 'sha256:1',
+  title: 'Python',
+  description: '',
+  sizeBytes: 1,
+  minimum: { cpu: '0.5', mem: '512m' },
+  shmem: '64m',
+  apps: [],
+  agentIds: [],
+  labelled: true,
+  ...change,
+})
+const largest: ResourceSlots = { cpu: 8000, mem: 16 * GIB }
+const withGpus: ResourceSlots = { ...largest, 'cuda.device': 4 }
+const form = (change: Partial<LaunchForm> = {}): LaunchForm => ({ ...defaultForm(image(), largest), ...change })
+const check = (change: Partial<LaunchForm>, taken: string[] = [], slots = largest) =>
+  validate(form(change), {
+    limits: limitsOf(image(), slots, form(change).mem),
+    images: [image()],
+    taken: new Set(taken),
+  })
+
+describe('a name', () => {
+  test.each([
+    ['', ''],
+    ['abc', '1 more character (4 to 64)'],
+    ['my session', 'No spaces; use “-” instead'],
+    ['naïve', '“ï” is not allowed: letters, digits, “-”, “_” and “.”'],
+    ['-abc', 'Has to begin with a letter or digit'],
+    ['abcd-', 'Has to end with a letter or digit'],
+    ['../../etc', '“/” is not allowed: letters, digits, “-”, “_” and “.”'],
+    ['a'.repeat(65), 'At most 64 characters'],
+    ['taken', '“taken” is the name of a live session of yours'],
+    ['good_name-1.2', ''],
+  ])('%s', (name, error) => expect(nameError(name, 1, new Set(['taken']))).toBe(error))
+
+  test('has room for the numbers of several sessions, none of which is taken', () => {
+    expect(nameError('a'.repeat(63), 2, new Set())).toMatch(/Too long/)
+    expect(nameError('many', 3, new Set(['many-2']))).toMatch(/“many-2”/)
+    expect(nameError('many', 3, new Set(['many']))).toBe('')
+  })
+})
+
+describe('the form', () => {
+  test('starts with values that the manager accepts', () => {
+    const start = form()
+    expect(check({})).toEqual({})
+    expect(start).toMatchObject({ cpu: 2000, mem: 4 * GIB, shmem: 64 * MIB, gpu: 0, count: 1 })
+    expect(SessionSpec.safeParse(toSpec(start, limitsOf(image(), largest, start.mem))).success).toBe(true)
+  })
+
+  test('starts within the limits of a small machine', () => {
+    const small = { cpu: 1000, mem: 2 * GIB }
+    expect(defaultForm(image(), small)).toMatchObject({ cpu: 1000, mem: GIB })
+  })
+
+  test('names the field of every mistake', () => {
+    expect(check({ cpu: 9000 })).toHaveProperty('cpu')
+    expect(check({ mem: GIB / 4 })).toHaveProperty('mem')
+    expect(check({ mem: GIB, shmem: 2 * GIB })).toEqual({ shmem: 'Shared memory is a part of RAM and cannot be more' })
+    expect(check({ count: 51 })).toHaveProperty('count')
+    expect(check({ count: 1.5 })).toHaveProperty('count')
+    expect(check({ image: 'gone:1' })).toHaveProperty('image')
+    expect(check({ environ: [{ name: 'HOME', value: '/x' }] })).toEqual({ environ: 'HOME: is set by Berth itself' })
+  })
+
+  test('asks for GPUs only where an agent has some, as shares where those are offered', () => {
+    expect(limitsOf(image(), largest, GIB).gpu).toBeNull()
+    const gpu = limitsOf(image(), withGpus, GIB)
+    expect(gpu.gpu).toMatchObject({ slot: 'cuda.device', max: 4, step: 1 })
+    expect(requestedSlots(form({ gpu: 2 }), gpu)).toMatchObject({ 'cuda.device': 2 })
+    const shares = limitsOf(image(), { ...largest, 'cuda.shares': 400 }, GIB)
+    expect(toSpec(form({ gpu: 30 }), shares).resources).toMatchObject({ 'cuda.shares': '0.3' })
+    expect(toSpec(form({ gpu: 2 }), limitsOf(image(), largest, GIB)).resources).not.toHaveProperty('cuda.device')
+  })
+
+  test('follows the image chosen: up to its minimum, never above the largest agent', () => {
+    const heavy = image({ minimum: { cpu: '4', mem: '8g' }, shmem: '1g' })
+    expect(fitForm(form(), heavy, largest)).toMatchObject({ cpu: 4000, mem: 8 * GIB, shmem: GIB })
+    expect(fitForm(form({ cpu: 64_000, mem: 900 * GIB, gpu: 9 }), image(), withGpus)).toMatchObject({
+      cpu: 8000,
+      mem: 16 * GIB,
+      gpu: 4,
+    })
+  })
+
+  test('leaves empty rows and an empty command out of the request', () => {
+    const spec = toSpec(
+      form({
+        environ: [
+          { name: 'A', value: '1' },
+          { name: '', value: '' },
+        ],
+        startupCommand: '  ',
+      }),
+      limitsOf(image(), largest, GIB),
+    )
+    expect(spec.environ).toEqual({ A: '1' })
+    expect(spec).not.toHaveProperty('startupCommand')
+    expect(spec).not.toHaveProperty('name')
+  })
+})
+
+describe('the forecast', () => {
+  const resources = {
+    largest: {},
+    free: {},
+    capacity: {},
+    occupied: {},
+    agents: { connected: 1, lost: 0 },
+    sessions: { running: 0, pending: 0 },
+  }
+  const ask = (requested: ResourceSlots, free: ResourceSlots, change = {}) =>
+    forecast({ requested, free, largest: withGpus, count: 1, holders: 1, resources: { ...resources, ...change } })
+
+  test('says what happens: now, later and for what, or never', () => {
+    expect(ask({ cpu: 1000 }, largest)).toEqual({ kind: 'now', text: 'Starts now.' })
+    expect(ask({ cpu: 4000, 'cuda.device': 3 }, { cpu: 3000, 'cuda.device': 1 })).toEqual({
+      kind: 'waits',
+      text: 'Will wait for 1 CPU core more and 2 GPUs more to become free.',
+    })
+    expect(ask({ 'cuda.device': 5 }, withGpus)).toEqual({
+      kind: 'never',
+      text: 'Cannot start: the largest agent has 4 GPUs.',
+    })
+    expect(ask({ cpu: 1000 }, {}, { agents: { connected: 0, lost: 1 } }).kind).toBe('waits')
+  })
+})
+
+describe('a refusal of the manager', () => {
+  test('lands on its field', () => {
+    expect(refusedFields(new AppError('session_name_taken', { why: 'You have one.' }))).toEqual({
+      name: 'You have one.',
+    })
+    const fields = [
+      { path: 'resources.cpu', message: 'too many' },
+      { path: 'environ.FOO', message: 'is odd' },
+    ]
+    expect(refusedFields(new AppError('bad_request', { fields }))).toEqual({ cpu: 'too many', environ: 'is odd' })
+  })
+
+  test('stays above the form where it belongs to none', () => {
+    expect(refusedFields(new AppError('unavailable'))).toEqual({})
+    expect(
+      refusedFields(new AppError('bad_request', { fields: [{ path: 'resourceGroup', message: 'gone' }] })),
+    ).toEqual({})
+    expect(refusedFields(new Error('a bug'))).toEqual({})
+  })
+})
+
+describe('what is remembered', () => {
+  function aStorage(): Storage {
+    const items = new Map<string, string>()
+    return {
+      getItem: (key: string) => items.get(key) ?? null,
+      setItem: (key: string, value: string) => void items.set(key, value),
+    } as Storage
+  }
+
+  test('is the size and the image, never variables, names or commands', () => {
+    const storage = aStorage()
+    remember(
+      form({ name: 'mine', environ: [{ name: 'TOKEN', value: 'secret' }], startupCommand: 'x', cpu: 3000 }),
+      storage,
+    )
+    expect(recall(storage)).toEqual({ image: 'berth/python:3.13', cpu: 3000, mem: 4 * GIB, shmem: 64 * MIB, gpu: 0 })
+  })
+
+  test('is nothing when it is not what we wrote', () => {
+    const storage = aStorage()
+    for (const text of ['{', 'null', '{"image":1}', '{"image":"a","cpu":"many"}']) {
+      storage.setItem('berth.launch', text)
+      expect(recall(storage)).toBeNull()
+    }
+  })
+})

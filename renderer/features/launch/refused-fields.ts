@@ -1,0 +1,37 @@
+import { isAppError, type ErrorCode } from '#manager/contract'
+import { errorText } from '../../ui/error-text.ts'
+import { type LaunchErrors, type LaunchField } from './launch-form.ts'
+
+const FIELD_OF_CODE: Readonly<Partial<Record<ErrorCode, LaunchField>>> = {
+  session_name_taken: 'name',
+  image_not_found: 'image',
+}
+const FIELD_OF_PATH: Readonly<Record<string, LaunchField>> = {
+  name: 'name',
+  image: 'image',
+  shmem: 'shmem',
+  count: 'count',
+  environ: 'environ',
+  startupCommand: 'startupCommand',
+  'resources.cpu': 'cpu',
+  'resources.mem': 'mem',
+  'resources.cuda.device': 'gpu',
+  'resources.cuda.shares': 'gpu',
+}
+
+/** Where in the form a refusal of the manager belongs; empty means above it. */
+export function refusedFields(error: unknown): LaunchErrors {
+  if (!isAppError(error)) return {}
+  const field = FIELD_OF_CODE[error.code]
+  const { title, why } = errorText(error)
+  if (field) return { [field]: why || `${title}.` }
+  const { fields } = error.detail
+  if (error.code !== 'bad_request' || !Array.isArray(fields)) return {}
+  const placed = (fields as { path?: unknown; message?: unknown }[]).map(({ path, message }) => {
+    const text = String(path)
+    return [FIELD_OF_PATH[text] ?? FIELD_OF_PATH[text.split('.')[0] ?? ''], String(message)] as const
+  })
+  // One that has no place in the form must not vanish behind those that have.
+  if (placed.some(([target]) => target === undefined)) return {}
+  return Object.fromEntries(placed) as LaunchErrors
+}

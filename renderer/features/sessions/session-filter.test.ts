@@ -1,0 +1,66 @@
+import { describe, expect, test } from 'vitest'
+import { aSession } from '../../testing/a-session.ts'
+import { filterSessions, NEWEST_FIRST, sortSessions } from './session-filter.ts'
+import { canOpenApps, canTerminate, imageText, resourceLines, resourcesText, statusText } from './session-text.ts'
+
+describe('the list of sessions', () => {
+  const sessions = [
+    aSession(1, { name: 'train-10', image: 'berth/pytorch:2.9' }),
+    aSession(2, { name: 'train-9', status: 'PENDING', ownerEmail: 'ada@example.com' }),
+    aSession(3, { name: 'Notebook', status: 'ERROR', reason: { code: 'oom_killed', message: 'Ran out of memory' } }),
+  ]
+  const names = (list: readonly { name: string }[]) => list.map(({ name }) => name)
+
+  test.each([
+    ['', ['train-10', 'train-9', 'Notebook']],
+    ['TRAIN', ['train-10', 'train-9']],
+    ['pytorch', ['train-10']],
+    ['waiting ada', ['train-9']],
+    ['memory', ['Notebook']],
+    ['train memory', []],
+  ])('searched for “%s”', (text, found) => expect(names(filterSessions(sessions, text, []))).toEqual(found))
+
+  test('shows only the chosen states', () => {
+    expect(names(filterSessions(sessions, '', ['PENDING', 'ERROR']))).toEqual(['train-9', 'Notebook'])
+  })
+
+  test('is sorted newest first, names as people count, and what needs attention first', () => {
+    expect(names(sortSessions(sessions, NEWEST_FIRST))).toEqual(['Notebook', 'train-9', 'train-10'])
+    expect(names(sortSessions(sessions, { key: 'name', descending: false }))).toEqual([
+      'Notebook',
+      'train-9',
+      'train-10',
+    ])
+    expect(names(sortSessions(sessions, { key: 'status', descending: false }))).toEqual([
+      'Notebook',
+      'train-9',
+      'train-10',
+    ])
+  })
+})
+
+describe('a session in words', () => {
+  test('says why it waits and where it stands', () => {
+    const waiting = aSession(1, {
+      status: 'PENDING',
+      queuePosition: 3,
+      reason: { code: 'capacity', message: 'Waits for 2 GPUs.' },
+    })
+    expect(statusText(waiting)).toMatchObject({ label: 'Waiting', reason: 'Waits for 2 GPUs · position 3' })
+  })
+
+  test('is unreachable, not ended, when its agent is gone', () => {
+    const lost = aSession(1, { reachable: false })
+    expect(statusText(lost).label).toBe('Unreachable')
+    expect(canOpenApps(lost)).toBe(false)
+    expect(canTerminate(lost)).toBe(true)
+  })
+
+  test('names its image and resources shortly', () => {
+    expect(imageText('registry.example.com:5000/team/python:3.13')).toBe('team/python:3.13')
+    expect(imageText('berth/python:3.13')).toBe('berth/python:3.13')
+    const gpu = aSession(1, { requested: { cpu: '0.5', mem: '1536m', 'cuda.shares': '0.3' }, shmem: '64m' })
+    expect(resourcesText(gpu)).toBe('0.5 CPU · 1.5 GiB · 0.3 fGPU')
+    expect(resourceLines(gpu)).toEqual(['0.5 CPU · 1.5 GiB', '0.3 fGPU · 64 MiB shared'])
+  })
+})

@@ -1,0 +1,156 @@
+// @vitest-environment happy-dom
+import { beforeEach, describe, expect, test, vi } from 'vitest'
+import { AppError, isFinished, type ApiClient, type Me, type Session, type SessionStats } from '#manager/contract'
+import { aSession, idOf, OWNER } from '../../testing/a-session.ts'
+import { withServices, type TestEvents } from '../../testing/services.ts'
+import { useAccount } from '../account/useAccount.ts'
+import { useSessions } from './useSessions.ts'
+
+const ME = { user: { id: OWNER }, csrf: 'x' } as Me
+const STATS = { cpuMilli: 500 } as SessionStats
+
+let server: Map<string, Session>
+let events: TestEvents
+let calls: string[]
+let answers: Partial<ApiClient>
+
+/** The manager, as far as lists go. */
+beforeEach(async () => {
+  server = new Map()
+  calls = []
+  answers = {
+    me: () => Promise.resolve(ME),
+    listSessions: input => {
+      const { status, limit = 100, cursor } = input?.query ?? {}
+      calls.push(`list ${String(status)} ${cursor ?? ''}`.trim())
+      const all = [...server.values()]
+        .filter(session => isFinished(session.status) === (status === 'finished'))
+        .toSorted((a, b) => (a.id < b.id ? 1 : -1))
+      const start = Number(cursor ?? 0)
+      const end = start + Number(limit)
+      const nextCursor = end < all.length ? String(end) : null
+      return Promise.resolve({ items: all.slice(start, end), nextCursor, total: all.length })
+    },
+    getSession: ({ params }) => {
+      calls.push(`get ${params.id}`)
+      const session = server.get(params.id)
+      return session ? Promise.resolve(session) : Promise.reject(new AppError('session_not_found'))
+    },
+    deleteSession: ({ params }) => {
+      const session = server.get(params.id)!
+      return Promise.resolve({ ...session, status: 'TERMINATING', version: session.version + 1 } as Session)
+    },
+  }
+  ;({ events } = withServices(answers))
+  await useAccount().begin()
+})
+const has = (...sessions: Session[]) => sessions.forEach(session => server.set(session.id, session))
+
+describe('the store of sessions', () => {
+  test('fetches every page of the live list, but finished ones only as they are asked for', async () => {
+    has(...Array.from({ length: 1100 }, (_, index) => aSession(index)))
+    has(...Array.from({ length: 700 }, (_, index) => aSession(5000 + index, { status: 'TERMINATED' })))
+    const store = useSessions()
+    await Promise.all([store.load('live'), store.load('finished')])
+    expect(store.live).toHaveLength(1100)
+    expect(store.finished).toHaveLength(500)
+    expect(store.lists.finished).toMatchObject({ total: 700, complete: false })
+    await Promise.all([store.more('finished'), store.more('finished')])
+    expect(store.finished).toHaveLength(700)
+    expect(calls.filter(call => call.startsWith('list finished'))).toHaveLength(2)
+  })
+
+  test('fetches what a hint says is newer, once for several hints, and nothing for what it has', async () => {
+    has(aSession(1), aSession(2))
+    const store = useSessions()
+    await store.load('live')
+    calls = []
+    server.set(idOf(1), aSession(1, { status: 'TERMINATED', version: 3 }))
+    events.hint({ topic: 'session', id: idOf(1), version: 2 })
+    events.hint({ topic: 'session', id: idOf(1), version: 3 })
+    events.hint({ topic: 'session', id: idOf(2), version: 1 })
+    await vi.waitFor(() => expect(store.finished.map(({ id }) => id)).toEqual([idOf(1)]))
+    expect(calls).toEqual([`get ${idOf(1)}`])
+    expect(store.live.map(({ id }) => id)).toEqual([idOf(2)])
+  })
+
+  test('fetches the lists instead when very many change at once', async () => {
+    const store = useSessions()
+    await store.load('live')
+    calls = []
+    has(...Array.from({ length: 60 }, (_, index) => aSession(index)))
+    for (const session of server.values()) events.hint({ topic: 'session', id: session.id, version: 1 })
+    await vi.waitFor(() => expect(store.live).toHaveLength(60))
+    expect(calls).toEqual(['list live'])
+  })
+
+  test('never goes back to an older version, whatever order answers come in', async () => {
+    const store = useSessions()
+    store.put([aSession(1, { version: 5, status: 'TERMINATING' })])
+    store.put([aSession(1, { version: 4, status: 'RUNNING' })])
+    expect(store.live[0]?.status).toBe('TERMINATING')
+    await Promise.resolve()
+  })
+
+  test('drops what is gone after a resync', async () => {
+    has(aSession(1), aSession(2))
+    const store = useSessions()
+    await store.load('live')
+    server.delete(idOf(1))
+    events.resync()
+    await vi.waitFor(() => expect(store.live.map(({ id }) => id)).toEqual([idOf(2)]))
+  })
+
+  test('keeps its rows and says so when the manager cannot be reached', async () => {
+    has(aSession(1))
+    const store = useSessions()
+    await store.load('live')
+    const failing = withServices({ ...answers, listSessions: () => Promise.reject(new AppError('unavailable')) })
+    await useAccount().begin()
+    const second = useSessions(failing.pinia)
+    await second.load('live')
+    expect(second.lists.live).toMatchObject({ status: 'failed', error: { code: 'unavailable' } })
+    expect(store.live).toHaveLength(1)
+  })
+
+  test('takes figures of live sessions it watches, and forgets them when they end', async () => {
+    has(aSession(1))
+    const store = useSessions()
+    await store.load('live')
+    const stop = store.watchStats([idOf(1)])
+    events.stats(idOf(1), STATS)
+    expect(store.statsOf(idOf(1))).toEqual(STATS)
+    store.put([aSession(1, { status: 'TERMINATED', version: 2 })])
+    expect(store.statsOf(idOf(1))).toBeNull()
+    stop()
+    expect(events.watched()).toEqual([])
+  })
+
+  test('shows a termination with the answer of the manager', async () => {
+    has(aSession(1))
+    const store = useSessions()
+    await store.load('live')
+    await store.terminate(idOf(1))
+    expect(store.live[0]?.status).toBe('TERMINATING')
+  })
+})
+
+describe('the account', () => {
+  test('is kept when the sign-in ends, and goes on when another tab signs in again', async () => {
+    const account = useAccount()
+    expect(account.state).toBe('signed_in')
+    events.setState('signed_out')
+    await vi.waitFor(() => expect(account.state).toBe('expired'))
+    expect(account.user?.id).toBe(OWNER)
+    events.setState('live')
+    await vi.waitFor(() => expect(account.state).toBe('signed_in'))
+  })
+
+  test('says that the manager is gone instead of asking for a password', async () => {
+    withServices({ me: () => Promise.reject(new AppError('unavailable')) })
+    const account = useAccount()
+    await account.begin()
+    expect(account.state).toBe('unknown')
+    expect(account.startError).toMatchObject({ code: 'unavailable' })
+  })
+})

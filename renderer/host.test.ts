@@ -1,0 +1,41 @@
+import { describe, expect, test, vi } from 'vitest'
+import { type SessionId } from '#manager/contract'
+import { createHost } from './host.ts'
+
+const spec = { sessionId: '0199a000-0000-7000-8000-00000000000a' as SessionId, app: 'jupyter' }
+const csrf = () => 'token'
+
+describe('the host', () => {
+  test('is reached over HTTP in a browser, and its errors keep their code and numbers', async () => {
+    const error = { code: 'port_in_use', message: 'The local port is taken', detail: { port: 8888, holder: 'nginx' } }
+    const fetch = vi.fn(() => Promise.resolve(Response.json({ ok: false, error })))
+    const host = createHost({ window: {}, fetch, csrf })
+    await expect(host.tunnel.openApp(spec)).rejects.toMatchObject({ code: 'port_in_use', detail: { port: 8888 } })
+    const [path, init] = fetch.mock.calls[0] as unknown as [string, RequestInit]
+    expect(path).toBe('/host/tunnel/openApp')
+    expect(init.headers).toMatchObject({ 'x-berth-csrf': 'token' })
+    expect(init.body).toBe(JSON.stringify([spec]))
+  })
+
+  test('that does not answer is unavailable, and says what to look at', async () => {
+    const host = createHost({ window: {}, fetch: () => Promise.reject(new TypeError('refused')), csrf })
+    await expect(host.tunnel.list()).rejects.toMatchObject({ code: 'unavailable', detail: { why: /Is Berth still/ } })
+    const strange = createHost({
+      window: {},
+      fetch: () => Promise.resolve(new Response('<html>', { status: 502 })),
+      csrf,
+    })
+    await expect(strange.tunnel.list()).rejects.toMatchObject({ code: 'unavailable' })
+  })
+
+  test('is the bridge of the desktop app where there is one', async () => {
+    const list = vi.fn(() => Promise.resolve({ ok: true, value: [] }))
+    const on = vi.fn(() => () => undefined)
+    const window = { host: { tunnel: { list } }, hostEvents: { on } } as never
+    const host = createHost({ window, fetch: () => Promise.reject(new Error('not used')), csrf })
+    await expect(host.tunnel.list()).resolves.toEqual([])
+    host.on('tunnel:changed', () => undefined)
+    expect(on).toHaveBeenCalledOnce()
+    await expect(host.ssh.connect(spec)).rejects.toMatchObject({ code: 'internal' })
+  })
+})

@@ -1,0 +1,35 @@
+import { type Session } from '#manager/contract'
+
+export const OWNER = '01990000-0000-7000-8000-000000000001' as Session['ownerId']
+export const idOf = (index: number) => `0199a000-0000-7000-8000-${String(index).padStart(12, '0')}` as Session['id']
+
+/** A running session; a higher index is newer. For tests. */
+export function aSession(index: number, change: Partial<Session> = {}): Session {
+  const at = new Date(Date.UTC(2026, 10, 1) + index * 60_000).toISOString()
+  return {
+    id: idOf(index),
+    name: `session-${index}`,
+    status: 'RUNNING',
+    reason: { code: 'started', message: 'Started' },
+    queuePosition: null,
+    reachable: true,
+    ownerId: OWNER,
+    ownerEmail: 'mira@example.com',
+    resourceGroup: 'default',
+    image: 'berth/python:3.13',
+    imageDigest: null,
+    requested: { cpu: '1', mem: '1g' },
+    shmem: '64m',
+    environ: {},
+    startupCommand: null,
+    apps: [],
+    kernels: [],
+    stats: null,
+    pull: null,
+    createdAt: at,
+    startedAt: at,
+    endedAt: null,
+    version: 1,
+    ...change,
+  }
+}

@@ -1,0 +1,61 @@
+import { createPinia, setActivePinia } from 'pinia'
+import { createApp, shallowRef } from 'vue'
+import { AppError, ROUTES, type ApiClient, type EventHint, type SessionId, type SessionStats } from '#manager/contract'
+import { type ConnectionInfo, type EventStream } from '../api/event-stream.ts'
+import { type Host } from '../host.ts'
+import { provideServices } from '../services.ts'
+
+export interface TestEvents extends EventStream {
+  hint(hint: EventHint): void
+  resync(): void
+  stats(sessionId: SessionId, stats: SessionStats): void
+  readonly watched: () => SessionId[]
+  setState(state: ConnectionInfo['state']): void
+}
+
+/** An event stream driven by the test. */
+export function testEvents(): TestEvents {
+  const hints = new Set<(hint: EventHint) => void>()
+  const resyncs = new Set<() => void>()
+  const watches = new Set<{ ids: readonly SessionId[]; listener: (id: SessionId, stats: SessionStats) => void }>()
+  const connection = shallowRef<ConnectionInfo>({ state: 'live' })
+  return {
+    connection,
+    onHint: listener => (hints.add(listener), () => void hints.delete(listener)),
+    onResync: listener => (resyncs.add(listener), () => void resyncs.delete(listener)),
+    watch(ids, listener) {
+      const watch = { ids, listener }
+      watches.add(watch)
+      return () => void watches.delete(watch)
+    },
+    start: () => undefined,
+    stop: () => undefined,
+    reconnect: () => undefined,
+    hint: hint => hints.forEach(listener => listener(hint)),
+    resync: () => resyncs.forEach(listener => listener()),
+    stats: (id, stats) => watches.forEach(({ ids, listener }) => ids.includes(id) && listener(id, stats)),
+    watched: () => [...watches].flatMap(({ ids }) => ids),
+    setState: state => {
+      connection.value = { state }
+    },
+  }
+}
+
+/** Every route fails loudly unless the test gives it an answer. */
+export function testApi(answers: Partial<ApiClient>): ApiClient {
+  const missing = Object.keys(ROUTES).map(name => [
+    name,
+    () => Promise.reject(new AppError('internal', { why: `the test does not answer ${name}` })),
+  ])
+  return { ...(Object.fromEntries(missing) as ApiClient), ...answers }
+}
+
+/** Makes stores usable outside of components. */
+export function withServices(answers: Partial<ApiClient>, events = testEvents()) {
+  const app = createApp({})
+  const pinia = createPinia()
+  app.use(pinia)
+  provideServices(app, { api: testApi(answers), events, host: {} as Host })
+  setActivePinia(pinia)
+  return { app, events, pinia }
+}
