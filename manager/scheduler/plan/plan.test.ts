@@ -1,0 +1,296 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { AgentId, addSlots, lackingSlots, type ResourceSlots, SessionId, SLOT_NAMES } from '#manager/contract'
+import { type AgentSnapshot, concentrated, fifo, type PendingSession, plan, type Plan, Room } from './index.ts'
+
+const GiB = 2 ** 30
+const IMAGE = 'sha256:python'
+
+const id = (prefix: string, n: number) => `${prefix}0000000-0000-7000-8000-${String(n).padStart(12, '0')}`
+const agentId = (n: number) => AgentId.parse(id('a', n))
+const sessionId = (n: number) => SessionId.parse(id('5', n))
+
+function anAgent(n: number, capacity: ResourceSlots, more: Partial<AgentSnapshot> = {}): AgentSnapshot {
+  const devices = (slot: 'cuda.device' | 'cuda.shares', total: number) =>
+    Array.from({ length: Math.round((capacity[slot] ?? 0) / total) }, (_, index) => {
+      return { uuid: `${slot}-${index}`, slot, total, occupied: 0 }
+    })
+  return {
+    id: agentId(n),
+    name: `agent-${n}`,
+    capacity,
+    occupied: {},
+    devices: [...devices('cuda.device', 1), ...devices('cuda.shares', 100)],
+    images: new Set([IMAGE]),
+    schedulable: true,
+    connected: true,
+    ...more,
+  }
+}
+
+function aSession(n: number, requested: ResourceSlots, more: Partial<PendingSession> = {}): PendingSession {
+  return {
+    id: sessionId(n),
+    ownerId: 'someone',
+    enqueuedAt: n,
+    requested,
+    imageDigest: IMAGE,
+    image: 'python',
+    failedAgents: [],
+    ...more,
+  }
+}
+
+const decide = (agents: readonly AgentSnapshot[], pending: readonly PendingSession[]) =>
+  plan({ agents, pending }, fifo, concentrated)
+const where = (result: Plan) => Object.fromEntries(result.placements.map(p => [p.sessionId, p.agentId]))
+const reasonOf = (result: Plan, n: number) => result.reasons.get(sessionId(n))
+
+describe('where a session goes', () => {
+  test('CPU work keeps off the GPU host, GPU work goes there', () => {
+    const agents = [anAgent(1, { cpu: 8000, mem: 8 * GiB, 'cuda.device': 2 }), anAgent(2, { cpu: 8000, mem: 8 * GiB })]
+    const result = decide(agents, [aSession(1, { cpu: 1000, mem: GiB }), aSession(2, { cpu: 1000, 'cuda.device': 1 })])
+    expect(where(result)).toEqual({ [sessionId(1)]: agentId(2), [sessionId(2)]: agentId(1) })
+    expect(result.placements[1]?.devices).toEqual([{ uuid: 'cuda.device-0', slot: 'cuda.device', amount: 1 }])
+  })
+
+  test('CPU work uses the GPU host when nothing else is free', () => {
+    const agents = [anAgent(1, { cpu: 8000, 'cuda.device': 2 }), anAgent(2, { cpu: 1000 })]
+    const result = decide(agents, [aSession(1, { cpu: 1000 }), aSession(2, { cpu: 1000 })])
+    expect(where(result)).toEqual({ [sessionId(1)]: agentId(2), [sessionId(2)]: agentId(1) })
+  })
+
+  test('an agent that holds the image is preferred', () => {
+    const agents = [anAgent(1, { cpu: 2000 }, { images: new Set() }), anAgent(2, { cpu: 8000 })]
+    expect(where(decide(agents, [aSession(1, { cpu: 1000 })]))).toEqual({ [sessionId(1)]: agentId(2) })
+  })
+
+  test('sessions are concentrated: the agent with the least left over is filled first', () => {
+    const agents = [anAgent(1, { cpu: 8000 }), anAgent(2, { cpu: 8000 }, { occupied: { cpu: 4000 } })]
+    expect(where(decide(agents, [aSession(1, { cpu: 2000 })]))).toEqual({ [sessionId(1)]: agentId(2) })
+  })
+
+  test('a failed agent is avoided while another could take the session, even if that one is full now', () => {
+    const agents = [anAgent(1, { cpu: 4000 }), anAgent(2, { cpu: 4000 }, { occupied: { cpu: 4000 } })]
+    const failed = aSession(1, { cpu: 1000 }, { failedAgents: [agentId(1)] })
+    expect(reasonOf(decide(agents, [failed]), 1)?.code).toBe('capacity')
+    expect(where(decide(agents.slice(0, 1), [failed]))).toEqual({ [sessionId(1)]: agentId(1) })
+  })
+})
+
+describe('devices', () => {
+  test('shares go where they leave the least, and never across two devices', () => {
+    const shares = (uuid: string, occupied: number) => ({ uuid, slot: 'cuda.shares' as const, total: 100, occupied })
+    const agent = anAgent(
+      1,
+      { 'cuda.shares': 200 },
+      { occupied: { 'cuda.shares': 80 }, devices: [shares('A', 20), shares('B', 60)] },
+    )
+    const result = decide([agent], [aSession(1, { 'cuda.shares': 40 }), aSession(2, { 'cuda.shares': 80 })])
+    expect(result.placements.map(p => p.devices)).toEqual([
+      [{ uuid: 'B', slot: 'cuda.shares', amount: 40 }],
+      [{ uuid: 'A', slot: 'cuda.shares', amount: 80 }],
+    ])
+  })
+
+  test('more than one share takes whole devices and the rest of one', () => {
+    const agent = anAgent(1, { 'cuda.shares': 300 })
+    const result = decide([agent], [aSession(1, { 'cuda.shares': 250 })])
+    expect(result.placements[0]?.devices).toEqual([
+      { uuid: 'cuda.shares-0', slot: 'cuda.shares', amount: 100 },
+      { uuid: 'cuda.shares-1', slot: 'cuda.shares', amount: 100 },
+      { uuid: 'cuda.shares-2', slot: 'cuda.shares', amount: 50 },
+    ])
+  })
+
+  test('thirty hundredths three times are ninety', () => {
+    const agent = anAgent(1, { 'cuda.shares': 100 })
+    const result = decide(
+      [agent],
+      [1, 2, 3, 4].map(n => aSession(n, { 'cuda.shares': 30 })),
+    )
+    expect(result.placements).toHaveLength(3)
+    expect(new Room(agent).largest('cuda.shares')).toBe(100)
+  })
+})
+
+describe('why a session waits', () => {
+  const big = { cpu: 4000 }
+  test.each<[string, readonly AgentSnapshot[], PendingSession, object]>([
+    ['no_agents', [], aSession(1, big), {}],
+    ['no_agents', [anAgent(1, { cpu: 8000 }, { schedulable: false })], aSession(1, big), {}],
+    ['agents_unreachable', [anAgent(1, { cpu: 8000 }, { connected: false })], aSession(1, big), {}],
+    ['image_nowhere', [anAgent(1, { cpu: 8000 }, { images: new Set() })], aSession(1, big), {}],
+    ['too_large', [anAgent(1, { cpu: 2000 })], aSession(1, big), { needed: { cpu: '4' }, available: { cpu: '2' } }],
+    [
+      'agents_unreachable',
+      [anAgent(1, { cpu: 2000 }), anAgent(2, { cpu: 8000 }, { connected: false })],
+      aSession(1, big),
+      { needed: { cpu: '4' } },
+    ],
+    [
+      'capacity',
+      [anAgent(1, { cpu: 8000 }, { occupied: { cpu: 6500 } })],
+      aSession(1, big),
+      { needed: { cpu: '4' }, available: { cpu: '1.5' } },
+    ],
+    [
+      'fragmentation',
+      [anAgent(1, { cpu: 4000 }, { occupied: { cpu: 1000 } }), anAgent(2, { cpu: 4000 }, { occupied: { cpu: 2000 } })],
+      aSession(1, big),
+      { needed: { cpu: '4' }, available: { cpu: '3' } },
+    ],
+  ])('%s', (code, agents, session, amounts) => {
+    expect(reasonOf(decide(agents, [session]), 1)).toMatchObject({ code, ...amounts })
+  })
+
+  test('queued_behind, when those ahead took the room in the same pass', () => {
+    const result = decide([anAgent(1, { cpu: 4000 })], [aSession(1, big), aSession(2, big)])
+    expect(reasonOf(result, 2)?.code).toBe('queued_behind')
+    expect(result.queue).toEqual([sessionId(2)])
+  })
+
+  test('the sentence names amounts as people say them', () => {
+    const agent = anAgent(1, { cpu: 8000, mem: 8 * GiB }, { occupied: { mem: 7 * GiB } })
+    const reason = reasonOf(decide([agent], [aSession(1, { mem: 4 * GiB })]), 1)
+    expect(reason?.message).toBe('It needs 4 GiB RAM; at most 1 GiB free now. It starts when other sessions end.')
+  })
+})
+
+test('a session that does not fit blocks nobody behind it', () => {
+  const result = decide(
+    [anAgent(1, { cpu: 4000 }, { occupied: { cpu: 2000 } })],
+    [aSession(1, { cpu: 4000 }), aSession(2, { cpu: 1000 })],
+  )
+  expect(where(result)).toEqual({ [sessionId(2)]: agentId(1) })
+  expect(result.queue).toEqual([sessionId(1)])
+})
+
+const amounts = fc.record({
+  cpu: fc.nat(8).map(n => n * 500),
+  mem: fc.nat(8).map(n => n * GiB),
+  'cuda.device': fc.nat(3),
+  'cuda.shares': fc.nat(150),
+})
+const someAgents = fc.array(
+  fc.record({
+    cpu: fc.nat(16).map(n => n * 1000),
+    mem: fc.nat(16).map(n => n * GiB),
+    whole: fc.nat(3),
+    shared: fc.nat(2),
+    image: fc.boolean(),
+    schedulable: fc.constantFrom(true, true, true, false),
+    connected: fc.constantFrom(true, true, true, false),
+  }),
+  { maxLength: 5 },
+)
+const someGroup = fc
+  .record({ agents: someAgents, asks: fc.array(fc.record({ requested: amounts, at: fc.nat(3) }), { maxLength: 25 }) })
+  .map(({ agents, asks }) => ({
+    agents: agents.map(({ cpu, mem, whole, shared, image, schedulable, connected }, n) =>
+      anAgent(
+        n,
+        { cpu, mem, 'cuda.device': whole, 'cuda.shares': shared * 100 },
+        { images: new Set(image ? [IMAGE] : []), schedulable, connected },
+      ),
+    ),
+    pending: asks.map(({ requested, at }, n) => aSession(n, requested, { enqueuedAt: at })),
+  }))
+
+describe('every plan', () => {
+  test('places or explains each session exactly once', () => {
+    fc.assert(
+      fc.property(someGroup, ({ agents, pending }) => {
+        const result = decide(agents, pending)
+        const placed = result.placements.map(p => p.sessionId)
+        expect([...placed, ...result.queue].toSorted()).toEqual(pending.map(s => s.id).toSorted())
+        expect([...result.reasons.keys()]).toEqual(result.queue)
+      }),
+    )
+  })
+
+  test('gives out no slot beyond capacity and no device beyond itself', () => {
+    fc.assert(
+      fc.property(someGroup, ({ agents, pending }) => {
+        const { placements } = decide(agents, pending)
+        for (const agent of agents) {
+          const here = placements.filter(p => p.agentId === agent.id)
+          expect(lackingSlots(here.map(p => p.requested).reduce(addSlots, {}), agent.capacity)).toEqual([])
+          expect(here.length === 0 || (agent.connected && agent.schedulable)).toBe(true)
+          for (const device of agent.devices) {
+            const taken = here.flatMap(p => p.devices).filter(d => d.uuid === device.uuid)
+            expect(taken.reduce((sum, d) => sum + d.amount, 0)).toBeLessThanOrEqual(device.total)
+          }
+        }
+        for (const { requested, devices } of placements) {
+          for (const slot of ['cuda.device', 'cuda.shares'] as const) {
+            const given = devices.filter(d => d.slot === slot).reduce((sum, d) => sum + d.amount, 0)
+            expect(given).toBe(requested[slot] ?? 0)
+          }
+          expect(devices.filter(d => d.slot === 'cuda.shares' && d.amount < 100).length).toBeLessThanOrEqual(1)
+        }
+      }),
+    )
+  })
+
+  test('is work-conserving: what waits would not fit afterwards either', () => {
+    fc.assert(
+      fc.property(someGroup, ({ agents, pending }) => {
+        const { placements, queue } = decide(agents, pending)
+        const after = agents.map(agent =>
+          afterwards(
+            agent,
+            placements.filter(p => p.agentId === agent.id),
+          ),
+        )
+        const again = decide(
+          after,
+          pending.filter(session => queue.includes(session.id)),
+        )
+        expect(again.placements).toEqual([])
+      }),
+    )
+  })
+
+  test('does not depend on the order in which agents and sessions are read', () => {
+    fc.assert(
+      fc.property(someGroup, ({ agents, pending }) => {
+        const forwards = decide(agents, pending)
+        const backwards = decide(agents.toReversed(), pending.toReversed())
+        expect(backwards.placements).toEqual(forwards.placements)
+        expect(backwards.queue).toEqual(forwards.queue)
+      }),
+    )
+  })
+
+  test('serves equal requests in the order of their arrival', () => {
+    fc.assert(
+      fc.property(someAgents, amounts, fc.array(fc.nat(5), { maxLength: 20 }), (specs, requested, times) => {
+        const agents = specs.map(({ cpu, mem, whole, shared }, n) =>
+          anAgent(n, { cpu, mem, 'cuda.device': whole, 'cuda.shares': shared * 100 }),
+        )
+        const pending = times.map((at, n) => aSession(n, requested, { enqueuedAt: at }))
+        const { placements } = decide(agents, pending)
+        const expected = fifo(pending).slice(0, placements.length)
+        expect(placements.map(p => p.sessionId)).toEqual(expected.map(s => s.id))
+      }),
+    )
+  })
+})
+
+/** The agent with these placements running on it. */
+function afterwards(agent: AgentSnapshot, placements: Plan['placements']): AgentSnapshot {
+  const given = placements.flatMap(p => p.devices)
+  return {
+    ...agent,
+    occupied: placements.map(p => p.requested).reduce(addSlots, agent.occupied),
+    devices: agent.devices.map(device => ({
+      ...device,
+      occupied: given.filter(d => d.uuid === device.uuid).reduce((sum, d) => sum + d.amount, device.occupied),
+    })),
+  }
+}
+
+test('every slot of the contract is planned', () => {
+  expect(SLOT_NAMES).toEqual(['cpu', 'mem', 'cuda.device', 'cuda.shares'])
+})
