@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import { type AgentId, type Device } from '#manager/contract'
+import { type AgentId, type Device, type ManagerId } from '#manager/contract'
 import { type Report } from '#agent/contract'
 import { capacityOf } from './capacity.ts'
 import { type Config } from './config.ts'
@@ -66,18 +66,26 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
       toolbox,
       labelKey,
       agentId,
+      verifyEngine: () => claim.verify(),
       bootedAtSeconds: bootTime(await readFile('/proc/stat', 'utf8').catch(() => '')),
       cores: await localCores(),
       onChange(kernel) {
         parts.control?.notify({ type: 'kernel_changed', kernel, ageMs: 0 })
         changed()
       },
+      onRemoved: changed,
       onPull: (kernelId, progress) => parts.control?.notify({ type: 'pull', kernelId, progress }),
       log,
     }),
   )
   // Tunnels outlive the connection over which they were asked for.
   const streams = stack.use(createStreams({ kernels, docker: engine.streams, log }))
+  let taken = false
+  const takeEngine = async (managerId: ManagerId) => {
+    if (taken) return
+    await claim.take(managerId)
+    taken = true
+  }
   const look = serialize(async () => {
     if (!parts.watch?.state.reachable) return
     await Promise.all([kernels.rescan(parts.watch.state), images.refresh()])
@@ -88,6 +96,9 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
       engine,
       log,
       onUp: async () => {
+        // It was away when the manager accepted us.
+        const managerId = identity.manager?.managerId
+        if (managerId) await takeEngine(managerId).catch((error: unknown) => parts.control?.fail(error))
         await Promise.all([firewall.apply(), look()])
         // Before the first session needs it; that session will say what is wrong.
         toolbox.volume().catch(() => undefined)
@@ -123,7 +134,7 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
       managerUrl: config.managerUrl,
       invitation: config.invitation,
       report,
-      claim: managerId => claim.take(managerId).catch(unlessAway),
+      claim: managerId => takeEngine(managerId).catch(unlessAway),
       async onWelcome({ managerId, dataToken, parkedSockets }, { url }) {
         kernels.serve(managerId)
         await look().catch((error: unknown) => complain(log, error))
@@ -131,10 +142,7 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
         return createDataSockets({ managerUrl: url, dataToken, count: parkedSockets, serve, log })
       },
       handlers: {
-        create_kernel: async ({ spec, startWithinMs }, signal) => {
-          await claim.verify()
-          return await kernels.create(spec, startWithinMs, signal)
-        },
+        create_kernel: ({ spec, startWithinMs }, signal) => kernels.create(spec, startWithinMs, signal),
         destroy_kernel: ({ kernelId, graceMs }) => kernels.destroy(kernelId, graceMs),
         get_ssh: ({ kernelId }) => kernels.ssh(kernelId),
         async start_app({ kernelId, app, timeoutMs }) {

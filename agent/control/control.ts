@@ -35,6 +35,8 @@ export interface Control extends AsyncDisposable {
   readonly ready: Promise<void>
   /** Rejects when there is no point in trying again: refused, or the engine is another agent's. */
   readonly ended: Promise<never>
+  /** Ends it, like a refusal, if the error is one that trying again does not mend. */
+  fail(error: unknown): void
   /** Something in the report changed; sent at once, several changes together. */
   changed(): void
   /** Dropped while there is no connection: the next report says it too. */
@@ -143,22 +145,27 @@ export function startControl(deps: ControlDeps): Control {
           forgotten = true
           continue
         }
-        if (error instanceof AppError && FATAL.has(error.code)) {
-          log.error({ code: error.code, err: error }, 'the agent stops')
-          ready.reject(error)
-          ended.reject(error)
-          return
-        }
+        if (fail(error)) return
         if (attempt === 0) log.warn({ err: error }, 'the manager cannot be reached')
       }
       await delay(backoffMs(attempt++, Math.random()), undefined, { signal: stop.signal }).catch(() => undefined)
     }
   }
 
+  function fail(error: unknown): boolean {
+    if (!(error instanceof AppError && FATAL.has(error.code))) return false
+    log.error({ code: error.code, err: error }, 'the agent stops')
+    ready.reject(error)
+    ended.reject(error)
+    stop.abort()
+    return true
+  }
+
   const running = run()
   return {
     ready: ready.promise,
     ended: ended.promise,
+    fail: error => void fail(error),
     changed: () => current?.reporter.soon(),
     notify: message => current?.link.send(message),
     async [Symbol.asyncDispose]() {

@@ -1,4 +1,5 @@
-import { Agent } from 'node:http'
+import { Agent, type ClientRequestArgs } from 'node:http'
+import { type Duplex } from 'node:stream'
 import Docker from 'dockerode'
 import { AppError } from '#manager/contract'
 
@@ -16,9 +17,32 @@ const CONNECT_TIMEOUT_MS = 3_000
 /** @param dockerHost `unix:///path` or `tcp://host:port`; default: the engine of this machine. Does not connect yet. */
 export function createEngineClient(dockerHost?: string): EngineClient {
   const where = parseDockerHost(dockerHost)
-  // No kept-alive connections: an engine that shuts down still answers on those, and a restarted one resets them.
-  const connect = { ...where, connectionTimeout: CONNECT_TIMEOUT_MS, agent: new Agent({ keepAlive: false }) }
+  const connect = { ...where, agent: new EngineAgent() }
   return { calls: new Docker({ ...connect, timeout: CALL_TIMEOUT_MS }), streams: new Docker(connect) }
+}
+
+/**
+ * Connections that must come about in time; docker-modem's own `connectionTimeout` counts until the response, and would cut every slow
+ * call. None is kept alive: an engine that shuts down still answers on old ones, and a restarted one resets them.
+ */
+class EngineAgent extends Agent {
+  constructor() {
+    super({ keepAlive: false })
+  }
+
+  override createConnection(
+    options: ClientRequestArgs,
+    callback?: (error: Error | null, stream: Duplex) => void,
+  ): Duplex | null | undefined {
+    const socket = super.createConnection(options, callback)
+    if (!socket) return socket
+    const late = Object.assign(new Error('the engine did not accept a connection'), { code: 'ETIMEDOUT' })
+    const timer = setTimeout(() => socket.destroy(late), CONNECT_TIMEOUT_MS)
+    const settle = () => clearTimeout(timer)
+    socket.once('connect', settle)
+    socket.once('close', settle)
+    return socket
+  }
 }
 
 export function parseDockerHost(

@@ -10,7 +10,7 @@ import {
 } from '#agent/contract'
 import { type AgentId, AppError, type KernelId, type ManagerId, type PullProgress } from '#manager/contract'
 import { type EngineLimits } from '../docker/container-config.ts'
-import { engineMessage, isEngineUnreachable, isMissing } from '../docker/engine-client.ts'
+import { engineMessage, fromEngine, isEngineUnreachable, isMissing } from '../docker/engine-client.ts'
 import { type Log } from '../log.ts'
 import { createApps } from './apps.ts'
 import {
@@ -26,10 +26,14 @@ import { type Kernels, type KernelRecord, type RunningKernel } from './types.ts'
 
 export interface KernelManagerDeps extends CreateDeps {
   readonly agentId: AgentId
+  /** Before every container: is the engine still ours? @throws `engine_already_managed` */
+  readonly verifyEngine: () => Promise<void>
   readonly bootedAtSeconds: number | undefined
   /** Of this machine; undefined where they are not numbered from 0. Only an engine that may use all of them is pinned. */
   readonly cores: number | undefined
   readonly onChange: (report: KernelReport) => void
+  /** A kernel is no longer in `reports`. */
+  readonly onRemoved: () => void
   readonly onPull: (kernelId: KernelId, progress: PullProgress) => void
   readonly log: Log
 }
@@ -103,6 +107,11 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
     onChange(reportOf(entry))
   }
 
+  function forget(kernelId: string): void {
+    entries.delete(kernelId)
+    deps.onRemoved()
+  }
+
   function adopt(found: FoundContainer): void {
     if (found.state.state === 'created') return
     const { label, state, address, pid, cpus } = found
@@ -173,7 +182,10 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
     const { kernelId } = spec
     const pinned = [...entries.values()].map(entry => entry.cpus)
     try {
-      await Promise.resolve() // so that `begin` has made the entry
+      // Also gives `begin` the time to make the entry.
+      await deps.verifyEngine().catch((error: unknown) => {
+        throw error instanceof AppError ? error : fromEngine(error, 'kernel_create_failed')
+      })
       const { container, ssh } = await createKernel(deps, {
         spec,
         label,
@@ -197,7 +209,7 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
       log.warn({ kernelId, why: engineMessage(error) }, 'kernel could not be created')
       // Answered only when nothing is left: then the manager may start it elsewhere.
       await undo(kernelId, label.managerId)
-      entries.delete(kernelId)
+      forget(kernelId)
       throw error
     }
   }
@@ -255,7 +267,7 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
         : error
     }
     await files.discard(kernelId, { scratch: 'keep' })
-    entries.delete(kernelId)
+    forget(kernelId)
     log.info({ kernelId, exitCode }, 'kernel ended')
     return { exitCode, logTail }
   }

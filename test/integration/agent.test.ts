@@ -1,5 +1,10 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { once } from 'node:events'
+import { readdir } from 'node:fs/promises'
+import { type AddressInfo, connect, createServer } from 'node:net'
+import { join } from 'node:path'
 import ssh2 from 'ssh2'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { type KernelApp } from '#agent/contract'
 import {
   type AgentHome,
   type AgentProcess,
@@ -16,9 +21,6 @@ let agent: AgentProcess
 
 beforeAll(async () => {
   await Promise.all([busyboxImage(), tinyImage()])
-})
-
-beforeEach(async () => {
   manager = await startFakeManager()
   home = await createAgentHome()
   agent = await spawnAgent(home, { BERTH_JOIN: manager.join() })
@@ -26,6 +28,12 @@ beforeEach(async () => {
 })
 
 afterEach(async () => {
+  for (const { kernelId } of manager.report?.kernels ?? []) {
+    await manager.request('destroy_kernel', { kernelId, graceMs: 0 })
+  }
+})
+
+afterAll(async () => {
   await agent[Symbol.asyncDispose]()
   await manager[Symbol.asyncDispose]()
   await removeByManager(manager.managerId)
@@ -34,29 +42,280 @@ afterEach(async () => {
 
 const create = (spec = aKernelSpec(), startWithinMs = 60_000) =>
   manager.request('create_kernel', { spec, startWithinMs })
+const filters = () => ({ label: [`berth.manager=${manager.managerId}`] })
+const leftovers = async () => ({
+  containers: (await docker.listContainers({ all: true, filters: filters() })).length,
+  networks: (await docker.listNetworks({ filters: filters() })).length,
+  control: (await readdir(join(home.data, 'agent/kernels'))).length,
+})
+const NOTHING = { containers: 0, networks: 0, control: 0 }
 
 describe('a session', () => {
   test('is created, opened by SSH with its own key, and leaves nothing behind', async () => {
     const spec = aKernelSpec()
     const { containerId, ssh } = await create(spec)
     expect(await execIn(containerId, 'id', '-u')).toEqual({ stdout: '1000\n', exitCode: 0 })
+    expect((await execIn(containerId, 'stat', '-c', '%a %u', '/home/work/id_container')).stdout).toBe('600 1000\n')
     await expect.poll(() => manager.kernel(spec.kernelId)?.state.state).toBe('running')
+    expect(await manager.request('get_ssh', { kernelId: spec.kernelId })).toEqual(ssh)
 
     await manager.request('start_app', { kernelId: spec.kernelId, app: 'sshd', timeoutMs: 20_000 })
-    const inspection = await docker.getContainer(containerId).inspect()
-    const address = Object.values(inspection.NetworkSettings.Networks)[0]!.IPAddress
+    const address = await addressOf(containerId)
     const hostKey = ssh.hostKey.split(' ')[1]!
     const output = await sshExec({ address, privateKey: ssh.privateKey, hostKey }, 'echo $GREETING-$FOO-$(id -un)')
     expect(output).toBe('hello-bar-work\n')
 
     const reply = await manager.request('destroy_kernel', { kernelId: spec.kernelId, graceMs: 2000 })
     expect(reply.exitCode).toBe(143)
-    const filters = { label: [`berth.manager=${manager.managerId}`] }
-    expect(await docker.listContainers({ all: true, filters })).toEqual([])
-    expect(await docker.listNetworks({ filters })).toEqual([])
+    expect(await leftovers()).toEqual(NOTHING)
     await expect.poll(() => manager.report?.kernels).toEqual([])
+    // The home stays for a while.
+    expect(await readdir(join(home.data, 'agent/scratch', spec.kernelId))).toContain('id_container')
+  })
+
+  test('has the limits that were asked for, and none of the powers that were not', async () => {
+    const spec = aKernelSpec({ slots: { cpu: 1000, mem: 64 * 2 ** 20 }, shmemBytes: 8 * 2 ** 20 })
+    const { containerId } = await create(spec)
+    const { HostConfig, Config } = await docker.getContainer(containerId).inspect()
+    expect(HostConfig).toMatchObject({
+      NanoCpus: 1_000_000_000,
+      Memory: 64 * 2 ** 20,
+      MemorySwap: 64 * 2 ** 20,
+      ShmSize: 8 * 2 ** 20,
+      PidsLimit: 4096,
+      Privileged: false,
+      CapDrop: ['ALL'],
+      SecurityOpt: ['no-new-privileges:true'],
+      PortBindings: {},
+    })
+    expect(Config.User).toBe('1000:1000')
+    expect((await execIn(containerId, 'nproc')).stdout).toBe('1\n')
+    const status = (await execIn(containerId, 'cat', '/proc/self/status')).stdout
+    expect(status).toMatch(/CapEff:\t0+\n/)
+    expect(status).toMatch(/CapBnd:\t0+\n/)
+    expect(status).toMatch(/NoNewPrivs:\t1\n/)
+    expect(status).toMatch(/Seccomp:\t2\n/)
+    for (const path of ['/opt/berth/x', '/run/berth/x', '/etc/passwd']) {
+      expect((await execIn(containerId, 'sh', '-c', `echo x >> ${path}`)).exitCode).not.toBe(0)
+    }
+  })
+
+  test('that runs out of memory is told apart from one that ends by itself', async () => {
+    const oom = aKernelSpec({
+      slots: { cpu: 500, mem: 32 * 2 ** 20 },
+      startupCommand: 'dd if=/dev/zero of=/dev/null bs=200M count=1',
+    })
+    const ends = aKernelSpec({ startupCommand: 'echo last words; exit 3' })
+    await Promise.all([create(oom), create(ends)])
+    const exited = (kernelId: string) => expect.poll(() => manager.kernel(kernelId)?.state, { timeout: 20_000 })
+    await exited(ends.kernelId).toMatchObject({
+      state: 'exited',
+      exitCode: 3,
+      oomKilled: false,
+      engineRestarted: false,
+    })
+    await exited(oom.kernelId).toMatchObject({
+      state: 'exited',
+      exitCode: 137,
+      oomKilled: true,
+      engineRestarted: false,
+    })
+    expect(await manager.request('get_logs', { kernelId: ends.kernelId, tail: 10 })).toEqual({
+      text: 'last words\n',
+      truncated: false,
+    })
+    expect(await manager.request('destroy_kernel', { kernelId: ends.kernelId, graceMs: 0 })).toEqual({
+      exitCode: 3,
+      logTail: 'last words\n',
+    })
+  })
+
+  test('runs in an image without a shell and without a libc, and has SSH there', async () => {
+    const spec = aKernelSpec({ image: { reference: TINY_IMAGE, digest: '' } })
+    const { containerId, ssh } = await create(spec)
+    await manager.request('start_app', { kernelId: spec.kernelId, app: 'sshd', timeoutMs: 20_000 })
+    const hostKey = ssh.hostKey.split(' ')[1]!
+    const target = { address: await addressOf(containerId), privateKey: ssh.privateKey, hostKey }
+    expect(await sshExec(target, 'pwd; id -un')).toBe('/home/work\nwork\n')
+  })
+
+  test('that is asked for twice is made once', async () => {
+    const spec = aKernelSpec()
+    const [first, second] = await Promise.all([create(spec), create(spec)])
+    expect(second).toEqual(first)
+    expect(await create(spec)).toEqual(first)
+    expect((await leftovers()).containers).toBe(1)
+  })
+
+  test('of a later attempt replaces the earlier one', async () => {
+    const spec = aKernelSpec()
+    const first = await create(spec)
+    const second = await create({ ...spec, attempt: 2 })
+    expect(second.containerId).not.toBe(first.containerId)
+    expect((await leftovers()).containers).toBe(1)
+    await expect(create(spec)).rejects.toMatchObject({ code: 'kernel_create_failed' })
+  })
+
+  test('whose container somebody removes is reported as gone', async () => {
+    const spec = aKernelSpec()
+    const { containerId } = await create(spec)
+    await docker.getContainer(containerId).remove({ force: true })
+    await expect.poll(() => manager.kernel(spec.kernelId)?.state).toEqual({ state: 'gone' })
+    expect(await manager.request('destroy_kernel', { kernelId: spec.kernelId, graceMs: 0 })).toEqual({
+      exitCode: null,
+      logTail: '',
+    })
+    expect(await leftovers()).toEqual(NOTHING)
+  })
+
+  test('is measured once a second', async () => {
+    const spec = aKernelSpec({ startupCommand: 'while :; do :; done' })
+    await create(spec)
+    const latest = () => manager.stats.at(-1)?.kernels.find(entry => entry.kernelId === spec.kernelId)?.stats
+    // Half a core is what it may use.
+    await expect.poll(() => latest()?.cpuMilli, { timeout: 15_000 }).toBeGreaterThan(250)
+    expect(latest()?.cpuMilli).toBeLessThan(750)
+    expect(latest()?.memBytes).toBeGreaterThan(0)
+    expect(latest()?.netRxBytes).toBeGreaterThanOrEqual(0)
   })
 })
+
+describe('an app', () => {
+  const app = (changes: Partial<KernelApp>): KernelApp => ({
+    name: 'web',
+    title: 'Web',
+    protocol: 'http',
+    path: '/',
+    port: 8080,
+    command: ['httpd', '-f', '-p', '127.0.0.1:{port}', '-h', '/home/work'],
+    environ: {},
+    secret: 'none',
+    ...changes,
+  })
+
+  test('is started once for all who ask, with a secret that stays, and again when it died', async () => {
+    const spec = aKernelSpec({ apps: [app({ secret: 'jupyter', environ: { TOKEN: '{secret}' } })] })
+    const { containerId } = await create(spec)
+    const start = () => manager.request('start_app', { kernelId: spec.kernelId, app: 'web', timeoutMs: 10_000 })
+    const [first, second] = await Promise.all([start(), start()])
+    expect(first.inject?.header).toBe('authorization')
+    expect(first.inject?.value).toMatch(/^token [0-9a-f]{48}$/)
+    expect(second).toEqual(first)
+    const servers = async () =>
+      (await execIn(containerId, 'ps')).stdout.split('\n').filter(line => line.includes('httpd -f'))
+    expect(await servers()).toHaveLength(1)
+    const pid = (await servers())[0]!.trim().split(' ')[0]!
+    expect((await execIn(containerId, 'sh', '-c', `cat /proc/${pid}/environ`)).stdout).toContain(
+      `TOKEN=${first.inject!.value.slice('token '.length)}`,
+    )
+    await execIn(containerId, 'kill', '-9', pid)
+    await expect.poll(servers).toHaveLength(0)
+    expect(await start()).toEqual(first)
+    expect(await servers()).toHaveLength(1)
+  })
+
+  test('that does not start fails with the end of its output', async () => {
+    const spec = aKernelSpec({ apps: [app({ command: ['sh', '-c', 'echo no licence; exit 7'] })] })
+    await create(spec)
+    const start = manager.request('start_app', { kernelId: spec.kernelId, app: 'web', timeoutMs: 10_000 })
+    await expect(start).rejects.toMatchObject({
+      code: 'app_failed',
+      detail: { why: 'It ended with exit code 7. Its output ends: no licence' },
+    })
+    const unknown = manager.request('start_app', { kernelId: spec.kernelId, app: 'nope', timeoutMs: 10_000 })
+    await expect(unknown).rejects.toMatchObject({ code: 'app_not_found' })
+  })
+})
+
+describe('a session that cannot be', () => {
+  test.each([
+    ['an image nobody has', { image: { reference: 'registry.invalid/none:1', digest: '' } }, 'image_not_found'],
+    ['more cores than there are', { slots: { cpu: 1_000_000, mem: 2 ** 27 } }, 'request_too_large'],
+    [
+      'a GPU the engine cannot give',
+      { devices: [{ uuid: 'GPU-none', slot: 'cuda.device', amount: 1 }] },
+      'kernel_create_failed',
+    ],
+  ])('because of %s leaves nothing behind', async (_what, changes, code) => {
+    await expect(create(aKernelSpec(changes))).rejects.toMatchObject({ code })
+    expect(await leftovers()).toEqual(NOTHING)
+    await expect.poll(() => manager.report?.kernels).toEqual([])
+  })
+
+  test('in time is undone before the answer', async () => {
+    const created = create(aKernelSpec(), 60)
+    await expect(created).rejects.toMatchObject({ code: 'kernel_create_failed' })
+    expect(await leftovers()).toEqual(NOTHING)
+  })
+
+  test('because it was terminated meanwhile is undone', async () => {
+    const spec = aKernelSpec()
+    const created = create(spec)
+    created.catch(() => undefined)
+    await manager.request('destroy_kernel', { kernelId: spec.kernelId, graceMs: 0 })
+    await created.catch((error: unknown) => expect(error).toMatchObject({ code: 'kernel_create_failed' }))
+    expect(await leftovers()).toEqual(NOTHING)
+  })
+
+  test('because the manager gave up is undone', async () => {
+    const cancel = new AbortController()
+    const created = manager.request('create_kernel', { spec: aKernelSpec(), startWithinMs: 60_000 }, cancel.signal)
+    cancel.abort()
+    await expect(created).rejects.toMatchObject({ code: 'kernel_create_failed' })
+    expect(await leftovers()).toEqual(NOTHING)
+  })
+})
+
+describe('sessions side by side', () => {
+  test('reach neither each other nor the host, but the outside', async () => {
+    const serving = () => aKernelSpec({ startupCommand: 'httpd -f -p 8080' })
+    const [one, two] = await Promise.all([create(serving()), create(serving())])
+    const target = await addressOf(two.containerId)
+    // This machine may dial it, as the agent does.
+    await expect.poll(() => canDial(target, 8080)).toBe(true)
+    const reach = (host: string, port: number) =>
+      execIn(one.containerId, 'nc', '-w', '2', host, String(port), '-e', 'true').then(result => result.exitCode === 0)
+    await expect.poll(() => reach('127.0.0.1', 8080)).toBe(true)
+    expect(await reach(target, 8080)).toBe(false)
+    const { Gateway } = Object.values(
+      (await docker.getContainer(one.containerId).inspect()).NetworkSettings.Networks,
+    )[0]!
+    const server = createServer().listen(0, '0.0.0.0')
+    await once(server, 'listening')
+    expect(await reach(Gateway, (server.address() as AddressInfo).port)).toBe(false)
+    server.close()
+    expect(await reach('169.254.169.254', 80)).toBe(false)
+    expect(manager.report?.network).toEqual({ isolation: 'full', reason: null })
+  })
+
+  test('are each on a bridge of their own, in the range of the agent', async () => {
+    const created = await Promise.all(Array.from({ length: 4 }, () => create()))
+    const addresses = await Promise.all(created.map(({ containerId }) => addressOf(containerId)))
+    expect(
+      new Set(addresses.map(address => address.split('.').slice(0, 3).join('.') + (Number(address.split('.')[3]) >> 4)))
+        .size,
+    ).toBe(4)
+    for (const address of addresses) expect(address).toMatch(/^10\.213\./)
+  })
+})
+
+async function addressOf(containerId: string): Promise<string> {
+  const { NetworkSettings } = await docker.getContainer(containerId).inspect()
+  return Object.values(NetworkSettings.Networks)[0]!.IPAddress
+}
+
+function canDial(host: string, port: number): Promise<boolean> {
+  return new Promise(resolve => {
+    const socket = connect({ host, port, timeout: 2000 })
+    const done = (answer: boolean) => {
+      socket.destroy()
+      resolve(answer)
+    }
+    socket.once('connect', () => done(true))
+    socket.once('error', () => done(false))
+    socket.once('timeout', () => done(false))
+  })
+}
 
 interface SshTarget {
   readonly address: string

@@ -1,0 +1,226 @@
+import { execFile } from 'node:child_process'
+import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import {
+  type AgentHome,
+  type AgentProcess,
+  aKernelSpec,
+  createAgentHome,
+  spawnAgent,
+} from '../fixtures/agent-process.ts'
+import { BUSYBOX_IMAGE, busyboxImage, docker, removeByManager } from '../fixtures/docker.ts'
+import { type FakeManager, startFakeManager } from '../fixtures/fake-manager.ts'
+
+const run = promisify(execFile)
+
+let manager: FakeManager
+let home: AgentHome
+const agents: AgentProcess[] = []
+
+beforeAll(busyboxImage)
+
+beforeEach(async () => {
+  manager = await startFakeManager()
+  home = await createAgentHome()
+})
+
+afterEach(async () => {
+  for (const agent of agents.splice(0)) await agent[Symbol.asyncDispose]()
+  await manager[Symbol.asyncDispose]()
+  await removeByManager(manager.managerId)
+  await home[Symbol.asyncDispose]()
+})
+
+/** The agent has seen all that is on the engine. */
+const looked = () => expect.poll(() => manager.report?.engine.reachable, { timeout: 10_000 }).toBe(true)
+
+async function start(environment: Readonly<Record<string, string>> = {}, where = home): Promise<AgentProcess> {
+  const agent = await spawnAgent(where, { BERTH_MANAGER_URL: manager.url, ...environment })
+  agents.push(agent)
+  return agent
+}
+
+const create = (spec = aKernelSpec()) => manager.request('create_kernel', { spec, startWithinMs: 60_000 })
+const filters = () => ({ label: [`berth.manager=${manager.managerId}`] })
+const containers = async () => (await docker.listContainers({ all: true, filters: filters() })).map(found => found.Id)
+const networks = async () => (await docker.listNetworks({ filters: filters() })).length
+
+describe('an agent', () => {
+  test('joins once with a token, and from then on proves its own key', async () => {
+    const first = await start({ BERTH_JOIN: manager.join() })
+    const { agentId } = await first.firstLine
+    await first[Symbol.asyncDispose]()
+    const second = await start()
+    expect(await second.firstLine).toEqual({ ready: 'agent', agentId })
+    manager.hangUp()
+    await expect.poll(() => manager.arrivals, { timeout: 10_000 }).toEqual(['join', 'prove', 'prove'])
+    for (const file of ['key.pem', 'label.key', 'agent.json']) {
+      expect((await stat(join(home.data, 'agent', file))).mode & 0o777).toBe(0o600)
+    }
+  })
+
+  test('with a used token is refused, and says so', async () => {
+    const join_ = manager.join()
+    const first = await start({ BERTH_JOIN: join_ })
+    await first.firstLine
+    await using other = await createAgentHome()
+    const second = await start({ BERTH_JOIN: join_ }, other)
+    expect(await second.firstLine).toMatchObject({ error: { code: 'join_token_invalid' } })
+    expect(await second.exited).toBe(1)
+  })
+
+  test('that was revoked stops, and joins again with a new token', async () => {
+    const agent = await start({ BERTH_JOIN: manager.join() })
+    await agent.firstLine
+    manager.refuse('agent_revoked')
+    manager.hangUp()
+    expect(await agent.exited).toBe(1)
+    manager.refuse(undefined)
+    const again = await start({ BERTH_JOIN: manager.join() })
+    expect(await again.firstLine).toMatchObject({ ready: 'agent' })
+  })
+
+  test('does not take an engine on which another one has sessions', async () => {
+    const first = await start({ BERTH_JOIN: manager.join() })
+    await first.firstLine
+    await create()
+    await using other = await createAgentHome()
+    const second = await spawnAgent(other, { BERTH_JOIN: manager.join(), BERTH_AGENT_CLAIM: home.claimVolume })
+    agents.push(second)
+    expect(await second.firstLine).toMatchObject({ error: { code: 'engine_already_managed' } })
+    expect(await second.exited).toBe(1)
+  })
+
+  test('without an engine stays, and says that the engine is away', async () => {
+    const agent = await start({ BERTH_JOIN: manager.join(), DOCKER_HOST: `unix://${home.data}/nothing.sock` })
+    expect(await agent.firstLine).toMatchObject({ ready: 'agent' })
+    expect(manager.report?.engine).toEqual({ version: '', reachable: false })
+    await expect(create()).rejects.toMatchObject({ code: 'engine_unreachable' })
+  })
+
+  test('reports what it has: capacity, simulated GPUs and images', async () => {
+    const gpus = join(home.data, 'gpus.toml')
+    await writeFile(gpus, '[[gpu]]\nuuid = "SIM-0"\n[[gpu]]\nuuid = "SIM-1"\n')
+    const agent = await start({ BERTH_JOIN: manager.join(), BERTH_SIMULATED_GPUS: gpus })
+    await agent.firstLine
+    await looked()
+    expect(manager.report?.capacity['cuda.device']).toBe(2)
+    expect(manager.report?.capacity.cpu).toBe((await docker.info()).NCPU * 1000)
+    const references = manager.report?.images?.flatMap(image => image.references)
+    expect(references).toContain(BUSYBOX_IMAGE)
+    expect(references?.some(reference => reference.startsWith('berth/toolbox'))).toBe(false)
+    await docker.getImage(BUSYBOX_IMAGE).tag({ repo: 'berth-test/tagged', tag: '1' })
+    const tagged = () => manager.report?.images?.some(image => image.references.includes('berth-test/tagged:1'))
+    await expect.poll(tagged).toBe(true)
+    await docker.getImage('berth-test/tagged:1').remove()
+    await expect.poll(tagged).toBe(false)
+  })
+})
+
+describe('after kill -9 of the agent', () => {
+  test('a running session is the same container, with the same keys, and can be ended', async () => {
+    const first = await start({ BERTH_JOIN: manager.join() })
+    await first.firstLine
+    const spec = aKernelSpec()
+    const created = await create(spec)
+    first.kill('SIGKILL')
+    await first.exited
+    const second = await start()
+    await second.firstLine
+    await looked()
+    expect(manager.kernel(spec.kernelId)?.state).toMatchObject({ state: 'running', containerId: created.containerId })
+    expect(await create(spec)).toEqual(created)
+    expect(await containers()).toEqual([created.containerId])
+    await manager.request('destroy_kernel', { kernelId: spec.kernelId, graceMs: 0 })
+    expect([await containers(), await networks()]).toEqual([[], 0])
+  })
+
+  test('an end that nobody saw is reported with its exit code', async () => {
+    const first = await start({ BERTH_JOIN: manager.join() })
+    await first.firstLine
+    const spec = aKernelSpec({ startupCommand: 'while [ ! -e /home/work/go ]; do sleep 0.1; done; exit 9' })
+    await create(spec)
+    first.kill('SIGKILL')
+    await first.exited
+    await writeFile(join(home.data, 'agent/scratch', spec.kernelId, 'go'), '')
+    const [id] = await containers()
+    await docker.getContainer(id!).wait()
+    const second = await start()
+    await second.firstLine
+    await looked()
+    expect(manager.kernel(spec.kernelId)?.state).toMatchObject({ state: 'exited', exitCode: 9, engineRestarted: false })
+  })
+
+  test.each([0, 40, 120, 250, 400])(
+    '%i ms into a creation, nothing is doubled and nothing is left over',
+    async afterMs => {
+      const first = await start({ BERTH_JOIN: manager.join() })
+      await first.firstLine
+      // So that the time is that of the creation itself.
+      const warm = aKernelSpec()
+      await create(warm)
+      await manager.request('destroy_kernel', { kernelId: warm.kernelId, graceMs: 0 })
+      const spec = aKernelSpec()
+      create(spec).catch(() => undefined)
+      await new Promise(resolve => setTimeout(resolve, afterMs))
+      first.kill('SIGKILL')
+      await first.exited
+      const second = await start()
+      await second.firstLine
+      const found = manager.kernel(spec.kernelId)
+      if (!found) {
+        // Nothing of it may be left: the manager may have placed it elsewhere.
+        await expect.poll(containers).toEqual([])
+        await expect.poll(networks).toBe(0)
+        await expect.poll(() => readdir(join(home.data, 'agent/kernels'))).toEqual([])
+      }
+      const { containerId } = await create(spec)
+      expect(await containers()).toEqual([containerId])
+      expect(await networks()).toBe(1)
+    },
+  )
+
+  test('a container with copied labels is not taken for a session', async () => {
+    const first = await start({ BERTH_JOIN: manager.join() })
+    await first.firstLine
+    const { containerId } = await create()
+    const { Config } = await docker.getContainer(containerId).inspect()
+    const forged = await docker.createContainer({
+      Image: BUSYBOX_IMAGE,
+      Cmd: ['sleep', '60'],
+      Labels: { ...Config.Labels, 'berth.kernel': Config.Labels['berth.kernel']!.replace('user@', 'root@') },
+    })
+    await first[Symbol.asyncDispose]()
+    const second = await start()
+    await second.firstLine
+    await looked()
+    expect(manager.report?.kernels.map(kernel => kernel.state)).toMatchObject([{ state: 'running', containerId }])
+    // Neither is it removed: it is not ours.
+    expect((await forged.inspect()).State.Status).toBe('created')
+  })
+})
+
+test('a full disk refuses sessions before anything is made', async () => {
+  const scratch = join(home.data, 'small')
+  await mkdir(scratch)
+  await run('mount', ['-t', 'tmpfs', '-o', 'size=32m', 'tmpfs', scratch])
+  try {
+    const agent = await start({ BERTH_JOIN: manager.join(), BERTH_AGENT_SCRATCH: scratch })
+    await agent.firstLine
+    await expect(create()).rejects.toMatchObject({ code: 'disk_full' })
+    expect([await containers(), await networks()]).toEqual([[], 0])
+  } finally {
+    await run('umount', ['-l', scratch])
+  }
+})
+
+test('a range that the host uses is refused with the way out', async () => {
+  const route = (await readFile('/proc/net/route', 'utf8')).split('\n').find(line => line.startsWith('docker0'))
+  expect(route).toBeDefined()
+  const { IPAM } = await docker.getNetwork('bridge').inspect()
+  const agent = await start({ BERTH_JOIN: manager.join(), BERTH_AGENT_NETWORK_RANGE: IPAM.Config[0].Subnet })
+  await agent.firstLine
+  await expect(create()).rejects.toMatchObject({ code: 'network_range_taken' })
+})
