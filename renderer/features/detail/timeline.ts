@@ -6,8 +6,8 @@ export interface TimelineRow {
   readonly durationMs: number | null
   /** The state it is in now: the duration still grows. */
   readonly ongoing: boolean
-  /** Share of the longest duration, 0…1: the length of the bar. */
-  readonly share: number
+  /** Share of the longest wait, 0…1: the length of the bar. Null for running: a long life would flatten all others. */
+  readonly share: number | null
 }
 
 /**
@@ -25,8 +25,9 @@ export function timelineRows(events: readonly SessionEvent[], now: Date): Timeli
     const until = next ? Date.parse(next.at) : ongoing ? now.getTime() : null
     return { event, ongoing, durationMs: until === null ? null : Math.max(0, until - Date.parse(event.at)) }
   })
-  const longest = Math.max(1, ...rows.map(row => row.durationMs ?? 0))
-  return rows.map(row => ({ ...row, share: (row.durationMs ?? 0) / longest }))
+  const isWait = ({ event }: (typeof rows)[number]) => event.to !== 'RUNNING'
+  const longest = Math.max(1, ...rows.filter(isWait).map(row => row.durationMs ?? 0))
+  return rows.map(row => ({ ...row, share: isWait(row) ? (row.durationMs ?? 0) / longest : null }))
 }
 
 /** The change since the state before it, in a form people read: short times need more than whole seconds. */

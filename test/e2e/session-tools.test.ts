@@ -1,0 +1,314 @@
+import { mkdir, readFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { chromium, type Browser, type BrowserContext, type Page, type WebSocketRoute } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type SessionEvent } from '#manager/contract'
+import { type SshKit, type Tunnel } from '#proxy/contract'
+import { startConsoleDouble } from './console-double.ts'
+import { aSession, aWorld, statsOf } from './console-world.ts'
+
+/** Apps, SSH, terminal and detail of a session against a host and a shell of cardboard; screenshots for eyes, axe for machines. */
+const OUTPUT = new URL('../output/', import.meta.url).pathname
+const SESSION = aSession(900, {
+  name: 'protein-folding',
+  stats: statsOf(1400, 2.1 * 2 ** 30),
+  environ: { WANDB_API_KEY: 'secret-of-mine', EPOCHS: '40' },
+  kernels: [
+    {
+      id: '01990000-0000-7000-8000-0000000000c1' as never,
+      role: 'main1',
+      status: 'RUNNING',
+      agentId: '01990000-0000-7000-8000-00000000000a' as never,
+      agentName: 'gpu-box-1',
+      containerId: '4f1c2d3e4a5b6c7d8e9f',
+      exitCode: null,
+      devices: [],
+    },
+  ],
+})
+const TUNNEL: Tunnel = {
+  id: 't1' as Tunnel['id'],
+  sessionId: SESSION.id,
+  sessionName: SESSION.name,
+  app: { name: 'sshd', title: 'SSH and SFTP', protocol: 'tcp', path: '/' },
+  host: '127.0.0.1',
+  port: 40_022,
+  state: 'open',
+  connections: 2,
+  bytesUp: 1_830_000,
+  bytesDown: 734_003_200,
+  lastError: null,
+  openedAt: '2026-11-20T10:00:00.000Z',
+}
+const KIT: SshKit = {
+  tunnel: TUNNEL,
+  user: 'work',
+  hostAlias: 'berth-protein-folding',
+  hostKeyFingerprint: 'SHA256:Zk1uJ5p8q2QmD0cT7VbXyR9eWfLh3sNaGo4iKtUvPwE',
+  configInstalled: true,
+  identityFile: '/home/mira/.ssh/berth/id_container',
+  commands: {
+    ssh: 'ssh berth-protein-folding',
+    sftp: 'sftp berth-protein-folding',
+    scp: 'scp results.csv berth-protein-folding:/home/work/',
+    rsync: 'rsync -av --progress ./data/ berth-protein-folding:/home/work/data/',
+    psftp:
+      'psftp -P 40022 -i id_container.ppk -hostkey SHA256:Zk1uJ5p8q2QmD0cT7VbXyR9eWfLh3sNaGo4iKtUvPwE work@127.0.0.1',
+  },
+  vscodeUrl: 'vscode://vscode-remote/ssh-remote+berth-protein-folding/home/work',
+  winscpUrl: 'sftp://work@127.0.0.1:40022/',
+}
+const START = Date.parse('2026-11-20T10:00:00.000Z')
+const EVENTS: SessionEvent[] = (
+  [
+    [0, null, 'PENDING', 'requested', 'Asked for', 'mira@example.com'],
+    [40, 'PENDING', 'SCHEDULED', 'placed', 'Placed on gpu-box-1', null],
+    [90, 'SCHEDULED', 'PREPARING', 'create_sent', 'The agent prepares the container', null],
+    [300, 'PREPARING', 'PULLING', 'image_missing', 'The image is not on gpu-box-1 yet', null],
+    [41_300, 'PULLING', 'PREPARING', 'image_pulled', 'The image is there', null],
+    [42_200, 'PREPARING', 'RUNNING', 'started', 'Started', null],
+  ] as const
+).map(([ms, from, to, code, message, actor], index) => ({
+  id: index + 1,
+  at: new Date(START + ms).toISOString(),
+  kernelId: null,
+  from,
+  to,
+  actor,
+  reason: { code, message },
+}))
+const LOG =
+  '\u001b[32m[I 10:00:43 ServerApp]\u001b[0m Jupyter Server 2.17 is running at http://0.0.0.0:8888/lab\n' +
+  Array.from(
+    { length: 60 },
+    (_, i) => `epoch ${i + 1}/60  loss ${(2 / (i + 2)).toFixed(4)}  accuracy ${(1 - 1 / (i + 2)).toFixed(3)}\n`,
+  ).join('') +
+  'warning: checkpoint folder grows: 1.2 GiB\n'
+
+interface Host {
+  /** `group/method` → value, or an error as the host sends it. */
+  readonly replies: Map<string, unknown>
+  readonly calls: { method: string; args: unknown[] }[]
+}
+
+let browser: Browser
+let axe: string
+beforeAll(async () => {
+  browser = await chromium.launch({ executablePath: process.env['BERTH_CHROMIUM'] ?? '/usr/bin/chromium' })
+  axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+  await mkdir(OUTPUT, { recursive: true })
+})
+afterAll(() => browser.close())
+
+const ok = (value: unknown) => ({ ok: true, value })
+const failed = (code: string, detail: object) => ({ ok: false, error: { code, message: code, detail } })
+const THEMES = ['light', 'dark'] as const
+
+async function open(path: string, theme: 'light' | 'dark' = 'light', replies: [string, unknown][] = [], world = {}) {
+  const double = await startConsoleDouble(aWorld({ sessions: [SESSION, ...aWorld().sessions], ...world }))
+  const context = await browser.newContext({
+    viewport: { width: 1280, height: 860 },
+    colorScheme: theme,
+    reducedMotion: 'reduce',
+    locale: 'en-GB',
+  })
+  const host: Host = {
+    calls: [],
+    replies: new Map<string, unknown>([
+      ['host/info', ok({ kind: 'local', version: '0.1.0', platform: 'linux' })],
+      ['host/settings', ok({ preferredSshPort: null, manageSshConfig: true })],
+      ['tunnel/list', ok([TUNNEL])],
+      ['ssh/connect', ok(KIT)],
+      ...replies,
+    ]),
+  }
+  const problems: string[] = []
+  await context.route('**/host/**', async route => {
+    const method = new URL(route.request().url()).pathname.slice('/host/'.length)
+    if (method === 'events') return route.fulfill({ status: 503 })
+    host.calls.push({ method, args: route.request().postDataJSON() as unknown[] })
+    const reply = host.replies.get(method)
+    if (typeof reply === 'function') return (reply as () => Promise<void>)()
+    return route.fulfill({ json: reply ?? failed('not_found', {}) })
+  })
+  await context.route('**/api/v1/sessions/*/events', route => route.fulfill({ json: { items: EVENTS } }))
+  await context.route('**/api/v1/sessions/*/logs*', route => route.fulfill({ json: { text: LOG, truncated: false } }))
+  const page = await context.newPage()
+  page.on('pageerror', error => problems.push(error.message))
+  page.on('console', message => {
+    if (message.type() === 'error' && !message.text().includes('Failed to load resource')) problems.push(message.text())
+    if (message.text().includes('[Vue')) problems.push(message.text())
+  })
+  await page.goto(`${double.url}/#${path}`)
+  return {
+    page,
+    context,
+    host,
+    double,
+    problems,
+    async [Symbol.asyncDispose]() {
+      await context.close()
+      await double[Symbol.asyncDispose]()
+    },
+  }
+}
+
+async function look(page: Page, name: string, problems: string[]): Promise<void> {
+  await page.waitForFunction(() =>
+    document.getAnimations().every(a => a.playState !== 'running' || a.effect?.getTiming().iterations === Infinity),
+  )
+  await page.screenshot({ path: `${OUTPUT}${name}.png` })
+  await page.evaluate(axe)
+  const violations = await page.evaluate(async () => {
+    const { axe } = globalThis as unknown as {
+      axe: {
+        run(o: unknown): Promise<{ violations: { id: string; nodes: { html: string; failureSummary?: string }[] }[] }>
+      }
+    }
+    const { violations } = await axe.run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'] })
+    return violations.map(
+      ({ id, nodes }) => `${id}: ${nodes.map(n => `${n.html.slice(0, 160)} ${n.failureSummary ?? ''}`).join(' | ')}`,
+    )
+  })
+  expect.soft(violations).toEqual([])
+  expect.soft(problems).toEqual([])
+}
+
+const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name })
+const openApps = (page: Page) => button(page, `Apps of ${SESSION.name}`).click()
+
+describe.each(THEMES)('in %s', theme => {
+  test('the apps of a session and what is open are shown', async () => {
+    await using console = await open('/sessions', theme)
+    await openApps(console.page)
+    await console.page.getByText('Open on this computer').waitFor()
+    await console.page.getByText('127.0.0.1:40022').waitFor()
+    await look(console.page, `apps-${theme}`, console.problems)
+  })
+
+  test('the SSH dialog shows address, key and commands', async () => {
+    await using console = await open('/sessions', theme)
+    await openApps(console.page)
+    await button(console.page, /SSH/).first().click()
+    await console.page.getByText(KIT.hostKeyFingerprint).first().waitFor()
+    await look(console.page, `ssh-${theme}`, console.problems)
+  })
+
+  test('the timeline, the log and the details of a session are shown', async () => {
+    await using console = await open(`/sessions/${SESSION.id}`, theme)
+    const { page } = console
+    await page.getByText('The image is there').waitFor()
+    await look(page, `detail-timeline-${theme}`, console.problems)
+    await page.getByRole('tab', { name: 'Logs' }).click()
+    await page.getByText('warning: checkpoint').waitFor()
+    await page.getByLabel('Search the log').fill('epoch 12')
+    await page.getByText('1 of 1').waitFor()
+    await look(page, `detail-logs-${theme}`, console.problems)
+    await page.getByRole('tab', { name: 'Details' }).click()
+    await page.getByText('WANDB_API_KEY').waitFor()
+    expect(await page.getByText('secret-of-mine').count()).toBe(0)
+    await look(page, `detail-details-${theme}`, console.problems)
+  })
+
+  test('a terminal shows what its shell prints', async () => {
+    await using console = await open('/sessions', theme)
+    await shell(console.context, console.page, SESSION.id, look, theme, console.problems)
+  })
+})
+
+async function shell(
+  context: BrowserContext,
+  page: Page,
+  id: string,
+  see: typeof look,
+  theme: string,
+  problems: string[],
+) {
+  await context.routeWebSocket(/\/terminal\?/, ws => {
+    ws.onMessage(message => typeof message !== 'string' && ws.send(message))
+    ws.send(
+      Buffer.from(
+        '\u001b]0;training\u0007\u001b[1;32mwork@protein-folding\u001b[0m:\u001b[1;34m~\u001b[0m$ ls --color\r\n' +
+          '\u001b[1;34mdata\u001b[0m  \u001b[32mrun.sh\u001b[0m  notes.md  \u001b[31mbroken.tar.gz\u001b[0m\r\n' +
+          '\u001b[33mwarning:\u001b[0m 2 checkpoints left, see https://example.com/docs\r\n' +
+          '\u001b[1;32mwork@protein-folding\u001b[0m:\u001b[1;34m~\u001b[0m$ ',
+      ),
+    )
+  })
+  await page.goto(`${page.url().split('#')[0]}#/terminal/${id}`)
+  await page.getByText('Connected').waitFor()
+  await page.locator('.xterm-rows', { hasText: 'broken.tar.gz' }).waitFor()
+  await button(page, 'New shell').click()
+  await page.getByRole('tab', { name: 'shell-2' }).waitFor()
+  await page.getByRole('tab', { name: 'main' }).click()
+  await see(page, `terminal-${theme}`, problems)
+}
+
+test('a taken port names its holder, and a random one is used only when chosen', async () => {
+  await using console = await open('/sessions', 'light', [
+    ['tunnel/openApp', failed('port_in_use', { port: 10_800, holder: 'nginx (pid 812)' })],
+  ])
+  const { page, host } = console
+  await openApps(page)
+  await page.getByLabel('Try preferred port').check()
+  await button(page, /JupyterLab/)
+    .first()
+    .click()
+  await page.getByText('nginx (pid 812)').waitFor()
+  await look(page, 'apps-port-taken', console.problems)
+  host.replies.set('tunnel/openApp', failed('app_failed', { why: 'jupyter-lab: command not found' }))
+  await button(page, 'Use a random free port').click()
+  await page.getByText('jupyter-lab: command not found').waitFor()
+  const specs = host.calls.filter(({ method }) => method === 'tunnel/openApp').map(({ args }) => args[0])
+  expect(specs).toMatchObject([
+    { port: 10_800, onPortTaken: 'fail' },
+    { port: 10_800, onPortTaken: 'random' },
+  ])
+  await look(page, 'apps-failed', console.problems)
+})
+
+test('an app opens in a tab of its own that cannot reach back to the console', async () => {
+  await using console = await open('/sessions')
+  const { page, host, double, context } = console
+  // The same double stands for the app: what matters is which tab goes there.
+  const url = `${double.url.replace('127.0.0.1', 'localhost')}/icon.svg`
+  const app = { name: 'jupyterlab', title: 'JupyterLab', protocol: 'http', path: '/lab' }
+  host.replies.set('tunnel/openApp', ok({ url, tunnel: { ...TUNNEL, id: 't2', app } }))
+  await openApps(page)
+  const [tab] = await Promise.all([
+    context.waitForEvent('page'),
+    button(page, /JupyterLab/)
+      .first()
+      .click(),
+  ])
+  await tab.waitForURL(url)
+  expect(await tab.evaluate(() => window.opener as unknown)).toBeNull()
+  await page.getByText('Opened in a new tab.').waitFor()
+})
+
+test('a lost terminal comes back to its shell by itself, and says so when the session has ended', async () => {
+  await using console = await open('/sessions')
+  const { page, context, double } = console
+  const sockets: WebSocketRoute[] = []
+  const sizes: string[] = []
+  await context.routeWebSocket(/\/terminal\?/, ws => {
+    sockets.push(ws)
+    ws.onMessage(message => {
+      if (typeof message === 'string') sizes.push(message)
+      else ws.send(message)
+    })
+    ws.send(Buffer.from(`shell-no-${sockets.length}\r\n`))
+  })
+  await page.goto(`${double.url}/#/terminal/${SESSION.id}`)
+  await page.locator('.xterm-rows', { hasText: 'shell-no-1' }).waitFor()
+  await page.locator('.xterm-helper-textarea').pressSequentially('echo-äöü')
+  await page.locator('.xterm-rows', { hasText: 'echo-äöü' }).waitFor()
+  await sockets[0]!.close({ code: 4006 })
+  await page.locator('.xterm-rows', { hasText: 'shell-no-2' }).waitFor()
+  await page.getByText('Connected').waitFor()
+  await page.setViewportSize({ width: 900, height: 600 })
+  await expect.poll(() => sizes.at(-1)).toContain('"resize"')
+  await sockets[1]!.close({ code: 4001 })
+  await page.getByText('The session has ended').waitFor()
+  await look(page, 'terminal-ended', console.problems)
+})
