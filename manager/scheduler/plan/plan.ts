@@ -2,14 +2,7 @@ import { addSlots, type Reason, type ResourceSlots, type SessionId } from '#mana
 import { canTake, explain } from './reasons.ts'
 import { Room } from './room.ts'
 import { type Selector } from './selectors.ts'
-import {
-  type AgentSnapshot,
-  type GroupSnapshot,
-  type PendingSession,
-  type Placement,
-  type Plan,
-  type Sequencer,
-} from './snapshot.ts'
+import { type GroupSnapshot, type PendingSession, type Placement, type Plan, type Sequencer } from './snapshot.ts'
 
 /**
  * Decides which pending sessions of one resource group start now, where, and on which devices, and says why the others
@@ -20,31 +13,41 @@ import {
  * per session is enough, and a request equal to one that failed is not tried again.
  */
 export function plan(snapshot: GroupSnapshot, sequencer: Sequencer, selector: Selector): Plan {
-  const open = snapshot.agents.filter(canTake)
-  const rooms = open.map(agent => new Room(agent))
-  const before = open.map(agent => new Room(agent))
-  const empty = snapshot.agents.map(agent => new Room(agent, 'empty'))
-  const openEmpty = empty.filter(room => canTake(room.agent))
-  const capacity = open.reduce<ResourceSlots>((sum, agent) => addSlots(sum, agent.capacity), {})
+  const agents = snapshot.agents.map(agent => ({
+    now: new Room(agent),
+    before: new Room(agent),
+    empty: new Room(agent, 'empty'),
+  }))
+  const empty = agents.map(agent => agent.empty)
+  const open = agents.filter(({ now }) => canTake(now.agent))
+  const capacity = open.reduce<ResourceSlots>((sum, { now }) => addSlots(sum, now.agent.capacity), {})
 
   const placements: Placement[] = []
   const reasons = new Map<SessionId, Reason>()
   const queue: SessionId[] = []
   // Requests are alike more often than not: what was found out about one holds for its equals.
   const explained = new Map<string, Reason>()
-  const allowedFor = new Map<string, ReadonlySet<AgentSnapshot>>()
+  const allowedFor = new Map<string, readonly Rooms[]>()
   for (const session of sequencer(snapshot.pending)) {
+    const { requested } = session
     const key = requestKey(session)
     const known = explained.get(key)
-    const allowed = allowedFor.get(key) ?? allowedAgents(session, openEmpty)
+    const allowed = allowedFor.get(key) ?? allowedAgents(session, open)
     allowedFor.set(key, allowed)
-    const room = known ? undefined : choose(session, rooms, { allowed, selector, capacity })
-    if (room) {
-      const devices = room.take(session.requested)
-      placements.push({ sessionId: session.id, agentId: room.agent.id, requested: session.requested, devices })
+    const candidates = known ? [] : allowed.map(agent => agent.now).filter(room => room.fits(requested))
+    if (candidates.length > 0) {
+      const room = selector(session, candidates, capacity)
+      placements.push({ sessionId: session.id, agentId: room.agent.id, requested, devices: room.take(requested) })
       continue
     }
-    const reason = known ?? explainWaiting(session, { empty, rooms, before, allowed })
+    const reason =
+      known ??
+      explain({
+        session,
+        empty,
+        rooms: allowed.map(agent => agent.now),
+        fittedBefore: allowed.some(agent => agent.before.fits(requested)),
+      })
     explained.set(key, reason)
     reasons.set(session.id, reason)
     queue.push(session.id)
@@ -52,45 +55,24 @@ export function plan(snapshot: GroupSnapshot, sequencer: Sequencer, selector: Se
   return { placements, reasons, queue }
 }
 
-interface Choice {
-  readonly allowed: ReadonlySet<AgentSnapshot>
-  readonly selector: Selector
-  readonly capacity: ResourceSlots
-}
-
-function choose(session: PendingSession, rooms: readonly Room[], { allowed, selector, capacity }: Choice) {
-  const candidates = rooms.filter(room => room.fits(session.requested) && allowed.has(room.agent))
-  return candidates.length === 0 ? undefined : selector(session, candidates, capacity)
+/** One agent: what is free on it now, what was free before this pass, and what would be if nothing ran there. */
+interface Rooms {
+  readonly now: Room
+  readonly before: Room
+  readonly empty: Room
 }
 
 /**
  * Agents that may take the session: none where no open agent holds its image; without those on which it failed, as long
  * as another one could hold it when empty.
  */
-function allowedAgents(session: PendingSession, empty: readonly Room[]): ReadonlySet<AgentSnapshot> {
+function allowedAgents(session: PendingSession, open: readonly Rooms[]): readonly Rooms[] {
   const digest = session.imageDigest
-  if (digest === null || !empty.some(room => room.agent.images.has(digest))) return new Set()
+  if (digest === null || !open.some(({ now }) => now.agent.images.has(digest))) return []
   const failed = new Set(session.failedAgents)
-  const fresh = empty.filter(room => !failed.has(room.agent.id))
-  const useFresh = failed.size > 0 && fresh.some(room => room.fits(session.requested))
-  return new Set((useFresh ? fresh : empty).map(room => room.agent))
-}
-
-interface Waiting {
-  readonly empty: readonly Room[]
-  readonly rooms: readonly Room[]
-  readonly before: readonly Room[]
-  readonly allowed: ReadonlySet<AgentSnapshot>
-}
-
-function explainWaiting(session: PendingSession, { empty, rooms, before, allowed }: Waiting): Reason {
-  const mayUse = (room: Room) => allowed.has(room.agent)
-  return explain({
-    session,
-    empty,
-    rooms: rooms.filter(mayUse),
-    fittedBefore: before.some(room => mayUse(room) && room.fits(session.requested)),
-  })
+  const fresh = open.filter(({ now }) => !failed.has(now.agent.id))
+  const useFresh = failed.size > 0 && fresh.some(agent => agent.empty.fits(session.requested))
+  return useFresh ? fresh : open
 }
 
 /** Requests with the same key fit or fail alike. */

@@ -1,4 +1,4 @@
-import { type ResourceSlots, SLOT_NAMES } from '#manager/contract'
+import { type ResourceSlots } from '#manager/contract'
 import { type Room } from './room.ts'
 import { type PendingSession } from './snapshot.ts'
 
@@ -15,39 +15,39 @@ export type Selector = (session: PendingSession, candidates: readonly Room[], ca
  * that hold the image, then the one on which the least is left over, and last the lowest id.
  */
 export const concentrated: Selector = (session, candidates, capacity) => {
-  let best: { room: Room; rank: readonly number[] } | undefined
+  const { requested, imageDigest } = session
+  let best: Room | undefined
+  let bestKinds = Infinity
+  let bestImage = Infinity
+  let bestLeft = Infinity
+  // Runs for every candidate of every placement, so it makes no objects and looks at the next rank only on a tie.
   for (const room of candidates) {
-    const rank = [unaskedKinds(session, room), holdsImage(session, room) ? 0 : 1, leftover(session, room, capacity)]
-    const order = best ? compareRanks(rank, best.rank) : -1
-    if (!best || order < 0 || (order === 0 && room.agent.id < best.room.agent.id)) best = { room, rank }
+    const kinds = unaskedKinds(requested, room)
+    if (kinds > bestKinds) continue
+    const image = imageDigest !== null && room.agent.images.has(imageDigest) ? 0 : 1
+    if (kinds === bestKinds && image > bestImage) continue
+    const left = leftover(requested, room, capacity)
+    if (best && kinds === bestKinds && image === bestImage) {
+      if (left > bestLeft || (left === bestLeft && room.agent.id > best.agent.id)) continue
+    }
+    best = room
+    bestKinds = kinds
+    bestImage = image
+    bestLeft = left
   }
   if (!best) throw new Error('a selector needs at least one candidate')
-  return best.room
+  return best
 }
 
-function unaskedKinds({ requested }: PendingSession, room: Room): number {
+function unaskedKinds(requested: ResourceSlots, room: Room): number {
   let count = 0
-  for (const slot of room.kinds) if ((requested[slot] ?? 0) === 0) count++
+  for (const slot of room.kinds) if (!requested[slot]) count++
   return count
 }
 
-function holdsImage({ imageDigest }: PendingSession, room: Room): boolean {
-  return imageDigest !== null && room.agent.images.has(imageDigest)
-}
-
-function leftover({ requested }: PendingSession, room: Room, capacity: ResourceSlots): number {
+/** The free rest of all slots, each as a part of the group's capacity. */
+function leftover(requested: ResourceSlots, room: Room, capacity: ResourceSlots): number {
   let rest = 0
-  for (const slot of SLOT_NAMES) {
-    const total = capacity[slot] ?? 0
-    if (total > 0) rest += (room.free(slot) - (requested[slot] ?? 0)) / total
-  }
+  for (const slot of room.kinds) rest += (room.free(slot) - (requested[slot] ?? 0)) / (capacity[slot] ?? 1)
   return rest
-}
-
-function compareRanks(a: readonly number[], b: readonly number[]): number {
-  for (const [index, value] of a.entries()) {
-    const difference = value - (b[index] ?? 0)
-    if (difference !== 0) return difference
-  }
-  return 0
 }
