@@ -3,6 +3,7 @@ import { realpathSync } from 'node:fs'
 import { constants } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
+import { keepCompiledCode } from './compile-cache.mjs'
 import { findNode } from './find-node.mjs'
 import { ensurePackages } from './npm-packages.mjs'
 
@@ -36,6 +37,7 @@ export async function launch(entry) {
   const script = join(root, 'build', 'bootstrap', entry)
   if (realpathSync(node) === realpathSync(process.execPath)) {
     process.argv[1] = script
+    keepCompiledCode()
     await import(pathToFileURL(script).href)
     return
   }

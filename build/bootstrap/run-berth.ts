@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process'
+import { flushCompileCache } from 'node:module'
 import { constants } from 'node:os'
 
 /**
@@ -13,6 +14,8 @@ export async function runBerth(
   const env = { ...process.env, ...environment }
   const command = ['--disable-warning=ExperimentalWarning', script, ...args]
   if (process.execve !== undefined && process.platform !== 'win32') {
+    // What a process leaves behind at its exit, it must do now.
+    flushCompileCache()
     // Node calls execve experimental, on every call; that is nothing for users.
     process.removeAllListeners('warning')
     process.execve(process.execPath, [process.execPath, ...command], env)
