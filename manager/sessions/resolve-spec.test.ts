@@ -1,0 +1,128 @@
+import { describe, expect, test } from 'vitest'
+import { AgentId, AppError, SessionSpec } from '#manager/contract'
+import { type AgentImage } from '#agent/contract'
+import { type AgentSnapshot } from '../scheduler/plan/index.ts'
+import { resolveSpec } from './resolve-spec.ts'
+
+const GiB = 2 ** 30
+const agentId = (n: number) => AgentId.parse(`a0000000-0000-7000-8000-${String(n).padStart(12, '0')}`)
+const image = (more: Partial<AgentImage> = {}): AgentImage => ({
+  references: ['berth/python:3.13'],
+  id: 'sha256:1',
+  sizeBytes: 1,
+  title: '',
+  description: '',
+  minimum: {},
+  shmemBytes: 0,
+  apps: [],
+  labelled: true,
+  ...more,
+})
+const agent = (n: number, more: Partial<AgentSnapshot> = {}): AgentSnapshot => ({
+  id: agentId(n),
+  name: `agent-${n}`,
+  capacity: { cpu: 4000, mem: 8 * GiB },
+  occupied: {},
+  devices: [],
+  images: new Set(['sha256:1']),
+  schedulable: true,
+  connected: true,
+  ...more,
+})
+const resolve = (spec: object, images = [image()], agents = [agent(1)]) =>
+  resolveSpec(
+    SessionSpec.parse({ image: 'berth/python:3.13', ...spec }),
+    images.flatMap(held => agents.map(({ id }) => ({ agentId: id, image: held }))),
+    agents,
+  )
+const codeOf = (call: () => unknown) => {
+  try {
+    call()
+  } catch (error) {
+    if (error instanceof AppError) return { code: error.code, ...error.detail }
+  }
+  return undefined
+}
+
+describe('amounts', () => {
+  test('left out are filled in, without a notice', () => {
+    expect(resolve({})).toMatchObject({
+      requested: { cpu: 1000, mem: GiB },
+      shmemBytes: 64 * 2 ** 20,
+      notices: [],
+    })
+    const demanding = [image({ minimum: { cpu: 2000, mem: 2 * GiB }, shmemBytes: GiB })]
+    expect(resolve({}, demanding)).toMatchObject({
+      requested: { cpu: 2000, mem: 2 * GiB },
+      shmemBytes: GiB,
+      notices: [],
+    })
+  })
+
+  test('each slot is compared with the minimum by itself', () => {
+    const demanding = [image({ minimum: { cpu: 2000, mem: 2 * GiB } })]
+    const { requested, notices } = resolve({ resources: { cpu: '4', mem: '1g' } }, demanding)
+    expect(requested).toEqual({ cpu: 4000, mem: 2 * GiB })
+    expect(notices).toEqual([
+      { code: 'raised_to_minimum', message: 'The request was raised to the minimum of the image: 2 GiB RAM.' },
+    ])
+  })
+
+  test('of nothing are no request for that slot', () => {
+    expect(resolve({ resources: { 'cuda.device': '0' } }).requested).not.toHaveProperty('cuda.device')
+  })
+
+  test('of shared memory stay within RAM', () => {
+    expect(resolve({ resources: { mem: '512m' }, shmem: '1g' })).toMatchObject({
+      shmemBytes: 512 * 2 ** 20,
+      notices: [{ code: 'shmem_lowered' }],
+    })
+  })
+})
+
+describe('the image', () => {
+  test('may be named without its tag when that is latest', () => {
+    expect(resolve({ image: 'debian' }, [image({ references: ['debian:latest'] })]).reference).toBe('debian:latest')
+  })
+
+  test('is the one that most connected agents hold, where a name means several', () => {
+    const agents = [agent(1, { connected: false }), agent(2, { connected: false }), agent(3)]
+    const held = [
+      { agentId: agentId(1), image: image({ id: 'sha256:old' }) },
+      { agentId: agentId(2), image: image({ id: 'sha256:old' }) },
+      { agentId: agentId(3), image: image({ id: 'sha256:new' }) },
+    ]
+    const spec = SessionSpec.parse({ image: 'berth/python:3.13' })
+    expect(resolveSpec(spec, held, agents).image.id).toBe('sha256:new')
+  })
+
+  test('that nobody in the group holds is unknown', () => {
+    expect(codeOf(() => resolve({ image: 'other' }))).toMatchObject({ code: 'image_not_found', image: 'other' })
+  })
+})
+
+describe('too much', () => {
+  test('of one slot names it, what is needed and what there is', () => {
+    expect(codeOf(() => resolve({ resources: { cpu: '1', mem: '9g' } }))).toMatchObject({
+      code: 'request_too_large',
+      slot: 'mem',
+      needed: String(9 * GiB),
+      largest: String(8 * GiB),
+    })
+  })
+
+  test('in combination names what is lacking where the rest fits', () => {
+    const agents = [agent(1), agent(2, { capacity: { cpu: 1000, mem: 64 * GiB } })]
+    expect(codeOf(() => resolve({ resources: { cpu: '4', mem: '32g' } }, [image()], agents))).toMatchObject({
+      code: 'request_too_large',
+    })
+  })
+
+  test('is not known while no agent is connected, and not where a larger one is only away', () => {
+    expect(resolve({ resources: { cpu: '64' } }, [image()], [agent(1, { connected: false })]).requested.cpu).toBe(
+      64_000,
+    )
+    const away = agent(2, { connected: false, capacity: { cpu: 64_000, mem: 64 * GiB } })
+    expect(resolve({ resources: { cpu: '64' } }, [image()], [agent(1), away]).requested.cpu).toBe(64_000)
+  })
+})
