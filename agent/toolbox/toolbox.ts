@@ -1,6 +1,8 @@
 import { type EngineClient, engineMessage, isEngineUnreachable, isMissing } from '../docker/engine-client.ts'
 import { AppError } from '#manager/contract'
 
+const LABEL_TOOLBOX = 'berth.toolbox-volume'
+
 export interface Toolbox {
   /**
    * Name of the volume to mount at /opt/berth, filled and verified. The first call after a start takes about a second.
@@ -16,13 +18,14 @@ export interface ToolboxDeps {
   readonly log: { info(fields: object, message: string): void }
 }
 
-const CHECKSUM = 'cd /opt/berth && find . -type f -exec md5sum {} + | sort | md5sum'
-const SHELL = ['/opt/berth/bin/busybox', 'sh', '-c']
+/** Written last: a copy that was cut short by a crash has none and is made again. */
+const FILL =
+  'PATH=/opt/berth/applets; [ -e /volume/.complete ] || { cp -a /opt/berth/. /volume/ && sync && : > /volume/.complete; }'
+const FILL_WITHIN_MS = 120_000
 
 /**
- * Copies the toolbox image into a volume once per recipe. Docker fills an empty volume when a container is *created*; an
- * engine that dies during that leaves it half full, and Docker never looks again. So the content is compared with the
- * image's once per process before the volume is used, and a bad one that nobody uses is made anew.
+ * Copies the toolbox image into a volume once per recipe. (Docker itself would fill an empty volume that is mounted over the
+ * same path, but an engine that dies meanwhile leaves it half full, and Docker never looks again.)
  */
 export function createToolbox({ engine, image, log }: ToolboxDeps): Toolbox {
   const verified = new Map<string, string>()
@@ -33,12 +36,7 @@ export function createToolbox({ engine, image, log }: ToolboxDeps): Toolbox {
     const name = `berth-toolbox-${hash}`
     const found = await inspectVolume(name)
     if (found !== undefined && verified.get(name) === found) return name
-    if (!(await isComplete(name, id))) {
-      await engine.calls.getVolume(name).remove()
-      if (!(await isComplete(name, id))) {
-        throw new AppError('toolbox_missing', { why: `The volume ${name} could not be filled from ${image}.` })
-      }
-    }
+    await fill(name, id)
     verified.set(name, (await inspectVolume(name)) ?? '')
     log.info({ volume: name }, 'toolbox is ready')
     return name
@@ -67,33 +65,36 @@ export function createToolbox({ engine, image, log }: ToolboxDeps): Toolbox {
     }
   }
 
-  /** Creates the volume if need be: that is what fills it. */
-  async function isComplete(name: string, imageId: string): Promise<boolean> {
-    const mount = { Type: 'volume' as const, Source: name, Target: '/opt/berth', ReadOnly: false }
-    await engine.calls.createVolume({ Name: name, Labels: { 'berth.toolbox': name.slice('berth-toolbox-'.length) } })
-    const [inImage, inVolume] = await Promise.all([checksum(imageId, []), checksum(imageId, [mount])])
-    return inImage !== '' && inImage === inVolume
-  }
-
-  async function checksum(
-    imageId: string,
-    mounts: { Type: 'volume'; Source: string; Target: string; ReadOnly: boolean }[],
-  ): Promise<string> {
+  /** One container of a fixed name: one that a killed agent left behind is in the way, and is removed. */
+  async function fill(volume: string, imageId: string): Promise<void> {
+    await engine.calls.createVolume({ Name: volume, Labels: { [LABEL_TOOLBOX]: volume } })
+    const name = `${volume}-fill`
+    await removeByName(name)
     const container = await engine.calls.createContainer({
+      name,
       Image: imageId,
       Entrypoint: [],
-      Cmd: [...SHELL, `PATH=/opt/berth/applets; ${CHECKSUM}`],
-      Labels: { 'berth.toolbox-check': '1' },
-      // Tty: then the log is not multiplexed.
-      Tty: true,
-      HostConfig: { NetworkMode: 'none', Mounts: mounts, CapDrop: ['ALL'] },
+      Cmd: ['/opt/berth/bin/busybox', 'sh', '-c', FILL],
+      Labels: { [LABEL_TOOLBOX]: volume },
+      HostConfig: { NetworkMode: 'none', Mounts: [{ Type: 'volume', Source: volume, Target: '/volume' }] },
     })
     try {
       await container.start()
-      await container.wait()
-      return (await container.logs({ stdout: true, stderr: true })).toString('utf8').trim()
+      const { StatusCode } = (await container.wait({ abortSignal: AbortSignal.timeout(FILL_WITHIN_MS) })) as {
+        StatusCode: number
+      }
+      if (StatusCode !== 0)
+        throw new AppError('toolbox_missing', { why: `The volume ${volume} could not be filled from ${image}.` })
     } finally {
-      await container.remove({ force: true, v: false })
+      await removeByName(name)
+    }
+  }
+
+  async function removeByName(name: string): Promise<void> {
+    try {
+      await engine.calls.getContainer(name).remove({ force: true })
+    } catch (error) {
+      if (!isMissing(error)) throw error
     }
   }
 
