@@ -20,7 +20,7 @@ export interface ToolboxDeps {
 
 /** Written last: a copy that was cut short by a crash has none and is made again. */
 const FILL =
-  'PATH=/opt/berth/applets; [ -e /volume/.complete ] || { cp -a /opt/berth/. /volume/ && sync && : > /volume/.complete; }'
+  'PATH=/opt/berth/applets; [ -e /volume/.complete ] || { cp -af /opt/berth/. /volume/ && sync && : > /volume/.complete; }'
 const FILL_WITHIN_MS = 120_000
 
 /**
