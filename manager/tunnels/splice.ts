@@ -1,4 +1,5 @@
 import { type Socket } from 'node:net'
+import { readSteadily } from '#manager/contract'
 
 /** Bytes of a client that are kept until the agent has answered; a client that sends more waits for the answer. */
 const MAX_RETAINED = 64 * 1024
@@ -46,7 +47,10 @@ export class Splice {
     this.startedRead = client.bytesRead - head.length
     this.startedWritten = client.bytesWritten
     if (head.length > 0) this.#retain(head)
-    client.on('data', chunk => this.#onClientData(chunk))
+    readSteadily(client, {
+      take: (slab, from, to) => this.#onClientData(slab.subarray(from, to)),
+      done: () => this.#agent?.writableLength === 0,
+    })
     client.on('drain', () => this.#agent?.resume())
     client.on('end', () => this.#agent?.end())
     client.on('error', () => client.destroy())
@@ -74,9 +78,9 @@ export class Splice {
     const { client } = this
     this.#agent = agent
     this.#attempts++
-    agent.on('data', chunk => {
-      if (this.#retained) this.#release()
-      if (!client.write(chunk)) agent.pause()
+    readSteadily(agent, {
+      take: (slab, from, to) => this.#onAgentData(agent, slab.subarray(from, to)),
+      done: () => client.writableLength === 0,
     })
     agent.on('drain', () => client.resume())
     agent.on('end', () => this.#onAgentGone(agent, true))
@@ -87,14 +91,19 @@ export class Splice {
     agent.resume()
   }
 
-  #onClientData(chunk: Buffer): void {
+  #onAgentData(agent: Socket, chunk: Uint8Array): void {
+    if (this.#retained) this.#release()
+    if (!this.client.write(chunk)) agent.pause()
+  }
+
+  #onClientData(chunk: Uint8Array): void {
     if (this.#retained) this.#retain(chunk)
     const agent = this.#agent
     if (agent?.writable && !agent.write(chunk)) this.client.pause()
   }
 
-  #retain(chunk: Buffer): void {
-    this.#retained?.push(chunk)
+  #retain(chunk: Uint8Array): void {
+    this.#retained?.push(Buffer.from(chunk))
     this.#retainedBytes += chunk.length
     if (this.#retainedBytes >= MAX_RETAINED) this.client.pause()
   }
@@ -114,7 +123,10 @@ export class Splice {
   }
 
   #tryNext(): void {
-    if (this.#attempts >= MAX_ATTEMPTS) { reset(this.client); return; }
+    if (this.#attempts >= MAX_ATTEMPTS) {
+      reset(this.client)
+      return
+    }
     this.#agent = undefined
     this.#options.next().then(
       agent => {

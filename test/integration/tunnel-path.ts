@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { createServer as createHttpServer } from 'node:http'
+import { createServer as createHttpServer, type IncomingMessage } from 'node:http'
 import { type AddressInfo, createServer, type Server, Socket } from 'node:net'
 import { createDataSockets } from '../../agent/tunnel/data-sockets.ts'
 import { createStreams } from '../../agent/tunnel/streams.ts'
@@ -77,7 +77,9 @@ export async function startPath({ service, parked = 4, location, takeTimeoutMs, 
     },
   })
   const manager = track(createHttpServer())
-  manager.on('upgrade', (request, socket, head) => void gateway.handle(request, socket, head))
+  manager.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
+    void gateway.handle(request, socket, head)
+  })
   const managerPort = await listen(manager)
   const managerUrl = `http://127.0.0.1:${managerPort}`
 

@@ -14,6 +14,7 @@ import {
   toAscii,
   writeHeader,
 } from './frames.ts'
+import { LARGEST_FRAMED_READ, readSteadily } from './steady-reader.ts'
 import { FRAME_EOF, FRAME_OK, TUNNEL_CLOSE, tunnelCloseReason, type TunnelCloseReason } from './protocol.ts'
 
 /** As much of `net.Socket` (or of another Duplex) as a tunnel needs. Half-open must be allowed. */
@@ -63,8 +64,6 @@ export interface TunnelEndOptions {
   readonly onEnd?: (outcome: TunnelOutcome) => void
 }
 
-/** Below this, copying a payload behind its header is cheaper than a second buffer in the write. */
-const COPY_BELOW = 4096
 const LONGEST_TEXT = 1024
 const NOTHING = new Uint8Array(0)
 
@@ -121,12 +120,19 @@ export class TunnelEnd {
       },
     })
 
-    wire.on('data', chunk => this.#onWireData(chunk))
+    readSteadily(wire, {
+      take: (slab, from, to) => this.#onWireData(slab.subarray(from, to)),
+      done: () => local.writableLength === 0,
+    })
     wire.on('drain', () => local.resume())
     wire.on('end', () => this.#onWireGone())
     wire.on('error', () => this.#onWireGone())
     wire.on('close', () => this.#onClosed(() => this.#onWireGone()))
-    local.on('data', chunk => this.#onLocalData(chunk))
+    readSteadily(local, {
+      take: (slab, from, to) => this.#onLocalData(slab, from, to),
+      done: () => wire.writableLength === 0,
+      largest: LARGEST_FRAMED_READ,
+    })
     local.on('drain', () => wire.resume())
     local.on('end', () => this.#onLocalEnd())
     local.on('error', () => this.#onLocalGone())
@@ -160,21 +166,22 @@ export class TunnelEnd {
 
   // ---- local → wire
 
-  #onLocalData(chunk: Uint8Array): void {
-    if (this.#closeSent) return
+  #onLocalData(slab: Uint8Array, from: number, to: number): void {
+    if (this.#closeSent || from === to) return
     const wire = this.#wire
-    const mask = this.#options.newMask?.()
+    const header = { opcode: OPCODE.binary, length: to - from, mask: this.#options.newMask?.() }
+    if (header.mask && !isZero(header.mask)) this.#masking.apply(slab.subarray(from, to), header.mask)
+    const start = from - headerLength(header)
     let more: boolean
-    if (chunk.length < COPY_BELOW) {
-      more = wire.write(encodeFrame(OPCODE.binary, chunk, mask, this.#masking))
+    if (start >= 0) {
+      writeHeader(slab.subarray(start, from), header)
+      more = wire.write(slab.subarray(start, to))
     } else {
-      const header = { opcode: OPCODE.binary, length: chunk.length, mask }
       const bytes = new Uint8Array(headerLength(header))
       writeHeader(bytes, header)
-      if (mask && !isZero(mask)) this.#masking.apply(chunk, mask)
       wire.cork()
       wire.write(bytes)
-      more = wire.write(chunk)
+      more = wire.write(slab.subarray(from, to))
       wire.uncork()
     }
     // Also where the kernel took everything at once: reading less eagerly makes for larger reads.

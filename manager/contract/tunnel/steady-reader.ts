@@ -1,0 +1,93 @@
+/** Free bytes before what was read, so that a frame header can be put there and both go out in one write. */
+export const HEADROOM = 16
+const SMALL = 4096
+const LARGE = 64 * 1024
+/** A frame made of one read, header and mask key included, then is one read for the next process as well. */
+export const LARGEST_FRAMED_READ = LARGE - HEADROOM
+
+export interface SteadyReaderOptions {
+  /** Bytes `from` to `to` of a slab; those before `from`, if any, may be overwritten. */
+  readonly take: (slab: Uint8Array, from: number, to: number) => void
+  /** Asked after `take`: is nothing of those bytes needed any more, because the kernel has them? */
+  readonly done: () => boolean
+  readonly largest?: number
+}
+
+interface ReadableSocket {
+  on(event: 'data', listener: (chunk: Uint8Array) => void): unknown
+}
+
+/** Shared by all sockets of the process: what is read into it is copied out before anyone else reads. */
+const small = new Uint8Array(HEADROOM + SMALL)
+const smallView = small.subarray(HEADROOM)
+
+/** Slabs that nobody uses; more than these are left to the garbage collector. */
+const pool: Uint8Array[] = []
+const MAX_POOLED = 32
+
+/**
+ * Reads a socket without making garbage of 64 KiB per read, as Node's streams do. A process with a large heap pays for
+ * that with a full collection every 64 MB of traffic. An idle or chatty socket has no buffer of its own at all; one
+ * that moves much has one slab, used again as soon as the kernel has taken what was in it.
+ *
+ * Node offers this (`onread`) to sockets that connect, not to accepted ones, so it is switched on where the option would do
+ * it. Where that is not possible (TLS, another Node) the socket is read in the ordinary way: same bytes, more work.
+ *
+ * @see https://nodejs.org/api/net.html#socketconnectoptions-connectlistener, `onread`
+ */
+export function readSteadily(socket: ReadableSocket, { take, done, largest = LARGE }: SteadyReaderOptions): void {
+  // Also for bytes that were read, or put back, before.
+  socket.on('data', chunk => take(chunk, 0, chunk.length))
+  const internals = internalsOf(socket)
+  if (!internals) return
+  let slab: Uint8Array | undefined
+
+  internals.begin(smallView, count => {
+    if (!slab) {
+      take(small.slice(0, HEADROOM + count), HEADROOM, HEADROOM + count)
+      if (count === SMALL) slab = pool.pop() ?? new Uint8Array(HEADROOM + LARGE)
+    } else {
+      take(slab, HEADROOM, HEADROOM + count)
+      const free = done()
+      if (free && count > SMALL) return
+      if (free && pool.length < MAX_POOLED) pool.push(slab)
+      slab = count > SMALL ? (pool.pop() ?? new Uint8Array(HEADROOM + LARGE)) : undefined
+    }
+    return slab ? slab.subarray(HEADROOM, HEADROOM + largest) : smallView
+  })
+}
+
+interface Internals {
+  /** @param read is given the number of bytes in the buffer, returns the next buffer, or undefined for the same again */
+  begin(buffer: Uint8Array, read: (count: number) => Uint8Array | undefined): void
+}
+
+interface Handle {
+  useUserBuffer(buffer: Uint8Array): void
+}
+
+/** The places where `net.Socket` keeps its option `onread`. */
+function internalsOf(socket: object): Internals | undefined {
+  const handle = '_handle' in socket ? (socket._handle as Partial<Handle> | null) : undefined
+  if ('encrypted' in socket || typeof handle?.useUserBuffer !== 'function') return undefined
+  const symbols = Object.getOwnPropertySymbols(socket)
+  const [kBuffer, kBufferCb, kBufferGen] = ['kBuffer', 'kBufferCb', 'kBufferGen'].map(name =>
+    symbols.find(symbol => symbol.description === name),
+  )
+  if (!kBuffer || !kBufferCb || !kBufferGen) return undefined
+  return {
+    begin(buffer, read) {
+      let next: Uint8Array | undefined
+      Object.assign(socket, {
+        [kBuffer]: buffer,
+        [kBufferCb]: (count: number) => {
+          next = read(count)
+          return true
+        },
+        // Anything but a buffer keeps the one in use.
+        [kBufferGen]: () => next,
+      })
+      ;(handle as Handle).useUserBuffer(buffer)
+    },
+  }
+}
