@@ -26,14 +26,23 @@ export interface RunAs {
  * them pass directories, and write nothing.
  *
  * @param dataDir absolute; exists
- * @throws AppError `config_invalid` where no such user can be made
+ * @throws AppError `config_invalid` where there can be no such user, or it cannot get there
  */
 export async function chooseUser(dataDir: string): Promise<RunAs> {
   const { uid, gid } = userInfo()
   if (uid !== 0) return { uid, gid, prefix: [], spawn: {} }
   const user = await systemUser()
-  if (await isOpenToOthers(dataDir)) return { ...user, prefix: [], spawn: user }
-  return { ...user, prefix: passingDirectories(user), spawn: {} }
+  const closed = await firstClosed(resolve(dataDir))
+  if (closed === undefined) return { ...user, prefix: [], spawn: user }
+  const prefix = passingDirectories(user)
+  const [command, ...args] = [...prefix, 'true']
+  await run(command, args).catch((error: unknown) => {
+    const why =
+      `The database runs as the user ${OS_USER}, which cannot enter ${closed}, and that cannot be helped here (no setpriv,` +
+      ' or no CAP_DAC_READ_SEARCH). Choose another data directory, or let others pass: chmod o+x.'
+    throw new AppError('config_invalid', { why }, { cause: error })
+  })
+  return { ...user, prefix, spawn: {} }
 }
 
 async function systemUser(): Promise<{ uid: number; gid: number }> {
@@ -64,12 +73,11 @@ async function findUser(): Promise<{ uid: number; gid: number } | undefined> {
   }
 }
 
-/** May everybody pass this directory and all above it? */
-async function isOpenToOthers(path: string): Promise<boolean> {
-  const full = resolve(path)
-  const { mode } = await stat(full)
-  if ((mode & 0o001) === 0) return false
-  return dirname(full) === full || isOpenToOthers(dirname(full))
+/** This directory or the nearest above it that others may not pass. */
+async function firstClosed(path: string): Promise<string | undefined> {
+  const { mode } = await stat(path)
+  if ((mode & 0o001) === 0) return path
+  return dirname(path) === path ? undefined : firstClosed(dirname(path))
 }
 
 /** `no_setuid_fixup`: without it access(2), which initdb uses, would look without the capability. */

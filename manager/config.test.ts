@@ -1,0 +1,24 @@
+import { expect, test } from 'vitest'
+import { readConfig } from './config.ts'
+
+test('only the data directory is needed', () => {
+  expect(readConfig({ BERTH_DATA: '/data', BERTH_PORT: '', DATABASE_URL: '' })).toEqual({
+    dataDir: '/data',
+    host: '127.0.0.1',
+    port: 0,
+    databaseUrl: undefined,
+    adminPassword: undefined,
+    allowedHosts: [],
+    logLevel: 'info',
+  })
+})
+
+test('names are split, and what is wrong is named', () => {
+  expect(readConfig({ BERTH_DATA: '/data', BERTH_ALLOWED_HOSTS: ' a, b:1,,' }).allowedHosts).toEqual(['a', 'b:1'])
+  expect(() => readConfig({})).toThrow(/BERTH_DATA/)
+  expect(() => readConfig({ BERTH_DATA: '/data', BERTH_PORT: '70000' })).toThrow(/BERTH_PORT/)
+})
+
+test('an empty admin password is one that breaks the rules, not one that is absent', () => {
+  expect(readConfig({ BERTH_DATA: '/data', BERTH_ADMIN_PASSWORD: '' }).adminPassword).toBe('')
+})
