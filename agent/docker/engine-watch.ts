@@ -1,10 +1,10 @@
-import { createInterface } from 'node:readline'
 import { setTimeout as delay } from 'node:timers/promises'
 import { z } from 'zod'
 import { LABEL_KERNEL_ID } from '#agent/contract'
 import { type Log } from '../log.ts'
 import { type EngineClient, engineMessage } from './engine-client.ts'
 import { type EngineLimits } from './container-config.ts'
+import { readLines } from './lines.ts'
 
 export interface EngineState extends EngineLimits {
   readonly reachable: boolean
@@ -43,24 +43,25 @@ export function watchEngine({ engine, log, onUp, onDown, onEvent }: EngineWatchD
     const info = EngineInfo.parse(await within(PING_TIMEOUT_MS, engine.calls.info()))
     const filters = JSON.stringify({ type: ['container', 'image'] })
     const stream = await engine.streams.getEvents({ filters, abortSignal: signal })
-    const lines = createInterface({ input: stream })
-    const ended = new Promise<never>((_, reject) => {
-      stream.once('error', reject)
-      stream.once('close', () => reject(new Error('the stream of events ended')))
-    })
-    lines.on('line', line => {
-      const event = readEvent(line)
-      if (event) onEvent(event)
-    })
+    const ended = follow(stream)
+    // Awaited below, where it competes; until then it must not count as unhandled.
+    ended.catch(() => undefined)
     try {
       state = { reachable: true, version: info.ServerVersion, cpus: info.NCPU, memBytes: info.MemTotal }
       await Promise.race([onUp(state), ended])
       await Promise.race([keepPinging(signal), ended])
     } finally {
-      ended.catch(() => undefined)
-      lines.close()
       if ('destroy' in stream && typeof stream.destroy === 'function') stream.destroy()
     }
+  }
+
+  /** Never resolves: a stream of events has no end but a broken engine. */
+  async function follow(stream: NodeJS.ReadableStream): Promise<never> {
+    for await (const line of readLines(stream)) {
+      const event = readEvent(line)
+      if (event) onEvent(event)
+    }
+    throw new Error('the stream of events ended')
   }
 
   async function keepPinging(signal: AbortSignal): Promise<void> {

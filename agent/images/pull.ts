@@ -1,4 +1,3 @@
-import { createInterface } from 'node:readline'
 import { z } from 'zod'
 import { AppError, type PullProgress } from '#manager/contract'
 import {
@@ -8,6 +7,7 @@ import {
   isMissing,
   engineMessage,
 } from '../docker/engine-client.ts'
+import { readLines } from '../docker/lines.ts'
 
 /** One line of the engine's answer to a pull. */
 export const PullLine = z.object({
@@ -94,7 +94,7 @@ export async function pullImage(
   let saidAt = -Infinity
   try {
     const stream = await engine.streams.pull(exact, signal ? { abortSignal: signal } : {})
-    for await (const text of createInterface({ input: stream })) {
+    for await (const text of readLines(stream)) {
       signal?.throwIfAborted()
       const line = PullLine.parse(JSON.parse(text))
       if (line.error !== undefined) throw new AppError('image_not_found', { why: line.error, reference })

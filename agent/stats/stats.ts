@@ -1,6 +1,6 @@
-import { createInterface } from 'node:readline'
 import { type KernelId, type SessionStats } from '#manager/contract'
 import { type EngineClient } from '../docker/engine-client.ts'
+import { readLines } from '../docker/lines.ts'
 import { type GpuFigures, type GpuPlugin } from '../gpu/gpu-plugin.ts'
 import { type RunningKernel } from '../kernel/types.ts'
 import { type Counters, readCounters } from './cgroup.ts'
@@ -104,7 +104,7 @@ export function startStats({ engine, kernels, gpus, scratchOf, onSample }: Stats
     const stream = await engine.streams.getContainer(containerId).stats({ stream: true })
     const close = () => 'destroy' in stream && typeof stream.destroy === 'function' && stream.destroy()
     signal.addEventListener('abort', close, { once: true })
-    for await (const line of createInterface({ input: stream })) {
+    for await (const line of readLines(stream)) {
       const counters = readDockerSample(line, performance.now())
       if (counters) on(counters)
       if (signal.aborted) break
