@@ -20,6 +20,7 @@ import { FRAME_EOF, FRAME_OK, TUNNEL_CLOSE, tunnelCloseReason, type TunnelCloseR
 /** As much of `net.Socket` (or of another Duplex) as a tunnel needs. Half-open must be allowed. */
 export interface TunnelSocket {
   readonly destroyed: boolean
+  readonly writable: boolean
   readonly writableLength: number
   write(bytes: Uint8Array): boolean
   cork(): void
@@ -66,6 +67,8 @@ export interface TunnelEndOptions {
 
 const LONGEST_TEXT = 1024
 const NOTHING = new Uint8Array(0)
+const OK = toAscii(FRAME_OK)
+const EOF = toAscii(FRAME_EOF)
 
 /**
  * One end of a tunnel: frames what `local` reads onto `wire` and the other way round, until both are closed. Starts at
@@ -139,7 +142,7 @@ export class TunnelEnd {
     local.on('close', () => this.#onClosed(() => this.#onLocalGone()))
     // First bytes of the agent: the manager waits for them before it lets go of what it would need for another try.
     if (role === 'server') {
-      if (mode === 'tunnel') this.#send(OPCODE.text, toAscii(FRAME_OK))
+      if (mode === 'tunnel') this.#send(OPCODE.text, OK)
       else this.#send(OPCODE.pong, NOTHING)
       this.#connected = true
     }
@@ -191,8 +194,11 @@ export class TunnelEnd {
   #onLocalEnd(): void {
     this.#localEnded = true
     if (this.#mode === 'tunnel') {
-      this.#send(OPCODE.text, toAscii(FRAME_EOF))
+      // Where this was the last direction, end and close leave together.
+      this.#wire.cork()
+      this.#send(OPCODE.text, EOF)
       this.#closeWhenDone()
+      this.#wire.uncork()
     } else if (this.#mode === 'terminal') this.#close('done')
     // A foreign server has no word for "I only stopped sending": a client that half-closed still gets its answer.
     else if (this.#options.role === 'server') this.#close('service_ended')
@@ -217,7 +223,7 @@ export class TunnelEnd {
       this.#close(error.closeCode === TUNNEL_CLOSE.frame_too_large ? 'frame_too_large' : 'protocol_error')
       reset(this.#local)
       this.#closeReceived = true
-      this.#wire.end()
+      finish(this.#wire)
     } finally {
       this.#local.uncork()
     }
@@ -255,7 +261,7 @@ export class TunnelEnd {
 
   #onEof(): void {
     this.#remoteEnded = true
-    this.#local.end()
+    finish(this.#local)
     this.#closeWhenDone()
   }
 
@@ -268,7 +274,7 @@ export class TunnelEnd {
     const reason = code === NO_CLOSE_CODE ? 'done' : tunnelCloseReason(code)
     if (reason === undefined && !this.#closeSent) this.#lost = true
     this.#close(reason ?? 'done')
-    this.#wire.end()
+    finish(this.#wire)
     if (this.#local.destroyed) return
     if (reason === 'done' || reason === 'service_ended') this.#finishLocal()
     else reset(this.#local)
@@ -278,7 +284,7 @@ export class TunnelEnd {
   #finishLocal(): void {
     const local = this.#local
     this.#remoteEnded = true
-    local.end()
+    finish(local)
     if (this.#localEnded) return
     local.on('finish', () => local.destroy())
     local.resume()
@@ -292,14 +298,14 @@ export class TunnelEnd {
     if (this.#closeSent) return
     this.#send(OPCODE.close, closePayload(TUNNEL_CLOSE[reason], reason))
     this.#closeSent = true
-    if (this.#closeReceived) this.#wire.end()
+    if (this.#closeReceived) finish(this.#wire)
   }
 
   #onWireGone(): void {
     const orderly = this.#closeReceived || (this.#closeSent && this.#reason === 'done')
     if (!this.#closeSent && !this.#closeReceived) this.#lost = true
     this.#closeSent = true
-    if (!this.#wire.destroyed) this.#wire.end()
+    finish(this.#wire)
     if (!this.#local.destroyed && !orderly) reset(this.#local)
   }
 
@@ -314,6 +320,11 @@ export class TunnelEnd {
     if (this.#wire.destroyed) return
     this.#wire.write(encodeFrame(opcode, payload, this.#options.newMask?.(), this.#masking))
   }
+}
+
+/** Ends the writing direction once; a second end() would build an error nobody sees. */
+function finish(socket: TunnelSocket): void {
+  if (socket.writable) socket.end()
 }
 
 function reset(socket: TunnelSocket): void {
