@@ -2,6 +2,8 @@ import { Agent, type ClientRequest, type ClientRequestArgs } from 'node:http'
 import { type Duplex } from 'node:stream'
 
 const IDLE_MS = 30_000
+/** False where the app announced that it will close soon; the types of Node say void. */
+const keepAlive = Reflect.get(Agent.prototype, 'keepSocketAlive') as (this: Agent, socket: Duplex) => boolean
 
 /**
  * Keeps a few tunnels to an app open between requests, so that a small request costs no new connection through manager and
@@ -33,6 +35,8 @@ export class TunnelAgent extends Agent {
   }
 
   override keepSocketAlive(socket: Duplex): boolean {
+    const isKept = keepAlive.call(this, socket)
+    if (!isKept) return false
     const timer = setTimeout(() => socket.destroy(), IDLE_MS)
     timer.unref()
     this.#idle.set(socket, timer)
@@ -40,7 +44,7 @@ export class TunnelAgent extends Agent {
   }
 
   override reuseSocket(socket: Duplex, request: ClientRequest): void {
-    request.reusedSocket = true
+    super.reuseSocket(socket, request)
     clearTimeout(this.#idle.get(socket))
   }
 }

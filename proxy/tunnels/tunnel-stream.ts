@@ -99,6 +99,20 @@ export class TunnelStream extends Duplex {
     this.push(null)
   }
 
+  // What Node's agent asks of a connection that it keeps for the next request.
+  readonly timeout = 0
+  setKeepAlive(): this {
+    return this
+  }
+  ref(): this {
+    this.#wire.ref()
+    return this
+  }
+  unref(): this {
+    this.#wire.unref()
+    return this
+  }
+
   override _read(): void {
     this.#wire.resume()
   }

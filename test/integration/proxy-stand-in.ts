@@ -8,7 +8,7 @@ import {
   CSRF_HEADER,
   type Grant,
   GRANT_HEADER,
-  type Session,
+  Session,
   type SshAccess,
   toProblem,
   TUNNEL_PROTOCOL,
@@ -195,7 +195,7 @@ export class StandIn implements AsyncDisposable {
 }
 
 export function aSession(name: string, apps: readonly App[]): Session {
-  return {
+  return Session.parse({
     id: `01900000-0000-7000-8000-${randomUUID().slice(-12)}`,
     name,
     status: 'RUNNING',
@@ -219,7 +219,7 @@ export function aSession(name: string, apps: readonly App[]): Session {
     startedAt: new Date().toISOString(),
     endedAt: null,
     version: 1,
-  } as Session
+  })
 }
 
 export const tcpApp = (name: string): App => ({ name, title: name, protocol: 'tcp', path: '/' })

@@ -1,0 +1,77 @@
+import { expect, test } from 'vitest'
+import { type SessionId } from '#manager/contract'
+import { requestHeaders } from './app-origin.ts'
+import { admit, type GateDeps, OPEN_PATH, type Visit, withoutCookie } from './gate.ts'
+import { hostNameOf } from './origin.ts'
+import { createTickets } from './secrets.ts'
+
+const authority = 'jupyter--abcdefghijkl.localhost:30001'
+
+function aGate() {
+  let nowMs = 0
+  const tickets = createTickets({ lifeMs: 60_000, now: () => nowMs })
+  const deps: GateDeps = { authority, cookieName: 'berth_app_30001', cookieValue: 'good', tickets }
+  const visit = (change: Partial<Visit> = {}) =>
+    admit(
+      { method: 'GET', target: '/', host: authority, origin: undefined, cookie: 'berth_app_30001=good', ...change },
+      deps,
+    )
+  return { visit, tickets, pass: (ms: number) => (nowMs += ms) }
+}
+
+test('a ticket is good once and for a minute', () => {
+  const { visit, tickets, pass } = aGate()
+  const open = (ticket: string) => visit({ target: `${OPEN_PATH}?ticket=${ticket}`, cookie: undefined })
+  const [first, late] = [tickets.issue(), tickets.issue()]
+  expect(open(first)).toEqual({ kind: 'welcome' })
+  expect(open(first)).toEqual({ kind: 'refuse', reason: 'bad_ticket' })
+  pass(60_001)
+  expect(open(late)).toEqual({ kind: 'refuse', reason: 'bad_ticket' })
+})
+
+test('a refused visit does not use up its ticket', () => {
+  const { visit, tickets } = aGate()
+  const target = `${OPEN_PATH}?ticket=${tickets.issue()}`
+  expect(visit({ target, host: 'evil.example' })).toMatchObject({ reason: 'wrong_host' })
+  expect(visit({ target, origin: 'http://evil.example' })).toMatchObject({ reason: 'foreign_origin' })
+  expect(visit({ target, method: 'POST' })).toMatchObject({ reason: 'bad_ticket' })
+  expect(visit({ target })).toEqual({ kind: 'welcome' })
+})
+
+test.each<[string, Partial<Visit>, string]>([
+  ['no host', { host: undefined }, 'wrong_host'],
+  ['the host without port', { host: 'jupyter--abcdefghijkl.localhost' }, 'wrong_host'],
+  ['two hosts', { host: `${authority}, evil.example` }, 'wrong_host'],
+  ['a target with a host of its own', { target: 'http://evil.example/' }, 'wrong_host'],
+  ['a sandboxed page', { origin: 'null' }, 'foreign_origin'],
+  ['https of the same name', { origin: `https://${authority}` }, 'foreign_origin'],
+  ['an empty cookie', { cookie: 'berth_app_30001=' }, 'no_cookie'],
+  ['the cookie of another port', { cookie: 'berth_app_30002=good' }, 'no_cookie'],
+])('%s is refused', (_, change, reason) => {
+  expect(aGate().visit(change)).toEqual({ kind: 'refuse', reason })
+})
+
+test('the right cookie passes, also next to one that a sibling planted under the same name', () => {
+  const { visit } = aGate()
+  expect(visit({ origin: `http://${authority}` })).toEqual({ kind: 'pass' })
+  expect(visit({ cookie: 'berth_app_30001=planted; berth_app_30001=good' })).toEqual({ kind: 'pass' })
+})
+
+test('only our cookie is stripped, every copy of it', () => {
+  expect(withoutCookie('a=1; berth_app_1=x; b=2; berth_app_1=y', 'berth_app_1')).toBe('a=1; b=2')
+  expect(withoutCookie('berth_app_1=x', 'berth_app_1')).toBeUndefined()
+  expect(withoutCookie('berth_app_10=x', 'berth_app_1')).toBe('berth_app_10=x')
+})
+
+test('the secret of an app replaces whatever the client sent under that name', () => {
+  const raw = ['Host', 'h', 'AUTHORIZATION', 'forged', 'Cookie', 'berth_app_1=x', 'authorization', 'forged too']
+  const inject = { header: 'Authorization', value: 'token t' }
+  expect(requestHeaders(raw, 'berth_app_1', inject)).toEqual(['Host', 'h', 'Authorization', 'token t'])
+})
+
+test('origins differ by session and by app, and are valid host names', () => {
+  const [a, b] = ['01900000-0000-7000-8000-000000000001', '01900000-0000-7000-8000-000000000002'] as SessionId[]
+  const names = [hostNameOf('jupyter', a!), hostNameOf('jupyter', b!), hostNameOf('vscode', a!)]
+  expect(new Set(names).size).toBe(3)
+  for (const name of names) expect(name).toMatch(/^[a-z]+--[a-z2-7]{12}\.localhost$/)
+})

@@ -1,0 +1,46 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { listenOnLoopback } from './loopback-listener.ts'
+import { findPortHolder, listeningInodes } from './port-holder.ts'
+import { createPortMemory } from './port-memory.ts'
+
+let directory = ''
+beforeEach(async () => void (directory = await mkdtemp(join(tmpdir(), 'berth-test-ports-'))))
+afterEach(() => rm(directory, { recursive: true }))
+
+test('a port is remembered per session name and app, with the session that had it', async () => {
+  const memory = createPortMemory(directory)
+  await Promise.all([
+    memory.remember('train', 'sshd', { port: 30_001, sessionId: 'a' }),
+    memory.remember('train', 'jupyter', { port: 30_002, sessionId: 'a' }),
+  ])
+  const other = createPortMemory(directory)
+  expect(await other.recall('train', 'sshd')).toMatchObject({ port: 30_001, sessionId: 'a' })
+  expect(await other.recall('train', 'jupyter')).toMatchObject({ port: 30_002 })
+  expect(await other.recall('other', 'sshd')).toBeUndefined()
+})
+
+test('a damaged memory counts as empty and is written anew', async () => {
+  await writeFile(join(directory, 'ports.json'), '{ not json')
+  const memory = createPortMemory(directory)
+  expect(await memory.recall('train', 'sshd')).toBeUndefined()
+  await memory.remember('train', 'sshd', { port: 30_001, sessionId: 'a' })
+  expect(await memory.recall('train', 'sshd')).toMatchObject({ port: 30_001 })
+})
+
+test('the inode of a listening socket is found in the table of the kernel, not that of a connection', () => {
+  const table = `  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
+   0: 0100007F:7531 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 4711 1
+   1: 0100007F:7531 0100007F:9999 01 00000000:00000000 00:00000000 00000000     0        0 4712 1
+   2: 0100007F:7532 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 4713 1`
+  expect(listeningInodes(table, 0x7531)).toEqual(['4711'])
+})
+
+test.runIf(process.platform === 'linux')('the process that holds a port is named', async () => {
+  const listener = await listenOnLoopback({ port: 0, onConnection: socket => socket.destroy() })
+  expect(await findPortHolder(listener.port)).toMatchObject({ pid: process.pid })
+  await listener.close()
+  expect(await findPortHolder(listener.port)).toBeUndefined()
+})
