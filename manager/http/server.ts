@@ -1,4 +1,4 @@
-import { type Server } from 'node:http'
+import { type IncomingMessage, type Server } from 'node:http'
 import { type Duplex } from 'node:stream'
 import swagger from '@fastify/swagger'
 import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify'
@@ -23,7 +23,7 @@ import { registerContractRoutes } from './routes/contract-routes.ts'
 import { registerEventRoute } from './routes/events.ts'
 import { registerOperationsRoutes } from './routes/operations.ts'
 import { SECURITY_HEADERS } from './security-headers.ts'
-import { type Upgrades } from './upgrades.ts'
+import { type UpgradeHandler, type Upgrades } from './upgrades.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -71,6 +71,10 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
   let port = deps.port
   const rules = createOriginRules({ port: () => port, allowed: deps.allowedHosts })
   const app = fastify({
+    http: {
+      // Others (`Upgrade: h2c` of Java clients, say) are answered as what they are without it. RFC 9110 section 7.8
+      shouldUpgradeCallback: request => handlerOf(upgrades, request) !== undefined,
+    },
     bodyLimit: BODY_LIMIT,
     requestTimeout: 30_000, // to receive a request; replies may take longer
     keepAliveTimeout: 30_000,
@@ -139,9 +143,9 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
     void (async () => {
       try {
         rules.check(request.headers)
-        const url = new URL(request.url ?? '/', 'http://manager')
-        const handler = upgrades.find(url)
-        if (!handler) throw new AppError('not_found', { why: 'Nothing at this address can be upgraded.' })
+        const url = urlOf(request)
+        const handler = handlerOf(upgrades, request)
+        if (!url || !handler) throw new AppError('not_found', { why: 'Nothing at this address can be upgraded.' })
         await handler(request, socket, head, url)
       } catch (error) {
         const known = toAppError(error)
@@ -158,6 +162,15 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
     port,
     [Symbol.asyncDispose]: () => app.close(),
   }
+}
+
+function urlOf({ url = '/' }: IncomingMessage): URL | undefined {
+  return URL.parse(url, 'http://manager') ?? undefined
+}
+
+function handlerOf(upgrades: Upgrades, request: IncomingMessage): UpgradeHandler | undefined {
+  const url = urlOf(request)
+  return url && upgrades.find(url)
 }
 
 function acceptJsonOnly(app: FastifyInstance): void {

@@ -113,6 +113,8 @@ describe('requests that a browser could be tricked into', () => {
     expect(await upgrade({ host: 'evil.example' })).toBe(403)
     expect(await upgrade({ origin: 'http://evil.example' })).toBe(403)
     expect(await upgrade({}, '/nothing/here')).toBe(404)
+    // An upgrade that we do not speak is not followed; the request is answered as it is.
+    expect(await upgrade({ upgrade: 'h2c' }, '/healthz')).toBe(200)
   })
 })
 
