@@ -21,7 +21,7 @@ const STATS = {
 function aServer() {
   const open: { url: string; send(event: string, data: unknown): void }[] = []
   let id = 0
-  const fetch = (input: RequestInfo | URL, init?: RequestInit) => {
+  const fetch = (input: string, init?: RequestInit) => {
     let controller: ReadableStreamDefaultController<Uint8Array>
     const body = new ReadableStream<Uint8Array>({
       start: made => {
@@ -29,7 +29,7 @@ function aServer() {
       },
     })
     const connection = {
-      url: String(input as string),
+      url: input,
       send: (event: string, data: unknown) => {
         id += 1
         controller.enqueue(new TextEncoder().encode(`id: 1.${id}\nevent: ${event}\ndata: ${JSON.stringify(data)}\n\n`))

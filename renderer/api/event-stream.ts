@@ -71,6 +71,10 @@ export function createEventStream(deps: EventStreamDeps): EventStream {
     for (const { ids, listener } of [...watches]) if (ids.includes(sessionId)) listener(sessionId, parsed.data)
   }
 
+  const deliver = (event: SseEvent) => {
+    dispatch(event)
+    channel?.send({ kind: 'event', event })
+  }
   const setConnection = (info: ConnectionInfo) => {
     connection.value = info
   }
@@ -86,11 +90,10 @@ export function createEventStream(deps: EventStreamDeps): EventStream {
       fetch,
       lastEventId,
       url: () => `/api/v1/events${watched && `?watch=${watched}`}`,
-      onEvent: event => {
-        dispatch(event)
-        channel?.send({ kind: 'event', event })
-      },
+      onEvent: deliver,
       onState: (state, { retryAt }) => {
+        // A stream that begins now knows nothing of what happened since this page fetched what it shows.
+        if (state === 'live' && lastEventId === undefined) deliver({ event: 'resync', data: '{}', id: undefined })
         const info = retryAt === undefined ? { state } : { state, retryAt }
         setConnection(info)
         channel?.send({ kind: 'connection', info })

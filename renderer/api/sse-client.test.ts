@@ -12,7 +12,7 @@ function aServer() {
     readonly aborted: () => boolean
   }[] = []
   let status = 200
-  const fetch = vi.fn((input: RequestInfo | URL, init?: RequestInit) => {
+  const fetch = vi.fn((input: string, init?: RequestInit) => {
     const signal = init?.signal
     let controller: ReadableStreamDefaultController<Uint8Array>
     const body = new ReadableStream<Uint8Array>({
@@ -22,7 +22,7 @@ function aServer() {
       },
     })
     connections.push({
-      url: String(input as string),
+      url: input,
       headers: init?.headers as Record<string, string>,
       send: text => controller.enqueue(new TextEncoder().encode(text)),
       end: () => controller.close(),

@@ -1,6 +1,28 @@
-/** Sizes, amounts and times as people read them. Binary units, as Docker and the resource slots count. */
+/**
+ * Sizes, amounts and times as people read them. Binary units, as Docker and the resource slots count. Formatters are
+ * kept: making one costs more than a row of a list may.
+ */
 
 const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'] as const
+const formatters = new Map<string, Intl.NumberFormat | Intl.DateTimeFormat>()
+
+function numberFormat(maximumFractionDigits: number, locale = ''): Intl.NumberFormat {
+  const key = `n ${locale} ${maximumFractionDigits}`
+  const known = formatters.get(key)
+  if (known instanceof Intl.NumberFormat) return known
+  const made = new Intl.NumberFormat(locale || undefined, { maximumFractionDigits })
+  formatters.set(key, made)
+  return made
+}
+
+function dateFormat(options: Intl.DateTimeFormatOptions, locale = ''): Intl.DateTimeFormat {
+  const key = `d ${locale} ${JSON.stringify(options)}`
+  const known = formatters.get(key)
+  if (known instanceof Intl.DateTimeFormat) return known
+  const made = new Intl.DateTimeFormat(locale || undefined, options)
+  formatters.set(key, made)
+  return made
+}
 
 /** `1536` → `1.5 KiB`; at most three significant digits. */
 export function formatBytes(bytes: number, locale?: string): string {
@@ -10,13 +32,13 @@ export function formatBytes(bytes: number, locale?: string): string {
     value /= 1024
     unit += 1
   }
-  const maximumFractionDigits = value >= 100 || unit === 0 ? 0 : value >= 10 ? 1 : 2
-  return `${value.toLocaleString(locale, { maximumFractionDigits })} ${UNITS[unit] ?? 'B'}`
+  const digits = value >= 100 || unit === 0 ? 0 : value >= 10 ? 1 : 2
+  return `${numberFormat(digits, locale).format(value)} ${UNITS[unit] ?? 'B'}`
 }
 
 /** 1500 (1/1000 core) → `1.5`. */
 export function formatCores(milli: number, locale?: string): string {
-  return (milli / 1000).toLocaleString(locale, { maximumFractionDigits: 2 })
+  return numberFormat(2, locale).format(milli / 1000)
 }
 
 export function formatPercent(fraction: number): string {
@@ -42,13 +64,13 @@ export function formatDuration(milliseconds: number): string {
 }
 
 export function formatDateTime(date: Date, locale?: string): string {
-  return date.toLocaleString(locale, { dateStyle: 'medium', timeStyle: 'medium' })
+  return dateFormat({ dateStyle: 'medium', timeStyle: 'medium' }, locale).format(date)
 }
 
 /** Today only the time, else day and time. */
 export function formatStart(date: Date, now: Date, locale?: string): string {
   const time = { hour: '2-digit', minute: '2-digit' } as const
-  if (date.toDateString() === now.toDateString()) return date.toLocaleTimeString(locale, time)
+  if (date.toDateString() === now.toDateString()) return dateFormat(time, locale).format(date)
   const year = date.getFullYear() === now.getFullYear() ? {} : ({ year: 'numeric' } as const)
-  return date.toLocaleString(locale, { day: 'numeric', month: 'short', ...year, ...time })
+  return dateFormat({ day: 'numeric', month: 'short', ...year, ...time }, locale).format(date)
 }

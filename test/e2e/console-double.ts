@@ -33,14 +33,18 @@ export interface World {
   changes: { request: string; body: unknown }[]
   /** Milliseconds before every answer of the API. */
   delayMs: number
+  /** Event streams are answered with 503. */
+  refuseStreams?: boolean
 }
 
 export interface ConsoleDouble extends AsyncDisposable {
   readonly url: string
   readonly world: World
-  /** Sends an event to every open stream. */
+  /** Sends an event to every open stream, and to those that come back later. */
   emit(event: string, data: unknown): void
   streams(): number
+  /** Session ids whose figures the newest stream asks for. */
+  watching(): string[]
   /** Breaks every open stream. */
   drop(): void
 }
@@ -51,7 +55,8 @@ export interface ConsoleDouble extends AsyncDisposable {
  */
 export async function startConsoleDouble(world: World): Promise<ConsoleDouble> {
   const streams = new Set<ServerResponse>()
-  let sequence = 0
+  const sent: string[] = []
+  let watching: string[] = []
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const url = new URL(request.url ?? '/', 'http://double')
@@ -64,10 +69,17 @@ export async function startConsoleDouble(world: World): Promise<ConsoleDouble> {
         sendError(response, 'not_signed_in')
         return
       }
+      if (world.refuseStreams) {
+        sendError(response, 'unavailable')
+        return
+      }
       response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' })
-      response.write(': hello\n\n')
       if (url.pathname === '/api/v1/events') {
+        const position = Number(String(request.headers['last-event-id'] ?? `1.${sent.length}`).split('.')[1])
+        sent.slice(position).forEach(frame => response.write(frame))
+        response.write(`id: 1.${sent.length}\nevent: ping\ndata: {}\n\n`)
         streams.add(response)
+        watching = (url.searchParams.get('watch') ?? '').split(',').filter(Boolean)
         response.on('close', () => streams.delete(response))
       }
       return
@@ -98,12 +110,16 @@ export async function startConsoleDouble(world: World): Promise<ConsoleDouble> {
     url: `http://127.0.0.1:${port}`,
     world,
     emit(event, data) {
-      sequence += 1
-      for (const stream of streams)
-        stream.write(`id: 1.${sequence}\nevent: ${event}\ndata: ${JSON.stringify(data)}\n\n`)
+      const frame = `id: 1.${sent.length + 1}\nevent: ${event}\ndata: ${JSON.stringify(data)}\n\n`
+      sent.push(frame)
+      for (const stream of streams) stream.write(frame)
     },
     streams: () => streams.size,
-    drop: () => streams.forEach(stream => stream.destroy()),
+    watching: () => watching,
+    drop() {
+      for (const stream of streams) stream.destroy()
+      streams.clear()
+    },
     async [Symbol.asyncDispose]() {
       server.closeAllConnections()
       await new Promise(resolve => server.close(resolve))

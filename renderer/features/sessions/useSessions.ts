@@ -74,7 +74,7 @@ export const useSessions = defineStore('sessions', () => {
     try {
       await nextPage(name, round, before)
       // What the list should have and has not either moved to the other list or is gone.
-      if (round === rounds[name] && cursors[name] === null && before.size > 0) await refetch([...before])
+      if (round === rounds[name] && lists.value[name].complete && before.size > 0) await refetch([...before])
     } catch (error) {
       if (round === rounds[name]) setList(name, { status: 'failed', error })
     }

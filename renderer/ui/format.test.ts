@@ -1,0 +1,29 @@
+import { expect, test } from 'vitest'
+import { formatBytes, formatCores, formatDuration, formatPercent, formatStart } from './format.ts'
+
+test.each([
+  [0, '0 B'],
+  [999, '999 B'],
+  [1000, '0.98 KiB'],
+  [1536, '1.5 KiB'],
+  [12.34 * 2 ** 30, '12.3 GiB'],
+  [512 * 2 ** 30, '512 GiB'],
+  [-5, '0 B'],
+])('%i bytes are %s', (bytes, text) => expect(formatBytes(bytes, 'en')).toBe(text))
+
+test.each([
+  [0, '0 s'],
+  [59_999, '59 s'],
+  [185_000, '3 min 5 s'],
+  [7_200_000, '2 h'],
+  [86_400_000 * 3 + 3_600_000 * 4 + 60_000, '3 d 4 h'],
+])('%i milliseconds are %s', (milliseconds, text) => expect(formatDuration(milliseconds)).toBe(text))
+
+test('amounts follow the language, and days show when they are not today', () => {
+  expect(formatCores(1500, 'de')).toBe('1,5')
+  expect(formatPercent(0.994)).toBe('99 %')
+  const now = new Date(2026, 10, 20, 15, 0)
+  expect(formatStart(new Date(2026, 10, 20, 9, 5), now, 'en-GB')).toBe('09:05')
+  expect(formatStart(new Date(2026, 10, 19, 9, 5), now, 'en-GB')).toBe('19 Nov, 09:05')
+  expect(formatStart(new Date(2025, 10, 19, 9, 5), now, 'en-GB')).toMatch(/2025/)
+})

@@ -1,0 +1,314 @@
+import { mkdir } from 'node:fs/promises'
+import { chromium, type Browser, type Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startConsoleDouble, type ConsoleDouble, type World } from './console-double.ts'
+import { aSession, aWorld, statsOf } from './console-world.ts'
+
+/** What the page does, against a manager of cardboard: states that the real one cannot be brought into at will. */
+let browser: Browser
+beforeAll(async () => {
+  browser = await chromium.launch({ executablePath: process.env['BERTH_CHROMIUM'] ?? '/usr/bin/chromium' })
+})
+afterAll(() => browser.close())
+
+interface Opened extends AsyncDisposable {
+  readonly page: Page
+  readonly double: ConsoleDouble
+  readonly world: World
+  newTab(path: string): Promise<Page>
+}
+
+async function open(
+  path: string,
+  change: Partial<World> = {},
+  viewport = { width: 1280, height: 800 },
+): Promise<Opened> {
+  const world = aWorld(change)
+  const double = await startConsoleDouble(world)
+  const context = await browser.newContext({ viewport, locale: 'en-GB' })
+  const newTab = async (to: string) => {
+    const page = await context.newPage()
+    page.setDefaultTimeout(10_000)
+    await page.goto(`${double.url}/#${to}`)
+    return page
+  }
+  return {
+    page: await newTab(path),
+    double,
+    world,
+    newTab,
+    async [Symbol.asyncDispose]() {
+      await context.close()
+      await double[Symbol.asyncDispose]()
+    },
+  }
+}
+const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name })
+const rowNames = (page: Page) => page.locator('tr.row .name').allTextContents()
+
+describe('signing in', () => {
+  test('by a one-time link happens at once and leaves no trace of the ticket', async () => {
+    await using it = await open('/sign-in?ticket=0123456789abcdef0123', { signedIn: false })
+    await it.page.getByRole('heading', { name: 'Sessions' }).waitFor()
+    expect(it.page.url()).not.toContain('ticket')
+    expect(it.world.changes[0]).toEqual({
+      request: 'POST /api/v1/auth/ticket',
+      body: { ticket: '0123456789abcdef0123' },
+    })
+    await it.page.goBack().catch(() => null)
+    expect(it.page.url()).not.toContain('ticket')
+  })
+
+  test('leads back to where the user wanted to go, and never to another site', async () => {
+    await using it = await open('/sessions?list=finished', { signedIn: false })
+    await it.page.getByLabel('E-mail address').fill(' mira@example.com ')
+    await it.page.getByLabel('Password', { exact: true }).fill('secret-1')
+    await it.page.keyboard.press('Enter')
+    await it.page.getByText('too-little-memory').waitFor()
+    expect(it.world.changes[0]?.body).toMatchObject({ email: 'mira@example.com', password: 'secret-1' })
+
+    await using other = await open('/sign-in?next=//evil.example/', { signedIn: false })
+    await other.page.getByLabel('E-mail address').fill('mira@example.com')
+    await other.page.getByLabel('Password', { exact: true }).fill('secret-1')
+    await button(other.page, 'Sign in').click()
+    await other.page.getByRole('heading', { name: 'Sessions' }).waitFor()
+    expect(other.page.url()).toBe(`${other.double.url}/#/sessions`)
+  })
+
+  test('says how long to wait after too many attempts', async () => {
+    const failures = new Map([
+      ['POST /api/v1/auth/login', { code: 'login_throttled', detail: { retryAfterSeconds: 2 } }],
+    ] as const)
+    await using it = await open('/sign-in', { signedIn: false, failures })
+    await it.page.getByLabel('E-mail address').fill('mira@example.com')
+    await it.page.getByLabel('Password', { exact: true }).fill('wrong')
+    await button(it.page, 'Sign in').click()
+    await it.page.getByText(/You can try again in [12] s/).waitFor()
+    expect(await button(it.page, /Wait/).isDisabled()).toBe(true)
+    failures.clear()
+    await button(it.page, 'Sign in').click()
+    await it.page.getByRole('heading', { name: 'Sessions' }).waitFor()
+  })
+
+  test('again, after the sign-in ended, keeps what was typed', async () => {
+    await using it = await open('/sessions')
+    await button(it.page, 'New session').click()
+    await it.page.getByLabel('Name optional').fill('half-typed')
+    it.world.signedIn = false
+    await button(it.page, /^Launch/).click()
+    await it.page.getByRole('heading', { name: 'Sign in again' }).waitFor()
+    await it.page.getByLabel('Password', { exact: true }).fill('secret-1')
+    await button(it.page, 'Continue').click()
+    await it.page.getByRole('heading', { name: 'Sign in again' }).waitFor({ state: 'detached' })
+    expect(await it.page.getByLabel('Name optional').inputValue()).toBe('half-typed')
+    await button(it.page, /^Launch$/).click()
+    await it.page.locator('tr.row', { hasText: 'half-typed' }).waitFor()
+  })
+})
+
+describe('the list', () => {
+  test('stays small and fast with 10,000 sessions', async () => {
+    const sessions = Array.from({ length: 10_000 }, (_, index) => aSession(index))
+    await using it = await open('/sessions', { sessions })
+    await it.page.locator('tr.row').first().waitFor()
+    const firstPaint = await it.page.evaluate(
+      () => performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? 0,
+    )
+    expect(firstPaint).toBeLessThan(1_000)
+    await expect.poll(() => it.page.getByRole('tab', { name: /Running/ }).textContent()).toContain('10,000')
+    expect(await it.page.locator('tr.row').count()).toBeLessThan(60)
+    // Time of the page's own thread, not of the clock: other work on the machine is not the page's fault.
+    const devtools = await it.page.context().newCDPSession(it.page)
+    await devtools.send('Performance.enable', { timeDomain: 'threadTicks' })
+    const busyMs = async () => {
+      const { metrics } = await devtools.send('Performance.getMetrics')
+      return (metrics.find(({ name }) => name === 'TaskDuration')?.value ?? 0) * 1000
+    }
+    const before = await busyMs()
+    await it.page.evaluate(async () => {
+      const scroller = document.querySelector('.table-scroller')
+      for (let frame = 0; frame < 120; frame += 1) {
+        scroller?.scrollBy(0, 260)
+        await new Promise(resolve => requestAnimationFrame(resolve))
+      }
+    })
+    const perFrame = ((await busyMs()) - before) / 120
+    console.log(`10,000 rows: first paint ${Math.round(firstPaint)} ms, ${perFrame.toFixed(1)} ms of work per frame`)
+    expect(perFrame).toBeLessThan(16.7)
+    await it.page.getByLabel('Search sessions').fill('session-9876')
+    await expect.poll(() => rowNames(it.page)).toEqual(['session-9876'])
+  })
+
+  test('follows hints, and asks again for everything after the connection was lost', async () => {
+    await using it = await open('/sessions')
+    await it.page.getByText('llama-eval-3').waitFor()
+    const waiting = it.world.sessions.find(({ name }) => name === 'llama-eval-3')!
+    Object.assign(waiting, { status: 'RUNNING', queuePosition: null, startedAt: new Date().toISOString(), version: 2 })
+    await expect.poll(() => it.double.streams()).toBe(1)
+    it.double.emit('hint', { topic: 'session', id: waiting.id, version: 2 })
+    await it.page.locator('tr.row', { hasText: 'llama-eval-3' }).getByText('Running').waitFor()
+    it.world.sessions = it.world.sessions.filter(({ name }) => name !== 'notebook')
+    it.double.drop()
+    await expect.poll(() => it.double.streams()).toBe(1)
+    it.double.emit('resync', {})
+    await expect.poll(async () => (await rowNames(it.page)).includes('notebook')).toBe(false)
+  })
+
+  test('shows live figures of what is on screen, over one connection for two tabs', async () => {
+    await using it = await open('/sessions')
+    const second = await it.newTab('/sessions')
+    await second.getByText('train-resnet-50').waitFor()
+    await expect.poll(() => it.double.watching().length).toBeGreaterThanOrEqual(4)
+    expect(it.double.streams()).toBe(1)
+    const session = it.world.sessions.find(({ name }) => name === 'notebook')!
+    it.double.emit('stats', { sessionId: session.id, stats: statsOf(1500, 2 ** 31) })
+    for (const page of [it.page, second]) {
+      await expect
+        .poll(() =>
+          page
+            .locator('tr.row', { hasText: 'notebook' })
+            .getByRole('meter', { name: 'CPU' })
+            .getAttribute('aria-valuetext'),
+        )
+        .toBe('75 %')
+    }
+  })
+
+  test('says that the connection is lost, and that sessions keep running', async () => {
+    await using it = await open('/sessions')
+    await it.page.getByText('notebook').waitFor()
+    it.world.refuseStreams = true
+    it.double.drop()
+    await it.page.getByText('No connection to the manager.').waitFor()
+    it.world.refuseStreams = false
+    await button(it.page, 'Try now').click()
+    await it.page.getByText('No connection to the manager.').waitFor({ state: 'detached' })
+  })
+
+  test('can be used with the keyboard alone', async () => {
+    await using it = await open('/sessions')
+    await it.page.getByText('notebook').waitFor()
+    await it.page.keyboard.press('/')
+    await it.page.keyboard.type('notebook')
+    await expect.poll(() => rowNames(it.page)).toEqual(['notebook'])
+    await it.page.keyboard.press('Escape')
+    await expect.poll(async () => (await rowNames(it.page)).length).toBe(8)
+    await it.page.getByRole('link', { name: 'ending-now', exact: true }).focus()
+    await it.page.keyboard.press('ArrowDown')
+    await it.page.keyboard.press('ArrowDown')
+    expect(await it.page.evaluate(() => document.activeElement?.textContent)).toBe('on-lost-agent')
+    await button(it.page, 'Terminate notebook').focus()
+    await it.page.keyboard.press('Enter')
+    await button(it.page, 'Keep').waitFor()
+    await it.page.keyboard.press('Escape')
+    await button(it.page, 'Keep').waitFor({ state: 'hidden' })
+    expect(it.world.changes).toEqual([])
+  })
+
+  test('ends several sessions at once and says which could not be ended', async () => {
+    await using it = await open('/sessions')
+    await it.page.getByLabel('Select notebook').click()
+    await it.page.getByLabel('Select train-resnet-50').click()
+    const stuck = it.world.sessions.find(({ name }) => name === 'notebook')!
+    it.world.failures.set(`DELETE /api/v1/sessions/${stuck.id}`, { code: 'unavailable', detail: {} })
+    await button(it.page, 'Terminate…').click()
+    await it.page.getByText('All files in these sessions are deleted').waitFor()
+    await button(it.page, 'Terminate 2 sessions').click()
+    await it.page.getByText('1 of 2 are still there: notebook').waitFor()
+    await it.page.locator('tr.row', { hasText: 'train-resnet-50' }).getByText('Terminating').waitFor()
+  })
+
+  test.each([800, 1024])('fits into %i pixels', async width => {
+    await using it = await open('/sessions', {}, { width, height: 700 })
+    await it.page.getByText('train-resnet-50').waitFor()
+    const overflow = await it.page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth)
+    expect(overflow).toBeLessThanOrEqual(0)
+    expect(await button(it.page, 'Terminate notebook').isVisible()).toBe(true)
+    const output = new URL('../output/', import.meta.url).pathname
+    await mkdir(output, { recursive: true })
+    await it.page.screenshot({ path: `${output}sessions-${width}.png` })
+    await button(it.page, 'New session').click()
+    await it.page.getByRole('heading', { name: 'Environment', exact: true }).waitFor()
+    await it.page.screenshot({ path: `${output}launch-${width}.png` })
+  })
+})
+
+describe('launching', () => {
+  test('sends what was chosen and shows the session at once', async () => {
+    await using it = await open('/sessions')
+    await button(it.page, 'New session').click()
+    await it.page.getByText('PyTorch 2.9 (CUDA 13)').click()
+    await it.page.getByRole('textbox', { name: 'CPU', exact: true }).fill('4')
+    await it.page.getByRole('textbox', { name: 'RAM', exact: true }).fill('12g')
+    await it.page.getByRole('textbox', { name: 'GPU', exact: true }).fill('1')
+    await it.page.getByLabel('Name optional').fill('my-training')
+    await button(it.page, /Environment variables and startup/).click()
+    await button(it.page, 'Paste .env').click()
+    await it.page.getByLabel('Lines of a .env file').fill('A=1\nexport B="two words"')
+    await button(it.page, 'Add these').click()
+    await it.page.getByText('Starts now.').waitFor()
+    await button(it.page, /^Launch$/).click()
+    await it.page.locator('tr.row', { hasText: 'my-training' }).waitFor()
+    expect(it.world.changes.at(-1)?.body).toEqual({
+      name: 'my-training',
+      image: 'berth/pytorch:2.9-cuda13',
+      resources: { cpu: '4', mem: String(12 * 2 ** 30), 'cuda.device': '1' },
+      shmem: String(2 ** 30),
+      environ: { A: '1', B: 'two words' },
+      count: 1,
+      resourceGroup: 'default',
+    })
+    await button(it.page, 'New session').click()
+    expect(await it.page.getByRole('textbox', { name: 'RAM', exact: true }).inputValue()).toBe('12 GiB')
+    expect(await it.page.getByLabel('Name optional').inputValue()).toBe('')
+  })
+
+  test('puts a refusal on the field it is about', async () => {
+    const failures = new Map([
+      [
+        'POST /api/v1/sessions',
+        { code: 'session_name_taken', detail: { why: 'You have a live session named taken-name.' } },
+      ],
+    ] as const)
+    await using it = await open('/sessions', { failures })
+    await button(it.page, 'New session').click()
+    await it.page.getByLabel('Name optional').fill('taken-name')
+    await button(it.page, /^Launch$/).click()
+    await it.page.getByText('You have a live session named taken-name.').waitFor()
+    expect(await button(it.page, /^Launch$/).isDisabled()).toBe(true)
+    await it.page.getByLabel('Name optional').fill('another-name')
+    expect(await button(it.page, /^Launch$/).isEnabled()).toBe(true)
+  })
+
+  test('again takes everything over from a finished session', async () => {
+    await using it = await open('/sessions?list=finished')
+    const old = it.world.sessions.find(({ name }) => name === 'yesterday')!
+    Object.assign(old, {
+      environ: { KEPT: 'yes' },
+      startupCommand: 'echo hi',
+      requested: { cpu: '3', mem: String(6 * 2 ** 30) },
+    })
+    await it.page.reload()
+    await button(it.page, 'Launch yesterday again').click()
+    expect(await it.page.getByLabel('Name optional').inputValue()).toBe('yesterday')
+    expect(await it.page.getByRole('textbox', { name: 'CPU', exact: true }).inputValue()).toBe('3')
+    expect(await it.page.getByLabel('Value of KEPT').inputValue()).toBe('yes')
+    expect(await it.page.getByLabel(/Startup command/).inputValue()).toBe('echo hi')
+  })
+})
+
+test('the page runs no script but its own files', async () => {
+  await using it = await open('/sessions')
+  await it.page.getByRole('heading', { name: 'Sessions' }).waitFor()
+  const ran = await it.page.evaluate(async () => {
+    const script = document.createElement('script')
+    script.textContent = 'window.inlineRan = true'
+    document.body.append(script)
+    const fetched = await fetch('https://example.com/').then(
+      () => true,
+      () => false,
+    )
+    return { inline: 'inlineRan' in window, fetched }
+  })
+  expect(ran).toEqual({ inline: false, fetched: false })
+})
