@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { createServer as createHttpServer, type IncomingMessage } from 'node:http'
 import { type AddressInfo, createServer, type Server, Socket } from 'node:net'
 import { createDataSockets } from '../../agent/tunnel/data-sockets.ts'
+import { type Engine } from '../../agent/tunnel/service.ts'
 import { createStreams } from '../../agent/tunnel/streams.ts'
 import { AgentId, AppError, GRANT_HEADER, KernelId, SessionId, type TunnelOutcome, UserId } from '#manager/contract'
 import { createTunnelGateway, type SessionLocation } from '../../manager/tunnels/gateway.ts'
@@ -21,12 +22,26 @@ export interface PathOptions {
   readonly location?: Partial<SessionLocation>
   readonly takeTimeoutMs?: number
   readonly connected?: () => boolean
+  /** A real container in place of `service`. */
+  readonly container?: {
+    readonly docker: Engine
+    readonly containerId: string
+    readonly address: string
+    readonly port: number
+  }
 }
 
 const silent = { debug: () => undefined, warn: () => undefined }
 
 /** Proxy, manager and agent in this process, with real sockets between them; only sessions, grants and sign-ins are made up. */
-export async function startPath({ service, parked = 4, location, takeTimeoutMs, connected }: PathOptions) {
+export async function startPath({
+  service,
+  parked = 4,
+  location,
+  takeTimeoutMs,
+  connected,
+  container: real,
+}: PathOptions) {
   await using stack = new AsyncDisposableStack()
   const sockets = new Set<Socket>()
   const track = (server: Server) => {
@@ -91,18 +106,18 @@ export async function startPath({ service, parked = 4, location, takeTimeoutMs, 
           id === KERNEL
             ? {
                 kernelId: KERNEL,
-                containerId: `none-${servicePort}`,
-                address: '127.0.0.1',
+                containerId: real?.containerId ?? `none-${servicePort}`,
+                address: real?.address ?? '127.0.0.1',
                 user: '0:0',
                 apps: [
-                  { name: 'echo', port: servicePort },
+                  { name: 'echo', port: real?.port ?? servicePort },
                   { name: 'closed', port: closedPort },
                 ],
               }
             : undefined,
         ensureApp: () => Promise.resolve(),
       },
-      docker: {
+      docker: real?.docker ?? {
         getContainer: () => {
           throw new Error('there is no container here')
         },

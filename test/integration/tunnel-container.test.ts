@@ -1,0 +1,122 @@
+import { createHash, randomBytes, randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import WebSocket from 'ws'
+import { TERMINAL_PROTOCOL, TUNNEL_CLOSE } from '#manager/contract'
+import { docker, execIn, TOOLBOX_IMAGE } from '../fixtures/docker.ts'
+import { readAll, SESSION, startPath } from './tunnel-path.ts'
+
+/** What a tunnel and a terminal do inside a real container: the relay to its loopback, and tmux. */
+const name = `berth-test-tunnel-${randomUUID()}`
+const PORT = 7000
+let address = ''
+
+beforeAll(async () => {
+  const labels = { 'berth.manager': name }
+  await docker.createVolume({ Name: name, Labels: labels })
+  // Docker fills the empty volume when a container of the image is created.
+  const filler = await docker.createContainer({
+    Image: TOOLBOX_IMAGE,
+    Cmd: ['true'],
+    Labels: labels,
+    HostConfig: { Binds: [`${name}:/opt/berth`] },
+  })
+  await filler.remove()
+  const socat = ['/opt/berth/bin/socat', `TCP4-LISTEN:${PORT},bind=127.0.0.1,fork,reuseaddr`, 'EXEC:cat']
+  const container = await docker.createContainer({
+    name,
+    Image: 'debian:trixie-slim',
+    Cmd: socat,
+    User: '1000:1000',
+    Labels: labels,
+    Env: ['HOME=/tmp'],
+    HostConfig: { Binds: [`${name}:/opt/berth:ro`], Init: true },
+  })
+  await container.start()
+  address = (await container.inspect()).NetworkSettings.Networks.bridge?.IPAddress ?? ''
+})
+
+afterAll(async () => {
+  await docker.getContainer(name).remove({ force: true })
+  await docker.getVolume(name).remove()
+})
+
+const startContainerPath = async (port = PORT) => {
+  const { Id } = await docker.getContainer(name).inspect()
+  return startPath({ service: () => undefined, container: { docker, containerId: Id, address, port } })
+}
+
+test('a service that listens on the loopback of its container only is reached, with half-close', async () => {
+  await using path = await startContainerPath()
+  const sent = randomBytes(3_000_000)
+  const clients = await Promise.all([path.connect(), path.connect()])
+  for (const client of clients) client.end(sent)
+  for (const answer of await Promise.all(clients.map(readAll))) {
+    expect(createHash('sha256').update(answer).digest('hex')).toBe(createHash('sha256').update(sent).digest('hex'))
+  }
+  await expect.poll(() => path.outcomes.map(outcome => outcome.reason)).toEqual(['done', 'done'])
+})
+
+test('a client that leaves ends its relay in the container', async () => {
+  await using path = await startContainerPath()
+  const client = await path.connect()
+  client.write('x')
+  await once(client, 'data')
+  expect(await processes('TCP4:127.0.0.1')).toBe(1)
+  client.resetAndDestroy()
+  await expect.poll(() => processes('TCP4:127.0.0.1'), { timeout: 10_000 }).toBe(0)
+})
+
+test('a port where nothing listens inside either is refused', async () => {
+  await using path = await startContainerPath(7999)
+  const client = await path.connect()
+  await once(client, 'error')
+  await expect.poll(() => path.outcomes).toEqual([{ reason: 'refused', connected: false }])
+})
+
+test('a terminal has the size asked for, follows a resize, survives its connection, and ends with its shell', async () => {
+  await using path = await startContainerPath()
+  const open = async (size: string) => {
+    const url = `ws://127.0.0.1:${path.managerPort}/api/v1/sessions/${SESSION}/terminal?name=t1&${size}`
+    const socket = new WebSocket(url, [TERMINAL_PROTOCOL], { headers: { authorization: 'Bearer owner' } })
+    let screen = ''
+    socket.on('message', (data: Buffer) => (screen += data.toString()))
+    await once(socket, 'open')
+    return { socket, screen: () => screen }
+  }
+  const first = await open('cols=101&rows=31')
+  first.socket.send(Buffer.from('stty size; MARK=kept\r'))
+  await expect.poll(first.screen, { timeout: 10_000 }).toContain('31 101')
+  first.socket.send(JSON.stringify({ resize: { cols: 90, rows: 20 } }))
+  await expect
+    .poll(
+      () => {
+        first.socket.send(Buffer.from('stty size\r'))
+        return first.screen()
+      },
+      { timeout: 10_000, interval: 300 },
+    )
+    .toContain('20 90')
+  first.socket.terminate()
+  // The client of tmux goes with its connection, the shell stays.
+  await expect.poll(() => processes('new-session'), { timeout: 10_000 }).toBe(1)
+
+  const second = await open('cols=80&rows=24')
+  second.socket.send(Buffer.from('echo "still $MARK"; exit\r'))
+  const [code] = (await once(second.socket, 'close')) as [number]
+  expect(second.screen()).toContain('still kept')
+  expect(code).toBe(TUNNEL_CLOSE.done)
+  await expect.poll(() => processes('new-session'), { timeout: 10_000 }).toBe(0)
+})
+
+/** Processes of the container whose command line holds the words. */
+async function processes(words: string): Promise<number> {
+  const { stdout } = await execIn(
+    name,
+    '/opt/berth/bin/busybox',
+    'sh',
+    '-c',
+    'cat /proc/[0-9]*/cmdline 2>/dev/null | tr "\\0" " "; true',
+  )
+  return stdout.split(words).length - 1
+}
