@@ -7,13 +7,15 @@ import { type Store } from '../store/open-store.ts'
 import { AgentConnection, type AgentRequests } from './connection.ts'
 import { acceptAgent, hashToken, parseMessage } from './handshake.ts'
 
-/** What happens on control connections. Calls for one agent come one after the other, each awaited. */
+/** What happens on control connections. Calls for one agent come one after the other, each awaited, except `gone`. */
 export interface AgentListener {
   connected(agentId: AgentId): Promise<void>
   /** @param arrivedAt on the clock of `performance.now()`: it may be handled much later */
   message(agentId: AgentId, message: Notice, arrivedAt: number): Promise<void>
-  /** Its last connection is gone. `lost`: for so long that it counts as lost. */
-  disconnected(agentId: AgentId): void
+  /** Its last connection is gone. Called at once: by the time of `disconnected` there may be a new one. */
+  gone(agentId: AgentId): void
+  disconnected(agentId: AgentId): Promise<void>
+  /** It has been gone, or silent, for so long that it counts as lost. */
   lost(agentId: AgentId): Promise<void>
 }
 export type Notice = Exclude<FromAgent, { type: 'join' | 'prove' | 'reply' }>
@@ -133,7 +135,9 @@ export function startAgentGateway(deps: AgentGatewayDeps): AgentGateway {
       if (entry.connection !== connection) return
       entry.connection = undefined
       log.info({ agentId }, 'agent disconnected')
-      if (!closed) listener.disconnected(agentId)
+      if (closed) return
+      listener.gone(agentId)
+      enqueue(agentId, 'disconnection', () => listener.disconnected(agentId))
     })
     seen()
     enqueue(agentId, 'connection', () => listener.connected(agentId))

@@ -37,7 +37,7 @@ export interface ReportsDeps {
 }
 
 /** Handles what agents tell, and knows which of them may be given work. */
-export interface Reports extends AgentListener {
+export interface Reports extends Omit<AgentListener, 'gone'> {
   /** Connected, reconciled at least once on this connection, and its engine answers. */
   isReady(agentId: AgentId): boolean
 }
@@ -291,10 +291,10 @@ export function createReports(deps: ReportsDeps): Reports {
           return
       }
     },
-    disconnected(agentId) {
+    async disconnected(agentId) {
       memories.delete(agentId)
       deps.onAgentChanged()
-      touchSessionsOn(agentId).catch((error: unknown) => log.error({ err: error, agentId }, 'agent went away'))
+      await touchSessionsOn(agentId)
     },
     async lost(agentId) {
       memories.delete(agentId)

@@ -61,12 +61,19 @@ export function startGrants({ store, agents, changes, log, now = Date.now }: Gra
     for (const [key, { grant }] of verified) if (which(grant)) verified.delete(key)
   }
 
+  /** Housekeeping: what it leaves undone is refused anyway, because `findValidGrant` looks at session and time. */
+  const background = (failure: string, work: Promise<void>) => {
+    const task = work
+      .catch((error: unknown) => log.error({ err: error }, failure))
+      .finally(() => housekeeping.delete(task))
+    housekeeping.add(task)
+  }
+  const housekeeping = new Set<Promise<void>>()
+
   changes.onApplied(({ sessionId, effects }) => {
     if (!effects.ended) return
     drop(grant => grant.sessionId === sessionId)
-    deleteGrantsOfSession(store.db, sessionId).catch((error: unknown) =>
-      log.error({ err: error, sessionId }, 'grants of an ended session were not deleted'),
-    )
+    background('grants of an ended session were not deleted', deleteGrantsOfSession(store.db, sessionId))
   })
 
   async function startApp(
@@ -96,9 +103,7 @@ export function startGrants({ store, agents, changes, log, now = Date.now }: Gra
   }
 
   const timer = setInterval(() => {
-    deleteExpiredGrants(store.db).catch((error: unknown) =>
-      log.error({ err: error }, 'expired grants were not deleted'),
-    )
+    background('expired grants were not deleted', deleteExpiredGrants(store.db))
     for (const [key, { until }] of verified) if (until < now()) verified.delete(key)
   }, PURGE_EVERY_MS)
 
@@ -144,9 +149,9 @@ export function startGrants({ store, agents, changes, log, now = Date.now }: Gra
       throw new AppError('grant_invalid', { why: 'It is for another session or app.' })
     },
     forgetLogin: loginId => drop(grant => grant.loginId === loginId),
-    [Symbol.asyncDispose]() {
+    async [Symbol.asyncDispose]() {
       clearInterval(timer)
-      return Promise.resolve()
+      await Promise.all(housekeeping)
     },
   }
 }

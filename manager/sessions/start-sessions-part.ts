@@ -79,8 +79,7 @@ export async function startSessionsPart(deps: SessionsPartDeps): Promise<Session
   const reports = createReports({ store, managerId, events, changes, lifecycle, live, log, onAgentChanged: trigger })
   const listener = {
     ...reports,
-    disconnected(id: AgentId) {
-      reports.disconnected(id)
+    gone(id: AgentId) {
       for (const gone of goneListeners) gone(id)
     },
   }
