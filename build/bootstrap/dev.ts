@@ -24,7 +24,11 @@ try {
   stop[Symbol.dispose]()
 
   // Listens on loopback (vite.config.ts); the console's own server stays in front of it and keeps its Host and Origin checks.
-  const vite = await createServer({ root: join(ROOT, 'renderer'), configFile: join(ROOT, 'vite.config.ts') })
+  const vite = await createServer({
+    root: join(ROOT, 'renderer'),
+    configFile: join(ROOT, 'vite.config.ts'),
+    logLevel: 'warn',
+  })
   await vite.listen()
   const url = vite.resolvedUrls?.local[0] ?? ''
   say(`✓ vite: ${url}\n`)
