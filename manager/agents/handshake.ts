@@ -51,7 +51,7 @@ async function identify(message: FromAgent, nonce: string, { store, managerId }:
   if (message.type === 'join') {
     checkSignature(message.publicKey, message.signature, controlSignaturePayload(nonce, managerId, message.agentId))
     await store.transaction(async trx => {
-      const resourceGroup = await takeJoinToken(trx, hashToken(message.token), message.agentId)
+      const resourceGroup = await takeJoinToken(trx, hashToken(message.token), message)
       if (resourceGroup === undefined) throw new AppError('join_token_invalid')
       const { agentId: id, name, publicKey } = message
       await saveJoinedAgent(trx, { id, name, publicKey, resourceGroup })

@@ -28,14 +28,20 @@ export interface JoinedAgent {
   readonly resourceGroup: string
 }
 
-/** A new agent, or a known one that joins again with another key. */
+/** A new agent, or a known one that joins again, with another key or after it was revoked. */
 export async function saveJoinedAgent(db: Db, agent: JoinedAgent): Promise<void> {
   const values = { name: agent.name, public_key: agent.publicKey, resource_group: agent.resourceGroup }
   await db
     .insertInto('agents')
     .values({ id: agent.id, ...values, status: 'LOST', capacity: '{}', devices: '[]' })
     .onConflict(conflict =>
-      conflict.column('id').doUpdateSet({ ...values, status: 'LOST', row_version: sql`agents.row_version + 1` }),
+      conflict.column('id').doUpdateSet({
+        ...values,
+        status: 'LOST',
+        // Revoking paused it; a pause of its own stays.
+        schedulable: sql`agents.schedulable or agents.status = 'REVOKED'`,
+        row_version: sql`agents.row_version + 1`,
+      }),
     )
     .execute()
 }
@@ -120,17 +126,31 @@ export async function insertJoinToken(db: Db, token: NewJoinToken): Promise<Date
 }
 
 /**
- * Uses a token up. The agent that used it may use it again until it expires: it may not have heard our answer.
+ * Uses a token up. The agent that used it, proven by its key, may use it again until it expires, because it may not have
+ * heard our answer; but not after it was revoked.
  *
  * @returns the resource group it leads to, undefined if it is unknown, expired, or used by another agent
  */
-export async function takeJoinToken(db: Db, tokenHash: Buffer, agentId: AgentId): Promise<string | undefined> {
+export async function takeJoinToken(
+  db: Db,
+  tokenHash: Buffer,
+  { agentId, publicKey }: { agentId: AgentId; publicKey: string },
+): Promise<string | undefined> {
   const row = await db
     .updateTable('join_tokens')
     .set({ used_at: sql`now()`, used_by: agentId })
     .where('token_hash', '=', tokenHash)
     .where('expires_at', '>', sql<Date>`now()`)
-    .where(or => or.or([or('used_at', 'is', null), or('used_by', '=', agentId)]))
+    .where(eb => {
+      const usedByIt = eb
+        .selectFrom('agents')
+        .select('agents.id')
+        .where('agents.id', '=', agentId)
+        .where('agents.public_key', '=', publicKey)
+        .where('agents.status', '<>', 'REVOKED')
+        .whereRef('agents.id', '=', 'join_tokens.used_by')
+      return eb.or([eb('used_at', 'is', null), eb.exists(usedByIt)])
+    })
     .returning('resource_group')
     .executeTakeFirst()
   return row?.resource_group

@@ -189,10 +189,23 @@ export async function listPendingGroups(db: Db): Promise<string[]> {
   return rows.map(row => row.resource_group)
 }
 
-export async function listPending(db: Db, resourceGroup: string): Promise<SessionRow[]> {
+const QUEUED = [
+  'id',
+  'owner_id',
+  'created_at',
+  'requested',
+  'image',
+  'image_digest',
+  'failed_agents',
+  'reason',
+] as const
+/** What scheduling needs of a session; there may be ten thousand of them. */
+export type QueuedRow = Pick<SessionRow, (typeof QUEUED)[number]>
+
+export async function listPending(db: Db, resourceGroup: string): Promise<QueuedRow[]> {
   return db
     .selectFrom('sessions')
-    .selectAll()
+    .select(QUEUED)
     .where('resource_group', '=', resourceGroup)
     .where('status', '=', 'PENDING')
     .orderBy('created_at')

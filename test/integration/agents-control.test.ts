@@ -31,6 +31,33 @@ describe('an agent', () => {
     expect(await agentsNow()).toHaveLength(1)
   })
 
+  test('that did not hear the answer may join again with its token, but nobody under its name, and not once revoked', async () => {
+    const { join } = await cluster.manager.createJoinToken()
+    const agent = new ScriptedAgent({ url: cluster.url, join })
+    await agent.connect()
+    await agent.disconnect()
+    agent.rejoin(join)
+    await agent.connect()
+    expect(agent.refusal).toBeUndefined()
+    const impostor = new ScriptedAgent({ url: cluster.url, join })
+    Object.defineProperty(impostor, 'id', { value: agent.id })
+    await impostor.connect()
+    expect(impostor.refusal?.code).toBe('join_token_invalid')
+    await cluster.api.forgetAgent({ params: { id: agent.id } })
+    agent.rejoin(join)
+    await agent.connect()
+    expect(agent.refusal?.code).toBe('join_token_invalid')
+  })
+
+  test('that was revoked takes work again once it has joined with a new token', async () => {
+    const agent = await cluster.join()
+    await cluster.api.forgetAgent({ params: { id: agent.id } })
+    agent.rejoin((await cluster.manager.createJoinToken()).join)
+    await agent.connect()
+    await cluster.reach((await cluster.launch()).id, 'RUNNING')
+    await agent[Symbol.asyncDispose]()
+  })
+
   test('that never joined, or proves with another key, is refused', async () => {
     const known = await cluster.join()
     await using stranger = await new ScriptedAgent({ url: cluster.url }).connect()
