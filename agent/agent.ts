@@ -53,15 +53,22 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
   const parts: { control?: Control; watch?: EngineWatch } = {}
   const changed = () => parts.control?.changed()
   const images = createImageCatalog(engine, changed)
+  const networks = createSessionNetworks(engine, config.networkRange)
   const firewall = stack.use(
-    startFirewall({ range: config.networkRange, deny: config.networkDeny, log, onChange: changed }),
+    startFirewall({
+      range: config.networkRange,
+      deny: config.networkDeny,
+      checkRange: () => networks.checkRange(),
+      log,
+      onChange: changed,
+    }),
   )
   const files = createKernelFiles(config)
   const toolbox = createToolbox({ engine, image: config.toolboxImage, log })
   const kernels = stack.use(
     createKernelManager({
       engine,
-      networks: createSessionNetworks(engine, config.networkRange),
+      networks,
       files,
       toolbox,
       labelKey,

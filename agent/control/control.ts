@@ -133,14 +133,17 @@ export function startControl(deps: ControlDeps): Control {
     return welcome
   }
 
+  // A call, because it changes while something is awaited.
+  const stopping = () => stop.signal.aborted
+
   async function run(): Promise<void> {
     let attempt = 0
-    while (!stop.signal.aborted) {
+    while (!stopping()) {
       try {
         await connectOnce(() => (attempt = 0))
-        log.warn({}, 'the manager closed the connection')
+        if (!stopping()) log.warn({}, 'the manager closed the connection')
       } catch (error) {
-        if (stop.signal.aborted) break
+        if (stopping()) break
         if (error instanceof AppError && error.code === 'agent_revoked' && invitation && !forgotten) {
           forgotten = true
           continue

@@ -22,7 +22,11 @@ export function createDispatcher(handlers: Handlers, log: Log): Dispatcher {
 
   async function run(name: string, input: unknown, signal: AbortSignal): Promise<unknown> {
     if (!isRequestName(name)) throw new AppError('bad_request', { why: `This agent does not know "${name}".` })
-    return call(handlers, name, input, signal)
+    const parsed = REQUESTS[name].input.safeParse(input)
+    if (!parsed.success) throw new AppError('bad_request', { why: parsed.error.message })
+    // The schema of this name has made the input what the handler of this name takes.
+    const handler = handlers[name] as (input: unknown, signal: AbortSignal) => Promise<unknown>
+    return handler(parsed.data, signal)
   }
 
   return {
@@ -53,15 +57,4 @@ export function createDispatcher(handlers: Handlers, log: Log): Dispatcher {
 
 function isRequestName(name: string): name is RequestName {
   return Object.hasOwn(REQUESTS, name)
-}
-
-async function call<N extends RequestName>(
-  handlers: Handlers,
-  name: N,
-  input: unknown,
-  signal: AbortSignal,
-): Promise<unknown> {
-  const parsed = REQUESTS[name].input.safeParse(input)
-  if (!parsed.success) throw new AppError('bad_request', { why: parsed.error.message })
-  return handlers[name](parsed.data as RequestInput<N>, signal)
 }

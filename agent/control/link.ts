@@ -1,4 +1,4 @@
-import { createHash, X509Certificate } from 'node:crypto'
+import { createHash, type X509Certificate } from 'node:crypto'
 import { type Socket } from 'node:net'
 import tls from 'node:tls'
 import { type RawData, WebSocket } from 'ws'
@@ -95,7 +95,7 @@ function openLink(socket: WebSocket): Link {
 
   socket.on('pong', () => (answered = true))
   socket.on('message', (data: RawData, isBinary) => {
-    const message = isBinary ? undefined : FromManager.safeParse(JSON.parse(data.toString()))
+    const message = isBinary ? undefined : FromManager.safeParse(parseJson(textOf(data)))
     if (!message?.success) {
       end(new Error('the manager sent something unknown'))
       socket.terminate()
@@ -124,5 +124,18 @@ function openLink(socket: WebSocket): Link {
       end()
       socket.terminate()
     },
+  }
+}
+
+function textOf(data: RawData): string {
+  if (Buffer.isBuffer(data)) return data.toString('utf8')
+  return Array.isArray(data) ? Buffer.concat(data).toString('utf8') : Buffer.from(data).toString('utf8')
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
   }
 }

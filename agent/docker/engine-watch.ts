@@ -4,7 +4,7 @@ import { LABEL_KERNEL_ID } from '#agent/contract'
 import { type Log } from '../log.ts'
 import { type EngineClient, engineMessage } from './engine-client.ts'
 import { type EngineLimits } from './container-config.ts'
-import { readLines } from './lines.ts'
+import { endStream, readLines } from './lines.ts'
 
 export interface EngineState extends EngineLimits {
   readonly reachable: boolean
@@ -51,7 +51,7 @@ export function watchEngine({ engine, log, onUp, onDown, onEvent }: EngineWatchD
       await Promise.race([onUp(state), ended])
       await Promise.race([keepPinging(signal), ended])
     } finally {
-      if ('destroy' in stream && typeof stream.destroy === 'function') stream.destroy()
+      endStream(stream)
     }
   }
 

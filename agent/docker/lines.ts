@@ -1,4 +1,10 @@
+import { Readable } from 'node:stream'
 import { StringDecoder } from 'node:string_decoder'
+
+/** Ends a stream of the engine before its end; its types know no `destroy`, the streams do. */
+export function endStream(stream: NodeJS.ReadableStream): void {
+  if (stream instanceof Readable) stream.destroy()
+}
 
 /**
  * Lines of a stream of the engine (events, pulls, stats: one JSON object each). Not node:readline, which turns the end of a broken

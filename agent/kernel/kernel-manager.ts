@@ -1,7 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import {
-  BUILT_IN_APPS,
-  type KernelApp,
   type KernelLabel,
   type KernelReport,
   type KernelSpec,
@@ -22,6 +20,7 @@ import {
   stopContainer,
 } from './containers.ts'
 import { type CreateDeps, createKernel, undoKernel } from './create-kernel.ts'
+import { labelOf, late, sortContainers, withBuiltIn } from './kernel-rules.ts'
 import { type Kernels, type KernelRecord, type RunningKernel } from './types.ts'
 
 export interface KernelManagerDeps extends CreateDeps {
@@ -381,37 +380,7 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
     },
     async [Symbol.asyncDispose]() {
       stop.abort(new AppError('unavailable', { why: 'The agent is stopping.' }))
-      await Promise.allSettled([...entries.values()].map(entry => entry.creation?.promise))
+      await Promise.allSettled([...entries.values()].flatMap(entry => entry.creation?.promise ?? []))
     },
   }
-}
-
-/**
- * One container per kernel, the one of the latest attempt, stays. One that was created and never started belongs to a creation
- * that was cut short; the manager asks again if it still wants it.
- */
-export function sortContainers(containers: readonly FoundContainer[]): { keep: boolean; container: FoundContainer }[] {
-  const latest = new Map<string, number>()
-  for (const { label, state } of containers) {
-    if (state.state === 'created') continue
-    latest.set(label.kernelId, Math.max(latest.get(label.kernelId) ?? 0, label.attempt))
-  }
-  return containers.map(container => ({
-    keep: container.state.state !== 'created' && container.label.attempt === latest.get(container.label.kernelId),
-    container,
-  }))
-}
-
-function labelOf(spec: KernelSpec, managerId: ManagerId, agentId: AgentId): KernelLabel {
-  const { authorizedKeys: _, ...rest } = spec
-  return { v: 1, managerId, agentId, ...rest, createdAt: new Date().toISOString() }
-}
-
-function withBuiltIn(apps: readonly KernelApp[]): KernelApp[] {
-  const builtIn = new Set(BUILT_IN_APPS.map(app => app.name))
-  return [...BUILT_IN_APPS, ...apps.filter(app => !builtIn.has(app.name))]
-}
-
-function late(startWithinMs: number): AppError {
-  return new AppError('kernel_create_failed', { why: `It did not start within ${Math.round(startWithinMs / 1000)} s.` })
 }

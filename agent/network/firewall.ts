@@ -16,6 +16,8 @@ export interface Firewall extends AsyncDisposable {
 }
 
 export type FirewallOptions = Omit<FirewallSpec, 'nameServers' | 'agentUid'> & {
+  /** Rules for a range that belongs to somebody else would cut them off. @throws with the reason */
+  readonly checkRange: () => Promise<void>
   readonly log: Log
   readonly onChange: () => void
 }
@@ -62,6 +64,7 @@ export function startFirewall(options: FirewallOptions): Firewall {
 async function install(options: FirewallOptions): Promise<void> {
   if (process.platform !== 'linux') throw new Error('There is no iptables on this platform.')
   if (process.getuid?.() !== 0) throw new Error('The agent does not run as root, which iptables needs.')
+  await options.checkRange()
   const nameServers = nameServersOf(await readFile('/etc/resolv.conf', 'utf8').catch(() => ''))
   const chains = firewallChains({ ...options, nameServers, agentUid: process.geteuid?.() ?? 0 })
   await call('iptables-restore', ['--noflush', '-w', '5'], restoreInput(chains))

@@ -28,6 +28,8 @@ export interface SessionNetworks {
   create(kernelId: string, managerId: string): Promise<SessionNetwork>
   /** No-op if it is not there. */
   remove(kernelId: string, managerId: string): Promise<void>
+  /** Is the range free for sessions on this host? @throws `network_range_taken` */
+  checkRange(): Promise<void>
   /** Kernels that have a network on the engine. */
   list(managerId: string): Promise<{ readonly kernelId: string; readonly id: string }[]>
 }
@@ -123,6 +125,7 @@ export function createSessionNetworks(engine: EngineClient, range: Cidr): Sessio
       throw new AppError('kernel_create_failed', { why: 'The engine refused every network for the session.' })
     },
     remove: removeByKernel,
+    checkRange: async () => refuseForeignRoutes(await engine.calls.listNetworks()),
     list,
   }
 }

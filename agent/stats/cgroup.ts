@@ -32,7 +32,7 @@ export function cgroupPaths(text: string, containerId: string): CgroupPaths | un
   }
   const of = (controller: string) => {
     const path = groups.get(controller)
-    return path?.includes(containerId) ? `${ROOT}/${controller === '' ? '' : `${controller}`}${path}` : undefined
+    return path?.includes(containerId) ? `${ROOT}/${controller}${path}` : undefined
   }
   const [cpuacct, memory, blkio] = [of('cpuacct'), of('memory'), of('blkio')]
   if (cpuacct !== undefined && memory !== undefined && blkio !== undefined)

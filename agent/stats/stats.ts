@@ -1,6 +1,6 @@
 import { type KernelId, type SessionStats } from '#manager/contract'
 import { type EngineClient } from '../docker/engine-client.ts'
-import { readLines } from '../docker/lines.ts'
+import { endStream, readLines } from '../docker/lines.ts'
 import { type GpuFigures, type GpuPlugin } from '../gpu/gpu-plugin.ts'
 import { type RunningKernel } from '../kernel/types.ts'
 import { type Counters, readCounters } from './cgroup.ts'
@@ -102,8 +102,7 @@ export function startStats({ engine, kernels, gpus, scratchOf, onSample }: Stats
 
   async function follow(containerId: string, signal: AbortSignal, on: (counters: Counters) => void): Promise<void> {
     const stream = await engine.streams.getContainer(containerId).stats({ stream: true })
-    const close = () => 'destroy' in stream && typeof stream.destroy === 'function' && stream.destroy()
-    signal.addEventListener('abort', close, { once: true })
+    signal.addEventListener('abort', () => endStream(stream), { once: true })
     for await (const line of readLines(stream)) {
       const counters = readDockerSample(line, performance.now())
       if (counters) on(counters)

@@ -107,7 +107,8 @@ describe('an agent', () => {
     await agent.firstLine
     await looked()
     expect(manager.report?.capacity['cuda.device']).toBe(2)
-    expect(manager.report?.capacity.cpu).toBe((await docker.info()).NCPU * 1000)
+    const { NCPU } = (await docker.info()) as { NCPU: number }
+    expect(manager.report?.capacity.cpu).toBe(NCPU * 1000)
     const references = manager.report?.images?.flatMap(image => image.references)
     expect(references).toContain(BUSYBOX_IMAGE)
     expect(references?.some(reference => reference.startsWith('berth/toolbox'))).toBe(false)
@@ -223,4 +224,8 @@ test('a range that the host uses is refused with the way out', async () => {
   const agent = await start({ BERTH_JOIN: manager.join(), BERTH_AGENT_NETWORK_RANGE: IPAM.Config[0].Subnet })
   await agent.firstLine
   await expect(create()).rejects.toMatchObject({ code: 'network_range_taken' })
+  // Nor is the other network cut off by rules for sessions.
+  await expect.poll(() => manager.report?.network.isolation).toBe('partial')
+  expect(manager.report?.network.reason).toContain('docker0')
+  expect((await run('iptables', ['-S'])).stdout).not.toMatch(`${IPAM.Config[0].Subnet} .*REJECT`)
 })

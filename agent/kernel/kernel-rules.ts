@@ -1,0 +1,33 @@
+import { BUILT_IN_APPS, type KernelApp, type KernelLabel, type KernelSpec } from '#agent/contract'
+import { type AgentId, AppError, type ManagerId } from '#manager/contract'
+import { type FoundContainer } from './containers.ts'
+
+/**
+ * One container per kernel, the one of the latest attempt, stays. One that was created and never started belongs to a creation
+ * that was cut short; the manager asks again if it still wants it.
+ */
+export function sortContainers(containers: readonly FoundContainer[]): { keep: boolean; container: FoundContainer }[] {
+  const latest = new Map<string, number>()
+  for (const { label, state } of containers) {
+    if (state.state === 'created') continue
+    latest.set(label.kernelId, Math.max(latest.get(label.kernelId) ?? 0, label.attempt))
+  }
+  return containers.map(container => ({
+    keep: container.state.state !== 'created' && container.label.attempt === latest.get(container.label.kernelId),
+    container,
+  }))
+}
+
+export function labelOf(spec: KernelSpec, managerId: ManagerId, agentId: AgentId): KernelLabel {
+  const { authorizedKeys: _, ...rest } = spec
+  return { v: 1, managerId, agentId, ...rest, createdAt: new Date().toISOString() }
+}
+
+export function withBuiltIn(apps: readonly KernelApp[]): KernelApp[] {
+  const builtIn = new Set(BUILT_IN_APPS.map(app => app.name))
+  return [...BUILT_IN_APPS, ...apps.filter(app => !builtIn.has(app.name))]
+}
+
+export function late(startWithinMs: number): AppError {
+  return new AppError('kernel_create_failed', { why: `It did not start within ${Math.round(startWithinMs / 1000)} s.` })
+}
