@@ -1,0 +1,153 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { type HostEvents } from '#electron/contract'
+import { type Tunnel } from '#proxy/contract'
+import { electron, stub } from '../../test/fixtures/electron-stub.ts'
+import { type UserProxy } from './connection.ts'
+import { createMemoryCredentials } from './credentials/credential-store.ts'
+import { startDesktop } from './desktop.ts'
+import { openSettingsFile } from './settings/settings-file.ts'
+import { type EmbeddedStack } from './stack/embedded-stack.ts'
+
+const TUNNEL = { id: 't1', connections: 3 } as Tunnel
+const ENDPOINT = 'http://127.0.0.1:9'
+let dir: string
+
+interface Fake {
+  stopped: string[]
+  tunnels: Tunnel[]
+  listeners: ((payload: HostEvents['tunnel:changed']) => void)[]
+}
+
+beforeEach(async () => {
+  dir = await mkdtemp(path.join(tmpdir(), 'berth-test-desktop-'))
+  stub.windows.length = 0
+  stub.questions.length = 0
+  stub.trays.length = 0
+  stub.app.removeAllListeners()
+  stub.app.exitCode = undefined
+})
+afterEach(() => rm(dir, { recursive: true }))
+
+async function aDesktop({ owned = true } = {}): Promise<Fake> {
+  const fake: Fake = { stopped: [], tunnels: [], listeners: [] }
+  const proxy: UserProxy = {
+    tunnel: {
+      open: () => Promise.resolve(TUNNEL),
+      openApp: () => Promise.reject(new Error('not asked')),
+      list: () => Promise.resolve(fake.tunnels),
+      close: () => Promise.resolve(),
+    },
+    ssh: {
+      connect: () => Promise.reject(new Error('not asked')),
+      keyFile: () => Promise.reject(new Error('not asked')),
+    },
+    settings: () => Promise.resolve({ preferredSshPort: null, manageSshConfig: true }),
+    saveSettings: settings => Promise.resolve(settings),
+    on: (event, listener) => {
+      if (event === 'tunnel:changed') fake.listeners.push(listener as Fake['listeners'][number])
+    },
+    wake: () => undefined,
+    [Symbol.asyncDispose]: () => Promise.resolve(void fake.stopped.push('proxy')),
+  }
+  const stack: EmbeddedStack = {
+    endpoint: ENDPOINT,
+    ticket: null,
+    owned,
+    [Symbol.asyncDispose]: () => Promise.resolve(void fake.stopped.push('stack')),
+  }
+  const credentials = createMemoryCredentials()
+  await credentials.set(ENDPOINT, 'token')
+  startDesktop({
+    electron,
+    consoleDir: dir,
+    preload: '/preload.cjs',
+    argv: [],
+    settings: await openSettingsFile(path.join(dir, 'desktop.json')),
+    credentials,
+    startStack: () => Promise.resolve(stack),
+    startProxy: () => Promise.resolve(proxy),
+    fetch: () =>
+      Promise.resolve(Response.json({ user: { id: '01900000-0000-7000-8000-000000000001' }, csrf: '', token: null })),
+    log: { warn: () => undefined, error: () => undefined },
+  })
+  return fake
+}
+
+/** Opens a tunnel the way a page does. */
+async function openTunnel(fake: Fake): Promise<void> {
+  fake.tunnels = [TUNNEL]
+  const event = { sender: stub.windows[0]!.webContents, senderFrame: { url: 'berth://console/', parent: null } }
+  const spec = { sessionId: '01900000-0000-7000-8000-0000000000aa', app: 'sshd' }
+  expect(await stub.handlers.get('host:tunnel.open')!(event, [spec])).toEqual({ ok: true, value: TUNNEL })
+}
+
+describe('quitting', () => {
+  test('asks while tunnels are open, and "keep running" leaves them and a tray icon', async () => {
+    const fake = await aDesktop()
+    await openTunnel(fake)
+    stub.answer = 0
+    stub.app.quit()
+    await vi.waitFor(() => expect(stub.windows[0]!.isDestroyed()).toBe(true))
+    expect(stub.questions[0]!.detail).toContain('1 open tunnel with 3 connections')
+    expect(fake.stopped).toEqual([])
+    expect(stub.app.exitCode).toBeUndefined()
+    stub.app.emit('second-instance', {}, [])
+    expect(stub.windows).toHaveLength(2)
+  })
+
+  test('"stop" ends the tunnels before the stack they run through, then the app', async () => {
+    const fake = await aDesktop()
+    await openTunnel(fake)
+    stub.answer = 1
+    stub.app.quit()
+    await vi.waitFor(() => expect(stub.app.exitCode).toBe(0))
+    expect(fake.stopped).toEqual(['proxy', 'stack'])
+  })
+
+  test('"cancel" changes nothing', async () => {
+    const fake = await aDesktop()
+    await openTunnel(fake)
+    stub.answer = 2
+    stub.app.quit()
+    await vi.waitFor(() => expect(stub.questions).toHaveLength(1))
+    await vi.waitFor(() => expect(stub.windows[0]!.visible).toBe(true))
+    expect(fake.stopped).toEqual([])
+    expect(stub.app.exitCode).toBeUndefined()
+  })
+
+  test('asks about a stack of its own, and not about one that another process runs', async () => {
+    await aDesktop({ owned: true })
+    stub.answer = 1
+    stub.app.quit()
+    await vi.waitFor(() => expect(stub.app.exitCode).toBe(0))
+    expect(stub.questions).toHaveLength(1)
+
+    stub.app.removeAllListeners()
+    stub.app.exitCode = undefined
+    await aDesktop({ owned: false })
+    stub.app.quit()
+    await vi.waitFor(() => expect(stub.app.exitCode).toBe(0))
+    expect(stub.questions).toHaveLength(1)
+  })
+
+  test('two impatient clicks ask once', async () => {
+    await aDesktop()
+    stub.answer = 2
+    stub.app.quit()
+    stub.app.quit()
+    await vi.waitFor(() => expect(stub.questions).toHaveLength(1))
+  })
+})
+
+test('reloading the page keeps tunnels and still tells it what happens to them', async () => {
+  const fake = await aDesktop()
+  await openTunnel(fake)
+  const page = stub.windows[0]!.webContents
+  page.navigate('berth://console/')
+  fake.listeners[0]!(TUNNEL)
+  expect(page.sent.at(-1)).toEqual({ channel: 'host:event', args: ['tunnel:changed', TUNNEL] })
+  expect(fake.stopped).toEqual([])
+})

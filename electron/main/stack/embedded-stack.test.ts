@@ -1,0 +1,62 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { startEmbeddedStack } from './embedded-stack.ts'
+
+let dir: string
+beforeEach(async () => {
+  dir = await mkdtemp(path.join(tmpdir(), 'berth-test-stack-'))
+})
+afterEach(() => rm(dir, { recursive: true }))
+
+/** A real child that behaves like `berth up` as `script` says. */
+async function commandOf(script: string): Promise<readonly [string, string]> {
+  const file = path.join(dir, 'berth.mjs')
+  await writeFile(file, script)
+  return [process.execPath, file]
+}
+const UNTIL_STOPPED = `process.on('SIGTERM', () => process.exit(0)); setInterval(() => {}, 1000);`
+
+test('a stack that starts is ours: its address and ticket are read, and it ends with us', async () => {
+  const line = `{ url: 'http://localhost:8400/#/sign-in?ticket=one-time', adminEmail: 'admin@localhost', pid: process.pid }`
+  const onExit = vi.fn()
+  const stack = await startEmbeddedStack({
+    command: await commandOf(`console.error('progress'); console.log(JSON.stringify(${line})); ${UNTIL_STOPPED}`),
+    onExit,
+  })
+  expect(stack).toMatchObject({ endpoint: 'http://localhost:8400', ticket: 'one-time', owned: true })
+  await stack[Symbol.asyncDispose]()
+  expect(onExit).toHaveBeenCalledWith(0)
+})
+
+test('a stack that another process runs is used and left alone', async () => {
+  const stack = await startEmbeddedStack({
+    command: await commandOf(`console.log(JSON.stringify({ url: 'http://localhost:8400/', pid: 1 }))`),
+    onExit: () => undefined,
+  })
+  expect(stack).toMatchObject({ endpoint: 'http://localhost:8400', ticket: null, owned: false })
+  await stack[Symbol.asyncDispose]()
+})
+
+test('a coded failure of the start is passed on', async () => {
+  const error = `{ error: { code: 'data_version_unsupported', message: 'x', detail: { found: '17' } } }`
+  const command = await commandOf(`console.log(JSON.stringify(${error})); process.exitCode = 1`)
+  await expect(startEmbeddedStack({ command, onExit: () => undefined })).rejects.toMatchObject({
+    code: 'data_version_unsupported',
+    detail: { found: '17' },
+  })
+})
+
+test.each([
+  ['ends without a word', `process.exit(3)`],
+  ['says nonsense and ends', `console.log('hello'); process.exit(0)`],
+])('a stack that %s is unavailable', async (_what, script) => {
+  const command = await commandOf(script)
+  await expect(startEmbeddedStack({ command, onExit: () => undefined })).rejects.toMatchObject({ code: 'unavailable' })
+})
+
+test('a program that is not there is unavailable', async () => {
+  const command = [path.join(dir, 'no-such-node'), 'berth'] as const
+  await expect(startEmbeddedStack({ command, onExit: () => undefined })).rejects.toMatchObject({ code: 'unavailable' })
+})

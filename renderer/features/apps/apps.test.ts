@@ -1,0 +1,109 @@
+// @vitest-environment happy-dom
+import { createPinia } from 'pinia'
+import { createApp, defineComponent, h } from 'vue'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
+import { AppError, type App, type SessionId } from '#manager/contract'
+import { type Tunnel } from '#proxy/contract'
+import { provideServices, type Services } from '../../services.ts'
+import { appCards } from './app-kinds.ts'
+import { useOpenApp } from './useOpenApp.ts'
+
+const JUPYTER: App = { name: 'jupyterlab', title: 'JupyterLab', protocol: 'http', path: '/lab' }
+const SSHD: App = { name: 'sshd', title: 'SSH and SFTP', protocol: 'tcp', path: '/' }
+const TUNNEL = { id: 't1', port: 40_022, host: '127.0.0.1', openedAt: '' } as Tunnel
+
+test('terminal and SSH are offered whatever the image says, pages come first, and nothing twice', () => {
+  expect(appCards({ apps: [] }).map(card => card.kind)).toEqual(['terminal', 'ssh'])
+  const vnc: App = { name: 'vnc', title: 'VNC', protocol: 'tcp', path: '/' }
+  expect(appCards({ apps: [vnc, SSHD, JUPYTER] }).map(card => card.app.name)).toEqual([
+    'jupyterlab',
+    'terminal',
+    'sshd',
+    'vnc',
+  ])
+})
+
+describe('opening an app', () => {
+  const openApp = vi.fn()
+  const tab = {
+    opener: {} as unknown,
+    location: { replace: vi.fn() },
+    close: vi.fn(),
+    document: document.implementation.createHTMLDocument(),
+  }
+  const windowOpen = vi.spyOn(window, 'open')
+  beforeEach(() => {
+    vi.clearAllMocks()
+    tab.opener = {}
+    windowOpen.mockReturnValue(tab as unknown as Window)
+  })
+
+  function inPage() {
+    let result: ReturnType<typeof useOpenApp> | undefined
+    const services = {
+      host: { tunnel: { openApp, open: openApp, list: () => Promise.resolve([]) }, on: () => () => undefined },
+    }
+    const app = createApp(
+      defineComponent(() => {
+        result = useOpenApp('s' as SessionId)
+        return () => h('div')
+      }),
+    )
+    app.use(createPinia())
+    provideServices(app, services as unknown as Services)
+    app.mount(document.createElement('div'))
+    return result!
+  }
+
+  test('the tab is opened within the click and sent to the one-time address without a way back', async () => {
+    openApp.mockResolvedValue({ url: 'http://x.localhost:1/?t=1', tunnel: TUNNEL })
+    const { open, openings } = inPage()
+    const opening = open(JUPYTER)
+    expect(windowOpen).toHaveBeenCalledTimes(1)
+    expect(tab.document.title).toBe('Starting JupyterLab…')
+    await opening
+    expect(tab.location.replace).toHaveBeenCalledWith('http://x.localhost:1/?t=1')
+    expect(tab.opener).toBeNull()
+    expect(openings.get('jupyterlab')).toMatchObject({ status: 'ready', url: null })
+  })
+
+  test('where the browser blocks the tab the address becomes a link', async () => {
+    windowOpen.mockReturnValue(null)
+    openApp.mockResolvedValue({ url: 'http://x.localhost:1/?t=1', tunnel: TUNNEL })
+    const { open, openings } = inPage()
+    await open(JUPYTER)
+    expect(openings.get('jupyterlab')).toMatchObject({ status: 'ready', url: 'http://x.localhost:1/?t=1' })
+  })
+
+  test('a cancelled start closes its tab, and its late answer changes nothing', async () => {
+    const { promise, resolve } = Promise.withResolvers<unknown>()
+    openApp.mockReturnValue(promise)
+    const { open, cancel, openings } = inPage()
+    const opening = open(JUPYTER)
+    cancel('jupyterlab')
+    expect(tab.close).toHaveBeenCalled()
+    resolve({ url: 'http://x.localhost:1/?t=1', tunnel: TUNNEL })
+    await opening
+    expect(openings.size).toBe(0)
+    expect(tab.location.replace).not.toHaveBeenCalled()
+  })
+
+  test('a taken port is a question with its holder, any other failure is shown as one', async () => {
+    openApp.mockRejectedValue(new AppError('port_in_use', { port: 8888, holder: 'nginx' }))
+    const { open, openings } = inPage()
+    await open(JUPYTER, { port: 8888 })
+    expect(openings.get('jupyterlab')).toEqual({ status: 'port_taken', port: 8888, holder: 'nginx' })
+    expect(tab.close).toHaveBeenCalled()
+    openApp.mockRejectedValue(new AppError('app_failed'))
+    await open(JUPYTER)
+    expect(openings.get('jupyterlab')).toMatchObject({ status: 'failed', error: { code: 'app_failed' } })
+  })
+
+  test('a bare port opens no tab', async () => {
+    openApp.mockResolvedValue(TUNNEL)
+    const { open, openings } = inPage()
+    await open(SSHD)
+    expect(windowOpen).not.toHaveBeenCalled()
+    expect(openings.get('sshd')).toMatchObject({ status: 'ready', tunnel: { port: 40_022 } })
+  })
+})

@@ -1,0 +1,123 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { AppError, type SessionId, type SessionStatus } from '#manager/contract'
+import { createTerminalConnection, type ConnectionState } from './terminal-connection.ts'
+import { type AttachTerminal, type TerminalListener, type TerminalSpec } from './terminal-link.ts'
+
+beforeEach(() => void vi.useFakeTimers())
+afterEach(() => void vi.useRealTimers())
+
+const SIZE = { cols: 80, rows: 24 }
+const bytes = (text: string) => new TextEncoder().encode(text)
+
+/** A connection whose attempts succeed unless `failing`, with everything that crosses it. */
+function aTerminal() {
+  const it = {
+    failing: false,
+    status: 'RUNNING' as SessionStatus | AppError,
+    specs: [] as TerminalSpec[],
+    listeners: [] as TerminalListener[],
+    sent: [] as string[],
+    closed: 0,
+    states: [] as ConnectionState['status'][],
+    shown: '',
+  }
+  const attach: AttachTerminal = (spec, listener) => {
+    it.specs.push(spec)
+    if (it.failing) return Promise.reject(new AppError('unavailable'))
+    it.listeners.push(listener)
+    return Promise.resolve({
+      write: data => it.sent.push(new TextDecoder().decode(data)),
+      resize: ({ cols, rows }) => it.sent.push(`${cols}x${rows}`),
+      close: () => (it.closed += 1),
+    })
+  }
+  const connection = createTerminalConnection({
+    spec: { sessionId: 's' as SessionId, name: 'main' },
+    attach,
+    readSession: () =>
+      it.status instanceof AppError ? Promise.reject(it.status) : Promise.resolve({ status: it.status }),
+    onData: data => (it.shown += new TextDecoder().decode(data)),
+    onState: ({ status }) => it.states.push(status),
+    random: () => 0.5,
+  })
+  return { it, connection }
+}
+const settle = () => vi.advanceTimersByTimeAsync(0)
+
+describe('a terminal connection', () => {
+  test('a lost line is dialled again under the same name and the size of now, and keys typed meanwhile are dropped', async () => {
+    const { it, connection } = aTerminal()
+    connection.start(SIZE)
+    await settle()
+    connection.write(bytes('a'))
+    it.listeners[0]!.onClosed(1006)
+    connection.write(bytes('rm -rf .\r'))
+    connection.resize({ cols: 100, rows: 30 })
+    await vi.advanceTimersByTimeAsync(60_000)
+    expect(it.states).toEqual(['connecting', 'open', 'waiting', 'open'])
+    expect(it.specs.at(-1)).toEqual({ sessionId: 's', name: 'main', cols: 100, rows: 30 })
+    expect(it.sent).toEqual(['a'])
+  })
+
+  test('attempts go on while the manager is away', async () => {
+    const { it, connection } = aTerminal()
+    it.failing = true
+    it.status = new AppError('unavailable')
+    connection.start(SIZE)
+    await vi.advanceTimersByTimeAsync(120_000)
+    expect(it.specs.length).toBeGreaterThan(5)
+    it.failing = false
+    await vi.advanceTimersByTimeAsync(20_000)
+    expect(it.states.at(-1)).toBe('open')
+  })
+
+  test.each([
+    ['a close that says so', 4001, 'RUNNING', 'session_ended'],
+    ['the state of the session', 1006, 'TERMINATED', 'session_ended'],
+    ['the end of the shell in a session that ends', 1000, 'TERMINATING', 'session_ended'],
+    ['the end of the shell alone', 1000, 'RUNNING', 'exited'],
+  ] as const)('%s decides what is said, and nothing is dialled again', async (_what, code, status, state) => {
+    const { it, connection } = aTerminal()
+    connection.start(SIZE)
+    await settle()
+    it.status = status
+    it.listeners[0]!.onClosed(code)
+    await vi.advanceTimersByTimeAsync(120_000)
+    expect(it.states.at(-1)).toBe(state)
+    expect(it.specs).toHaveLength(1)
+  })
+
+  test('a session of somebody else is a failure, not a wait', async () => {
+    const { it, connection } = aTerminal()
+    it.failing = true
+    it.status = new AppError('session_not_found')
+    connection.start(SIZE)
+    await vi.advanceTimersByTimeAsync(60_000)
+    expect(it.states.at(-1)).toBe('failed')
+    expect(it.specs).toHaveLength(1)
+  })
+
+  test('what an older line still reports is ignored', async () => {
+    const { it, connection } = aTerminal()
+    connection.start(SIZE)
+    await settle()
+    connection.retry()
+    await settle()
+    it.listeners[0]!.onData(bytes('old'))
+    it.listeners[0]!.onClosed(1006)
+    it.listeners[1]!.onData(bytes('new'))
+    await settle()
+    expect(it.shown).toBe('new')
+    expect(it.states.at(-1)).toBe('open')
+    expect(it.closed).toBe(1)
+  })
+
+  test('a page that leaves while dialling leaves no line behind', async () => {
+    const { it, connection } = aTerminal()
+    connection.start(SIZE)
+    connection.stop()
+    await settle()
+    expect(it.closed).toBe(1)
+    expect(it.states).toEqual(['connecting'])
+  })
+})
