@@ -42,17 +42,13 @@ export function createStreams({ kernels, docker, log }: StreamsDeps): Streams {
   function join(
     wire: Socket,
     local: TunnelSocket,
-    rest: { mode: 'tunnel' | 'foreign' | 'terminal'; onText?: (text: string) => void; onEnd?: () => void },
+    rest: { mode: 'tunnel' | 'foreign' | 'terminal'; onText?: (text: string) => void },
   ) {
     if (wire.destroyed) {
       local.destroy()
-      rest.onEnd?.()
       return
     }
-    const onEnd = () => {
-      live.delete(end)
-      rest.onEnd?.()
-    }
+    const onEnd = () => live.delete(end)
     const end: TunnelEnd = new TunnelEnd({ ...rest, wire, local, role: 'server', applyMask, onEnd })
     live.add(end)
   }
@@ -60,7 +56,7 @@ export function createStreams({ kernels, docker, log }: StreamsDeps): Streams {
   async function open(header: DataHeader, wire: Socket, kernel: KernelAddress) {
     if (header.kind === 'terminal') {
       const terminal = await openTerminal({ docker, kernel, header, log })
-      join(wire, terminal.stream, { mode: 'terminal', onText: terminal.onText, onEnd: terminal.onEnd })
+      join(wire, terminal.stream, { mode: 'terminal', onText: terminal.onText })
       return
     }
     const service = await dialService({ kernels, docker, kernel, app: header.app })
@@ -84,7 +80,8 @@ export function createStreams({ kernels, docker, log }: StreamsDeps): Streams {
     },
     [Symbol.asyncDispose]() {
       clearInterval(beat)
-      for (const end of live) end.close('service_ended')
+      // Not an end of the service: whoever reads must not take what came so far for everything.
+      for (const end of live) end.close('reset')
       return Promise.resolve()
     },
   }

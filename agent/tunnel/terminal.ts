@@ -10,13 +10,11 @@ export interface Terminal {
   readonly stream: Duplex
   /** A text frame of the client. Anything but a resize is ignored. */
   readonly onText: (text: string) => void
-  /** The client has gone: ends the exec, not the shell behind it. */
-  readonly onEnd: () => void
 }
 
 const Message = z.object({ resize: z.object({ cols: z.int().min(1).max(1000), rows: z.int().min(1).max(1000) }) })
 
-/** Opens, or returns to, the terminal of that name: a tmux session in the container. */
+/** Opens, or returns to, the terminal of that name: a tmux session in the container. Ending the stream ends the exec, not the shell. */
 export async function openTerminal(options: {
   docker: Engine
   kernel: KernelAddress
@@ -38,16 +36,16 @@ export async function openTerminal(options: {
     exec.resize({ w: cols, h: rows }).catch((error: unknown) => log.debug({ error: String(error) }, 'resize failed'))
   }
   resize(header)
+  stream.once('close', () => {
+    hangUp(exec, kernel.containerId).catch((error: unknown) =>
+      log.debug({ error: String(error) }, 'the exec of a terminal could not be ended'),
+    )
+  })
   return {
     stream,
     onText(text) {
       const message = parseMessage(text)
       if (message) resize(message.resize)
-    },
-    onEnd() {
-      hangUp(exec, kernel.containerId).catch((error: unknown) =>
-        log.debug({ error: String(error) }, 'the exec of a terminal could not be ended'),
-      )
     },
   }
 }
