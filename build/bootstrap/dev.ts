@@ -16,7 +16,7 @@ const dataDir = dataDirectory(data, process.env, platform.root)
 
 const stop = listenForStop(say)
 try {
-  mkdirSync(dataDir, { recursive: true })
+  mkdirSync(dataDir, { recursive: true, mode: 0o711 })
   const { isTTY: terminal, columns } = process.stderr
   const progress = createProgress({ write: say, terminal, columns })
   const environment = await prepare({ progress, platform, dataDir, signal: stop.signal, docker, renderer: false, say })

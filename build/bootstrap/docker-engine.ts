@@ -133,7 +133,7 @@ function configureNewEngine(): void {
 async function startOurselves({ dataDir, note, signal }: EngineDeps): Promise<void> {
   const program = findProgram('dockerd') ?? 'dockerd'
   const logFile = join(dataDir, 'logs', 'dockerd.log')
-  mkdirSync(join(dataDir, 'logs'), { recursive: true })
+  mkdirSync(join(dataDir, 'logs'), { recursive: true, mode: 0o711 })
   PID_FILES.forEach(removeStalePidFile)
   note(`starting ${program}, log in ${logFile}`)
   const log = openSync(logFile, 'a', 0o640)

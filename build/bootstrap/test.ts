@@ -36,7 +36,7 @@ async function prepareMachine(signal: AbortSignal): Promise<void> {
   const progress = createProgress({ write: say, terminal, columns })
   await progress.step('Test tools', note => ensureTestTools(platform, note, signal))
   const dataDir = dataDirectory(undefined, process.env, platform.root)
-  mkdirSync(dataDir, { recursive: true })
+  mkdirSync(dataDir, { recursive: true, mode: 0o711 })
   const deps = { progress, platform, dataDir, signal }
   const engine = await engineStep(deps)
   await imageSteps(engine, { ...deps, tests: true })

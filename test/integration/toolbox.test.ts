@@ -112,6 +112,16 @@ describe.each(images)('the toolbox in %s', (_name, image, command, host) => {
     await vi.waitFor(() => expect(second.ended()).toBe(true))
   })
 
+  test('hands a copied text (OSC 52) and colours on to the terminal outside', async () => {
+    const terminal = await box.terminal('copy')
+    const copied = Buffer.from('copied').toString('base64')
+    // The shell's echo of the line must not pass for the real thing.
+    terminal.type(`printf '\\033]52;c;${copied}\\007\\033[38;2;1;2;3mblue\\033[m\\n'\r`)
+    await vi.waitFor(() => expect(terminal.text()).toMatch(new RegExp(`\\u001b\\]52;[a-z]*;${copied}`)))
+    await vi.waitFor(() => expect(terminal.text()).toContain('\u001b[38;2;1;2;3m'))
+    terminal.type('exit\r')
+  })
+
   test('relays a port of loopback, also after one direction has ended', async () => {
     // Answers only when the question has ended.
     await box.start([
