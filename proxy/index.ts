@@ -10,7 +10,7 @@ import { type Log, silentLog } from './log.ts'
 import { createSettingsFile } from './settings.ts'
 import { watchSessions } from './sessions-watch.ts'
 import { createKitFiles, defaultSshDirectory } from './ssh/kit-files.ts'
-import { createSshKits } from './ssh/kit.ts'
+import { createSshKits, siteFileOf } from './ssh/kit.ts'
 import { type LocalTunnel, openLocalTunnel } from './tunnels/local-tunnel.ts'
 import { createTransport, type Transport } from './tunnels/transport.ts'
 
@@ -169,6 +169,14 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
     emit('tunnel:closed', { id, reason })
   }
 
+  async function connect(spec: TunnelSpec) {
+    const chosen = await settings.read()
+    const tunnel = await open({ ...spec, app: SSH_APP }, chosen.preferredSshPort ?? undefined)
+    const { sessionId } = tunnel.snapshot()
+    kitSessions.add(sessionId)
+    return await kits.make(tunnel.snapshot(), chosen)
+  }
+
   return {
     tunnel: {
       open: async spec => (await open(spec)).snapshot(),
@@ -183,21 +191,11 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
       },
     },
     ssh: {
-      async connect(spec) {
-        const chosen = await settings.read()
-        const tunnel = await open({ ...spec, app: SSH_APP }, chosen.preferredSshPort ?? undefined)
-        const { sessionId } = tunnel.snapshot()
-        kitSessions.add(sessionId)
-        return await kits.make(tunnel.snapshot(), chosen)
-      },
-      async keyFile(sessionId, format) {
-        const needsPort = format === 'filezilla'
-        const spec = { sessionId, app: SSH_APP, onPortTaken: 'random' as const }
-        const tunnel = needsPort
-          ? (await open(spec, (await settings.read()).preferredSshPort ?? undefined)).snapshot()
-          : undefined
-        return await kits.keyFile(sessionId, format, tunnel)
-      },
+      connect,
+      keyFile: async (sessionId, format) =>
+        format === 'filezilla'
+          ? siteFileOf(await connect({ sessionId, app: SSH_APP, onPortTaken: 'random' }))
+          : await kits.keyFile(sessionId, format),
     },
     settings: () => settings.read(),
     saveSettings: wanted => settings.save(wanted),

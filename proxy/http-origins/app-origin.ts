@@ -99,7 +99,7 @@ export function createAppOrigin(deps: AppOriginDeps): AppOrigin {
     const cookie = `${gate.cookieName}=${gate.cookieValue}; Path=/; HttpOnly; SameSite=Lax`
     response.writeHead(303, {
       ...PAGE_HEADERS,
-      location: deps.app.path,
+      location: pathWithin(deps.app.path),
       'set-cookie': cookie,
       // Not "cookies": that would drop the one set here, and a new origin has none of another session.
       ...(clears ? { 'clear-site-data': '"cache", "storage"' } : {}),
@@ -144,6 +144,12 @@ function visitOf(request: IncomingMessage): Visit {
     origin: soleValue(request, 'origin'),
     cookie: request.headers.cookie,
   }
+}
+
+/** Apps come from image labels: `//elsewhere` as a start page would lead the browser to another site. */
+function pathWithin(path: string): string {
+  const url = new URL(path, 'http://app.localhost')
+  return url.host === 'app.localhost' ? url.pathname + url.search + url.hash : '/'
 }
 
 /** Node keeps the first of repeated Host or Origin fields; two are an attempt to show us one and the app the other. */

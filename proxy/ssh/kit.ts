@@ -1,4 +1,4 @@
-import { type ApiClient, type SessionId } from '#manager/contract'
+import { type ApiClient, AppError, type SessionId, type SshAccess } from '#manager/contract'
 import { type KeyFile, type KeyFormat, type SshKit, type Tunnel } from '#proxy/contract'
 import { commandsFor, vscodeUrlFor, winscpUrlFor } from './commands.ts'
 import { filezillaSite } from './filezilla.ts'
@@ -8,15 +8,15 @@ import { toPpk } from './ppk.ts'
 import { aliasFor } from './ssh-config.ts'
 
 export interface SshKitsDeps {
-  readonly api: Pick<ApiClient, 'getSshAccess' | 'getSession'>
+  readonly api: Pick<ApiClient, 'getSshAccess'>
   readonly files: KitFiles
 }
 
 /** Turns an open `sshd` tunnel into everything an SSH or SFTP client needs. */
 export interface SshKits {
   make(tunnel: Tunnel, settings: { readonly manageSshConfig: boolean }): Promise<SshKit>
-  /** @param tunnel needed for a site file, which names the port */
-  keyFile(sessionId: SessionId, format: KeyFormat, tunnel: Tunnel | undefined): Promise<KeyFile>
+  /** The private key, as OpenSSH or as PuTTY reads it. */
+  keyFile(sessionId: SessionId, format: Exclude<KeyFormat, 'filezilla'>): Promise<KeyFile>
   /** The tunnel is closed: the Host block, pinned key and private key go with it. */
   forget(sessionId: SessionId): Promise<void>
 }
@@ -24,7 +24,7 @@ export interface SshKits {
 export function createSshKits({ api, files }: SshKitsDeps): SshKits {
   return {
     async make(tunnel, settings) {
-      const access = await api.getSshAccess({ params: { id: tunnel.sessionId } })
+      const access = checked(await api.getSshAccess({ params: { id: tunnel.sessionId } }))
       const installed = await files.install(
         { sessionId: tunnel.sessionId, port: tunnel.port, user: access.user, hostKey: access.hostKey },
         {
@@ -48,20 +48,34 @@ export function createSshKits({ api, files }: SshKitsDeps): SshKits {
         winscpUrl: winscpUrlFor(connection),
       }
     },
-    async keyFile(sessionId, format, tunnel) {
+    async keyFile(sessionId, format) {
       const access = await api.getSshAccess({ params: { id: sessionId } })
       if (format === 'openssh') {
         return { fileName: 'id_container', mediaType: 'application/x-pem-file', content: access.privateKey }
       }
-      if (format === 'ppk') {
-        const content = toPpk(parseOpensshKey(access.privateKey))
-        return { fileName: 'id_container.ppk', mediaType: 'application/octet-stream', content }
-      }
-      const name = tunnel?.sessionName ?? (await api.getSession({ params: { id: sessionId } })).name
-      const port = tunnel?.port ?? 22
-      const content = filezillaSite({ name, port, user: access.user, keyFile: 'id_container' })
-      return { fileName: `${name}.filezilla.xml`, mediaType: 'application/xml', content }
+      const content = toPpk(parseOpensshKey(access.privateKey))
+      return { fileName: 'id_container.ppk', mediaType: 'application/octet-stream', content }
     },
     forget: sessionId => files.remove(sessionId),
   }
+}
+
+/** A site file for FileZilla that logs on with the key this computer has of the session. */
+export function siteFileOf({ tunnel, user, identityFile }: SshKit): KeyFile {
+  const keyFile = identityFile === null ? 'id_container' : `${identityFile}.ppk`
+  const content = filezillaSite({ name: tunnel.sessionName, port: tunnel.port, user, keyFile })
+  return { fileName: `${tunnel.sessionName}.filezilla.xml`, mediaType: 'application/xml', content }
+}
+
+/**
+ * What goes into ssh_config and known_hosts is one plain word each. A line break in it would be a directive of the
+ * manager's choice, and `ProxyCommand` runs programs on this computer.
+ */
+function checked(access: SshAccess): SshAccess {
+  const isPlain =
+    /^[a-z_][a-z0-9_-]{0,31}$/i.test(access.user) &&
+    /^[a-z0-9@.-]+ [A-Za-z0-9+/=]+( [\x20-\x7e]*)?$/.test(access.hostKey.trim()) &&
+    /^SHA256:[A-Za-z0-9+/]+=*$/.test(access.hostKeyFingerprint)
+  if (isPlain) return access
+  throw new AppError('bad_request', { why: 'The manager sent SSH data that cannot be used safely.' })
 }

@@ -22,6 +22,8 @@ export interface WebConfig {
   readonly version: string
 }
 
+const LOOPBACK_NAMES: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '::1'])
+
 const Environment = z.object({
   BERTH_DATA: z.string().min(1).optional(),
   BERTH_PORT: z.coerce.number().int().min(0).max(65_535).default(8400),
@@ -44,7 +46,7 @@ export function parseConfig(
   return {
     dataDir: read.BERTH_DATA ?? join(homedir(), '.local', 'share', 'berth'),
     port: read.BERTH_PORT,
-    host: read.BERTH_HOST,
+    host: LOOPBACK_NAMES.has(read.BERTH_HOST ?? '') ? undefined : read.BERTH_HOST,
     managerUrl: read.BERTH_MANAGER_URL.replace(/\/+$/, ''),
     allowedHosts: read.BERTH_ALLOWED_HOSTS.split(',')
       .map(name => name.trim().toLowerCase())

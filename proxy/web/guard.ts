@@ -5,7 +5,8 @@ import { AppError } from '#manager/contract'
 export type HostNames = ReadonlySet<string>
 
 export function hostNames(port: number, allowed: readonly string[]): HostNames {
-  return new Set([`localhost:${port}`, `127.0.0.1:${port}`, `[::1]:${port}`, ...allowed])
+  const more = allowed.flatMap(name => (name.includes(':') ? name : [name, `${name}:${port}`]))
+  return new Set([`localhost:${port}`, `127.0.0.1:${port}`, `[::1]:${port}`, ...more])
 }
 
 /**
@@ -31,6 +32,15 @@ export function checkAddress(request: IncomingMessage, names: HostNames, kind: '
   if (origins.length !== 1 || (origin !== `http://${host}` && origin !== `https://${host}`)) {
     throw new AppError('foreign_origin', { why: 'Another web page sent this request; it was not carried out.' })
   }
+}
+
+/**
+ * True where the browser runs on this computer. A reverse proxy here connects from loopback too, but says for whom; a page
+ * cannot make its browser leave such a field out or add it across origins.
+ */
+export function isFromThisComputer(request: IncomingMessage): boolean {
+  const isRelayed = request.headers['x-forwarded-for'] !== undefined || request.headers.forwarded !== undefined
+  return !isRelayed && isLoopbackAddress(request.socket.remoteAddress)
 }
 
 export function isLoopbackAddress(address: string | undefined): boolean {

@@ -5,7 +5,7 @@ import { HOST_EVENTS_PATH, HOST_METHODS, type HostApi, type HostEvents, pathOf, 
 import { isSameSecret } from '../http-origins/secrets.ts'
 import { type Log } from '../log.ts'
 import { answerJson, answerProblem } from './answers.ts'
-import { isLoopbackAddress } from './guard.ts'
+import { isFromThisComputer } from './guard.ts'
 import { type Credentials, type Guest, type Guests } from './guests.ts'
 import { HOST_INPUTS } from './host-inputs.ts'
 import { SECURITY_HEADERS } from './security-headers.ts'
@@ -49,7 +49,7 @@ export function createHostRoutes({ guests, version, log }: HostRoutesDeps) {
       const csrf = request.headers[CSRF_HEADER]
       if (typeof csrf !== 'string' || !isSameSecret(csrf, guest.me.csrf)) throw new AppError('csrf_failed')
       const args = parseArguments(call, await readJson(request))
-      const place: Place = isLoopbackAddress(request.socket.remoteAddress) ? 'local' : 'remote'
+      const place: Place = isFromThisComputer(request) ? 'local' : 'remote'
       answerJson(response, await invoke(hostFor(guest, place, version), call, args))
     } catch (error) {
       answerProblem(response, error)

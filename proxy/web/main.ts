@@ -5,7 +5,7 @@
  *     BERTH_DATA             ports and settings of users are kept in <BERTH_DATA>/proxy
  *     BERTH_PORT             default 8400; 0 = any free port
  *     BERTH_HOST             default: 127.0.0.1 and ::1
- *     BERTH_ALLOWED_HOSTS    further names browsers use, comma separated, with port, e.g. berth.example.org:8400
+ *     BERTH_ALLOWED_HOSTS    further names browsers use, comma separated, e.g. berth.example.org
  *     BERTH_CONSOLE_DIR      the built page; default dist/renderer beside this program
  *     BERTH_CONSOLE_DEV_URL  a development server that serves the page instead
  *     BERTH_LOG              log level; logs are JSON lines on stderr

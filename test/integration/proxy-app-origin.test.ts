@@ -248,6 +248,13 @@ test('an app that does not listen yet gives a page that says so and tries again'
   expect(answer.body).toContain('app_failed')
 })
 
+test('a start page that names another site leads to the root of the app', async () => {
+  const { proxy, spec, manager } = await setUp()
+  manager.apps.set('evil', { app: httpApp('evil', '//evil.example/'), port: 9 })
+  const { welcome } = await letIn((await proxy.tunnel.openApp({ ...spec, app: 'evil' })).url)
+  expect(welcome.headers.location).toBe('/')
+})
+
 test('a one-time URL is made for HTTP apps only', async () => {
   const { proxy, spec, manager } = await setUp()
   manager.apps.set('vnc', { app: tcpApp('vnc'), port: 9 })

@@ -240,6 +240,17 @@ test('a signed-in browser on this computer opens, lists and closes tunnels, and 
   await expect.poll(() => heard).toContain('event: tunnel:closed')
 })
 
+test('a browser on another computer, behind a reverse proxy here, gets no listeners', async () => {
+  const { web, manager } = await setUp()
+  const headers = { ...signedIn(manager, web.port), 'x-forwarded-for': '192.0.2.1' }
+  const post = async (path: string, args: unknown[]) =>
+    JSON.parse((await ask(web.port, path, { method: 'POST', headers, body: JSON.stringify(args) })).body) as unknown
+  expect(await post('/host/host/info', [])).toMatchObject({ value: { kind: 'remote' } })
+  const spec = { sessionId: manager.session.id, app: 'echo' }
+  expect(await post('/host/tunnel/open', [spec])).toMatchObject({ ok: false, error: { code: 'forbidden' } })
+  expect(await post('/host/ssh/connect', [spec])).toMatchObject({ ok: false, error: { code: 'forbidden' } })
+})
+
 test('failures of a host method keep their code', async () => {
   const context = await setUp()
   const unknown = await call(context, 'tunnel', 'open', { sessionId: context.manager.session.id, app: 'none' })

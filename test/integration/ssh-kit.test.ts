@@ -201,8 +201,20 @@ test('key files are offered for OpenSSH, PuTTY and FileZilla', async () => {
   const kit = await proxy.ssh.connect(spec)
   const site = await proxy.ssh.keyFile(id, 'filezilla')
   expect(site.content).toContain(`<Port>${kit.tunnel.port}</Port>`)
+  expect(site.content).toContain(`<Keyfile>${kit.identityFile}.ppk</Keyfile>`)
   expect(site.content).toContain('<Protocol>1</Protocol>')
   expect(site.content).toContain('<Logontype>5</Logontype>')
+})
+
+test.each([
+  ['user', { user: 'work\n  ProxyCommand touch /tmp/owned' }],
+  ['host key', { hostKey: 'ssh-ed25519 AAAA\nevil ssh-ed25519 BBBB' }],
+  ['fingerprint', { hostKeyFingerprint: 'SHA256:x; touch /tmp/owned' }],
+])('a %s that would become a directive or a command is refused', async (_, wrong) => {
+  const { proxy, spec, manager, config } = await setUp()
+  if (manager.sshAccess) manager.sshAccess = { ...manager.sshAccess, ...wrong }
+  await expect(proxy.ssh.connect(spec)).rejects.toMatchObject({ code: 'bad_request' })
+  await expect(stat(config)).rejects.toThrow('ENOENT')
 })
 
 test('the PuTTY line of the kit is one that psftp and its pinned host key accept', async () => {
