@@ -15,6 +15,9 @@ const TUNNEL = { id: 't1', connections: 3 } as Tunnel
 const ENDPOINT = 'http://127.0.0.1:9'
 let dir: string
 
+/** Generous: the machine that runs this may be busy with databases and containers. */
+const eventually = (check: () => void) => vi.waitFor(check, 15_000)
+
 interface Fake {
   stopped: string[]
   tunnels: Tunnel[]
@@ -90,7 +93,7 @@ describe('quitting', () => {
     await openTunnel(fake)
     stub.answer = 0
     stub.app.quit()
-    await vi.waitFor(() => expect(stub.windows[0]!.isDestroyed()).toBe(true))
+    await eventually(() => expect(stub.windows[0]!.isDestroyed()).toBe(true))
     expect(stub.questions[0]!.detail).toContain('1 open tunnel with 3 connections')
     expect(fake.stopped).toEqual([])
     expect(stub.app.exitCode).toBeUndefined()
@@ -103,7 +106,7 @@ describe('quitting', () => {
     await openTunnel(fake)
     stub.answer = 1
     stub.app.quit()
-    await vi.waitFor(() => expect(stub.app.exitCode).toBe(0))
+    await eventually(() => expect(stub.app.exitCode).toBe(0))
     expect(fake.stopped).toEqual(['proxy', 'stack'])
   })
 
@@ -112,8 +115,8 @@ describe('quitting', () => {
     await openTunnel(fake)
     stub.answer = 2
     stub.app.quit()
-    await vi.waitFor(() => expect(stub.questions).toHaveLength(1))
-    await vi.waitFor(() => expect(stub.windows[0]!.visible).toBe(true))
+    await eventually(() => expect(stub.questions).toHaveLength(1))
+    await eventually(() => expect(stub.windows[0]!.visible).toBe(true))
     expect(fake.stopped).toEqual([])
     expect(stub.app.exitCode).toBeUndefined()
   })
@@ -122,14 +125,14 @@ describe('quitting', () => {
     await aDesktop({ owned: true })
     stub.answer = 1
     stub.app.quit()
-    await vi.waitFor(() => expect(stub.app.exitCode).toBe(0))
+    await eventually(() => expect(stub.app.exitCode).toBe(0))
     expect(stub.questions).toHaveLength(1)
 
     stub.app.removeAllListeners()
     stub.app.exitCode = undefined
     await aDesktop({ owned: false })
     stub.app.quit()
-    await vi.waitFor(() => expect(stub.app.exitCode).toBe(0))
+    await eventually(() => expect(stub.app.exitCode).toBe(0))
     expect(stub.questions).toHaveLength(1)
   })
 
@@ -138,7 +141,7 @@ describe('quitting', () => {
     stub.answer = 2
     stub.app.quit()
     stub.app.quit()
-    await vi.waitFor(() => expect(stub.questions).toHaveLength(1))
+    await eventually(() => expect(stub.questions).toHaveLength(1))
   })
 })
 

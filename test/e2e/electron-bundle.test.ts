@@ -3,6 +3,7 @@ import { createServer, type Server } from 'node:http'
 import { type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { compileFunction } from 'node:vm'
 import { build } from 'electron-vite'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { WebSocketServer } from 'ws'
@@ -65,7 +66,7 @@ beforeAll(async () => {
   stub.page = page
   // A sandboxed preload gets `require` for Electron's own modules and nothing else; so does this one.
   const source = await readFile(path.join(ROOT, 'dist/electron/preload/index.cjs'), 'utf8')
-  const load = new Function('require', source) as (require: (name: string) => unknown) => void
+  const load = compileFunction(source, ['require']) as (require: (name: string) => unknown) => void
   load(name => {
     if (name !== 'electron') throw new Error(`a sandboxed preload cannot load ${name}`)
     return { contextBridge, ipcRenderer }
@@ -82,7 +83,7 @@ afterAll(async () => {
 })
 
 const ask = (url: string, init?: RequestInit) =>
-  Promise.resolve(stub.schemes.get('berth')!(new Request(url, init) as never)) as unknown as Promise<Response>
+  Promise.resolve(stub.schemes.get('berth')!(new Request(url, init) as never))
 const codeOf = (reply: Reply<unknown>) => (reply.ok ? 'ok' : reply.error.code)
 
 const ARGUMENTS: { [G in keyof typeof HOST_METHODS]: Record<string, unknown[]> } = {

@@ -246,7 +246,10 @@ async function shell(
 
 test('a taken port names its holder, and a random one is used only when chosen', async () => {
   await using console = await open('/sessions', 'light', [
-    ['tunnel/openApp', failed('port_in_use', { port: 10_800, holder: 'nginx (pid 812)' })],
+    [
+      'tunnel/openApp',
+      failed('port_in_use', { port: 10_800, holder: { kind: 'process', name: 'nginx', pid: 812 }, offered: 10_847 }),
+    ],
   ])
   const { page, host } = console
   await openApps(page)
@@ -254,7 +257,7 @@ test('a taken port names its holder, and a random one is used only when chosen',
   await button(page, /JupyterLab/)
     .first()
     .click()
-  await page.getByText('nginx (pid 812)').waitFor()
+  await page.getByText('nginx (process 812)').waitFor()
   await look(page, 'apps-port-taken', console.problems)
   host.replies.set('tunnel/openApp', failed('app_failed', { why: 'jupyter-lab: command not found' }))
   await button(page, 'Use a random free port').click()

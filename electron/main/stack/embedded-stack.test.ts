@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
@@ -27,7 +27,25 @@ test('a stack that starts is ours: its address and ticket are read, and it ends 
   })
   expect(stack).toMatchObject({ endpoint: 'http://localhost:8400', ticket: 'one-time', owned: true })
   await stack[Symbol.asyncDispose]()
-  expect(onExit).toHaveBeenCalledWith(0)
+  expect(onExit).not.toHaveBeenCalled()
+})
+
+test('a stack that dies is started again', async () => {
+  const marker = path.join(dir, 'starts')
+  const onExit = vi.fn()
+  await using stack = await startEmbeddedStack({
+    command: await commandOf(`
+      import { appendFileSync, readFileSync } from 'node:fs'
+      appendFileSync(${JSON.stringify(marker)}, 'x')
+      console.log(JSON.stringify({ url: 'http://localhost:8400/', pid: process.pid }))
+      if (readFileSync(${JSON.stringify(marker)}, 'utf8').length < 3) setTimeout(() => process.exit(9), 50)
+      ${UNTIL_STOPPED}`),
+    onExit,
+    restartAfterMs: 1,
+  })
+  await vi.waitFor(async () => expect(await readFile(marker, 'utf8')).toBe('xxx'), 15_000)
+  expect(onExit.mock.calls).toEqual([[9], [9]])
+  expect(stack.owned).toBe(true)
 })
 
 test('a stack that another process runs is used and left alone', async () => {

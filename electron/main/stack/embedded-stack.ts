@@ -1,14 +1,16 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
+import { setTimeout as delay } from 'node:timers/promises'
 import { z } from 'zod'
 import { AppError, isErrorCode } from '#manager/contract'
 
 const STOP_TIMEOUT_MS = 30_000
 
+const Ready = z.object({ url: z.string(), pid: z.int() })
 const Line = z.union([
   z.object({ error: z.object({ code: z.string(), detail: z.record(z.string(), z.unknown()).optional() }) }),
-  z.object({ url: z.string(), pid: z.int() }),
+  Ready,
 ])
 
 /** Manager, agent and console of this computer, as `berth up` runs them. */
@@ -24,9 +26,11 @@ export interface EmbeddedStack extends AsyncDisposable {
 export interface StackDeps {
   /** The pinned Node and the arguments that run the CLI, e.g. `['…/node', '…/bin/berth']`. */
   readonly command: readonly [string, ...string[]]
-  readonly spawn?: typeof spawn
+  /** It ended although nobody asked; it is started again. */
   readonly onExit: (code: number | null) => void
   readonly onProgress?: (text: string) => void
+  /** Before the first new start; doubles up to 30 s. */
+  readonly restartAfterMs?: number
 }
 
 /**
@@ -35,30 +39,68 @@ export interface StackDeps {
  * us, so that it also stops when the desktop app is killed. Sessions are containers of the Docker Engine and outlive both.
  */
 export async function startEmbeddedStack(deps: StackDeps): Promise<EmbeddedStack> {
-  const [program, ...args] = deps.command
-  const child = (deps.spawn ?? spawn)(program, [...args, 'up', '--json', '--no-open'], {
-    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
-    // A terminal's Ctrl-C reaches the whole group; the stack is stopped by us, after asking.
-    detached: process.platform !== 'win32',
-  })
-  child.stderr?.setEncoding('utf8').on('data', (text: string) => deps.onProgress?.(text))
+  const stopping = new AbortController()
+  let child = launch(deps)
   const line = await firstLine(child)
-  if ('error' in line) {
-    const code = isErrorCode(line.error.code) ? line.error.code : 'internal'
-    throw new AppError(code, line.error.detail)
-  }
-  const owned = line.pid === child.pid
-  if (owned) child.once('exit', code => deps.onExit(code))
+  let owned = line.pid === child.pid
+  if (owned) supervise(child)
   const url = new URL(line.url)
   return {
     endpoint: url.origin,
     ticket: ticketOf(url),
-    owned,
-    [Symbol.asyncDispose]: () => (owned ? stop(child) : Promise.resolve()),
+    get owned() {
+      return owned
+    },
+    async [Symbol.asyncDispose]() {
+      stopping.abort()
+      if (owned) await stop(child)
+    },
+  }
+
+  function supervise(running: ChildProcess): void {
+    running.once('exit', code => {
+      if (stopping.signal.aborted) return
+      deps.onExit(code)
+      void restart(0)
+    })
+  }
+
+  /** The address stays: `berth up` asks for its own port again. */
+  async function restart(failures: number): Promise<void> {
+    const pause = Math.min(30_000, (deps.restartAfterMs ?? 1000) * 2 ** failures)
+    await delay(pause, undefined, { signal: stopping.signal }).catch(() => undefined)
+    if (stopping.signal.aborted) return
+    child = launch(deps)
+    try {
+      const again = await firstLine(child)
+      owned = again.pid === child.pid
+      if (owned) supervise(child)
+    } catch {
+      // Its standard error said why; the page says that the manager does not answer.
+      await restart(failures + 1)
+    }
   }
 }
 
-function firstLine(child: ChildProcess): Promise<z.infer<typeof Line>> {
+function launch({ command, onProgress }: StackDeps): ChildProcess {
+  const [program, ...args] = command
+  const child = spawn(program, [...args, 'up', '--json', '--no-open'], {
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    // A terminal's Ctrl-C reaches the whole group; the stack is stopped by us, after asking.
+    detached: process.platform !== 'win32',
+  })
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => onProgress?.(text))
+  return child
+}
+
+/** @throws the coded error of the start, or `unavailable` */
+async function firstLine(child: ChildProcess): Promise<z.infer<typeof Ready>> {
+  const line = await readLine(child)
+  if ('url' in line) return line
+  throw new AppError(isErrorCode(line.error.code) ? line.error.code : 'internal', line.error.detail)
+}
+
+function readLine(child: ChildProcess): Promise<z.infer<typeof Line>> {
   const { stdout } = child
   if (!stdout) throw new Error('the child has no stdout')
   return new Promise((resolve, reject) => {

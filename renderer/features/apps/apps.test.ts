@@ -89,10 +89,17 @@ describe('opening an app', () => {
   })
 
   test('a taken port is a question with its holder, any other failure is shown as one', async () => {
-    openApp.mockRejectedValue(new AppError('port_in_use', { port: 8888, holder: 'nginx' }))
+    openApp.mockRejectedValue(
+      new AppError('port_in_use', { port: 8888, holder: { kind: 'process', name: 'nginx', pid: 7 }, offered: 8901 }),
+    )
     const { open, openings } = inPage()
     await open(JUPYTER, { port: 8888 })
-    expect(openings.get('jupyterlab')).toEqual({ status: 'port_taken', port: 8888, holder: 'nginx' })
+    expect(openings.get('jupyterlab')).toEqual({
+      status: 'port_taken',
+      port: 8888,
+      holder: 'nginx (process 7)',
+      offered: 8901,
+    })
     expect(tab.close).toHaveBeenCalled()
     openApp.mockRejectedValue(new AppError('app_failed'))
     await open(JUPYTER)

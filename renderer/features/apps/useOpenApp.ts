@@ -1,4 +1,5 @@
 import { onScopeDispose, reactive } from 'vue'
+import { z } from 'zod'
 import { isAppError, type App, type SessionId } from '#manager/contract'
 import { type Tunnel } from '#proxy/contract'
 import { useServices } from '../../services.ts'
@@ -10,7 +11,13 @@ export type Opening =
   | { readonly status: 'starting'; readonly since: Date }
   /** `url` is there where the reader has to click: it works once. */
   | { readonly status: 'ready'; readonly url: string | null; readonly tunnel: Tunnel }
-  | { readonly status: 'port_taken'; readonly port: number; readonly holder: string | null }
+  | {
+      readonly status: 'port_taken'
+      readonly port: number
+      readonly holder: string | null
+      /** A port that was free just now. */
+      readonly offered: number
+    }
   | { readonly status: 'failed'; readonly error: unknown }
 
 export interface OpenOptions {
@@ -80,11 +87,27 @@ export function useOpenApp(sessionId: SessionId) {
   return { openings, open, cancel, dismiss: (name: string) => openings.delete(name) }
 }
 
+const Taken = z.object({
+  port: z.number(),
+  offered: z.number().optional(),
+  holder: z
+    .discriminatedUnion('kind', [
+      z.object({ kind: z.literal('tunnel'), sessionName: z.string(), app: z.string() }),
+      z.object({ kind: z.literal('process'), name: z.string(), pid: z.number() }),
+    ])
+    .nullish(),
+})
+
 /** A taken port is a question to the reader, not a failure. */
 export function toFailure(error: unknown): Opening {
-  if (isAppError(error) && error.code === 'port_in_use' && typeof error.detail.port === 'number') {
-    const { port, holder } = error.detail
-    return { status: 'port_taken', port, holder: typeof holder === 'string' ? holder : null }
-  }
-  return { status: 'failed', error }
+  const taken = isAppError(error) && error.code === 'port_in_use' ? Taken.safeParse(error.detail) : undefined
+  if (!taken?.success) return { status: 'failed', error }
+  const { port, holder, offered = port + 1 } = taken.data
+  return { status: 'port_taken', port, offered, holder: holder ? holderText(holder) : null }
+}
+
+function holderText(holder: NonNullable<z.infer<typeof Taken>['holder']>): string {
+  return holder.kind === 'tunnel'
+    ? `your own tunnel to ${holder.app} of ${holder.sessionName}`
+    : `${holder.name || 'a program'} (process ${holder.pid})`
 }
