@@ -34,6 +34,7 @@ const DIAL_TIMEOUT_MS = 5_000
 
 /** Containers and ports that answer on their loopback only; asked there first until that fails. */
 const loopbackOnly = new Set<string>()
+const MAX_REMEMBERED = 1000
 
 /**
  * Connects to an app of a kernel: at the address of the container; refused, the app is started if it does not run; still
@@ -62,6 +63,7 @@ export async function dialService(options: {
   }
   try {
     const relayed = await openRelay(docker, kernel, app.port)
+    if (loopbackOnly.size >= MAX_REMEMBERED) loopbackOnly.clear()
     loopbackOnly.add(key)
     return relayed
   } catch (error) {

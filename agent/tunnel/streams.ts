@@ -6,8 +6,9 @@ import {
   closePayload,
   encodeFrame,
   OPCODE,
-  PING_INTERVAL_MS,
+  TICK_MS,
   TUNNEL_CLOSE,
+  TunnelBeats,
   type TunnelCloseReason,
   TunnelEnd,
   type TunnelSocket,
@@ -36,8 +37,8 @@ const REFUSE_LINGER_MS = 5_000
 
 /** The server end of every tunnel of this agent: WebSocket on one side, a port or a terminal of a container on the other. */
 export function createStreams({ kernels, docker, log }: StreamsDeps): Streams {
-  const live = new Set<TunnelEnd>()
-  const beat = setInterval(() => live.forEach(end => end.beat()), PING_INTERVAL_MS).unref()
+  const live = new TunnelBeats()
+  const timer = setInterval(() => live.tick(), TICK_MS).unref()
 
   function join(
     wire: Socket,
@@ -79,9 +80,9 @@ export function createStreams({ kernels, docker, log }: StreamsDeps): Streams {
       return live.size
     },
     [Symbol.asyncDispose]() {
-      clearInterval(beat)
+      clearInterval(timer)
       // Not an end of the service: whoever reads must not take what came so far for everything.
-      for (const end of live) end.close('reset')
+      for (const end of [...live]) end.close('reset')
       return Promise.resolve()
     },
   }

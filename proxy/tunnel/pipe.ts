@@ -1,9 +1,9 @@
 import { type Socket } from 'node:net'
-import { PING_INTERVAL_MS, TunnelEnd, type TunnelOutcome } from '#manager/contract'
+import { PING_INTERVAL_MS, TICK_MS, TunnelBeats, TunnelEnd, type TunnelOutcome } from '#manager/contract'
 import { applyMask, maskingFor } from './masks.ts'
 
 /** Every live tunnel of this process, for one timer. */
-const live = new Set<TunnelEnd>()
+const live = new TunnelBeats()
 let timer: NodeJS.Timeout | undefined
 
 /**
@@ -30,12 +30,12 @@ export function pipeTunnel(client: Socket, wire: Socket): Promise<TunnelOutcome>
       },
     })
     live.add(end)
-    timer ??= setInterval(beat, PING_INTERVAL_MS).unref()
+    timer ??= setInterval(tick, TICK_MS).unref()
   })
 }
 
-function beat(): void {
-  for (const end of live) end.beat()
+function tick(): void {
+  live.tick()
   if (live.size > 0) return
   clearInterval(timer)
   timer = undefined

@@ -72,7 +72,7 @@ const EOF = toAscii(FRAME_EOF)
 
 /**
  * One end of a tunnel: frames what `local` reads onto `wire` and the other way round, until both are closed. Starts at
- * once. It owns both sockets and has no timer of its own: call `beat` every PING_INTERVAL_MS.
+ * once. It owns both sockets and has no timer of its own: call `beat` every PING_INTERVAL_MS (`TunnelBeats`).
  *
  * Backpressure: a socket that does not take more pauses the other one, so memory is bounded by the buffers of two
  * sockets whatever the peers do. A paused peer is never cut for being slow.

@@ -1,0 +1,125 @@
+import { Duplex, PassThrough } from 'node:stream'
+import { expect, test } from 'vitest'
+import { closePayload, encodeFrame, OPCODE, toAscii, ZERO_MASK } from './frames.ts'
+import { PING_INTERVAL_MS, TUNNEL_CLOSE } from './protocol.ts'
+import { TICK_MS, TunnelBeats } from './tunnel-beats.ts'
+import { TunnelEnd, type TunnelEndOptions, type TunnelOutcome } from './tunnel-end.ts'
+
+/** A socket whose other end is the test: `said` is what was written to it, `hear` makes it read. */
+function aSocket() {
+  const said = new PassThrough()
+  const heard = new PassThrough()
+  const socket = Duplex.from({ writable: said, readable: heard })
+  return Object.assign(socket, { said: () => (said.read() as Buffer | null) ?? Buffer.alloc(0), hear: heard })
+}
+
+function anEnd(options: Partial<TunnelEndOptions> = {}) {
+  const [wire, local] = [aSocket(), aSocket()]
+  const outcomes: TunnelOutcome[] = []
+  const texts: string[] = []
+  const end = new TunnelEnd({
+    wire,
+    local,
+    role: 'server',
+    onEnd: outcome => outcomes.push(outcome),
+    onText: text => texts.push(text),
+    ...options,
+  })
+  return { wire, local, end, outcomes, texts }
+}
+
+const OK = encodeFrame(OPCODE.text, toAscii('ok'))
+const EOF = encodeFrame(OPCODE.text, toAscii('eof'))
+const PING = encodeFrame(OPCODE.ping, new Uint8Array(0))
+const close = (code: number, reason: string) => encodeFrame(OPCODE.close, closePayload(code, reason))
+const fromClient = (opcode: 1 | 2 | 8 | 9, payload: Uint8Array) => encodeFrame(opcode, payload, ZERO_MASK)
+
+test('the agent says ok first, then frames what the service says, and eof when it ends', async () => {
+  const { wire, local } = anEnd()
+  expect(wire.said()).toEqual(Buffer.from(OK))
+  local.hear.end('hi')
+  await expect.poll(() => wire.said()).toEqual(Buffer.concat([encodeFrame(OPCODE.binary, toAscii('hi')), EOF]))
+})
+
+test('eof from the client ends the direction to the service, after the bytes before it', async () => {
+  const { wire, local } = anEnd()
+  wire.hear.write(Buffer.concat([fromClient(2, toAscii('last')), fromClient(1, toAscii('eof'))]))
+  await expect.poll(() => local.writableEnded).toBe(true)
+  expect(local.said().toString()).toBe('last')
+})
+
+test('a ping is answered with its payload, a pong to nothing is let pass', async () => {
+  const { wire } = anEnd()
+  wire.said()
+  wire.hear.write(fromClient(9, toAscii('abc')))
+  await expect.poll(() => wire.said()).toEqual(Buffer.from(encodeFrame(OPCODE.pong, toAscii('abc'))))
+})
+
+test('an error of the service travels as a close with the reason reset', async () => {
+  const { wire, local } = anEnd()
+  wire.said()
+  local.destroy(new Error('ECONNRESET'))
+  await expect.poll(() => wire.said()).toEqual(Buffer.from(close(TUNNEL_CLOSE.reset, 'reset')))
+})
+
+test('a close that reports a failure destroys the local side and is answered', async () => {
+  const { wire, local } = anEnd()
+  wire.said()
+  wire.hear.end(fromClient(8, closePayload(TUNNEL_CLOSE.reset)))
+  await expect.poll(() => local.destroyed).toBe(true)
+  expect(wire.said()).toEqual(Buffer.from(close(TUNNEL_CLOSE.reset, 'reset')))
+})
+
+test('a wire that ends without a close frame is a lost path, not an end', async () => {
+  const { wire, local, outcomes } = anEnd()
+  wire.hear.end()
+  await expect.poll(() => local.destroyed).toBe(true)
+  await expect.poll(() => outcomes).toEqual([{ reason: undefined, connected: true }])
+})
+
+test('a foreign client hears no text: an unsolicited pong first, and 1001 when the service ends', async () => {
+  const { wire, local } = anEnd({ mode: 'foreign' })
+  expect(wire.said()).toEqual(Buffer.from(encodeFrame(OPCODE.pong, new Uint8Array(0))))
+  local.hear.end()
+  await expect.poll(() => wire.said()).toEqual(Buffer.from(close(TUNNEL_CLOSE.service_ended, 'service_ended')))
+})
+
+test('texts of a terminal go to its owner, whole', async () => {
+  const { wire, texts } = anEnd({ mode: 'terminal' })
+  const frame = fromClient(1, toAscii('{"resize":{}}'))
+  wire.hear.write(frame.slice(0, 9))
+  wire.hear.write(frame.slice(9))
+  await expect.poll(() => texts).toEqual(['{"resize":{}}'])
+})
+
+test('a beat pings; after a close that nobody answers, the second one gives the wire up', () => {
+  const { wire, end } = anEnd()
+  wire.said()
+  end.beat()
+  expect(wire.said()).toEqual(Buffer.from(PING))
+  end.close('session_ended')
+  end.beat()
+  expect(wire.destroyed).toBe(false)
+  end.beat()
+  expect(wire.destroyed).toBe(true)
+})
+
+test('every end is beaten once per interval, spread over the ticks', () => {
+  const beats = new TunnelBeats()
+  const ends = Array.from({ length: 40 }, () => anEnd())
+  for (const { wire, end } of ends) {
+    wire.said()
+    beats.add(end)
+  }
+  expect(beats.size).toBe(40)
+  let most = 0
+  const total = { pings: 0 }
+  for (let tick = 0; tick < PING_INTERVAL_MS / TICK_MS; tick++) {
+    beats.tick()
+    const pings = ends.filter(({ wire }) => wire.said().length > 0).length
+    most = Math.max(most, pings)
+    total.pings += pings
+  }
+  expect(total.pings).toBe(40)
+  expect(most).toBeLessThanOrEqual(3)
+})
