@@ -144,6 +144,8 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
       claim: managerId => takeEngine(managerId).catch(unlessAway),
       async onWelcome({ managerId, dataToken, parkedSockets }, { url }) {
         kernels.serve(managerId)
+        // So that the first report is not "engine away" just because nobody has asked it yet.
+        await watch.settled
         await look().catch((error: unknown) => complain(log, error))
         const serve = streams.serve.bind(streams)
         return createDataSockets({ managerUrl: url, dataToken, count: parkedSockets, serve, log })
