@@ -71,9 +71,14 @@ export function defaultForm(image: Image | undefined, largest: ResourceSlots): L
   return {
     image: image?.reference ?? '',
     name: '',
-    cpu: within(2000, minimum.cpu, largest.cpu),
+    // Half of a small machine, so that a second session still has room.
+    cpu: within(
+      Math.max(1000, Math.min(2000, Math.floor((largest.cpu ?? 4000) / 2000) * 1000)),
+      minimum.cpu,
+      largest.cpu,
+    ),
     mem: Math.floor(mem / (64 * MIB)) * 64 * MIB || mem,
-    shmem: Math.min(parseAmount('mem', image?.shmem ?? '') ?? 64 * MIB, mem),
+    shmem: Math.min(Math.max(parseAmount('mem', image?.shmem ?? '') ?? 0, 64 * MIB), mem),
     gpu: 0,
     count: 1,
     environ: [],

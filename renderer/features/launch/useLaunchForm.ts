@@ -1,4 +1,5 @@
 import { computed, ref, watch } from 'vue'
+import { type Image } from '#manager/contract'
 import { useServices } from '../../services.ts'
 import { errorText, type ErrorText } from '../../ui/error-text.ts'
 import { useNotifications } from '../../ui/useNotifications.ts'
@@ -19,6 +20,8 @@ import {
 import { refusedFields } from './refused-fields.ts'
 import { recall, remember } from './remembered.ts'
 import { useLaunch } from './useLaunch.ts'
+
+const mostApps = (a: Image, b: Image) => Number(b.labelled) - Number(a.labelled) || b.apps.length - a.apps.length
 
 /** The state of the launch dialog: form, limits, live errors, forecast, submit. */
 export function useLaunchForm() {
@@ -64,7 +67,7 @@ export function useLaunchForm() {
       filled.value = true
       const last = recall()
       const wanted = launch.like?.image ?? last?.image
-      const start = images.find(({ reference }) => reference === wanted) ?? images[0]
+      const start = images.find(({ reference }) => reference === wanted) ?? images.toSorted(mostApps)[0]
       const base = defaultForm(start, resources.largest)
       const kept = launch.like ? formLike(launch.like) : last && last.image === start?.reference ? last : {}
       form.value = fitForm({ ...base, ...kept, image: start?.reference ?? '' }, start, resources.largest)
