@@ -28,7 +28,7 @@ export interface EngineWatchDeps {
 export interface EngineWatch extends AsyncDisposable {
   readonly state: EngineState
   /** Resolves once it is known whether the engine is there, and, if so, everything was looked at. */
-  readonly settled: Promise<void>
+  readonly settled: Promise<unknown>
 }
 
 const RETRY_MS = 500
@@ -39,7 +39,7 @@ const PING_TIMEOUT_MS = 5_000
 /** Keeps one events stream open for as long as the engine lives, and says when it comes and goes. */
 export function watchEngine({ engine, log, onUp, onDown, onEvent }: EngineWatchDeps): EngineWatch {
   const stop = new AbortController()
-  const settled = Promise.withResolvers<void>()
+  const settled = Promise.withResolvers<undefined>()
   let state: EngineState = { reachable: false, version: '', cpus: 0, memBytes: 0 }
 
   async function watchOnce(signal: AbortSignal): Promise<void> {
@@ -52,7 +52,7 @@ export function watchEngine({ engine, log, onUp, onDown, onEvent }: EngineWatchD
     try {
       state = { reachable: true, version: info.ServerVersion, cpus: info.NCPU, memBytes: info.MemTotal }
       await Promise.race([onUp(state), ended])
-      settled.resolve()
+      settled.resolve(undefined)
       await Promise.race([keepPinging(signal), ended])
     } finally {
       endStream(stream)
@@ -89,7 +89,7 @@ export function watchEngine({ engine, log, onUp, onDown, onEvent }: EngineWatchD
           complained = true
           state = { ...state, reachable: false }
           if (wasUp) onDown()
-          settled.resolve()
+          settled.resolve(undefined)
         })
       once.abort()
       await delay(RETRY_MS, undefined, { signal: stop.signal }).catch(() => undefined)
