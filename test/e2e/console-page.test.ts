@@ -25,7 +25,7 @@ async function open(
 ): Promise<Opened> {
   const world = aWorld(change)
   const double = await startConsoleDouble(world)
-  const context = await browser.newContext({ viewport, locale: 'en-GB' })
+  const context = await browser.newContext({ viewport, locale: 'en-GB', reducedMotion: 'reduce' })
   const newTab = async (to: string) => {
     const page = await context.newPage()
     page.setDefaultTimeout(10_000)
@@ -231,6 +231,7 @@ describe('the list', () => {
     await it.page.screenshot({ path: `${output}sessions-${width}.png` })
     await button(it.page, 'New session').click()
     await it.page.getByRole('heading', { name: 'Environment', exact: true }).waitFor()
+    await it.page.waitForFunction(() => document.getAnimations().every(({ playState }) => playState !== 'running'))
     await it.page.screenshot({ path: `${output}launch-${width}.png` })
   })
 })
