@@ -67,14 +67,18 @@ function run(command, args, cwd) {
     // Standard output belongs to `--json`.
     const child = spawn(command, args, { cwd, stdio: ['ignore', 2, 2], shell: process.platform === 'win32' })
     // However we are stopped, npm stops with us: two of them in one folder would spoil it.
-    const stop = signal => child.kill(signal)
+    let stopped = false
+    const stop = signal => {
+      stopped = true
+      child.kill(signal)
+    }
     const signals = ['SIGINT', 'SIGTERM', 'SIGHUP']
     for (const name of signals) process.on(name, stop)
     child.on('error', error => reject(new Error(`npm could not be started: ${error.message}`)))
-    child.on('exit', (code, signal) => {
+    child.on('exit', code => {
       for (const name of signals) process.off(name, stop)
       if (code === 0) resolve()
-      else if (signal !== null || code > 128) reject(new Error('npm ci was stopped; the next start repeats it.'))
+      else if (stopped) reject(new Error('interrupted; the next start installs the packages again.'))
       else
         reject(
           new Error('npm ci failed; its own words are above. Nothing else was changed: repeat when the cause is gone.'),
