@@ -23,12 +23,14 @@ export interface LoopbackListener {
 export async function listenOnLoopback(options: {
   readonly port: number
   readonly onConnection: (socket: Socket) => void
+  /** The server to bind, once per address; left out: a plain one. `onConnection` hears of its connections too. */
+  readonly create?: () => Server
 }): Promise<LoopbackListener> {
   for (let attempt = 0; ; attempt++) {
-    const first = await bind('127.0.0.1', options.port, options.onConnection)
+    const first = await bind('127.0.0.1', options.port, options)
     const port = portOf(first)
     try {
-      const second = await bind('::1', port, options.onConnection).catch((error: unknown) => {
+      const second = await bind('::1', port, options).catch((error: unknown) => {
         if (hasNoIpv6(error)) return undefined
         throw error
       })
@@ -49,8 +51,14 @@ export async function listenOnLoopback(options: {
   }
 }
 
-async function bind(host: string, port: number, onConnection: (socket: Socket) => void): Promise<Server> {
-  const server = createServer({ allowHalfOpen: true, noDelay: true, keepAlive: true }, onConnection)
+interface Binding {
+  readonly onConnection: (socket: Socket) => void
+  readonly create?: () => Server
+}
+
+async function bind(host: string, port: number, { onConnection, create = plainServer }: Binding): Promise<Server> {
+  const server = create()
+  server.on('connection', onConnection)
   server.listen({ host, port, exclusive: true, ipv6Only: true })
   try {
     await once(server, 'listening')
@@ -63,6 +71,8 @@ async function bind(host: string, port: number, onConnection: (socket: Socket) =
   }
   return server
 }
+
+const plainServer = () => createServer({ allowHalfOpen: true, noDelay: true, keepAlive: true })
 
 function portOf(server: Server): number {
   const address = server.address()

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import { createServer as createTcpServer } from 'node:net'
+import { type Socket } from 'node:net'
 import { type Duplex } from 'node:stream'
 import { AppError, ROUTES } from '#manager/contract'
 import { listenOnLoopback } from '../listeners/loopback-listener.ts'
@@ -35,21 +35,33 @@ export async function startWeb(config: WebConfig, log: Log): Promise<Web> {
   stack.defer(() => page?.close())
   const guests = stack.use(createGuests({ ...config, log }))
   let names: HostNames = new Set()
-  const server = createServer({ requestTimeout: 0, keepAliveTimeout: 65_000 })
-  route(server, {
+  const parts: Parts = {
     manager,
     page,
     guests,
     names: () => names,
     host: createHostRoutes({ guests, version: config.version, log }),
     files: createStaticFiles(config.consoleDir),
-  })
-
-  const listener =
-    config.host === undefined ? await onLoopback(server, config.port) : await onHost(server, config.host, config.port)
+  }
+  const sockets = new Set<Socket>()
+  const onConnection = (socket: Socket) => {
+    sockets.add(socket)
+    socket.once('close', () => sockets.delete(socket))
+  }
+  const create = () => {
+    // No limit for whole requests: uploads take their time. Heads have to come within Node's minute.
+    const server = createServer({ requestTimeout: 0, keepAliveTimeout: 65_000, noDelay: true, keepAlive: true })
+    route(server, parts)
+    return server
+  }
+  const { port } = config
+  const listener = await (config.host === undefined
+    ? listenOnLoopback({ port, onConnection, create })
+    : listenOn(config.host, { port, onConnection, create }))
   stack.defer(() => listener.close())
+  // Upgraded connections are no longer the HTTP server's to close.
   stack.defer(() => {
-    server.closeAllConnections()
+    for (const socket of sockets) socket.destroy()
   })
   names = hostNames(listener.port, config.allowedHosts)
   log.info({ port: listener.port, addresses: listener.addresses }, 'the console is served')
@@ -105,23 +117,22 @@ function route(server: Server, { manager, page, guests, names, host, files }: Pa
   })
 }
 
-const onLoopback = (server: Server, port: number) =>
-  listenOnLoopback({ port, onConnection: socket => server.emit('connection', socket) })
-
-async function onHost(server: Server, host: string, port: number) {
-  const listener = createTcpServer({ allowHalfOpen: true, noDelay: true, keepAlive: true }, socket =>
-    server.emit('connection', socket),
-  )
-  listener.listen({ host, port })
-  await once(listener, 'listening')
-  const address = listener.address()
+async function listenOn(
+  host: string,
+  options: { port: number; onConnection: (socket: Socket) => void; create: () => Server },
+) {
+  const server = options.create()
+  server.on('connection', options.onConnection)
+  server.listen({ host, port: options.port })
+  await once(server, 'listening')
+  const address = server.address()
   if (address === null || typeof address === 'string') throw new Error('a TCP server has a port')
   return {
     port: address.port,
     addresses: [address.address],
     close: () =>
       new Promise<void>(resolve => {
-        listener.close(() => {
+        server.close(() => {
           resolve()
         })
       }),

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer, type IncomingMessage, request as httpRequest, type ServerResponse } from 'node:http'
-import { type AddressInfo, createServer as createTcpServer } from 'node:net'
+import { type AddressInfo, connect, createServer as createTcpServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -289,6 +289,28 @@ test('signing out closes the tunnels of that user', async () => {
   expect((await ask(web.port, '/api/v1/auth/logout', { method: 'POST', headers })).status).toBe(204)
   await expect.poll(() => manager.eventStreams).toBe(0)
   expect(await call(context, 'tunnel', 'list')).toEqual({ ok: true, value: [] })
+})
+
+test('it stops at once although clients keep idle and upgraded connections', async () => {
+  const far = createServer()
+  new WebSocketServer({ server: far }).on('connection', socket => {
+    socket.send('hello')
+  })
+  far.listen(0, '127.0.0.1')
+  await once(far, 'listening')
+  stack.defer(() => {
+    far.closeAllConnections()
+    far.close()
+  })
+  const { web, host } = await setUp({ managerUrl: `http://127.0.0.1:${(far.address() as AddressInfo).port}` })
+  const idle = connect({ port: web.port, host: '::1' })
+  idle.write(`GET / HTTP/1.1\r\nHost: ${host}\r\n\r\n`)
+  await once(idle, 'data')
+  const socket = new WebSocket(`ws://127.0.0.1:${web.port}/stream/x`, { headers: { host } })
+  await once(socket, 'message')
+  const closed = [once(idle, 'close'), once(socket, 'close')]
+  await web[Symbol.asyncDispose]()
+  await Promise.all(closed)
 })
 
 test('an answer that the client does not wait for is cut at the manager too', async () => {
