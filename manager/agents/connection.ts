@@ -14,6 +14,8 @@ export interface RequestOptions {
   readonly timeoutMs: number
   /** Aborting tells the agent to stop the work where it can. */
   readonly signal?: AbortSignal | undefined
+  /** Wait for an agent that was here a moment ago (it or the manager restarted) until it counts as lost. */
+  readonly patient?: boolean
 }
 
 /** What others may ask of agents. */

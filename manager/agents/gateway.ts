@@ -52,6 +52,8 @@ interface Entry {
   /** Notices are handled in the order of their arrival. */
   work: Promise<void>
   lostTimer: NodeJS.Timeout | undefined
+  /** Resolved when it connects, or counts as lost. */
+  decided: PromiseWithResolvers<undefined> | undefined
 }
 
 /**
@@ -84,6 +86,7 @@ export function startAgentGateway(deps: AgentGatewayDeps): AgentGateway {
       seenAt: new Date(),
       work: Promise.resolve(),
       lostTimer: undefined,
+      decided: undefined,
     }
     agents.set(agentId, entry)
     return entry
@@ -98,6 +101,8 @@ export function startAgentGateway(deps: AgentGatewayDeps): AgentGateway {
     const entry = entryOf(agentId)
     clearTimeout(entry.lostTimer)
     entry.lostTimer = setTimeout(() => {
+      entry.lostTimer = undefined
+      settle(entry)
       entry.connection?.end('No sign of life.')
       enqueue(agentId, 'loss', () => listener.lost(agentId))
     }, lostMs)
@@ -118,6 +123,7 @@ export function startAgentGateway(deps: AgentGatewayDeps): AgentGateway {
     const entry = entryOf(agentId)
     entry.connection?.end('It connected again.')
     entry.connection = connection
+    settle(entry)
     dataTokens.set(hashOf(accepted.dataToken), agentId)
     log.info({ agentId, name: accepted.agentName }, 'agent connected')
     const seen = () => {
@@ -175,6 +181,12 @@ export function startAgentGateway(deps: AgentGatewayDeps): AgentGateway {
     isConnected: agentId => agents.get(agentId)?.connection?.open ?? false,
     lastSeen: agentId => agents.get(agentId)?.seenAt,
     async request(agentId, name, input, options) {
+      const entry = agents.get(agentId)
+      if (options.patient && entry?.lostTimer && !entry.connection && !closed) {
+        entry.decided ??= Promise.withResolvers<undefined>()
+        await entry.decided.promise
+        options.signal?.throwIfAborted()
+      }
       const connection = agents.get(agentId)?.connection
       if (!connection) throw new AppError('agent_unreachable', { agentId, why: 'Its agent is not connected.' })
       return connection.request(name, input, options)
@@ -183,21 +195,30 @@ export function startAgentGateway(deps: AgentGatewayDeps): AgentGateway {
     verifyDataToken: token => dataTokens.get(hashOf(token)),
     disconnect(agentId, why) {
       const entry = agents.get(agentId)
-      clearTimeout(entry?.lostTimer)
-      entry?.connection?.end(why)
+      if (!entry) return
+      clearTimeout(entry.lostTimer)
+      entry.lostTimer = undefined
+      settle(entry)
+      entry.connection?.end(why)
     },
     expect: agentIds => agentIds.forEach(armLost),
     async [Symbol.asyncDispose]() {
       closed = true
-      for (const { connection, lostTimer } of agents.values()) {
-        clearTimeout(lostTimer)
-        connection?.end('The manager stops.')
+      for (const entry of agents.values()) {
+        clearTimeout(entry.lostTimer)
+        settle(entry)
+        entry.connection?.end('The manager stops.')
       }
       for (const client of server.clients) client.terminate()
       server.close()
       await Promise.all([...agents.values()].map(entry => entry.work))
     },
   }
+}
+
+function settle(entry: Entry): void {
+  entry.decided?.resolve(undefined)
+  entry.decided = undefined
 }
 
 function hashOf(token: string): string {

@@ -169,7 +169,10 @@ export function createReports(deps: ReportsDeps): Reports {
       }
       case 'gone': {
         const message = 'Its container disappeared from its agent without the manager ending it.'
-        return end(agentId, action, { attempt: action.attempt, reason: { code: 'container_gone', message } })
+        await end(agentId, action, { attempt: action.attempt, reason: { code: 'container_gone', message } })
+        // Network and scratch of the session are still there.
+        lifecycle.cleanUp(agentId, action.kernelId)
+        return
       }
       case 'destroy':
         lifecycle.cleanUp(agentId, action.kernelId)

@@ -91,7 +91,7 @@ export function startGrants({ store, agents, changes, log, now = Date.now }: Gra
       throw new AppError('session_not_running', { sessionId, why: `It is ${session.status}.` })
     }
     const input = { kernelId: kernel.id, app: name, timeoutMs: START_APP_TIMEOUT_MS }
-    const options = { timeoutMs: START_APP_TIMEOUT_MS + CACHE_MS, signal }
+    const options = { timeoutMs: START_APP_TIMEOUT_MS + CACHE_MS, signal, patient: true }
     const { inject } = await agents.request(kernel.agent_id, 'start_app', input, options)
     return { app, inject }
   }

@@ -23,7 +23,8 @@ const GIVE_UP_AFTER = 3
 
 /**
  * Looks for sessions that have been too long in a state that must not last, and opens the way out of it. Ages are the
- * database's, so a restart of the manager prolongs nothing.
+ * database's, but no older than this process: after a restart agents come back and requests are sent again, and that gets
+ * its full time.
  */
 export function startDeadlines(deps: DeadlinesDeps): AsyncDisposable {
   const timings = { ...DEFAULT_TIMINGS, ...deps.timings }
@@ -33,9 +34,10 @@ export function startDeadlines(deps: DeadlinesDeps): AsyncDisposable {
   let running: Promise<void> | undefined
 
   async function sweep(): Promise<void> {
-    for (const overdue of await listTransitional(store.db, shortest)) {
-      const status = overdue.status
-      if (status === 'TERMINATING') await onTerminating(overdue)
+    const ownAgeMs = Date.now() - startedAt
+    for (const row of await listTransitional(store.db, shortest)) {
+      const overdue = { ...row, ageMs: Math.min(row.ageMs, ownAgeMs) }
+      if (overdue.status === 'TERMINATING') await onTerminating(overdue)
       else if (isLate(overdue)) await onLateStart(overdue)
     }
   }

@@ -161,7 +161,7 @@ export function createSessionService(deps: SessionServiceDeps): SessionService {
       const kernel = await mainKernel(id)
       if (session.status === 'RUNNING' && kernel.agent_id) {
         const input = { kernelId: kernel.id, tail }
-        return agents.request(kernel.agent_id, 'get_logs', input, { timeoutMs: AGENT_TIMEOUT_MS })
+        return agents.request(kernel.agent_id, 'get_logs', input, { timeoutMs: AGENT_TIMEOUT_MS, patient: true })
       }
       return lastLines(kernel.log_tail ?? '', tail)
     },
@@ -172,7 +172,7 @@ export function createSessionService(deps: SessionServiceDeps): SessionService {
         throw new AppError('forbidden', { why: 'Only the owner of a session gets its key.' })
       }
       const { kernelId, agentId } = await runningKernel(session)
-      const ssh = await agents.request(agentId, 'get_ssh', { kernelId }, { timeoutMs: AGENT_TIMEOUT_MS })
+      const ssh = await agents.request(agentId, 'get_ssh', { kernelId }, { timeoutMs: AGENT_TIMEOUT_MS, patient: true })
       return { ...ssh, hostKeyFingerprint: fingerprintOf(ssh.hostKey) }
     },
   }

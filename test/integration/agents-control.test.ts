@@ -93,6 +93,15 @@ describe('an agent', () => {
     expect((await agentsNow())[0]?.status).toBe('CONNECTED')
   })
 
+  test('that is away for a moment is waited for by whoever wants something of it', async () => {
+    const agent = await cluster.join()
+    const { session } = await running(agent)
+    await agent.disconnect()
+    const logs = cluster.api.getSessionLogs({ params: { id: session.id } })
+    await agent.connect()
+    expect((await logs).text).toBe('live line\n')
+  })
+
   test('that is paused gets no work, and gets it again afterwards', async () => {
     const agent = await cluster.join()
     const params = { id: agent.id }
