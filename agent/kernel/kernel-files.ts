@@ -13,10 +13,10 @@ import {
   writeFile,
 } from 'node:fs/promises'
 import { join } from 'node:path'
-import ssh2 from 'ssh2'
 import { KernelSsh } from '#agent/contract'
 import { AppError } from '#manager/contract'
 import { type SessionUser } from './types.ts'
+import { createKeyPair } from './key-pair.ts'
 
 /**
  * What a kernel has on disk, below DATA/agent:
@@ -113,7 +113,7 @@ export function createKernelFiles(options: KernelFilesOptions): KernelFiles {
     },
     async createControl(kernelId, authorizedKeys) {
       const to = await user()
-      const [host, login] = await Promise.all([keyPair(`berth ${kernelId}`), keyPair('id_container')])
+      const [host, login] = await Promise.all([createKeyPair(`berth ${kernelId}`), createKeyPair('id_container')])
       const control = kernelPath(kernelId, 'run')
       const etc = kernelPath(kernelId, 'etc')
       await Promise.all([control, etc].map(path => mkdir(path, { recursive: true }).then(() => chmod(path, 0o755))))
@@ -186,17 +186,6 @@ export function createKernelFiles(options: KernelFilesOptions): KernelFiles {
 async function strays(directory: string, live: ReadonlySet<string>): Promise<string[]> {
   const names = await readdir(directory).catch(() => [])
   return names.filter(name => KERNEL_DIRECTORY.test(name) && !live.has(name))
-}
-
-function keyPair(comment: string): Promise<{ private: string; public: string }> {
-  return new Promise((resolve, reject) => {
-    ssh2.utils.generateKeyPair('ed25519', { comment }, (error, pair) => {
-      // The types say that the error is always there.
-      const failed: Error | null = error
-      if (failed) reject(failed)
-      else resolve(pair)
-    })
-  })
 }
 
 function passwd({ uid, gid }: SessionUser): string {
