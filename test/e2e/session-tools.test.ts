@@ -216,6 +216,12 @@ describe.each(THEMES)('in %s', theme => {
   })
 })
 
+/** The router listens for a changed address only once it has shown the first one. */
+async function goToTerminal(page: Page, id: string): Promise<void> {
+  await page.getByText(SESSION.name).waitFor()
+  await page.goto(`${page.url().split('#')[0] ?? ''}#/terminal/${id}`)
+}
+
 async function shell(
   context: BrowserContext,
   page: Page,
@@ -235,8 +241,8 @@ async function shell(
       ),
     )
   })
-  await page.goto(`${page.url().split('#')[0]}#/terminal/${id}`)
-  await page.getByText('Connected').waitFor()
+  await goToTerminal(page, id)
+  await page.getByText('Connected', { exact: true }).waitFor()
   await page.locator('.xterm-rows', { hasText: 'broken.tar.gz' }).waitFor()
   await button(page, 'New shell').click()
   await page.getByRole('tab', { name: 'shell-2' }).waitFor()
@@ -291,7 +297,7 @@ test('an app opens in a tab of its own that cannot reach back to the console', a
 
 test('a lost terminal comes back to its shell by itself, and says so when the session has ended', async () => {
   await using console = await open('/sessions')
-  const { page, context, double } = console
+  const { page, context } = console
   const sockets: WebSocketRoute[] = []
   const sizes: string[] = []
   await context.routeWebSocket(/\/terminal\?/, ws => {
@@ -302,13 +308,13 @@ test('a lost terminal comes back to its shell by itself, and says so when the se
     })
     ws.send(Buffer.from(`shell-no-${sockets.length}\r\n`))
   })
-  await page.goto(`${double.url}/#/terminal/${SESSION.id}`)
+  await goToTerminal(page, SESSION.id)
   await page.locator('.xterm-rows', { hasText: 'shell-no-1' }).waitFor()
   await page.locator('.xterm-helper-textarea').pressSequentially('echo-äöü')
   await page.locator('.xterm-rows', { hasText: 'echo-äöü' }).waitFor()
   await sockets[0]!.close({ code: 4006 })
   await page.locator('.xterm-rows', { hasText: 'shell-no-2' }).waitFor()
-  await page.getByText('Connected').waitFor()
+  await page.getByText('Connected', { exact: true }).waitFor()
   await page.setViewportSize({ width: 900, height: 600 })
   await expect.poll(() => sizes.at(-1)).toContain('"resize"')
   await sockets[1]!.close({ code: 4001 })
