@@ -65,6 +65,8 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
   const timings = { ...DEFAULT_TIMINGS, ...deps.timings }
   const starts = new Map<KernelId, AbortController>()
   const destroys = new Map<KernelId, Promise<RequestReply<'destroy_kernel'>>>()
+  /** A second one could take down the next attempt. */
+  const abandoned = new Set<SessionId>()
   const work = new Set<Promise<void>>()
   let closed = false
 
@@ -199,13 +201,17 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
       finishTermination(id)
     },
     finishTermination,
-    abandonStart: (id, attempt, cause) =>
-      background('abandoned start', id, async () => {
+    abandonStart(id, attempt, cause) {
+      if (abandoned.has(id)) return
+      abandoned.add(id)
+      const abandon = async () => {
         const [kernel] = await listKernels(store.db, [id])
         if (!kernel?.agent_id || kernel.attempt !== attempt) return
         await destroy(kernel.agent_id, kernel.id, 0)
         await failAttempt(id, attempt, cause)
-      }),
+      }
+      background('abandoned start', id, () => abandon().finally(() => abandoned.delete(id)))
+    },
     failAttempt,
     cleanUp: (agentId, kernelId) =>
       background('clean-up', kernelId, async () => {

@@ -5,8 +5,8 @@ import { type SessionsCluster, startSessionsCluster } from '../fixtures/sessions
 
 const TIMINGS = {
   scheduledMs: 600,
-  preparingMs: 800,
-  pullingMs: 3_000,
+  preparingMs: 3_500,
+  pullingMs: 6_000,
   pullStalledMs: 800,
   terminatingMs: 500,
   graceMs: 100,
@@ -200,6 +200,8 @@ describe('the end of a session', () => {
     const { agent, id, kernelId } = await running()
     agent.containers.delete(kernelId)
     expect((await cluster.reach(id, 'TERMINATED')).reason.code).toBe('container_gone')
+    // So that the agent removes the network and the scratch directory as well.
+    await expect.poll(() => agent.requests('destroy_kernel').map(input => input.kernelId)).toEqual([kernelId])
   })
 
   test('by forgetting its agent', async () => {
