@@ -77,6 +77,11 @@ export interface TunnelGateway {
 export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
   const parked = createParkedSockets({ ...(deps.takeTimeoutMs ? { takeTimeoutMs: deps.takeTimeoutMs } : {}) })
   const activity = createActivity()
+  let cuts = 0
+  const cut: typeof activity.cut = which => {
+    cuts++
+    activity.cut(which)
+  }
 
   function park(request: IncomingMessage, socket: Socket, head: Buffer) {
     const token = /^Bearer (\S+)$/.exec(request.headers.authorization ?? '')?.[1]
@@ -85,6 +90,19 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
     if (request.headers.upgrade?.toLowerCase() !== DATA_UPGRADE || head.length > 0) throw new AppError('bad_request')
     socket.write(`HTTP/1.1 101 Switching Protocols\r\nUpgrade: ${DATA_UPGRADE}\r\nConnection: Upgrade\r\n\r\n`)
     parked.park(agentId, socket)
+  }
+
+  /** May this client go there, and can it? */
+  async function admit(request: IncomingMessage, target: Target) {
+    const location = await locate(request, target)
+    const loginId = await authorize(request, target, location)
+    const { agentId, kernelId, status } = location
+    if (target.kind === 'app' && !location.apps.some(app => app.name === target.app)) {
+      throw new AppError('app_not_found', { app: target.app })
+    }
+    if (status !== 'RUNNING' || !agentId || !kernelId) throw new AppError('session_not_running', { status })
+    if (!deps.agents.isConnected(agentId)) throw new AppError('agent_unreachable')
+    return { agentId, kernelId, loginId }
   }
 
   async function authorize(request: IncomingMessage, target: Target, location: SessionLocation): Promise<string> {
@@ -102,14 +120,8 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
     const { key, protocols } = parseWebSocketUpgrade(request)
     const waiting = watchClient(client, head)
 
-    const location = await locate(request, target)
-    const loginId = await authorize(request, target, location)
-    const { agentId, kernelId, status } = location
-    if (target.kind === 'app' && !location.apps.some(app => app.name === target.app)) {
-      throw new AppError('app_not_found', { app: target.app })
-    }
-    if (status !== 'RUNNING' || !agentId || !kernelId) throw new AppError('session_not_running', { status })
-    if (!deps.agents.isConnected(agentId)) throw new AppError('agent_unreachable')
+    const before = cuts
+    const { agentId, kernelId, loginId } = await admit(request, target)
 
     const ours = target.kind === 'app' ? TUNNEL_PROTOCOL : TERMINAL_PROTOCOL
     const framed = protocols.includes(ours)
@@ -118,6 +130,13 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
         ? { kind: 'app', kernelId, app: target.app, framed }
         : { kind: 'terminal', kernelId, name: target.name, cols: target.cols, rows: target.rows }
     const agent = await parked.take(agentId, waiting.gone)
+    // Something was cut meanwhile, when this tunnel was not there to be cut yet: ask again.
+    if (cuts !== before) {
+      await admit(request, target).catch((error: unknown) => {
+        agent.destroy()
+        throw error
+      })
+    }
     client.write(acceptWebSocket(key, framed ? ours : undefined))
     const splice: Splice = new Splice({
       client,
@@ -161,14 +180,14 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
       }
     },
 
-    closeSession: sessionId => activity.cut(tunnel => tunnel.sessionId === sessionId),
-    closeLogin: loginId => activity.cut(tunnel => tunnel.loginId === loginId),
+    closeSession: sessionId => cut(tunnel => tunnel.sessionId === sessionId),
+    closeLogin: loginId => cut(tunnel => tunnel.loginId === loginId),
     dropAgent: agentId => parked.drop(agentId),
     activity: activity.of,
     counts: () => ({ tunnels: activity.size }),
     async [Symbol.asyncDispose]() {
       parked[Symbol.dispose]()
-      activity.cut(() => true)
+      cut(() => true)
       await activity.empty()
     },
   }

@@ -206,3 +206,15 @@ test('closing a session, or the sign-in a tunnel was opened with, resets its tun
   await expect.poll(() => path.gateway.counts().tunnels).toBe(0)
   expect(path.gateway.activity(SESSION).bytesUp).toBeGreaterThanOrEqual(bytesUp)
 })
+
+test('a sign-in that is revoked while its client waits for the agent opens nothing', async () => {
+  let holds = true
+  await using path = await startPath({ service: echo, parked: 0, grantsHold: () => holds })
+  const dialled = path.dial().catch((reason: unknown) => reason)
+  await expect.poll(() => path.sockets.size).toBe(1)
+  holds = false
+  path.gateway.closeLogin('login-1')
+  await using _agent = path.startAgent()
+  expect(await dialled).toMatchObject({ code: 'grant_invalid' })
+  expect(path.gateway.counts().tunnels).toBe(0)
+})

@@ -22,6 +22,7 @@ export interface PathOptions {
   readonly location?: Partial<SessionLocation>
   readonly takeTimeoutMs?: number
   readonly connected?: () => boolean
+  readonly grantsHold?: () => boolean
   /** A real container in place of `service`. */
   readonly container?: {
     readonly docker: Engine
@@ -40,6 +41,7 @@ export async function startPath({
   location,
   takeTimeoutMs,
   connected,
+  grantsHold,
   container: real,
 }: PathOptions) {
   await using stack = new AsyncDisposableStack()
@@ -75,7 +77,7 @@ export async function startPath({
           })
         : Promise.reject(new AppError('session_not_found')),
     verifyGrant: (grant, sessionId, app) =>
-      grant === `grant-${sessionId}-${app}`
+      grant === `grant-${sessionId}-${app}` && (grantsHold?.() ?? true)
         ? Promise.resolve({ loginId: 'login-1' })
         : Promise.reject(new AppError('grant_invalid')),
     authenticateUpgrade: ({ headers }) => {
