@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { resolve } from 'node:path'
-import { type Command, InvalidArgumentError } from 'commander'
+import { type Command, InvalidArgumentError, Option } from 'commander'
 import { untilInterrupted } from '../interrupt.ts'
 import { createOutput } from '../output.ts'
 import { up } from '../up/up.ts'
@@ -10,6 +10,7 @@ interface UpFlags {
   port: number
   open: boolean
   engine: boolean
+  ticket?: boolean
   json?: boolean
 }
 
@@ -24,12 +25,21 @@ export function addServerCommands(program: Command): void {
     .option('--port <number>', 'port of the console, 0 = any free one', parsePort, 8400)
     .option('--no-open', 'do not open a browser')
     .option('--no-engine', 'without an agent, for a computer without a Docker Engine (BERTH_NO_ENGINE=1)')
+    .addOption(new Option('--ticket', 'with --json: a one-time sign-in ticket in the url').hideHelp())
     .option('--json', 'print one line of JSON when the console answers and the agent is connected')
     .action(async (flags: UpFlags) => {
       const engine = flags.engine && process.env.BERTH_NO_ENGINE !== '1'
       const { data, port, open } = flags
       const output = createOutput(flags.json ?? false)
-      await up({ ...(data ? { data } : {}), port, open, engine, output, signal: untilInterrupted() })
+      await up({
+        ...(data ? { data } : {}),
+        port,
+        open,
+        engine,
+        ticket: flags.ticket ?? false,
+        output,
+        signal: untilInterrupted(),
+      })
     })
   addServer(program, 'manager', 'manager/main.ts', 'The manager alone; configured by environment variables.')
   addServer(program, 'agent', 'agent/main.ts', 'The agent of one Docker Engine; join it with BERTH_JOIN.')

@@ -15,6 +15,8 @@ export interface UpOptions {
   readonly open: boolean
   /** False: console and manager only, for a computer without a Docker Engine. */
   readonly engine: boolean
+  /** The url of the JSON line carries a one-time sign-in ticket: for the desktop app, which reads it from a pipe. */
+  readonly ticket: boolean
   readonly output: Output
   /** Ends it. */
   readonly signal: AbortSignal
@@ -29,7 +31,15 @@ const AGENT_WITHIN_MS = 30_000
  * Everything on this machine, in the foreground: embedded PostgreSQL, manager, agent and console. Resolves when the signal
  * fired and all of it has stopped, in reverse order. Sessions keep running: their containers belong to the engine.
  */
-export async function up({ data = dataDirectory(), port, open, engine, output, signal }: UpOptions): Promise<void> {
+export async function up({
+  data = dataDirectory(),
+  port,
+  open,
+  ticket,
+  engine,
+  output,
+  signal,
+}: UpOptions): Promise<void> {
   const directory = resolve(data)
   await mkdir(join(directory, 'logs'), { recursive: true, mode: 0o711 })
   await using stack = new AsyncDisposableStack()
@@ -38,7 +48,7 @@ export async function up({ data = dataDirectory(), port, open, engine, output, s
   const socketPath = controlSocketPath(directory)
   const lock = await openControlSocket(socketPath, () => describe())
   if (!lock) {
-    await attach(socketPath, directory, open, output)
+    await attach(socketPath, directory, { open, ticket, output })
     return
   }
   stack.use(lock)
@@ -80,23 +90,25 @@ export async function up({ data = dataDirectory(), port, open, engine, output, s
       pid: process.pid,
     }
   }
-  await present(await describe(), open, output)
+  await present(await describe(), { open, ticket, output })
   if (!signal.aborted) await new Promise<void>(done => signal.addEventListener('abort', () => done(), { once: true }))
   output.note('Stopping. Sessions keep running.')
 }
 
 /** A second `berth up` on the same data directory shows the first one. */
-async function attach(socketPath: string, directory: string, open: boolean, output: Output): Promise<void> {
+async function attach(socketPath: string, directory: string, options: PresentOptions): Promise<void> {
   const running = await askRunning(socketPath)
   if (!running)
     throw new AppError('data_dir_locked', { why: `Another Berth is starting or stopping in ${directory}. Try again.` })
-  output.note(`Berth runs already (process ${running.pid}).`)
-  await present(running, open, output)
+  options.output.note(`Berth runs already (process ${running.pid}).`)
+  await present(running, options)
 }
 
-async function present(running: Running, open: boolean, output: Output): Promise<void> {
+type PresentOptions = Pick<UpOptions, 'open' | 'ticket' | 'output'>
+
+async function present(running: Running, { open, ticket, output }: PresentOptions): Promise<void> {
   const { url, adminEmail, adminPasswordFile, pid, signInUrl } = running
-  const line = { url, adminEmail, adminPasswordFile, pid }
+  const line = { url: ticket ? signInUrl : url, adminEmail, adminPasswordFile, pid }
   output.data(line, () => `\nBerth is ready: ${url}\nSign in once with this link: ${signInUrl}\n`)
   if (!open || !hasDisplay()) return
   if (!(await openDesktop(root, url)) && !(await openBrowser(signInUrl)))

@@ -84,7 +84,7 @@ export async function startEmbeddedStack(deps: StackDeps): Promise<EmbeddedStack
 
 function launch({ command, onProgress }: StackDeps): ChildProcess {
   const [program, ...args] = command
-  const child = spawn(program, [...args, 'up', '--json', '--no-open'], {
+  const child = spawn(program, [...args, 'up', '--json', '--no-open', '--ticket'], {
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     // A terminal's Ctrl-C reaches the whole group; the stack is stopped by us, after asking.
     detached: process.platform !== 'win32',
