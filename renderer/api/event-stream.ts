@@ -1,16 +1,11 @@
 import { shallowReadonly, shallowRef, type Ref } from 'vue'
 import { EventHint, SessionStats, type SessionId } from '#manager/contract'
-import { connectSse, type ConnectionState, type SseConnection } from './sse-client.ts'
+import { connectSse, type SseConnection } from './sse-client.ts'
 import { type SseEvent } from './sse-parser.ts'
+import { type ConnectionInfo } from './connection-info.ts'
 import { openTabChannel, type TabChannel } from './tab-channel.ts'
 
 type StatsListener = (sessionId: SessionId, stats: SessionStats) => void
-
-export interface ConnectionInfo {
-  readonly state: ConnectionState
-  /** When the next attempt begins (milliseconds since 1970), while `waiting`. */
-  readonly retryAt?: number
-}
 
 /** Hints that something has a newer version, shared by all tabs of this browser over one connection. */
 export interface EventStream {

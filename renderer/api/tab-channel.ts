@@ -1,5 +1,5 @@
 import { type SessionId } from '#manager/contract'
-import { type ConnectionInfo } from './event-stream.ts'
+import { type ConnectionInfo } from './connection-info.ts'
 import { type SseEvent } from './sse-parser.ts'
 
 /** Between the tabs of one browser profile and origin. Carries what every tab may read anyway; no secrets. */

@@ -1,7 +1,8 @@
 import { createPinia, setActivePinia } from 'pinia'
 import { createApp, shallowRef } from 'vue'
 import { AppError, ROUTES, type ApiClient, type EventHint, type SessionId, type SessionStats } from '#manager/contract'
-import { type ConnectionInfo, type EventStream } from '../api/event-stream.ts'
+import { type ConnectionInfo } from '../api/connection-info.ts'
+import { type EventStream } from '../api/event-stream.ts'
 import { type Host } from '../host.ts'
 import { provideServices } from '../services.ts'
 

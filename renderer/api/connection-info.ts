@@ -1,0 +1,7 @@
+import { type ConnectionState } from './sse-client.ts'
+
+export interface ConnectionInfo {
+  readonly state: ConnectionState
+  /** When the next attempt begins (milliseconds since 1970), while `waiting`. */
+  readonly retryAt?: number
+}
