@@ -14,6 +14,12 @@ const HOP_BY_HOP = new Set([
   'upgrade',
 ])
 
+/**
+ * Never taken out because Connection names them. Without its length a body would be written unframed on a connection that
+ * requests of others share, and whoever wrote it would have the next request on it in hand (request smuggling).
+ */
+const NEVER_OF_ONE_HOP = new Set(['content-length', 'host', 'origin'])
+
 /** Keeps, drops or changes fields: the function gets the lower-case name and the value, and answers the new value or undefined. */
 export function mapHeaders(raw: RawHeaders, change: (name: string, value: string) => string | undefined): string[] {
   const kept: string[] = []
@@ -32,6 +38,7 @@ export function endToEnd(raw: RawHeaders): string[] {
     if (name === 'connection') for (const token of value.split(',')) named.add(token.trim().toLowerCase())
     return undefined
   })
+  for (const name of NEVER_OF_ONE_HOP) named.delete(name)
   return mapHeaders(raw, (name, value) => (HOP_BY_HOP.has(name) || named.has(name) ? undefined : value))
 }
 
