@@ -137,6 +137,11 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
         throw error
       })
     }
+    // Gone while it was asked again: of a socket that is closed already the tunnel would never hear.
+    if (waiting.gone.aborted) {
+      agent.destroy()
+      throw waiting.gone.reason
+    }
     client.write(acceptWebSocket(key, framed ? ours : undefined))
     const splice: Splice = new Splice({
       client,

@@ -89,6 +89,8 @@ export class Splice {
     agent.write(this.#retained ? Buffer.concat([this.#options.header, ...this.#retained]) : this.#options.header)
     if (client.readableEnded) agent.end()
     agent.resume()
+    // It broke between being taken and being attached: nothing more will be told of it.
+    if (agent.destroyed) this.#onAgentGone(agent, false)
   }
 
   #onAgentData(agent: Socket, chunk: Uint8Array): void {
@@ -117,7 +119,8 @@ export class Splice {
     if (agent !== this.#agent || this.#ended) return
     if (this.#retained) {
       agent.destroy()
-      if (!this.client.destroyed) this.#tryNext()
+      if (this.client.destroyed) this.#finish()
+      else this.#tryNext()
     } else if (half) this.client.end()
     else this.#onBothMaybeClosed(agent, this.client)
   }
