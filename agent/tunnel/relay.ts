@@ -35,11 +35,16 @@ export async function openRelay(
   const raw = await exec.start({ hijack: true, stdin: true, Tty: false })
   return new Promise((resolve, reject) => {
     let said = ''
+    let connected = false
     const stream = new Duplex({
       allowHalfOpen: true,
       read: () => void raw.resume(),
       write: (chunk: Buffer, _encoding, done) => void raw.write(chunk, done),
-      final: done => void raw.end(done),
+      final: done => {
+        // The service has ended already, and our direction with it.
+        if (raw.writableEnded || raw.destroyed) done()
+        else raw.end(done)
+      },
       destroy: (error, done) => {
         raw.destroy()
         done(error)
@@ -59,17 +64,21 @@ export async function openRelay(
         said = (said + chunk.toString('latin1')).slice(-4096)
         if (CONNECTED.test(said)) {
           clearTimeout(timer)
+          connected = true
           resolve(stream)
         }
         if (SERVICE_ENDED.test(said)) raw.end()
       },
     })
     raw.on('data', push)
+    // After an orderly end the stream is not destroyed: a slow reader has not taken everything yet.
     raw.on('end', () => {
-      stream.push(null)
-      fail('ended')
+      if (connected) stream.push(null)
+      else fail('ended')
     })
     raw.on('error', error => stream.destroy(error))
-    raw.on('close', () => stream.destroy())
+    raw.on('close', () => {
+      if (!raw.readableEnded) stream.destroy()
+    })
   })
 }
