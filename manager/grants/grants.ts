@@ -55,9 +55,12 @@ const PURGE_EVERY_MS = 10 * 60_000
 export function startGrants({ store, agents, changes, log, now = Date.now }: GrantsDeps): Grants {
   const verified = new Map<string, { grant: ValidGrant; until: number }>()
   /** Secrets of apps, which the database must not have; asked for again after a restart. */
-  const injections = new Map<string, Grant['inject']>()
+  const injections = new Map<string, { readonly inject: Grant['inject']; readonly expiresAt: Date }>()
 
+  /** Counts what was dropped: an answer of the database that was under way meanwhile is not to be kept. */
+  let drops = 0
   const drop = (which: (grant: ValidGrant) => boolean) => {
+    drops++
     for (const [key, { grant }] of verified) if (which(grant)) verified.delete(key)
   }
 
@@ -105,6 +108,7 @@ export function startGrants({ store, agents, changes, log, now = Date.now }: Gra
   const timer = setInterval(() => {
     background('expired grants were not deleted', deleteExpiredGrants(store.db))
     for (const [key, { until }] of verified) if (until < now()) verified.delete(key)
+    for (const [id, { expiresAt }] of injections) if (expiresAt.getTime() < now()) injections.delete(id)
   }, PURGE_EVERY_MS)
 
   return {
@@ -121,7 +125,7 @@ export function startGrants({ store, agents, changes, log, now = Date.now }: Gra
       const grantHash = hashToken(grant)
       const row = { id, grantHash, userId, loginId, sessionId, app: name, lifetimeMs: LIFETIME_MS }
       const expiresAt = await insertGrant(store.db, row)
-      injections.set(id, inject)
+      injections.set(id, { inject, expiresAt })
       return { grant, sessionId, app, expiresAt: expiresAt.toISOString(), inject }
     },
     async renew(grant) {
@@ -130,10 +134,8 @@ export function startGrants({ store, agents, changes, log, now = Date.now }: Gra
       const app = session && findTunnelApp(session, valid.app)
       const expiresAt = await extendGrant(store.db, valid.grantId, LIFETIME_MS)
       if (!app || !expiresAt) throw new AppError('grant_invalid')
-      const inject = injections.has(valid.grantId)
-        ? (injections.get(valid.grantId) ?? null)
-        : (await startApp(valid.sessionId, valid.app)).inject
-      injections.set(valid.grantId, inject)
+      const { inject } = injections.get(valid.grantId) ?? (await startApp(valid.sessionId, valid.app))
+      injections.set(valid.grantId, { inject, expiresAt })
       return { grant, sessionId: valid.sessionId, app, expiresAt: expiresAt.toISOString(), inject }
     },
     async verify(grant, sessionId, app) {
@@ -141,9 +143,10 @@ export function startGrants({ store, agents, changes, log, now = Date.now }: Gra
       let known = verified.get(key)
       if (!known || known.until <= now()) {
         verified.delete(key)
+        const before = drops
         const valid = await find(grant)
         known = { grant: valid, until: Math.min(now() + CACHE_MS, valid.expiresAt.getTime()) }
-        verified.set(key, known)
+        if (drops === before) verified.set(key, known)
       }
       if (known.grant.sessionId === sessionId && known.grant.app === app) return known.grant
       throw new AppError('grant_invalid', { why: 'It is for another session or app.' })
