@@ -142,13 +142,13 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
       invitation: config.invitation,
       report,
       claim: managerId => takeEngine(managerId).catch(unlessAway),
-      async onWelcome({ managerId, dataToken, parkedSockets }, { url }) {
+      async onWelcome({ managerId, dataToken, parkedSockets }, { url, fingerprint }) {
         kernels.serve(managerId)
         // So that the first report is not "engine away" just because nobody has asked it yet.
         await watch.settled
         await look().catch((error: unknown) => complain(log, error))
         const serve = streams.serve.bind(streams)
-        return createDataSockets({ managerUrl: url, dataToken, count: parkedSockets, serve, log })
+        return createDataSockets({ managerUrl: url, fingerprint, dataToken, count: parkedSockets, serve, log })
       },
       handlers: {
         create_kernel: ({ spec, startWithinMs }, signal) => kernels.create(spec, startWithinMs, signal),

@@ -30,7 +30,12 @@ test('plain http is for this machine only', () => {
 })
 
 test('the time until the next try is random below a bound that doubles up to ten seconds', () => {
-  expect([0, 1, 2, 3].map(attempt => backoffMs(attempt, 0.999))).toEqual([199, 399, 799, 1598])
-  expect(backoffMs(50, 0.999)).toBe(9990)
-  expect(backoffMs(50, 0)).toBe(0)
+  const remote = { local: false }
+  expect([0, 1, 2, 3].map(attempt => backoffMs(attempt, 0.999, remote))).toEqual([199, 399, 799, 1598])
+  expect(backoffMs(50, 0.999, remote)).toBe(9990)
+  expect(backoffMs(50, 0, remote)).toBe(0)
+})
+
+test('a manager on this machine is looked for several times a second', () => {
+  expect(backoffMs(50, 0.999, { local: true })).toBeLessThan(400)
 })

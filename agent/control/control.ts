@@ -6,7 +6,7 @@ import { type Log } from '../log.ts'
 import { backoffMs } from './backoff.ts'
 import { createDispatcher, type Handlers } from './dispatcher.ts'
 import { type Identity } from './identity.ts'
-import { type JoinInvitation } from './join-string.ts'
+import { isOnThisMachine, type JoinInvitation } from './join-string.ts'
 import { dialManager, type Link } from './link.ts'
 
 export interface ControlDeps {
@@ -151,7 +151,8 @@ export function startControl(deps: ControlDeps): Control {
         if (fail(error)) return
         if (attempt === 0) log.warn({ err: error }, 'the manager cannot be reached')
       }
-      await delay(backoffMs(attempt++, Math.random()), undefined, { signal: stop.signal }).catch(() => undefined)
+      const pause = backoffMs(attempt++, Math.random(), { local: isOnThisMachine(new URL(connection().url)) })
+      await delay(pause, undefined, { signal: stop.signal }).catch(() => undefined)
     }
   }
 

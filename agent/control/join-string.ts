@@ -35,7 +35,10 @@ export function parseJoinString(text: string): JoinInvitation {
 export function requireSafeUrl(url: string): URL {
   const parsed = new URL(url)
   if (parsed.protocol === 'https:') return parsed
-  const host = parsed.hostname
-  if (host === 'localhost' || host === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(host)) return parsed
+  if (isOnThisMachine(parsed)) return parsed
   throw new AppError('config_invalid', { why: `${url} is not encrypted. Use https, or http on this machine only.` })
+}
+
+export function isOnThisMachine({ hostname }: URL): boolean {
+  return hostname === 'localhost' || hostname === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(hostname)
 }

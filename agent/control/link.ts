@@ -1,10 +1,7 @@
-import { createHash, type X509Certificate } from 'node:crypto'
-import { type Socket } from 'node:net'
-import tls from 'node:tls'
 import { type RawData, WebSocket } from 'ws'
 import { CONTROL_PATH, CONTROL_PROTOCOL, FromManager, type FromAgent } from '#agent/contract'
-import { AppError } from '#manager/contract'
 import { requireSafeUrl } from './join-string.ts'
+import { connectPinned } from './pinned-tls.ts'
 
 /** One WebSocket to the manager, with messages instead of frames. */
 export interface Link extends Disposable {
@@ -29,7 +26,9 @@ export async function dialManager(url: string, fingerprint: string | undefined, 
     perMessageDeflate: false,
     handshakeTimeout: HANDSHAKE_MS,
     maxPayload: MAX_MESSAGE_BYTES,
-    ...(fingerprint === undefined ? {} : { createConnection: pinnedConnection(fingerprint) }),
+    ...(fingerprint === undefined
+      ? {}
+      : { createConnection: (options: object) => connectPinned(options, fingerprint) }),
   })
   const link = openLink(socket)
   const onAbort = () => socket.terminate()
@@ -46,29 +45,6 @@ export async function dialManager(url: string, fingerprint: string | undefined, 
     throw error
   } finally {
     signal.removeEventListener('abort', onAbort)
-  }
-}
-
-/** SHA-256 of the public key, so that a renewed certificate with the same key stays trusted. */
-export function keyFingerprint(certificate: X509Certificate): string {
-  return createHash('sha256')
-    .update(certificate.publicKey.export({ type: 'spki', format: 'der' }))
-    .digest('hex')
-}
-
-function pinnedConnection(fingerprint: string): (options: object) => Socket {
-  return options => {
-    const socket = tls.connect({ ...options, rejectUnauthorized: false })
-    socket.once('secureConnect', () => {
-      const certificate = socket.getPeerX509Certificate()
-      if (certificate && keyFingerprint(certificate) === fingerprint) return
-      socket.destroy(
-        new AppError('forbidden', {
-          why: 'The manager has another key than when this agent joined. Join again if that is intended.',
-        }),
-      )
-    })
-    return socket
   }
 }
 

@@ -62,6 +62,8 @@ export interface KernelManager extends Kernels, AsyncDisposable {
 interface Entry extends KernelRecord {
   creation?: { readonly promise: Promise<RequestReply<'create_kernel'>>; readonly abort: (why: AppError) => void }
   destruction?: Promise<RequestReply<'destroy_kernel'>>
+  /** Of what a removed container has left; a new attempt must not get into its way. */
+  clearing?: Promise<unknown>
 }
 
 const LOG_TAIL_BYTES = 64 * 1024
@@ -249,6 +251,7 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
       // It may have been too late for the abort.
       if (!entries.has(kernelId)) return { exitCode: null, logTail: '' }
     }
+    await entry.clearing?.catch(() => undefined)
     const id = entries.get(kernelId)?.containerId ?? null
     let exitCode: number | null = null
     let logTail = ''
@@ -298,7 +301,18 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
     const found = await inspectContainer(engine, entry.containerId, context(false))
     if (entries.get(kernelId) !== entry || isBusy(kernelId)) return
     if (found) adopt(found)
-    else set(kernelId, { ...entry, state: { state: 'gone' }, address: null, pid: 0 })
+    else await clearGone(entry)
+  }
+
+  /**
+   * Somebody removed its container: what was made for it goes too, its home after the retention. The entry stays until the
+   * manager has heard of it and asks for its end.
+   */
+  async function clearGone(entry: Entry): Promise<void> {
+    const { kernelId, managerId } = entry.label
+    const clearing = Promise.all([networks.remove(kernelId, managerId), files.discard(kernelId, { scratch: 'keep' })])
+    set(kernelId, { ...entry, state: { state: 'gone' }, address: null, pid: 0, clearing })
+    await clearing
   }
 
   async function rescan(seen: EngineLimits): Promise<void> {
@@ -325,7 +339,8 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
     for (const [kernelId, entry] of before) {
       if (entries.get(kernelId) !== entry || isBusy(kernelId) || containers.some(c => c.id === entry.containerId))
         continue
-      set(kernelId, { ...entry, state: { state: 'gone' }, address: null, pid: 0 })
+      // What cannot be removed now, the sweep tries again.
+      if (entry.state.state !== 'gone') await clearGone(entry).catch((error: unknown) => complainOfLeftover(error))
     }
     known = true
     await sweep(managerId)
@@ -333,13 +348,16 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
 
   /** Networks and files of kernels that are none: of a crashed agent, or of containers removed behind our back. */
   async function sweep(managerId: ManagerId): Promise<void> {
+    const live = new Set([...entries].flatMap(([id, { state }]) => (state.state === 'gone' ? [] : [id])))
     for (const network of await networks.list(managerId)) {
-      if (entries.has(network.kernelId)) continue
-      await networks.remove(network.kernelId, managerId).catch((error: unknown) => {
-        log.warn({ why: engineMessage(error) }, 'a left-over network stays')
-      })
+      if (live.has(network.kernelId)) continue
+      await networks.remove(network.kernelId, managerId).catch((error: unknown) => complainOfLeftover(error))
     }
-    await files.sweep(new Set(entries.keys()), Date.now())
+    await files.sweep(live, Date.now())
+  }
+
+  function complainOfLeftover(error: unknown): void {
+    log.warn({ why: engineMessage(error) }, 'a left-over stays for now')
   }
 
   return {

@@ -1,7 +1,7 @@
-import { connect, isIP, type Socket } from 'node:net'
-import { connect as connectTls, type ConnectionOptions } from 'node:tls'
+import { connect, type Socket } from 'node:net'
 import { DATA_PATH, DATA_UPGRADE, type DataHeader } from '#agent/contract'
 import { PING_INTERVAL_MS } from '#manager/contract'
+import { connectPinned } from '../control/pinned-tls.ts'
 import { parseHeader, readLine } from './header-reader.ts'
 
 export interface Log {
@@ -18,8 +18,8 @@ export interface DataSocketsDeps {
   /** Takes over a socket whose header has come. */
   readonly serve: (header: DataHeader, socket: Socket) => void
   readonly log: Log
-  /** As for the control connection: pinned key or own authority. */
-  readonly tls?: Pick<ConnectionOptions, 'ca' | 'checkServerIdentity'>
+  /** Of the manager's key, as for the control connection; without it an authority of the system vouches for the manager. */
+  readonly fingerprint?: string | undefined
 }
 
 export interface DataSockets extends AsyncDisposable {
@@ -58,14 +58,18 @@ export function createDataSockets(deps: DataSocketsDeps): DataSockets {
   }
 
   function open() {
-    const socket = dial(url, deps.tls)
+    const { socket, connected } = dial(url, deps.fingerprint)
     idle.add(socket)
     // Between its owners a socket must not take the process down with it.
     socket.on('error', error => deps.log.debug({ error: error.message }, 'a data socket broke'))
-    socket.write(
-      `GET ${url.pathname.replace(/\/$/, '')}${DATA_PATH} HTTP/1.1\r\nHost: ${url.host}\r\nConnection: Upgrade\r\n` +
-        `Upgrade: ${DATA_UPGRADE}\r\nAuthorization: Bearer ${deps.dataToken}\r\n\r\n`,
-    )
+    // Not before: the token is for the holder of the manager's key.
+    socket.once(connected, () => {
+      if (socket.destroyed) return
+      socket.write(
+        `GET ${url.pathname.replace(/\/$/, '')}${DATA_PATH} HTTP/1.1\r\nHost: ${url.host}\r\nConnection: Upgrade\r\n` +
+          `Upgrade: ${DATA_UPGRADE}\r\nAuthorization: Bearer ${deps.dataToken}\r\n\r\n`,
+      )
+    })
     readUpgrade(socket, accepted => {
       if (!accepted) {
         failed(socket)
@@ -115,12 +119,13 @@ export function createDataSockets(deps: DataSocketsDeps): DataSockets {
   }
 }
 
-function dial(url: URL, tls: DataSocketsDeps['tls']): Socket {
+function dial(url: URL, fingerprint: string | undefined): { socket: Socket; connected: 'connect' | 'secureConnect' } {
   const secure = url.protocol === 'https:'
   const host = url.hostname.replace(/^\[|\]$/g, '')
   const where = { host, port: Number(url.port || (secure ? 443 : 80)), allowHalfOpen: true }
-  const socket = secure ? connectTls({ ...tls, ...where, ...(isIP(host) ? {} : { servername: host }) }) : connect(where)
-  return socket.setNoDelay(true).setKeepAlive(true, PING_INTERVAL_MS)
+  const socket = secure ? connectPinned(where, fingerprint) : connect(where)
+  socket.setNoDelay(true).setKeepAlive(true, PING_INTERVAL_MS)
+  return { socket, connected: secure ? 'secureConnect' : 'connect' }
 }
 
 /** The answer to the upgrade, line by line: a parked socket's header may come in the same packet as the 101. */

@@ -83,7 +83,7 @@ describe('what is known and reported', () => {
     ['TERMINATING', 'exited', []],
     ['TERMINATED', 'running', ['destroy']],
     ['TERMINATED', 'exited', ['destroy']],
-    ['TERMINATED', 'gone', []],
+    ['TERMINATED', 'gone', ['destroy']],
     ['ERROR', 'running', ['destroy']],
     ['CANCELLED', 'running', ['destroy']],
   ])('%s and %s: %j', (status, state, actions) => {

@@ -62,13 +62,14 @@ function actOnUnknown({ kernelId, state, label }: KernelReport, managerId: Manag
   if (state.state === 'running') {
     return [{ do: 'import', label: parsed.data, containerId: state.containerId, startedAt: state.startedAt }]
   }
-  return state.state === 'exited' ? [{ do: 'destroy', kernelId }] : []
+  return state.state === 'starting' ? [] : [{ do: 'destroy', kernelId }]
 }
 
 function actOnKnown(kernel: KnownKernel, { attempt, state }: KernelReport, agentId: AgentId): Action[] {
   const { kernelId, sessionId, status } = kernel
   if (isFinished(status) || kernel.agentId !== agentId) {
-    return state.state === 'gone' ? [] : [{ do: 'destroy', kernelId }]
+    // One that is gone, too: its agent keeps telling until it is asked to forget it.
+    return [{ do: 'destroy', kernelId }]
   }
   // An older attempt on the same agent: create_kernel of the current one replaces it.
   if (attempt !== kernel.attempt) return []

@@ -1,0 +1,37 @@
+import { createHash, type X509Certificate } from 'node:crypto'
+import { isIP } from 'node:net'
+import { connect, type ConnectionOptions, type TLSSocket } from 'node:tls'
+import { AppError } from '#manager/contract'
+
+/** SHA-256 of the public key, so that a renewed certificate with the same key stays trusted. */
+export function keyFingerprint(certificate: X509Certificate): string {
+  return createHash('sha256')
+    .update(certificate.publicKey.export({ type: 'spki', format: 'der' }))
+    .digest('hex')
+}
+
+/**
+ * Threat model: with a fingerprint only the holder of that key is talked to, whatever its certificate says; without one an authority
+ * of the system must vouch for it. Only what is written after `secureConnect` is sure to go to that holder.
+ */
+export function connectPinned(options: ConnectionOptions, fingerprint: string | undefined): TLSSocket {
+  const name = options.servername ?? options.host ?? ''
+  const socket = connect({
+    ...options,
+    // Of an HTTP request, where it means something else.
+    path: undefined,
+    ...(isIP(name) === 0 ? { servername: name } : {}),
+    ...(fingerprint === undefined ? {} : { rejectUnauthorized: false }),
+  })
+  if (fingerprint === undefined) return socket
+  // The first listener: what others write in theirs is written to a socket that passed, or was destroyed.
+  return socket.once('secureConnect', () => {
+    const certificate = socket.getPeerX509Certificate()
+    if (certificate && keyFingerprint(certificate) === fingerprint) return
+    socket.destroy(
+      new AppError('forbidden', {
+        why: 'The manager has another key than when this agent joined. Join again if that is intended.',
+      }),
+    )
+  })
+}
