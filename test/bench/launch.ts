@@ -1,61 +1,88 @@
 import { execFile } from 'node:child_process'
 import { setTimeout as wait } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { type Session } from '#manager/contract'
-import { type Berth, startBerth } from '../fixtures/berth.ts'
+import { type ApiClient, type Session } from '#manager/contract'
+import { PYTHON_IMAGE } from '../fixtures/images.ts'
+import { startBerth } from '../fixtures/berth.ts'
 import { median, quantile, round } from './statistics.ts'
 
 const run = promisify(execFile)
-const IMAGE = 'berth/python:3.13'
 const ROUNDS = 15
+const WARM_UP = 2
 
 /**
- * From the request to RUNNING, image present, next to `docker run -d --init` of the same image with a network of its own
- * made beforehand; alternating, so that both see the same machine.
+ * From the request to RUNNING as a client sees it, image present, next to `docker run -d --init` of the same image on Docker's own
+ * bridge; in turn, so that both see the same machine.
  */
-export async function benchLaunch() {
-  await using berth = await startBerth()
-  const ours: number[] = []
+export async function benchLaunch(stack: AsyncDisposableStack) {
+  const berth = stack.use(await startBerth())
+  const api = await berth.api()
+  const ours: Launch[] = []
   const docker: number[] = []
-  for (let i = 0; i < ROUNDS + 2; i++) {
-    const [launchMs, dockerMs] = [await launchOnce(berth, i), await dockerOnce(i)]
-    if (i < 2) continue // warm-up
-    ours.push(launchMs)
+  for (let i = 0; i < ROUNDS + WARM_UP; i++) {
+    const launched = await launchOnce(api, i)
+    const dockerMs = await dockerOnce(stack, i)
+    if (i < WARM_UP) continue
+    ours.push(launched)
     docker.push(dockerMs)
   }
+  const total = ours.map(launched => launched.totalMs)
+  const stage = (name: keyof Stages) => round(median(ours.map(launched => launched.stages[name])), 0)
   return {
     launch: {
-      overDockerRunMs: round(median(ours) - median(docker), 0),
-      runningMs: { p50: round(median(ours), 0), p95: round(quantile(ours, 0.95), 0) },
+      overDockerRunMs: round(median(total) - median(docker), 0),
+      runningMs: { p50: round(median(total), 0), p95: round(quantile(total, 0.95), 0) },
       dockerRunMs: { p50: round(median(docker), 0), p95: round(quantile(docker, 0.95), 0) },
+      stagesMs: { scheduled: stage('scheduled'), preparing: stage('preparing'), running: stage('running') },
       rounds: ROUNDS,
     },
   }
 }
 
-async function launchOnce(berth: Berth, i: number): Promise<number> {
-  const api = await berth.api()
+/** Of the timeline: each from the state before. */
+interface Stages {
+  readonly scheduled: number
+  readonly preparing: number
+  readonly running: number
+}
+
+interface Launch {
+  readonly totalMs: number
+  readonly stages: Stages
+}
+
+async function launchOnce(api: ApiClient, i: number): Promise<Launch> {
   const start = performance.now()
   const { items } = await api.createSession({
-    body: { image: IMAGE, name: `bench-${i}`, resources: { cpu: '1', mem: '512m' } },
+    body: { image: PYTHON_IMAGE, name: `bench-${i}`, resources: { cpu: '1', mem: '512m' } },
   })
   let session = items[0] as Session
+  const params = { id: session.id }
   while (session.status !== 'RUNNING') {
     if (session.endedAt) throw new Error(`bench-${i} is ${session.status}: ${session.reason.message}`)
     await wait(5)
-    session = await api.getSession({ params: { id: session.id } })
+    session = await api.getSession({ params })
   }
-  const took = performance.now() - start
-  await api.deleteSession({ params: { id: session.id } })
-  while (!(await api.getSession({ params: { id: session.id } })).endedAt) await wait(50)
-  return took
+  const totalMs = performance.now() - start
+  const { items: events } = await api.listSessionEvents({ params })
+  const at = (status: string) => Date.parse(events.find(event => event.to === status)?.at ?? '')
+  const stages = {
+    scheduled: at('SCHEDULED') - at('PENDING'),
+    preparing: at('PREPARING') - at('SCHEDULED'),
+    running: at('RUNNING') - at('PREPARING'),
+  }
+  await api.deleteSession({ params })
+  while (!(await api.getSession({ params })).endedAt) await wait(50)
+  return { totalMs, stages }
 }
 
-async function dockerOnce(i: number): Promise<number> {
+async function dockerOnce(stack: AsyncDisposableStack, i: number): Promise<number> {
   const name = `berth-bench-${process.pid}-${i}`
+  const remove = () => run('docker', ['rm', '-f', name]).catch(() => undefined)
+  stack.defer(async () => void (await remove()))
   const start = performance.now()
-  await run('docker', ['run', '-d', '--init', '--name', name, '--cpus', '1', '-m', '512m', IMAGE, 'sleep', '600'])
+  await run('docker', ['run', '-d', '--init', '--name', name, '--cpus', '1', '-m', '512m', PYTHON_IMAGE, 'sleep', '600'])
   const took = performance.now() - start
-  await run('docker', ['rm', '-f', name])
+  await remove()
   return took
 }

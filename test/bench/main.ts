@@ -1,13 +1,17 @@
 import { parseArgs } from 'node:util'
+import { benchHttp } from './http.ts'
 import { benchLaunch } from './launch.ts'
 import { benchMemory } from './memory.ts'
+import { benchSftp } from './sftp.ts'
 import { benchTunnel } from './tunnel.ts'
 
 /**
- * `npm run bench -- [--json] [tunnel] [launch] [memory]`: figures of the whole path on this machine, next to their yardstick
- * in the same run. Machines differ and are noisy: read the ratios.
+ * `npm run bench -- [--json] [part …]`: figures of the whole path on this machine, next to their yardstick in the same run. Machines
+ * differ and are noisy: read the ratios (docs/performance.md).
+ *
+ * Each part starts what it needs, and everything is gone afterwards, after a failure and after Ctrl-C too.
  */
-const PARTS = { tunnel: benchTunnel, launch: benchLaunch, memory: benchMemory }
+const PARTS = { tunnel: benchTunnel, launch: benchLaunch, memory: benchMemory, http: benchHttp, sftp: benchSftp }
 type Part = keyof typeof PARTS
 const isPart = (name: string): name is Part => Object.hasOwn(PARTS, name)
 
@@ -22,10 +26,20 @@ if (unknown.length > 0) {
 }
 const chosen = positionals.length > 0 ? positionals.filter(isPart) : (Object.keys(PARTS) as Part[])
 
+let stack = new AsyncDisposableStack()
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, () => {
+    console.error('stopping …')
+    void stack.disposeAsync().finally(() => process.exit(130))
+  })
+}
+
 const figures: Record<string, Record<string, unknown>> = {}
 for (const name of chosen) {
   console.error(`${name} …`)
-  for (const [group, values_] of Object.entries(await PARTS[name]())) figures[group] = { ...figures[group], ...values_ }
+  stack = new AsyncDisposableStack()
+  await using _ = stack
+  Object.assign(figures, await PARTS[name](stack))
 }
 console.log(values.json ? JSON.stringify(figures) : JSON.stringify(figures, null, 2))
 process.exit(0)

@@ -1,21 +1,44 @@
-import { readFile } from 'node:fs/promises'
 import { setTimeout as wait } from 'node:timers/promises'
-import { startBerth } from '../fixtures/berth.ts'
+import { TCP_APP } from './image.ts'
+import { residentMemory, type Server } from './servers.ts'
+import { startBenchSession } from './session.ts'
 import { round } from './statistics.ts'
+import { openIdle } from './tunnel-load.ts'
 
 const SETTLE_MS = 10_000
+const TUNNELS = 1_000
+/** Opened before, so that code is loaded and buffers are made. */
+const WARM_UP = 50
+const MB = 2 ** 20
 
-/** Resident memory of the idle servers of a fresh `berth up`. Growth per tunnel is measured by the tunnel part. */
-export async function benchMemory() {
-  await using berth = await startBerth()
+/** Resident memory of the servers of a fresh `berth up` with one session, and how it grows by idle tunnels. */
+export async function benchMemory(stack: AsyncDisposableStack) {
+  const { berth, openTunnel } = await startBenchSession(stack)
   await wait(SETTLE_MS)
-  const { manager, agent, console } = await berth.servers()
-  const [managerMB, agentMB, proxyMB] = await Promise.all([manager, agent, console].map(residentMB))
-  return { memory: { managerMB, agentMB, proxyMB } }
-}
-
-async function residentMB(pid: number): Promise<number> {
-  const status = await readFile(`/proc/${pid}/status`, 'utf8')
-  const kib = Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1])
-  return round(kib / 1024, 1)
+  const idle = await residentMemory(berth, 'all')
+  const { port } = await openTunnel(TCP_APP.name)
+  const sockets = await openIdle(port, WARM_UP)
+  stack.defer(() => {
+    for (const socket of sockets) socket.destroy()
+  })
+  const before = await residentMemory(berth, 'anonymous', true)
+  sockets.push(...(await openIdle(port, TUNNELS)))
+  const after = await residentMemory(berth, 'anonymous', true)
+  const loaded = await residentMemory(berth, 'all')
+  const growthKB = (name: Server) => round((after[name] - before[name]) / TUNNELS / 1024, 1)
+  return {
+    memory: {
+      managerMB: round(idle.manager / MB, 1),
+      agentMB: round(idle.agent / MB, 1),
+      proxyMB: round(idle.proxy / MB, 1),
+      idleTunnels: TUNNELS,
+      idleTunnelKB: round(growthKB('proxy') + growthKB('manager') + growthKB('agent'), 1),
+      perProcessKB: { proxy: growthKB('proxy'), manager: growthKB('manager'), agent: growthKB('agent') },
+      withIdleTunnelsMB: {
+        manager: round(loaded.manager / MB, 1),
+        agent: round(loaded.agent / MB, 1),
+        proxy: round(loaded.proxy / MB, 1),
+      },
+    },
+  }
 }

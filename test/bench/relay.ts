@@ -1,17 +1,16 @@
 /**
  * What a tunnel is measured against: a plain TCP relay, `socket.pipe` both ways, in a process of its own. Prints its port
- * to the parent. `node relay.ts PORT`: where it forwards to.
+ * to the parent. `node relay.ts HOST PORT`: where it forwards to.
  */
 import { connect, createServer, type AddressInfo } from 'node:net'
-import { serveMemory } from './tunnel-memory.ts'
 
-const target = Number(process.argv[2])
+const [host = '127.0.0.1', port] = process.argv.slice(2)
 const server = createServer({ allowHalfOpen: true, noDelay: true }, client => {
-  const upstream = connect({ port: target, host: '127.0.0.1', allowHalfOpen: true, noDelay: true })
+  const upstream = connect({ port: Number(port), host, allowHalfOpen: true, noDelay: true })
   client.pipe(upstream)
   upstream.pipe(client)
   client.on('error', () => upstream.destroy())
   upstream.on('error', () => client.destroy())
 })
 server.listen(0, '127.0.0.1', 4096, () => process.send?.({ port: (server.address() as AddressInfo).port }))
-serveMemory()
+process.on('disconnect', () => process.exit(0))

@@ -1,6 +1,7 @@
 /**
  * The service at the end of the path. The first byte of a connection says what it does: E echoes; S swallows until the
- * end and then says how much; D and a decimal line sends that many bytes and ends.
+ * end and then says how much; D and a decimal number sends that many bytes and ends. `node tunnel-service.ts [PORT]`: in a
+ * container, on all its addresses; without a port on the loopback of this machine, and the parent is told where.
  */
 import { createServer, type AddressInfo, type Socket } from 'node:net'
 
@@ -44,5 +45,6 @@ function send(socket: Socket, total: number) {
   more()
 }
 
-server.listen(0, '127.0.0.1', 4096, () => process.send?.({ port: (server.address() as AddressInfo).port }))
+const [given] = process.argv.slice(2)
+server.listen(Number(given ?? 0), given === undefined ? '127.0.0.1' : '0.0.0.0', 4096, () => process.send?.({ port: (server.address() as AddressInfo).port }))
 process.on('disconnect', () => process.exit(0))

@@ -1,0 +1,100 @@
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { HTTP_APP } from './image.ts'
+import { startRelays } from './relays.ts'
+import { startBenchSession } from './session.ts'
+import { median, round } from './statistics.ts'
+
+const ROUNDS = 5
+const CONNECTIONS = 20
+const ROUND_MS = 3_000
+const HEAD_END = '\r\n\r\n'
+
+interface Site {
+  readonly port: number
+  readonly headers: string
+}
+
+/** Small HTTP requests through the origin of an app, 20 connections that are kept alive; the same through three plain relays. */
+export async function benchHttp(stack: AsyncDisposableStack) {
+  const { openApp, address } = await startBenchSession(stack)
+  const { url, tunnel } = await openApp(HTTP_APP.name)
+  const app: Site = { port: tunnel.port, headers: await enter(new URL(url)) }
+  await countRequests(app, 100)
+  const relays = stack.use(await startRelays({ host: address, port: HTTP_APP.port }))
+  const plain: Site = { port: relays.port, headers: 'Host: app\r\n' }
+  const ours: number[] = []
+  const yardstick: number[] = []
+  for (let i = 0; i <= ROUNDS; i++) {
+    const plainRate = await countRequests(plain, ROUND_MS)
+    const rate = await countRequests(app, ROUND_MS)
+    if (i === 0) continue
+    yardstick.push(plainRate)
+    ours.push(rate)
+  }
+  return {
+    http: {
+      requestsPerSecond: round(median(ours), 0),
+      relaysPerSecond: round(median(yardstick), 0),
+      ratio: round(median(ours.map((rate, i) => rate / (yardstick[i] ?? Number.NaN)))),
+      connections: CONNECTIONS,
+      rounds: ROUNDS,
+    },
+  }
+}
+
+/** Spends the ticket. @returns the header lines of a browser that was let in */
+async function enter(url: URL): Promise<string> {
+  const socket = await dial(Number(url.port))
+  socket.write(`GET ${url.pathname}${url.search} HTTP/1.1\r\nHost: ${url.host}\r\nConnection: close\r\n\r\n`)
+  let answer = ''
+  for await (const chunk of socket) answer += String(chunk)
+  const cookie = /^set-cookie: ([^;\r]+)/im.exec(answer)?.[1]
+  if (cookie === undefined) throw new Error(`the ticket was refused: ${answer.slice(0, 200)}`)
+  return `Host: ${url.host}\r\nCookie: ${cookie}\r\n`
+}
+
+async function dial(port: number): Promise<Socket> {
+  const socket = connect({ port, host: '127.0.0.1', noDelay: true })
+  await once(socket, 'connect')
+  return socket
+}
+
+/** Answers per second. */
+async function countRequests({ port, headers }: Site, forMs: number): Promise<number> {
+  const request = `GET / HTTP/1.1\r\n${headers}\r\n`
+  const sockets = await Promise.all(Array.from({ length: CONNECTIONS }, () => dial(port)))
+  let count = 0
+  const begin = performance.now()
+  const worker = async (socket: Socket) => {
+    while (performance.now() - begin < forMs) {
+      await exchange(socket, request)
+      count++
+    }
+    socket.destroy()
+  }
+  await Promise.all(sockets.map(worker))
+  return count / ((performance.now() - begin) / 1000)
+}
+
+function exchange(socket: Socket, request: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let text = ''
+    const settle = (error?: Error) => {
+      socket.off('data', onData).off('close', onClose)
+      if (error) reject(error)
+      else resolve()
+    }
+    const onClose = () => settle(new Error('the connection broke'))
+    const onData = (chunk: Buffer) => {
+      text += chunk.toString('latin1')
+      const end = text.indexOf(HEAD_END)
+      if (end < 0) return
+      if (!text.startsWith('HTTP/1.1 200 ')) settle(new Error(`unexpected answer: ${text.slice(0, 200)}`))
+      const length = Number(/^content-length: (\d+)/im.exec(text)?.[1])
+      if (text.length >= end + HEAD_END.length + length) settle()
+    }
+    socket.on('data', onData).on('close', onClose)
+    socket.write(request)
+  })
+}
