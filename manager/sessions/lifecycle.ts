@@ -14,7 +14,7 @@ import { type Log } from '../log.ts'
 import { type AgentPresence } from '../scheduler/snapshot.ts'
 import { findAgent } from '../store/agents.ts'
 import { readImageDigests } from '../store/images.ts'
-import { keepLastWords, listKernelDevices, listKernels, updateKernel } from '../store/kernels.ts'
+import { findOccupied, keepLastWords, listKernelDevices, listKernels, updateKernel } from '../store/kernels.ts'
 import { type Store } from '../store/open-store.ts'
 import { findSession, type OwnedSessionRow } from '../store/sessions.ts'
 import { type LockedSession, type SessionChanges } from './changes.ts'
@@ -63,8 +63,10 @@ export interface LifecycleDeps {
 export function createLifecycle(deps: LifecycleDeps): Lifecycle {
   const { store, changes, agents, log } = deps
   const timings = { ...DEFAULT_TIMINGS, ...deps.timings }
-  const starts = new Map<KernelId, AbortController>()
-  const destroys = new Map<KernelId, Promise<RequestReply<'destroy_kernel'>>>()
+  const starts = new Map<KernelId, { readonly agentId: AgentId; readonly controller: AbortController }>()
+  /** By agent and kernel: what an earlier attempt has left elsewhere is nothing to the present one. */
+  const destroys = new Map<string, Promise<RequestReply<'destroy_kernel'>>>()
+  const placeOf = (agentId: AgentId, kernelId: KernelId) => `${agentId}/${kernelId}`
   /** A second one could take down the next attempt. */
   const abandoned = new Set<SessionId>()
   const work = new Set<Promise<void>>()
@@ -81,10 +83,13 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
     work.add(task)
   }
 
-  /** One destroy per kernel at a time, and never one that overtakes a start. */
+  /** One destroy per kernel and agent at a time, and never one that overtakes a start there. */
   function destroy(agentId: AgentId, kernelId: KernelId, graceMs: number) {
-    starts.get(kernelId)?.abort(new AppError('unavailable', { why: 'The start was cancelled.' }))
-    const running = destroys.get(kernelId)
+    const start = starts.get(kernelId)
+    if (start?.agentId === agentId)
+      start.controller.abort(new AppError('unavailable', { why: 'The start was cancelled.' }))
+    const place = placeOf(agentId, kernelId)
+    const running = destroys.get(place)
     if (running) return running
     const task = agents
       .request(agentId, 'destroy_kernel', { kernelId, graceMs }, { timeoutMs: timings.destroyTimeoutMs })
@@ -92,8 +97,8 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
         if (isAppError(error) && error.code === 'kernel_not_found') return { exitCode: null, logTail: '' }
         throw error
       })
-      .finally(() => destroys.delete(kernelId))
-    destroys.set(kernelId, task)
+      .finally(() => destroys.delete(place))
+    destroys.set(place, task)
     return task
   }
 
@@ -104,9 +109,9 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
     const agentId = kernel?.agent_id
     if (!kernel || !agentId || !agents.isReady(agentId) || starts.has(kernel.id)) return
     const controller = new AbortController()
-    starts.set(kernel.id, controller)
+    starts.set(kernel.id, { agentId, controller })
     try {
-      await destroys.get(kernel.id)?.catch(() => undefined)
+      await destroys.get(placeOf(agentId, kernel.id))?.catch(() => undefined)
       const startWithinMs = await startBudget(agentId, session)
       if (!(await markPreparing(id, kernel.attempt, startWithinMs))) return
       // Sent again after a restart, the agent counts anew.
@@ -197,7 +202,9 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
     async terminate(id, { actor, reason }) {
       const applied = await changes.apply(id, state => terminationOf(state, reason, actor))
       if (applied?.to !== 'TERMINATING') return
-      starts.get(applied.kernelId)?.abort(new AppError('unavailable', { why: 'The session was terminated.' }))
+      starts
+        .get(applied.kernelId)
+        ?.controller.abort(new AppError('unavailable', { why: 'The session was terminated.' }))
       finishTermination(id)
     },
     finishTermination,
@@ -215,7 +222,9 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
     failAttempt,
     cleanUp: (agentId, kernelId) =>
       background('clean-up', kernelId, async () => {
-        if (destroys.has(kernelId) || !agents.isReady(agentId)) return
+        // Since it was found there it may have been placed there anew; create_kernel then replaces what is left.
+        if ((await findOccupied(store.db, kernelId)) === agentId) return
+        if (destroys.has(placeOf(agentId, kernelId)) || !agents.isReady(agentId)) return
         const words = await destroy(agentId, kernelId, 0)
         await keepLastWords(store.db, kernelId, words)
       }),

@@ -66,6 +66,17 @@ export async function listKernels(db: Db, sessionIds: readonly SessionId[]): Pro
   return db.selectFrom('kernels').selectAll().where('session_id', 'in', sessionIds).orderBy('role').execute()
 }
 
+/** The agent on which the kernel holds slots now. */
+export async function findOccupied(db: Db, id: KernelId): Promise<AgentId | undefined> {
+  const row = await db
+    .selectFrom('kernels')
+    .select('agent_id')
+    .where('id', '=', id)
+    .where('status', 'in', OCCUPYING_STATUSES)
+    .executeTakeFirst()
+  return row?.agent_id ?? undefined
+}
+
 export async function listKernelDevices(db: Db, kernelIds: readonly KernelId[]): Promise<KernelDeviceRow[]> {
   if (kernelIds.length === 0) return []
   return db.selectFrom('kernel_devices').selectAll().where('kernel_id', 'in', kernelIds).orderBy('uuid').execute()

@@ -98,6 +98,27 @@ describe('a start that fails', () => {
   })
 })
 
+test('what an agent has left of an earlier attempt is removed there, and the start on the next agent goes on', async () => {
+  const first = await cluster.join({ script: { create_kernel: broken } })
+  const released = Promise.withResolvers<undefined>()
+  const second = await cluster.join({ capacity: { cpu: 9000, mem: 32 * 2 ** 30 } })
+  second.script.create_kernel = async ({ spec }) => {
+    await released.promise
+    return second.run(spec)
+  }
+  const { id } = await cluster.launch()
+  await expect.poll(() => second.requests('create_kernel')).toHaveLength(1)
+  const [sent] = first.requests('create_kernel')
+  if (!sent) throw new Error('the first agent was not asked')
+  first.run(sent.spec)
+  await expect.poll(() => first.containers.size).toBe(0)
+  released.resolve(undefined)
+  const session = await cluster.reach(id, 'RUNNING')
+  expect(session.kernels[0]?.agentId).toBe(second.id)
+  expect(second.log.map(entry => entry.name)).not.toContain('cancel')
+  expect(second.requests('destroy_kernel')).toEqual([])
+})
+
 describe('a pull', () => {
   test('shows its progress, and ends in RUNNING', async () => {
     const started = Promise.withResolvers<undefined>()
