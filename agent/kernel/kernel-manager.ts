@@ -326,9 +326,11 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
     const ids = await listContainers(engine, managerId)
     const found = await Promise.all(ids.map(id => inspectContainer(engine, id, context(afterOutage))))
     const containers = found.filter(container => container !== undefined)
-    for (const { keep, container } of sortContainers(containers)) {
+    // Removals first: they leave the entries as they are.
+    for (const { keep, container } of sortContainers(containers).toSorted((a, b) => Number(a.keep) - Number(b.keep))) {
       const { kernelId } = container.label
-      if (isBusy(kernelId)) continue
+      // Changed since the look began: what was seen is older than what is known.
+      if (isBusy(kernelId) || entries.get(kernelId) !== before.get(kernelId)) continue
       if (!keep) await removeContainer(engine, container.id)
       else if (afterOutage && before.get(kernelId)?.state.state !== 'running') {
         // Never seen running by this process: whether the engine took it along is told by the boot time alone.

@@ -1,0 +1,86 @@
+import { expect, test, vi } from 'vitest'
+import { type KernelLabel } from '#agent/contract'
+import { AgentId, KernelId, ManagerId, SessionId, UserId } from '#manager/contract'
+import { type EngineClient } from '../docker/engine-client.ts'
+import { signKernelLabel } from '../docker/kernel-labels.ts'
+import { createKernelManager, type KernelManagerDeps } from './kernel-manager.ts'
+
+const uuid = (end: string) => `01900000-0000-7000-8000-${end.padStart(12, '0')}`
+const KERNEL = KernelId.parse(uuid('1'))
+const MANAGER = ManagerId.parse(uuid('2'))
+const LABEL_KEY = Buffer.alloc(32, 7)
+const LIMITS = { cpus: 2, memBytes: 2 ** 30 }
+
+const LABEL: KernelLabel = {
+  v: 1,
+  managerId: MANAGER,
+  agentId: AgentId.parse(uuid('3')),
+  sessionId: SessionId.parse(uuid('4')),
+  sessionName: 'demo',
+  kernelId: KERNEL,
+  role: 'main1',
+  attempt: 1,
+  owner: { id: UserId.parse(uuid('5')), email: 'mira@example.com' },
+  resourceGroup: 'default',
+  image: { reference: 'image', digest: '' },
+  slots: {},
+  shmemBytes: 0,
+  devices: [],
+  environ: {},
+  startupCommand: null,
+  apps: [],
+  createdAt: '2026-01-01T00:00:00.000Z',
+}
+
+function inspection(status: 'running' | 'exited') {
+  return {
+    Id: 'container',
+    State: {
+      Status: status,
+      Running: status === 'running',
+      OOMKilled: false,
+      Pid: 0,
+      ExitCode: status === 'running' ? 0 : 3,
+      StartedAt: '2026-01-01T00:00:00Z',
+    },
+    Config: { Labels: signKernelLabel(LABEL, LABEL_KEY) },
+    HostConfig: { CpusetCpus: '' },
+    NetworkSettings: { Networks: {} },
+  }
+}
+
+/** A manager of kernels on an engine with one container, whose inspections are answered by `inspect`. */
+function kernelsOn(inspect: () => Promise<unknown>) {
+  const calls = { listContainers: () => Promise.resolve([{ Id: 'container' }]), getContainer: () => ({ inspect }) }
+  const deps = {
+    engine: { calls, streams: calls } as unknown as EngineClient,
+    files: { user: () => Promise.resolve({ uid: 1000, gid: 1000 }), sweep: () => Promise.resolve() },
+    networks: { list: () => Promise.resolve([]) },
+    labelKey: LABEL_KEY,
+    agentId: LABEL.agentId,
+    onChange: () => undefined,
+    onRemoved: () => undefined,
+  } as unknown as KernelManagerDeps
+  const kernels = createKernelManager(deps)
+  kernels.serve(MANAGER)
+  return kernels
+}
+
+test('what changed while the engine was looked at is not overwritten by what was seen before', async () => {
+  const inspect = vi.fn(() => Promise.resolve<unknown>(inspection('running')))
+  await using kernels = kernelsOn(inspect)
+  const state = () => kernels.reports().map(report => report.state.state)
+  await kernels.rescan(LIMITS)
+  expect(state()).toEqual(['running'])
+
+  const slow = Promise.withResolvers<unknown>()
+  inspect.mockImplementationOnce(() => slow.promise)
+  const look = kernels.rescan(LIMITS)
+  await vi.waitFor(() => expect(inspect).toHaveBeenCalledTimes(3))
+  inspect.mockImplementation(() => Promise.resolve(inspection('exited')))
+  kernels.containerChanged(KERNEL)
+  await vi.waitFor(() => expect(state()).toEqual(['exited']))
+  slow.resolve(inspection('running'))
+  await look
+  expect(state()).toEqual(['exited'])
+})
