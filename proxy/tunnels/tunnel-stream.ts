@@ -62,6 +62,10 @@ export class TunnelStream extends Duplex {
       }
     })
     wire.on('error', error => this.destroy(error))
+    // Without a close frame: what was at the other end has died.
+    wire.on('end', () => {
+      if (!this.#isClosed) this.destroy(brokenPath())
+    })
     const beat = setInterval(() => {
       if (!this.#isClosed && wire.writableLength === 0)
         wire.write(encodeFrame(OPCODE.ping, new Uint8Array(), this.#mask()))
