@@ -69,6 +69,8 @@ export const REASON_CODES = [
   'fragmentation', // enough in sum, not on one agent
   'image_nowhere', // no schedulable agent holds the image
   'queued_behind',
+  'reserved', // next: capacity is held for it
+  'group_inactive', // an admin has closed its resource group
 ] as const
 export const ReasonCode = z.enum(REASON_CODES)
 export type ReasonCode = z.infer<typeof ReasonCode>
@@ -80,6 +82,7 @@ export const Reason = z
     message: z.string(),
     needed: WireSlots.optional(),
     available: WireSlots.optional(),
+    expectedBy: z.iso.datetime().optional().describe('When it starts at the latest; only where that is known.'),
   })
   .meta({ id: 'Reason' })
 export type Reason = z.infer<typeof Reason>

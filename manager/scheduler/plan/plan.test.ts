@@ -1,45 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { AgentId, addSlots, lackingSlots, type ResourceSlots, SessionId, SLOT_NAMES } from '#manager/contract'
-import { type AgentSnapshot, concentrated, fifo, type PendingSession, plan, type Plan, Room } from './index.ts'
-
-const GiB = 2 ** 30
-const IMAGE = 'sha256:python'
-
-const id = (prefix: string, n: number) => `${prefix}0000000-0000-7000-8000-${String(n).padStart(12, '0')}`
-const agentId = (n: number) => AgentId.parse(id('a', n))
-const sessionId = (n: number) => SessionId.parse(id('5', n))
-
-function anAgent(n: number, capacity: ResourceSlots, more: Partial<AgentSnapshot> = {}): AgentSnapshot {
-  const devices = (slot: 'cuda.device' | 'cuda.shares', total: number) =>
-    Array.from({ length: Math.round((capacity[slot] ?? 0) / total) }, (_, index) => {
-      return { uuid: `${slot}-${index}`, slot, total, occupied: 0 }
-    })
-  return {
-    id: agentId(n),
-    name: `agent-${n}`,
-    capacity,
-    occupied: {},
-    devices: [...devices('cuda.device', 1), ...devices('cuda.shares', 100)],
-    images: new Set([IMAGE]),
-    schedulable: true,
-    connected: true,
-    ...more,
-  }
-}
-
-function aSession(n: number, requested: ResourceSlots, more: Partial<PendingSession> = {}): PendingSession {
-  return {
-    id: sessionId(n),
-    ownerId: 'someone',
-    enqueuedAt: n,
-    requested,
-    imageDigest: IMAGE,
-    image: 'python',
-    failedAgents: [],
-    ...more,
-  }
-}
+import { addSlots, lackingSlots, SLOT_NAMES } from '#manager/contract'
+import { type AgentSnapshot, byAge, concentrated, fifo, type PendingSession, plan, type Plan, Room } from './index.ts'
+import { agentId, anAgent, aSession, GiB, IMAGE, sessionId } from './plan-fixtures.ts'
 
 const decide = (agents: readonly AgentSnapshot[], pending: readonly PendingSession[]) =>
   plan({ agents, pending }, fifo, concentrated)
@@ -271,7 +234,7 @@ describe('every plan', () => {
         )
         const pending = times.map((at, n) => aSession(n, requested, { enqueuedAt: at }))
         const { placements } = decide(agents, pending)
-        const expected = fifo(pending).slice(0, placements.length)
+        const expected = pending.toSorted(byAge).slice(0, placements.length)
         expect(placements.map(p => p.sessionId)).toEqual(expected.map(s => s.id))
       }),
     )

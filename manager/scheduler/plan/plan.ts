@@ -1,89 +1,259 @@
 import { addSlots, type Reason, type ResourceSlots, type SessionId } from '#manager/contract'
+import { Candidates } from './candidates.ts'
 import { canTake, explain } from './reasons.ts'
+import { reserve, reservedReason, startOf } from './reservation.ts'
 import { Room } from './room.ts'
 import { type Selector } from './selectors.ts'
-import { type GroupSnapshot, type PendingSession, type Placement, type Plan, type Sequencer } from './snapshot.ts'
+import {
+  type AgentSnapshot,
+  type GroupSnapshot,
+  type Occupant,
+  type PendingSession,
+  type Placement,
+  type Plan,
+  type Reservation,
+  type Sequencer,
+} from './snapshot.ts'
+
+const RESERVE_AFTER_MS = 10 * 60_000
 
 /**
  * Decides which pending sessions of one resource group start now, where, and on which devices, and says why the others
  * wait. Pure and deterministic.
  *
- * A session that does not fit blocks nobody behind it (backfill). Work-conserving: no session that stays pending would
- * fit into what is free after the plan, on an agent that it may use. Room only shrinks during a pass, so one attempt
- * per session is enough, and a request equal to one that failed is not tried again.
+ * A session that does not fit blocks nobody behind it (backfill), except through the one reservation. Work-conserving: no
+ * session that stays pending would fit into what is free and not held after the plan, on an agent that it may use. Room
+ * only shrinks during a pass, so one attempt per session is enough, and a request equal to one that failed is not tried
+ * again.
  */
 export function plan(snapshot: GroupSnapshot, sequencer: Sequencer, selector: Selector): Plan {
-  const agents = snapshot.agents.map(agent => ({
-    now: new Room(agent),
-    before: new Room(agent),
-    empty: new Room(agent, 'empty'),
-  }))
-  const empty = agents.map(agent => agent.empty)
-  const open = agents.filter(({ now }) => canTake(now.agent))
-  const capacity = open.reduce<ResourceSlots>((sum, { now }) => addSlots(sum, now.agent.capacity), {})
-
-  const placements: Placement[] = []
-  const reasons = new Map<SessionId, Reason>()
-  const queue: SessionId[] = []
-  // Requests are alike more often than not: what was found out about one holds for its equals.
-  const explained = new Map<string, Reason>()
-  const allowedFor = new Map<string, readonly Rooms[]>()
-  for (const session of sequencer(snapshot.pending)) {
-    const { requested } = session
-    const key = requestKey(session)
-    const known = explained.get(key)
-    const allowed = allowedFor.get(key) ?? allowedAgents(session, open)
-    allowedFor.set(key, allowed)
-    const candidates = known ? [] : allowed.map(agent => agent.now).filter(room => room.fits(requested))
-    if (candidates.length > 0) {
-      const room = selector(session, candidates, capacity)
-      placements.push({ sessionId: session.id, agentId: room.agent.id, requested, devices: room.take(requested) })
-      continue
-    }
-    const reason =
-      known ??
-      explain({
-        session,
-        empty,
-        rooms: allowed.map(agent => agent.now),
-        fittedBefore: allowed.some(agent => agent.before.fits(requested)),
-      })
-    explained.set(key, reason)
-    reasons.set(session.id, reason)
-    queue.push(session.id)
-  }
-  return { placements, reasons, queue }
+  return new Pass(snapshot, sequencer, selector).run()
 }
 
 /** One agent: what is free on it now, what was free before this pass, and what would be if nothing ran there. */
-interface Rooms {
+class AgentRooms {
+  readonly agent: AgentSnapshot
   readonly now: Room
-  readonly before: Room
-  readonly empty: Room
+  readonly placed: Occupant[] = []
+  readonly #options: GroupSnapshot['options']
+  #before: Room | undefined
+  #empty: Room | undefined
+
+  constructor(agent: AgentSnapshot, options: GroupSnapshot['options']) {
+    this.agent = agent
+    this.#options = options
+    this.now = new Room(agent, 'now', options)
+  }
+
+  /** With what this pass has placed here. */
+  get agentNow(): AgentSnapshot {
+    if (this.placed.length === 0) return this.agent
+    const { occupants = [], occupied, devices } = this.agent
+    const given = this.placed.flatMap(occupant => occupant.devices)
+    const on = (uuid: string) => given.reduce((sum, device) => sum + (device.uuid === uuid ? device.amount : 0), 0)
+    return {
+      ...this.agent,
+      occupants: [...occupants, ...this.placed],
+      occupied: this.placed.reduce<ResourceSlots>((sum, { slots }) => addSlots(sum, slots), occupied),
+      devices: devices.map(device => ({ ...device, occupied: device.occupied + on(device.uuid) })),
+    }
+  }
+
+  get before(): Room {
+    return (this.#before ??= new Room(this.agent, 'now', this.#options))
+  }
+
+  get empty(): Room {
+    return (this.#empty ??= new Room(this.agent, 'empty', this.#options))
+  }
 }
 
-/**
- * Agents that may take the session: none where no open agent holds its image; without those on which it failed, as long
- * as another one could hold it when empty.
- */
-function allowedAgents(session: PendingSession, open: readonly Rooms[]): readonly Rooms[] {
+/** One making of a plan; used up by `run`. */
+export class Pass {
+  readonly #snapshot: GroupSnapshot
+  readonly #sequencer: Sequencer
+  readonly #selector: Selector
+  readonly #agents: readonly AgentRooms[]
+  readonly #byId: ReadonlyMap<string, AgentRooms>
+  readonly #open: readonly AgentRooms[]
+  readonly #capacity: ResourceSlots
+  readonly #placements: Placement[] = []
+  readonly #reasons = new Map<SessionId, Reason>()
+  readonly #changed: Room[] = []
+  // Requests are alike more often than not: what was found out about one holds for its equals.
+  readonly #explained = new Map<string, Reason>()
+  readonly #allowed = new Map<string, readonly AgentRooms[]>()
+  readonly #candidates = new Map<string, Candidates>()
+  #turn: number
+  #reservation: Reservation | undefined
+  /** When what is held is needed; Infinity where nobody knows. */
+  #heldUntil = Infinity
+
+  constructor(snapshot: GroupSnapshot, sequencer: Sequencer, selector: Selector) {
+    this.#snapshot = snapshot
+    this.#sequencer = sequencer
+    this.#selector = selector
+    this.#agents = snapshot.agents.map(agent => new AgentRooms(agent, snapshot.options))
+    this.#byId = new Map(this.#agents.map(rooms => [rooms.agent.id, rooms]))
+    this.#open = snapshot.active === false ? [] : this.#agents.filter(({ agent }) => canTake(agent))
+    this.#capacity = this.#open.reduce<ResourceSlots>((sum, { agent }) => addSlots(sum, agent.capacity), {})
+    this.#turn = snapshot.agents.reduce((last, { turn }) => Math.max(last, turn ?? 0), 0)
+  }
+
+  run(): Plan {
+    const snapshot = this.#startHolder()
+    const queue = this.#sequencer.start(snapshot, this.#capacity)
+    const waiting = this.#reservation ? [this.#reservation.sessionId] : []
+    for (let session = queue.next(); session; session = queue.next()) {
+      if (this.#place(session)) queue.placed(session)
+      else if (session.id !== this.#reservation?.sessionId) {
+        this.#wait(session)
+        waiting.push(session.id)
+      }
+    }
+    // Whoever got the reservation during this pass is next as well.
+    const ids = [...new Set(this.#reservation ? [this.#reservation.sessionId, ...waiting] : waiting)]
+    const reasons = new Map(ids.flatMap(id => entry(id, this.#reasons.get(id))))
+    return { placements: this.#placements, reasons, queue: ids, reservation: this.#reservation }
+  }
+
+  /** Rooms that the session may use, as they are after `run`. */
+  roomsFor(session: PendingSession): readonly Room[] {
+    return this.#allowedFor(session).map(({ now }) => now)
+  }
+
+  /** Who has the reservation is tried before everybody else, and otherwise keeps others off what is held. */
+  #startHolder(): GroupSnapshot {
+    const { reservation, pending } = this.#snapshot
+    const holder = reservation && pending.find(session => session.id === reservation.sessionId)
+    if (!reservation || !holder || !this.#sequencer.reserves) return this.#snapshot
+    const rooms = this.#allowedFor(holder).find(({ agent }) => agent.id === reservation.agentId)
+    const rest = { ...this.#snapshot, pending: pending.filter(session => session !== holder) }
+    if (rooms?.now.fits(holder.requested)) this.#take(holder, rooms.now, true)
+    else if (!this.#place(holder)) {
+      const kept =
+        rooms && stillThere(reservation, rooms, holder) ? reservation : reserve(holder, this.#allowedFor(holder))
+      // Nobody can ever hold it as things are: it queues, and says why.
+      if (!kept) return this.#snapshot
+      this.#hold(kept, holder)
+      return rest
+    }
+    const held = rest.usage?.get(holder.ownerId) ?? {}
+    const usage = new Map(rest.usage).set(holder.ownerId, addSlots(held, holder.requested))
+    return { ...rest, usage }
+  }
+
+  #place(session: PendingSession): boolean {
+    const useHeld = this.#mayUseHeld(session)
+    const key = requestKey(session, useHeld)
+    if (this.#explained.has(key)) return false
+    let candidates = this.#candidates.get(key)
+    if (!candidates) {
+      const request = { session, selector: this.#selector, capacity: this.#capacity, useHeld }
+      candidates = new Candidates(this.roomsFor(session), request)
+      this.#candidates.set(key, candidates)
+    }
+    const room = candidates.best(this.#changed)
+    if (!room) return false
+    this.#take(session, room, useHeld)
+    return true
+  }
+
+  #take({ id, requested, maxLifetimeMs }: PendingSession, room: Room, useHeld: boolean): void {
+    const devices = room.take(requested, useHeld)
+    const { now } = this.#snapshot
+    const known = now !== undefined && maxLifetimeMs !== undefined && maxLifetimeMs !== null
+    const latestEnd = known ? now + maxLifetimeMs : null
+    this.#byId.get(room.agent.id)?.placed.push({ slots: requested, devices, latestEnd })
+    room.turn = ++this.#turn
+    this.#changed.push(room)
+    this.#placements.push({ sessionId: id, agentId: room.agent.id, requested, devices })
+  }
+
+  #wait(session: PendingSession): void {
+    const key = requestKey(session, this.#mayUseHeld(session))
+    const reason = this.#explained.get(key) ?? this.#explain(session)
+    if (this.#isDue(session, reason)) {
+      const reservation = reserve(session, this.#allowedFor(session))
+      if (reservation) {
+        this.#hold(reservation, session)
+        return
+      }
+    }
+    this.#explained.set(key, reason)
+    this.#reasons.set(session.id, reason)
+  }
+
+  #explain(session: PendingSession): Reason {
+    if (this.#snapshot.active === false) {
+      return { code: 'group_inactive', message: 'An admin has closed this resource group; nothing starts in it.' }
+    }
+    const allowed = this.#allowedFor(session)
+    return explain({
+      session,
+      empty: this.#agents.map(({ empty }) => empty),
+      rooms: this.roomsFor(session),
+      fittedBefore: allowed.some(({ before }) => before.fits(session.requested)),
+      kept: allowed.find(({ now }) => now.fits(session.requested, true))?.agent.name,
+    })
+  }
+
+  /** Blocked on capacity for long enough, and nobody has the reservation. */
+  #isDue(session: PendingSession, { code }: Reason): boolean {
+    const { now, options } = this.#snapshot
+    if (this.#reservation || !this.#sequencer.reserves || now === undefined) return false
+    if (code !== 'capacity' && code !== 'fragmentation' && code !== 'queued_behind') return false
+    return now - session.enqueuedAt >= (options?.reserveAfterMs ?? RESERVE_AFTER_MS)
+  }
+
+  #hold(reservation: Reservation, session: PendingSession): void {
+    const rooms = this.#byId.get(reservation.agentId)
+    if (!rooms) return
+    this.#reservation = reservation
+    this.#heldUntil = startOf(reservation, rooms.agentNow, session.requested)
+    rooms.now.hold(reservation, session.requested)
+    this.#changed.push(rooms.now)
+    this.#reasons.set(session.id, reservedReason(rooms.agentNow, session.requested, this.#heldUntil))
+  }
+
+  /** Over, at the latest, before the session of the reservation can start. */
+  #mayUseHeld({ maxLifetimeMs }: PendingSession): boolean {
+    const { now } = this.#snapshot
+    if (maxLifetimeMs === undefined || maxLifetimeMs === null || now === undefined) return false
+    return Number.isFinite(this.#heldUntil) && now + maxLifetimeMs <= this.#heldUntil
+  }
+
+  /**
+   * Agents that may take the session: none where no open agent holds its image; without those on which it failed, as
+   * long as another one could hold it when empty.
+   */
+  #allowedFor(session: PendingSession): readonly AgentRooms[] {
+    const key = requestKey(session, false)
+    let allowed = this.#allowed.get(key)
+    if (!allowed) this.#allowed.set(key, (allowed = allowedAgents(session, this.#open)))
+    return allowed
+  }
+}
+
+const entry = (id: SessionId, reason: Reason | undefined) => (reason ? [[id, reason] as const] : [])
+
+function allowedAgents(session: PendingSession, open: readonly AgentRooms[]): readonly AgentRooms[] {
   const digest = session.imageDigest
-  if (digest === null || !open.some(({ now }) => now.agent.images.has(digest))) return []
+  if (digest === null || !open.some(({ agent }) => agent.images.has(digest))) return []
+  if (session.failedAgents.length === 0) return open
   const failed = new Set(session.failedAgents)
-  const fresh = open.filter(({ now }) => !failed.has(now.agent.id))
-  const useFresh = failed.size > 0 && fresh.some(agent => agent.empty.fits(session.requested))
-  return useFresh ? fresh : open
+  const fresh = open.filter(({ agent }) => !failed.has(agent.id))
+  return fresh.some(({ empty }) => empty.fits(session.requested)) ? fresh : open
+}
+
+/** The agent could still hold it when empty, and has the devices. */
+function stillThere({ devices }: Reservation, { agent, empty }: AgentRooms, session: PendingSession): boolean {
+  const known = new Set(agent.devices.map(device => `${device.slot} ${device.uuid}`))
+  return empty.fits(session.requested) && devices.every(({ slot, uuid }) => known.has(`${slot} ${uuid}`))
 }
 
 /** Requests with the same key fit or fail alike. */
-function requestKey({ requested, imageDigest, image, failedAgents }: PendingSession): string {
-  return JSON.stringify([
-    requested.cpu,
-    requested.mem,
-    requested['cuda.device'],
-    requested['cuda.shares'],
-    imageDigest,
-    image,
-    failedAgents,
-  ])
+function requestKey({ requested, imageDigest, image, failedAgents }: PendingSession, useHeld: boolean): string {
+  const { cpu, mem, 'cuda.device': devices, 'cuda.shares': shares } = requested
+  return `${cpu}|${mem}|${devices}|${shares}|${useHeld}|${imageDigest}|${image}|${failedAgents.join()}`
 }

@@ -19,6 +19,8 @@ export interface Situation {
   readonly rooms: readonly Room[]
   /** Whether it would have fitted before the sessions ahead of it were placed in this pass. */
   readonly fittedBefore: boolean
+  /** The agent where it would fit, were what is free there not held for the session of the reservation. */
+  readonly kept?: string | undefined
 }
 
 /** The one dominant reason why a session waits: the first that holds in the order below. */
@@ -57,10 +59,14 @@ function tooLarge({ session, empty }: Situation): Reason | undefined {
   return { code: 'too_large', message, needed: only(requested, slots), available: only(available, slots) }
 }
 
-function noRoom({ session, rooms, fittedBefore }: Situation): Reason {
+function noRoom({ session, rooms, fittedBefore, kept }: Situation): Reason {
   const { requested } = session
   const { slots, available } = closest(requested, rooms)
   const amounts = { needed: only(requested, slots), available: only(available, slots) }
+  if (kept !== undefined) {
+    const message = `What is free on agent ${kept} is held for a session that has waited longer.`
+    return { code: 'queued_behind', message, ...amounts }
+  }
   if (fittedBefore) {
     return { code: 'queued_behind', message: 'Sessions ahead in the queue took the room that was free.', ...amounts }
   }

@@ -3,46 +3,48 @@ import { type Room } from './room.ts'
 import { type PendingSession } from './snapshot.ts'
 
 /**
- * Picks the agent of a session among those on which it fits.
+ * Picks the agent of a session: the one with the lowest rank among those on which it fits, and of equal ones the lowest
+ * id. The rank of a room may change only when something is placed in it.
  *
- * @param candidates at least one, each with room for the session
  * @param capacity of the whole group: makes amounts of different slots comparable
  */
-export type Selector = (session: PendingSession, candidates: readonly Room[], capacity: ResourceSlots) => Room
+export type Selector = (session: PendingSession, room: Room, capacity: ResourceSlots) => number
+
+// Ranks are one number for speed (they are made for every candidate of every placement): each criterion counts in
+// steps larger than everything below it. Every selector first keeps work off agents with slots that nobody asked for,
+// so that CPU work leaves GPU hosts alone, and then prefers agents that hold the image.
+const KINDS = 1000
+const IMAGE = 100
+const OPENED_DEVICE = 10
 
 /**
- * Fills agents up: first those with the fewest kinds of slots nobody asked for (CPU work keeps off GPU hosts), then those
- * that hold the image, then the one on which the least is left over, and last the lowest id.
+ * Fills agents up: keeps whole GPUs whole, then leaves no GPU without CPU and RAM to use it with, and then the least
+ * of everything.
  */
-export const concentrated: Selector = (session, candidates, capacity) => {
-  const { requested, imageDigest } = session
-  let best: Room | undefined
-  let bestKinds = Infinity
-  let bestImage = Infinity
-  let bestLeft = Infinity
-  // Runs for every candidate of every placement, so it makes no objects and looks at the next rank only on a tie.
-  for (const room of candidates) {
-    const kinds = unaskedKinds(requested, room)
-    if (kinds > bestKinds) continue
-    const image = imageDigest !== null && room.agent.images.has(imageDigest) ? 0 : 1
-    if (kinds === bestKinds && image > bestImage) continue
-    const left = leftover(requested, room, capacity)
-    if (best && kinds === bestKinds && image === bestImage) {
-      if (left > bestLeft || (left === bestLeft && room.agent.id > best.agent.id)) continue
-    }
-    best = room
-    bestKinds = kinds
-    bestImage = image
-    bestLeft = left
-  }
-  if (!best) throw new Error('a selector needs at least one candidate')
-  return best
+export const concentrated: Selector = (session, room, capacity) => {
+  const { requested } = session
+  // `stranded` is at most 1 to either side and `leftover` at most 4: together less than one step of the above.
+  const rest = 2 * (1 + stranded(requested, room)) + leftover(requested, room, capacity)
+  return common(session, room) + (room.opensDevice(requested) ? OPENED_DEVICE : 0) + rest
 }
 
-function unaskedKinds(requested: ResourceSlots, room: Room): number {
-  let count = 0
-  for (const slot of room.kinds) if (!requested[slot]) count++
-  return count
+/** Spreads out: to the agent of which the largest part is free of what the session asks for. */
+export const dispersed: Selector = (session, room) => {
+  let free = 1
+  for (const slot of room.kinds) {
+    const asked = session.requested[slot] ?? 0
+    if (asked > 0) free = Math.min(free, (room.free(slot) - asked) / (room.agent.capacity[slot] ?? 1))
+  }
+  return common(session, room) + 1 - free
+}
+
+/** In turn: the agent that got its last session longest ago. */
+export const roundRobin: Selector = (session, room) => common(session, room) * 2 ** 40 + room.turn
+
+function common({ requested, imageDigest }: PendingSession, room: Room): number {
+  let rank = imageDigest !== null && room.agent.images.has(imageDigest) ? 0 : IMAGE
+  for (const slot of room.kinds) if (!requested[slot]) rank += KINDS
+  return rank
 }
 
 /** The free rest of all slots, each as a part of the group's capacity. */
@@ -50,4 +52,21 @@ function leftover(requested: ResourceSlots, room: Room, capacity: ResourceSlots)
   let rest = 0
   for (const slot of room.kinds) rest += (room.free(slot) - (requested[slot] ?? 0)) / (capacity[slot] ?? 1)
   return rest
+}
+
+/** By how much more of the agent's GPUs would be free without the CPU and RAM that go with them. */
+function stranded(requested: ResourceSlots, room: Room): number {
+  const { capacity } = room.agent
+  const gpus = (capacity['cuda.device'] ?? 0) * 100 + (capacity['cuda.shares'] ?? 0)
+  if (gpus === 0) return 0
+  const asked = (requested['cuda.device'] ?? 0) * 100 + (requested['cuda.shares'] ?? 0)
+  const free = room.free('cuda.device') * 100 + room.free('cuda.shares')
+  const cpu = Math.max(1, capacity.cpu ?? 0)
+  const mem = Math.max(1, capacity.mem ?? 0)
+  const companions = Math.min(room.free('cpu') / cpu, room.free('mem') / mem)
+  const after = Math.min(
+    (room.free('cpu') - (requested.cpu ?? 0)) / cpu,
+    (room.free('mem') - (requested.mem ?? 0)) / mem,
+  )
+  return Math.max(0, (free - asked) / gpus - after) - Math.max(0, free / gpus - companions)
 }

@@ -11,6 +11,14 @@ export interface DeviceSnapshot {
   readonly occupied: number
 }
 
+/** Something that holds slots of an agent, and until when at the latest (milliseconds since the epoch). */
+export interface Occupant {
+  readonly slots: ResourceSlots
+  readonly devices: readonly DeviceAllocation[]
+  /** Null where nobody knows. */
+  readonly latestEnd: number | null
+}
+
 export interface AgentSnapshot {
   readonly id: AgentId
   readonly name: string
@@ -24,6 +32,10 @@ export interface AgentSnapshot {
   readonly schedulable: boolean
   /** Its control connection is up, its state was reconciled, and its engine answers. */
   readonly connected: boolean
+  /** Who makes up `occupied`; left out where no end is known. */
+  readonly occupants?: readonly Occupant[]
+  /** Larger = got a session later; for round robin. Left out = never. */
+  readonly turn?: number | undefined
 }
 
 export interface PendingSession {
@@ -36,12 +48,33 @@ export interface PendingSession {
   readonly image: string
   /** Agents on which earlier attempts failed: avoided while another agent could take the session. */
   readonly failedAgents: readonly AgentId[]
+  /** It ends this long after its start at the latest; null or left out where nobody knows. */
+  readonly maxLifetimeMs?: number | null
+}
+
+/** How a resource group plans, beside sequencer and selector. */
+export interface PlanOptions {
+  /** A session that is blocked on capacity and has waited this long gets the one reservation. */
+  readonly reserveAfterMs?: number
+  /** DRF: a user of weight 2 may hold twice as much as one of weight 1 (the default). By user id. */
+  readonly weights?: Readonly<Record<string, number>>
+  /** A part of a GPU that no single device has free may be spread evenly over several. */
+  readonly splitShares?: boolean
 }
 
 /** One resource group at one moment. */
 export interface GroupSnapshot {
   readonly agents: readonly AgentSnapshot[]
   readonly pending: readonly PendingSession[]
+  /** Milliseconds since the epoch, the database's clock; without it nothing is old enough to be reserved for. */
+  readonly now?: number
+  /** False: an admin has closed the group; nothing starts. */
+  readonly active?: boolean
+  readonly options?: PlanOptions
+  /** What each user's sessions hold in this group now, by user id. */
+  readonly usage?: ReadonlyMap<string, ResourceSlots>
+  /** The one that the last plan left. */
+  readonly reservation?: Reservation | undefined
 }
 
 export interface DeviceAllocation {
@@ -57,13 +90,33 @@ export interface Placement {
   readonly devices: readonly DeviceAllocation[]
 }
 
+/** What becomes free on this agent is held for this session, on these devices. At most one per group. */
+export interface Reservation {
+  readonly sessionId: SessionId
+  readonly agentId: AgentId
+  readonly devices: readonly DeviceAllocation[]
+}
+
 export interface Plan {
   readonly placements: readonly Placement[]
   /** Why each session that stays pending does so. */
   readonly reasons: ReadonlyMap<SessionId, Reason>
   /** The sessions that stay pending, next first. */
   readonly queue: readonly SessionId[]
+  readonly reservation: Reservation | undefined
 }
 
-/** Puts pending sessions into the order in which they are tried. Must be total: equal input gives equal output. */
-export type Sequencer = (pending: readonly PendingSession[]) => readonly PendingSession[]
+/** Says who is tried next. Must be total: equal input gives equal output. */
+export interface Sequencer {
+  /** Whether a session may hold capacity after `reserveAfterMs`. */
+  readonly reserves: boolean
+  /** @param capacity of the whole group */
+  start(snapshot: GroupSnapshot, capacity: ResourceSlots): Queue
+}
+
+export interface Queue {
+  /** Each pending session exactly once. */
+  next(): PendingSession | undefined
+  /** The one that `next` gave last has been placed. */
+  placed(session: PendingSession): void
+}

@@ -1,0 +1,155 @@
+import { formatSlots, type Reason, type ResourceSlots, type SlotName } from '#manager/contract'
+import { readable } from './reasons.ts'
+import { type Room } from './room.ts'
+import {
+  type AgentSnapshot,
+  type DeviceAllocation,
+  type DeviceSlot,
+  type DeviceSnapshot,
+  type PendingSession,
+  type Reservation,
+} from './snapshot.ts'
+
+/**
+ * The one reservation of a group (EASY backfill with named devices). What becomes free on its agent is held; others may
+ * have of it only what they give back, at the latest, before the session can start. Where somebody there runs without
+ * a known end, that moment is unknown, and nobody gets anything that is held.
+ */
+export interface Candidate {
+  /** With what this pass has placed there. */
+  readonly agentNow: AgentSnapshot
+  readonly empty: Room
+}
+
+/** The agent on which it starts first; where no start is known, the one that lacks the least. */
+export function reserve(session: PendingSession, candidates: readonly Candidate[]): Reservation | undefined {
+  let best: { reservation: Reservation; start: number; lack: number } | undefined
+  for (const { agentNow: agent, empty } of candidates) {
+    if (!empty.fits(session.requested)) continue
+    const devices = chooseDevices(agent, session.requested)
+    const reservation = { sessionId: session.id, agentId: agent.id, devices }
+    const start = startOf(reservation, agent, session.requested)
+    const lack = lackOf(agent, session.requested)
+    if (best && !precedes({ start, lack, id: agent.id }, { ...best, id: best.reservation.agentId })) continue
+    best = { reservation, start, lack }
+  }
+  return best?.reservation
+}
+
+function precedes(a: Precedence, b: Precedence): boolean {
+  if (a.start !== b.start) return a.start < b.start
+  if (a.lack !== b.lack) return a.lack < b.lack
+  return a.id < b.id
+}
+
+interface Precedence {
+  readonly start: number
+  readonly lack: number
+  readonly id: string
+}
+
+/** When all that is held is free at the latest, as things are now; Infinity where that is unknown. */
+export function startOf({ devices }: Reservation, agent: AgentSnapshot, requested: ResourceSlots): number {
+  const ends = (['cpu', 'mem'] as const).map(slot => freeAt(agent, slot, requested[slot] ?? 0))
+  const known = new Map(agent.devices.map(device => [device.uuid, device]))
+  for (const { uuid, amount } of devices) {
+    const device = known.get(uuid)
+    ends.push(device ? deviceFreeAt(agent, device, amount) : Infinity)
+  }
+  return Math.max(0, ...ends)
+}
+
+/** The devices that are free first, whole ones before a part of one. */
+function chooseDevices(agent: AgentSnapshot, requested: ResourceSlots): DeviceAllocation[] {
+  const chosen: DeviceAllocation[] = []
+  for (const slot of ['cuda.device', 'cuda.shares'] as const) {
+    let rest = requested[slot] ?? 0
+    const used = new Set<string>()
+    while (rest > 0) {
+      const part = Math.min(rest, slot === 'cuda.device' ? 1 : 100)
+      const device = firstFree(agent, slot, part, used)
+      if (!device) break
+      used.add(device.uuid)
+      chosen.push({ uuid: device.uuid, slot, amount: part })
+      rest -= part
+    }
+  }
+  return chosen
+}
+
+function firstFree(agent: AgentSnapshot, slot: DeviceSlot, part: number, used: ReadonlySet<string>) {
+  let best: { device: DeviceSnapshot; at: number } | undefined
+  for (const device of agent.devices) {
+    if (device.slot !== slot || device.total < part || used.has(device.uuid)) continue
+    const at = deviceFreeAt(agent, device, part)
+    if (best && !precedes(rank(device, at), rank(best.device, best.at))) continue
+    best = { device, at }
+  }
+  return best?.device
+}
+
+const rank = (device: DeviceSnapshot, at: number): Precedence => ({
+  start: at,
+  // Of those that nobody knows the end of, the one with the least on it; of free ones, the one that leaves the least.
+  lack: at === 0 ? -device.occupied : device.occupied,
+  id: device.uuid,
+})
+
+function freeAt(agent: AgentSnapshot, slot: SlotName, needed: number): number {
+  const free = (agent.capacity[slot] ?? 0) - (agent.occupied[slot] ?? 0)
+  const releases = (agent.occupants ?? []).map(({ slots, latestEnd }) => ({ at: latestEnd, amount: slots[slot] ?? 0 }))
+  return earliest(free, releases, needed)
+}
+
+function deviceFreeAt(agent: AgentSnapshot, device: DeviceSnapshot, needed: number): number {
+  const releases = (agent.occupants ?? []).flatMap(({ devices, latestEnd }) =>
+    devices.filter(({ uuid }) => uuid === device.uuid).map(({ amount }) => ({ at: latestEnd, amount })),
+  )
+  return earliest(device.total - device.occupied, releases, needed)
+}
+
+/** 0 where it is free now. */
+function earliest(free: number, releases: readonly { at: number | null; amount: number }[], needed: number): number {
+  if (free >= needed) return 0
+  const known = releases.flatMap(({ at, amount }) => (at === null ? [] : [{ at, amount }]))
+  let sum = free
+  for (const { at, amount } of known.toSorted((a, b) => a.at - b.at)) {
+    sum += amount
+    if (sum >= needed) return at
+  }
+  return Infinity
+}
+
+/** What is missing now, each slot as a part of the agent. */
+function lackOf(agent: AgentSnapshot, requested: ResourceSlots): number {
+  let lack = 0
+  for (const [slot, missing] of missingOn(agent, requested)) lack += missing / (agent.capacity[slot] ?? 1)
+  return lack
+}
+
+function missingOn(agent: AgentSnapshot, requested: ResourceSlots): [SlotName, number][] {
+  return (Object.entries(requested) as [SlotName, number][]).flatMap(([slot, needed]) => {
+    const missing = needed - Math.max(0, (agent.capacity[slot] ?? 0) - (agent.occupied[slot] ?? 0))
+    return missing > 0 ? [[slot, missing]] : []
+  })
+}
+
+/** Why the session of the reservation waits. Says a time only where one is known. */
+export function reservedReason(agent: AgentSnapshot, requested: ResourceSlots, start: number): Reason {
+  const missing = missingOn(agent, requested)
+  const amounts = missing.map(([slot, amount]) => readable(slot, amount)).join(' and ')
+  // Enough in sum, but not on one device.
+  const what = amounts === '' ? 'for room on one device of' : `for ${amounts} on`
+  const held = `It is next: what becomes free on agent ${agent.name} is held for it.`
+  const slots = missing.map(([slot]) => slot)
+  const needed = formatSlots(Object.fromEntries(slots.map(slot => [slot, requested[slot] ?? 0])))
+  const free = (slot: SlotName) => Math.max(0, (agent.capacity[slot] ?? 0) - (agent.occupied[slot] ?? 0))
+  const available = formatSlots(Object.fromEntries(slots.map(slot => [slot, free(slot)])))
+  const amountsOf = slots.length > 0 ? { needed, available } : {}
+  if (!Number.isFinite(start) || start === 0) {
+    return { code: 'reserved', message: `${held} When is unknown: waits ${what} host ${agent.name}.`, ...amountsOf }
+  }
+  const at = new Date(start).toISOString()
+  const message = `${held} It starts at ${at} at the latest: waits ${what} host ${agent.name}.`
+  return { code: 'reserved', message, expectedBy: at, ...amountsOf }
+}

@@ -1,0 +1,117 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { addSlots, type ResourceSlots, SLOT_NAMES } from '#manager/contract'
+import { concentrated, dominantShare, drf, lifo, plan, type PlanOptions, type Plan } from './index.ts'
+import { anAgent, aSession, sessionId } from './plan-fixtures.ts'
+
+/** `mem` counts in units of one byte here: only proportions matter. */
+interface Demand {
+  readonly cpu: number
+  readonly mem: number
+}
+
+/** One machine, and users who each want as many tasks of one kind as they can get. */
+function share(capacity: Demand, users: Readonly<Record<string, Demand>>, options: PlanOptions = {}): Plan {
+  const pending = Object.entries(users).flatMap(([ownerId, requested], user) =>
+    Array.from({ length: 60 }, (_, n) => aSession(user * 1000 + n, { ...requested }, { ownerId, enqueuedAt: n })),
+  )
+  return plan({ agents: [anAgent(1, { ...capacity })], pending, options }, drf, concentrated)
+}
+
+function tasksOf(result: Plan, users: readonly string[]): number[] {
+  const user = (id: string) => Math.floor(Number(id.slice(-12)) / 1000)
+  return users.map((_, index) => result.placements.filter(p => user(p.sessionId) === index).length)
+}
+
+test('LIFO tries the newest first', () => {
+  const result = plan(
+    { agents: [anAgent(1, { cpu: 2000 })], pending: [1, 2, 3].map(n => aSession(n, { cpu: 1000 })) },
+    lifo,
+    concentrated,
+  )
+  expect(result.placements.map(p => p.sessionId)).toEqual([sessionId(3), sessionId(2)])
+  expect(result.queue).toEqual([sessionId(1)])
+})
+
+describe('DRF', () => {
+  test('the example of the paper: 9 CPU and 18 GB, tasks of 1 CPU and 4 GB against 3 CPU and 1 GB: three and two', () => {
+    const users = { a: { cpu: 1, mem: 4 }, b: { cpu: 3, mem: 1 } }
+    expect(tasksOf(share({ cpu: 9, mem: 18 }, users), Object.keys(users))).toEqual([3, 2])
+  })
+
+  test('a user of twice the weight gets twice the share', () => {
+    const users = { a: { cpu: 1, mem: 1 }, b: { cpu: 1, mem: 1 } }
+    const result = share({ cpu: 30, mem: 30 }, users, { weights: { b: 2 } })
+    expect(tasksOf(result, Object.keys(users))).toEqual([10, 20])
+  })
+
+  test('the share is the sum over all that a user holds: who already runs much waits', () => {
+    const pending = ['rich', 'poor'].flatMap((ownerId, user) =>
+      [0, 1].map(n => aSession(user * 10 + n, { cpu: 1000 }, { ownerId, enqueuedAt: user })),
+    )
+    const usage = new Map([['rich', { cpu: 2000 }]])
+    const agents = [anAgent(1, { cpu: 4000 }, { occupied: { cpu: 2000 } })]
+    const result = plan({ agents, pending, usage }, drf, concentrated)
+    expect(result.placements.map(p => p.sessionId)).toEqual([sessionId(10), sessionId(11)])
+  })
+
+  const task = fc.record({ cpu: fc.integer({ min: 1, max: 2 }), mem: fc.integer({ min: 1, max: 2 }) })
+  const machine = fc.record({ cpu: fc.integer({ min: 40, max: 100 }), mem: fc.integer({ min: 40, max: 100 }) })
+  const group = fc.record({ machine, users: fc.array(task, { minLength: 2, maxLength: 4 }) })
+
+  test('is free of envy: nobody could do more with what another one has (but for whole tasks)', () => {
+    fc.assert(
+      fc.property(group, ({ machine, users }) => {
+        const named = Object.fromEntries(users.map((user, index) => [`user-${index}`, user]))
+        const tasks = tasksOf(share(machine, named), Object.keys(named))
+        // Divisible tasks leave no envy at all. Of whole ones the last may not fit, and then others (of at most twice
+        // the size) go on with what is left of that slot: two tasks of theirs, beside their own last one.
+        const roundingTasks = 3 * 2
+        users.forEach((mine, i) => {
+          users.forEach((theirs, j) => {
+            const count = tasks[j] ?? 0
+            const possible = Math.min((count * theirs.cpu) / mine.cpu, (count * theirs.mem) / mine.mem)
+            if ((tasks[i] ?? 0) < 60) expect(possible).toBeLessThanOrEqual((tasks[i] ?? 0) + roundingTasks)
+          })
+        })
+      }),
+    )
+  })
+
+  test('is Pareto-efficient: nobody who waits could have one task more', () => {
+    fc.assert(
+      fc.property(group, ({ machine, users }) => {
+        const named = Object.fromEntries(users.map((user, index) => [`user-${index}`, user]))
+        const tasks = tasksOf(share(machine, named), Object.keys(named))
+        const used = (slot: 'cpu' | 'mem') => users.reduce((sum, user, i) => sum + user[slot] * (tasks[i] ?? 0), 0)
+        users.forEach((user, i) => {
+          const fits = used('cpu') + user.cpu <= machine.cpu && used('mem') + user.mem <= machine.mem
+          if ((tasks[i] ?? 0) < 60) expect(fits).toBe(false)
+        })
+      }),
+    )
+  })
+
+  test('always serves the user of the least share among those whose next session fits', () => {
+    fc.assert(
+      fc.property(group, ({ machine, users }) => {
+        const named = Object.fromEntries(users.map((user, index) => [`user-${index}`, user]))
+        const { placements } = share(machine, named)
+        const held: ResourceSlots[] = users.map(() => ({}))
+        let used: ResourceSlots = {}
+        for (const { sessionId: id, requested } of placements) {
+          const owner = Math.floor(Number(id.slice(-12)) / 1000)
+          const shares = held.map(slots => dominantShare(slots, { ...machine }))
+          users.forEach((user, i) => {
+            const next = addSlots(used, { ...user })
+            const fits = SLOT_NAMES.every(slot => (next[slot] ?? 0) <= ((machine as ResourceSlots)[slot] ?? 0))
+            const done = (held[i]?.cpu ?? 0) / user.cpu >= 60
+            if (fits && !done) expect(shares[owner]).toBeLessThanOrEqual(shares[i] ?? 0)
+          })
+          held[owner] = addSlots(held[owner] ?? {}, requested)
+          used = addSlots(used, requested)
+        }
+      }),
+    )
+  })
+})

@@ -1,0 +1,43 @@
+/**
+ * Spreads a part of a GPU over devices of which none alone has so much free: over as few as possible, evenly (programs
+ * expect the GPUs they see to be alike), in whole hundredths, and so that the least is left on those that are used.
+ *
+ * @param free hundredths per device
+ * @returns hundredths per device, undefined if there is not enough
+ */
+export function spreadShares(free: readonly number[], amount: number): number[] | undefined {
+  const ascending = free
+    .map((room, index) => ({ room, index }))
+    .filter(({ room }) => room > 0)
+    .toSorted((a, b) => a.room - b.room || a.index - b.index)
+  for (let count = 1; count <= ascending.length; count++) {
+    let best: { parts: number[]; uneven: number; left: number } | undefined
+    for (let start = 0; start + count <= ascending.length; start++) {
+      const devices = ascending.slice(start, start + count)
+      const parts = fillEvenly(
+        devices.map(device => device.room),
+        amount,
+      )
+      if (!parts) continue
+      const uneven = Math.max(...parts) - Math.min(...parts)
+      const left = devices.reduce((sum, device) => sum + device.room, -amount)
+      if (best && (best.uneven < uneven || (best.uneven === uneven && best.left <= left))) continue
+      const spread = free.map(() => 0)
+      devices.forEach(({ index }, at) => (spread[index] = parts[at] ?? 0))
+      best = { parts: spread, uneven, left }
+    }
+    if (best) return best.parts
+  }
+  return undefined
+}
+
+/** @param rooms ascending: who has less than an even part gives all, the others share what is missing */
+function fillEvenly(rooms: readonly number[], amount: number): number[] | undefined {
+  let rest = amount
+  const parts = rooms.map((room, index) => {
+    const part = Math.min(room, Math.floor(rest / (rooms.length - index)))
+    rest -= part
+    return part
+  })
+  return rest === 0 ? parts : undefined
+}

@@ -1,0 +1,48 @@
+import { type AgentId, type Reason, type ResourceSlots, SLOT_NAMES, type SlotName } from '#manager/contract'
+import { Pass } from './plan.ts'
+import { type Room } from './room.ts'
+import { type Selector } from './selectors.ts'
+import { type GroupSnapshot, type PendingSession, type Sequencer } from './snapshot.ts'
+
+export interface WhatIf {
+  /** Where it would start now, or null. */
+  readonly agentId: AgentId | null
+  /** Why it would wait, or null. */
+  readonly reason: Reason | null
+  /** Changes of one slot each with any of which it would start now; the one that asks for the least less first. */
+  readonly smaller: readonly { readonly slot: SlotName; readonly amount: number }[]
+}
+
+/**
+ * What would happen to a request that was made now. Pure.
+ *
+ * The smaller requests are those that fit into what is left after everybody else got theirs, so each of them is certain.
+ *
+ * @param minimum below which no slot may go (of the image)
+ */
+export function whatIf(
+  snapshot: GroupSnapshot,
+  session: PendingSession,
+  { sequencer, selector, minimum }: { sequencer: Sequencer; selector: Selector; minimum: ResourceSlots },
+): WhatIf {
+  const pass = new Pass({ ...snapshot, pending: [...snapshot.pending, session] }, sequencer, selector)
+  const { placements, reasons } = pass.run()
+  const placed = placements.find(({ sessionId }) => sessionId === session.id)
+  if (placed) return { agentId: placed.agentId, reason: null, smaller: [] }
+  const smaller = smallerRequests(session.requested, pass.roomsFor(session), minimum)
+  return { agentId: null, reason: reasons.get(session.id) ?? null, smaller }
+}
+
+function smallerRequests(requested: ResourceSlots, rooms: readonly Room[], minimum: ResourceSlots) {
+  const changes = SLOT_NAMES.flatMap(slot => {
+    const asked = requested[slot] ?? 0
+    let amount = -1
+    for (const room of rooms) {
+      const lacking = room.lacking(requested)
+      if (lacking.length === 1 && lacking[0] === slot) amount = Math.max(amount, room.largest(slot))
+    }
+    const enough = amount >= (minimum[slot] ?? 0) && amount > 0 && amount < asked
+    return enough ? [{ slot, amount, kept: amount / asked }] : []
+  })
+  return changes.toSorted((a, b) => b.kept - a.kept).map(({ slot, amount }) => ({ slot, amount }))
+}
