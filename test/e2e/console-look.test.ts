@@ -4,6 +4,7 @@ import { chromium, type Browser, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startConsoleDouble, type ConsoleDouble, type World } from './console-double.ts'
 import { aWorld } from './console-world.ts'
+import { loadPage } from '../fixtures/browser.ts'
 
 /** Screenshots of every state of the console, for eyes; axe (WCAG 2.2 AA) and the page's own error log, for machines. */
 const OUTPUT = new URL('../output/', import.meta.url).pathname
@@ -178,7 +179,7 @@ async function open(scene: Scene, url: string, theme: 'light' | 'dark', size: { 
     if (message.type() === 'error' && !message.text().includes('Failed to load resource')) problems.push(message.text())
     if (message.text().includes('[Vue')) problems.push(message.text())
   })
-  await page.goto(`${url}/#${scene.path}`)
+  await loadPage(page, `${url}/#${scene.path}`)
   return { context, page, problems }
 }
 

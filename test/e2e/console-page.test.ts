@@ -3,6 +3,7 @@ import { chromium, type Browser, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startConsoleDouble, type ConsoleDouble, type World } from './console-double.ts'
 import { aSession, aWorld, statsOf } from './console-world.ts'
+import { loadPage } from '../fixtures/browser.ts'
 
 /** What the page does, against a manager of cardboard: states that the real one cannot be brought into at will. */
 let browser: Browser
@@ -28,8 +29,8 @@ async function open(
   const context = await browser.newContext({ viewport, locale: 'en-GB', reducedMotion: 'reduce' })
   const newTab = async (to: string) => {
     const page = await context.newPage()
-    page.setDefaultTimeout(10_000)
-    await page.goto(`${double.url}/#${to}`)
+    page.setDefaultTimeout(30_000)
+    await loadPage(page, `${double.url}/#${to}`)
     return page
   }
   return {

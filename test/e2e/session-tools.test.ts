@@ -6,6 +6,7 @@ import { type SessionEvent } from '#manager/contract'
 import { type SshKit, type Tunnel } from '#proxy/contract'
 import { startConsoleDouble } from './console-double.ts'
 import { aSession, aWorld, statsOf } from './console-world.ts'
+import { loadPage } from '../fixtures/browser.ts'
 
 /** Apps, SSH, terminal and detail of a session against a host and a shell of cardboard; screenshots for eyes, axe for machines. */
 const OUTPUT = new URL('../output/', import.meta.url).pathname
@@ -139,7 +140,7 @@ async function open(path: string, theme: 'light' | 'dark' = 'light', replies: [s
     if (message.type() === 'error' && !message.text().includes('Failed to load resource')) problems.push(message.text())
     if (message.text().includes('[Vue')) problems.push(message.text())
   })
-  await page.goto(`${double.url}/#${path}`)
+  await loadPage(page, `${double.url}/#${path}`)
   return {
     page,
     context,
