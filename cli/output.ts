@@ -11,9 +11,20 @@ export interface Output {
 export function createOutput(json: boolean): Output {
   return {
     json,
-    data: (value, text) => void process.stdout.write(json ? `${JSON.stringify(value)}\n` : `${text()}\n`),
-    note: text => void process.stderr.write(`${text}\n`),
+    data: (value, text) => void process.stdout.write(json ? `${JSON.stringify(value)}\n` : `${printable(text())}\n`),
+    note: text => void process.stderr.write(`${printable(text)}\n`),
   }
+}
+
+/**
+ * Text for a person's terminal. Logs, reasons and names come from containers and other users, and a terminal obeys what it
+ * reads (clipboard, title, cursor, answers typed in the user's name): of all control sequences only colours pass.
+ */
+export function printable(text: string): string {
+  return text.replace(
+    /(\u001b\[[\d;]*m)|[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/g,
+    (_, colour?: string) => colour ?? '\ufffd',
+  )
 }
 
 /** Columns padded to their widest cell; the last one is left as it is. */
@@ -33,8 +44,8 @@ export function table(head: readonly string[], rows: readonly (readonly string[]
 /** One line a person can act on; with --json the problem itself. */
 export function describeFailure(error: unknown, json: boolean): string {
   if (json && isAppError(error)) return JSON.stringify({ error: wire(error) })
-  if (isAppError(error)) return `berth: ${error.message} (${error.code})${fields(error)}`
-  return `berth: ${error instanceof Error ? error.message : String(error)}`
+  if (isAppError(error)) return printable(`berth: ${error.message} (${error.code})${fields(error)}`)
+  return printable(`berth: ${error instanceof Error ? error.message : String(error)}`)
 }
 
 function wire(error: AppError) {

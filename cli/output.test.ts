@@ -1,0 +1,13 @@
+import { expect, test } from 'vitest'
+import { AppError } from '#manager/contract'
+import { describeFailure, printable } from './output.ts'
+
+test('colours of a log are shown; what else could steer the terminal is not', () => {
+  expect(printable('\u001b[31mred\u001b[0m\tone\r\ntwo\n')).toBe('\u001b[31mred\u001b[0m\tone\r\ntwo\n')
+  expect(printable('\u001b]52;c;ZXZpbA==\u0007x\u001b[2J\u009b2J\b')).toBe('�]52;c;ZXZpbA==�x�[2J�2J�')
+})
+
+test('a failure quotes what a container said without its control sequences', () => {
+  const error = new AppError('app_failed', { why: 'Its output ends: \u001b]0;title\u0007' })
+  expect(describeFailure(error, false)).not.toMatch(/[\u0007\u001b]/)
+})
