@@ -16,7 +16,8 @@ export function isExternalUrlAllowed(text: string): boolean {
     case 'winscp-sftp:':
       return isLoopback(url.hostname) && url.password === ''
     case 'vscode:':
-      return text.startsWith('vscode://vscode-remote/ssh-remote+') && url.username === ''
+      // Only to our own Host blocks: any other name would be a host, or an option, of somebody else's choice.
+      return /^vscode:\/\/vscode-remote\/ssh-remote\+berth-[a-z0-9._-]+\//.test(text)
     default:
       return false
   }

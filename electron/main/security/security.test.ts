@@ -42,6 +42,8 @@ describe('links to the outside', () => {
     'ssh://-oProxyCommand=calc',
     'vscode://some.extension/run?cmd=x',
     'vscode://file/etc/passwd',
+    'vscode://vscode-remote/ssh-remote+evil.example/home/work',
+    'vscode://vscode-remote/ssh-remote+-oProxyCommand=calc/home/work',
     'sftp://work@evil.example/',
     'https://example.com/"&calc',
     'https://example.com/\nx',
