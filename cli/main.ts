@@ -1,6 +1,7 @@
 import { Command, CommanderError } from 'commander'
 import { addAgentCommands } from './commands/agents.ts'
 import { addAppCommand } from './commands/app.ts'
+import { addDoctorCommand } from './commands/doctor.ts'
 import { addImageCommands } from './commands/images.ts'
 import { addLoginCommands } from './commands/login.ts'
 import { addServerCommands } from './commands/servers.ts'
@@ -19,6 +20,7 @@ export function createProgram(): Command {
     .exitOverride()
     .showHelpAfterError('(run with --help for the options)')
   addServerCommands(program)
+  addDoctorCommand(program)
   addLoginCommands(program)
   addSessionCommands(program)
   addImageCommands(program)

@@ -1,0 +1,17 @@
+import { type Facts } from './facts.ts'
+
+/** What a check has found: `problem` stops Berth or loses something, `warning` does not. */
+export type Finding =
+  | { readonly level: 'ok'; readonly says: string }
+  | { readonly level: 'warning' | 'problem'; readonly says: string; readonly mend: string }
+
+/** One question about this computer. Pure: everything it may look at is in the facts. */
+export interface Check {
+  readonly name: string
+  /** @returns undefined where the question does not arise here, say about the disk of an engine that does not answer */
+  run(facts: Facts): Finding | undefined
+}
+
+export const ok = (says: string): Finding => ({ level: 'ok', says })
+export const warning = (says: string, mend: string): Finding => ({ level: 'warning', says, mend })
+export const problem = (says: string, mend: string): Finding => ({ level: 'problem', says, mend })

@@ -1,0 +1,45 @@
+import { type Check } from '../check.ts'
+import { cgroups } from './cgroups.ts'
+import { clock } from './clock.ts'
+import { consolePort } from './console-port.ts'
+import { dataDirectory } from './data-directory.ts'
+import { dataDisk } from './data-disk.ts'
+import { database } from './database.ts'
+import { engineDisk } from './engine-disk.ts'
+import { engine } from './engine.ts'
+import { firewall } from './firewall.ts'
+import { gpu } from './gpu.ts'
+import { ipForward } from './ip-forward.ts'
+import { liveRestore } from './live-restore.ts'
+import { localhostNames } from './localhost-names.ts'
+import { nodeVersion } from './node-version.ts'
+import { running } from './running.ts'
+import { secretFiles } from './secret-files.ts'
+import { sessionImages } from './session-images.ts'
+import { sshClient } from './ssh-client.ts'
+import { storageDriver } from './storage-driver.ts'
+import { toolboxImage } from './toolbox-image.ts'
+
+/** In the order in which they are printed. */
+export const CHECKS: readonly Check[] = [
+  running,
+  nodeVersion,
+  dataDirectory,
+  dataDisk,
+  secretFiles,
+  database,
+  clock,
+  consolePort,
+  engine,
+  liveRestore,
+  cgroups,
+  storageDriver,
+  engineDisk,
+  toolboxImage,
+  sessionImages,
+  gpu,
+  firewall,
+  ipForward,
+  localhostNames,
+  sshClient,
+]

@@ -1,0 +1,13 @@
+import { type Check, ok, warning } from '../check.ts'
+
+export const liveRestore: Check = {
+  name: 'live-restore',
+  run({ engine }) {
+    if (engine.status === 'unreachable') return undefined
+    if (engine.liveRestore) return ok('Sessions survive a restart of the engine.')
+    return warning(
+      'It is off: sessions end when the engine restarts, at its next update for instance.',
+      'Add "live-restore": true to /etc/docker/daemon.json, then `systemctl reload docker`.',
+    )
+  },
+}

@@ -1,0 +1,14 @@
+import { type Check, ok, problem } from '../check.ts'
+
+export const toolboxImage: Check = {
+  name: 'toolbox image',
+  run({ engine }) {
+    if (engine.status === 'unreachable') return undefined
+    const { image, present } = engine.toolbox
+    if (present) return ok(`${image} is on the engine.`)
+    return problem(
+      `${image} is not on the engine: there is no terminal, SSH or SFTP in sessions.`,
+      'Run `npm start` once on this machine: it builds the image. On other hosts, load it with `docker load`.',
+    )
+  },
+}

@@ -1,0 +1,76 @@
+import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createServer, type AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { openControlSocket } from '../up/control-socket.ts'
+import { collectFacts } from './collect.ts'
+import { lookAtNvidia } from './look/host.ts'
+
+let data: string
+beforeEach(async () => {
+  data = await mkdtemp(join(tmpdir(), 'berth-test-'))
+  vi.stubEnv('DOCKER_HOST', `unix://${join(data, 'no-engine.sock')}`)
+  vi.stubEnv('BERTH_CONFIG_DIR', data)
+})
+afterEach(async () => {
+  vi.unstubAllEnvs()
+  await rm(data, { recursive: true, force: true })
+})
+
+test('facts are gathered without an engine, a database and a running Berth', async () => {
+  const facts = await collectFacts({ data: join(data, 'new'), port: 0, databaseUrl: undefined })
+  expect(facts).toMatchObject({
+    engine: { status: 'unreachable' },
+    data: { exists: false },
+    database: { kind: 'embedded', version: undefined, readable: true },
+    running: undefined,
+    secrets: [],
+  })
+  expect(facts.data.freeBytes).toBeGreaterThan(0)
+})
+
+test('versions and file modes are read from the data directory', async () => {
+  await mkdir(join(data, 'db', 'cluster'), { recursive: true, mode: 0o700 })
+  await writeFile(join(data, 'db', 'cluster', 'PG_VERSION'), '17\n')
+  await writeFile(join(data, 'admin-password'), 'x')
+  await chmod(join(data, 'admin-password'), 0o644)
+  const facts = await collectFacts({ data, port: 0, databaseUrl: undefined })
+  expect(facts.database).toEqual({ kind: 'embedded', version: '17', mode: 0o700, readable: true })
+  expect(facts.secrets).toEqual([{ path: join(data, 'admin-password'), mode: 0o644 }])
+})
+
+test('a taken port is told from that of the Berth that runs here', async () => {
+  const server = createServer().listen(0, '127.0.0.1')
+  await vi.waitFor(() => expect(server.listening).toBe(true))
+  const { port } = server.address() as AddressInfo
+  try {
+    const before = await collectFacts({ data, port, databaseUrl: undefined })
+    expect(before.consolePort).toEqual({ port, status: 'taken' })
+    const url = `http://localhost:${port}`
+    const running = { url, signInUrl: url, adminEmail: 'a', adminPasswordFile: 'b', pid: 7 }
+    await using _ = await openControlSocket(join(data, 'up.sock'), () => Promise.resolve(running))
+    server.on('connection', socket => socket.destroy())
+    const after = await collectFacts({ data, port, databaseUrl: undefined })
+    expect(after.consolePort).toEqual({ port, status: 'ours' })
+    expect(after.running).toEqual({ url, pid: 7 })
+  } finally {
+    server.close()
+  }
+})
+
+test('a database that does not answer is reported without its password', async () => {
+  const databaseUrl = 'postgresql://berth:s3cret@127.0.0.1:1/berth'
+  const { database } = await collectFacts({ data, port: 0, databaseUrl })
+  expect(database).toMatchObject({ kind: 'external', status: 'unreachable' })
+  expect(JSON.stringify(database)).not.toContain('s3cret')
+})
+
+test('a failing nvidia-smi is told from an absent one', async () => {
+  const program = join(data, 'nvidia-smi')
+  expect(await lookAtNvidia(program)).toEqual({ status: 'absent' })
+  await writeFile(program, '#!/bin/sh\necho "Driver/library version mismatch"\nexit 18\n', { mode: 0o755 })
+  expect(await lookAtNvidia(program)).toEqual({ status: 'failing', why: 'Driver/library version mismatch' })
+  await writeFile(program, '#!/bin/sh\nprintf "570.1\\n570.1\\n"\n')
+  expect(await lookAtNvidia(program)).toEqual({ status: 'works', driver: '570.1', gpus: 2 })
+})

@@ -1,0 +1,84 @@
+import { access } from 'node:fs/promises'
+import { join } from 'node:path'
+import { configDirectory } from '../config/directories.ts'
+import { askRunning, controlSocketPath } from '../up/control-socket.ts'
+import { type Facts } from './facts.ts'
+import { lookAtPort } from './look/console-port.ts'
+import { lookAtDatabase } from './look/database.ts'
+import { lookAtEngine } from './look/engine.ts'
+import {
+  hasIptables,
+  lookAtDataDirectory,
+  lookAtNvidia,
+  lookAtSecrets,
+  readIpForward,
+  readManagerAhead,
+  readSshVersion,
+  resolvesLocalhostNames,
+} from './look/host.ts'
+
+export interface CollectOptions {
+  /** Absolute. */
+  readonly data: string
+  readonly port: number
+  readonly databaseUrl: string | undefined
+}
+
+/** A Berth that is stopping does not answer; nobody wants to wait half a minute for that. */
+const RUNNING_WITHIN_MS = 3_000
+
+/** Looks at this computer. Changes nothing, and needs no running Berth. */
+export async function collectFacts({ data, port, databaseUrl }: CollectOptions): Promise<Facts> {
+  const running = await findRunning(data)
+  const masterKey = process.env.BERTH_MASTER_KEY_FILE ?? join(data, 'master.key')
+  const secrets = [
+    join(data, 'admin-password'),
+    masterKey,
+    ...['key.pem', 'label.key', 'agent.json'].map(name => join(data, 'agent', name)),
+    join(configDirectory(), 'sign-in.json'),
+  ]
+  const [dataDirectory, engine, nvidia, consolePort, database, secretFiles, managerAheadMs, iptables] =
+    await Promise.all([
+      lookAtDataDirectory(data),
+      lookAtEngine(),
+      lookAtNvidia(),
+      lookAtPort(port, running?.url),
+      lookAtDatabase(data, databaseUrl),
+      lookAtSecrets(secrets),
+      readManagerAhead(running?.url),
+      hasIptables(),
+    ])
+  const [ipForward, localhostNamesResolve, sshVersion] = await Promise.all([
+    readIpForward(),
+    resolvesLocalhostNames(),
+    readSshVersion(),
+  ])
+  return {
+    platform: process.platform,
+    isRoot: process.getuid?.() === 0,
+    nodeVersion: process.version,
+    data: dataDirectory,
+    engine,
+    nvidia,
+    consolePort,
+    database,
+    secrets: secretFiles,
+    running,
+    managerAheadMs,
+    iptables,
+    ipForward,
+    localhostNamesResolve,
+    sshVersion,
+  }
+}
+
+async function findRunning(data: string): Promise<Facts['running']> {
+  const path = controlSocketPath(data)
+  // Asking makes a sign-in ticket that nobody will use; it ends by itself after ten minutes.
+  const there = await access(path).then(
+    () => true,
+    () => false,
+  )
+  const found = there ? await askRunning(path, RUNNING_WITHIN_MS) : undefined
+  return found && { url: found.url, pid: found.pid }
+}

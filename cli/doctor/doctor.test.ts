@@ -1,0 +1,191 @@
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { CHECKS } from './checks/index.ts'
+import { describeDiagnosis, diagnose } from './doctor.ts'
+import { type Engine, type Facts } from './facts.ts'
+
+type Reachable = Extract<Engine, { status: 'reachable' }>
+const GIB = 2 ** 30
+
+const ENGINE: Reachable = {
+  status: 'reachable',
+  version: '28.2.2',
+  apiVersion: '1.50',
+  liveRestore: true,
+  cgroupVersion: '2',
+  storageDriver: 'overlay2',
+  rootDirectory: '/var/lib/docker',
+  rootFreeBytes: 100 * GIB,
+  runtimes: ['runc'],
+  cdi: false,
+  toolbox: { image: 'berth/toolbox:latest', present: true },
+  sessionImages: 2,
+}
+const HEALTHY: Facts = {
+  platform: 'linux',
+  isRoot: true,
+  nodeVersion: 'v24.21.0',
+  data: { path: '/var/lib/berth', exists: true, mode: 0o711, foreign: false, freeBytes: 100 * GIB },
+  engine: ENGINE,
+  nvidia: { status: 'absent' },
+  consolePort: { port: 8400, status: 'ours' },
+  database: { kind: 'embedded', version: '18', mode: 0o700, readable: true },
+  secrets: [{ path: '/var/lib/berth/admin-password', mode: 0o600 }],
+  running: { url: 'http://localhost:8400', pid: 7 },
+  managerAheadMs: -900,
+  iptables: true,
+  ipForward: true,
+  localhostNamesResolve: true,
+  sshVersion: 'OpenSSH_9.2p1',
+}
+const withEngine = (change: Partial<Reachable>): Facts => ({ ...HEALTHY, engine: { ...ENGINE, ...change } })
+const external = { kind: 'external', status: 'reachable', version: '15.4', versionNumber: 150_004, aheadMs: 3 } as const
+const gpus = { status: 'works', driver: '570.1', gpus: 2 } as const
+
+test('a healthy computer passes every check', () => {
+  const { level, checks } = diagnose(HEALTHY)
+  expect(checks.filter(check => check.level !== 'ok')).toEqual([])
+  expect(level).toBe('ok')
+  expect(checks).toHaveLength(CHECKS.length)
+})
+
+test('every check of the folder is run, and each has a name of its own', () => {
+  const files = readdirSync(join(import.meta.dirname, 'checks')).filter(name => name !== 'index.ts')
+  expect(CHECKS).toHaveLength(files.length)
+  expect(new Set(CHECKS.map(check => check.name)).size).toBe(CHECKS.length)
+})
+
+const CASES: readonly [string, Facts, string, 'warning' | 'problem', RegExp][] = [
+  ['an old Node', { ...HEALTHY, nodeVersion: 'v22.1.0' }, 'Node', 'problem', /v22/],
+  [
+    'an engine that does not answer',
+    { ...HEALTHY, engine: { status: 'unreachable', why: 'ECONNREFUSED' } },
+    'Docker Engine',
+    'problem',
+    /ECONNREFUSED/,
+  ],
+  ['an old engine', withEngine({ apiVersion: '1.40', version: '19.3' }), 'Docker Engine', 'problem', /1\.40/],
+  ['no live-restore', withEngine({ liveRestore: false }), 'live-restore', 'warning', /restarts/],
+  ['cgroups of version 1', withEngine({ cgroupVersion: '1' }), 'cgroups', 'warning', /Version 1/],
+  ['a slow storage driver', withEngine({ storageDriver: 'vfs' }), 'storage driver', 'warning', /vfs/],
+  [
+    'no toolbox',
+    withEngine({ toolbox: { image: 'berth/toolbox:latest', present: false } }),
+    'toolbox image',
+    'problem',
+    /SFTP/,
+  ],
+  ['no session image', withEngine({ sessionImages: 0 }), 'session images', 'warning', /no image/],
+  ['a full disk of the engine', withEngine({ rootFreeBytes: GIB / 2 }), 'disk of the engine', 'problem', /0\.5 GiB/],
+  ['little room for images', withEngine({ rootFreeBytes: 2 * GIB }), 'disk of the engine', 'warning', /2\.0 GiB/],
+  [
+    'a full disk of the data directory',
+    { ...HEALTHY, data: { ...HEALTHY.data, freeBytes: 1000 } },
+    'disk of the data directory',
+    'problem',
+    /0\.0 GiB/,
+  ],
+  [
+    'a data directory that all may write to',
+    { ...HEALTHY, data: { ...HEALTHY.data, mode: 0o777 } },
+    'data directory',
+    'problem',
+    /write/,
+  ],
+  [
+    'a secret that others may read',
+    { ...HEALTHY, secrets: [{ path: '/d/master.key', mode: 0o640 }] },
+    'files with secrets',
+    'problem',
+    /master\.key/,
+  ],
+  [
+    'a taken console port',
+    { ...HEALTHY, consolePort: { port: 8400, status: 'taken' } },
+    'console port',
+    'problem',
+    /8400/,
+  ],
+  [
+    'a cluster of another version',
+    { ...HEALTHY, database: { kind: 'embedded', version: '17', mode: 0o700, readable: true } },
+    'database',
+    'problem',
+    /17/,
+  ],
+  [
+    'a cluster that others may read',
+    { ...HEALTHY, database: { kind: 'embedded', version: '18', mode: 0o755, readable: true } },
+    'database',
+    'problem',
+    /files of the database/,
+  ],
+  [
+    'an external database that is too old',
+    { ...HEALTHY, database: { ...external, version: '14.9', versionNumber: 140_009 } },
+    'database',
+    'problem',
+    /14\.9/,
+  ],
+  [
+    'an external database that is gone',
+    { ...HEALTHY, database: { kind: 'external', status: 'unreachable', why: 'refused' } },
+    'database',
+    'problem',
+    /refused/,
+  ],
+  [
+    'the clock of a database that is ahead',
+    { ...HEALTHY, database: { ...external, aheadMs: 61_000 } },
+    'clock',
+    'warning',
+    /61 s ahead/,
+  ],
+  ['the clock of a manager that is behind', { ...HEALTHY, managerAheadMs: -9_000 }, 'clock', 'warning', /9 s behind/],
+  [
+    'a driver that fails',
+    { ...HEALTHY, nvidia: { status: 'failing', why: 'version mismatch' } },
+    'GPU',
+    'problem',
+    /version mismatch/,
+  ],
+  ['GPUs that the engine cannot give away', { ...HEALTHY, nvidia: gpus }, 'GPU', 'problem', /2 GPUs/],
+  ['no iptables', { ...HEALTHY, iptables: false }, 'isolation of sessions', 'warning', /iptables/],
+  ['an agent that is not root', { ...HEALTHY, isRoot: false }, 'isolation of sessions', 'warning', /root/],
+  ['no forwarding', { ...HEALTHY, ipForward: false }, 'IP forwarding', 'problem', /internet/],
+  [
+    'no names below localhost',
+    { ...HEALTHY, localhostNamesResolve: false },
+    'names below localhost',
+    'warning',
+    /app\.localhost/,
+  ],
+  ['no ssh', { ...HEALTHY, sshVersion: undefined }, 'OpenSSH client', 'warning', /berth ssh/],
+]
+
+test.each(CASES)('%s is found, and nothing else', (_name, facts, check, level, says) => {
+  const diagnosis = diagnose(facts)
+  const found = diagnosis.checks.filter(one => one.level !== 'ok')
+  expect(found).toMatchObject([{ name: check, level, says: expect.stringMatching(says) as string }])
+  expect(diagnosis.level).toBe(level)
+  expect(found[0] && 'mend' in found[0] ? found[0].mend.length : 0).toBeGreaterThan(5)
+})
+
+test.each([{ runtimes: ['runc', 'nvidia'] }, { cdi: true }])('GPUs are fine with %j', change => {
+  expect(diagnose({ ...withEngine(change), nvidia: gpus }).level).toBe('ok')
+})
+
+test('the text says how to mend what is wrong, below it', () => {
+  const text = describeDiagnosis(diagnose(withEngine({ liveRestore: false })))
+  expect(text).toMatch(/warning +live-restore: .*\n +→ Add "live-restore": true/)
+  expect(text).toMatch(/see the warnings\.$/)
+})
+
+test('a data directory of another user is a problem for everyone but root', () => {
+  const data = { ...HEALTHY.data, foreign: true }
+  expect(diagnose({ ...HEALTHY, data }).level).toBe('ok')
+  expect(diagnose({ ...HEALTHY, data, isRoot: false }).checks).toContainEqual(
+    expect.objectContaining({ name: 'data directory', level: 'problem' }),
+  )
+})

@@ -1,0 +1,35 @@
+import { type Check, type Finding } from './check.ts'
+import { CHECKS } from './checks/index.ts'
+import { type Facts } from './facts.ts'
+
+export interface Diagnosis {
+  /** The worst of all. */
+  readonly level: Finding['level']
+  readonly checks: readonly ({ readonly name: string } & Finding)[]
+}
+
+const SEVERITY = { ok: 0, warning: 1, problem: 2 } as const
+const MARK = { ok: 'ok     ', warning: 'warning', problem: 'PROBLEM' } as const
+
+/** Judges the facts. Checks whose question does not arise are left out. */
+export function diagnose(facts: Facts, checks: readonly Check[] = CHECKS): Diagnosis {
+  const found = checks.flatMap(check => {
+    const finding = check.run(facts)
+    return finding ? [{ name: check.name, ...finding }] : []
+  })
+  const level = found.reduce<Finding['level']>(
+    (worst, { level }) => (SEVERITY[level] > SEVERITY[worst] ? level : worst),
+    'ok',
+  )
+  return { level, checks: found }
+}
+
+/** One line per check, and below it how to mend what is wrong. */
+export function describeDiagnosis({ level, checks }: Diagnosis): string {
+  const lines = checks.flatMap(check => [
+    `${MARK[check.level]}  ${check.name}: ${check.says}`,
+    ...(check.level === 'ok' ? [] : [`         → ${check.mend}`]),
+  ])
+  const end = { ok: 'All is well.', warning: 'Berth will work; see the warnings.', problem: 'Mend the problems first.' }
+  return [...lines, '', end[level]].join('\n')
+}

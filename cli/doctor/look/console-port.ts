@@ -1,0 +1,20 @@
+import { createServer } from 'node:net'
+import { type ConsolePort } from '../facts.ts'
+
+/** @param ownUrl of the Berth that runs with this data directory */
+export async function lookAtPort(port: number, ownUrl: string | undefined): Promise<ConsolePort> {
+  if (ownUrl !== undefined && Number(new URL(ownUrl).port) === port) return { port, status: 'ours' }
+  const free = (await canListen(port, '127.0.0.1')) && (await canListen(port, '::1'))
+  return { port, status: free ? 'free' : 'taken' }
+}
+
+/** An address that the machine does not have takes nothing away. */
+function canListen(port: number, host: string): Promise<boolean> {
+  return new Promise(resolve => {
+    const server = createServer()
+    server.once('error', (error: NodeJS.ErrnoException) =>
+      resolve(!['EADDRINUSE', 'EACCES'].includes(error.code ?? '')),
+    )
+    server.listen(port, host, () => server.close(() => resolve(true)))
+  })
+}

@@ -1,0 +1,59 @@
+import { statfs } from 'node:fs/promises'
+import Docker from 'dockerode'
+import { z } from 'zod'
+import { type Engine } from '../facts.ts'
+
+const TIMEOUT_MS = 5_000
+
+/** Engines leave out what they do not know. */
+const Info = z.object({
+  LiveRestoreEnabled: z.boolean().default(false),
+  CgroupVersion: z.string().default('1'),
+  Driver: z.string().default(''),
+  DockerRootDir: z.string().default(''),
+  Runtimes: z.record(z.string(), z.unknown()).nullish(),
+  DiscoveredDevices: z.array(z.unknown()).nullish(),
+})
+
+const parseInfo = (reply: unknown) => Info.parse(reply)
+
+/** Asks the engine of DOCKER_HOST, else that of this machine. Changes nothing on it. */
+export async function lookAtEngine(
+  toolbox = process.env.BERTH_TOOLBOX_IMAGE ?? 'berth/toolbox:latest',
+): Promise<Engine> {
+  try {
+    const docker = new Docker({ timeout: TIMEOUT_MS })
+    const rawInfo: Promise<unknown> = docker.info()
+    const [version, info, images] = await Promise.all([docker.version(), rawInfo.then(parseInfo), docker.listImages()])
+    return {
+      status: 'reachable',
+      version: version.Version,
+      apiVersion: version.ApiVersion,
+      liveRestore: info.LiveRestoreEnabled,
+      cgroupVersion: info.CgroupVersion,
+      storageDriver: info.Driver,
+      rootDirectory: info.DockerRootDir,
+      rootFreeBytes: await freeBytes(info.DockerRootDir),
+      runtimes: Object.keys(info.Runtimes ?? {}),
+      cdi: (info.DiscoveredDevices ?? []).length > 0,
+      toolbox: { image: toolbox, present: images.some(image => (image.RepoTags ?? []).includes(toolbox)) },
+      sessionImages: images.filter(image => offersSomething(image.Labels)).length,
+    }
+  } catch (error) {
+    return { status: 'unreachable', why: error instanceof Error ? error.message : String(error) }
+  }
+}
+
+/** The labels are absent (null) in replies of older engines. */
+function offersSomething(labels: Readonly<Record<string, string>> | null | undefined): boolean {
+  return Object.keys(labels ?? {}).some(name => /^(berth\.image\.|ai\.backend\.)/.test(name))
+}
+
+export async function freeBytes(path: string): Promise<number | undefined> {
+  try {
+    const { bavail, bsize } = await statfs(path)
+    return bavail * bsize
+  } catch {
+    return undefined // not on this machine, or not ours to look at
+  }
+}

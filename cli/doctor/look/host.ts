@@ -1,0 +1,93 @@
+import { execFile } from 'node:child_process'
+import { lookup } from 'node:dns/promises'
+import { readFile, stat } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { promisify } from 'node:util'
+import { type DataDirectory, type Nvidia, type SecretFile } from '../facts.ts'
+import { freeBytes } from './engine.ts'
+
+const run = promisify(execFile)
+const TIMEOUT_MS = 10_000
+
+const isMissing = (error: unknown) => error instanceof Error && 'code' in error && error.code === 'ENOENT'
+
+export async function lookAtNvidia(program = 'nvidia-smi'): Promise<Nvidia> {
+  try {
+    const query = ['--query-gpu=driver_version', '--format=csv,noheader']
+    const { stdout } = await run(program, query, { timeout: TIMEOUT_MS })
+    const drivers = stdout.split('\n').flatMap(line => (line.trim() === '' ? [] : [line.trim()]))
+    return { status: 'works', driver: drivers[0] ?? 'unknown', gpus: drivers.length }
+  } catch (error) {
+    if (isMissing(error)) return { status: 'absent' }
+    const said = error as { stdout?: string; stderr?: string; message?: string }
+    const why = [said.stderr, said.stdout, said.message].find(text => text?.trim())
+    return { status: 'failing', why: (why ?? 'unknown').trim().split('\n')[0] ?? '' }
+  }
+}
+
+export async function lookAtDataDirectory(path: string): Promise<DataDirectory> {
+  const entry = await stat(path).catch(() => undefined)
+  const hasModes = process.platform !== 'win32'
+  return {
+    path,
+    exists: entry !== undefined,
+    mode: entry && hasModes ? entry.mode & 0o777 : undefined,
+    foreign: entry !== undefined && hasModes && entry.uid !== process.getuid?.(),
+    freeBytes: await freeBytesAbove(path),
+  }
+}
+
+/** A directory that is not there yet will be on the disk of the nearest one that is. */
+async function freeBytesAbove(path: string): Promise<number | undefined> {
+  const free = await freeBytes(path)
+  return free !== undefined || dirname(path) === path ? free : await freeBytesAbove(dirname(path))
+}
+
+export async function lookAtSecrets(paths: readonly string[]): Promise<SecretFile[]> {
+  const found = await Promise.all(
+    paths.map(async path => {
+      const entry = await stat(path).catch(() => undefined)
+      return entry ? [{ path, mode: entry.mode & 0o777 }] : []
+    }),
+  )
+  return found.flat()
+}
+
+/** Only whether the program is there: what it may do is for the agent to say. */
+export async function hasIptables(): Promise<boolean> {
+  return await run('iptables', ['--version'], { timeout: TIMEOUT_MS }).then(
+    () => true,
+    () => false,
+  )
+}
+
+export async function readIpForward(): Promise<boolean | undefined> {
+  const text = await readFile('/proc/sys/net/ipv4/ip_forward', 'utf8').catch(() => undefined)
+  return text === undefined ? undefined : text.trim() === '1'
+}
+
+export async function resolvesLocalhostNames(): Promise<boolean> {
+  const found = await lookup('berth-doctor.localhost', { all: true }).catch(() => [])
+  return found.length > 0 && found.every(({ address }) => address === '::1' || address.startsWith('127.'))
+}
+
+export async function readSshVersion(): Promise<string | undefined> {
+  try {
+    const { stdout, stderr } = await run('ssh', ['-V'], { timeout: TIMEOUT_MS })
+    return (stderr || stdout).trim()
+  } catch {
+    return undefined // not installed
+  }
+}
+
+/** The difference of clocks that a reply's Date header shows, give or take a second. */
+export async function readManagerAhead(url: string | undefined): Promise<number | undefined> {
+  if (url === undefined) return undefined
+  try {
+    const reply = await fetch(`${url}/healthz`, { signal: AbortSignal.timeout(TIMEOUT_MS) })
+    const date = Date.parse(reply.headers.get('date') ?? '')
+    return Number.isNaN(date) ? undefined : date - Date.now()
+  } catch {
+    return undefined // it stops just now; that it runs is another check's business
+  }
+}
