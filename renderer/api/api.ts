@@ -11,7 +11,10 @@ export interface ApiDeps {
 export function createApi({ fetch, onSignedOut }: ApiDeps): ApiClient {
   const client = createClient({
     baseUrl: '',
-    fetch: (url, init) => fetch(url, { ...(init as RequestInit), credentials: 'same-origin', cache: 'no-store' }),
+    fetch: (url, init) => {
+      const request: RequestInit = { ...(init as RequestInit), credentials: 'same-origin', cache: 'no-store' }
+      return init.method === 'GET' ? withRetries(() => fetch(url, request), request.signal) : fetch(url, request)
+    },
     headers: () => ({ 'x-berth-csrf': csrfToken.get() }),
   })
   const watched = Object.entries(client).map(([name, call]) => [
@@ -31,4 +34,23 @@ export function createApi({ fetch, onSignedOut }: ApiDeps): ApiClient {
     },
   ])
   return Object.fromEntries(watched) as ApiClient
+}
+
+/** Milliseconds before each further attempt. */
+const PAUSES = [100, 400]
+
+/**
+ * Chromium gives up whatever is in flight when a network interface comes or goes, and the network of a session that starts on
+ * this computer is one (`ERR_NETWORK_CHANGED`). Questions may be asked again; what changes something may have been done.
+ */
+async function withRetries(send: () => Promise<Response>, signal: AbortSignal | null | undefined): Promise<Response> {
+  for (const pause of PAUSES) {
+    try {
+      return await send()
+    } catch (error) {
+      if (signal?.aborted) throw error
+      await new Promise(resolve => setTimeout(resolve, pause))
+    }
+  }
+  return await send()
 }

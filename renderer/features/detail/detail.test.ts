@@ -28,12 +28,19 @@ describe('the timeline', () => {
     const events = [event(0, 'PENDING'), event(2000, 'PREPARING'), event(6000, 'RUNNING'), event(9e6, 'TERMINATING')]
     expect(timelineRows(events, new Date(START + 9e6 + 1000)).map(row => row.share)).toEqual([0.5, 1, null, 0.25])
   })
-  test('events of kernels repeat those of their session and are left out', () => {
+  test('moves are told by the session or by its kernels, and none of them twice', () => {
     const rows = timelineRows(
-      [event(0, 'PENDING'), event(1, 'PREPARING', 'k1'), event(2, 'PREPARING')],
+      [
+        event(0, 'PENDING'),
+        event(1, 'PREPARING', 'k1'),
+        event(2, 'PREPARING'),
+        event(3, 'RUNNING', 'k1'),
+        event(4, 'TERMINATING', 'k1'),
+        event(5, 'TERMINATED'),
+      ],
       new Date(START),
     )
-    expect(rows.map(row => row.event.id)).toEqual([0, 2])
+    expect(rows.map(row => row.event.id)).toEqual([0, 1, 3, 4, 5])
   })
   test('short times are told in milliseconds and tenths', () => {
     expect([40, 900.4, 1234, 9999].map(shortDuration)).toEqual(['40 ms', '900 ms', '1.2 s', '10.0 s'])

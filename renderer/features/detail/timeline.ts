@@ -11,14 +11,13 @@ export interface TimelineRow {
 }
 
 /**
- * The states of a session with how long each lasted. Kernels repeat the moves of their session, so their events are left
- * out wherever the session has its own.
+ * The states of a session with how long each lasted. Moves are reported by the session or by its kernels, and some by both:
+ * a move into the state that is already there is left out.
  *
  * @param events oldest first
  */
 export function timelineRows(events: readonly SessionEvent[], now: Date): TimelineRow[] {
-  const own = events.filter(event => event.kernelId === null)
-  const shown = own.length > 0 ? own : events
+  const shown = events.filter((event, index) => event.to !== events[index - 1]?.to)
   const rows = shown.map((event, index) => {
     const next = shown[index + 1]
     const ongoing = next === undefined && !isFinished(event.to)

@@ -1,0 +1,84 @@
+import { type Locator, type Page } from 'playwright-core'
+import { execute, root } from '../fixtures/berth.ts'
+
+/** What people do in the console, in its own words. */
+export const button = (page: Page, name: string | RegExp): Locator => page.getByRole('button', { name })
+export const rowOf = (page: Page, session: string): Locator => page.locator('tr.row', { hasText: session })
+
+export async function signIn(page: Page, email: string, password: string): Promise<void> {
+  await page.getByLabel('E-mail address').fill(email)
+  await page.getByLabel('Password', { exact: true }).fill(password)
+  await button(page, 'Sign in').click()
+}
+
+/** A second `berth up` on the same data directory prints a link of its own. */
+export async function signInLink(data: string): Promise<string> {
+  const { stdout } = await execute([`${root}/bin/berth`, 'up', '--data', data, '--no-open'], process.env)
+  const link = /http:\S+#\/sign-in\?ticket=\S+/.exec(stdout)?.[0]
+  if (!link) throw new Error(`no link in: ${stdout}`)
+  return link
+}
+
+export async function openLaunchDialog(page: Page): Promise<void> {
+  await button(page, 'New session').click()
+  await page.getByRole('heading', { name: 'Environment', exact: true }).waitFor()
+}
+
+export async function openApps(page: Page, session: string): Promise<void> {
+  await button(page, `Apps of ${session}`).click()
+  await page.getByRole('heading', { name: 'Open on this computer' }).waitFor()
+}
+
+export async function openSsh(page: Page, session: string): Promise<void> {
+  await openApps(page, session)
+  await page.locator('.tile-button', { hasText: 'SSH' }).click()
+  await page.getByText('Private key of this session').waitFor()
+}
+
+/** Leaves the topmost dialog as a keyboard does. */
+export async function leaveDialog(page: Page, heading: string | RegExp): Promise<void> {
+  await page.keyboard.press('Escape')
+  await page.getByRole('heading', { name: heading }).waitFor({ state: 'detached' })
+}
+
+/** A value of the list that the SSH dialog begins with. */
+export async function sshFact(page: Page, name: string): Promise<string> {
+  const fact = page.locator('dl.facts > div', { has: page.getByText(name, { exact: true }) })
+  return await fact.locator('code').innerText()
+}
+
+/** Opens an app that has a page: the tab it comes up in. */
+export async function openApp(page: Page, title: RegExp): Promise<Page> {
+  const tile = page.locator('.tile-button', { hasText: title })
+  const [tab] = await Promise.all([page.context().waitForEvent('page'), tile.click()])
+  await tab.waitForURL(/--[a-z2-7]{12}\.localhost:/, { timeout: 90_000 })
+  return tab
+}
+
+/** Runs one line of Python in a new notebook of JupyterLab, and reads what it printed. */
+export async function runInNotebook(lab: Page, code: string): Promise<string> {
+  await lab.locator('.jp-LauncherCard[data-category="Notebook"]').first().click({ timeout: 90_000 })
+  const cell = lab.locator('.jp-Notebook .jp-CodeCell').first()
+  await cell.locator('.cm-content').click()
+  await lab.keyboard.type(code)
+  await lab.keyboard.press('Shift+Enter')
+  return (await cell.locator('.jp-OutputArea-executeResult pre').innerText({ timeout: 90_000 })).trim()
+}
+
+export async function openTerminal(page: Page, session: string): Promise<Page> {
+  const [tab] = await Promise.all([page.context().waitForEvent('page'), button(page, `Terminal of ${session}`).click()])
+  await atPrompt(tab)
+  return tab
+}
+
+/** Resolves when a shell is attached and shows its prompt. */
+export async function atPrompt(tab: Page): Promise<void> {
+  await tab.getByText('Connected').waitFor()
+  await screen(tab).filter({ hasText: '$' }).waitFor()
+}
+
+export const screen = (tab: Page): Locator => tab.locator('.xterm-rows').first()
+
+export async function typeLine(tab: Page, line: string): Promise<void> {
+  await tab.locator('.xterm-helper-textarea').pressSequentially(`${line}\n`)
+}

@@ -1,0 +1,281 @@
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type Browser, type Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { type Berth, startBerth } from '../fixtures/berth.ts'
+import { audit, launchBrowser, visit, type Visitor } from '../fixtures/browser.ts'
+import { sha256 } from '../fixtures/sha256.ts'
+import {
+  atPrompt,
+  button,
+  leaveDialog,
+  openApp,
+  openApps,
+  openLaunchDialog,
+  openSsh,
+  openTerminal,
+  rowOf,
+  runInNotebook,
+  screen,
+  signIn,
+  signInLink,
+  sshFact,
+  typeLine,
+} from './console-steps.ts'
+import { type FileClients, openFileClients } from './file-clients.ts'
+
+/**
+ * The main road as a person walks it: a real Chromium, the whole of Berth as `berth up` starts it, a real container. The
+ * tests of this file build on each other and run in their order.
+ */
+const SESSION = 'first-steps'
+const SIZE = 100 * 2 ** 20
+/** For what takes a second or two, on a busy machine. */
+const SOON = { timeout: 20_000 }
+
+let berth: Berth
+let browser: Browser
+let directory: string
+let admin: Visitor
+let page: Page
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'berth-test-e2e-'))
+  // A home of its own: the SSH kit writes below ~/.ssh.
+  berth = await startBerth({ environment: { HOME: directory } })
+  browser = await launchBrowser()
+  admin = await visit(browser, berth.url)
+})
+afterAll(async () => {
+  await browser.close()
+  await berth[Symbol.asyncDispose]()
+  await rm(directory, { recursive: true, force: true })
+})
+afterEach(() => {
+  expect(admin.problems.splice(0)).toEqual([])
+})
+
+describe('signing in', () => {
+  test('whoever is not signed in is asked to, and lands on the page they wanted', async () => {
+    page = await admin.openTab('/sessions?list=finished')
+    await page.getByRole('heading', { name: 'Sign in to Berth' }).waitFor()
+    expect(await audit(page)).toEqual([])
+  })
+
+  test('a wrong password is refused in words, a right one accepted', async () => {
+    await signIn(page, berth.adminEmail, 'Not-the-password-1')
+    await page.getByRole('alert').filter({ hasText: 'Wrong e-mail address or password' }).waitFor()
+    await signIn(page, berth.adminEmail, berth.adminPassword)
+    await page.getByRole('heading', { name: 'Sessions', level: 1 }).waitFor()
+    expect(page.url()).toContain('list=finished')
+  })
+
+  test('a link signs in once, leaves no trace, and says so the second time', async () => {
+    const link = await signInLink(berth.data)
+    await using guest = await visit(browser, berth.url)
+    const tab = await guest.context.newPage()
+    await tab.goto(link)
+    await tab.getByRole('heading', { name: 'Sessions', level: 1 }).waitFor()
+    expect(tab.url()).not.toContain('ticket')
+    await using late = await visit(browser, berth.url)
+    const refused = await late.context.newPage()
+    await refused.goto(link)
+    await refused.getByRole('alert').filter({ hasText: 'unknown, used or expired' }).waitFor()
+    expect([...guest.problems, ...late.problems]).toEqual([])
+  })
+})
+
+describe('launching', () => {
+  test('an empty list says what a session is', async () => {
+    await page.getByRole('tab', { name: /Running/ }).click()
+    await page.getByText('No sessions are running').waitFor()
+    expect(await audit(page)).toEqual([])
+  })
+
+  test('the dialog proposes an image with apps, one core, and the shared memory of the image', async () => {
+    await openLaunchDialog(page)
+    const first = page.locator('.image').first()
+    expect(await first.getByRole('radio').isChecked()).toBe(true)
+    expect(await first.locator('.image-app').count()).toBeGreaterThan(0)
+    await page.getByText('Python 3.13 with JupyterLab').first().click()
+    expect(await page.getByRole('textbox', { name: 'CPU', exact: true }).inputValue()).toBe('1')
+    expect(await page.getByRole('textbox', { name: 'Shared memory', exact: true }).inputValue()).toBe('64 MiB')
+    expect(await audit(page)).toEqual([])
+  })
+
+  test('a session is launched and becomes running before the eyes, and its figures move', async () => {
+    await page.getByRole('textbox', { name: 'RAM', exact: true }).fill('1 GiB')
+    await page.getByLabel('Name optional').fill(SESSION)
+    await button(page, /^Launch$/).click()
+    const row = rowOf(page, SESSION)
+    await row.waitFor()
+    await page.evaluate(() => Object.assign(globalThis, { neverReloaded: true }))
+    await row.getByText('Running', { exact: true }).waitFor()
+    const ram = row.getByRole('meter', { name: 'RAM' })
+    await expect.poll(() => ram.getAttribute('aria-valuetext'), SOON).toMatch(/^[\d.]+ [KM]iB$/)
+    await expect
+      .poll(() => page.locator('.top-bar').getByRole('meter', { name: 'RAM' }).getAttribute('aria-valuetext'), SOON)
+      .toMatch(/^1 GiB \//)
+    expect(await page.evaluate(() => 'neverReloaded' in globalThis)).toBe(true)
+    expect(await audit(page)).toEqual([])
+  })
+
+  test('somebody else sees nothing of it', async () => {
+    const eve = await berth.user('eve@localhost')
+    await using other = await visit(browser, berth.url)
+    const tab = await other.openTab('/')
+    await signIn(tab, eve.email, eve.password)
+    await tab.getByText('No sessions are running').waitFor()
+    expect(await tab.getByText(SESSION).count()).toBe(0)
+    expect(other.problems).toEqual([])
+  })
+})
+
+describe('JupyterLab', () => {
+  test('opens on an origin of its own and computes in the container', async () => {
+    await openApps(page, SESSION)
+    expect(await audit(page)).toEqual([])
+    const lab = await openApp(page, /JupyterLab/)
+    expect(new URL(lab.url()).hostname).toMatch(/^jupyterlab--[a-z2-7]{12}\.localhost$/)
+    expect(lab.url()).not.toMatch(/ticket|token/i)
+    expect(await lab.evaluate(() => window.opener as unknown)).toBeNull()
+    expect(await runInNotebook(lab, '1+1')).toBe('2')
+    await lab.close()
+    await leaveDialog(page, /^Apps of/)
+  })
+
+  test('is a stranger to the console: its page cannot read what the manager knows', async () => {
+    await openApps(page, SESSION)
+    const lab = await openApp(page, /JupyterLab/)
+    const answer = await lab.evaluate(async url => {
+      const reply = await fetch(`${url}/api/v1/me`, { credentials: 'include' }).catch(() => null)
+      return reply?.status ?? 'refused'
+    }, berth.url)
+    expect(answer).toBe('refused')
+    await lab.close()
+    await leaveDialog(page, /^Apps of/)
+  })
+})
+
+describe('the terminal', () => {
+  let tab: Page
+
+  test('runs what is typed', async () => {
+    tab = await openTerminal(page, SESSION)
+    await typeLine(tab, 'echo "the answer is $((6*7))"')
+    await screen(tab).filter({ hasText: 'the answer is 42' }).waitFor()
+    expect(await audit(tab)).toEqual([])
+  })
+
+  test('comes back to the same shell after a reload', async () => {
+    await typeLine(tab, 'kept=from-before; clear')
+    await screen(tab).filter({ hasNotText: 'the answer is' }).waitFor()
+    await tab.reload()
+    await atPrompt(tab)
+    await typeLine(tab, 'echo "kept is $kept"')
+    await screen(tab).filter({ hasText: 'kept is from-before' }).waitFor()
+  })
+
+  test('has the size of its window', async () => {
+    const columns = async () => {
+      await typeLine(tab, 'clear; echo "columns=$(tput cols 2>/dev/null || stty size | cut -d" " -f2);"')
+      await screen(tab)
+        .filter({ hasText: /columns=\d+;/ })
+        .waitFor()
+      return Number(/columns=(\d+);/.exec(await screen(tab).innerText())?.[1])
+    }
+    const before = await columns()
+    await tab.setViewportSize({ width: 700, height: 500 })
+    await expect.poll(columns, SOON).toBeLessThan(before)
+    await tab.close()
+  })
+})
+
+describe('SSH and SFTP', () => {
+  let clients: FileClients
+  let source: string
+  let expected: string
+
+  test('the dialog hands out address, port, host key and both keys', async () => {
+    await openSsh(page, SESSION)
+    expect(await audit(page)).toEqual([])
+    const facts = {
+      host: await sshFact(page, 'Address'),
+      port: await sshFact(page, 'Port'),
+      user: await sshFact(page, 'User'),
+      fingerprint: await sshFact(page, 'Host key'),
+      key: await download(page, 'OpenSSH key', 'id_container'),
+      ppk: await download(page, 'PuTTY, WinSCP', 'id_container.ppk'),
+    }
+    expect(facts).toMatchObject({ host: '127.0.0.1', user: 'work' })
+    expect(await readFile(facts.ppk, 'utf8')).toMatch(/^PuTTY-User-Key-File-3: ssh-ed25519/)
+    clients = await openFileClients(facts, join(directory, 'clients'))
+    expect((await clients.ssh('id -un')).trim()).toBe('work')
+    source = join(directory, 'source')
+    await writeFile(source, randomBytes(SIZE))
+    expected = await sha256(source)
+  })
+
+  test.each(['sftp', 'scp', 'rsync', 'psftp'] as const)('%s moves 100 MB both ways unchanged', async program => {
+    const target = join(directory, `${program}-back`)
+    const began = performance.now()
+    await clients.roundTrips[program](source, `by-${program}`, target)
+    const seconds = (performance.now() - began) / 1000
+    console.log(`${program}: 2 × 100 MB in ${seconds.toFixed(1)} s`)
+    expect((await clients.ssh(`sha256sum by-${program}`)).split(' ')[0]).toBe(expected)
+    expect(await sha256(target)).toBe(expected)
+    await rm(target)
+    await clients.ssh(`rm by-${program}`)
+  })
+
+  test('the dialog counts what went through, and closes the port', async () => {
+    const port = await sshFact(page, 'Port')
+    await button(page, 'Done').click()
+    await page.getByText(`127.0.0.1:${port}`).waitFor()
+    await button(page, new RegExp(`^Close SSH.* at port ${port}$`)).click()
+    await page.getByText(`127.0.0.1:${port}`).waitFor({ state: 'detached' })
+    await expect(clients.ssh('true')).rejects.toThrow(/refused/)
+    await leaveDialog(page, /^Apps of/)
+  })
+})
+
+describe('what happened to a session', () => {
+  test('the timeline names every state and its reason', async () => {
+    await page.getByRole('link', { name: SESSION, exact: true }).click()
+    const timeline = page.locator('ol.timeline')
+    for (const state of ['Waiting', 'Preparing', 'Running']) await timeline.getByText(state).first().waitFor()
+    expect(await timeline.locator('.why').allInnerTexts()).not.toContain('')
+    expect(await audit(page)).toEqual([])
+  })
+
+  test('the log and the details are there', async () => {
+    await page.getByRole('tab', { name: 'Logs' }).click()
+    await page.getByRole('tabpanel').or(page.locator('.logs')).first().waitFor()
+    expect(await audit(page)).toEqual([])
+    await page.getByRole('tab', { name: 'Details' }).click()
+    await page.getByText('berth/python:3.13').first().waitFor()
+    expect(await audit(page)).toEqual([])
+    await page.keyboard.press('Escape')
+  })
+
+  test('it ends when that is confirmed, and moves to the finished ones', async () => {
+    await button(page, `Terminate ${SESSION}`).click()
+    await page.getByText('All files in the session are deleted').waitFor()
+    expect(await audit(page)).toEqual([])
+    await button(page, 'Terminate session').click()
+    await rowOf(page, SESSION).waitFor({ state: 'detached' })
+    await page.getByRole('tab', { name: /Finished/ }).click()
+    await rowOf(page, SESSION).getByText('Terminated', { exact: true }).waitFor()
+    expect(await audit(page)).toEqual([])
+  })
+})
+
+async function download(from: Page, label: string, name: string): Promise<string> {
+  const control = from.locator('.files button', { hasText: label })
+  const [file] = await Promise.all([from.waitForEvent('download'), control.click()])
+  expect(file.suggestedFilename()).toBe(name)
+  const path = join(directory, name)
+  await file.saveAs(path)
+  return path
+}
