@@ -4,6 +4,7 @@ import { addAppCommand } from './commands/app.ts'
 import { addDoctorCommand } from './commands/doctor.ts'
 import { addImageCommands } from './commands/images.ts'
 import { addLoginCommands } from './commands/login.ts'
+import { addResourceGroupCommands } from './commands/resource-groups.ts'
 import { addServerCommands } from './commands/servers.ts'
 import { addSessionCommands } from './commands/session.ts'
 import { addSshCommands } from './commands/ssh.ts'
@@ -27,6 +28,7 @@ export function createProgram(): Command {
   addAppCommand(program)
   addSshCommands(program)
   addAgentCommands(program)
+  addResourceGroupCommands(program)
   return program
 }
 

@@ -15,6 +15,7 @@ import {
 } from '#manager/contract'
 import { type EventPublisher } from '../events/bus.ts'
 import { Room } from '../scheduler/plan/index.ts'
+import { requireResourceGroup } from '../scheduler/groups.ts'
 import { type AgentPresence, readAgents } from '../scheduler/snapshot.ts'
 import { toApp } from '../sessions/apps.ts'
 import { type SessionChanges } from '../sessions/changes.ts'
@@ -32,6 +33,7 @@ export interface AgentService {
   setSchedulable(id: AgentId, schedulable: boolean): Promise<Agent>
   /** Revokes its key, hangs up, and ends its sessions as `agent_forgotten`. @throws `not_found` */
   forget(id: AgentId, actor: string): Promise<void>
+  /** @throws `resource_group_not_found` */
   createJoinToken(options: { resourceGroup: string; createdBy: UserId | null }): Promise<JoinToken>
   images(): Promise<Image[]>
   resources(): Promise<Resources>
@@ -115,6 +117,7 @@ export function createAgentService(deps: AgentServiceDeps): AgentService {
       announce(row)
     },
     async createJoinToken({ resourceGroup, createdBy }) {
+      await requireResourceGroup(store.db, resourceGroup)
       const token = randomBytes(32).toString('base64url')
       const tokenHash = hashToken(token)
       const lifetimeMs = TOKEN_LIFETIME_MS

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { Agent, Image, Resources } from './agents.ts'
 import { AgentId, SessionId, UserId } from './ids.ts'
+import { ResourceGroup, ResourceGroupChange, ResourceGroupName, ResourceGroupSpec } from './resource-groups.ts'
 import { App, Session, SessionEvent, SessionSpec, SessionStatus, SshAccess } from './sessions.ts'
 import { Me, User, UserChange, UserSpec } from './users.ts'
 
@@ -256,6 +257,32 @@ export const ROUTES = {
     params: z.object({ id: AgentId }),
     status: 204,
     reply: z.void(),
+  },
+
+  listResourceGroups: {
+    method: 'GET',
+    path: '/api/v1/resource-groups',
+    access: 'superadmin',
+    summary: 'Resource groups with their settings.',
+    reply: z.object({ items: z.array(ResourceGroup) }),
+  },
+  createResourceGroup: {
+    method: 'POST',
+    path: '/api/v1/resource-groups',
+    access: 'superadmin',
+    summary: 'Create a resource group; agents come into it with a join token of the group.',
+    body: ResourceGroupSpec,
+    status: 201,
+    reply: ResourceGroup,
+  },
+  updateResourceGroup: {
+    method: 'PATCH',
+    path: '/api/v1/resource-groups/:name',
+    access: 'superadmin',
+    summary: 'Change settings of a resource group; what is left out stays.',
+    params: z.object({ name: ResourceGroupName }),
+    body: ResourceGroupChange,
+    reply: ResourceGroup,
   },
 } as const satisfies Record<string, RouteSpec>
 

@@ -1,9 +1,23 @@
 import { type AgentId, type Reason, type SessionId } from '#manager/contract'
 import { type AgentRow, listAgents, readUsage } from '../store/agents.ts'
 import { readImageDigests } from '../store/images.ts'
+import { readClock, readUsageByOwner } from '../store/placements.ts'
+import { findReservation, findResourceGroup } from '../store/resource-groups.ts'
 import { type Db } from '../store/schema.ts'
 import { listPending } from '../store/sessions.ts'
-import { type AgentSnapshot, type DeviceSnapshot, type GroupSnapshot } from './plan/index.ts'
+import {
+  type AgentSnapshot,
+  concentrated,
+  type DeviceSnapshot,
+  dispersed,
+  drf,
+  fifo,
+  type GroupSnapshot,
+  lifo,
+  roundRobin,
+  type Selector,
+  type Sequencer,
+} from './plan/index.ts'
 
 /** What only this process knows of an agent. */
 export interface AgentPresence {
@@ -13,7 +27,13 @@ export interface AgentPresence {
 
 const SHARES_PER_DEVICE = 100
 
+const SEQUENCERS: Readonly<Record<string, Sequencer>> = { fifo, lifo, drf }
+const SELECTORS: Readonly<Record<string, Selector>> = { concentrated, dispersed, 'round-robin': roundRobin }
+
 export interface GroupState {
+  /** As its admin has set it; the defaults for a group that only an imported container names. */
+  readonly sequencer: Sequencer
+  readonly selector: Selector
   readonly snapshot: GroupSnapshot
   /** The reasons that the pending sessions carry now. */
   readonly written: ReadonlyMap<SessionId, Reason>
@@ -21,12 +41,26 @@ export interface GroupState {
 
 /** Reads one resource group as it is now. Usage comes from kernels, so it cannot drift. */
 export async function readGroup(db: Db, resourceGroup: string, presence: AgentPresence): Promise<GroupState> {
-  const [agents, pending] = await Promise.all([
+  const group = await findResourceGroup(db, resourceGroup)
+  const [agents, pending, now, reservation, usage] = await Promise.all([
     readAgents(db, await listAgents(db, resourceGroup), presence),
     listPending(db, resourceGroup),
+    readClock(db),
+    findReservation(db, resourceGroup),
+    group?.sequencer === 'drf' ? readUsageByOwner(db, resourceGroup) : undefined,
   ])
+  const { reserveAfterSeconds, weights, splitShares } = group?.options ?? {}
   const snapshot: GroupSnapshot = {
     agents,
+    now,
+    active: group?.active ?? true,
+    options: {
+      ...(reserveAfterSeconds === undefined ? {} : { reserveAfterMs: reserveAfterSeconds * 1000 }),
+      ...(weights === undefined ? {} : { weights }),
+      ...(splitShares === undefined ? {} : { splitShares }),
+    },
+    ...(usage ? { usage } : {}),
+    reservation,
     pending: pending.map(session => ({
       id: session.id,
       ownerId: session.owner_id,
@@ -37,7 +71,12 @@ export async function readGroup(db: Db, resourceGroup: string, presence: AgentPr
       failedAgents: session.failed_agents,
     })),
   }
-  return { snapshot, written: new Map(pending.map(session => [session.id, session.reason])) }
+  return {
+    snapshot,
+    sequencer: SEQUENCERS[group?.sequencer ?? 'fifo'] ?? fifo,
+    selector: SELECTORS[group?.selector ?? 'concentrated'] ?? concentrated,
+    written: new Map(pending.map(session => [session.id, session.reason])),
+  }
 }
 
 export async function readAgents(

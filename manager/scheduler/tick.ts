@@ -1,9 +1,10 @@
-import { type Reason, type SessionId } from '#manager/contract'
+import { type AgentId, type Reason, type SessionId } from '#manager/contract'
 import { type Log } from '../log.ts'
 import { type Store } from '../store/open-store.ts'
+import { saveReservation } from '../store/resource-groups.ts'
 import { listPendingGroups, type Touched, updateReasons } from '../store/sessions.ts'
 import { commitPlacements } from './commit.ts'
-import { concentrated, fifo, plan } from './plan/index.ts'
+import { type GroupSnapshot, plan, type Placement, type Reservation } from './plan/index.ts'
 import { type AgentPresence, readGroup } from './snapshot.ts'
 
 export interface Scheduler extends AsyncDisposable {
@@ -33,13 +34,22 @@ const WATCHED_POSITIONS = 50
 /** The effectful half: snapshot → plan → commit → create_kernel, over and over. The decision itself is in `plan/`. */
 export function startScheduler({ store, presence, start, hint, log, slowTickMs }: SchedulerDeps): Scheduler {
   const positions = new Map<string, ReadonlyMap<SessionId, number>>()
+  // Whose turn it was last, for round robin. After a start of the manager the turns begin anew.
+  const turns = new Map<AgentId, number>()
   let wanted = false
   let closed = false
   let running: Promise<void> = Promise.resolve()
 
   async function tickGroup(group: string): Promise<void> {
-    const { snapshot, written } = await readGroup(store.db, group, presence)
-    const { placements, reasons, queue } = plan(snapshot, fifo, concentrated)
+    const { snapshot: read, written, sequencer, selector } = await readGroup(store.db, group, presence)
+    const snapshot: GroupSnapshot = {
+      ...read,
+      agents: read.agents.map(agent => ({ ...agent, turn: turns.get(agent.id) })),
+    }
+    const { placements, reasons, queue, reservation } = plan(snapshot, sequencer, selector)
+    // Before the placements: what is held must outlive a crash right after them.
+    if (!sameReservation(snapshot.reservation, reservation)) await saveReservation(store.db, group, reservation)
+    takeTurns(turns, placements)
     const committed = await commitPlacements(store, group, placements, presence)
     hint(committed)
     for (const { id } of committed) start(id)
@@ -96,6 +106,16 @@ export function startScheduler({ store, presence, start, hint, log, slowTickMs }
   }
 }
 
+function takeTurns(turns: Map<AgentId, number>, placements: readonly Placement[]): void {
+  let last = Math.max(0, ...turns.values())
+  for (const { agentId } of placements) turns.set(agentId, ++last)
+}
+
+function sameReservation(a: Reservation | undefined, b: Reservation | undefined): boolean {
+  if (!a || !b) return a === b
+  return a.sessionId === b.sessionId && a.agentId === b.agentId && a.devices === b.devices
+}
+
 interface Outcome {
   readonly reasons: ReadonlyMap<SessionId, Reason>
   /** What the database says now. */
@@ -117,8 +137,8 @@ function changedReasons({ reasons, written, before, now }: Outcome): ReadonlyMap
 }
 
 /** jsonb does not keep the order of keys. */
-function reasonKey({ code, message, needed, available }: Reason): string {
-  return JSON.stringify([code, message, sorted(needed), sorted(available)])
+function reasonKey({ code, message, needed, available, expectedBy }: Reason): string {
+  return JSON.stringify([code, message, expectedBy, sorted(needed), sorted(available)])
 }
 
 function sorted(slots: Readonly<Record<string, unknown>> = {}) {

@@ -16,6 +16,7 @@ import {
 } from '#manager/contract'
 import { type AgentRequests } from '../agents/connection.ts'
 import { type EventPublisher } from '../events/bus.ts'
+import { requireActiveResourceGroup } from '../scheduler/groups.ts'
 import { type AgentPresence, readAgents } from '../scheduler/snapshot.ts'
 import { listAgents } from '../store/agents.ts'
 import { listHeldImages } from '../store/images.ts'
@@ -96,6 +97,7 @@ export function createSessionService(deps: SessionServiceDeps): SessionService {
 
   return {
     async create(caller, spec) {
+      await requireActiveResourceGroup(store.db, spec.resourceGroup)
       const rows = await listAgents(store.db, spec.resourceGroup)
       const [held, empty] = [await listHeldImages(store.db), await readAgents(store.db, rows, presence)]
       const { image, reference, requested, shmemBytes, notices } = resolveSpec(spec, held, empty)

@@ -7,9 +7,11 @@ import { type EventPublisher } from '../events/bus.ts'
 import { type Grants, startGrants } from '../grants/grants.ts'
 import { createAgentRoutes } from '../http/routes/agents.ts'
 import { createGrantRoutes } from '../http/routes/grants.ts'
+import { createResourceGroupRoutes } from '../http/routes/resource-groups.ts'
 import { createSessionRoutes } from '../http/routes/sessions.ts'
 import { type Upgrades } from '../http/upgrades.ts'
 import { type Log } from '../log.ts'
+import { createResourceGroups } from '../scheduler/groups.ts'
 import { type AgentPresence } from '../scheduler/snapshot.ts'
 import { startScheduler, type Scheduler } from '../scheduler/tick.ts'
 import { listAgents } from '../store/agents.ts'
@@ -39,7 +41,8 @@ export type SessionsPartTimings = Partial<Timings> & { readonly agentLostMs?: nu
 export interface SessionsPart extends AsyncDisposable {
   readonly handlers: ReturnType<typeof createSessionRoutes> &
     ReturnType<typeof createAgentRoutes> &
-    ReturnType<typeof createGrantRoutes>
+    ReturnType<typeof createGrantRoutes> &
+    ReturnType<typeof createResourceGroupRoutes>
   readonly agents: Pick<AgentGateway, 'isConnected' | 'verifyDataToken'>
   readonly agentService: AgentService
   readonly grants: Grants
@@ -132,6 +135,7 @@ export async function startSessionsPart(deps: SessionsPartDeps): Promise<Session
       ...createSessionRoutes({ sessions }),
       ...createAgentRoutes({ agents: agentService }),
       ...createGrantRoutes({ grants }),
+      ...createResourceGroupRoutes({ groups: createResourceGroups({ db: store.db, onChanged: trigger }) }),
     },
     agents: gateway,
     agentService,

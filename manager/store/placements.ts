@@ -1,5 +1,13 @@
 import { sql } from 'kysely'
-import { type AgentId, type KernelId, type Reason, type SessionId } from '#manager/contract'
+import {
+  type AgentId,
+  type KernelId,
+  OCCUPYING_STATUSES,
+  type Reason,
+  type ResourceSlots,
+  type SessionId,
+  type SlotName,
+} from '#manager/contract'
 import { type Db } from './schema.ts'
 import { type Touched } from './sessions.ts'
 
@@ -44,4 +52,22 @@ export async function markScheduled(db: Db, placed: readonly PlacedSession[]): P
     where k.session_id = v.id
     returning k.session_id, k.id as kernel_id`.execute(db)
   return { touched: sessions.rows, kernelOf: new Map(kernels.rows.map(row => [row.session_id, row.kernel_id])) }
+}
+
+/** What each user's sessions hold in a group now: a sum over kernels in occupying states, never a counter. */
+export async function readUsageByOwner(db: Db, resourceGroup: string): Promise<Map<string, ResourceSlots>> {
+  const { rows } = await sql<{ owner_id: string; slot: SlotName; amount: number }>`
+    select s.owner_id, v.key as slot, sum(v.value::bigint)::bigint as amount
+    from sessions s join kernels k on k.session_id = s.id, jsonb_each_text(k.slots) v
+    where s.resource_group = ${resourceGroup} and k.status in (${sql.join(OCCUPYING_STATUSES)})
+    group by s.owner_id, v.key`.execute(db)
+  const usage = new Map<string, ResourceSlots>()
+  for (const { owner_id, slot, amount } of rows) usage.set(owner_id, { ...usage.get(owner_id), [slot]: amount })
+  return usage
+}
+
+/** Milliseconds since the epoch by the database's clock, which all times of record come from. */
+export async function readClock(db: Db): Promise<number> {
+  const { rows } = await sql<{ now: number }>`select (extract(epoch from now()) * 1000)::bigint as now`.execute(db)
+  return rows[0]?.now ?? 0
 }

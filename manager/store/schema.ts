@@ -5,6 +5,7 @@ import {
   type Device,
   type KernelId,
   type Reason,
+  type ResourceGroupOptions,
   type ResourceSlots,
   type Role,
   type SessionId,
@@ -39,6 +40,8 @@ export interface Database {
   kernel_devices: KernelDevicesTable
   session_events: SessionEventsTable
   grants: GrantsTable
+  resource_groups: ResourceGroupsTable
+  reservations: ReservationsTable
 }
 
 /** What query functions take: the database or a transaction on it. */
@@ -196,6 +199,32 @@ export interface SessionEventsTable {
   reason: Json<Reason>
   /** E-mail address, or null for the system. */
   actor: string | null
+}
+
+export interface ResourceGroupsTable {
+  name: string
+  description: Default<string>
+  sequencer: Default<'fifo' | 'lifo' | 'drf'>
+  selector: Default<'concentrated' | 'dispersed' | 'round-robin'>
+  options: ColumnType<ResourceGroupOptions, string | undefined, string>
+  active: Default<boolean>
+  created_at: Time
+  version: Default<number>
+}
+
+export interface HeldDevice {
+  readonly uuid: string
+  readonly slot: 'cuda.device' | 'cuda.shares'
+  readonly amount: number
+}
+
+/** What becomes free on the agent is held for the session; at most one per group. */
+export interface ReservationsTable {
+  resource_group: string
+  session_id: SessionId
+  agent_id: AgentId
+  devices: Json<readonly HeldDevice[]>
+  created_at: Time
 }
 
 export interface GrantsTable {

@@ -1,12 +1,23 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { AgentId, KernelId, type Reason, type ResourceSlots, SessionId, UserId } from '#manager/contract'
+import {
+  AgentId,
+  KernelId,
+  type Reason,
+  ResourceGroupSpec,
+  type ResourceSlots,
+  SessionId,
+  UserId,
+} from '#manager/contract'
 import { silentLog } from '../../manager/log.ts'
 import { commitPlacements } from '../../manager/scheduler/commit.ts'
+import { createResourceGroups } from '../../manager/scheduler/groups.ts'
 import { concentrated, fifo, type Placement, plan } from '../../manager/scheduler/plan/index.ts'
 import { readGroup } from '../../manager/scheduler/snapshot.ts'
+import { startScheduler } from '../../manager/scheduler/tick.ts'
 import { readUsage, saveJoinedAgent, saveReportedState } from '../../manager/store/agents.ts'
 import { replaceImages } from '../../manager/store/images.ts'
 import { insertKernels } from '../../manager/store/kernels.ts'
+import { findReservation } from '../../manager/store/resource-groups.ts'
 import { newId } from '../../manager/store/new-id.ts'
 import { openStore, type Store } from '../../manager/store/open-store.ts'
 import { insertSessions } from '../../manager/store/sessions.ts'
@@ -45,13 +56,19 @@ describe.each(BACKENDS)('placements on %s PostgreSQL', (_name, serverUrl) => {
     await replaceImages(store.db, agentId, [PYTHON])
   }
 
-  async function enqueue(count: number, requested: ResourceSlots): Promise<void> {
+  const enqueueNamed = (name: string, requested: ResourceSlots) => enqueue(1, requested, () => name)
+
+  async function enqueue(
+    count: number,
+    requested: ResourceSlots,
+    nameOf = (index: number) => `session-${index}`,
+  ): Promise<void> {
     const ids = Array.from({ length: count }, () => newId(SessionId))
     await insertSessions(
       store.db,
       ids.map((id, index) => ({
         id,
-        name: `session-${index}`,
+        name: nameOf(index),
         ownerId,
         status: 'PENDING',
         reason,
@@ -108,6 +125,80 @@ describe.each(BACKENDS)('placements on %s PostgreSQL', (_name, serverUrl) => {
     await store.db.updateTable('kernels').set({ status: 'TERMINATED' }).where('status', '=', 'SCHEDULED').execute()
     expect((await readUsage(store.db, [agentId])).device(agentId, 'GPU-0')).toBeUndefined()
     expect(await decide()).toHaveLength(1)
+  })
+
+  test('a group plans as its settings say, from the next pass on', async () => {
+    const groups = createResourceGroups({ db: store.db, onChanged: () => undefined })
+    await report({ cpu: 1000, mem: 8 * GiB })
+    await enqueue(2, { cpu: 1000, mem: GiB })
+    const planned = async () => {
+      const { snapshot, sequencer, selector } = await readGroup(store.db, 'default', presence)
+      return { snapshot, ...plan(snapshot, sequencer, selector) }
+    }
+    const oldest = await planned()
+    await groups.update('default', { sequencer: 'lifo', selector: 'round-robin' })
+    const newest = await planned()
+    expect(
+      [oldest, newest]
+        .map(({ placements }) => placements)
+        .flat()
+        .map(p => p.sessionId),
+    ).toEqual(oldest.snapshot.pending.map(session => session.id))
+    await groups.update('default', { sequencer: 'drf', selector: 'concentrated', active: false })
+    const closed = await planned()
+    expect([...closed.reasons.values()].map(({ code }) => code)).toEqual(['group_inactive', 'group_inactive'])
+    await groups.update('default', { active: true })
+    await commit((await planned()).placements)
+    expect((await planned()).snapshot.usage?.get(ownerId)).toEqual({ cpu: 1000, mem: GiB })
+    await groups.update('default', { sequencer: 'fifo' })
+    const taken = ResourceGroupSpec.parse({ name: 'default' })
+    await expect(groups.create(taken)).rejects.toMatchObject({ code: 'resource_group_exists' })
+    await expect(groups.update('none', {})).rejects.toMatchObject({ code: 'resource_group_not_found' })
+  })
+
+  test('the one reservation outlives the manager, and ends when its session starts', async () => {
+    const groups = createResourceGroups({ db: store.db, onChanged: () => undefined })
+    await groups.update('default', { options: { reserveAfterSeconds: 0 } })
+    await report({ cpu: 4000, mem: 8 * GiB })
+    await enqueue(1, { cpu: 3000, mem: GiB })
+    await commit(await decide())
+    await enqueueNamed('large', { cpu: 4000, mem: GiB })
+    const run = async () => {
+      await using scheduler = startScheduler({
+        store,
+        presence,
+        start: () => undefined,
+        hint: () => undefined,
+        log: silentLog,
+      })
+      await scheduler.settled()
+    }
+    await run()
+    const held = await findReservation(store.db, 'default')
+    expect(held).toMatchObject({ agentId, devices: [] })
+    await enqueueNamed('small', { cpu: 500, mem: GiB })
+    await run()
+    expect(await findReservation(store.db, 'default')).toEqual(held)
+    const reasons = await store.db
+      .selectFrom('sessions')
+      .select(['name', 'reason'])
+      .where('status', '=', 'PENDING')
+      .execute()
+    expect(Object.fromEntries(reasons.map(row => [row.name, row.reason.code]))).toEqual({
+      large: 'reserved',
+      small: 'queued_behind',
+    })
+    await store.db.updateTable('kernels').set({ status: 'TERMINATED' }).where('status', '=', 'SCHEDULED').execute()
+    await run()
+    // The next one in line has it now.
+    expect((await findReservation(store.db, 'default'))?.sessionId).not.toBe(held?.sessionId)
+    const { status } = await store.db
+      .selectFrom('sessions')
+      .select('status')
+      .where('name', '=', 'large')
+      .executeTakeFirstOrThrow()
+    expect(status).toBe('SCHEDULED')
+    await groups.update('default', { options: {} })
   })
 
   test('a paused or revoked agent takes nothing, even if it was planned', async () => {
