@@ -2,6 +2,7 @@ import { type Socket } from 'node:net'
 import { AppError, type Grant, isAppError, toWireError } from '#manager/contract'
 import { createBackoff } from './backoff.ts'
 import { createGrantKeeper, type GrantKeeperDeps } from './grant-keeper.ts'
+import { linkSignals } from './link-signals.ts'
 import { verdictOf } from './verdict.ts'
 
 /** How a tunnel stands with its session. The listener stays open in all of them but `ended`. */
@@ -82,8 +83,9 @@ export function createPath(deps: PathDeps): Path {
 
   async function attempt(signal: AbortSignal): Promise<Socket> {
     const grant = await keeper.current()
+    using attempted = linkSignals([signal], limits.dialMs)
     try {
-      return await deps.dial(grant, AbortSignal.any([signal, AbortSignal.timeout(limits.dialMs)]))
+      return await deps.dial(grant, attempted.signal)
     } catch (error) {
       if (verdictOf(error) === 'new_grant') keeper.reject(grant)
       throw error
@@ -91,7 +93,8 @@ export function createPath(deps: PathDeps): Path {
   }
 
   async function connect(caller: AbortSignal): Promise<Socket> {
-    let signal = AbortSignal.any([caller, over.signal])
+    using linked = linkSignals([caller, over.signal])
+    let { signal } = linked
     let isParked = false
     try {
       for (let round = 0; ; round++) {

@@ -70,6 +70,9 @@ function answer(incoming: IncomingMessage, response: ServerResponse) {
     return
   }
   response.sendDate = false
+  // Head and what has come of the body go out together: one write, one packet.
+  const { socket } = response
+  socket?.cork()
   response.writeHead(incoming.statusCode ?? 502, incoming.statusMessage, endToEnd(incoming.rawHeaders))
   response.flushHeaders()
   incoming.on('error', () => response.destroy())
@@ -77,6 +80,8 @@ function answer(incoming: IncomingMessage, response: ServerResponse) {
     if (!incoming.complete) response.destroy()
   })
   incoming.pipe(response)
+  // After the tick in which `pipe` begins to flow.
+  process.nextTick(() => socket?.uncork())
 }
 
 /** Forwards an upgrade (WebSocket or any other) and then both byte streams, half-close included. */
