@@ -78,10 +78,25 @@ async function launchOnce(api: ApiClient, i: number): Promise<Launch> {
 
 async function dockerOnce(stack: AsyncDisposableStack, i: number): Promise<number> {
   const name = `berth-bench-${process.pid}-${i}`
-  const remove = () => run('docker', ['rm', '-f', name]).catch(() => undefined)
-  stack.defer(async () => void (await remove()))
+  const remove = async () => {
+    await run('docker', ['rm', '-f', name]).catch(() => undefined)
+  }
+  stack.defer(remove)
   const start = performance.now()
-  await run('docker', ['run', '-d', '--init', '--name', name, '--cpus', '1', '-m', '512m', PYTHON_IMAGE, 'sleep', '600'])
+  await run('docker', [
+    'run',
+    '-d',
+    '--init',
+    '--name',
+    name,
+    '--cpus',
+    '1',
+    '-m',
+    '512m',
+    PYTHON_IMAGE,
+    'sleep',
+    '600',
+  ])
   const took = performance.now() - start
   await remove()
   return took

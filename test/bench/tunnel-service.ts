@@ -46,5 +46,7 @@ function send(socket: Socket, total: number) {
 }
 
 const [given] = process.argv.slice(2)
-server.listen(Number(given ?? 0), given === undefined ? '127.0.0.1' : '0.0.0.0', 4096, () => process.send?.({ port: (server.address() as AddressInfo).port }))
+server.listen(Number(given ?? 0), given === undefined ? '127.0.0.1' : '0.0.0.0', 4096, () =>
+  process.send?.({ port: (server.address() as AddressInfo).port }),
+)
 process.on('disconnect', () => process.exit(0))
