@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import { type Command } from 'commander'
+import { consolePortOf, databaseUrlOf, readSettings } from '../config/berth-toml/read.ts'
 import { dataDirectory } from '../config/directories.ts'
 import { collectFacts } from '../doctor/collect.ts'
 import { describeDiagnosis, diagnose } from '../doctor/doctor.ts'
@@ -9,7 +10,8 @@ import { parsePort } from './servers.ts'
 
 interface DoctorFlags {
   data?: string
-  port: number
+  config?: string
+  port?: number
   json?: boolean
 }
 
@@ -19,11 +21,20 @@ export function addDoctorCommand(program: Command): void {
     .command('doctor')
     .description('Check Docker, GPU, disk, ports, database and clock of this computer, and say how to mend each.')
     .option('--data <directory>', 'where the state is kept (BERTH_DATA)')
-    .option('--port <number>', 'port of the console', parsePort, 8400)
+    .option('--config <file>', 'settings; default: berth.toml in the data directory')
+    .option('--port <number>', 'port of the console', parsePort)
     .option('--json', 'print JSON')
-    .action(async ({ data, port, json = false }: DoctorFlags) => {
+    .action(async ({ data, config, port, json = false }: DoctorFlags) => {
       const directory = resolve(data ?? dataDirectory())
-      const facts = await collectFacts({ data: directory, port, databaseUrl: process.env.DATABASE_URL })
+      const settings = await readSettings(directory, config)
+      const facts = await collectFacts({
+        data: directory,
+        port: consolePortOf(settings, port),
+        databaseUrl: databaseUrlOf(settings),
+        dockerHost: process.env.DOCKER_HOST || settings.values.get('agent.dockerHost'),
+        toolboxImage: process.env.BERTH_TOOLBOX_IMAGE || settings.values.get('agent.toolboxImage'),
+        secretFiles: settings.file && settings.values.has('manager.databaseUrl') ? [settings.file] : [],
+      })
       const diagnosis = diagnose(facts)
       createOutput(json).data(diagnosis, () => describeDiagnosis(diagnosis))
       if (diagnosis.level === 'problem') process.exitCode = EXIT.failed

@@ -7,7 +7,8 @@ import { up } from '../up/up.ts'
 
 interface UpFlags {
   data?: string
-  port: number
+  config?: string
+  port?: number
   open: boolean
   engine: boolean
   ticket?: boolean
@@ -22,18 +23,20 @@ export function addServerCommands(program: Command): void {
       'Start manager, agent and console on this computer and open the console. Ctrl-C stops them, not the sessions.',
     )
     .option('--data <directory>', 'where the state is kept (BERTH_DATA)')
-    .option('--port <number>', 'port of the console, 0 = any free one', parsePort, 8400)
+    .option('--config <file>', 'settings; default: berth.toml in the data directory')
+    .option('--port <number>', 'port of the console, 0 = any free one (BERTH_PORT; default 8400)', parsePort)
     .option('--no-open', 'do not open a browser')
     .option('--no-engine', 'without an agent, for a computer without a Docker Engine (BERTH_NO_ENGINE=1)')
     .addOption(new Option('--ticket', 'with --json: a one-time sign-in ticket in the url').hideHelp())
     .option('--json', 'print one line of JSON when the console answers and the agent is connected')
     .action(async (flags: UpFlags) => {
       const engine = flags.engine && process.env.BERTH_NO_ENGINE !== '1'
-      const { data, port, open } = flags
+      const { data, config, port, open } = flags
       const output = createOutput(flags.json ?? false)
       await up({
         ...(data ? { data } : {}),
-        port,
+        ...(config ? { config } : {}),
+        ...(port === undefined ? {} : { port }),
         open,
         engine,
         ticket: flags.ticket ?? false,

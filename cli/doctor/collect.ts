@@ -22,13 +22,18 @@ export interface CollectOptions {
   readonly data: string
   readonly port: number
   readonly databaseUrl: string | undefined
+  readonly dockerHost?: string | undefined
+  readonly toolboxImage?: string | undefined
+  /** Further files that hold secrets. */
+  readonly secretFiles?: readonly string[]
 }
 
 /** A Berth that is stopping does not answer; nobody wants to wait half a minute for that. */
 const RUNNING_WITHIN_MS = 3_000
 
 /** Looks at this computer. Changes nothing, and needs no running Berth. */
-export async function collectFacts({ data, port, databaseUrl }: CollectOptions): Promise<Facts> {
+export async function collectFacts(options: CollectOptions): Promise<Facts> {
+  const { data, port, databaseUrl, dockerHost, toolboxImage } = options
   const running = await findRunning(data)
   const masterKey = process.env.BERTH_MASTER_KEY_FILE ?? join(data, 'master.key')
   const secrets = [
@@ -36,11 +41,12 @@ export async function collectFacts({ data, port, databaseUrl }: CollectOptions):
     masterKey,
     ...['key.pem', 'label.key', 'agent.json'].map(name => join(data, 'agent', name)),
     join(configDirectory(), 'sign-in.json'),
+    ...(options.secretFiles ?? []),
   ]
   const [dataDirectory, engine, nvidia, consolePort, database, secretFiles, managerAheadMs, iptables] =
     await Promise.all([
       lookAtDataDirectory(data),
-      lookAtEngine(),
+      lookAtEngine(dockerHost, toolboxImage),
       lookAtNvidia(),
       lookAtPort(port, running?.url),
       lookAtDatabase(data, databaseUrl),

@@ -1,6 +1,9 @@
 import { mkdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { AppError } from '#manager/contract'
+import { environmentOf } from '../config/berth-toml/parse.ts'
+import { consolePortOf, readSettings } from '../config/berth-toml/read.ts'
+import { type ServerName } from '../config/berth-toml/settings.ts'
 import { dataDirectory } from '../config/directories.ts'
 import { type Output } from '../output.ts'
 import { hasDisplay, openBrowser } from './browser.ts'
@@ -11,7 +14,10 @@ import { type Supervised, supervise } from './supervisor.ts'
 
 export interface UpOptions {
   readonly data?: string
-  readonly port: number
+  /** Instead of DATA/berth.toml. */
+  readonly config?: string
+  /** Of the console; default: BERTH_PORT, the file's, 8400. */
+  readonly port?: number
   readonly open: boolean
   /** False: console and manager only, for a computer without a Docker Engine. */
   readonly engine: boolean
@@ -21,6 +27,8 @@ export interface UpOptions {
   /** Ends it. */
   readonly signal: AbortSignal
 }
+
+type SpecOf = (name: ServerName, script: string, environment: Record<string, string>) => ChildSpec
 
 const root = resolve(import.meta.dirname, '../..')
 const READY_WITHIN_MS = 120_000
@@ -33,7 +41,8 @@ const AGENT_WITHIN_MS = 30_000
  */
 export async function up({
   data = dataDirectory(),
-  port,
+  config,
+  port: portFlag,
   open,
   ticket,
   engine,
@@ -41,6 +50,8 @@ export async function up({
   signal,
 }: UpOptions): Promise<void> {
   const directory = resolve(data)
+  const settings = await readSettings(directory, config)
+  const port = consolePortOf(settings, portFlag)
   await mkdir(join(directory, 'logs'), { recursive: true, mode: 0o711 })
   await using stack = new AsyncDisposableStack()
 
@@ -54,10 +65,10 @@ export async function up({
   stack.use(lock)
 
   const deps = { start: startChild, note: output.note }
-  const spec = (name: string, script: string, environment: Record<string, string>): ChildSpec => ({
+  const spec: SpecOf = (name, script, environment) => ({
     name,
     script: join(root, script),
-    environment: { BERTH_DATA: directory, ...environment },
+    environment: { BERTH_DATA: directory, ...environmentOf(settings, name, process.env), ...environment },
     logFile: join(directory, 'logs', `${name}.log`),
     readyWithinMs: READY_WITHIN_MS,
   })
@@ -117,7 +128,7 @@ async function present(running: Running, { open, ticket, output }: PresentOption
 
 async function startAgent(
   manager: Supervised,
-  spec: (name: string, script: string, environment: Record<string, string>) => ChildSpec,
+  spec: SpecOf,
   deps: Parameters<typeof supervise>[2],
 ): Promise<Supervised> {
   const { join: joinString } = (await manager.current.ask('create_join_token')) as { join: string }

@@ -17,12 +17,13 @@ const Info = z.object({
 
 const parseInfo = (reply: unknown) => Info.parse(reply)
 
-/** Asks the engine of DOCKER_HOST, else that of this machine. Changes nothing on it. */
-export async function lookAtEngine(
-  toolbox = process.env.BERTH_TOOLBOX_IMAGE ?? 'berth/toolbox:latest',
-): Promise<Engine> {
+/**
+ * Asks the engine; changes nothing on it.
+ * @param dockerHost default: DOCKER_HOST, else the engine of this machine
+ */
+export async function lookAtEngine(dockerHost?: string, toolbox = 'berth/toolbox:latest'): Promise<Engine> {
   try {
-    const docker = new Docker({ timeout: TIMEOUT_MS })
+    const docker = new Docker({ ...addressOf(dockerHost), timeout: TIMEOUT_MS })
     const rawInfo: Promise<unknown> = docker.info()
     const [version, info, images] = await Promise.all([docker.version(), rawInfo.then(parseInfo), docker.listImages()])
     return {
@@ -42,6 +43,14 @@ export async function lookAtEngine(
   } catch (error) {
     return { status: 'unreachable', why: error instanceof Error ? error.message : String(error) }
   }
+}
+
+function addressOf(dockerHost: string | undefined): Docker.DockerOptions {
+  if (dockerHost === undefined) return {}
+  const { protocol, pathname, hostname, port } = new URL(dockerHost)
+  return protocol === 'unix:'
+    ? { socketPath: pathname }
+    : { protocol: 'http', host: hostname, port: Number(port || 2375) }
 }
 
 /** The labels are absent (null) in replies of older engines. */

@@ -1,0 +1,40 @@
+import { readFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { AppError } from '#manager/contract'
+import { NO_SETTINGS, parseSettings, type Settings } from './parse.ts'
+
+/**
+ * The settings of a data directory: DATA/berth.toml where there is one, or the file that is named, which must be there.
+ * @throws AppError `config_invalid`
+ */
+export async function readSettings(data: string, named?: string): Promise<Settings> {
+  const file = named === undefined ? join(data, 'berth.toml') : resolve(named)
+  let document: string
+  try {
+    document = await readFile(file, 'utf8')
+  } catch (error) {
+    const isMissing = error instanceof Error && 'code' in error && error.code === 'ENOENT'
+    if (isMissing && named === undefined) return NO_SETTINGS
+    const why = `${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`
+    throw new AppError('config_invalid', { why }, { cause: error })
+  }
+  return parseSettings(document, file)
+}
+
+const DEFAULT_PORT = 8400
+
+/** The flag, else BERTH_PORT, else the file, else 8400. @throws AppError `config_invalid` */
+export function consolePortOf(settings: Settings, flag: number | undefined, env = process.env): number {
+  if (flag !== undefined) return flag
+  const text = env.BERTH_PORT || settings.values.get('console.port')
+  if (text === undefined) return DEFAULT_PORT
+  const port = Number(text)
+  if (!/^\d+$/.test(text) || port > 65_535)
+    throw new AppError('config_invalid', { why: `BERTH_PORT is "${text}"; it must be a number from 0 to 65535.` })
+  return port
+}
+
+/** DATABASE_URL, else the file's. */
+export function databaseUrlOf(settings: Settings, env = process.env): string | undefined {
+  return env.DATABASE_URL || settings.values.get('manager.databaseUrl')
+}
