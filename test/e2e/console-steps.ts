@@ -35,10 +35,11 @@ export async function openSsh(page: Page, session: string): Promise<void> {
   await page.getByText('Private key of this session').waitFor()
 }
 
-/** Leaves the topmost dialog as a keyboard does. */
+/** Closes the dialog with this heading. */
 export async function leaveDialog(page: Page, heading: string | RegExp): Promise<void> {
-  await page.keyboard.press('Escape')
-  await page.getByRole('heading', { name: heading }).waitFor({ state: 'detached' })
+  const title = page.getByRole('heading', { name: heading })
+  await page.locator('.dialog-head', { has: title }).getByRole('button', { name: 'Close', exact: true }).click()
+  await title.waitFor({ state: 'detached' })
 }
 
 /** A value of the list that the SSH dialog begins with. */

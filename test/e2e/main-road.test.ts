@@ -42,8 +42,7 @@ let admin: Visitor
 let page: Page
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'berth-test-e2e-'))
-  // A home of its own: the SSH kit writes below ~/.ssh.
-  berth = await startBerth({ environment: { HOME: directory } })
+  berth = await startBerth()
   browser = await launchBrowser()
   admin = await visit(browser, berth.url)
 })

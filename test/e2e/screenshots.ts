@@ -26,7 +26,6 @@ const IMAGE = 'berth/python:3.13'
 const MAIN = 'wave-analysis'
 const guide = resolve(process.argv[2] ?? join(root, 'docs/guide'))
 const large = join(root, 'test/output/guide-1920')
-const home = join(root, 'test/output/home')
 
 /** Some work, so that the gauges show something and the log has lines. It never ends: with it the session would. */
 const WORK = `
@@ -78,8 +77,8 @@ async function until(condition: () => Promise<boolean>): Promise<void> {
   }
 }
 
-for (const folder of [guide, large, home]) await mkdir(folder, { recursive: true })
-await using berth = await startBerth({ environment: { HOME: home } })
+for (const folder of [guide, large]) await mkdir(folder, { recursive: true })
+await using berth = await startBerth()
 const browser = await launchBrowser()
 try {
   await using visitor = await visit(browser, berth.url)

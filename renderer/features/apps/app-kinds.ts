@@ -30,7 +30,7 @@ const BUILT_IN: readonly App[] = [
 const LOOKS: readonly { readonly match: RegExp; readonly icon: string; readonly hint: string }[] = [
   { match: /^terminal$/, icon: mdiConsole, hint: 'A shell that survives reconnects' },
   { match: /^sshd$/, icon: mdiFolderNetworkOutline, hint: 'Files and shell from your own programs' },
-  { match: /jupyterlab/, icon: mdiNotebookOutline, hint: 'Notebooks, files and consoles in one page' },
+  { match: /jupyterlab/, icon: mdiNotebookOutline, hint: 'Notebooks, files and consoles' },
   { match: /jupyter|notebook/, icon: mdiNotebookOutline, hint: 'Notebooks in the browser' },
   { match: /code|vscode/, icon: mdiMicrosoftVisualStudioCode, hint: 'An editor in the browser' },
   { match: /tensorboard|mlflow|wandb/, icon: mdiChartLine, hint: 'Curves of your training' },
