@@ -1,4 +1,4 @@
-import { type KernelId, type Reason, type SessionStatus } from '#manager/contract'
+import { type KernelId, type Reason, type SessionId, type SessionStatus } from '#manager/contract'
 import { type Log } from '../log.ts'
 import { type AgentPresence } from '../scheduler/snapshot.ts'
 import { type Store } from '../store/open-store.ts'
@@ -18,8 +18,8 @@ export interface DeadlinesDeps {
   readonly timings?: Partial<Timings>
 }
 
-/** A repeated end (without grace) that is not confirmed either, so many deadlines after the first. */
-const GIVE_UP_AFTER = 3
+/** An end (asked for again without grace) that is not confirmed after so many deadlines is worth telling. */
+const TELL_AFTER = 3
 
 /**
  * Looks for sessions that have been too long in a state that must not last, and opens the way out of it. Ages are the
@@ -31,11 +31,16 @@ export function startDeadlines(deps: DeadlinesDeps): AsyncDisposable {
   const { store, log } = deps
   const startedAt = Date.now()
   const shortest = Math.min(timings.scheduledMs, timings.preparingMs, timings.pullStalledMs, timings.terminatingMs)
+  /** Of ends that take long: the deadline, counted from the first, at which they were asked for last. */
+  const askedAt = new Map<SessionId, number>()
   let running: Promise<void> | undefined
 
   async function sweep(): Promise<void> {
     const ownAgeMs = Date.now() - startedAt
-    for (const row of await listTransitional(store.db, shortest)) {
+    const rows = await listTransitional(store.db, shortest)
+    const ending = new Set(rows.filter(row => row.status === 'TERMINATING').map(row => row.sessionId))
+    for (const id of askedAt.keys()) if (!ending.has(id)) askedAt.delete(id)
+    for (const row of rows) {
       const overdue = { ...row, ageMs: Math.min(row.ageMs, ownAgeMs) }
       if (overdue.status === 'TERMINATING') await onTerminating(overdue)
       else if (isLate(overdue)) await onLateStart(overdue)
@@ -59,20 +64,24 @@ export function startDeadlines(deps: DeadlinesDeps): AsyncDisposable {
     else if (ready) deps.lifecycle.abandonStart(sessionId, attempt, cause)
   }
 
-  async function onTerminating({ sessionId, agentId, ageMs, reason }: Overdue): Promise<void> {
+  /**
+   * It ends when its agent says that the container is gone, or is forgotten, and never by time: what it holds (a GPU, say)
+   * would be given out a second time while the first container still uses it.
+   */
+  async function onTerminating(overdue: Overdue): Promise<void> {
+    const { sessionId, agentId, ageMs } = overdue
     if (ageMs < timings.terminatingMs) return
-    if (agentId === null || !deps.presence.isReady(agentId)) {
-      const message = 'Its agent is not connected: it ends when the agent returns, or is forgotten by an admin.'
-      if (reason.message === message) return
-      deps.changes.hint(await updateReasons(store.db, 'TERMINATING', new Map([[sessionId, { ...reason, message }]])))
-    } else if (ageMs < GIVE_UP_AFTER * timings.terminatingMs) {
-      deps.lifecycle.finishTermination(sessionId, 0)
-    } else {
-      const message = 'Its agent could not remove the container in time. It is tried again until it is gone.'
-      await deps.changes.apply(sessionId, state =>
-        state.status === 'TERMINATING' ? { to: 'ERROR', reason: { code: 'deadline_exceeded', message } } : undefined,
-      )
-    }
+    if (agentId === null || !deps.presence.isReady(agentId)) return explain(overdue, AGENT_AWAY)
+    const deadline = Math.floor(ageMs / timings.terminatingMs)
+    if (deadline >= TELL_AFTER) await explain(overdue, UNCONFIRMED)
+    if (askedAt.get(sessionId) === deadline) return
+    askedAt.set(sessionId, deadline)
+    deps.lifecycle.finishTermination(sessionId, 0)
+  }
+
+  async function explain({ sessionId, reason }: Overdue, message: string): Promise<void> {
+    if (reason.message === message) return
+    deps.changes.hint(await updateReasons(store.db, 'TERMINATING', new Map([[sessionId, { ...reason, message }]])))
   }
 
   const timer = setInterval(() => {
@@ -87,6 +96,10 @@ export function startDeadlines(deps: DeadlinesDeps): AsyncDisposable {
     },
   }
 }
+
+const AGENT_AWAY = 'Its agent is not connected: it ends when the agent returns, or is forgotten by an admin.'
+const UNCONFIRMED =
+  'It waits for its agent, which has not removed the container yet and is asked again. It holds its resources until then.'
 
 const LATE: Partial<Record<SessionStatus, string>> = {
   SCHEDULED: 'Its agent was not ready to start it in time.',

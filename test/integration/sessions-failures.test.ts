@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { type KernelId, type Session } from '#manager/contract'
-import { hang, PYTHON, type ScriptedAgent, ScriptedError } from '../fixtures/scripted-agent.ts'
+import { gpus, hang, PYTHON, type ScriptedAgent, ScriptedError } from '../fixtures/scripted-agent.ts'
 import { type SessionsCluster, startSessionsCluster } from '../fixtures/sessions-cluster.ts'
 
 const TIMINGS = {
@@ -203,6 +203,28 @@ describe('the end of a session', () => {
     await cluster.api.deleteSession({ params: { id } })
     await cluster.reach(id, 'TERMINATED')
     expect(agent.requests('destroy_kernel').map(input => input.graceMs)).toEqual([100, 0])
+  })
+
+  test('that its agent never confirms holds slots and devices, and says for whom it waits', async () => {
+    const agent = await cluster.join({ capacity: { cpu: 8000, mem: 2 ** 33, 'cuda.device': 1 }, devices: gpus(1) })
+    const { id } = await cluster.launch({ resources: { 'cuda.device': '1' } })
+    await cluster.reach(id, 'RUNNING')
+    agent.script.destroy_kernel = () => {
+      throw new ScriptedError('internal', 'The engine hangs')
+    }
+    await cluster.api.deleteSession({ params: { id } })
+    await expect
+      .poll(async () => (await cluster.api.getSession({ params: { id } })).reason.message, { timeout: 10_000 })
+      .toContain('waits for its agent')
+    const second = await cluster.launch({ resources: { 'cuda.device': '1' } })
+    await expect.poll(() => cluster.reasonOf(second.id)).toBe('capacity')
+    expect((await cluster.api.getSession({ params: { id } })).status).toBe('TERMINATING')
+    agent.script.destroy_kernel = ({ kernelId }) => {
+      agent.containers.delete(kernelId)
+      return { exitCode: 137, logTail: '' }
+    }
+    await cluster.reach(id, 'TERMINATED')
+    await cluster.reach(second.id, 'RUNNING')
   })
 
   test.each([
