@@ -10,6 +10,7 @@ import { startHttpServer } from './http/server.ts'
 import { createUpgrades } from './http/upgrades.ts'
 import { createLogger, type Log } from './log.ts'
 import { createMetrics } from './metrics.ts'
+import { openSecretBox } from './secrets/open-secret-box.ts'
 import { type SessionsPartTimings, startSessionsPart } from './sessions/start-sessions-part.ts'
 import { openStore } from './store/open-store.ts'
 import { loadManagerId } from './store/settings.ts'
@@ -33,13 +34,15 @@ export interface Manager extends AsyncDisposable {
  * also when the start fails half way.
  *
  * @param timings deadlines of sessions and agents; only tests have a reason to change them
- * @throws AppError `config_invalid`, `weak_password`, `data_version_unsupported`, `data_dir_locked`, `unavailable`
+ * @throws AppError `config_invalid`, `weak_password`, `data_version_unsupported`, `data_dir_locked`, `unavailable`,
+ *   `master_key_mismatch`
  */
 export async function startManager(config: ManagerConfig, log: Log, timings?: SessionsPartTimings): Promise<Manager> {
   await using stack = new AsyncDisposableStack()
   const dataDir = resolve(config.dataDir)
   const store = stack.use(await openStore({ databaseUrl: config.databaseUrl, dataDir, log }))
   const managerId = await loadManagerId(store.db)
+  await openSecretBox({ store, dataDir, file: config.masterKeyFile, log })
   const bus = createEventBus()
   const metrics = createMetrics()
   const upgrades = createUpgrades()

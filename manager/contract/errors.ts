@@ -30,6 +30,7 @@ export const ERRORS = {
   join_token_invalid: { status: 401, retry: false, title: 'The join token is unknown, used or expired' },
   login_failed: { status: 401, retry: false, title: 'Wrong e-mail address or password' },
   login_throttled: { status: 429, retry: true, title: 'Too many failed sign-ins' },
+  master_key_mismatch: { status: 409, retry: false, title: 'The master key is not the one of this database' },
   not_signed_in: { status: 401, retry: false, title: 'Sign in first' },
   ticket_invalid: { status: 401, retry: false, title: 'The sign-in link is unknown, used or expired' },
   weak_password: { status: 400, retry: false, title: 'The password does not meet the rules' },

@@ -1,0 +1,79 @@
+import { randomBytes } from 'node:crypto'
+import { link, open, readFile, rename, rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { AppError } from '#manager/contract'
+import { MASTER_KEY_BYTES, type MasterKey, toMasterKey } from './secret-box.ts'
+
+export type MasterKeys = readonly [MasterKey, ...MasterKey[]]
+
+export function masterKeyPath(dataDir: string): string {
+  return join(dataDir, 'master.key')
+}
+
+/**
+ * The keys of a file: one per line, base64, the first seals. Undefined if there is no such file.
+ *
+ * @throws AppError `config_invalid` for a file of another form, or one that other accounts of this computer may read
+ */
+export async function readMasterKeys(path: string): Promise<MasterKeys | undefined> {
+  const refuse = (why: string, cause?: unknown) => new AppError('config_invalid', { why: `${path}: ${why}` }, { cause })
+  const mode = await stat(path).then(
+    found => found.mode,
+    (error: unknown) => {
+      if (hasCode(error, 'ENOENT')) return undefined
+      throw refuse(error instanceof Error ? error.message : 'cannot be read', error)
+    },
+  )
+  if (mode === undefined) return undefined
+  if (process.platform !== 'win32' && (mode & 0o007) !== 0) {
+    throw refuse('other accounts of this computer may read this key. Run chmod 600 on it.')
+  }
+  const text = await readFile(path, 'utf8').catch((error: unknown) => {
+    throw refuse(error instanceof Error ? error.message : 'cannot be read', error)
+  })
+  const keys = text.split('\n').filter(line => line.trim() !== '')
+  const parsed = keys.map(line => Buffer.from(line.trim(), 'base64'))
+  const [first, ...others] = parsed
+  if (!first || parsed.some(key => key.length !== MASTER_KEY_BYTES)) {
+    throw refuse('a master key is 32 random bytes in base64, one key per line.')
+  }
+  return [toMasterKey(first), ...others.map(toMasterKey)]
+}
+
+/** Makes the file, for its owner alone; where another process was faster, its key is the one. */
+export async function createMasterKeys(path: string): Promise<MasterKeys> {
+  await writeAside(path, [randomBytes(MASTER_KEY_BYTES)], temporary =>
+    link(temporary, path).catch((error: unknown) => {
+      if (!hasCode(error, 'EEXIST')) throw error
+    }),
+  )
+  const keys = await readMasterKeys(path)
+  if (!keys) throw new AppError('config_invalid', { why: `${path} went away while the manager started.` })
+  return keys
+}
+
+/** Replaces the file by these keys in one step. */
+export function writeMasterKeys(path: string, keys: readonly MasterKey[]): Promise<void> {
+  return writeAside(
+    path,
+    keys.map(({ key }) => key),
+    temporary => rename(temporary, path),
+  )
+}
+
+/** On the disk before it gets its name: a key that is lost with the power would take every secret along. */
+async function writeAside(path: string, keys: readonly Buffer[], publish: (temporary: string) => Promise<void>) {
+  const temporary = `${path}.${randomBytes(6).toString('hex')}.new`
+  try {
+    await using file = await open(temporary, 'wx', 0o600)
+    await file.writeFile(keys.map(key => `${key.toString('base64')}\n`).join(''))
+    await file.sync()
+    await publish(temporary)
+  } finally {
+    await rm(temporary, { force: true })
+  }
+}
+
+function hasCode(error: unknown, code: string): boolean {
+  return error instanceof Error && 'code' in error && error.code === code
+}

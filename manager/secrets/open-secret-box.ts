@@ -1,0 +1,59 @@
+import { randomBytes } from 'node:crypto'
+import { AppError } from '#manager/contract'
+import { type Log } from '../log.ts'
+import { type Store } from '../store/open-store.ts'
+import { chooseMasterKeyId, readMasterKeyId, resealAll } from '../store/sealed.ts'
+import { createMasterKeys, masterKeyPath, readMasterKeys, writeMasterKeys } from './master-key-file.ts'
+import { createSecretBox, MASTER_KEY_BYTES, type SecretBox, toMasterKey } from './secret-box.ts'
+
+export interface OpenSecretBoxOptions {
+  readonly store: Store
+  readonly dataDir: string
+  /** BERTH_MASTER_KEY_FILE; without it DATA/master.key, which the first start makes. */
+  readonly file?: string | undefined
+  readonly log: Log
+}
+
+/**
+ * The secret box of this manager, once it is sure that its key is the database's. A key file whose first key is not the
+ * database's, but a later one is, is a rotation: everything is sealed again with the first.
+ *
+ * @throws AppError `config_invalid` (no such file, not a key), `master_key_mismatch` (not the key of this database)
+ */
+export async function openSecretBox({ store, dataDir, file, log }: OpenSecretBoxOptions): Promise<SecretBox> {
+  const path = file ?? masterKeyPath(dataDir)
+  const known = await readMasterKeyId(store.db)
+  const found = await readMasterKeys(path)
+  if (!found && file !== undefined) throw new AppError('config_invalid', { why: `${path}: there is no such file.` })
+  // A new key where secrets are sealed with another would open none of them; so only the first start makes one.
+  if (!found && known !== undefined) throw mismatch(path, known, 'That file is missing.')
+  const keys = found ?? (await createMasterKeys(path))
+  const box = createSecretBox(keys)
+  const expected = known ?? (await chooseMasterKeyId(store.db, box.keyId))
+  if (expected === undefined || !keys.some(({ id }) => id === expected)) {
+    throw mismatch(path, expected ?? 'unknown', `That file holds ${keys.map(({ id }) => id).join(', ')}.`)
+  }
+  if (expected !== box.keyId) {
+    await store.transaction(trx => resealAll(trx, box))
+    log.info({ from: expected, to: box.keyId }, 'secrets were sealed again with a new master key')
+  }
+  return box
+}
+
+/**
+ * Puts a new key before the others of DATA/master.key; the next start of the manager seals everything with it. The old
+ * ones stay below it, so that a start that is cut short, and an older backup, can still be read.
+ */
+export async function addMasterKey(dataDir: string): Promise<{ keyId: string }> {
+  const path = masterKeyPath(dataDir)
+  const keys = await readMasterKeys(path)
+  if (!keys) throw new AppError('config_invalid', { why: `${path}: there is no such file.` })
+  const added = toMasterKey(randomBytes(MASTER_KEY_BYTES))
+  await writeMasterKeys(path, [added, ...keys])
+  return { keyId: added.id }
+}
+
+function mismatch(path: string, expected: string, what: string): AppError {
+  const why = `The secrets in the database are sealed with master key ${expected}, to be in ${path}. ${what}`
+  return new AppError('master_key_mismatch', { why, keyId: expected })
+}

@@ -1,0 +1,43 @@
+import { randomBytes } from 'node:crypto'
+import { expect, test } from 'vitest'
+import { createSecretBox, toMasterKey } from './secret-box.ts'
+
+const [one, two] = [toMasterKey(randomBytes(32)), toMasterKey(randomBytes(32))]
+const box = createSecretBox([one])
+
+test.each(['', 'secret', '비밀 🔑', 'x'.repeat(100_000)])('a sealed secret comes back as it was (%#)', secret => {
+  const sealed = box.seal(secret, 'place')
+  expect(sealed.startsWith(`v1.${one.id}.`)).toBe(true)
+  if (secret !== '') expect(sealed).not.toContain(secret)
+  expect(box.open(sealed, 'place')).toBe(secret)
+})
+
+test('the same secret is sealed differently each time', () => {
+  expect(box.seal('same', 'place')).not.toBe(box.seal('same', 'place'))
+})
+
+test('a secret opens only at its own place', () => {
+  expect(() => box.open(box.seal('secret', 'keypair:A'), 'keypair:B')).toThrow()
+})
+
+test('every changed byte is noticed', () => {
+  const [version = '', id = '', data = ''] = box.seal('secret', 'place').split('.')
+  const bytes = Buffer.from(data, 'base64url')
+  for (const index of bytes.keys()) {
+    const changed = Buffer.from(bytes)
+    changed.writeUInt8(changed.readUInt8(index) ^ 1, index)
+    expect(() => box.open([version, id, changed.toString('base64url')].join('.'), 'place')).toThrow()
+  }
+})
+
+test.each(['', 'v1', 'v1..', 'v2.a.b', 'plain text', `v1.${one.id}.AAAA`, `v1.${one.id}.AAAA.more`])(
+  '%j is no sealed secret',
+  text => expect(() => box.open(text, 'place')).toThrow(),
+)
+
+test('while keys are rotated the old ones open and the new one seals', () => {
+  const both = createSecretBox([two, one])
+  const resealed = both.seal(both.open(box.seal('secret', 'place'), 'place'), 'place')
+  expect(createSecretBox([two]).open(resealed, 'place')).toBe('secret')
+  expect(() => box.open(resealed, 'place')).toThrow(two.id)
+})

@@ -1,0 +1,71 @@
+import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
+
+/** 256 bits and the name under which ciphertexts and the database know it. */
+export interface MasterKey {
+  readonly id: string
+  readonly key: Buffer
+}
+
+export const MASTER_KEY_BYTES = 32
+
+export function toMasterKey(key: Buffer): MasterKey {
+  if (key.length !== MASTER_KEY_BYTES) throw new RangeError(`a master key has ${MASTER_KEY_BYTES} bytes`)
+  return { id: createHash('sha256').update('berth.master-key\n').update(key).digest('hex').slice(0, 16), key }
+}
+
+/**
+ * Secrets that must be had back in the clear (of keypairs, registries, SSH keys), encrypted at rest.
+ *
+ * Threat model: whoever gets the database alone (a dump, a backup, a replica, an SQL injection that reads) learns no
+ * secret, because the key is in a file and never in the database. Whoever can write the database cannot move one row's
+ * secret into another, because the place is authenticated with it, nor change one unseen. Who has both, or the memory
+ * of the manager, has everything; so do not keep the key file beside the backup.
+ */
+export interface SecretBox {
+  /** Key that new secrets are sealed with. */
+  readonly keyId: string
+  /** @param place what the secret belongs to, e.g. `keypair:AKIA…`; needed to open it again */
+  seal(secret: string, place: string): string
+  /** @throws Error if it was changed, belongs to another place, or its key is not here */
+  open(sealed: string, place: string): string
+}
+
+const VERSION = 'v1'
+const ALGORITHM = 'aes-256-gcm'
+/** Random per secret: far below the 2^32 at which random nonces of one key become a risk. */
+const NONCE_BYTES = 12
+const TAG_BYTES = 16
+
+/** @param keys the first seals; the others only open, for what a rotation has not reached */
+export function createSecretBox(keys: readonly [MasterKey, ...MasterKey[]]): SecretBox {
+  const [current] = keys
+  const byId = new Map(keys.map(({ id, key }) => [id, key]))
+  return {
+    keyId: current.id,
+
+    seal(secret, place) {
+      const nonce = randomBytes(NONCE_BYTES)
+      const cipher = createCipheriv(ALGORITHM, current.key, nonce).setAAD(boundTo(current.id, place))
+      const text = Buffer.concat([cipher.update(secret, 'utf8'), cipher.final()])
+      return [VERSION, current.id, Buffer.concat([nonce, text, cipher.getAuthTag()]).toString('base64url')].join('.')
+    },
+
+    open(sealed, place) {
+      const [version, id = '', data = '', ...more] = sealed.split('.')
+      const key = byId.get(id)
+      const bytes = Buffer.from(data, 'base64url')
+      if (version !== VERSION || more.length > 0 || bytes.length < NONCE_BYTES + TAG_BYTES) {
+        throw new Error('this is no sealed secret')
+      }
+      if (!key) throw new Error(`the secret is sealed with master key ${id}, which this manager does not have`)
+      const decipher = createDecipheriv(ALGORITHM, key, bytes.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES })
+        .setAAD(boundTo(id, place))
+        .setAuthTag(bytes.subarray(-TAG_BYTES))
+      return decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES), undefined, 'utf8') + decipher.final('utf8')
+    },
+  }
+}
+
+function boundTo(id: string, place: string): Buffer {
+  return Buffer.from(`${VERSION}.${id}.${place}`)
+}
