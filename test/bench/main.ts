@@ -3,6 +3,7 @@ import { benchHttp } from './http.ts'
 import { benchLaunch } from './launch.ts'
 import { benchMemory } from './memory.ts'
 import { benchSftp } from './sftp.ts'
+import { benchScheduler } from './scheduler.ts'
 import { benchTunnel } from './tunnel.ts'
 
 /**
@@ -11,7 +12,14 @@ import { benchTunnel } from './tunnel.ts'
  *
  * Each part starts what it needs, and everything is gone afterwards, after a failure and after Ctrl-C too.
  */
-const PARTS = { tunnel: benchTunnel, launch: benchLaunch, memory: benchMemory, http: benchHttp, sftp: benchSftp }
+const PARTS = {
+  tunnel: benchTunnel,
+  launch: benchLaunch,
+  memory: benchMemory,
+  scheduler: benchScheduler,
+  http: benchHttp,
+  sftp: benchSftp,
+}
 type Part = keyof typeof PARTS
 const isPart = (name: string): name is Part => Object.hasOwn(PARTS, name)
 

@@ -17,8 +17,7 @@ interface Entry {
  * of many like requests cost per placement the logarithm of the number of agents.
  */
 export class Candidates {
-  readonly #rooms: readonly Room[]
-  readonly #allowed: ReadonlySet<Room>
+  readonly #rooms: ReadonlySet<Room>
   readonly #session: PendingSession
   readonly #useHeld: boolean
   readonly #rank: (room: Room) => number
@@ -27,9 +26,8 @@ export class Candidates {
   /** How much of the log has been looked at. */
   #seen = 0
 
-  constructor(rooms: readonly Room[], { session, selector, capacity, useHeld }: Request) {
+  constructor(rooms: ReadonlySet<Room>, { session, selector, capacity, useHeld }: Request) {
     this.#rooms = rooms
-    this.#allowed = new Set(rooms)
     this.#session = session
     this.#useHeld = useHeld
     this.#rank = room => selector(session, room, capacity)
@@ -64,10 +62,10 @@ export class Candidates {
 
   #upToDate(changed: readonly Room[]): Heap<Entry> {
     const known = this.#heap
-    const heap = known && changed.length - this.#seen < this.#rooms.length ? known : new Heap(ranksBefore)
+    const heap = known && changed.length - this.#seen < this.#rooms.size ? known : new Heap(ranksBefore)
     const rooms = heap === known ? new Set(changed.slice(this.#seen)) : this.#rooms
     for (const room of rooms) {
-      if (!this.#allowed.has(room) || !this.#fits(room)) continue
+      if (!this.#rooms.has(room) || !this.#fits(room)) continue
       heap.push({ room, rank: this.#rank(room), version: room.version })
     }
     this.#heap = heap

@@ -84,6 +84,7 @@ export class Pass {
   readonly #explained = new Map<string, Reason>()
   readonly #allowed = new Map<string, readonly AgentRooms[]>()
   readonly #candidates = new Map<string, Candidates>()
+  readonly #rooms = new Map<readonly AgentRooms[], ReadonlySet<Room>>()
   #turn: number
   #reservation: Reservation | undefined
   /** When what is held is needed; Infinity where nobody knows. */
@@ -119,7 +120,15 @@ export class Pass {
 
   /** Rooms that the session may use, as they are after `run`. */
   roomsFor(session: PendingSession): readonly Room[] {
-    return this.#allowedFor(session).map(({ now }) => now)
+    return [...this.#roomSet(session)]
+  }
+
+  /** Nearly always that of all open agents, so it is made once. */
+  #roomSet(session: PendingSession): ReadonlySet<Room> {
+    const allowed = this.#allowedFor(session)
+    let rooms = this.#rooms.get(allowed)
+    if (!rooms) this.#rooms.set(allowed, (rooms = new Set(allowed.map(({ now }) => now))))
+    return rooms
   }
 
   /** Who has the reservation is tried before everybody else, and otherwise keeps others off what is held. */
@@ -150,7 +159,7 @@ export class Pass {
     let candidates = this.#candidates.get(key)
     if (!candidates) {
       const request = { session, selector: this.#selector, capacity: this.#capacity, useHeld }
-      candidates = new Candidates(this.roomsFor(session), request)
+      candidates = new Candidates(this.#roomSet(session), request)
       this.#candidates.set(key, candidates)
     }
     const room = candidates.best(this.#changed)
