@@ -30,7 +30,7 @@ export async function buildBenchImage(): Promise<BenchImage> {
     put(`bench/${script}`, await readFile(join(import.meta.dirname, script)), 0o644)
   }
   archive.finalize()
-  const stream = await docker.buildImage(archive, {
+  const stream = await docker.buildImage(archive as unknown as NodeJS.ReadableStream, {
     t: name,
     labels: { 'berth.image.title': 'Bench', 'berth.image.apps': JSON.stringify(APPS) },
   })

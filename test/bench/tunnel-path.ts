@@ -45,15 +45,7 @@ export async function startService(): Promise<Road> {
   return roadOf([service], service.port)
 }
 
-/** Three plain relays in a row. */
-export async function startRelays(servicePort: number): Promise<Road> {
-  const last = await start('./relay.ts', [servicePort])
-  const middle = await start('./relay.ts', [last.port])
-  const first = await start('./relay.ts', [middle.port])
-  return roadOf([first, middle, last], first.port)
-}
-
-/** Proxy, manager and agent. */
+/** Proxy, manager and agent without Docker and database: for tests of the path itself. The bench measures a whole Berth. */
 export async function startTunnel(servicePort: number): Promise<Road> {
   const manager = await start('./tunnel-manager.ts')
   const agent = await start('./tunnel-agent.ts', [manager.port, servicePort])
