@@ -26,6 +26,8 @@ import { createStreams } from './tunnel/streams.ts'
 
 export const VERSION = '0.1.0'
 const LOOK_AGAIN_MS = 60_000
+/** A look that failed although the engine is there: nothing can be started until one succeeds. */
+const LOOK_AFTER_FAILURE_MS = 1_000
 
 export interface Agent {
   readonly agentId: AgentId
@@ -121,8 +123,12 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
     }),
   )
   parts.watch = watch
-  const timer = setInterval(() => void look().catch((error: unknown) => complain(log, error)), LOOK_AGAIN_MS)
-  stack.defer(() => clearInterval(timer))
+  const lookAgain = () => void look().catch((error: unknown) => complain(log, error))
+  const timers = [
+    setInterval(lookAgain, LOOK_AGAIN_MS),
+    setInterval(() => (kernels.overdue ? lookAgain() : undefined), LOOK_AFTER_FAILURE_MS),
+  ]
+  stack.defer(() => timers.forEach(timer => clearInterval(timer)))
 
   const report = (): Omit<Report, 'type' | 'sequence' | 'clockMs'> => ({
     version: VERSION,

@@ -50,6 +50,8 @@ export interface KernelManager extends Kernels, AsyncDisposable {
   running(): RunningKernel[]
   /** Whether the list of kernels is what the engine has; false until the first look, and while the engine is away. */
   readonly known: boolean
+  /** There is a manager that waits for that list. */
+  readonly overdue: boolean
   /** Whose kernels these are; from the first welcome on. */
   serve(managerId: ManagerId): void
   /** Compares with the engine: adopts, finishes, cleans up. Call when the engine came up, and now and then. */
@@ -381,6 +383,9 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
     running: () => [...entries.keys()].flatMap(kernelId => find(kernelId) ?? []),
     get known() {
       return known
+    },
+    get overdue() {
+      return manager !== undefined && !known
     },
     serve(managerId) {
       if (manager === managerId) return
