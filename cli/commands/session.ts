@@ -50,7 +50,7 @@ export function addSessionCommands(program: Command): void {
     .option('--gpu-shares <shares>', 'a share of a GPU, e.g. 0.5')
     .option('--env <NAME=VALUE>', 'environment variable, may be repeated', collectVariable, {})
     .option('--count <number>', 'how many of them', parseCount, 1)
-    .option('--command <line>', 'run by the shell of the image at the start')
+    .option('--command <line>', 'run by the shell of the image; the session ends with it')
     .option('--resource-group <name>', 'agents to choose from')
     .option('--wait', 'until it runs (fails if it does not)')
     .option('--json', 'print JSON')
