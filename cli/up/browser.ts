@@ -11,7 +11,10 @@ export function hasDisplay(env = process.env, platform = process.platform): bool
   return platform !== 'linux' || Boolean(env.DISPLAY ?? env.WAYLAND_DISPLAY)
 }
 
-/** Opens the page in the user's browser. @returns false where there is no browser to open */
+/**
+ * Opens the page in the user's browser. Every user of the computer can read the URL in the list of processes.
+ * @returns false where there is no browser to open
+ */
 export function openBrowser(url: string): Promise<boolean> {
   const [command, ...args] = OPENERS[process.platform] ?? []
   if (!command || !hasDisplay()) return Promise.resolve(false)

@@ -9,7 +9,14 @@ let directory: string
 beforeEach(async () => (directory = await mkdtemp(join(tmpdir(), 'berth-test-'))))
 afterEach(() => rm(directory, { recursive: true }))
 
-const running = { url: 'http://localhost:1', signInUrl: 'x', adminEmail: 'a', adminPasswordFile: 'f', pid: 1 }
+const running = {
+  url: 'http://localhost:1',
+  signInUrl: 'x',
+  signInPage: 'p',
+  adminEmail: 'a',
+  adminPasswordFile: 'f',
+  pid: 1,
+}
 
 test('the second start finds the first and learns where it is', async () => {
   const path = controlSocketPath(directory)

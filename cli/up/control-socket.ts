@@ -14,6 +14,8 @@ import { createInterface } from 'node:readline'
 export interface Running {
   readonly url: string
   readonly signInUrl: string
+  /** File URL of a page that leads there; only the owner of the data directory can read it, for a minute. */
+  readonly signInPage: string
   readonly adminEmail: string
   readonly adminPasswordFile: string
   readonly pid: number

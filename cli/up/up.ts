@@ -10,6 +10,7 @@ import { hasDisplay, openBrowser } from './browser.ts'
 import { type Child, type ChildSpec, startChild } from './child.ts'
 import { askRunning, controlSocketPath, openControlSocket, type Running } from './control-socket.ts'
 import { openDesktop } from './desktop.ts'
+import { createSignInPage } from './sign-in-page.ts'
 import { type Supervised, supervise } from './supervisor.ts'
 
 export interface UpOptions {
@@ -91,11 +92,14 @@ export async function up({
   signal.throwIfAborted()
 
   const url = String(console_.current.ready.url)
+  const page = stack.use(createSignInPage(directory))
   describe = async () => {
     const { ticket } = (await manager.current.ask('create_sign_in_ticket')) as { ticket: string }
+    const signInUrl = `${url}/#/sign-in?ticket=${ticket}`
     return {
       url,
-      signInUrl: `${url}/#/sign-in?ticket=${ticket}`,
+      signInUrl,
+      signInPage: await page.write(signInUrl),
       adminEmail: 'admin@localhost',
       adminPasswordFile: join(directory, 'admin-password'),
       pid: process.pid,
@@ -118,11 +122,11 @@ async function attach(socketPath: string, directory: string, options: PresentOpt
 type PresentOptions = Pick<UpOptions, 'open' | 'ticket' | 'output'>
 
 async function present(running: Running, { open, ticket, output }: PresentOptions): Promise<void> {
-  const { url, adminEmail, adminPasswordFile, pid, signInUrl } = running
+  const { url, adminEmail, adminPasswordFile, pid, signInUrl, signInPage } = running
   const line = { url: ticket ? signInUrl : url, adminEmail, adminPasswordFile, pid }
   output.data(line, () => `\nBerth is ready: ${url}\nSign in once with this link: ${signInUrl}\n`)
   if (!open || !hasDisplay()) return
-  if (!(await openDesktop(root, url)) && !(await openBrowser(signInUrl)))
+  if (!(await openDesktop(root, url)) && !(await openBrowser(signInPage)))
     output.note('No browser could be opened; use the link above.')
 }
 
