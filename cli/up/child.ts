@@ -2,11 +2,13 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { createWriteStream } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { AppError, isErrorCode } from '#manager/contract'
+import { childEnvironment } from './child-environment.ts'
 
 export interface ChildSpec {
   readonly name: string
   /** Script, relative to the working copy or absolute. */
   readonly script: string
+  /** Besides what it inherits (`child-environment.ts`). */
   readonly environment: Readonly<Record<string, string>>
   /** Standard error of the process is appended here. */
   readonly logFile: string
@@ -34,7 +36,7 @@ const STOP_WITHIN_MS = 10_000
  */
 export async function startChild(spec: ChildSpec): Promise<Child> {
   const process_ = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', spec.script], {
-    env: { ...process.env, ...spec.environment },
+    env: { ...childEnvironment(spec.name, process.env), ...spec.environment },
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     // Ctrl-C reaches the whole terminal group; we stop our children ourselves, in order.
     detached: true,
