@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { Agent, Image, Resources } from './agents.ts'
 import { AgentId, SessionId, UserId } from './ids.ts'
 import { ResourceGroup, ResourceGroupChange, ResourceGroupName, ResourceGroupSpec } from './resource-groups.ts'
-import { App, Session, SessionEvent, SessionSpec, SessionStatus, SshAccess } from './sessions.ts'
+import { App, Reason, Session, SessionEvent, SessionSpec, SessionStatus, SshAccess } from './sessions.ts'
 import { Me, User, UserChange, UserSpec } from './users.ts'
 
 /** Where credentials come from: `none`, any signed-in user, or a superadmin. Rules on single objects are in services. */
@@ -32,6 +32,19 @@ const pageOf = <T extends z.ZodType>(item: T) => z.object({ items: z.array(item)
 
 export const Notice = z.object({ code: z.enum(['raised_to_minimum', 'shmem_lowered']), message: z.string() })
 export type Notice = z.infer<typeof Notice>
+
+/** What would happen to a request that was made now. */
+export const WhatIf = z
+  .object({
+    startsNow: z.boolean(),
+    reason: Reason.nullable().describe('Why it would wait, with `expectedBy` only where that can be known.'),
+    smaller: z
+      .array(z.object({ slot: z.enum(['cpu', 'mem', 'cuda.device', 'cuda.shares']), amount: z.string() }))
+      .describe('Changes of a single slot each of which would let it start at once; the mildest first.'),
+    notices: z.array(Notice),
+  })
+  .meta({ id: 'WhatIf' })
+export type WhatIf = z.infer<typeof WhatIf>
 
 /** A short-lived right to open tunnels to one app of one session. See `tunnel/`. */
 export const Grant = z.object({
@@ -128,6 +141,14 @@ export const ROUTES = {
     body: SessionSpec,
     status: 201,
     reply: z.object({ items: z.array(Session), notices: z.array(Notice) }),
+  },
+  whatIf: {
+    method: 'POST',
+    path: '/api/v1/sessions/what-if',
+    access: 'user',
+    summary: 'Whether a request would start now, else why not and which smaller one would. Creates nothing.',
+    body: SessionSpec,
+    reply: WhatIf,
   },
   listSessions: {
     method: 'GET',

@@ -18,7 +18,7 @@ import { type HeldImage } from '../store/images.ts'
 const DEFAULT_REQUEST: ResourceSlots = { cpu: 1000, mem: 2 ** 30 }
 const DEFAULT_SHMEM_BYTES = 64 * 2 ** 20
 /** Below this no shell starts, whatever the image says. */
-const FLOOR: ResourceSlots = { cpu: 100, mem: 64 * 2 ** 20 }
+export const FLOOR: ResourceSlots = { cpu: 100, mem: 64 * 2 ** 20 }
 
 export interface ResolvedSpec {
   readonly image: AgentImage

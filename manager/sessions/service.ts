@@ -13,6 +13,7 @@ import {
   type SessionSpec,
   SessionStatus,
   type SshAccess,
+  type WhatIf,
 } from '#manager/contract'
 import { type AgentRequests } from '../agents/connection.ts'
 import { type EventPublisher } from '../events/bus.ts'
@@ -29,12 +30,15 @@ import { type Caller, canSee, visibleOwner } from '../users/authorize.ts'
 import { type Lifecycle } from './lifecycle.ts'
 import { generateName, sessionNames } from './names.ts'
 import { resolveSpec } from './resolve-spec.ts'
+import { answerWhatIf } from './what-if.ts'
 import { toSessions, type ViewDeps } from './views.ts'
 
 /** What users do with sessions, and the rules for it. Whoever may not see a session is told that there is none. */
 export interface SessionService {
   /** All or none. @throws `image_not_found`, `request_too_large`, `session_name_taken`, `bad_request` */
   create(caller: Caller, spec: SessionSpec): Promise<{ items: Session[]; notices: Notice[] }>
+  /** Creates nothing. @throws as `create`, but for names */
+  whatIf(caller: Caller, spec: SessionSpec): Promise<WhatIf>
   list(caller: Caller, query: SessionQuery): Promise<{ items: Session[]; nextCursor: string | null; total: number }>
   get(caller: Caller, id: SessionId): Promise<Session>
   /** Cancels or terminates; a session that ends or has ended is left as it is. */
@@ -126,6 +130,8 @@ export function createSessionService(deps: SessionServiceDeps): SessionService {
       const items = await Promise.all(sessions.map(session => view(session.id)))
       return { items, notices: [...notices] }
     },
+
+    whatIf: (caller, spec) => answerWhatIf({ db: store.db, presence, ownerId: caller.userId }, spec),
 
     async list(caller, { limit, cursor, status, name, mine }) {
       const before = cursor === undefined ? undefined : SessionId.safeParse(cursor)

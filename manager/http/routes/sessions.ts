@@ -3,6 +3,7 @@ import { type Handlers } from '../handlers.ts'
 
 type SessionRoutes =
   | 'createSession'
+  | 'whatIf'
   | 'listSessions'
   | 'getSession'
   | 'deleteSession'
@@ -12,6 +13,7 @@ type SessionRoutes =
 
 export function createSessionRoutes({ sessions }: { sessions: SessionService }): Pick<Handlers, SessionRoutes> {
   return {
+    whatIf: ({ caller }, { body }) => sessions.whatIf(caller, body),
     createSession: ({ caller }, { body }) => sessions.create(caller, body),
     listSessions: ({ caller }, { query }) => sessions.list(caller, query),
     getSession: ({ caller }, { params }) => sessions.get(caller, params.id),
