@@ -1,0 +1,50 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type SessionsCluster, startSessionsCluster } from '../fixtures/sessions-cluster.ts'
+
+let cluster: SessionsCluster
+beforeAll(async () => {
+  cluster = await startSessionsCluster()
+})
+afterAll(() => cluster[Symbol.asyncDispose]())
+
+test('resource groups are listed, made, changed and closed', async () => {
+  const { api } = cluster
+  const made = await api.createResourceGroup({ body: { name: 'gpu', sequencer: 'drf', selector: 'dispersed' } })
+  expect(made).toMatchObject({ name: 'gpu', sequencer: 'drf', active: true, options: {}, version: 1 })
+  await expect(api.createResourceGroup({ body: { name: 'gpu' } })).rejects.toMatchObject({
+    code: 'resource_group_exists',
+  })
+  const changed = await api.updateResourceGroup({
+    params: { name: 'gpu' },
+    body: { active: false, options: { splitShares: true } },
+  })
+  expect(changed).toMatchObject({ sequencer: 'drf', active: false, options: { splitShares: true }, version: 2 })
+  expect((await api.listResourceGroups()).items.map(({ name }) => name)).toEqual(['default', 'gpu'])
+
+  const body = { image: 'berth/python:3.13', name: 'some-work' }
+  await expect(api.createSession({ body: { ...body, resourceGroup: 'gpu' } })).rejects.toMatchObject({
+    code: 'resource_group_inactive',
+  })
+  await expect(api.createSession({ body: { ...body, resourceGroup: 'none' } })).rejects.toMatchObject({
+    code: 'resource_group_not_found',
+  })
+  await expect(api.createJoinToken({ body: { resourceGroup: 'none' } })).rejects.toMatchObject({
+    code: 'resource_group_not_found',
+  })
+})
+
+test('what-if says whether a request would start, and what smaller one would, and creates nothing', async () => {
+  const { api } = cluster
+  await cluster.join({ capacity: { cpu: 2000, mem: 4 * 2 ** 30 } })
+  const { id } = await cluster.launch({ resources: { cpu: '1' } })
+  await cluster.reach(id, 'RUNNING')
+  const ask = (cpu: string) => api.whatIf({ body: { image: 'berth/python:3.13', resources: { cpu } } })
+  expect(await ask('1')).toMatchObject({ startsNow: true, reason: null, smaller: [] })
+  expect(await ask('1.5')).toMatchObject({
+    startsNow: false,
+    reason: { code: 'capacity', needed: { cpu: '1.5' }, available: { cpu: '1' } },
+    smaller: [{ slot: 'cpu', amount: '1' }],
+  })
+  await expect(ask('3')).rejects.toMatchObject({ code: 'request_too_large' })
+  expect((await api.listSessions({ query: {} })).total).toBe(1)
+})
