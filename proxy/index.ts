@@ -214,3 +214,4 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
 }
 
 export type { Log } from './log.ts'
+export { quoteForShell, quoteForSshConfig } from './ssh/quoting.ts'

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -9,12 +9,19 @@ import { hostBlock, sshOptions, writeSshFiles } from './access.ts'
 
 const run = promisify(execFile)
 let directory: string
-beforeEach(async () => (directory = await mkdtemp(join(tmpdir(), 'berth test '))))
+beforeEach(async () => (directory = await mkdtemp(join(tmpdir(), 'berth 100%h test '))))
 afterEach(() => rm(directory, { recursive: true }))
 
 const session = { id: '01890000-0000-7000-8000-000000000001', name: 'train' } as Session
-const access = { user: 'work', hostKey: 'ssh-ed25519 AAAA', hostKeyFingerprint: '', privateKey: 'KEY', publicKey: '' }
-const api = { getSshAccess: () => Promise.resolve(access) } as unknown as ApiClient
+const access = {
+  user: 'work',
+  hostKey: 'ssh-ed25519 AAAA',
+  hostKeyFingerprint: 'SHA256:abc',
+  privateKey: 'KEY',
+  publicKey: 'ssh-ed25519 BBBB',
+}
+const apiWith = (sent: object) => ({ getSshAccess: () => Promise.resolve(sent) }) as unknown as ApiClient
+const api = apiWith(access)
 
 test('the key is readable by its owner only and the host key is pinned', async () => {
   const files = await writeSshFiles(api, session, directory)
@@ -22,13 +29,29 @@ test('the key is readable by its owner only and the host key is pinned', async (
   expect(sshOptions(files, 2222).join(' ')).toContain('StrictHostKeyChecking=yes')
 })
 
-test('OpenSSH itself reads the Host block as it is meant, also with spaces in paths', async () => {
+test('OpenSSH itself reads the Host block as it is meant, also with spaces and percent signs in paths', async () => {
   const files = await writeSshFiles(api, session, directory)
   const config = join(directory, 'config')
-  await writeFile(config, `${hostBlock(session, files, '/opt/berth dir/bin/berth')}\n`)
+  await writeFile(config, `${hostBlock(session, files, '/opt/$(berth) %h dir/bin/berth')}\n`)
   const { stdout } = await run('ssh', ['-F', config, '-G', 'berth-train'])
-  expect(stdout).toContain(`identityfile ${files.identityFile}`)
+  expect(stdout).toContain(`identityfile ${files.identityFile.replaceAll('%', '%%')}`)
   expect(stdout).toContain('stricthostkeychecking true')
   expect(stdout).toContain(`hostkeyalias berth-${session.id}`)
-  expect(stdout).toContain(`proxycommand "/opt/berth dir/bin/berth" stdio ${session.id}`)
+  expect(stdout).toContain(`proxycommand '/opt/$(berth) %%h dir/bin/berth' stdio ${session.id}`)
+})
+
+test.each([
+  ['user', { user: 'work\n  ProxyCommand touch /tmp/owned' }],
+  ['host key', { hostKey: 'ssh-ed25519 AAAA\n* ssh-ed25519 BBBB' }],
+])('a %s that would become a line of its own is refused before a file is written', async (_, wrong) => {
+  const writing = writeSshFiles(apiWith({ ...access, ...wrong }), session, directory)
+  await expect(writing).rejects.toMatchObject({ code: 'bad_request' })
+  expect(await readdir(directory)).toEqual([])
+})
+
+test('an id or a name that leads elsewhere is refused', async () => {
+  const writing = writeSshFiles(api, { ...session, id: '../../x' } as unknown as Session, directory)
+  await expect(writing).rejects.toMatchObject({ code: 'bad_request' })
+  const files = await writeSshFiles(api, session, directory)
+  expect(() => hostBlock({ ...session, name: '*\n ProxyCommand x' }, files, '/berth')).toThrow()
 })

@@ -1,6 +1,8 @@
 import { mkdir, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type ApiClient, type Session, type SshAccess } from '#manager/contract'
+import { type ZodType } from 'zod'
+import { type ApiClient, AppError, type Session, SessionId, SessionName, SshAccess } from '#manager/contract'
+import { quoteForShell, quoteForSshConfig } from '#proxy'
 import { configDirectory } from '../config/directories.ts'
 
 /** Files and names with which the system's OpenSSH reaches one session. */
@@ -15,20 +17,29 @@ export interface SshFiles {
  * Writes the session's key and its pinned host key.
  *
  * Threat model: the private key opens this one session; it is kept 0600 in a 0700 directory, as OpenSSH demands. The host
- * key comes over the authenticated API, so the first connection is verified already; nothing is trusted on first use.
+ * key comes over the authenticated API, so the first connection is verified already; nothing is trusted on first use. What
+ * the manager sends becomes file names and lines of ssh_config, so it is parsed first.
  */
 export async function writeSshFiles(
   api: ApiClient,
   session: Session,
   directory = configDirectory(),
 ): Promise<SshFiles> {
-  const access = await api.getSshAccess({ params: { id: session.id } })
-  const folder = join(directory, 'ssh', session.id)
+  const sessionId = safe(SessionId, session.id)
+  const access = safe(SshAccess, await api.getSshAccess({ params: { id: sessionId } }))
+  const folder = join(directory, 'ssh', sessionId)
   await mkdir(folder, { recursive: true, mode: 0o700 })
-  const files = sshFilesOf(access, session.id, folder)
+  const files = sshFilesOf(access, sessionId, folder)
   await replace(files.identityFile, access.privateKey.endsWith('\n') ? access.privateKey : `${access.privateKey}\n`)
   await replace(files.knownHostsFile, `${files.hostKeyAlias} ${access.hostKey}\n`)
   return files
+}
+
+/** @throws AppError `bad_request` */
+function safe<T>(schema: ZodType<T>, sent: unknown): T {
+  const { success, data } = schema.safeParse(sent)
+  if (success) return data
+  throw new AppError('bad_request', { why: 'The manager sent SSH data that cannot be used safely.' })
 }
 
 function sshFilesOf({ user }: SshAccess, sessionId: string, folder: string): SshFiles {
@@ -45,14 +56,14 @@ async function replace(path: string, content: string): Promise<void> {
   await rename(`${path}.${process.pid}`, path)
 }
 
-/** The settings that make a connection safe, as pairs of ssh_config. Paths are quoted: they may hold spaces. */
+/** The settings that make a connection safe, as pairs of ssh_config. */
 export function sshSettings(files: SshFiles): readonly (readonly [string, string])[] {
   return [
     ['User', files.user],
-    ['IdentityFile', `"${files.identityFile}"`],
+    ['IdentityFile', quoteForSshConfig(files.identityFile)],
     ['IdentitiesOnly', 'yes'],
     ['HostKeyAlias', files.hostKeyAlias],
-    ['UserKnownHostsFile', `"${files.knownHostsFile}"`],
+    ['UserKnownHostsFile', quoteForSshConfig(files.knownHostsFile)],
     ['StrictHostKeyChecking', 'yes'],
     ['PreferredAuthentications', 'publickey'],
     ['ServerAliveInterval', '15'],
@@ -68,6 +79,15 @@ export function sshOptions(files: SshFiles, port: number): string[] {
 
 /** A Host block whose connection is made by `berth stdio`, so that it works whenever the session runs. */
 export function hostBlock(session: Session, files: SshFiles, berth: string): string {
-  const lines = [...sshSettings(files), ['ProxyCommand', `"${berth}" stdio ${session.id}`]]
-  return [`Host berth-${session.name}`, ...lines.map(([key, value]) => `  ${key} ${value}`)].join('\n')
+  const command = [berth, 'stdio', safe(SessionId, session.id)].map(quoteForProxyCommand).join(' ')
+  const lines = [...sshSettings(files), ['ProxyCommand', command]]
+  return [`Host berth-${safe(SessionName, session.name)}`, ...lines.map(([key, value]) => `  ${key} ${value}`)].join(
+    '\n',
+  )
+}
+
+/** A shell runs it after ssh has expanded `%h` and the like; a line break would end the directive. */
+function quoteForProxyCommand(word: string): string {
+  if (/[\r\n]/.test(word)) throw new TypeError('ssh_config has no way to write this path')
+  return (process.platform === 'win32' ? `"${word}"` : quoteForShell(word)).replaceAll('%', '%%')
 }

@@ -231,17 +231,26 @@ export const SessionEvent = z
   .meta({ id: 'SessionEvent' })
 export type SessionEvent = z.infer<typeof SessionEvent>
 
-/** What an SSH client needs besides a port. */
+/** One line: key type, base64, and perhaps a comment. */
+const SshPublicKey = z
+  .string()
+  .trim()
+  .regex(/^[a-z0-9@.-]+ [A-Za-z0-9+/=]+( [\x20-\x7e]*)?$/)
+
+/**
+ * What an SSH client needs besides a port. Clients parse it before they use it: it goes into ssh_config and known_hosts,
+ * where a line break would be a directive of the manager's choice, and `ProxyCommand` runs programs.
+ */
 export const SshAccess = z
   .object({
-    user: z.string(),
+    user: z.string().regex(/^[a-z_][a-z0-9_-]{0,31}$/),
     /** `ssh-ed25519 AAAA…` of the session's server, to be pinned by the client. */
-    hostKey: z.string(),
+    hostKey: SshPublicKey,
     /** SHA256:… of the host key, as OpenSSH and PuTTY print it. */
-    hostKeyFingerprint: z.string(),
+    hostKeyFingerprint: z.string().regex(/^SHA256:[A-Za-z0-9+/]+=*$/),
     /** OpenSSH private key that opens this session only. */
     privateKey: z.string(),
-    publicKey: z.string(),
+    publicKey: SshPublicKey,
   })
   .meta({ id: 'SshAccess' })
 export type SshAccess = z.infer<typeof SshAccess>

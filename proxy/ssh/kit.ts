@@ -1,4 +1,4 @@
-import { type ApiClient, AppError, type SessionId, type SshAccess } from '#manager/contract'
+import { type ApiClient, AppError, type SessionId, SshAccess } from '#manager/contract'
 import { type KeyFile, type KeyFormat, type SshKit, type Tunnel } from '#proxy/contract'
 import { commandsFor, vscodeUrlFor, winscpUrlFor } from './commands.ts'
 import { filezillaSite } from './filezilla.ts'
@@ -49,7 +49,7 @@ export function createSshKits({ api, files }: SshKitsDeps): SshKits {
       }
     },
     async keyFile(sessionId, format) {
-      const access = await api.getSshAccess({ params: { id: sessionId } })
+      const access = checked(await api.getSshAccess({ params: { id: sessionId } }))
       if (format === 'openssh') {
         return { fileName: 'id_container', mediaType: 'application/x-pem-file', content: access.privateKey }
       }
@@ -67,15 +67,9 @@ export function siteFileOf({ tunnel, user, identityFile }: SshKit): KeyFile {
   return { fileName: `${tunnel.sessionName}.filezilla.xml`, mediaType: 'application/xml', content }
 }
 
-/**
- * What goes into ssh_config and known_hosts is one plain word each. A line break in it would be a directive of the
- * manager's choice, and `ProxyCommand` runs programs on this computer.
- */
-function checked(access: SshAccess): SshAccess {
-  const isPlain =
-    /^[a-z_][a-z0-9_-]{0,31}$/i.test(access.user) &&
-    /^[a-z0-9@.-]+ [A-Za-z0-9+/=]+( [\x20-\x7e]*)?$/.test(access.hostKey.trim()) &&
-    /^SHA256:[A-Za-z0-9+/]+=*$/.test(access.hostKeyFingerprint)
-  if (isPlain) return access
+/** It goes into ssh_config, known_hosts and command lines; the schema allows no more than one plain word or line each. */
+function checked(sent: SshAccess): SshAccess {
+  const { success, data } = SshAccess.safeParse(sent)
+  if (success) return data
   throw new AppError('bad_request', { why: 'The manager sent SSH data that cannot be used safely.' })
 }
