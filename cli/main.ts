@@ -4,6 +4,7 @@ import { addAppCommand } from './commands/app.ts'
 import { addDoctorCommand } from './commands/doctor.ts'
 import { addImageCommands } from './commands/images.ts'
 import { addLoginCommands } from './commands/login.ts'
+import { addKeypairCommands } from './commands/keypairs.ts'
 import { addResourceGroupCommands } from './commands/resource-groups.ts'
 import { addServerCommands } from './commands/servers.ts'
 import { addSessionCommands } from './commands/session.ts'
@@ -31,6 +32,7 @@ export function createProgram(): Command {
   addResourceGroupCommands(program)
   return program
 }
+  addKeypairCommands(program)
 
 /** @returns the exit code */
 export async function runCommand(argv: readonly string[]): Promise<number> {

@@ -6,6 +6,7 @@ import { createEventBus, type EventBus } from './events/bus.ts'
 import { type Handlers } from './http/handlers.ts'
 import { createAuthenticateUpgrade } from './http/credentials.ts'
 import { createIdentityRoutes } from './http/routes/identity.ts'
+import { createKeypairRoutes } from './http/routes/keypairs.ts'
 import { startHttpServer } from './http/server.ts'
 import { createUpgrades } from './http/upgrades.ts'
 import { createLogger, type Log } from './log.ts'
@@ -15,6 +16,7 @@ import { type SessionsPartTimings, startSessionsPart } from './sessions/start-se
 import { openStore } from './store/open-store.ts'
 import { loadManagerId } from './store/settings.ts'
 import { createTunnelGateway } from './tunnels/gateway.ts'
+import { createKeypairs } from './users/keypairs.ts'
 import { createLogins } from './users/logins.ts'
 import { createPasswords } from './users/passwords.ts'
 import { createUsers, ensureFirstAdmin, firstAdminId } from './users/users.ts'
@@ -42,7 +44,7 @@ export async function startManager(config: ManagerConfig, log: Log, timings?: Se
   const dataDir = resolve(config.dataDir)
   const store = stack.use(await openStore({ databaseUrl: config.databaseUrl, dataDir, log }))
   const managerId = await loadManagerId(store.db)
-  await openSecretBox({ store, dataDir, file: config.masterKeyFile, log })
+  const box = await openSecretBox({ store, dataDir, file: config.masterKeyFile, log })
   const bus = createEventBus()
   const metrics = createMetrics()
   const upgrades = createUpgrades()
@@ -76,7 +78,11 @@ export async function startManager(config: ManagerConfig, log: Log, timings?: Se
     tunnels.closeLogin(loginId)
   })
 
-  const handlers: Handlers = { ...createIdentityRoutes({ logins, users }), ...sessions.handlers }
+  const handlers: Handlers = {
+    ...createIdentityRoutes({ logins, users }),
+    ...createKeypairRoutes(createKeypairs({ store, box })),
+    ...sessions.handlers,
+  }
   const http = stack.use(
     await startHttpServer({
       ...config,

@@ -28,6 +28,8 @@ export const ERRORS = {
   foreign_origin: { status: 403, retry: false, title: 'Requests from this origin are refused' },
   grant_invalid: { status: 401, retry: false, title: 'The tunnel grant is not valid' },
   join_token_invalid: { status: 401, retry: false, title: 'The join token is unknown, used or expired' },
+  keypair_in_use: { status: 409, retry: false, title: 'Sessions refer to this keypair' },
+  keypair_not_found: { status: 404, retry: false, title: 'No such keypair' },
   login_failed: { status: 401, retry: false, title: 'Wrong e-mail address or password' },
   login_throttled: { status: 429, retry: true, title: 'Too many failed sign-ins' },
   master_key_mismatch: { status: 409, retry: false, title: 'The master key is not the one of this database' },

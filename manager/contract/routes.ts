@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { Agent, Image, Resources } from './agents.ts'
 import { AgentId, SessionId, UserId } from './ids.ts'
+import { AccessKey, Keypair, KeypairChange, KeypairSpec, NewKeypair } from './keypairs.ts'
 import { ResourceGroup, ResourceGroupChange, ResourceGroupName, ResourceGroupSpec } from './resource-groups.ts'
 import { App, Reason, Session, SessionEvent, SessionSpec, SessionStatus, SshAccess } from './sessions.ts'
 import { Me, User, UserChange, UserSpec } from './users.ts'
@@ -131,6 +132,42 @@ export const ROUTES = {
     params: z.object({ id: UserId }),
     body: UserChange,
     reply: User,
+  },
+
+  listKeypairs: {
+    method: 'GET',
+    path: '/api/v1/keypairs',
+    access: 'user',
+    summary: 'Own keypairs; a superadmin sees all. In the order of access keys.',
+    query: Page.extend({ mine: z.stringbool().optional() }),
+    reply: pageOf(Keypair),
+  },
+  createKeypair: {
+    method: 'POST',
+    path: '/api/v1/keypairs',
+    access: 'user',
+    summary: 'Make a keypair; the reply is the only one with its secret key.',
+    body: KeypairSpec,
+    status: 201,
+    reply: NewKeypair,
+  },
+  updateKeypair: {
+    method: 'PATCH',
+    path: '/api/v1/keypairs/:accessKey',
+    access: 'user',
+    summary: 'Activate, deactivate, or (superadmins) set the rate limit.',
+    params: z.object({ accessKey: AccessKey }),
+    body: KeypairChange,
+    reply: Keypair,
+  },
+  deleteKeypair: {
+    method: 'DELETE',
+    path: '/api/v1/keypairs/:accessKey',
+    access: 'user',
+    summary: 'Delete a keypair that no session refers to.',
+    params: z.object({ accessKey: AccessKey }),
+    status: 204,
+    reply: z.void(),
   },
 
   createSession: {

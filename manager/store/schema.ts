@@ -42,6 +42,7 @@ export interface Database {
   grants: GrantsTable
   resource_groups: ResourceGroupsTable
   reservations: ReservationsTable
+  keypairs: KeypairsTable
 }
 
 /** What query functions take: the database or a transaction on it. */
@@ -225,6 +226,18 @@ export interface ReservationsTable {
   agent_id: AgentId
   devices: Json<readonly HeldDevice[]>
   created_at: Time
+}
+
+export interface KeypairsTable {
+  access_key: string
+  user_id: UserId
+  /** Of the secret box, place `keypair:<access key>`. */
+  sealed_secret: string
+  active: Default<boolean>
+  /** Requests per 15 minutes. */
+  rate_limit: number
+  created_at: Time
+  last_used_at: ColumnType<Date | null, Date | string | null | undefined, Date | string | null>
 }
 
 export interface GrantsTable {

@@ -32,4 +32,13 @@ export async function resealAll(trx: Db, box: SecretBox): Promise<void> {
 }
 
 /** One entry per column that holds sealed secrets; whoever adds such a column adds it here. */
-const SEALED: readonly ((trx: Db, box: SecretBox) => Promise<void>)[] = []
+const SEALED: readonly ((trx: Db, box: SecretBox) => Promise<void>)[] = [resealKeypairs]
+
+async function resealKeypairs(trx: Db, box: SecretBox): Promise<void> {
+  const rows = await trx.selectFrom('keypairs').select(['access_key', 'sealed_secret']).forUpdate().execute()
+  for (const { access_key, sealed_secret } of rows) {
+    const place = `keypair:${access_key}`
+    const resealed = box.seal(box.open(sealed_secret, place), place)
+    await trx.updateTable('keypairs').set({ sealed_secret: resealed }).where('access_key', '=', access_key).execute()
+  }
+}

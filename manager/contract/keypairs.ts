@@ -1,0 +1,40 @@
+import { z } from 'zod'
+import { UserId } from './ids.ts'
+
+/** `AKIA` and 80 random bits in base32. */
+export const AccessKey = z.string().regex(/^AKIA[A-Z2-7]{16}$/, 'must be AKIA and 16 letters or digits')
+export type AccessKey = z.infer<typeof AccessKey>
+
+/** Requests per 15 minutes. */
+const RateLimit = z.int().min(1).max(1_000_000)
+export const DEFAULT_RATE_LIMIT = 1000
+
+export const Keypair = z
+  .object({
+    accessKey: AccessKey,
+    userId: UserId,
+    email: z.string(),
+    active: z.boolean(),
+    rateLimit: RateLimit.describe('Requests per 15 minutes.'),
+    createdAt: z.iso.datetime(),
+    lastUsedAt: z.iso.datetime().nullable(),
+  })
+  .meta({ id: 'Keypair' })
+export type Keypair = z.infer<typeof Keypair>
+
+export const NewKeypair = Keypair.extend({
+  secretKey: z.string().length(40).describe('Shown this once; nobody can have it shown again.'),
+}).meta({ id: 'NewKeypair' })
+export type NewKeypair = z.infer<typeof NewKeypair>
+
+/** `userId` of another user and `rateLimit` are for superadmins. */
+export const KeypairSpec = z
+  .strictObject({ userId: UserId.optional(), rateLimit: RateLimit.optional(), active: z.boolean().default(true) })
+  .meta({ id: 'KeypairSpec' })
+export type KeypairSpec = z.infer<typeof KeypairSpec>
+
+/** What is left out stays. */
+export const KeypairChange = z
+  .strictObject({ rateLimit: RateLimit.optional(), active: z.boolean().optional() })
+  .meta({ id: 'KeypairChange' })
+export type KeypairChange = z.infer<typeof KeypairChange>

@@ -1,0 +1,127 @@
+import { randomBytes } from 'node:crypto'
+import {
+  AccessKey,
+  AppError,
+  DEFAULT_RATE_LIMIT,
+  type Keypair,
+  type KeypairChange,
+  type KeypairSpec,
+  type NewKeypair,
+} from '#manager/contract'
+import { type SecretBox } from '../secrets/secret-box.ts'
+import {
+  deleteKeypair,
+  findKeypair,
+  insertKeypair,
+  type KeypairRow,
+  listKeypairs,
+  updateKeypair,
+} from '../store/keypairs.ts'
+import { type Store } from '../store/open-store.ts'
+import { findUser } from '../store/users.ts'
+import { type Caller, canSee, isSuperadmin, visibleOwner } from './authorize.ts'
+
+/** Keypairs of users: everybody their own, a superadmin all. The secret is given out once, at creation, and kept sealed. */
+export interface Keypairs {
+  list(
+    caller: Caller,
+    query: { limit: number; cursor?: string | undefined; mine?: boolean | undefined },
+  ): Promise<{ items: Keypair[]; nextCursor: string | null }>
+  /** @throws AppError `forbidden` (for others, or a rate limit, without being superadmin), `user_not_found` */
+  create(caller: Caller, spec: KeypairSpec): Promise<NewKeypair>
+  /** @throws AppError `keypair_not_found`, `forbidden` (a rate limit, without being superadmin) */
+  change(caller: Caller, accessKey: string, change: KeypairChange): Promise<Keypair>
+  /** @throws AppError `keypair_not_found`, `keypair_in_use` (a session, live or finished, was made with it) */
+  remove(caller: Caller, accessKey: string): Promise<void>
+}
+
+const FOREIGN_KEY_VIOLATION = '23503'
+
+export function createKeypairs({ store, box }: { store: Store; box: SecretBox }): Keypairs {
+  const { db } = store
+
+  async function visible(caller: Caller, accessKey: string): Promise<KeypairRow> {
+    const row = await findKeypair(db, accessKey)
+    if (!row || !canSee(caller, row.user_id)) throw new AppError('keypair_not_found')
+    return row
+  }
+
+  return {
+    async list(caller, { limit, cursor, mine = false }) {
+      const ownerId = mine ? caller.userId : visibleOwner(caller)
+      const after = cursor === undefined ? undefined : parseCursor(cursor)
+      const rows = await listKeypairs(db, { ownerId, limit: limit + 1, after })
+      const items = rows.slice(0, limit).map(toKeypair)
+      return { items, nextCursor: rows.length > limit ? (items.at(-1)?.accessKey ?? null) : null }
+    },
+
+    async create(caller, { userId = caller.userId, rateLimit, active }) {
+      if (!canSee(caller, userId))
+        throw new AppError('forbidden', { why: 'Only a superadmin makes keypairs for others.' })
+      checkRateLimit(caller, rateLimit)
+      if (!(await findUser(db, userId))) throw new AppError('user_not_found')
+      const [access_key, secretKey] = [newAccessKey(), newSecretKey()]
+      const sealed_secret = box.seal(secretKey, placeOf(access_key))
+      const rate_limit = rateLimit ?? DEFAULT_RATE_LIMIT
+      await insertKeypair(db, { access_key, user_id: userId, sealed_secret, active, rate_limit })
+      return { ...toKeypair(await visible(caller, access_key)), secretKey }
+    },
+
+    async change(caller, accessKey, { active, rateLimit }) {
+      await visible(caller, accessKey)
+      checkRateLimit(caller, rateLimit)
+      await updateKeypair(db, accessKey, {
+        ...(active === undefined ? {} : { active }),
+        ...(rateLimit === undefined ? {} : { rate_limit: rateLimit }),
+      })
+      return toKeypair(await visible(caller, accessKey))
+    },
+
+    async remove(caller, accessKey) {
+      await visible(caller, accessKey)
+      await deleteKeypair(db, accessKey).catch((error: unknown) => {
+        const inUse = error instanceof Error && 'code' in error && error.code === FOREIGN_KEY_VIOLATION
+        throw inUse ? new AppError('keypair_in_use', { why: 'Deactivate it instead.' }, { cause: error }) : error
+      })
+    },
+  }
+}
+
+function checkRateLimit(caller: Caller, rateLimit: number | undefined): void {
+  if (rateLimit === undefined || isSuperadmin(caller)) return
+  throw new AppError('forbidden', { why: 'Only a superadmin may set the rate limit.' })
+}
+
+/** What the secret of a keypair is bound to in the secret box; rotation needs the same. */
+function placeOf(accessKey: string): string {
+  return `keypair:${accessKey}`
+}
+
+const BASE32 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
+
+export function newAccessKey(): string {
+  // 32 divides 256, so the lower five bits of a random byte are as random as the byte.
+  return `AKIA${Array.from(randomBytes(16), byte => BASE32.charAt(byte & 31)).join('')}`
+}
+
+export function newSecretKey(): string {
+  return randomBytes(30).toString('base64url')
+}
+
+function toKeypair(row: KeypairRow): Keypair {
+  return {
+    accessKey: row.access_key,
+    userId: row.user_id,
+    email: row.email,
+    active: row.active,
+    rateLimit: row.rate_limit,
+    createdAt: row.created_at.toISOString(),
+    lastUsedAt: row.last_used_at?.toISOString() ?? null,
+  }
+}
+
+function parseCursor(cursor: string): string {
+  const parsed = AccessKey.safeParse(cursor)
+  if (!parsed.success) throw new AppError('bad_request', { why: 'The cursor is not one that a list returned.' })
+  return parsed.data
+}
