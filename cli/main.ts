@@ -1,10 +1,11 @@
 import { Command, CommanderError } from 'commander'
 import { addAgentCommands } from './commands/agents.ts'
 import { addAppCommand } from './commands/app.ts'
+import { addBackupCommands } from './commands/backup.ts'
 import { addDoctorCommand } from './commands/doctor.ts'
 import { addImageCommands } from './commands/images.ts'
-import { addLoginCommands } from './commands/login.ts'
 import { addKeypairCommands } from './commands/keypairs.ts'
+import { addLoginCommands } from './commands/login.ts'
 import { addResourceGroupCommands } from './commands/resource-groups.ts'
 import { addServerCommands } from './commands/servers.ts'
 import { addSessionCommands } from './commands/session.ts'
@@ -23,6 +24,7 @@ export function createProgram(): Command {
     .showHelpAfterError('(run with --help for the options)')
   addServerCommands(program)
   addDoctorCommand(program)
+  addBackupCommands(program)
   addLoginCommands(program)
   addSessionCommands(program)
   addImageCommands(program)
@@ -30,9 +32,9 @@ export function createProgram(): Command {
   addSshCommands(program)
   addAgentCommands(program)
   addResourceGroupCommands(program)
+  addKeypairCommands(program)
   return program
 }
-  addKeypairCommands(program)
 
 /** @returns the exit code */
 export async function runCommand(argv: readonly string[]): Promise<number> {

@@ -1,11 +1,10 @@
 import { hostname } from 'node:os'
-import { createInterface } from 'node:readline/promises'
-import { Writable } from 'node:stream'
 import { type Command } from 'commander'
 import { AppError } from '#manager/contract'
 import { clientOf, connect } from '../config/connect.ts'
 import { removeSignIn, writeSignIn } from '../config/sign-in.ts'
 import { createOutput } from '../output.ts'
+import { promptSecret, readStandardInput } from '../secret-input.ts'
 
 interface LoginFlags {
   endpoint?: string
@@ -27,7 +26,7 @@ export function addLoginCommands(program: Command): void {
       const endpoint = endpointOf(flags.endpoint ?? process.env.BERTH_ENDPOINT)
       const password = flags.passwordStdin
         ? await readStandardInput()
-        : await promptPassword(`Password of ${flags.email}: `)
+        : await promptSecret(`Password of ${flags.email}: `)
       const body = { email: flags.email, password, kind: 'token', label: `berth CLI on ${hostname()}` } as const
       const { user, token, expiresAt } = await clientOf(endpoint).login({ body })
       if (!token) throw new AppError('internal', { why: 'The manager answered without a token.' })
@@ -66,25 +65,4 @@ function endpointOf(text: string | undefined): string {
   if (!url || !/^https?:$/.test(url.protocol))
     throw new AppError('bad_request', { why: `"${text}" is no http(s) address.` })
   return url.origin
-}
-
-async function readStandardInput(): Promise<string> {
-  const chunks: Buffer[] = []
-  for await (const chunk of process.stdin) chunks.push(chunk as Buffer)
-  return Buffer.concat(chunks)
-    .toString('utf8')
-    .replace(/\r?\n$/, '')
-}
-
-async function promptPassword(question: string): Promise<string> {
-  if (!process.stdin.isTTY) throw new AppError('bad_request', { why: 'Without a terminal, use --password-stdin.' })
-  process.stderr.write(question)
-  const silent = new Writable({ write: (_chunk, _encoding, done) => done() })
-  const lines = createInterface({ input: process.stdin, output: silent, terminal: true })
-  try {
-    return await lines.question('')
-  } finally {
-    lines.close()
-    process.stderr.write('\n')
-  }
 }

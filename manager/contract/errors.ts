@@ -63,9 +63,11 @@ export const ERRORS = {
   toolbox_missing: { status: 503, retry: true, title: 'The toolbox image is not on this engine' },
 
   // local proxy and desktop
+  backup_damaged: { status: 400, retry: false, title: 'The backup is damaged' },
   config_invalid: { status: 400, retry: false, title: 'The configuration is not valid' },
   data_dir_locked: { status: 409, retry: false, title: 'Another Berth uses this data directory' },
   data_version_unsupported: { status: 409, retry: false, title: 'The data directory belongs to another version' },
+  database_not_empty: { status: 409, retry: false, title: 'The database is in use already' },
   port_in_use: { status: 409, retry: false, title: 'The local port is taken' },
   tunnel_failed: { status: 502, retry: true, title: 'The tunnel could not be opened' },
   tunnel_not_found: { status: 404, retry: false, title: 'No such tunnel' },

@@ -20,6 +20,8 @@ export interface StoreOptions {
   readonly databaseUrl?: string | undefined
   readonly dataDir: string
   readonly log: Log
+  /** False: the tables are looked at as they are. */
+  readonly migrate?: boolean
 }
 
 /** `server_version_num` of the oldest PostgreSQL that our SQL is written for. */
@@ -32,7 +34,12 @@ const STATEMENT_TIMEOUT_MS = 30_000
  *
  * @throws AppError `data_version_unsupported`, `unavailable` (does not answer), `config_invalid` (not a database URL)
  */
-export async function openStore({ databaseUrl, dataDir, log }: StoreOptions): Promise<Store> {
+export async function openStore({
+  databaseUrl,
+  dataDir,
+  log,
+  migrate: isMigrated = true,
+}: StoreOptions): Promise<Store> {
   await using stack = new AsyncDisposableStack()
   const connection =
     databaseUrl === undefined
@@ -56,7 +63,7 @@ export async function openStore({ databaseUrl, dataDir, log }: StoreOptions): Pr
   const db = new Kysely<Database>({ dialect: new PostgresDialect({ pool }) })
   stack.defer(() => db.destroy())
   await checkServer(db, log)
-  await migrate(db, log)
+  if (isMigrated) await migrate(db, log)
   const opened = stack.move()
   return {
     db,

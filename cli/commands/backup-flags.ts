@@ -1,0 +1,19 @@
+import { type Command } from 'commander'
+
+export interface BackupFlags {
+  data?: string
+  config?: string
+  withKey?: boolean
+  passphraseStdin?: boolean
+  json?: boolean
+}
+
+/** What `backup` and `restore` have in common. */
+export function addBackupFlags(command: Command): Command {
+  return command
+    .option('--data <directory>', 'where the state is kept (BERTH_DATA)')
+    .option('--config <file>', 'settings; default: berth.toml in the data directory')
+    .option('--with-key', 'with the master key, under a passphrase that is asked for')
+    .option('--passphrase-stdin', 'read that passphrase from standard input')
+    .option('--json', 'print JSON')
+}

@@ -1,0 +1,72 @@
+import { spawn } from 'node:child_process'
+import { resolve } from 'node:path'
+import { type Command } from 'commander'
+import { AppError, isErrorCode } from '#manager/contract'
+import { environmentOf } from '../config/berth-toml/parse.ts'
+import { readSettings } from '../config/berth-toml/read.ts'
+import { dataDirectory } from '../config/directories.ts'
+import { createOutput } from '../output.ts'
+import { promptSecret, readStandardInput } from '../secret-input.ts'
+import { addBackupFlags, type BackupFlags } from './backup-flags.ts'
+
+interface Outcome {
+  readonly file: string
+  readonly rows: number
+  readonly tables: number
+  readonly withKey: boolean
+}
+
+/** `berth backup` and `berth restore`: the database of this computer (or of DATABASE_URL) as one file. */
+export function addBackupCommands(program: Command): void {
+  addBackupFlags(
+    program
+      .command('backup <file>')
+      .description(
+        'Write the database to a new file; a running Berth keeps running. Without --with-key, keep DATA/master.key apart: the copy is of no use without it. Homes of sessions are not in it.',
+      ),
+  ).action(async (file: string, flags: BackupFlags) => {
+    const outcome = await runChild('backup', file, flags)
+    createOutput(flags.json ?? false).data(
+      outcome,
+      () => `${outcome.rows} rows in ${outcome.file}${outcome.withKey ? ', with the master key' : ''}.`,
+    )
+  })
+  addBackupFlags(
+    program
+      .command('restore <file>')
+      .description('Fill a new data directory, or an empty database, from a backup: all of it or nothing.'),
+  ).action(async (file: string, flags: BackupFlags) => {
+    const outcome = await runChild('restore', file, flags)
+    createOutput(flags.json ?? false).data(outcome, () => `${outcome.rows} rows restored. Start it with \`berth up\`.`)
+  })
+}
+
+/** The manager's store does the work, in a process of its own: the CLI knows no tables. */
+async function runChild(command: 'backup' | 'restore', file: string, flags: BackupFlags): Promise<Outcome> {
+  const data = resolve(flags.data ?? dataDirectory())
+  const settings = await readSettings(data, flags.config)
+  const secret = flags.withKey ? await readPassphrase(command, flags.passphraseStdin ?? false) : undefined
+  const script = resolve(import.meta.dirname, '../../manager/backup/main.ts')
+  const args = [script, command, resolve(file), ...(secret === undefined ? [] : ['--with-key'])]
+  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', ...args], {
+    env: { ...process.env, ...environmentOf(settings, 'manager', process.env), BERTH_DATA: data, BERTH_LOG: 'error' },
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  child.stdin.on('error', () => undefined) // it ended without reading; its line says why
+  child.stdin.end(secret ?? '')
+  const chunks: Buffer[] = []
+  for await (const chunk of child.stdout) chunks.push(chunk as Buffer)
+  const line = Buffer.concat(chunks).toString('utf8').trim()
+  if (line === '') throw new AppError('internal', { why: `${command} ended without a word.` })
+  const reply = JSON.parse(line) as Outcome & { error?: { code: string; detail: Record<string, unknown> } }
+  if (reply.error) throw new AppError(isErrorCode(reply.error.code) ? reply.error.code : 'internal', reply.error.detail)
+  return reply
+}
+
+async function readPassphrase(command: 'backup' | 'restore', fromStandardInput: boolean): Promise<string> {
+  if (fromStandardInput) return await readStandardInput()
+  const first = await promptSecret('Passphrase of the master key: ')
+  if (command === 'backup' && (await promptSecret('Once more: ')) !== first)
+    throw new AppError('bad_request', { why: 'The two passphrases differ.' })
+  return first
+}

@@ -1,0 +1,27 @@
+import { createInterface } from 'node:readline/promises'
+import { Writable } from 'node:stream'
+import { AppError } from '#manager/contract'
+
+/** All of standard input, without its last line break. */
+export async function readStandardInput(): Promise<string> {
+  const chunks: Buffer[] = []
+  for await (const chunk of process.stdin) chunks.push(chunk as Buffer)
+  return Buffer.concat(chunks)
+    .toString('utf8')
+    .replace(/\r?\n$/, '')
+}
+
+/** Asks in the terminal, without showing what is typed. @throws AppError `bad_request` where there is no terminal */
+export async function promptSecret(question: string): Promise<string> {
+  if (!process.stdin.isTTY)
+    throw new AppError('bad_request', { why: 'Without a terminal, pass it by standard input (see --help).' })
+  process.stderr.write(question)
+  const silent = new Writable({ write: (_chunk, _encoding, done) => done() })
+  const lines = createInterface({ input: process.stdin, output: silent, terminal: true })
+  try {
+    return await lines.question('')
+  } finally {
+    lines.close()
+    process.stderr.write('\n')
+  }
+}

@@ -1,0 +1,162 @@
+import { createWriteStream } from 'node:fs'
+import { readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { createGunzip, createGzip } from 'node:zlib'
+import { AppError } from '#manager/contract'
+import { openStore } from '../store/open-store.ts'
+import { type Db } from '../store/schema.ts'
+import { inSnapshot, readCounters, readMigrationNames, readRows, readShapes, refill } from '../store/snapshot.ts'
+import { decode, encode, type Entry, FORMAT_VERSION, type Header } from './format.ts'
+import { openToRead, type Source } from './open-database.ts'
+import { openKey, sealKey } from './sealed-key.ts'
+
+export interface BackupOptions extends Source {
+  readonly file: string
+  readonly masterKeyFile: string
+  /** Of the master key; without one the key is left out (backup), or must not be in the file (restore). */
+  readonly passphrase: string | undefined
+}
+
+export interface Outcome {
+  readonly file: string
+  readonly rows: number
+  readonly tables: number
+  readonly withKey: boolean
+}
+
+/**
+ * Writes the database to one file: complete or absent, never over an existing one.
+ *
+ * Threat model: the file holds password hashes, names and addresses of users, so it is 0600. It holds no sign-in, and
+ * the master key only under a passphrase.
+ * @throws AppError `bad_request` (file exists), `not_found`, `config_invalid` (no master key)
+ */
+export async function backup({ file, masterKeyFile, passphrase, ...source }: BackupOptions): Promise<Outcome> {
+  if (await stat(file).catch(() => undefined)) throw new AppError('bad_request', { why: `${file} exists already.` })
+  const masterKey = passphrase === undefined ? null : await sealKey(await readKey(masterKeyFile), passphrase)
+  await using store = await openToRead(source)
+  const partial = `${file}.partial-${process.pid}`
+  try {
+    const counts = await inSnapshot(store.db, async trx => {
+      const tables = await readShapes(trx)
+      const schema = await readMigrationNames(trx)
+      const createdAt = new Date().toISOString()
+      const header: Header = { berthBackup: FORMAT_VERSION, createdAt, schema, tables, masterKey }
+      let rows = 0
+      const entries = async function* (): AsyncGenerator<Entry> {
+        for await (const entry of readEntries(trx, header)) {
+          if ('row' in entry) rows++
+          yield entry
+        }
+      }
+      const out = createWriteStream(partial, { flags: 'wx', mode: 0o600, flush: true })
+      await pipeline(Readable.from(encode(header, entries())), createGzip(), out)
+      return { rows, tables: tables.length }
+    })
+    await rename(partial, file)
+    return { file, ...counts, withKey: masterKey !== null }
+  } catch (error) {
+    await rm(partial, { force: true })
+    throw error
+  }
+}
+
+async function* readEntries(trx: Db, { tables }: Header): AsyncGenerator<Entry> {
+  for (const [number, { name }] of tables.entries())
+    for await (const row of readRows(trx, name)) yield { row: [number, row] }
+  for (const counter of await readCounters(trx)) yield { counter }
+}
+
+const BATCH = 500
+
+/**
+ * Fills an unused database from a file, in one transaction.
+ * @throws AppError `backup_damaged`, `data_version_unsupported`, `database_not_empty`, `bad_request` (passphrase)
+ */
+export async function restore(options: BackupOptions): Promise<Outcome> {
+  const { file, masterKeyFile, passphrase, ...source } = options
+  // Before the database is opened, which would make one: a wrong file must leave nothing behind.
+  const { header, entries: all } = await readBackup(file)
+  for await (const _ of all); // to its end, which has the checksum
+  const key = await keyOf(header, masterKeyFile, passphrase)
+  await using store = await openStore(source)
+  await checkSchema(store.db, header)
+  const rows = await refill(store.db, async into => {
+    const { entries } = await readBackup(file)
+    let count = 0
+    let batch: string[] = []
+    let current = 0
+    const flush = async () => {
+      const table = header.tables[current]
+      if (!table) throw new AppError('backup_damaged', { why: 'It has rows of a table that it does not name.' })
+      if (batch.length > 0) await into.insert(table, batch)
+      count += batch.length
+      batch = []
+    }
+    for await (const entry of entries) {
+      if ('counter' in entry) {
+        await into.setCounter(entry.counter)
+        continue
+      }
+      const [table, row] = entry.row
+      if (table !== current || batch.length >= BATCH) await flush()
+      current = table
+      batch.push(row)
+    }
+    if (batch.length > 0) await flush()
+    // Last of all that may fail; the tables become lasting right after it.
+    if (key) await writeFile(masterKeyFile, key, { mode: 0o600, flag: 'wx', flush: true })
+    return count
+  })
+  return { file, rows, tables: header.tables.length, withKey: key !== undefined }
+}
+
+async function readBackup(file: string): Promise<Awaited<ReturnType<typeof decode>>> {
+  const bytes = await readFile(file).catch((error: unknown) => {
+    const why = `${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`
+    throw new AppError('bad_request', { why }, { cause: error })
+  })
+  return await decode(linesOf(bytes))
+}
+
+/** Unpacks as it is read; a stream that breaks off is an error of the iteration. */
+async function* linesOf(bytes: Buffer): AsyncGenerator<string> {
+  let rest = ''
+  for await (const chunk of Readable.from([bytes]).pipe(createGunzip()).setEncoding('utf8')) {
+    const lines = (rest + String(chunk)).split('\n')
+    rest = lines.pop() ?? ''
+    yield* lines
+  }
+  if (rest !== '') yield rest
+}
+
+/** @returns undefined where the backup has none, or this computer has the same one already */
+async function keyOf(header: Header, path: string, passphrase: string | undefined): Promise<Buffer | undefined> {
+  if (header.masterKey === null) return undefined
+  if (passphrase === undefined)
+    throw new AppError('bad_request', { why: 'The backup holds a master key: use --with-key and its passphrase.' })
+  const key = await openKey(header.masterKey, passphrase)
+  const present = await readFile(path).catch(() => undefined)
+  if (present === undefined) return key
+  if (!present.equals(key)) throw new AppError('bad_request', { why: `${path} is another master key.` })
+  return undefined
+}
+
+async function checkSchema(db: Db, header: Header): Promise<void> {
+  const [schema, tables] = [await readMigrationNames(db), await readShapes(db)]
+  if (JSON.stringify([schema, tables]) === JSON.stringify([header.schema, header.tables])) return
+  throw new AppError('data_version_unsupported', {
+    why:
+      `The backup was made with the tables of ${header.schema.at(-1) ?? 'no version'}, this Berth has ` +
+      `${schema.at(-1) ?? 'none'}. Restore it with the version that made it, then update.`,
+  })
+}
+
+async function readKey(path: string): Promise<Buffer> {
+  try {
+    return await readFile(path)
+  } catch (error) {
+    throw new AppError('config_invalid', { why: `There is no master key at ${path}.` }, { cause: error })
+  }
+}
