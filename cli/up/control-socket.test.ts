@@ -1,9 +1,8 @@
-import { mkdtemp, rm, utimes, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
+import { chmod, mkdir, mkdtemp, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { askRunning, controlSocketPath, openControlSocket } from './control-socket.ts'
+import { askRunning, controlSocketPath, makePrivate, openControlSocket } from './control-socket.ts'
 
 let directory: string
 beforeEach(async () => (directory = await mkdtemp(join(tmpdir(), 'berth-test-'))))
@@ -38,9 +37,21 @@ test('nobody there is undefined, not an error', async () => {
   expect(await askRunning(controlSocketPath(directory))).toBeUndefined()
 })
 
-test('a data directory with a long path gets a short socket', async () => {
-  const path = controlSocketPath(`/${'x'.repeat(200)}`)
+test('a data directory with a long path gets a short socket in a directory of this user alone', async () => {
+  const path = controlSocketPath(`/${'x'.repeat(200)}${directory}`)
   expect(path.length).toBeLessThan(100)
-  await using server = createServer()
-  await new Promise<void>(resolve => server.listen(path, resolve))
+  await using lock = await openControlSocket(path, () => Promise.resolve(running))
+  expect(lock).toBeDefined()
+  expect((await stat(dirname(path))).mode & 0o777).toBe(0o700)
+  expect(await askRunning(path)).toEqual(running)
+})
+
+test('a directory that others can write to, or a link, is not used', async () => {
+  const open = join(directory, 'open')
+  await mkdir(open)
+  await chmod(open, 0o777)
+  await symlink(directory, join(directory, 'link'))
+  await expect(makePrivate(open)).rejects.toMatchObject({ code: 'config_invalid' })
+  await expect(makePrivate(join(directory, 'link'))).rejects.toMatchObject({ code: 'config_invalid' })
+  await makePrivate(join(directory, 'new'))
 })

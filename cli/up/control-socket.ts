@@ -1,15 +1,18 @@
 import { createHash } from 'node:crypto'
-import { chmod, rm, stat } from 'node:fs/promises'
+import { chmod, lstat, mkdir, rm, stat } from 'node:fs/promises'
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { AppError } from '#manager/contract'
 
 /**
  * The lock of a data directory and the door to the Berth that holds it: a Unix socket (a named pipe on Windows).
  *
- * Threat model: whoever can connect gets a sign-in link of the administrator, so the socket is 0600 in the data directory
- * (0700); only its owner and root can open it. It answers one question per connection and takes no other input.
+ * Threat model: whoever can connect gets a sign-in link of the administrator, so the socket is 0600: only its owner and
+ * root can open it. The data directory is 0711, because the user that runs the embedded PostgreSQL has to pass through it;
+ * others can neither list it nor put anything there. Nor can they in the directory for long paths, which is checked to be
+ * ours. It answers one question per connection and takes no other input.
  */
 export interface Running {
   readonly url: string
@@ -21,12 +24,35 @@ export interface Running {
   readonly pid: number
 }
 
-/** Unix socket paths end at about 104 bytes: a longer data directory gets a name derived from it. */
+/** Unix socket paths end at about 104 bytes: a longer data directory gets a name derived from it, in a directory of ours. */
 export function controlSocketPath(data: string, platform = process.platform): string {
   const digest = createHash('sha256').update(data).digest('hex').slice(0, 16)
   if (platform === 'win32') return `\\\\.\\pipe\\berth-${digest}`
   const path = join(data, 'up.sock')
-  return path.length < 100 ? path : join(tmpdir(), `berth-${digest}.sock`)
+  return Buffer.byteLength(path) < 100 ? path : join(sharedDirectory(), `${digest}.sock`)
+}
+
+const sharedDirectory = () => join(tmpdir(), `berth-${process.getuid?.() ?? 0}`)
+
+/**
+ * In the directory for temporary files anybody can make any name before us; what we put into a directory of somebody else
+ * would be theirs to replace.
+ * @throws AppError `config_invalid`
+ */
+export async function makePrivate(directory: string): Promise<void> {
+  await mkdir(directory, { mode: 0o700 }).catch((error: unknown) => {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+  })
+  if (await isPrivate(directory)) return
+  throw new AppError('config_invalid', {
+    why: `${directory} must be a directory that belongs to you alone (mode 0700). Remove it, or choose a data directory with a shorter path.`,
+  })
+}
+
+async function isPrivate(directory: string): Promise<boolean> {
+  // lstat: a link is somebody's choice of another place.
+  const entry = await lstat(directory).catch(() => undefined)
+  return entry !== undefined && entry.isDirectory() && entry.uid === process.getuid?.() && (entry.mode & 0o077) === 0
 }
 
 /**
@@ -37,6 +63,7 @@ export async function openControlSocket(
   path: string,
   answer: () => Promise<Running>,
 ): Promise<AsyncDisposable | undefined> {
+  if (dirname(path) === sharedDirectory()) await makePrivate(sharedDirectory())
   const sockets = new Set<Socket>()
   const server = createServer(socket => {
     sockets.add(socket)
@@ -62,6 +89,8 @@ export async function openControlSocket(
 
 /** What the Berth that holds the lock says of itself; undefined where it goes down or does not answer in time. */
 export async function askRunning(path: string, withinMs = 30_000): Promise<Running | undefined> {
+  // Whoever made it could answer in our name and show the user a page of theirs.
+  if (dirname(path) === sharedDirectory() && !(await isPrivate(sharedDirectory()))) return undefined
   const socket = connect(path)
   socket.setTimeout(withinMs, () => socket.destroy())
   try {
