@@ -104,6 +104,7 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
       throw new AppError('session_not_running', { status: session.status, why })
     }
     const memory = await ports.recall(session.name, spec.app)
+    const life = { isOver: false }
     const tunnel = await openLocalTunnel({
       api,
       transport,
@@ -123,12 +124,19 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
       onChange: changed => {
         emit('tunnel:changed', changed)
       },
-      onEnded: () => void finish(key, 'session_ended'),
+      onEnded: () => {
+        life.isOver = true
+        void finish(key, 'session_ended')
+      },
     })
     const { port } = tunnel.snapshot()
     await ports.remember(session.name, spec.app, { port, sessionId: session.id }).catch((error: unknown) => {
       log.warn({ error: String(error) }, 'the port could not be remembered')
     })
+    if (life.isOver) {
+      // Nobody was told of it, so whoever opens next must not be given it.
+      throw new AppError('session_not_running', { why: 'The session ended while its tunnel was being opened.' })
+    }
     opened.set(key, tunnel)
     watch ??= watchSessions({ managerUrl, credentials: options.credentials, api, watched, onEnded, onPathChanged, log })
     log.info({ session: session.id, app: spec.app, port }, 'tunnel opened')

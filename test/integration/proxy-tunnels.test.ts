@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { afterEach, expect, test } from 'vitest'
+import { AppError } from '#manager/contract'
 import { startProxy, type ProxyOptions } from '#proxy'
 import { type Tunnel } from '#proxy/contract'
 import { StandIn, tcpApp } from './proxy-stand-in.ts'
@@ -275,3 +276,45 @@ test('closing a tunnel resets its clients and frees the port', async () => {
   await proxy.tunnel.close(id)
   expect((await proxy.tunnel.open({ ...spec, port })).port).toBe(port)
 })
+
+test('a tunnel whose session ends while it is being opened is an error, and is not kept for the next', async () => {
+  const asked = Promise.withResolvers<undefined>()
+  const released = Promise.withResolvers<undefined>()
+  let requests = 0
+  const transport: NonNullable<ProxyOptions['transport']> = {
+    dial: () => Promise.reject(new AppError('session_not_running')),
+    pipe: () => Promise.reject(new Error('nothing is ever dialled')),
+    stream: () => {
+      throw new Error('nothing is ever dialled')
+    },
+  }
+  const { proxy, spec } = await setUp(echo, {
+    transport,
+    credentials: async () => {
+      // The second request is the one for the grant; the listener is there by then.
+      if (++requests === 2) {
+        asked.resolve(undefined)
+        await released.promise
+      }
+      return { authorization: 'Bearer test' }
+    },
+  })
+  const port = await aFreePort()
+  const opening = proxy.tunnel.open({ ...spec, port })
+  const refused = expect(opening).rejects.toMatchObject({ code: 'session_not_running' })
+  await asked.promise
+  await dial(port)
+  released.resolve(undefined)
+  await refused
+  expect(await proxy.tunnel.list()).toEqual([])
+  expect((await proxy.tunnel.open({ ...spec, port })).state).not.toBe('ended')
+})
+
+async function aFreePort() {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}
