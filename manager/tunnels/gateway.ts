@@ -71,8 +71,9 @@ export interface TunnelGateway {
  *
  * Threat model: anyone who reaches the manager can ask. A client names a session and an app, never a host, a port or an
  * agent; those come from the database. It proves a grant for exactly this session and app, or is signed in and owns the
- * session. Whose session it is not learns nothing, not even that it exists. Agents prove a token of their control
- * connection, and get only headers for kernels of theirs.
+ * session: a superadmin sees and ends the sessions of others, but does not enter them. Anybody else learns nothing of
+ * them, not even that they exist. Agents prove a token of their control connection, and get only headers for kernels of
+ * theirs.
  */
 export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
   const parked = createParkedSockets({ ...(deps.takeTimeoutMs ? { takeTimeoutMs: deps.takeTimeoutMs } : {}) })
@@ -111,8 +112,9 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
       return (await deps.verifyGrant(grant, target.sessionId, target.app)).loginId
     }
     const caller = await deps.authenticateUpgrade(request)
-    if (location.ownerId !== caller.userId && caller.role !== 'superadmin') throw new AppError('session_not_found')
-    return caller.loginId
+    if (location.ownerId === caller.userId) return caller.loginId
+    if (caller.role !== 'superadmin') throw new AppError('session_not_found')
+    throw new AppError('forbidden', { why: 'Only the owner of a session can enter it.' })
   }
 
   async function open(request: IncomingMessage, client: Socket, head: Buffer, url: URL) {

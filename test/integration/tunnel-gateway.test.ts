@@ -32,6 +32,14 @@ test.each<[string, string, Record<string, string>, number, string]>([
   ['the grant of another app', STREAM.replace('echo', 'closed'), grant, 401, 'grant_invalid'],
   ['a grant for another session', STREAM.replace(/001\//, '009/'), grant, 401, 'grant_invalid'],
   ['the sign-in of a stranger', STREAM, { authorization: 'Bearer stranger' }, 404, 'session_not_found'],
+  ['the sign-in of a superadmin who is not the owner', STREAM, { authorization: 'Bearer admin' }, 403, 'forbidden'],
+  [
+    'the sign-in of a superadmin, for the terminal of somebody else',
+    `/api/v1/sessions/${SESSION}/terminal`,
+    { authorization: 'Bearer admin' },
+    403,
+    'forbidden',
+  ],
   ['no sign-in, for a session that does not exist', STREAM.replace(/001\//, '009/'), {}, 401, 'not_signed_in'],
   [
     'its own sign-in, for an app that does not exist',
