@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { type KernelLabel } from '#agent/contract'
 import { AgentId, KernelId, ManagerId, SessionId, UserId } from '#manager/contract'
@@ -30,6 +31,11 @@ test('a signed label comes back as it was', () => {
   expect(verifyKernelLabels(signKernelLabel(label, key), key)).toEqual(label)
 })
 
+function signed(text: string): Record<string, string> {
+  const signature = createHmac('sha256', key).update(`berth.kernel.v1\n${text}`).digest('hex')
+  return { 'berth.kernel': text, 'berth.sig': signature }
+}
+
 test.each([
   ['without a signature', (labels: Record<string, string>) => ({ ...labels, 'berth.sig': '' })],
   ['signed by another agent', () => signKernelLabel(label, Buffer.alloc(32, 8))],
@@ -40,6 +46,7 @@ test.each([
   ['filed under another manager', (labels: Record<string, string>) => ({ ...labels, 'berth.manager': id('9') })],
   ['filed under another kernel', (labels: Record<string, string>) => ({ ...labels, 'berth.kernel-id': id('9') })],
   ['with no labels at all', () => ({})],
+  ['signed, but not JSON', () => signed('{')],
 ])('a container %s is ignored', (_what, change) => {
   expect(verifyKernelLabels(change(signKernelLabel(label, key)), key)).toBeUndefined()
 })
