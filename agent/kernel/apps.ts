@@ -20,10 +20,14 @@ const POLL_MS = 50
 const OUTPUT_BYTES = 16 * 1024
 /** Of the output, in the error that the user sees. */
 const SHOWN_BYTES = 2 * 1024
+/** Fewer characters than this of the end of a secret give nothing away. */
+const SECRET_HINT = 4
 
 /** An app's main process in the container. It outlives the agent; then only the port tells whether the app runs. */
 interface AppProcess {
   output: Buffer
+  /** In its output it is not passed on. */
+  readonly secret: string
   /** Undefined while it runs. */
   exitCode: number | undefined
 }
@@ -85,7 +89,7 @@ export function createApps({ engine, files, find }: AppsDeps): {
       AttachStderr: true,
     })
     const stream = await exec.start({ hijack: false, stdin: false })
-    const process: AppProcess = { output: Buffer.alloc(0), exitCode: undefined }
+    const process: AppProcess = { output: Buffer.alloc(0), secret, exitCode: undefined }
     stream.on('data', (chunk: Buffer) => {
       process.output = Buffer.concat([process.output, demultiplex(chunk)]).subarray(-OUTPUT_BYTES)
     })
@@ -123,8 +127,24 @@ export function createApps({ engine, files, find }: AppsDeps): {
 }
 
 function failure(app: KernelApp, why: string, process: AppProcess | undefined): AppError {
-  const output = process ? tailBytes(process.output, SHOWN_BYTES).text.trim() : ''
+  const output = process ? shown(process).trim() : ''
   return new AppError('app_failed', { app: app.name, why: output === '' ? why : `${why} Its output ends: ${output}` })
+}
+
+/** Masked before it is cut: half a secret at the cut would not be found. */
+function shown({ output, secret }: AppProcess): string {
+  return tailBytes(Buffer.from(withoutSecret(output.toString('utf8'), secret)), SHOWN_BYTES).text
+}
+
+/** Servers like to print the address to open, with the secret in it; errors and logs go to people and to disk. */
+export function withoutSecret(text: string, secret: string): string {
+  if (secret === '') return text
+  const masked = text.replaceAll(secret, '***')
+  // The kept output may begin inside it.
+  for (let cut = 1; cut <= secret.length - SECRET_HINT; cut++) {
+    if (masked.startsWith(secret.slice(cut))) return `***${masked.slice(secret.length - cut)}`
+  }
+  return masked
 }
 
 /** Apps have an origin of their own, so their base URL is always its root. */
