@@ -14,16 +14,18 @@ import {
   type ValidGrant,
 } from '../store/grants.ts'
 import { listKernels } from '../store/kernels.ts'
+import { touchLoginOfGrant } from '../store/logins.ts'
 import { newUuid } from '../store/new-id.ts'
 import { type Store } from '../store/open-store.ts'
 import { findSession } from '../store/sessions.ts'
 import { type Caller, canSee } from '../users/authorize.ts'
+import { LOGIN_LIFETIMES } from '../users/login-lifetimes.ts'
 
 /**
  * Rights to open tunnels to one app of one session. Threat model: a grant is a bearer credential that lives in the local
  * proxy of its user, travels in a header (never in a URL) and is stored here only as a hash. It is good for five minutes,
  * for one (sign-in, user, session, app), and can extend itself only while that sign-in and that session live; signing out
- * or the end of the session ends it within CACHE_MS. Only the owner of a session can obtain one.
+ * or the end of the session ends it within CACHE_MS. Renewing is a use of the sign-in: it lives on up to its absolute end. Only the owner of a session can obtain one.
  */
 export interface Grants extends AsyncDisposable {
   /**
@@ -48,6 +50,10 @@ export interface GrantsDeps {
 }
 
 const LIFETIME_MS = 5 * 60_000
+const IDLE_SECONDS = {
+  browser: LOGIN_LIFETIMES.browser.idleSeconds,
+  token: LOGIN_LIFETIMES.token.idleSeconds,
+}
 const CACHE_MS = 5_000
 const START_APP_TIMEOUT_MS = 60_000
 const PURGE_EVERY_MS = 10 * 60_000
@@ -134,6 +140,7 @@ export function startGrants({ store, agents, changes, log, now = Date.now }: Gra
       const app = session && findTunnelApp(session, valid.app)
       const expiresAt = await extendGrant(store.db, valid.grantId, LIFETIME_MS)
       if (!app || !expiresAt) throw new AppError('grant_invalid')
+      await touchLoginOfGrant(store.db, valid.grantId, IDLE_SECONDS)
       const { inject } = injections.get(valid.grantId) ?? (await startApp(valid.sessionId, valid.app))
       injections.set(valid.grantId, { inject, expiresAt })
       return { grant, sessionId: valid.sessionId, app, expiresAt: expiresAt.toISOString(), inject }

@@ -71,6 +71,34 @@ export async function touchLogin(db: Db, id: string, idleSeconds: number): Promi
   return row?.expires_at
 }
 
+/** The sign-in with which a tunnel is used lives on as with any other use. */
+export async function touchLoginOfGrant(
+  db: Db,
+  grantId: string,
+  idleSeconds: Readonly<Record<'browser' | 'token', number>>,
+): Promise<void> {
+  const idle = sql<number>`case kind when 'browser' then ${idleSeconds.browser}::float8 else ${idleSeconds.token}::float8 end`
+  await db
+    .updateTable('logins')
+    .set({
+      last_used_at: sql<Date>`now()`,
+      expires_at: sql<Date>`least(now() + make_interval(secs => ${idle}), ends_at)`,
+    })
+    .where('id', '=', eb => eb.selectFrom('grants').select('login_id').where('grants.id', '=', grantId))
+    .where(sql<boolean>`expires_at > now()`)
+    .execute()
+}
+
+/** Sign-ins that ended by time, not long ago. */
+export async function listExpiredLogins(db: Db, now: Date): Promise<string[]> {
+  const rows = await db
+    .selectFrom('logins')
+    .select('id')
+    .where(sql<boolean>`least(expires_at, ends_at) <= ${now}::timestamptz`)
+    .execute()
+  return rows.map(row => row.id)
+}
+
 /** Ids of the sign-ins that ended. */
 export async function deleteLogins(
   db: Db,
@@ -113,7 +141,8 @@ export async function deleteTickets(db: Db, userId: UserId): Promise<void> {
 export async function pruneIdentity(db: Db): Promise<void> {
   await db
     .deleteFrom('logins')
-    .where(sql<boolean>`least(expires_at, ends_at) < now()`)
+    // Not at once: every manager has yet to see that it ended.
+    .where(sql<boolean>`least(expires_at, ends_at) < now() - interval '1 hour'`)
     .execute()
   await db
     .deleteFrom('sign_in_tickets')

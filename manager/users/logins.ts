@@ -4,6 +4,7 @@ import {
   findLiveLogin,
   insertLogin,
   insertTicket,
+  listExpiredLogins,
   pruneIdentity,
   takeTicket,
   touchLogin,
@@ -13,21 +14,18 @@ import { type Store } from '../store/open-store.ts'
 import { findUser, findUserByEmail, type UserRow } from '../store/users.ts'
 import { type Caller } from './authorize.ts'
 import { withBackOff } from './back-off.ts'
+import { LOGIN_LIFETIMES } from './login-lifetimes.ts'
 import { type Passwords } from './passwords.ts'
 import { csrfOf, hashToken, newToken } from './secrets.ts'
 import { toUser } from './to-user.ts'
 
-const HOUR = 3600
-const DAY = 24 * HOUR
-const LIFETIMES = {
-  browser: { idleSeconds: 12 * HOUR, maxSeconds: 7 * DAY },
-  token: { idleSeconds: 30 * DAY, maxSeconds: 30 * DAY },
-} as const
 const TICKET_SECONDS = 10 * 60
 /** How long another manager's logout, or a row changed by hand, may go unnoticed here. */
 const CACHE_MS = 5_000
 const CACHE_SIZE = 10_000
 const PRUNE_MS = 10 * 60_000
+/** How much later than its time a sign-in may still be lived on by what was opened with it. */
+const EXPIRE_MS = 15_000
 
 /** A sign-in that holds. */
 export interface ActiveLogin {
@@ -71,7 +69,10 @@ export interface Logins extends Disposable {
   end(which: { id: string } | { userId: UserId; except?: string }): Promise<void>
   /** Drops what is remembered of a user whose row changed. */
   forget(userId: UserId): void
-  /** For what lives longer than a request (event streams, tunnels). Returns the unsubscribe function. */
+  /**
+   * For what lives longer than a request (event streams, tunnels): called at every end, by time as well. Returns the
+   * unsubscribe function.
+   */
   onEnd(listener: (loginId: string) => void): () => void
 }
 
@@ -79,13 +80,33 @@ export interface LoginsDeps {
   readonly store: Store
   readonly passwords: Passwords
   readonly now?: () => number
+  readonly expireMs?: number
 }
 
-export function createLogins({ store, passwords, now = Date.now }: LoginsDeps): Logins {
+export function createLogins({ store, passwords, now = Date.now, expireMs = EXPIRE_MS }: LoginsDeps): Logins {
   const { db } = store
   const cache = new Map<string, { at: number; login: Promise<ActiveLogin | undefined> }>()
   const listeners = new Set<(loginId: string) => void>()
-  const prune = setInterval(() => void pruneIdentity(db).catch(() => undefined), PRUNE_MS).unref()
+  /** Sign-ins over by time whose end was told. The rows stay for an hour, so that every manager comes to see them. */
+  let told: ReadonlySet<string> = new Set<string>()
+  const timers = [
+    setInterval(() => void pruneIdentity(db).catch(() => undefined), PRUNE_MS).unref(),
+    // A database that does not answer ends nothing; the next round does.
+    setInterval(() => void endExpired().catch(() => undefined), expireMs).unref(),
+  ]
+
+  async function endExpired(): Promise<void> {
+    const expired = new Set(await listExpiredLogins(db, new Date(now())))
+    const fresh = new Set([...expired].filter(id => !told.has(id)))
+    told = expired
+    await tellEnd(fresh)
+  }
+
+  async function tellEnd(ended: ReadonlySet<string>): Promise<void> {
+    if (ended.size === 0) return
+    await forgetWhere(login => ended.has(login.caller.loginId))
+    for (const id of ended) for (const listener of listeners) listener(id)
+  }
 
   async function start(
     user: UserRow,
@@ -94,7 +115,7 @@ export function createLogins({ store, passwords, now = Date.now }: LoginsDeps): 
     const token = newToken()
     const { kind, label = null, address } = options
     const login = { id: newUuid(), userId: user.id, tokenHash: hashToken(token), kind, label, address }
-    const expiresAt = await insertLogin(db, { ...login, ...LIFETIMES[kind] })
+    const expiresAt = await insertLogin(db, { ...login, ...LOGIN_LIFETIMES[kind] })
     const csrf = kind === 'browser' ? csrfOf(token) : ''
     return { token, me: { user: toUser(user), csrf, expiresAt: expiresAt.toISOString() } }
   }
@@ -103,7 +124,7 @@ export function createLogins({ store, passwords, now = Date.now }: LoginsDeps): 
     const found = await findLiveLogin(db, hash)
     if (!found) return undefined
     const { id, kind, user, stale } = found
-    const touched = use && stale ? await touchLogin(db, id, LIFETIMES[kind].idleSeconds) : undefined
+    const touched = use && stale ? await touchLogin(db, id, LOGIN_LIFETIMES[kind].idleSeconds) : undefined
     return {
       caller: { userId: user.id, email: user.email, role: user.role, loginId: id },
       kind,
@@ -172,9 +193,7 @@ export function createLogins({ store, passwords, now = Date.now }: LoginsDeps): 
     },
 
     async end(which) {
-      const ended = new Set(await deleteLogins(db, which))
-      await forgetWhere(login => ended.has(login.caller.loginId))
-      for (const id of ended) for (const listener of listeners) listener(id)
+      await tellEnd(new Set(await deleteLogins(db, which)))
     },
 
     forget: userId => void forgetWhere(login => login.caller.userId === userId),
@@ -184,6 +203,6 @@ export function createLogins({ store, passwords, now = Date.now }: LoginsDeps): 
       return () => void listeners.delete(listener)
     },
 
-    [Symbol.dispose]: () => clearInterval(prune),
+    [Symbol.dispose]: () => timers.forEach(timer => clearInterval(timer)),
   }
 }

@@ -1,0 +1,106 @@
+import { sql } from 'kysely'
+import { expect, test } from 'vitest'
+import { AgentId, KernelId, SessionId, UserId } from '#manager/contract'
+import { type AgentRequests } from '../../manager/agents/connection.ts'
+import { startGrants } from '../../manager/grants/grants.ts'
+import { silentLog } from '../../manager/log.ts'
+import { type SessionChanges } from '../../manager/sessions/changes.ts'
+import { saveJoinedAgent } from '../../manager/store/agents.ts'
+import { insertGrant } from '../../manager/store/grants.ts'
+import { insertKernels } from '../../manager/store/kernels.ts'
+import { newId, newUuid } from '../../manager/store/new-id.ts'
+import { openStore } from '../../manager/store/open-store.ts'
+import { insertSessions } from '../../manager/store/sessions.ts'
+import { insertUser } from '../../manager/store/users.ts'
+import { createLogins } from '../../manager/users/logins.ts'
+import { createPasswords } from '../../manager/users/passwords.ts'
+import { hashToken } from '../../manager/users/secrets.ts'
+import { temporaryDirectory } from '../fixtures/manager.ts'
+
+const HOUR = 3_600_000
+
+async function open() {
+  await using stack = new AsyncDisposableStack()
+  const { path: dataDir } = stack.use(await temporaryDirectory())
+  const store = stack.use(await openStore({ dataDir, databaseUrl: undefined, log: silentLog }))
+  const user = newId(UserId)
+  await insertUser(store.db, { id: user, email: 'ada@example.org', name: 'Ada', role: 'user', password_hash: 'none' })
+  let ahead = 0
+  const now = () => Date.now() + ahead
+  const logins = stack.use(createLogins({ store, passwords: createPasswords(), now, expireMs: 10 }))
+  const ended: string[] = []
+  logins.onEnd(id => ended.push(id))
+  const signIn = async () => {
+    const { token } = await logins.signInWithTicket({ ticket: await logins.createTicket(user), address: '::1' })
+    const login = await logins.authenticate(token)
+    if (!login) throw new Error('not signed in')
+    return { token, id: login.caller.loginId }
+  }
+  const opened = stack.move()
+  return {
+    store,
+    user,
+    logins,
+    ended,
+    signIn,
+    goAhead: (ms: number) => void (ahead += ms),
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  }
+}
+
+test('a sign-in that ends by time ends what was opened with it, once', async () => {
+  await using world = await open()
+  const { id, token } = await world.signIn()
+  world.goAhead(11 * HOUR)
+  expect(await world.logins.authenticate(token, false)).toBeDefined()
+  expect(world.ended).toEqual([])
+  world.goAhead(2 * HOUR)
+  await expect.poll(() => world.ended).toEqual([id])
+  expect(await world.logins.authenticate(token, false)).toBeUndefined()
+  world.goAhead(HOUR)
+  expect(world.ended).toEqual([id])
+})
+
+test('the renewal of a grant keeps its sign-in alive, but not beyond its absolute end', async () => {
+  await using world = await open()
+  const { store, user } = world
+  const { id: loginId } = await world.signIn()
+  const sessionId = newId(SessionId)
+  await insertSessions(store.db, [
+    {
+      id: sessionId,
+      name: 'work',
+      ownerId: user,
+      status: 'RUNNING',
+      reason: { code: 'started', message: '' },
+      resourceGroup: 'default',
+      image: 'python',
+      imageDigest: null,
+      requested: {},
+      shmemBytes: 0,
+      environ: {},
+      startupCommand: null,
+      apps: [
+        { name: 'echo', title: 'Echo', protocol: 'tcp', path: '/', port: 7, command: [], environ: {}, secret: 'none' },
+      ],
+      attempt: 1,
+      createdAt: new Date().toISOString(),
+    },
+  ])
+  const agentId = newId(AgentId)
+  await saveJoinedAgent(store.db, { id: agentId, name: 'a', publicKey: 'k', resourceGroup: 'default' })
+  await insertKernels(store.db, [{ id: newId(KernelId), sessionId, status: 'RUNNING', slots: {}, agentId, attempt: 1 }])
+  const row = { id: newUuid(), grantHash: hashToken('grant'), userId: user, loginId, sessionId, app: 'echo' }
+  await insertGrant(store.db, { ...row, lifetimeMs: 60_000 })
+  const agents = { request: () => Promise.resolve({ inject: null }) } as unknown as AgentRequests
+  const changes = { onApplied: () => undefined } as unknown as SessionChanges
+  await using grants = startGrants({ store, agents, changes, log: silentLog })
+  const endsIn = async (set: string) => {
+    await sql`update logins set ${sql.raw(set)} where id = ${loginId}`.execute(store.db)
+    await grants.renew('grant')
+    const login = await store.db.selectFrom('logins').select('expires_at').executeTakeFirstOrThrow()
+    return (login.expires_at.getTime() - Date.now()) / HOUR
+  }
+  expect(await endsIn(`expires_at = now() + interval '1 minute'`)).toBeGreaterThan(11.9)
+  expect(await endsIn(`ends_at = now() + interval '1 hour'`)).toBeLessThan(1.01)
+})
