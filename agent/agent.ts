@@ -158,7 +158,7 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
       },
       handlers: {
         create_kernel: ({ spec, startWithinMs }, signal) => kernels.create(spec, startWithinMs, signal),
-        destroy_kernel: ({ kernelId, graceMs }) => kernels.destroy(kernelId, graceMs),
+        destroy_kernel: ({ kernelId, graceMs, attempt }) => kernels.destroy(kernelId, graceMs, attempt),
         get_ssh: ({ kernelId }) => kernels.ssh(kernelId),
         async start_app({ kernelId, app, timeoutMs }) {
           const { inject } = await kernels.ensureApp(kernelId, app, { timeoutMs })

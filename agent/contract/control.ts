@@ -177,9 +177,12 @@ export const REQUESTS = {
     input: z.object({ spec: KernelSpec, startWithinMs: z.int() }),
     reply: z.object({ containerId: z.string(), startedAt: z.iso.datetime(), ssh: KernelSsh }),
   },
-  /** Stops and removes container, network and (after a while) scratch. Unknown kernel: replies `gone`. */
+  /**
+   * Stops and removes container, network and (after a while) scratch. Unknown kernel: replies `gone`. With `attempt`, a
+   * newer one than that is left alone, and the reply is the same.
+   */
   destroy_kernel: {
-    input: z.object({ kernelId: KernelId, graceMs: z.int() }),
+    input: z.object({ kernelId: KernelId, attempt: z.int().optional(), graceMs: z.int() }),
     reply: z.object({ exitCode: z.int().nullable(), logTail: z.string() }),
   },
   get_ssh: { input: z.object({ kernelId: KernelId }), reply: KernelSsh },

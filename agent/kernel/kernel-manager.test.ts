@@ -84,3 +84,10 @@ test('what changed while the engine was looked at is not overwritten by what was
   await look
   expect(state()).toEqual(['exited'])
 })
+
+test('the end of an attempt that has been replaced leaves the newer one alone', async () => {
+  await using kernels = kernelsOn(() => Promise.resolve(inspection('running')))
+  await kernels.rescan(LIMITS)
+  expect(await kernels.destroy(KERNEL, 0, LABEL.attempt - 1)).toEqual({ exitCode: null, logTail: '' })
+  expect(kernels.reports().map(report => report.state.state)).toEqual(['running'])
+})

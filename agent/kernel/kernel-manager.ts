@@ -8,17 +8,11 @@ import {
 } from '#agent/contract'
 import { type AgentId, AppError, type KernelId, type ManagerId, type PullProgress } from '#manager/contract'
 import { type EngineLimits } from '../docker/container-config.ts'
-import { engineMessage, fromEngine, isEngineUnreachable, isMissing } from '../docker/engine-client.ts'
+import { engineMessage, fromEngine, isEngineUnreachable } from '../docker/engine-client.ts'
 import { type Log } from '../log.ts'
 import { createApps } from './apps.ts'
-import {
-  type FoundContainer,
-  inspectContainer,
-  listContainers,
-  readLogs,
-  removeContainer,
-  stopContainer,
-} from './containers.ts'
+import { type FoundContainer, inspectContainer, listContainers, readLogs, removeContainer } from './containers.ts'
+import { endContainer } from './end-container.ts'
 import { type CreateDeps, createKernel, undoKernel } from './create-kernel.ts'
 import { labelOf, late, sortContainers, withBuiltIn } from './kernel-rules.ts'
 import { type Kernels, type KernelRecord, type RunningKernel } from './types.ts'
@@ -43,7 +37,8 @@ export interface KernelManagerDeps extends CreateDeps {
  */
 export interface KernelManager extends Kernels, AsyncDisposable {
   create(spec: KernelSpec, startWithinMs: number, signal: AbortSignal): Promise<RequestReply<'create_kernel'>>
-  destroy(kernelId: KernelId, graceMs: number): Promise<RequestReply<'destroy_kernel'>>
+  /** @param attempt the latest that is meant; a newer one is left alone */
+  destroy(kernelId: KernelId, graceMs: number, attempt?: number): Promise<RequestReply<'destroy_kernel'>>
   ssh(kernelId: KernelId): Promise<KernelSsh>
   logs(kernelId: KernelId, tail: number): Promise<RequestReply<'get_logs'>>
   reports(): KernelReport[]
@@ -68,7 +63,6 @@ interface Entry extends KernelRecord {
   clearing?: Promise<unknown>
 }
 
-const LOG_TAIL_BYTES = 64 * 1024
 const LOG_LIMIT_BYTES = 1024 * 1024
 const UNDO_RETRY_MS = 1_000
 
@@ -231,13 +225,15 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
 
   // --- end
 
-  function destroy(kernelId: KernelId, graceMs: number): Promise<RequestReply<'destroy_kernel'>> {
+  function destroy(kernelId: KernelId, graceMs: number, attempt = Infinity): Promise<RequestReply<'destroy_kernel'>> {
     const entry = entries.get(kernelId)
     if (!entry) {
       return known
         ? Promise.resolve({ exitCode: null, logTail: '' })
         : Promise.reject(new AppError('engine_unreachable', { why: 'The engine has not been looked at yet.' }))
     }
+    // Said late: what was meant was replaced.
+    if (entry.label.attempt > attempt) return Promise.resolve({ exitCode: null, logTail: '' })
     entry.destruction ??= takeDown(entry, graceMs).finally(() => {
       const current = entries.get(kernelId)
       if (current) delete current.destruction
@@ -255,15 +251,9 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
     }
     await entry.clearing?.catch(() => undefined)
     const id = entries.get(kernelId)?.containerId ?? null
-    let exitCode: number | null = null
-    let logTail = ''
+    let words: RequestReply<'destroy_kernel'> = { exitCode: null, logTail: '' }
     try {
-      if (id !== null) {
-        exitCode = await stopContainer(engine, id, graceMs).catch(tolerate(null))
-        const logs = await readLogs(engine, id, { tail: 10_000, limitBytes: LOG_TAIL_BYTES }).catch(tolerate(undefined))
-        logTail = logs?.text ?? ''
-        await removeContainer(engine, id)
-      }
+      if (id !== null) words = await endContainer({ engine, log }, id, graceMs)
       await networks.remove(kernelId, managerId)
     } catch (error) {
       throw isEngineUnreachable(error)
@@ -272,17 +262,8 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
     }
     await files.discard(kernelId, { scratch: 'keep' })
     forget(kernelId)
-    log.info({ kernelId, exitCode }, 'kernel ended')
-    return { exitCode, logTail }
-  }
-
-  /** A container that cannot be stopped or read must still be removed; without an engine there is nothing to be done. */
-  function tolerate<T>(instead: T): (error: unknown) => T {
-    return error => {
-      if (isEngineUnreachable(error)) throw error
-      if (!isMissing(error)) log.warn({ why: engineMessage(error) }, 'the engine refused')
-      return instead
-    }
+    log.info({ kernelId, exitCode: words.exitCode }, 'kernel ended')
+    return words
   }
 
   // --- the engine's truth
