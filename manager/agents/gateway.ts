@@ -3,6 +3,7 @@ import { AppError, type AgentId, type ManagerId } from '#manager/contract'
 import { AGENT_LOST_MS, CONTROL_PATH, CONTROL_PROTOCOL, type FromAgent } from '#agent/contract'
 import { type Upgrades } from '../http/upgrades.ts'
 import { type Log } from '../log.ts'
+import { findAgent } from '../store/agents.ts'
 import { type Store } from '../store/open-store.ts'
 import { AgentConnection, type AgentRequests } from './connection.ts'
 import { acceptAgent, hashToken, parseMessage } from './handshake.ts'
@@ -146,8 +147,19 @@ export function startAgentGateway(deps: AgentGatewayDeps): AgentGateway {
       enqueue(agentId, 'disconnection', () => listener.disconnected(agentId))
     })
     seen()
-    enqueue(agentId, 'connection', () => listener.connected(agentId))
+    enqueue(agentId, 'connection', async () => {
+      await listener.connected(agentId)
+      await endIfRevoked(connection)
+    })
     for (const data of early) onMessage(data)
+  }
+
+  /** Who was revoked during the handshake could not be hung up on yet. */
+  async function endIfRevoked(connection: AgentConnection): Promise<void> {
+    const agent = await findAgent(store.db, connection.agentId)
+    if (agent && agent.status !== 'REVOKED') return
+    log.warn({ agentId: connection.agentId }, 'agent was revoked while it connected')
+    connection.end('It was revoked.')
   }
 
   function receive(connection: AgentConnection, data: RawData): void {
@@ -160,7 +172,8 @@ export function startAgentGateway(deps: AgentGatewayDeps): AgentGateway {
         const arrivedAt = performance.now()
         enqueue(agentId, message.type, async () => {
           // A notice of a connection that has been replaced tells of the past.
-          if (entryOf(agentId).connection === connection) await listener.message(agentId, message, arrivedAt)
+          if (entryOf(agentId).connection === connection && connection.open)
+            await listener.message(agentId, message, arrivedAt)
         })
       }
     } catch (error) {

@@ -12,7 +12,7 @@ export type Action =
   /** Its container is gone, and nobody told us why. */
   | { do: 'gone'; sessionId: SessionId; kernelId: KernelId; attempt: number }
   /** A container whose kernel ended, or lives elsewhere. */
-  | { do: 'destroy'; kernelId: KernelId }
+  | { do: 'destroy'; kernelId: KernelId; attempt: number }
   | { do: 'import'; label: KernelLabel; containerId: string; startedAt: string }
 
 export interface ReconcileInput {
@@ -56,20 +56,20 @@ export function reconcile(input: ReconcileInput): Reconciliation {
   return { actions: [...actions, ...gone], missing: new Set(absent.map(kernel => kernel.kernelId)) }
 }
 
-function actOnUnknown({ kernelId, state, label }: KernelReport, managerId: ManagerId): Action[] {
+function actOnUnknown({ kernelId, attempt, state, label }: KernelReport, managerId: ManagerId): Action[] {
   const parsed = KernelLabel.safeParse(label)
   if (!parsed.success || parsed.data.managerId !== managerId || parsed.data.kernelId !== kernelId) return []
   if (state.state === 'running') {
     return [{ do: 'import', label: parsed.data, containerId: state.containerId, startedAt: state.startedAt }]
   }
-  return state.state === 'starting' ? [] : [{ do: 'destroy', kernelId }]
+  return state.state === 'starting' ? [] : [{ do: 'destroy', kernelId, attempt }]
 }
 
 function actOnKnown(kernel: KnownKernel, { attempt, state }: KernelReport, agentId: AgentId): Action[] {
   const { kernelId, sessionId, status } = kernel
   if (isFinished(status) || kernel.agentId !== agentId) {
     // One that is gone, too: its agent keeps telling until it is asked to forget it.
-    return [{ do: 'destroy', kernelId }]
+    return [{ do: 'destroy', kernelId, attempt }]
   }
   // An older attempt on the same agent: create_kernel of the current one replaces it.
   if (attempt !== kernel.attempt) return []

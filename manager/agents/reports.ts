@@ -2,6 +2,7 @@ import {
   type AgentId,
   type KernelId,
   type ManagerId,
+  type PullProgress,
   type Reason,
   type SessionId,
   type UserId,
@@ -59,7 +60,7 @@ interface AgentMemory {
 export function createReports(deps: ReportsDeps): Reports {
   const { store, managerId, events, changes, lifecycle, live, log } = deps
   const memories = new Map<AgentId, AgentMemory>()
-  const owners = new Map<KernelId, { sessionId: SessionId; ownerId: UserId }>()
+  const owners = new Map<KernelId, { agentId: AgentId | null; sessionId: SessionId; ownerId: UserId }>()
   /** When this process learned that a kernel runs, on the clock of `performance.now()`. */
   const startedAt = new Map<KernelId, number>()
   const pullHints = new Map<KernelId, number>()
@@ -147,7 +148,12 @@ export function createReports(deps: ReportsDeps): Reports {
       missingBefore: memory.missing,
     })
     memory.missing = missing
-    for (const action of actions) await act(agentId, action, !memory.ready)
+    for (const action of actions) {
+      // One that cannot be carried out must not keep the others, and the agent, from their work; the next report repeats it.
+      await act(agentId, action, !memory.ready).catch((error: unknown) => {
+        log.error({ err: error, agentId, action }, 'what an agent reported of a kernel could not be taken up')
+      })
+    }
   }
 
   async function act(agentId: AgentId, action: Action, first: boolean): Promise<void> {
@@ -164,18 +170,18 @@ export function createReports(deps: ReportsDeps): Reports {
         if (lifecycle.isStartInFlight(action.kernelId)) return
         const { exit, attempt } = action
         await end(agentId, action, { attempt, reason: exitReason(exit), exitCode: exit.exitCode })
-        lifecycle.cleanUp(agentId, action.kernelId)
+        lifecycle.cleanUp(agentId, action.kernelId, attempt)
         return
       }
       case 'gone': {
         const message = 'Its container disappeared from its agent without the manager ending it.'
         await end(agentId, action, { attempt: action.attempt, reason: { code: 'container_gone', message } })
         // Network and scratch of the session are still there.
-        lifecycle.cleanUp(agentId, action.kernelId)
+        lifecycle.cleanUp(agentId, action.kernelId, action.attempt)
         return
       }
       case 'destroy':
-        lifecycle.cleanUp(agentId, action.kernelId)
+        lifecycle.cleanUp(agentId, action.kernelId, action.attempt)
         return
       case 'import':
         return importRunning(agentId, action)
@@ -211,8 +217,15 @@ export function createReports(deps: ReportsDeps): Reports {
     const { label, containerId, startedAt } = action
     const agent = await findAgent(store.db, agentId)
     const resourceGroup = agent?.resource_group ?? label.resourceGroup
-    const done = await importContainer(store, events, { agentId, resourceGroup, label, containerId, startedAt })
-    log.warn({ agentId, sessionId: label.sessionId, done }, 'container without a record imported')
+    const outcome = await importContainer(store, events, { agentId, resourceGroup, label, containerId, startedAt })
+    const { sessionId, kernelId } = label
+    const what = { audit: true, agentId, sessionId, kernelId, containerId, owner: label.owner.email }
+    if (outcome === 'imported') log.warn(what, 'container without a record imported')
+    else if (outcome === 'no_owner') log.warn(what, 'container without a record left alone: nobody it could belong to')
+    else if (outcome === 'not_of_its_session') {
+      log.warn(what, 'container ended: the session that it names has no such kernel')
+      lifecycle.cleanUp(agentId, kernelId, label.attempt)
+    }
   }
 
   /** From here on the agent takes work: take up what was left lying when it, or the manager, went away. */
@@ -237,18 +250,24 @@ export function createReports(deps: ReportsDeps): Reports {
     )
   }
 
-  async function ownerOf(kernelId: KernelId) {
-    const known = owners.get(kernelId) ?? (await findSessionOfKernel(store.db, kernelId))
-    if (known) owners.set(kernelId, known)
-    return known
+  /** Whose kernel it is, if it is one of this agent: what another says of it does not count. */
+  async function ownerOf(agentId: AgentId, kernelId: KernelId) {
+    const known = owners.get(kernelId)
+    if (known?.agentId === agentId) return known
+    const found = await findSessionOfKernel(store.db, kernelId)
+    if (found?.agentId !== agentId) return undefined
+    owners.set(kernelId, found)
+    return found
   }
 
-  async function onPull(kernelId: KernelId): Promise<void> {
+  async function onPull(agentId: AgentId, kernelId: KernelId, progress: PullProgress): Promise<void> {
+    const session = await ownerOf(agentId, kernelId)
+    if (!session) return
+    live.setPull(kernelId, progress)
     const now = Date.now()
     if (now - (pullHints.get(kernelId) ?? 0) < PULL_HINT_EVERY_MS) return
     pullHints.set(kernelId, now)
-    const session = await ownerOf(kernelId)
-    if (session) changes.hint(await touchSessions(store.db, [session.sessionId]))
+    changes.hint(await touchSessions(store.db, [session.sessionId]))
   }
 
   function publishResources(): void {
@@ -256,6 +275,7 @@ export function createReports(deps: ReportsDeps): Reports {
   }
 
   changes.onApplied(({ kernelId, from, to, effects }) => {
+    if (effects.freed) owners.delete(kernelId)
     if (from === 'SCHEDULED' || effects.freed) publishResources()
     if (to === 'RUNNING') startedAt.set(kernelId, performance.now())
     if (to === 'RUNNING' || effects.freed) {
@@ -265,7 +285,6 @@ export function createReports(deps: ReportsDeps): Reports {
     if (!effects.ended) return
     live.forget(kernelId)
     startedAt.delete(kernelId)
-    owners.delete(kernelId)
   })
 
   return {
@@ -282,11 +301,10 @@ export function createReports(deps: ReportsDeps): Reports {
         case 'kernel_changed':
           return applyReport(agentId, [message.kernel], { complete: false, arrivedAt })
         case 'pull':
-          live.setPull(message.kernelId, message.progress)
-          return onPull(message.kernelId)
+          return onPull(agentId, message.kernelId, message.progress)
         case 'stats':
           for (const { kernelId, stats } of message.kernels) {
-            const session = await ownerOf(kernelId)
+            const session = await ownerOf(agentId, kernelId)
             if (!session) continue
             live.addStats(kernelId, stats)
             events.publishStats(session.sessionId, session.ownerId, stats)

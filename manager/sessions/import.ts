@@ -5,7 +5,13 @@ import { insertKernelDevices, insertKernels } from '../store/kernels.ts'
 import { type Store } from '../store/open-store.ts'
 import { type Db } from '../store/schema.ts'
 import { insertSessionEvents } from '../store/session-events.ts'
-import { findLiveNames, findSession, insertSessions, lockResourceGroup } from '../store/sessions.ts'
+import {
+  findLiveNames,
+  findSession,
+  findSessionOfKernel,
+  insertSessions,
+  lockResourceGroup,
+} from '../store/sessions.ts'
 import { findUser, findUserByEmail, listUsers } from '../store/users.ts'
 
 export interface ImportedContainer {
@@ -20,20 +26,28 @@ export interface ImportedContainer {
  * Makes rows for a running container of ours that the database does not know (it was restored, or lost). Its label,
  * signed by the agent, says everything. Under the lock of the scheduler, so that what it occupies is not given out.
  *
- * @returns false if there are rows after all, or nobody whom it could belong to
  */
-export async function importContainer(store: Store, events: EventPublisher, container: ImportedContainer) {
-  const owner = await store.transaction(trx => insertRows(trx, container))
-  if (owner) events.publish({ topic: 'session', id: container.label.sessionId, version: 1 }, { userId: owner })
-  return owner !== undefined
+export async function importContainer(
+  store: Store,
+  events: EventPublisher,
+  container: ImportedContainer,
+): Promise<ImportOutcome> {
+  const done = await store.transaction(trx => insertRows(trx, container))
+  if (typeof done === 'string') return done
+  events.publish({ topic: 'session', id: container.label.sessionId, version: 1 }, { userId: done.ownerId })
+  return 'imported'
 }
 
-async function insertRows(trx: Db, container: ImportedContainer): Promise<UserId | undefined> {
+/** `known`: there are rows after all. `not_of_its_session`: the session that it names is known, without this kernel. */
+export type ImportOutcome = 'imported' | 'known' | 'not_of_its_session' | 'no_owner'
+
+async function insertRows(trx: Db, container: ImportedContainer) {
   const { label, agentId } = container
   await lockResourceGroup(trx, container.resourceGroup)
-  if (await findSession(trx, label.sessionId)) return undefined
+  if (await findSessionOfKernel(trx, label.kernelId)) return 'known'
+  if (await findSession(trx, label.sessionId)) return 'not_of_its_session'
   const ownerId = await findOwner(trx, label.owner)
-  if (ownerId === undefined) return undefined
+  if (ownerId === undefined) return 'no_owner'
   const message = 'Found running on its agent; the manager had no record of it.'
   const reason: Reason = { code: 'imported', message }
   const { sessionId, kernelId } = label
@@ -72,7 +86,7 @@ async function insertRows(trx: Db, container: ImportedContainer): Promise<UserId
     })),
   )
   await insertSessionEvents(trx, [{ sessionId, kernelId, from: null, to: 'RUNNING', reason, actor: null }])
-  return ownerId
+  return { ownerId }
 }
 
 /** Who started it, else (restored without that user) the first superadmin, who can decide what to do with it. */

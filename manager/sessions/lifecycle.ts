@@ -38,7 +38,7 @@ export interface Lifecycle extends AsyncDisposable {
   /** A start did not work: the session waits for another agent, or ends in ERROR after the last attempt. */
   failAttempt(id: SessionId, attempt: number, cause: Reason): Promise<void>
   /** Removes a container that has no business to be there (any more) and keeps its last words. */
-  cleanUp(agentId: AgentId, kernelId: KernelId): void
+  cleanUp(agentId: AgentId, kernelId: KernelId, attempt: number): void
   /** The container is up. Said by the reply to create_kernel, by a notice or by a report, whichever comes first. */
   markRunning(id: SessionId, started: Started): Promise<void>
   /** Between asking an agent and its answer. */
@@ -65,7 +65,10 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
   const timings = { ...DEFAULT_TIMINGS, ...deps.timings }
   const starts = new Map<KernelId, { readonly agentId: AgentId; readonly controller: AbortController }>()
   /** By agent and kernel: what an earlier attempt has left elsewhere is nothing to the present one. */
-  const destroys = new Map<string, Promise<RequestReply<'destroy_kernel'>>>()
+  const destroys = new Map<
+    string,
+    { readonly attempt: number; readonly task: Promise<RequestReply<'destroy_kernel'>> }
+  >()
   const placeOf = (agentId: AgentId, kernelId: KernelId) => `${agentId}/${kernelId}`
   /** A second one could take down the next attempt. */
   const abandoned = new Set<SessionId>()
@@ -84,21 +87,25 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
   }
 
   /** One destroy per kernel and agent at a time, and never one that overtakes a start there. */
-  function destroy(agentId: AgentId, kernelId: KernelId, graceMs: number) {
+  function destroy(agentId: AgentId, kernelId: KernelId, attempt: number, graceMs: number) {
     const start = starts.get(kernelId)
     if (start?.agentId === agentId)
       start.controller.abort(new AppError('unavailable', { why: 'The start was cancelled.' }))
     const place = placeOf(agentId, kernelId)
     const running = destroys.get(place)
-    if (running) return running
-    const task = agents
-      .request(agentId, 'destroy_kernel', { kernelId, graceMs }, { timeoutMs: timings.destroyTimeoutMs })
+    if (running && running.attempt >= attempt) return running.task
+    const input = { kernelId, attempt, graceMs }
+    // The agent leaves newer attempts alone: one that is meant for an older attempt does not do for this one.
+    const task = Promise.allSettled([running?.task])
+      .then(() => agents.request(agentId, 'destroy_kernel', input, { timeoutMs: timings.destroyTimeoutMs }))
       .catch((error: unknown) => {
         if (isAppError(error) && error.code === 'kernel_not_found') return { exitCode: null, logTail: '' }
         throw error
       })
-      .finally(() => destroys.delete(place))
-    destroys.set(place, task)
+      .finally(() => {
+        if (destroys.get(place)?.task === task) destroys.delete(place)
+      })
+    destroys.set(place, { attempt, task })
     return task
   }
 
@@ -111,7 +118,7 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
     const controller = new AbortController()
     starts.set(kernel.id, { agentId, controller })
     try {
-      await destroys.get(placeOf(agentId, kernel.id))?.catch(() => undefined)
+      await destroys.get(placeOf(agentId, kernel.id))?.task.catch(() => undefined)
       const startWithinMs = await startBudget(agentId, session)
       if (!(await markPreparing(id, kernel.attempt, startWithinMs))) return
       // Sent again after a restart, the agent counts anew.
@@ -186,7 +193,7 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
     if (session?.status !== 'TERMINATING' || !kernel) return
     if (kernel.agent_id === null) throw new Error(`session ${id} is TERMINATING without an agent`)
     if (!agents.isReady(kernel.agent_id)) return
-    const { exitCode, logTail } = await destroy(kernel.agent_id, kernel.id, graceMs)
+    const { exitCode, logTail } = await destroy(kernel.agent_id, kernel.id, kernel.attempt, graceMs)
     await changes.apply(id, state =>
       state.status === 'TERMINATING'
         ? { to: 'TERMINATED', reason: state.session.reason, exitCode, logTail }
@@ -214,18 +221,18 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
       const abandon = async () => {
         const [kernel] = await listKernels(store.db, [id])
         if (!kernel?.agent_id || kernel.attempt !== attempt) return
-        await destroy(kernel.agent_id, kernel.id, 0)
+        await destroy(kernel.agent_id, kernel.id, attempt, 0)
         await failAttempt(id, attempt, cause)
       }
       background('abandoned start', id, () => abandon().finally(() => abandoned.delete(id)))
     },
     failAttempt,
-    cleanUp: (agentId, kernelId) =>
+    cleanUp: (agentId, kernelId, attempt) =>
       background('clean-up', kernelId, async () => {
         // Since it was found there it may have been placed there anew; create_kernel then replaces what is left.
         if ((await findOccupied(store.db, kernelId)) === agentId) return
         if (destroys.has(placeOf(agentId, kernelId)) || !agents.isReady(agentId)) return
-        const words = await destroy(agentId, kernelId, 0)
+        const words = await destroy(agentId, kernelId, attempt, 0)
         await keepLastWords(store.db, kernelId, words)
       }),
     markRunning,

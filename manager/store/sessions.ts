@@ -266,12 +266,12 @@ export async function findLiveNames(db: Db, ownerId: UserId): Promise<Set<string
 export async function findSessionOfKernel(
   db: Db,
   kernelId: KernelId,
-): Promise<{ sessionId: SessionId; ownerId: UserId } | undefined> {
+): Promise<{ sessionId: SessionId; ownerId: UserId; agentId: AgentId | null } | undefined> {
   const row = await db
     .selectFrom('kernels')
     .innerJoin('sessions', 'sessions.id', 'kernels.session_id')
-    .select(['sessions.id', 'sessions.owner_id'])
+    .select(['sessions.id', 'sessions.owner_id', 'kernels.agent_id'])
     .where('kernels.id', '=', kernelId)
     .executeTakeFirst()
-  return row && { sessionId: row.id, ownerId: row.owner_id }
+  return row && { sessionId: row.id, ownerId: row.owner_id, agentId: row.agent_id }
 }

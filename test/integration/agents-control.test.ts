@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { type Device, type KernelId, KernelId as KernelIdSchema, type Session, SessionId } from '#manager/contract'
 import { newId } from '../../manager/store/new-id.ts'
-import { gpus, PYTHON, ScriptedAgent, ScriptedError } from '../fixtures/scripted-agent.ts'
+import { gpus, hang, PYTHON, ScriptedAgent, ScriptedError } from '../fixtures/scripted-agent.ts'
 import { refusal, type SessionsCluster, startSessionsCluster } from '../fixtures/sessions-cluster.ts'
 
 let cluster: SessionsCluster
@@ -56,6 +56,20 @@ describe('an agent', () => {
     await agent.connect()
     await cluster.reach((await cluster.launch()).id, 'RUNNING')
     await agent[Symbol.asyncDispose]()
+  })
+
+  test('that is revoked while it connects is hung up on', async () => {
+    const agent = await cluster.join()
+    for (let round = 0; round < 5; round++) {
+      await agent.disconnect()
+      const connected = agent.connect()
+      await cluster.api.forgetAgent({ params: { id: agent.id } })
+      await connected
+      await expect.poll(async () => (await agentsNow()).filter(({ status }) => status === 'CONNECTED')).toEqual([])
+      await expect.poll(async () => (await cluster.api.getResources()).agents.connected).toBe(0)
+      agent.rejoin((await cluster.manager.createJoinToken()).join)
+      await agent.connect()
+    }
   })
 
   test('that never joined, or proves with another key, is refused', async () => {
@@ -167,6 +181,58 @@ describe('reconciliation', () => {
     await cluster.api.deleteSession({ params: { id: otherSession } })
     await cluster.reach(otherSession, 'TERMINATED')
     expect(agent.containers.has(otherKernel)).toBe(false)
+  })
+
+  test('a container that names a known session, but is none of its kernels, is ended', async () => {
+    const agent = await cluster.join()
+    const { session, kernelId } = await running(agent)
+    const container = agent.containers.get(kernelId)
+    if (!container) throw new Error('no container')
+    const stray = newId(KernelIdSchema)
+    agent.containers.set(stray, { ...container, label: { ...container.label, kernelId: stray } })
+    await expect.poll(() => agent.containers.has(stray)).toBe(false)
+    expect(agent.requests('destroy_kernel')).toMatchObject([{ kernelId: stray, attempt: container.attempt }])
+    expect((await cluster.api.getSession({ params: { id: session.id } })).status).toBe('RUNNING')
+  })
+
+  test('a container that cannot be imported does not keep its agent from work', async () => {
+    const agent = await cluster.join()
+    const { kernelId } = await running(agent)
+    const container = agent.containers.get(kernelId)
+    if (!container) throw new Error('no container')
+    const odd = newId(KernelIdSchema)
+    // PostgreSQL takes no NUL in a text.
+    const label = { ...container.label, kernelId: odd, sessionId: newId(SessionId), sessionName: 'a\0b' }
+    await agent.disconnect()
+    agent.containers.set(odd, { ...container, label })
+    await agent.connect()
+    await cluster.reach((await cluster.launch()).id, 'RUNNING')
+    expect(agent.containers.has(odd)).toBe(true)
+  })
+
+  test('what an agent tells of the pull of another agent does not count', async () => {
+    const owner = await cluster.join()
+    owner.script.create_kernel = ({ spec }, signal) => {
+      owner.run(spec)
+      owner.change(spec.kernelId, { state: 'starting', phase: 'pulling' })
+      return hang(signal)
+    }
+    const { id } = await cluster.launch()
+    const kernelId = (await cluster.reach(id, 'PULLING')).kernels[0]?.id
+    if (!kernelId) throw new Error('no kernel')
+    const liar = await cluster.join()
+    const progress = (bytesDone: number) => ({ layersDone: 0, layersTotal: 1, bytesDone, bytesTotal: 9, layers: [] })
+    const pullNow = async () => (await cluster.api.getSession({ params: { id } })).pull
+    liar.pull(kernelId, progress(6))
+    liar.images = []
+    liar.report(true)
+    // Handled in order: with the report the pull before it has been.
+    await expect
+      .poll(async () => (await cluster.api.listImages()).items.flatMap(image => image.agentIds))
+      .not.toContain(liar.id)
+    expect(await pullNow()).toBeNull()
+    owner.pull(kernelId, progress(3))
+    await expect.poll(async () => (await pullNow())?.bytesDone).toBe(3)
   })
 
   test('a container of another manager is left alone', async () => {
