@@ -2,6 +2,7 @@ import { hostname } from 'node:os'
 import { z } from 'zod'
 import { AppError, ROUTES, toProblem, UserId } from '#manager/contract'
 import { type Account } from './account.ts'
+import { readablePath } from './api-path.ts'
 
 /** Request headers the page may set; everything else (cookie, origin, authorization, forwarding) is ours to decide. */
 const PASSED_ON = [
@@ -30,7 +31,8 @@ export interface ForwardDeps {
  */
 export async function forwardApi(request: Request, { account, fetch }: ForwardDeps): Promise<Response> {
   const { pathname, search } = new URL(request.url)
-  const isSignIn = pathname === ROUTES.login.path || pathname === ROUTES.loginWithTicket.path
+  const path = readablePath(pathname)
+  const isSignIn = path === ROUTES.login.path || path === ROUTES.loginWithTicket.path
   const headers = new Headers(account.headers())
   for (const name of PASSED_ON) {
     const value = request.headers.get(name)
@@ -48,7 +50,7 @@ export async function forwardApi(request: Request, { account, fetch }: ForwardDe
     return problem(new AppError('unavailable', { why: 'The manager does not answer.' }))
   })
   if (isSignIn && answer.ok) return keepToken(answer, account)
-  if (pathname === ROUTES.logout.path && (answer.ok || answer.status === 401)) await account.signOut()
+  if (path === ROUTES.logout.path && (answer.ok || answer.status === 401)) await account.signOut()
   return new Response(answer.body, { status: answer.status, headers: pageHeaders(answer.headers) })
 }
 

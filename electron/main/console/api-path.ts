@@ -1,0 +1,20 @@
+import { AppError } from '#manager/contract'
+
+/**
+ * The path as the manager will read it. Servers decode `%6C` to `l`, so rules that compare the path as it was written can be
+ * passed by.
+ * @throws AppError `bad_request` for a path that can be read in more than one way: encoded slashes, dots or percent signs
+ */
+export function readablePath(pathname: string): string {
+  const path = /%(2e|2f|5c|25)|\/\/|\\/i.test(pathname) ? undefined : decode(pathname)
+  if (path !== undefined) return path
+  throw new AppError('bad_request', { why: 'This path cannot be understood in one way only.' })
+}
+
+function decode(pathname: string): string | undefined {
+  try {
+    return decodeURIComponent(pathname)
+  } catch {
+    return undefined
+  }
+}
