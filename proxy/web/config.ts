@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { z } from 'zod'
@@ -14,6 +15,8 @@ export interface WebConfig {
   readonly managerUrl: string
   /** Host names (with port, if not the default one) besides the loopback names under which browsers come. */
   readonly allowedHosts: readonly string[]
+  /** Addresses of reverse proxies whose word on the client's address and scheme is believed. */
+  readonly trustedProxies?: readonly string[] | undefined
   /** Folder of the built page. */
   readonly consoleDir: string
   /** A development server that serves the page instead. */
@@ -30,6 +33,7 @@ const Environment = z.object({
   BERTH_HOST: z.string().min(1).optional(),
   BERTH_MANAGER_URL: z.url({ protocol: /^https?$/ }),
   BERTH_ALLOWED_HOSTS: z.string().default(''),
+  BERTH_TRUSTED_PROXIES: z.string().default(''),
   BERTH_CONSOLE_DIR: z.string().min(1).optional(),
   BERTH_CONSOLE_DEV_URL: z.url({ protocol: /^https?$/ }).optional(),
 })
@@ -48,11 +52,24 @@ export function parseConfig(
     port: read.BERTH_PORT,
     host: LOOPBACK_NAMES.has(read.BERTH_HOST ?? '') ? undefined : read.BERTH_HOST,
     managerUrl: read.BERTH_MANAGER_URL.replace(/\/+$/, ''),
-    allowedHosts: read.BERTH_ALLOWED_HOSTS.split(',')
-      .map(name => name.trim().toLowerCase())
-      .filter(name => name !== ''),
+    allowedHosts: listOf(read.BERTH_ALLOWED_HOSTS),
+    trustedProxies: addressesOf(read.BERTH_TRUSTED_PROXIES),
     consoleDir: read.BERTH_CONSOLE_DIR ?? defaults.consoleDir,
     consoleDevUrl: read.BERTH_CONSOLE_DEV_URL,
     version: defaults.version,
   }
+}
+
+function listOf(text: string): string[] {
+  return text
+    .split(',')
+    .map(entry => entry.trim().toLowerCase())
+    .filter(entry => entry !== '')
+}
+
+function addressesOf(text: string): string[] {
+  const addresses = listOf(text)
+  const wrong = addresses.find(address => isIP(address) === 0)
+  if (wrong === undefined) return addresses
+  throw new AppError('config_invalid', { why: `BERTH_TRUSTED_PROXIES: "${wrong}" is not an IP address.` })
 }

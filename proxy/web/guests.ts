@@ -16,6 +16,8 @@ export interface Credentials {
   readonly cookie: string
   /** The name the browser used: part of the cookie's name is its port. */
   readonly host: string
+  /** How it left the browser: the cookie's name depends on it where the host has no port. */
+  readonly scheme: 'http' | 'https'
 }
 
 export interface Guest {
@@ -58,11 +60,15 @@ export function createGuests(deps: GuestsDeps): Guests {
   const sweep = setInterval(() => void closeIdle(), SWEEP_MS)
   sweep.unref()
 
-  function headersOf({ cookie, host }: Credentials): Record<string, string> {
+  function headersOf({ cookie, host, scheme }: Credentials): Record<string, string> {
     const ours = cookie
       .split(';')
       .filter(pair => pair.trim().startsWith('berth_') && !pair.trim().startsWith('berth_app_'))
-    return { cookie: ours.map(pair => pair.trim()).join('; '), 'x-forwarded-host': host }
+    return {
+      cookie: ours.map(pair => pair.trim()).join('; '),
+      'x-forwarded-host': host,
+      'x-forwarded-proto': scheme,
+    }
   }
 
   const keyOf = (headers: Record<string, string>) => createHash('sha256').update(JSON.stringify(headers)).digest('hex')

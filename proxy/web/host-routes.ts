@@ -5,6 +5,7 @@ import { HOST_EVENTS_PATH, HOST_METHODS, type HostApi, type HostEvents, pathOf, 
 import { isSameSecret } from '../http-origins/secrets.ts'
 import { type Log } from '../log.ts'
 import { answerJson, answerProblem } from './answers.ts'
+import { clientOf } from './client.ts'
 import { isFromThisComputer } from './guard.ts'
 import { type Credentials, type Guest, type Guests } from './guests.ts'
 import { HOST_INPUTS } from './host-inputs.ts'
@@ -13,6 +14,7 @@ import { SECURITY_HEADERS } from './security-headers.ts'
 export interface HostRoutesDeps {
   readonly guests: Guests
   readonly version: string
+  readonly trustedProxies?: readonly string[] | undefined
   readonly log: Log
 }
 
@@ -29,7 +31,7 @@ type Place = 'local' | 'remote'
  * because cookies travel by themselves, the CSRF token of that sign-in (events only read, and the cookie is SameSite=Strict).
  * A browser on another computer gets no tunnels: their listeners would be on the wrong loopback.
  */
-export function createHostRoutes({ guests, version, log }: HostRoutesDeps) {
+export function createHostRoutes({ guests, version, trustedProxies, log }: HostRoutesDeps) {
   const methods = new Map<string, { readonly group: string; readonly method: string }>()
   for (const [group, names] of Object.entries(HOST_METHODS)) {
     for (const method of Object.keys(names)) methods.set(pathOf(group, method), { group, method })
@@ -39,13 +41,13 @@ export function createHostRoutes({ guests, version, log }: HostRoutesDeps) {
     const path = (request.url ?? '').split('?', 1)[0] ?? ''
     try {
       if (path === HOST_EVENTS_PATH && request.method === 'GET') {
-        streamEvents(await guests.admit(credentialsOf(request)), response)
+        streamEvents(await guests.admit(credentialsOf(request, trustedProxies)), response)
         return
       }
       const call = methods.get(path)
       if (!call) throw new AppError('not_found', { why: 'There is no such host method.' })
       if (request.method !== 'POST') throw new AppError('bad_request', { why: 'Host methods are called by POST.' })
-      const guest = await guests.admit(credentialsOf(request))
+      const guest = await guests.admit(credentialsOf(request, trustedProxies))
       const csrf = request.headers[CSRF_HEADER]
       if (typeof csrf !== 'string' || !isSameSecret(csrf, guest.me.csrf)) throw new AppError('csrf_failed')
       const args = parseArguments(call, await readJson(request))
@@ -140,8 +142,9 @@ function hostFor({ proxy }: Guest, place: Place, version: string): HostApi {
   }
 }
 
-export function credentialsOf(request: IncomingMessage): Credentials {
-  return { cookie: request.headers.cookie ?? '', host: request.headers.host ?? '' }
+export function credentialsOf(request: IncomingMessage, trustedProxies: readonly string[] = []): Credentials {
+  const { scheme } = clientOf(request, trustedProxies)
+  return { cookie: request.headers.cookie ?? '', host: request.headers.host ?? '', scheme }
 }
 
 function parseArguments({ group, method }: Call, args: unknown): readonly unknown[] {

@@ -5,6 +5,7 @@ import { AppError } from '#manager/contract'
 import { forwardRequest, forwardUpgrade, type Upstream } from '../http/forward.ts'
 import { mapHeaders } from '../http/headers.ts'
 import { answerProblem, answerProblemRaw } from './answers.ts'
+import { clientOf } from './client.ts'
 
 const FORWARDED = /^\/(api|stream|agent)(\/|$|\?)|^\/(healthz|readyz)($|\?)/
 /** True for what belongs to the manager. */
@@ -15,9 +16,10 @@ export const isManagerPath = (target: string) => FORWARDED.test(target)
  *
  * Threat model: our own Host and Origin checks come first; the far end then sees its own name as Host and Origin, and the
  * name the browser used as `x-forwarded-host`, which it trusts from loopback peers. Whatever a client claims in `forwarded`
- * fields of its own is dropped.
+ * fields of its own is dropped,
+ * but for what a trusted reverse proxy says of its client (`client.ts`).
  */
-export function createForward(url: string, kind: 'manager' | 'page') {
+export function createForward(url: string, kind: 'manager' | 'page', trustedProxies: readonly string[] = []) {
   const target = new URL(url)
   const isTls = target.protocol === 'https:'
   const agent = isTls ? new HttpsAgent({ keepAlive: true }) : new HttpAgent({ keepAlive: true })
@@ -29,6 +31,7 @@ export function createForward(url: string, kind: 'manager' | 'page') {
 
   function upstream(request: IncomingMessage, more: RequestOptions): Upstream {
     const host = request.headers.host ?? ''
+    const client = clientOf(request, trustedProxies)
     return {
       options: { ...options, ...more },
       headers: raw => [
@@ -40,7 +43,9 @@ export function createForward(url: string, kind: 'manager' | 'page') {
         'X-Forwarded-Host',
         host,
         'X-Forwarded-For',
-        request.socket.remoteAddress ?? '',
+        client.address,
+        'X-Forwarded-Proto',
+        client.scheme,
       ],
     }
   }

@@ -29,7 +29,7 @@ export interface Web extends AsyncDisposable {
  */
 export async function startWeb(config: WebConfig, log: Log): Promise<Web> {
   await using stack = new AsyncDisposableStack()
-  const manager = createForward(config.managerUrl, 'manager')
+  const manager = createForward(config.managerUrl, 'manager', config.trustedProxies)
   stack.defer(manager.close)
   const page = config.consoleDevUrl === undefined ? undefined : createForward(config.consoleDevUrl, 'page')
   stack.defer(() => page?.close())
@@ -40,7 +40,8 @@ export async function startWeb(config: WebConfig, log: Log): Promise<Web> {
     page,
     guests,
     names: () => names,
-    host: createHostRoutes({ guests, version: config.version, log }),
+    trustedProxies: config.trustedProxies,
+    host: createHostRoutes({ ...config, guests, log }),
     files: createStaticFiles(config.consoleDir),
   }
   const sockets = new Set<Socket>()
@@ -79,11 +80,12 @@ interface Parts {
   readonly page: Forward | undefined
   readonly guests: Guests
   readonly names: () => HostNames
+  readonly trustedProxies: readonly string[] | undefined
   readonly host: ReturnType<typeof createHostRoutes>
   readonly files: ReturnType<typeof createStaticFiles>
 }
 
-function route(server: Server, { manager, page, guests, names, host, files }: Parts) {
+function route(server: Server, { manager, page, guests, names, trustedProxies, host, files }: Parts) {
   server.on('request', (request: IncomingMessage, response: ServerResponse) => {
     const target = request.url ?? ''
     try {
@@ -95,7 +97,7 @@ function route(server: Server, { manager, page, guests, names, host, files }: Pa
     if (isManagerPath(target)) {
       if (request.method === ROUTES.logout.method && target === ROUTES.logout.path) {
         response.once('finish', () => {
-          if (response.statusCode < 300) void guests.signedOut(credentialsOf(request))
+          if (response.statusCode < 300) void guests.signedOut(credentialsOf(request, trustedProxies))
         })
       }
       manager.request(request, response)

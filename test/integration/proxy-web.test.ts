@@ -19,7 +19,7 @@ afterEach(async () => {
   stack = new AsyncDisposableStack()
 })
 
-async function setUp(options: { managerUrl?: string; consoleDir?: string } = {}) {
+async function setUp(options: { managerUrl?: string; consoleDir?: string; trustedProxies?: string[] } = {}) {
   const service = createTcpServer(socket => void socket.pipe(socket)).listen(0, '127.0.0.1')
   await once(service, 'listening')
   stack.defer(() => void service.close())
@@ -166,6 +166,21 @@ test('a request to the manager arrives with its own host and origin and the name
     'x-forwarded-for': '127.0.0.1',
     cookie: 'a=b',
   })
+})
+
+test('behind a trusted TLS reverse proxy the manager learns of the client and of https, also for host methods', async () => {
+  const { web, manager } = await setUp({ trustedProxies: ['127.0.0.1'] })
+  const relayed = { 'x-forwarded-for': '6.6.6.6, 192.0.2.1', 'x-forwarded-proto': 'https' }
+  const { body } = await ask(web.port, '/api/v1/echo', { headers: relayed })
+  const { headers } = JSON.parse(body) as { headers: Record<string, string> }
+  expect(headers).toMatchObject({ 'x-forwarded-for': '192.0.2.1', 'x-forwarded-proto': 'https' })
+  await ask(web.port, '/host/tunnel/list', {
+    method: 'POST',
+    headers: { ...signedIn(manager, web.port), ...relayed },
+    body: '[]',
+  })
+  const me = manager.seen.find(({ url }) => url === '/api/v1/me')
+  expect(me?.headers['x-forwarded-proto']).toBe('https')
 })
 
 test('events of the manager pass unbuffered', async () => {
