@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { AppError, CSRF_HEADER, createClient, type Me, type UserId } from '#manager/contract'
+import { AppError, CSRF_HEADER, createClient, isAppError, type Me, type UserId } from '#manager/contract'
 import { type Proxy, startProxy } from '../index.ts'
 import { type Log } from '../log.ts'
 
@@ -30,8 +30,8 @@ export interface Guests extends AsyncDisposable {
   admit(credentials: Credentials): Promise<Guest>
   /** This sign-in has ended; with a user's last one go the tunnels. */
   signedOut(credentials: Credentials): Promise<void>
-  /** Something of the guest is in use (an event stream); answers the end of it. */
-  hold(guest: Guest): Disposable
+  /** Something of the guest is in use (an event stream) until it is disposed of; hears when this sign-in has ended. */
+  hold(guest: Guest, credentials: Credentials, onSignedOut: () => void): Disposable
 }
 
 interface Entry {
@@ -57,6 +57,7 @@ export function createGuests(deps: GuestsDeps): Guests {
   const now = deps.now ?? (() => performance.now())
   const known = new Map<string, { readonly me: Promise<Me>; readonly until: number }>()
   const entries = new Map<UserId, Entry>()
+  const holders = new Map<string, Set<() => void>>()
   const sweep = setInterval(() => void closeIdle(), SWEEP_MS)
   sweep.unref()
 
@@ -84,8 +85,17 @@ export function createGuests(deps: GuestsDeps): Guests {
     })
     const me = api.me({ signal: AbortSignal.timeout(10_000) })
     known.set(key, { me, until: now() + CACHE_MS })
-    me.catch(() => known.delete(key))
+    me.catch((error: unknown) => {
+      known.delete(key)
+      if (isAppError(error) && error.code === 'not_signed_in') letGo(key)
+    })
     return await me
+  }
+
+  /** What hangs on this sign-in ends with it. */
+  function letGo(key: string) {
+    for (const onSignedOut of holders.get(key) ?? []) onSignedOut()
+    holders.delete(key)
   }
 
   function start(userId: UserId): Entry {
@@ -140,15 +150,21 @@ export function createGuests(deps: GuestsDeps): Guests {
     async signedOut(sent) {
       const key = keyOf(headersOf(sent))
       known.delete(key)
+      letGo(key)
       for (const [userId, entry] of entries) {
         if (entry.signIns.delete(key) && entry.signIns.size === 0) await close(userId)
       }
     },
-    hold(guest) {
+    hold(guest, credentials, onSignedOut) {
       const entry = entries.get(guest.me.user.id)
+      const key = keyOf(headersOf(credentials))
+      const ours = holders.get(key) ?? new Set()
+      holders.set(key, ours.add(onSignedOut))
       if (entry) entry.held++
       return {
         [Symbol.dispose]() {
+          ours.delete(onSignedOut)
+          if (ours.size === 0 && holders.get(key) === ours) holders.delete(key)
           if (!entry) return
           entry.held--
           entry.lastSeen = now()

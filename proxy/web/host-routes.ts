@@ -41,7 +41,8 @@ export function createHostRoutes({ guests, version, trustedProxies, log }: HostR
     const path = (request.url ?? '').split('?', 1)[0] ?? ''
     try {
       if (path === HOST_EVENTS_PATH && request.method === 'GET') {
-        streamEvents(await guests.admit(credentialsOf(request, trustedProxies)), response)
+        const credentials = credentialsOf(request, trustedProxies)
+        streamEvents(await guests.admit(credentials), credentials, response)
         return
       }
       const call = methods.get(path)
@@ -74,7 +75,7 @@ export function createHostRoutes({ guests, version, trustedProxies, log }: HostR
     }
   }
 
-  function streamEvents(guest: Guest, response: ServerResponse) {
+  function streamEvents(guest: Guest, credentials: Credentials, response: ServerResponse) {
     response.writeHead(200, {
       ...SECURITY_HEADERS,
       'content-type': 'text/event-stream',
@@ -86,16 +87,27 @@ export function createHostRoutes({ guests, version, trustedProxies, log }: HostR
         response.write(`event: ${name}\ndata: ${JSON.stringify(payload)}\n\n`)
       }
     }
-    const hold = guests.hold(guest)
+    const hold = guests.hold(guest, credentials, () => {
+      // First silence: nothing may be written after the end.
+      stop()
+      response.end()
+    })
     const stops = [
       guest.proxy.on('tunnel:changed', send('tunnel:changed')),
       guest.proxy.on('tunnel:closed', send('tunnel:closed')),
     ]
-    const heartbeat = setInterval(() => response.write(': alive\n\n'), HEARTBEAT_MS)
+    const heartbeat = setInterval(() => {
+      response.write(': alive\n\n')
+      // Asks the manager again: a sign-in that ended there, or a deactivated user, ends the stream through `hold`.
+      guests.admit(credentials).catch(() => undefined)
+    }, HEARTBEAT_MS)
     response.write(': ready\n\n')
-    response.on('close', () => {
+    const stop = () => {
       clearInterval(heartbeat)
-      for (const stop of stops) stop()
+      for (const unsubscribe of stops) unsubscribe()
+    }
+    response.on('close', () => {
+      stop()
       hold[Symbol.dispose]()
     })
   }

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { pino } from 'pino'
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
 import { WebSocket, WebSocketServer } from 'ws'
 import { type HostApi, type Reply } from '#electron/contract'
 import { type Tunnel } from '#proxy/contract'
@@ -304,6 +304,28 @@ test('signing out closes the tunnels of that user', async () => {
   expect((await ask(web.port, '/api/v1/auth/logout', { method: 'POST', headers })).status).toBe(204)
   await expect.poll(() => manager.eventStreams).toBe(0)
   expect(await call(context, 'tunnel', 'list')).toEqual({ ok: true, value: [] })
+})
+
+test.each([
+  ['signing out', 'logout'],
+  ['the answer of the manager that the sign-in is over', 'over'],
+])('%s ends the event streams of that sign-in', async (_, how) => {
+  const context = await setUp()
+  const { web, manager, host } = context
+  const headers = { host, cookie: `berth_${web.port}=sign-in` }
+  const events = httpRequest({ host: '127.0.0.1', port: web.port, path: '/host/events', headers, agent: false }).end()
+  const [stream] = (await once(events, 'response')) as [IncomingMessage]
+  stack.defer(() => void events.destroy())
+  const ended = once(stream.resume(), 'end')
+  if (how === 'logout') {
+    await ask(web.port, '/api/v1/auth/logout', { method: 'POST', headers: signedIn(manager, web.port) })
+  } else {
+    manager.isSignedIn = false
+    vi.spyOn(performance, 'now').mockReturnValue(performance.now() + 60_000)
+    stack.defer(() => void vi.restoreAllMocks())
+    expect((await ask(web.port, '/host/events', { headers })).status).toBe(401)
+  }
+  await ended
 })
 
 test('it stops at once although clients keep idle and upgraded connections', async () => {
