@@ -70,6 +70,7 @@ async function make({ engine, note, signal, workDir }: BaseImageDeps): Promise<v
   const folder = mkdtempSync(join(workDir, 'debian-'))
   try {
     await runCommand('debootstrap', ['--variant=minbase', SUITE, folder], { note, signal })
+    const sources = sourcesOf(readText(join(folder, 'etc/apt/sources.list')))
     const slim = [
       'var/cache/apt',
       'var/lib/apt/lists',
@@ -82,7 +83,7 @@ async function make({ engine, note, signal, workDir }: BaseImageDeps): Promise<v
     for (const path of [...slim, ...papers]) rmSync(join(folder, path), { recursive: true, force: true })
     for (const path of ['var/cache/apt/archives/partial', 'var/lib/apt/lists/partial'])
       mkdirSync(join(folder, path), { recursive: true })
-    writeFileSync(join(folder, 'etc/apt/sources.list.d/debian.sources'), SOURCES)
+    writeFileSync(join(folder, 'etc/apt/sources.list.d/debian.sources'), sources)
     // Packages installed in an image start no services.
     writeFileSync(join(folder, 'usr/sbin/policy-rc.d'), '#!/bin/sh\nexit 101\n')
     chmodSync(join(folder, 'usr/sbin/policy-rc.d'), 0o755)
@@ -104,18 +105,14 @@ async function make({ engine, note, signal, workDir }: BaseImageDeps): Promise<v
   }
 }
 
-const SOURCES = `Types: deb
-URIs: http://deb.debian.org/debian
-Suites: ${SUITE} ${SUITE}-updates
-Components: main
-Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg
-
-Types: deb
-URIs: http://deb.debian.org/debian-security
-Suites: ${SUITE}-security
-Components: main
-Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg
-`
+/** Security updates beside the mirror that debootstrap itself used. @param list the sources.list that it left */
+function sourcesOf(list: string | undefined): string {
+  const mirror = /^deb (\S+?)\/? /m.exec(list ?? '')?.[1]
+  if (mirror === undefined) throw new StepError('debootstrap left no sources.list; remove the image and start again.')
+  const entry = (uri: string, suites: string) =>
+    `Types: deb\nURIs: ${uri}\nSuites: ${suites}\nComponents: main\nSigned-By: /usr/share/keyrings/debian-archive-keyring.gpg\n`
+  return [entry(mirror, `${SUITE} ${SUITE}-updates`), entry(`${mirror}-security`, `${SUITE}-security`)].join('\n')
+}
 
 /** An interrupted debootstrap may leave /proc and /sys mounted in there: never delete through them. */
 async function removeTree(folder: string): Promise<void> {
