@@ -59,6 +59,10 @@ export async function openApp(page: Page, title: RegExp): Promise<Page> {
 /** Runs one line of Python in a new notebook of JupyterLab, and reads what it printed. */
 export async function runInNotebook(lab: Page, code: string): Promise<string> {
   await lab.locator('.jp-LauncherCard[data-category="Notebook"]').first().click({ timeout: 90_000 })
+  // What is run while the kernel still connects may be dropped by JupyterLab.
+  await lab
+    .locator('.jp-Notebook-ExecutionIndicator[data-status="idle"]')
+    .waitFor({ state: 'attached', timeout: 90_000 })
   const cell = lab.locator('.jp-Notebook .jp-CodeCell').first()
   await cell.locator('.cm-content').click()
   await lab.keyboard.type(code)
