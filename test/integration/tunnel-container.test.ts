@@ -102,9 +102,12 @@ test('a terminal has the size asked for, follows a resize, survives its connecti
   await expect.poll(() => processes('new-session'), { timeout: 10_000 }).toBe(1)
 
   const second = await open('cols=80&rows=24')
-  second.socket.send(Buffer.from('echo "still $MARK"; exit\r'))
-  const [code] = (await once(second.socket, 'close')) as [number]
-  expect(second.screen()).toContain('still kept')
+  second.socket.send(Buffer.from('echo "still $MARK"\r'))
+  await expect.poll(second.screen, { timeout: 10_000 }).toContain('still kept')
+  // Its own line only now: tmux takes the screen down with the shell, also what it has not drawn yet.
+  const closed = once(second.socket, 'close')
+  second.socket.send(Buffer.from('exit\r'))
+  const [code] = (await closed) as [number]
   expect(code).toBe(TUNNEL_CLOSE.done)
   await expect.poll(() => processes('new-session'), { timeout: 10_000 }).toBe(0)
 })
