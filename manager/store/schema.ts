@@ -1,4 +1,17 @@
 import { type ColumnType, type Generated, type Kysely } from 'kysely'
+import { type AuditLogTable, type ManagersTable, type SessionStatsMinutesTable } from './tables/operation.ts'
+import { type Default, type Json, type MaybeTime, type Time } from './tables/columns.ts'
+import {
+  type DomainsTable,
+  type GroupMembersTable,
+  type GroupsTable,
+  type InvitationsTable,
+  type EmailTokensTable,
+  type KeypairNoncesTable,
+  type KeypairRequestsTable,
+} from './tables/identity.ts'
+import { type PresetsTable, type ResourceGroupAccessTable, type ResourcePoliciesTable } from './tables/quotas.ts'
+import { type ImageSettingsTable, type RegistriesTable, type RegistryImagesTable } from './tables/images.ts'
 import {
   type AgentId,
   type App,
@@ -13,13 +26,6 @@ import {
   type UserId,
 } from '#manager/contract'
 import { type AgentImage, type KernelApp } from '#agent/contract'
-
-/** Written as text: node-postgres turns a bare array into a PostgreSQL array, which jsonb refuses (22P02). */
-type Json<T> = ColumnType<T, string, string>
-/** Set by a default of the database when left out. */
-type Default<T> = Generated<T>
-/** timestamptz; times of record are the database's `now()`. */
-type Time = ColumnType<Date, Date | string | undefined, Date | string>
 
 /**
  * The tables as Kysely sees them. Ids are uuid columns read as lower-case text; bigint columns are read as numbers
@@ -43,6 +49,22 @@ export interface Database {
   resource_groups: ResourceGroupsTable
   reservations: ReservationsTable
   keypairs: KeypairsTable
+  domains: DomainsTable
+  groups: GroupsTable
+  group_members: GroupMembersTable
+  invitations: InvitationsTable
+  email_tokens: EmailTokensTable
+  keypair_requests: KeypairRequestsTable
+  keypair_nonces: KeypairNoncesTable
+  resource_policies: ResourcePoliciesTable
+  presets: PresetsTable
+  resource_group_access: ResourceGroupAccessTable
+  registries: RegistriesTable
+  registry_images: RegistryImagesTable
+  image_settings: ImageSettingsTable
+  audit_log: AuditLogTable
+  session_stats_minutes: SessionStatsMinutesTable
+  managers: ManagersTable
 }
 
 /** What query functions take: the database or a transaction on it. */
@@ -62,6 +84,15 @@ export interface UsersTable {
   /** Argon2id, PHC string. */
   password_hash: string
   active: Default<boolean>
+  resource_policy: Default<string>
+  email_verified_at: MaybeTime
+  /** TOTP secret, sealed at place `totp:<user id>`; it counts once confirmed. */
+  totp_sealed: string | null
+  totp_confirmed_at: MaybeTime
+  /** Time step of the last code that was taken: none is taken twice. */
+  totp_last_step: number | null
+  /** The user's own SSH public key (one line), authorised in sessions that start from now on. */
+  ssh_public_key: string | null
   created_at: Time
   /** Grows with every change; what an event hint carries. */
   version: Default<number>
@@ -125,7 +156,7 @@ export interface JoinTokensTable {
   created_by: UserId | null
   created_at: Time
   expires_at: Time
-  used_at: ColumnType<Date | null, Date | string | null | undefined, Date | string | null>
+  used_at: MaybeTime
   used_by: AgentId | null
 }
 
@@ -159,8 +190,24 @@ export interface SessionsTable {
   created_at: Time
   /** When `status` last changed: what deadlines count from. */
   status_at: Time
-  started_at: ColumnType<Date | null, Date | string | null | undefined, Date | string | null>
-  ended_at: ColumnType<Date | null, Date | string | null | undefined, Date | string | null>
+  started_at: MaybeTime
+  ended_at: MaybeTime
+  /** Access key of the keypair that asked for it. */
+  keypair: string | null
+  domain: Default<string>
+  group_id: string | null
+  kind: Default<'interactive' | 'batch'>
+  /** Larger goes first, within the order of the sequencer. */
+  priority: Default<number>
+  /** Sessions that must have ended well before this one starts. */
+  depends_on: ColumnType<SessionId[], string | undefined, string>
+  cluster_size: Default<number>
+  idle_timeout_seconds: number | null
+  max_lifetime_seconds: number | null
+  /** Ends at the latest then, whatever it does; set when it starts, moved by extensions. */
+  expires_at: MaybeTime
+  /** Since when nothing happens in it, as far as the manager knows. */
+  idle_since: MaybeTime
   version: Default<number>
 }
 
@@ -177,7 +224,7 @@ export interface KernelsTable {
   /** Base units; what it occupies while its status is one of OCCUPYING_STATUSES. */
   slots: Json<ResourceSlots>
   /** When its agent gives up on the current attempt by itself; until then nobody else may start it. */
-  start_by: ColumnType<Date | null, Date | string | null | undefined, Date | string | null>
+  start_by: MaybeTime
   log_tail: string | null
 }
 
@@ -236,8 +283,9 @@ export interface KeypairsTable {
   active: Default<boolean>
   /** Requests per 15 minutes. */
   rate_limit: number
+  resource_policy: Default<string>
   created_at: Time
-  last_used_at: ColumnType<Date | null, Date | string | null | undefined, Date | string | null>
+  last_used_at: MaybeTime
 }
 
 export interface GrantsTable {

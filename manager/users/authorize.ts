@@ -5,6 +5,7 @@ export interface Caller {
   readonly userId: UserId
   readonly email: string
   readonly role: Role
+  readonly domain: string
   /** The sign-in that was used; grants made with it end with it. */
   readonly loginId: string
 }
@@ -19,6 +20,10 @@ export function authorizeRoute(access: Access, caller: Caller | null): void {
   if (!caller) throw new AppError('not_signed_in')
   if (access === 'user') return
   if (isSuperadmin(caller)) return
+  if (access === 'domain_admin') {
+    if (caller.role === 'domain_admin') return
+    throw new AppError('forbidden', { why: 'Only an admin may do this.' })
+  }
   throw new AppError('forbidden', { why: 'Only a superadmin may do this.' })
 }
 

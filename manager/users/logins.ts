@@ -126,7 +126,7 @@ export function createLogins({ store, passwords, now = Date.now, expireMs = EXPI
     const { id, kind, user, stale } = found
     const touched = use && stale ? await touchLogin(db, id, LOGIN_LIFETIMES[kind].idleSeconds) : undefined
     return {
-      caller: { userId: user.id, email: user.email, role: user.role, loginId: id },
+      caller: { userId: user.id, email: user.email, role: user.role, domain: user.domain, loginId: id },
       kind,
       csrf: csrfOf(token),
       expiresAt: touched ?? found.expires_at,

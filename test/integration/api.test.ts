@@ -5,11 +5,18 @@ import { ADMIN, startTestManager, type TestManager } from '../fixtures/manager.t
 import { rawBytes, rawRequest } from '../fixtures/raw-http.ts'
 
 let manager: TestManager
-let tokens: Record<'anonymous' | 'user' | 'superadmin', string | undefined>
+const ROLES = ['anonymous', 'user', 'domain_admin', 'superadmin'] as const
+let tokens: Record<(typeof ROLES)[number], string | undefined>
 beforeAll(async () => {
   manager = await startTestManager({ allowedHosts: ['berth.example.org', '10.1.2.3:8090'] })
   const user = await manager.addUser('plain@example.org')
-  tokens = { anonymous: undefined, user: user.token, superadmin: (await manager.signIn()).token }
+  const admin = await manager.addUser('domain-admin@example.org', 'domain_admin')
+  tokens = {
+    anonymous: undefined,
+    user: user.token,
+    domain_admin: admin.token,
+    superadmin: (await manager.signIn()).token,
+  }
 })
 afterAll(() => manager[Symbol.asyncDispose]())
 
@@ -17,19 +24,18 @@ const login = () => `${manager.url}/api/v1/auth/login`
 
 describe('every route, for every role', () => {
   const MAY: Record<Access, readonly (keyof typeof tokens)[]> = {
-    none: ['anonymous', 'user', 'superadmin'],
-    user: ['user', 'superadmin'],
+    none: ROLES,
+    user: ['user', 'domain_admin', 'superadmin'],
+    domain_admin: ['domain_admin', 'superadmin'],
     superadmin: ['superadmin'],
   }
   const routes = Object.entries(ROUTES) as [RouteName, RouteSpec][]
-  const cases = routes.flatMap(([name, route]) =>
-    (['anonymous', 'user', 'superadmin'] as const).map(role => [name, role, route] as const),
-  )
+  const cases = routes.flatMap(([name, route]) => ROLES.map(role => [name, role, route] as const))
 
   test.each(cases.filter(([name]) => name !== 'logout'))('%s as %s', async (_name, role, route) => {
     const token = tokens[role]
     const unknown = '00000000-0000-7000-8000-000000000000'
-    const url = manager.url + route.path.replace(':id', unknown).replace(':app', 'none')
+    const url = manager.url + route.path.replace(':id', unknown).replace(/:\w+/g, 'none')
     const reply = await rawRequest(url, {
       method: route.method,
       headers: token === undefined ? {} : { authorization: `Bearer ${token}` },

@@ -2,10 +2,12 @@ import { type Migration } from 'kysely/migration'
 import { foundation } from './0001-foundation.ts'
 import { resourceGroups } from './0002-resource-groups.ts'
 import { keypairs } from './0003-keypairs.ts'
+import { administration } from './0004-administration.ts'
 
 /** In order of their names. A migration that has been released is never edited; add the next number. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0001-foundation': foundation,
   '0002-resource-groups': resourceGroups,
   '0003-keypairs': keypairs,
+  '0004-administration': administration,
 }

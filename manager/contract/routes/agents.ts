@@ -1,0 +1,49 @@
+import { z } from 'zod'
+import { Agent, Resources } from '../agents.ts'
+import { AgentId } from '../ids.ts'
+import { type RouteSpec } from './route-spec.ts'
+
+/** Agents and what they offer. */
+export const AGENT_ROUTES = {
+  getResources: {
+    method: 'GET',
+    path: '/api/v1/resources',
+    access: 'user',
+    summary: 'Capacity, use and the largest possible request.',
+    reply: Resources,
+  },
+  listAgents: {
+    method: 'GET',
+    path: '/api/v1/agents',
+    access: 'superadmin',
+    summary: 'Agents with devices, capacity and use.',
+    reply: z.object({ items: z.array(Agent) }),
+  },
+  createJoinToken: {
+    method: 'POST',
+    path: '/api/v1/agents/join-tokens',
+    access: 'superadmin',
+    summary: 'A one-time token (15 minutes) with which an agent joins.',
+    body: z.strictObject({ resourceGroup: z.string().max(64).default('default') }),
+    status: 201,
+    reply: z.object({ token: z.string(), join: z.string(), expiresAt: z.iso.datetime() }),
+  },
+  updateAgent: {
+    method: 'PATCH',
+    path: '/api/v1/agents/:id',
+    access: 'superadmin',
+    summary: 'Make an agent schedulable or not.',
+    params: z.object({ id: AgentId }),
+    body: z.strictObject({ schedulable: z.boolean() }),
+    reply: Agent,
+  },
+  forgetAgent: {
+    method: 'DELETE',
+    path: '/api/v1/agents/:id',
+    access: 'superadmin',
+    summary: 'Revoke an agent. Sessions on it end as agent_forgotten.',
+    params: z.object({ id: AgentId }),
+    status: 204,
+    reply: z.void(),
+  },
+} as const satisfies Record<string, RouteSpec>

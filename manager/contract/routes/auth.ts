@@ -1,0 +1,51 @@
+import { z } from 'zod'
+import { Me } from '../users.ts'
+import { type RouteSpec } from './route-spec.ts'
+
+const LoginReply = Me.extend({ token: z.string().nullable().describe('Bearer token, only for kind "token".') })
+
+/** Signing in and out, and the own account. */
+export const AUTH_ROUTES = {
+  login: {
+    method: 'POST',
+    path: '/api/v1/auth/login',
+    access: 'none',
+    summary: 'Sign in with e-mail address and password.',
+    body: z.strictObject({
+      email: z.string().min(1).max(254),
+      password: z.string().max(1024),
+      kind: z.enum(['browser', 'token']).default('browser').describe('A cookie for browsers, or a bearer token.'),
+      label: z.string().max(100).optional().describe('Shown in the list of sign-ins, e.g. the host name.'),
+    }),
+    reply: LoginReply,
+  },
+  loginWithTicket: {
+    method: 'POST',
+    path: '/api/v1/auth/ticket',
+    access: 'none',
+    summary: 'Sign in with the one-time link that `berth up` opens.',
+    body: z.strictObject({
+      ticket: z.string().min(16).max(200),
+      kind: z.enum(['browser', 'token']).default('browser').describe('As for login: the desktop app asks for a token.'),
+    }),
+    reply: LoginReply,
+  },
+  logout: {
+    method: 'POST',
+    path: '/api/v1/auth/logout',
+    access: 'user',
+    summary: 'End this sign-in and every grant made with it.',
+    status: 204,
+    reply: z.void(),
+  },
+  me: { method: 'GET', path: '/api/v1/me', access: 'user', summary: 'Who is signed in.', reply: Me },
+  changePassword: {
+    method: 'POST',
+    path: '/api/v1/me/password',
+    access: 'user',
+    summary: 'Change the own password; every other sign-in ends.',
+    body: z.strictObject({ oldPassword: z.string().max(1024), newPassword: z.string().max(1024) }),
+    status: 204,
+    reply: z.void(),
+  },
+} as const satisfies Record<string, RouteSpec>

@@ -1,0 +1,26 @@
+import { z } from 'zod'
+import { Grant } from '../grants.ts'
+import { SessionId } from '../ids.ts'
+import { type RouteSpec } from './route-spec.ts'
+
+const session = z.object({ id: SessionId })
+
+/** Rights to open tunnels. */
+export const GRANT_ROUTES = {
+  createGrant: {
+    method: 'POST',
+    path: '/api/v1/sessions/:id/apps/:app/grant',
+    access: 'user',
+    summary: 'Start the app if needed and obtain the right to tunnel to it for five minutes.',
+    params: session.extend({ app: z.string().max(32) }),
+    status: 201,
+    reply: Grant,
+  },
+  renewGrant: {
+    method: 'POST',
+    path: '/api/v1/grants/renew',
+    access: 'none',
+    summary: 'Extend a grant that has not expired; the grant itself, in `x-berth-grant`, is the credential.',
+    reply: Grant,
+  },
+} as const satisfies Record<string, RouteSpec>

@@ -1,0 +1,42 @@
+import { z } from 'zod'
+import { AccessKey, Keypair, KeypairChange, KeypairSpec, NewKeypair } from '../keypairs.ts'
+import { Page, pageOf, type RouteSpec } from './route-spec.ts'
+
+/** Keypairs, with which scripts sign. */
+export const KEYPAIR_ROUTES = {
+  listKeypairs: {
+    method: 'GET',
+    path: '/api/v1/keypairs',
+    access: 'user',
+    summary: 'Own keypairs; a superadmin sees all. In the order of access keys.',
+    query: Page.extend({ mine: z.stringbool().optional() }),
+    reply: pageOf(Keypair),
+  },
+  createKeypair: {
+    method: 'POST',
+    path: '/api/v1/keypairs',
+    access: 'user',
+    summary: 'Make a keypair; the reply is the only one with its secret key.',
+    body: KeypairSpec,
+    status: 201,
+    reply: NewKeypair,
+  },
+  updateKeypair: {
+    method: 'PATCH',
+    path: '/api/v1/keypairs/:accessKey',
+    access: 'user',
+    summary: 'Activate, deactivate, or (superadmins) set the rate limit.',
+    params: z.object({ accessKey: AccessKey }),
+    body: KeypairChange,
+    reply: Keypair,
+  },
+  deleteKeypair: {
+    method: 'DELETE',
+    path: '/api/v1/keypairs/:accessKey',
+    access: 'user',
+    summary: 'Delete a keypair that no session refers to.',
+    params: z.object({ accessKey: AccessKey }),
+    status: 204,
+    reply: z.void(),
+  },
+} as const satisfies Record<string, RouteSpec>

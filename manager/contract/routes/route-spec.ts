@@ -1,0 +1,29 @@
+import { z } from 'zod'
+
+/**
+ * Who may use a route at all: anybody, any signed-in user, admins of a domain (and superadmins), or superadmins only.
+ * Rules on single objects are in services.
+ */
+export type Access = 'none' | 'user' | 'domain_admin' | 'superadmin'
+
+export interface RouteSpec {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  /** Fastify syntax: `/api/v1/sessions/:id`. */
+  readonly path: string
+  readonly access: Access
+  readonly summary: string
+  readonly params?: z.ZodType
+  readonly query?: z.ZodType
+  readonly body?: z.ZodType
+  /** Success status, 200 if left out. */
+  readonly status?: 200 | 201 | 202 | 204
+  /** z.void() for 204; z.string() is sent as text/plain. */
+  readonly reply: z.ZodType
+}
+
+export const Page = z.object({
+  limit: z.coerce.number().int().min(1).max(500).default(100),
+  cursor: z.string().max(200).optional(),
+})
+export const pageOf = <T extends z.ZodType>(item: T) =>
+  z.object({ items: z.array(item), nextCursor: z.string().nullable() })

@@ -1,0 +1,18 @@
+import { z } from 'zod'
+import { Reason } from './sessions.ts'
+
+export const Notice = z.object({ code: z.enum(['raised_to_minimum', 'shmem_lowered']), message: z.string() })
+export type Notice = z.infer<typeof Notice>
+
+/** What would happen to a request that was made now. */
+export const WhatIf = z
+  .object({
+    startsNow: z.boolean(),
+    reason: Reason.nullable().describe('Why it would wait, with `expectedBy` only where that can be known.'),
+    smaller: z
+      .array(z.object({ slot: z.enum(['cpu', 'mem', 'cuda.device', 'cuda.shares']), amount: z.string() }))
+      .describe('Changes of a single slot each of which would let it start at once; the mildest first.'),
+    notices: z.array(Notice),
+  })
+  .meta({ id: 'WhatIf' })
+export type WhatIf = z.infer<typeof WhatIf>

@@ -1,0 +1,206 @@
+import { type Kysely, sql } from 'kysely'
+import { type Migration } from 'kysely/migration'
+
+/**
+ * What administrators manage: domains, groups, accounts, quotas, registries, lifetimes, the audit log, and which manager
+ * processes there are.
+ */
+export const administration: Migration = {
+  async up(db: Kysely<unknown>) {
+    for (const statement of STATEMENTS) await sql.raw(statement).execute(db)
+  },
+}
+
+const STATEMENTS = [
+  // identity
+  `create table domains (
+    name text primary key,
+    description text not null default '',
+    active boolean not null default true,
+    limits jsonb not null default '{}',
+    allowed_registries jsonb not null default 'null',
+    created_at timestamptz not null default now(),
+    version bigint not null default 1
+  )`,
+  `insert into domains (name) select 'default' union select domain from users`,
+  'alter table users add foreign key (domain) references domains',
+  `create table groups (
+    id uuid primary key,
+    domain text not null references domains,
+    name text not null,
+    description text not null default '',
+    active boolean not null default true,
+    limits jsonb not null default '{}',
+    created_at timestamptz not null default now(),
+    version bigint not null default 1
+  )`,
+  'create unique index groups_name on groups (domain, lower(name))',
+  `create table group_members (
+    group_id uuid not null references groups on delete cascade,
+    user_id uuid not null references users on delete cascade,
+    added_at timestamptz not null default now(),
+    primary key (group_id, user_id)
+  )`,
+  'create index group_members_user on group_members (user_id)',
+  // Every domain starts with a group of the same standing as before: all of its users are in it.
+  `insert into groups (id, domain, name) select gen_random_uuid(), name, 'default' from domains`,
+  `insert into group_members (group_id, user_id)
+    select groups.id, users.id from users join groups on groups.domain = users.domain`,
+  `create table invitations (
+    id uuid primary key,
+    token_hash bytea not null unique,
+    domain text not null references domains,
+    note text not null default '',
+    created_by uuid references users,
+    created_at timestamptz not null default now(),
+    expires_at timestamptz not null,
+    used_at timestamptz,
+    used_by uuid references users
+  )`,
+  `create table email_tokens (
+    token_hash bytea primary key,
+    user_id uuid not null references users on delete cascade,
+    purpose text not null check (purpose in ('verify', 'reset')),
+    created_at timestamptz not null default now(),
+    expires_at timestamptz not null,
+    used_at timestamptz
+  )`,
+  'create index email_tokens_user on email_tokens (user_id, purpose)',
+  `alter table users
+    add column email_verified_at timestamptz,
+    add column totp_sealed text,
+    add column totp_confirmed_at timestamptz,
+    add column totp_last_step bigint,
+    add column ssh_public_key text`,
+  'update users set email_verified_at = created_at',
+  `create table keypair_requests (
+    access_key text not null references keypairs on delete cascade,
+    minute timestamptz not null,
+    requests int not null,
+    primary key (access_key, minute)
+  )`,
+  `create table keypair_nonces (
+    access_key text not null references keypairs on delete cascade,
+    nonce text not null,
+    expires_at timestamptz not null,
+    primary key (access_key, nonce)
+  )`,
+  'create index keypair_nonces_expiry on keypair_nonces (expires_at)',
+
+  // quotas
+  `create table resource_policies (
+    name text primary key,
+    limits jsonb not null default '{}',
+    max_concurrent_sessions int check (max_concurrent_sessions >= 0),
+    max_containers_per_session int check (max_containers_per_session > 0),
+    idle_timeout_seconds int check (idle_timeout_seconds > 0),
+    max_lifetime_seconds int check (max_lifetime_seconds > 0),
+    allowed_storage_hosts jsonb not null default 'null',
+    max_folders int check (max_folders >= 0),
+    created_at timestamptz not null default now(),
+    version bigint not null default 1
+  )`,
+  `insert into resource_policies (name) values ('default')`,
+  `alter table users add column resource_policy text not null default 'default' references resource_policies`,
+  `alter table keypairs add column resource_policy text not null default 'default' references resource_policies`,
+  `create table presets (
+    name text primary key,
+    slots jsonb not null,
+    shmem_bytes bigint,
+    created_at timestamptz not null default now(),
+    version bigint not null default 1
+  )`,
+  `create table resource_group_access (
+    resource_group text not null references resource_groups on delete cascade,
+    domain text references domains on delete cascade,
+    group_id uuid references groups on delete cascade,
+    user_id uuid references users on delete cascade,
+    check (num_nonnulls(domain, group_id, user_id) = 1)
+  )`,
+  `create unique index resource_group_access_once
+    on resource_group_access (resource_group, coalesce(domain, group_id::text, user_id::text))`,
+  // As before: everybody may use the groups that are there.
+  `insert into resource_group_access (resource_group, domain)
+    select resource_groups.name, domains.name from resource_groups cross join domains`,
+
+  // sessions
+  `alter table sessions
+    add column domain text not null default 'default' references domains,
+    add column group_id uuid references groups,
+    add column kind text not null default 'interactive' check (kind in ('interactive', 'batch')),
+    add column priority int not null default 0,
+    add column depends_on jsonb not null default '[]',
+    add column cluster_size int not null default 1 check (cluster_size > 0),
+    add column idle_timeout_seconds int,
+    add column max_lifetime_seconds int,
+    add column expires_at timestamptz,
+    add column idle_since timestamptz`,
+  `update sessions set domain = users.domain, group_id = groups.id
+    from users join groups on groups.domain = users.domain where users.id = sessions.owner_id`,
+  'create index sessions_domain on sessions (domain, id desc)',
+  `create table session_stats_minutes (
+    session_id uuid not null references sessions on delete cascade,
+    minute timestamptz not null,
+    stats jsonb not null,
+    primary key (session_id, minute)
+  )`,
+  'create index session_stats_minutes_age on session_stats_minutes (minute)',
+
+  // images
+  `create table registries (
+    name text primary key,
+    url text not null,
+    projects jsonb not null default '[]',
+    username text,
+    sealed_password text,
+    active boolean not null default true,
+    scanned_at timestamptz,
+    created_at timestamptz not null default now(),
+    version bigint not null default 1
+  )`,
+  `create table registry_images (
+    registry text not null references registries on delete cascade,
+    reference text not null,
+    digest text not null,
+    manifest_digest text not null,
+    architecture text not null,
+    size_bytes bigint not null,
+    labels jsonb not null default '{}',
+    scanned_at timestamptz not null default now(),
+    primary key (registry, reference)
+  )`,
+  'create index registry_images_digest on registry_images (digest)',
+  `create table image_settings (
+    reference text primary key,
+    minimum jsonb not null default '{}',
+    created_at timestamptz not null default now(),
+    version bigint not null default 1
+  )`,
+
+  // operation
+  `create table audit_log (
+    id bigint generated always as identity primary key,
+    at timestamptz not null default now(),
+    actor_id uuid,
+    actor text,
+    acted_as text,
+    action text not null,
+    target text,
+    result text not null,
+    detail jsonb not null default '{}',
+    address text
+  )`,
+  'create index audit_log_actor on audit_log (actor_id, id desc)',
+  'create index audit_log_at on audit_log (at)',
+  `create function refuse_change() returns trigger language plpgsql as $$
+    begin raise exception 'the audit log is append-only'; end $$`,
+  `create trigger audit_log_append_only before update or delete on audit_log
+    for each row execute function refuse_change()`,
+  `create table managers (
+    id uuid primary key,
+    advertise_url text not null,
+    version text not null,
+    started_at timestamptz not null default now(),
+    seen_at timestamptz not null default now()
+  )`,
+]

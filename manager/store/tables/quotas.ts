@@ -1,0 +1,36 @@
+import { type ResourceSlots, type UserId } from '#manager/contract'
+import { type Default, type DefaultJson, type Json, type Time } from './columns.ts'
+
+/** On users (all of their sessions) and on keypairs (the sessions that were made with them). Null = unlimited. */
+export interface ResourcePoliciesTable {
+  name: string
+  /** Base units; a slot that is left out is unlimited. */
+  limits: DefaultJson<ResourceSlots>
+  max_concurrent_sessions: number | null
+  max_containers_per_session: number | null
+  idle_timeout_seconds: number | null
+  max_lifetime_seconds: number | null
+  /** Names of storage hosts; null = all. */
+  allowed_storage_hosts: DefaultJson<string[] | null>
+  max_folders: number | null
+  created_at: Time
+  version: Default<number>
+}
+
+/** Sizes to choose from in the launch dialog. */
+export interface PresetsTable {
+  name: string
+  /** Base units. */
+  slots: Json<ResourceSlots>
+  shmem_bytes: number | null
+  created_at: Time
+  version: Default<number>
+}
+
+/** Who may use a resource group: exactly one of the three is set. Superadmins always may. */
+export interface ResourceGroupAccessTable {
+  resource_group: string
+  domain: string | null
+  group_id: string | null
+  user_id: UserId | null
+}
