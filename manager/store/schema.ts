@@ -9,6 +9,7 @@ import {
   type EmailTokensTable,
   type KeypairNoncesTable,
   type KeypairRequestsTable,
+  type RecoveryCodesTable,
 } from './tables/identity.ts'
 import { type PresetsTable, type ResourceGroupAccessTable, type ResourcePoliciesTable } from './tables/quotas.ts'
 import { type ImageSettingsTable, type RegistriesTable, type RegistryImagesTable } from './tables/images.ts'
@@ -54,6 +55,7 @@ export interface Database {
   group_members: GroupMembersTable
   invitations: InvitationsTable
   email_tokens: EmailTokensTable
+  recovery_codes: RecoveryCodesTable
   keypair_requests: KeypairRequestsTable
   keypair_nonces: KeypairNoncesTable
   resource_policies: ResourcePoliciesTable
@@ -85,6 +87,7 @@ export interface UsersTable {
   password_hash: string
   active: Default<boolean>
   resource_policy: Default<string>
+  /** Set by default: only a sign-up starts without, and cannot sign in until its link was used. */
   email_verified_at: MaybeTime
   /** TOTP secret, sealed at place `totp:<user id>`; it counts once confirmed. */
   totp_sealed: string | null

@@ -61,18 +61,25 @@ const STATEMENTS = [
     token_hash bytea primary key,
     user_id uuid not null references users on delete cascade,
     purpose text not null check (purpose in ('verify', 'reset')),
+    password_hash text,
     created_at timestamptz not null default now(),
     expires_at timestamptz not null,
     used_at timestamptz
   )`,
   'create index email_tokens_user on email_tokens (user_id, purpose)',
   `alter table users
-    add column email_verified_at timestamptz,
+    add column email_verified_at timestamptz default now(),
     add column totp_sealed text,
     add column totp_confirmed_at timestamptz,
     add column totp_last_step bigint,
     add column ssh_public_key text`,
   'update users set email_verified_at = created_at',
+  `create table recovery_codes (
+    user_id uuid not null references users on delete cascade,
+    code_hash bytea not null,
+    used_at timestamptz,
+    primary key (user_id, code_hash)
+  )`,
   `create table keypair_requests (
     access_key text not null references keypairs on delete cascade,
     minute timestamptz not null,

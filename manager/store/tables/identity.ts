@@ -50,8 +50,17 @@ export interface EmailTokensTable {
   token_hash: Buffer
   user_id: UserId
   purpose: 'verify' | 'reset'
+  /** Of the sign-up that this link confirms: it becomes the account's, so that nobody else's sign-up counts. */
+  password_hash: string | null
   created_at: Time
   expires_at: Time
+  used_at: MaybeTime
+}
+
+/** What signs in once each where the second factor is lost. */
+export interface RecoveryCodesTable {
+  user_id: UserId
+  code_hash: Buffer
   used_at: MaybeTime
 }
 
