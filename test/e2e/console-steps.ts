@@ -59,10 +59,9 @@ export async function openApp(page: Page, title: RegExp): Promise<Page> {
 /** Runs one line of Python in a new notebook of JupyterLab, and reads what it printed. */
 export async function runInNotebook(lab: Page, code: string): Promise<string> {
   await lab.locator('.jp-LauncherCard[data-category="Notebook"]').first().click({ timeout: 90_000 })
-  // What is run while the kernel still connects may be dropped by JupyterLab.
-  await lab
-    .locator('.jp-Notebook-ExecutionIndicator[data-status="idle"]')
-    .waitFor({ state: 'attached', timeout: 90_000 })
+  // JupyterLab drops what is run before its kernel is connected. Its notebook says "idle" even without a kernel; the
+  // status bar names the kernel once there is one, and says "Idle" once it has answered.
+  await lab.getByText(/^Python 3.*\| Idle$/).waitFor({ timeout: 90_000 })
   const cell = lab.locator('.jp-Notebook .jp-CodeCell').first()
   await cell.locator('.cm-content').click()
   await lab.keyboard.type(code)
