@@ -16,6 +16,7 @@ export const KernelLabel = z.object({
   sessionName: z.string(),
   kernelId: KernelId,
   role: z.string(),
+  clusterSize: z.int().min(1).optional(),
   attempt: z.int(),
   owner: z.object({ id: UserId, email: z.string() }),
   resourceGroup: z.string(),
@@ -26,6 +27,7 @@ export const KernelLabel = z.object({
   devices: z.array(z.object({ uuid: z.string(), slot: z.string(), amount: z.int() })),
   environ: z.record(z.string(), z.string()),
   startupCommand: z.string().nullable(),
+  kind: z.enum(['interactive', 'batch']).optional(),
   /** Apps with their commands; secrets are kept in the scratch directory's control folder, not here. */
   apps: z.array(KernelApp),
   createdAt: z.iso.datetime(),

@@ -115,11 +115,28 @@ test('whole GPUs are asked for by UUID, simulated ones only named in the environ
   expect(Env).toContain('BERTH_SIMULATED_GPUS=SIM-2')
 })
 
-test('a start-up command becomes the main process by the shell of the image', () => {
-  expect(containerConfig(aSpec({ startupCommand: 'echo hi' }), plan).Cmd).toEqual([
-    '/opt/berth/bin/berth-shell',
-    '-c',
-    'echo hi',
+test.each(['batch', undefined] as const)(
+  'the start-up command of a batch session becomes its main process, by the shell of the image (%s)',
+  kind => {
+    const spec = { ...aSpec({ startupCommand: 'echo hi' }), ...(kind ? { kind } : {}) }
+    expect(containerConfig(spec, plan).Cmd).toEqual(['/opt/berth/bin/berth-shell', '-c', 'echo hi'])
+  },
+)
+
+test('an interactive session outlives its start-up command, which is never part of a script', () => {
+  const command = 'echo "$(id)"; exit 3'
+  const cmd = containerConfig(aSpec({ startupCommand: command, kind: 'interactive' }), plan).Cmd as string[]
+  expect(cmd.slice(0, 3)).toEqual(['/opt/berth/bin/busybox', 'sh', '-c'])
+  expect(cmd[3]).not.toContain(command)
+  expect(cmd[3]).toMatch(/exec .*sleep infinity$/)
+  expect(cmd.slice(4)).toEqual(['berth', command])
+})
+
+test('an interactive session without a command just waits', () => {
+  expect(containerConfig(aSpec({ kind: 'interactive' }), plan).Cmd).toEqual([
+    '/opt/berth/bin/busybox',
+    'sleep',
+    'infinity',
   ])
 })
 

@@ -1,6 +1,6 @@
 import { type ContainerCreateOptions } from 'dockerode'
 import { type KernelSpec } from '#agent/contract'
-import { AppError } from '#manager/contract'
+import { AppError, clusterRoles } from '#manager/contract'
 import { type SessionUser } from '../kernel/types.ts'
 
 /** The engine as far as limits depend on it. */
@@ -61,13 +61,13 @@ export function containerConfig(spec: KernelSpec, plan: ContainerPlan): Containe
   return {
     name: plan.name,
     Image: plan.image,
-    Hostname: hostName(spec.sessionName),
+    Hostname: isCluster(spec) ? spec.role : hostName(spec.sessionName),
     User: `${uid}:${gid}`,
     WorkingDir: HOME,
     Env: Object.entries(sessionEnvironment(spec, plan.imageEnvironment)).map(([name, value]) => `${name}=${value}`),
     // Docker reads an empty list as "none of the image's".
     Entrypoint: [],
-    Cmd: mainProcess(spec.startupCommand),
+    Cmd: mainProcess(spec),
     Labels: { ...plan.labels },
     StopSignal: 'SIGTERM',
     HostConfig: {
@@ -95,6 +95,9 @@ export function containerConfig(spec: KernelSpec, plan: ContainerPlan): Containe
       ],
       ...(gpus.length > 0 ? { DeviceRequests: [{ Driver: '', DeviceIDs: gpus, Capabilities: [['gpu']] }] } : {}),
     },
+    ...(isCluster(spec)
+      ? { NetworkingConfig: { EndpointsConfig: { [plan.networkName]: { Aliases: [spec.role] } } } }
+      : {}),
   }
 }
 
@@ -106,10 +109,24 @@ export function sessionEnvironment(spec: KernelSpec, image: readonly string[]): 
     ...spec.environ,
     BERTH_SESSION_ID: spec.sessionId,
     BERTH_SESSION_NAME: spec.sessionName,
+    ...clusterEnvironment(spec),
     ...(simulated.length > 0 ? { BERTH_SIMULATED_GPUS: simulated.join(',') } : {}),
     HOME,
     USER: 'work',
     LOGNAME: 'work',
+  }
+}
+
+const isCluster = ({ clusterSize = 1 }: KernelSpec) => clusterSize > 1
+
+/** Kernels of one session find each other by these names, on the network that only they have. */
+function clusterEnvironment(spec: KernelSpec): Record<string, string> {
+  if (!isCluster(spec)) return {}
+  const { clusterSize = 1, role } = spec
+  return {
+    BERTH_CLUSTER_SIZE: String(clusterSize),
+    BERTH_CLUSTER_ROLE: role,
+    BERTH_CLUSTER_HOSTS: clusterRoles(clusterSize).join(','),
   }
 }
 
@@ -122,12 +139,25 @@ function deviceIds(spec: KernelSpec): string[] {
   return [...new Set(spec.devices.map(device => device.uuid))].filter(uuid => !isSimulated(uuid))
 }
 
-/** With a start-up command the session lives as long as the command; else it idles until it is destroyed. */
-function mainProcess(startupCommand: string | null): string[] {
-  return startupCommand === null || startupCommand.trim() === ''
-    ? [`${TOOLBOX}/bin/busybox`, 'sleep', 'infinity']
-    : [`${TOOLBOX}/bin/berth-shell`, '-c', startupCommand]
+/**
+ * A batch session is its start-up command, and lives as long as that; an interactive one runs it, and idles until it is
+ * destroyed. The command is an argument, never part of a script.
+ */
+function mainProcess({ startupCommand, kind = 'batch' }: KernelSpec): string[] {
+  const busybox = `${TOOLBOX}/bin/busybox`
+  if (startupCommand === null || startupCommand.trim() === '') return [busybox, 'sleep', 'infinity']
+  if (kind === 'batch') return [`${TOOLBOX}/bin/berth-shell`, '-c', startupCommand]
+  return [busybox, 'sh', '-c', RUN_AND_STAY, 'berth', startupCommand]
 }
+
+/** Passes SIGTERM on, so that the command can end well; tells in the log how it ended. */
+const RUN_AND_STAY = `${TOOLBOX}/bin/berth-shell -c "$1" & command=$!
+trap 'kill -TERM $command 2>/dev/null; wait $command; exit 143' TERM
+wait $command
+code=$?
+[ $code -eq 0 ] || echo "The start-up command ended with exit code $code; the session goes on." >&2
+trap - TERM
+exec ${TOOLBOX}/bin/busybox sleep infinity`
 
 /** RFC 1123 label: letters, digits and inner hyphens, at most 63. */
 function hostName(sessionName: string): string {

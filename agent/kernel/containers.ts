@@ -4,7 +4,7 @@ import { type KernelLabel, KernelState, LABEL_KERNEL_ID, LABEL_MANAGER } from '#
 import { type EngineClient, engineMessage, isMissing } from '../docker/engine-client.ts'
 import { verifyKernelLabels } from '../docker/kernel-labels.ts'
 import { demultiplex, tailBytes } from '../docker/log-frames.ts'
-import { networkName } from '../network/session-networks.ts'
+import { networkKeyOf, networkName } from '../network/session-networks.ts'
 import { wasTakenByEngine } from './exit.ts'
 
 /** A container of ours as the engine shows it now. */
@@ -59,7 +59,7 @@ export function readInspection(inspection: unknown, context: InspectContext): Fo
   const label = verifyKernelLabels(found.Config.Labels, context.labelKey)
   if (!label) return undefined
   const { State } = found
-  const address = found.NetworkSettings.Networks[networkName(label.kernelId)]?.IPAddress
+  const address = found.NetworkSettings.Networks[networkName(networkKeyOf(label))]?.IPAddress
   return {
     id: found.Id,
     label,

@@ -1,9 +1,9 @@
-import { type KernelLabel, type KernelSpec, type KernelSsh } from '#agent/contract'
+import { type KernelLabel, type KernelSpec, type KernelSsh, type RegistryAuth } from '#agent/contract'
 import { AppError, type PullProgress } from '#manager/contract'
 import { chooseCores, containerConfig, type EngineLimits, sessionEnvironment } from '../docker/container-config.ts'
 import { type EngineClient, fromEngine } from '../docker/engine-client.ts'
 import { signKernelLabel } from '../docker/kernel-labels.ts'
-import { type HeldImage, inspectImage, pullImage } from '../images/pull.ts'
+import { ensureImage } from '../images/ensure-image.ts'
 import { type SessionNetworks } from '../network/session-networks.ts'
 import { type Toolbox } from '../toolbox/toolbox.ts'
 import { type FoundContainer, inspectContainer, listContainers, removeContainer } from './containers.ts'
@@ -24,6 +24,8 @@ export interface Creation {
   /** Cores that the other kernels are pinned to; undefined where cores must not be chosen. */
   readonly pinned: readonly (readonly number[])[] | undefined
   readonly signal: AbortSignal
+  /** For the pull, where one is needed. */
+  readonly registryAuth: RegistryAuth | undefined
   readonly onPull: (progress: PullProgress) => void
 }
 
@@ -43,15 +45,19 @@ export async function createKernel(deps: CreateDeps, creation: Creation): Promis
 }
 
 /** Removes what a creation may have left behind, finished or not. Safe to repeat. */
-export async function undoKernel(deps: CreateDeps, managerId: string, kernelId: string): Promise<void> {
-  for (const id of await listContainers(deps.engine, managerId, kernelId)) await removeContainer(deps.engine, id)
-  await deps.networks.remove(kernelId, managerId)
-  await deps.files.discard(kernelId, { scratch: 'remove' })
+export async function undoKernel(
+  { engine, files }: CreateDeps,
+  { managerId, kernelId }: KernelLabel,
+  leaveNetwork: () => Promise<void>,
+): Promise<void> {
+  for (const id of await listContainers(engine, managerId, kernelId)) await removeContainer(engine, id)
+  await leaveNetwork()
+  await files.discard(kernelId, { scratch: 'remove' })
 }
 
 async function build(
   deps: CreateDeps,
-  { spec, label, limits, pinned, signal, onPull }: Creation,
+  { spec, label, limits, pinned, signal, registryAuth, onPull }: Creation,
 ): Promise<CreatedKernel> {
   const { engine, networks, files, toolbox, labelKey } = deps
   // Of an agent that crashed while it undid an attempt.
@@ -61,11 +67,11 @@ async function build(
   const failed = new AbortController()
   const either = AbortSignal.any([signal, failed.signal])
   const parts = [
-    ensureImage(engine, spec, either, onPull),
+    ensureImage(engine, spec.image, { signal: either, auth: registryAuth, onPull }),
     toolbox.volume(),
     files.user(),
     files.createControl(spec.kernelId, spec.authorizedKeys),
-    networks.create(spec.kernelId, label.managerId),
+    networks.create(spec, label.managerId),
     files.createScratch(spec.kernelId),
   ] as const
   // Not Promise.all: an undo must not start while something is still being made. But nobody pulls for what has failed.
@@ -100,22 +106,6 @@ async function build(
   if (!found) throw new AppError('kernel_create_failed', { why: 'Somebody removed the container while it started.' })
   signal.throwIfAborted()
   return { container: found, ssh }
-}
-
-async function ensureImage(
-  engine: EngineClient,
-  { image: { digest, reference } }: KernelSpec,
-  signal: AbortSignal,
-  onPull: (progress: PullProgress) => void,
-): Promise<HeldImage> {
-  const held = await inspectImage(engine, digest === '' ? reference : digest)
-  if (held) return held
-  const pulled = await pullImage(engine, reference, { signal, onProgress: onPull })
-  if (digest === '' || pulled.id === digest || (await inspectImage(engine, digest))) return pulled
-  throw new AppError('image_not_found', {
-    why: `The registry now has another image under ${reference}. Start the session again to use it.`,
-    reference,
-  })
 }
 
 /** For logins, which do not inherit it: the image's variables below the session's. */

@@ -4,6 +4,7 @@ import {
   type KernelReport,
   type KernelSpec,
   type KernelSsh,
+  type RegistryAuth,
   type RequestReply,
 } from '#agent/contract'
 import { type AgentId, AppError, type KernelId, type ManagerId, type PullProgress } from '#manager/contract'
@@ -15,6 +16,7 @@ import { type FoundContainer, inspectContainer, listContainers, readLogs, remove
 import { endContainer } from './end-container.ts'
 import { type CreateDeps, createKernel, undoKernel } from './create-kernel.ts'
 import { labelOf, late, sortContainers, withBuiltIn } from './kernel-rules.ts'
+import { createNetworkUse } from './network-use.ts'
 import { type Kernels, type KernelRecord, type RunningKernel } from './types.ts'
 
 export interface KernelManagerDeps extends CreateDeps {
@@ -36,7 +38,10 @@ export interface KernelManagerDeps extends CreateDeps {
  * outage, and nothing else is kept (docs/adr/0007).
  */
 export interface KernelManager extends Kernels, AsyncDisposable {
-  create(spec: KernelSpec, startWithinMs: number, signal: AbortSignal): Promise<RequestReply<'create_kernel'>>
+  create(
+    spec: KernelSpec,
+    options: { startWithinMs: number; signal: AbortSignal; registryAuth?: RegistryAuth | undefined },
+  ): Promise<RequestReply<'create_kernel'>>
   /** @param attempt the latest that is meant; a newer one is left alone */
   destroy(kernelId: KernelId, graceMs: number, attempt?: number): Promise<RequestReply<'destroy_kernel'>>
   ssh(kernelId: KernelId): Promise<KernelSsh>
@@ -75,6 +80,7 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
   let known = false
   let user = '1000:1000'
   const apps = createApps({ engine, files, find })
+  const networkUse = createNetworkUse(networks, () => entries.values())
 
   function find(kernelId: string): RunningKernel | undefined {
     const entry = entries.get(kernelId)
@@ -106,6 +112,7 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
 
   function forget(kernelId: string): void {
     entries.delete(kernelId)
+    networkUse.forget(kernelId)
     deps.onRemoved()
   }
 
@@ -122,11 +129,7 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
 
   // --- creation
 
-  async function create(
-    spec: KernelSpec,
-    startWithinMs: number,
-    signal: AbortSignal,
-  ): Promise<RequestReply<'create_kernel'>> {
+  const create: KernelManager['create'] = async (spec, { startWithinMs, signal, registryAuth }) => {
     // Not even tried: without an engine nothing could be undone.
     if (!known) throw new AppError('engine_unreachable', { why: 'The Docker Engine of this agent does not answer.' })
     const deadline = new AbortController()
@@ -135,7 +138,7 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
     try {
       for (;;) {
         const entry = entries.get(spec.kernelId)
-        if (!entry) return await begin(spec, AbortSignal.any([signal, deadline.signal]))
+        if (!entry) return await begin(spec, AbortSignal.any([signal, deadline.signal]), registryAuth)
         if (entry.label.attempt > spec.attempt) {
           throw new AppError('kernel_create_failed', { why: `Attempt ${entry.label.attempt} is under way already.` })
         }
@@ -158,10 +161,14 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
     throw new AppError('kernel_create_failed', { why: 'The container of this attempt has ended already.' })
   }
 
-  function begin(spec: KernelSpec, signal: AbortSignal): Promise<RequestReply<'create_kernel'>> {
+  function begin(
+    spec: KernelSpec,
+    signal: AbortSignal,
+    registryAuth: RegistryAuth | undefined,
+  ): Promise<RequestReply<'create_kernel'>> {
     const label = labelOf(spec, requireManager(), agentId)
     const abort = new AbortController()
-    const promise = build(spec, label, AbortSignal.any([signal, abort.signal, stop.signal]))
+    const promise = build(spec, label, { signal: AbortSignal.any([signal, abort.signal, stop.signal]), registryAuth })
     const base = { label, containerId: null, address: null, pid: 0, cpus: [] }
     set(spec.kernelId, {
       ...base,
@@ -174,7 +181,7 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
   async function build(
     spec: KernelSpec,
     label: KernelLabel,
-    signal: AbortSignal,
+    { signal, registryAuth }: { signal: AbortSignal; registryAuth: RegistryAuth | undefined },
   ): Promise<RequestReply<'create_kernel'>> {
     const { kernelId } = spec
     const pinned = [...entries.values()].map(entry => entry.cpus)
@@ -189,6 +196,7 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
         limits,
         pinned: deps.cores === limits.cpus ? pinned : undefined,
         signal,
+        registryAuth,
         onPull: progress => {
           const entry = entries.get(kernelId)
           if (entry) set(kernelId, { ...entry, state: { state: 'starting', phase: 'pulling' } })
@@ -205,16 +213,17 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
     } catch (error) {
       log.warn({ kernelId, why: engineMessage(error) }, 'kernel could not be created')
       // Answered only when nothing is left: then the manager may start it elsewhere.
-      await undo(kernelId, label.managerId)
+      await undo(label)
       forget(kernelId)
       throw error
     }
   }
 
-  async function undo(kernelId: string, managerId: ManagerId): Promise<void> {
+  async function undo(label: KernelLabel): Promise<void> {
+    const { kernelId } = label
     while (!stop.signal.aborted) {
       try {
-        await undoKernel(deps, managerId, kernelId)
+        await undoKernel(deps, label, () => networkUse.leave(label))
         return
       } catch (error) {
         log.warn({ kernelId, why: engineMessage(error) }, 'cleaning up is tried again')
@@ -242,7 +251,7 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
   }
 
   async function takeDown(entry: Entry, graceMs: number): Promise<RequestReply<'destroy_kernel'>> {
-    const { kernelId, managerId } = entry.label
+    const { kernelId } = entry.label
     if (entry.creation) {
       entry.creation.abort(new AppError('kernel_create_failed', { why: 'The session was terminated.' }))
       await entry.creation.promise.catch(() => undefined)
@@ -254,7 +263,7 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
     let words: RequestReply<'destroy_kernel'> = { exitCode: null, logTail: '' }
     try {
       if (id !== null) words = await endContainer({ engine, log }, id, graceMs)
-      await networks.remove(kernelId, managerId)
+      await networkUse.leave(entry.label)
     } catch (error) {
       throw isEngineUnreachable(error)
         ? new AppError('engine_unreachable', { why: engineMessage(error) }, { cause: error })
@@ -292,8 +301,8 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
    * manager has heard of it and asks for its end.
    */
   async function clearGone(entry: Entry): Promise<void> {
-    const { kernelId, managerId } = entry.label
-    const clearing = Promise.all([networks.remove(kernelId, managerId), files.discard(kernelId, { scratch: 'keep' })])
+    const { kernelId } = entry.label
+    const clearing = Promise.all([networkUse.leave(entry.label), files.discard(kernelId, { scratch: 'keep' })])
     set(kernelId, { ...entry, state: { state: 'gone' }, address: null, pid: 0, clearing })
     await clearing
   }
@@ -334,10 +343,7 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
   /** Networks and files of kernels that are none: of a crashed agent, or of containers removed behind our back. */
   async function sweep(managerId: ManagerId): Promise<void> {
     const live = new Set([...entries].flatMap(([id, { state }]) => (state.state === 'gone' ? [] : [id])))
-    for (const network of await networks.list(managerId)) {
-      if (live.has(network.kernelId)) continue
-      await networks.remove(network.kernelId, managerId).catch((error: unknown) => complainOfLeftover(error))
-    }
+    await networkUse.sweep(managerId, error => complainOfLeftover(error))
     await files.sweep(live, Date.now())
   }
 

@@ -22,6 +22,7 @@ test('the whole rule set, as iptables reads it', () => {
 -A BERTH-INPUT -s 10.213.0.0/16 -j REJECT
 -A BERTH-FORWARD -s 10.213.0.0/16 -m conntrack --ctstate ESTABLISHED,RELATED -j RETURN
 -A BERTH-FORWARD -d 10.213.0.0/16 -m conntrack --ctstate ESTABLISHED,RELATED -j RETURN
+-A BERTH-FORWARD -s 10.213.0.0/16 -d 10.213.0.0/16 -m physdev --physdev-is-bridged -j RETURN
 -A BERTH-FORWARD -s 10.213.0.0/16 -d 10.0.0.53 -p udp --dport 53 -j RETURN
 -A BERTH-FORWARD -s 10.213.0.0/16 -d 10.0.0.53 -p tcp --dport 53 -j RETURN
 -A BERTH-FORWARD -s 10.213.0.0/16 -d 169.254.0.0/16 -p tcp -j REJECT --reject-with tcp-reset

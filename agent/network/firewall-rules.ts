@@ -8,6 +8,11 @@ export interface FirewallSpec {
   readonly nameServers: readonly string[]
   /** Who may dial sessions on this machine, besides root. */
   readonly agentUid: number
+  /**
+   * Whether the rules see frames within a bridge (`br_netfilter`) and can tell them: kernels of one session talk to each
+   * other on theirs. Without the module nothing of it passes the rules.
+   */
+  readonly bridged?: boolean
 }
 
 /** `from`: the chain that jumps into ours. */
@@ -27,12 +32,12 @@ const ESTABLISHED = '-m conntrack --ctstate ESTABLISHED,RELATED -j RETURN'
  *
  * - INPUT: a session opens no connection to the host.
  * - FORWARD, by way of DOCKER-USER: none to link-local addresses (metadata services of clouds), to another session, to what the admin
- *   denies; and nobody but this host opens one to a session.
+ *   denies; kernels of one session, and they alone, share a bridge and reach each other; nobody but this host opens one to a session.
  * - OUTPUT: of the users of this host, only root and the agent's may open one to a session.
  *
  * Embedded DNS works by Docker's resolver inside the container's namespace; its questions go to the host's name servers.
  */
-export function firewallChains({ range, deny, nameServers, agentUid }: FirewallSpec): Chain[] {
+export function firewallChains({ range, deny, nameServers, agentUid, bridged = true }: FirewallSpec): Chain[] {
   const sessions = formatCidr(range)
   const suffix = sessions === DEFAULT_RANGE ? '' : `-${createHash('sha256').update(sessions).digest('hex').slice(0, 8)}`
   const dns = nameServers.flatMap(server =>
@@ -52,6 +57,7 @@ export function firewallChains({ range, deny, nameServers, agentUid }: FirewallS
       rules: [
         `-s ${sessions} ${ESTABLISHED}`,
         `-d ${sessions} ${ESTABLISHED}`,
+        ...(bridged ? [`-s ${sessions} -d ${sessions} -m physdev --physdev-is-bridged -j RETURN`] : []),
         ...dns,
         ...[METADATA, ...deny.map(formatCidr)].flatMap(cidr => reject(`-s ${sessions} -d ${cidr}`)),
         ...reject(`-d ${sessions}`),

@@ -66,8 +66,11 @@ async function install(options: FirewallOptions): Promise<void> {
   if (process.getuid?.() !== 0) throw new Error('The agent does not run as root, which iptables needs.')
   await options.checkRange()
   const nameServers = nameServersOf(await readFile('/etc/resolv.conf', 'utf8').catch(() => ''))
-  const chains = firewallChains({ ...options, nameServers, agentUid: process.geteuid?.() ?? 0 })
-  await call('iptables-restore', ['--noflush', '-w', '5'], restoreInput(chains))
+  const spec = { ...options, nameServers, agentUid: process.geteuid?.() ?? 0 }
+  const restore = (chains: readonly Chain[]) => call('iptables-restore', ['--noflush', '-w', '5'], restoreInput(chains))
+  const chains = firewallChains(spec)
+  // A kernel without the match for bridged frames does not show them to the rules either.
+  await restore(chains).catch(() => restore(firewallChains({ ...spec, bridged: false })))
   for (const chain of chains) await jumpTo(chain)
 }
 

@@ -24,15 +24,32 @@ export interface SessionNetwork {
 }
 
 export interface SessionNetworks {
-  /** A bridge of its own for the kernel. A left-over one of the same kernel is replaced. @throws `network_range_taken` */
-  create(kernelId: string, managerId: string): Promise<SessionNetwork>
-  /** No-op if it is not there. */
-  remove(kernelId: string, managerId: string): Promise<void>
+  /**
+   * A bridge of its own for the session. One that is there is shared with the kernels that made it; for the only kernel
+   * of a session it is a left-over and replaced. @throws `network_range_taken`
+   */
+  create(member: NetworkMember, managerId: string): Promise<SessionNetwork>
+  /** No-op if it is not there. @param isUsed asked when nothing else happens to this network; true leaves it alone */
+  remove(key: string, managerId: string, isUsed: () => boolean): Promise<void>
   /** Is the range free for sessions on this host? @throws `network_range_taken` */
   checkRange(): Promise<void>
-  /** Kernels that have a network on the engine. */
-  list(managerId: string): Promise<{ readonly kernelId: string; readonly id: string }[]>
+  /** Networks of ours on the engine, with the key that their sessions know them by. */
+  list(managerId: string): Promise<{ readonly key: string; readonly id: string }[]>
 }
+
+/** A kernel as far as its network depends on it. */
+export interface NetworkMember {
+  readonly kernelId: string
+  readonly sessionId: string
+  readonly clusterSize?: number | undefined
+}
+
+/** Kernels of one session have one network; that of a session with one kernel goes by the kernel. */
+export function networkKeyOf(member: NetworkMember): string {
+  return isShared(member) ? member.sessionId : member.kernelId
+}
+
+const isShared = ({ clusterSize = 1 }: NetworkMember) => clusterSize > 1
 
 /**
  * One bridge and one /28 per session. Docker's default address pools end after about 30 networks; ours hold 4096.
@@ -41,6 +58,16 @@ export interface SessionNetworks {
 export function createSessionNetworks(engine: EngineClient, range: Cidr): SessionNetworks {
   /** Subnets of creations under way: Docker does not list them yet. */
   const reserved = new Set<Cidr>()
+  /** The last of what happens to a network: coming and going of kernels of one session take turns. */
+  const turns = new Map<string, Promise<unknown>>()
+
+  function inTurn<T>(key: string, work: () => Promise<T>): Promise<T> {
+    const turn = Promise.allSettled([turns.get(key)]).then(work)
+    turns.set(key, turn)
+    const done = () => void (turns.get(key) === turn && turns.delete(key))
+    turn.then(done, done)
+    return turn
+  }
 
   async function subnetsInUse(): Promise<Cidr[]> {
     const networks: NetworkInspectInfo[] = await engine.calls.listNetworks()
@@ -68,12 +95,12 @@ export function createSessionNetworks(engine: EngineClient, range: Cidr): Sessio
     })
   }
 
-  async function tryCreate(kernelId: string, managerId: string): Promise<SessionNetwork | undefined> {
+  async function tryCreate(key: string, managerId: string): Promise<SessionNetwork | undefined> {
     const taken = await subnetsInUse()
     const subnet = allocateSubnet(range, [...taken, ...reserved])
     if (!subnet) throw new AppError('network_range_taken', { why: `${formatCidr(range)} has no free /28 left.` })
     reserved.add(subnet)
-    const name = networkName(kernelId)
+    const name = networkName(key)
     try {
       const network = await engine.calls.createNetwork({
         Name: name,
@@ -81,13 +108,13 @@ export function createSessionNetworks(engine: EngineClient, range: Cidr): Sessio
         Driver: 'bridge',
         EnableIPv6: false,
         IPAM: { Driver: 'default', Config: [{ Subnet: formatCidr(subnet), Gateway: formatAddress(subnet.base + 1) }] },
-        Options: { 'com.docker.network.bridge.name': BRIDGE_PREFIX + kernelId.slice(-10) },
-        Labels: { [LABEL_MANAGER]: managerId, [LABEL_KERNEL_ID]: kernelId },
+        Options: { 'com.docker.network.bridge.name': BRIDGE_PREFIX + key.slice(-10) },
+        Labels: { [LABEL_MANAGER]: managerId, [LABEL_KERNEL_ID]: key },
       })
       return { id: network.id, name }
     } catch (error) {
       // 403: "Pool overlaps with other one on this address space"; 409: a network of this name is left over.
-      if (statusOf(error) === 409) await removeByKernel(kernelId, managerId)
+      if (statusOf(error) === 409) await removeByKey(key, managerId)
       else if (statusOf(error) !== 403) throw error
       return undefined
     } finally {
@@ -95,8 +122,8 @@ export function createSessionNetworks(engine: EngineClient, range: Cidr): Sessio
     }
   }
 
-  async function removeByKernel(kernelId: string, managerId: string): Promise<void> {
-    for (const { id } of (await list(managerId)).filter(network => network.kernelId === kernelId)) {
+  async function removeByKey(key: string, managerId: string): Promise<void> {
+    for (const { id } of (await list(managerId)).filter(network => network.key === key)) {
       await engine.calls
         .getNetwork(id)
         .remove()
@@ -106,31 +133,38 @@ export function createSessionNetworks(engine: EngineClient, range: Cidr): Sessio
     }
   }
 
-  async function list(managerId: string): Promise<{ kernelId: string; id: string }[]> {
+  async function list(managerId: string): Promise<{ key: string; id: string }[]> {
     const networks: NetworkInspectInfo[] = await engine.calls.listNetworks({
       filters: { label: [`${LABEL_MANAGER}=${managerId}`] },
     })
     return networks.flatMap(network => {
-      const kernelId = network.Labels?.[LABEL_KERNEL_ID]
-      return kernelId === undefined ? [] : [{ kernelId, id: network.Id }]
+      const key = network.Labels?.[LABEL_KERNEL_ID]
+      return key === undefined ? [] : [{ key, id: network.Id }]
     })
   }
 
+  async function create(member: NetworkMember, managerId: string): Promise<SessionNetwork> {
+    const key = networkKeyOf(member)
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      const shared = isShared(member) ? (await list(managerId)).find(network => network.key === key) : undefined
+      const network = shared ? { id: shared.id, name: networkName(key) } : await tryCreate(key, managerId)
+      if (network) return network
+    }
+    throw new AppError('kernel_create_failed', { why: 'The engine refused every network for the session.' })
+  }
+
   return {
-    async create(kernelId, managerId) {
-      for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-        const network = await tryCreate(kernelId, managerId)
-        if (network) return network
-      }
-      throw new AppError('kernel_create_failed', { why: 'The engine refused every network for the session.' })
-    },
-    remove: removeByKernel,
+    create: (member, managerId) => inTurn(networkKeyOf(member), () => create(member, managerId)),
+    remove: (key, managerId, isUsed) =>
+      inTurn(key, async () => {
+        if (!isUsed()) await removeByKey(key, managerId)
+      }),
     checkRange: async () => refuseForeignRoutes(await engine.calls.listNetworks()),
     list,
   }
 }
 
 /** The random end of a UUIDv7: sessions made together share its beginning. */
-export function networkName(kernelId: string): string {
-  return `berth-${kernelId.slice(-12)}`
+export function networkName(key: string): string {
+  return `berth-${key.slice(-12)}`
 }
