@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { GroupId, UserId } from './ids.ts'
 
 export const SEQUENCERS = ['fifo', 'lifo', 'drf'] as const
 export const SELECTORS = ['concentrated', 'dispersed', 'round-robin'] as const
@@ -6,6 +7,9 @@ export const SELECTORS = ['concentrated', 'dispersed', 'round-robin'] as const
 export const ResourceGroupName = z
   .string()
   .regex(/^(?=.{1,64}$)[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$/, 'must be letters, digits or inner "-", "_", "."')
+
+/** There from the start, open to every domain; nothing has to be set up on one machine. */
+export const DEFAULT_RESOURCE_GROUP = 'default'
 
 export const ResourceGroupOptions = z
   .strictObject({
@@ -49,9 +53,35 @@ export const ResourceGroupSpec = z
     selector: settings.selector.default('concentrated'),
     options: settings.options.default({}),
     active: settings.active.default(true),
+    domains: z
+      .array(z.string().max(64))
+      .max(100)
+      .optional()
+      .describe('Who may use it from the start; the domain of who makes it if left out.'),
   })
   .meta({ id: 'ResourceGroupSpec' })
 export type ResourceGroupSpec = z.infer<typeof ResourceGroupSpec>
 
 export const ResourceGroupChange = z.strictObject(settings).partial().meta({ id: 'ResourceGroupChange' })
 export type ResourceGroupChange = z.infer<typeof ResourceGroupChange>
+
+/** Whom a resource group is open to. */
+export const ResourceGroupAccess = z
+  .object({
+    kind: z.enum(['domain', 'group', 'user']),
+    id: z.string().describe('Name of the domain, or id.'),
+    name: z.string().describe('For people: the domain, domain/group, or an e-mail address.'),
+  })
+  .meta({ id: 'ResourceGroupAccess' })
+export type ResourceGroupAccess = z.infer<typeof ResourceGroupAccess>
+
+const holder = { domain: z.string().max(64).optional(), groupId: GroupId.optional(), userId: UserId.optional() }
+
+/** Exactly one of them. */
+export const ResourceGroupAccessChange = z
+  .strictObject(holder)
+  .refine(
+    change => Object.values(change).filter(value => value !== undefined).length === 1,
+    'name a domain, a group or a user',
+  )
+export type ResourceGroupAccessChange = z.infer<typeof ResourceGroupAccessChange>

@@ -1,5 +1,10 @@
 import { AppError, type ResourceGroup, type ResourceGroupChange, type ResourceGroupSpec } from '#manager/contract'
+import { accessibleTo } from '../quotas/access.ts'
+import { type Store } from '../store/open-store.ts'
+import { grantAccess } from '../store/resource-group-access.ts'
 import { type Db } from '../store/schema.ts'
+import { isForeignKeyViolation } from '../store/violations.ts'
+import { type Caller } from '../users/authorize.ts'
 import {
   findResourceGroup,
   insertResourceGroup,
@@ -8,21 +13,36 @@ import {
   updateResourceGroup,
 } from '../store/resource-groups.ts'
 
-/** What superadmins do with resource groups. */
+/** What superadmins do with resource groups; others see those that they may use. */
 export interface ResourceGroups {
-  list(): Promise<ResourceGroup[]>
-  /** @throws AppError `resource_group_exists` */
-  create(spec: ResourceGroupSpec): Promise<ResourceGroup>
+  /** Without the weights of single users for those who are not superadmins. */
+  list(caller: Caller): Promise<ResourceGroup[]>
+  /** Open to the domain of who makes it, or to those that are named. @throws AppError `resource_group_exists`, `domain_not_found` */
+  create(spec: ResourceGroupSpec, domain: string): Promise<ResourceGroup>
   /** What is left out stays. @throws AppError `resource_group_not_found` */
   update(name: string, change: ResourceGroupChange): Promise<ResourceGroup>
 }
 
 /** @param onChanged the next plan may be another one */
-export function createResourceGroups({ db, onChanged }: { db: Db; onChanged: () => void }): ResourceGroups {
+export function createResourceGroups({ store, onChanged }: { store: Store; onChanged: () => void }): ResourceGroups {
+  const { db } = store
   return {
-    list: async () => (await listResourceGroups(db)).map(toView),
-    async create(spec) {
-      const row = await insertResourceGroup(db, spec)
+    async list(caller) {
+      const groups = (await listResourceGroups(db)).map(toView)
+      const accessible = await accessibleTo(db, caller)
+      if (!accessible) return groups
+      return groups.filter(({ name }) => accessible.has(name)).map(withoutWeights)
+    },
+    async create({ domains, ...spec }, domain) {
+      const row = await store.transaction(async trx => {
+        const inserted = await insertResourceGroup(trx, spec)
+        for (const name of inserted ? (domains ?? [domain]) : []) {
+          await grantAccess(trx, spec.name, { domain: name }).catch((error: unknown) => {
+            throw isForeignKeyViolation(error) ? new AppError('domain_not_found', { name }, { cause: error }) : error
+          })
+        }
+        return inserted
+      })
       if (!row) throw new AppError('resource_group_exists', { name: spec.name })
       return toView(row)
     },
@@ -47,6 +67,11 @@ export async function requireActiveResourceGroup(db: Db, name: string): Promise<
   const row = await requireResourceGroup(db, name)
   if (row.active) return row
   throw new AppError('resource_group_inactive', { name, why: `An admin has closed "${name}". Choose another one.` })
+}
+
+/** Ids of users, and what they are worth: nothing that others should know. */
+function withoutWeights({ options: { weights: _, ...options }, ...group }: ResourceGroup): ResourceGroup {
+  return { ...group, options }
 }
 
 function toView(row: ResourceGroupRow): ResourceGroup {

@@ -1,0 +1,72 @@
+import { z } from 'zod'
+import { UserId } from './ids.ts'
+import { AccessKey } from './keypairs.ts'
+import { WireSlots } from './resource-slots.ts'
+
+export const ResourcePolicyName = z
+  .string()
+  .regex(/^(?=.{1,64}$)[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$/, 'must be letters, digits or inner "-", "_", "."')
+
+/** What users and keypairs have for which none is named. Cannot be deleted. */
+export const DEFAULT_POLICY = 'default'
+
+const seconds = z
+  .int()
+  .min(1)
+  .max(3650 * 86_400)
+
+/** Null is unlimited everywhere. */
+const settings = {
+  limits: WireSlots.describe('What all sessions together may hold; a slot that is left out is unlimited.'),
+  maxConcurrentSessions: z
+    .int()
+    .min(0)
+    .max(1_000_000)
+    .nullable()
+    .describe('Sessions that hold resources at the same time; further ones wait.'),
+  maxContainersPerSession: z.int().min(1).max(1000).nullable(),
+  idleTimeoutSeconds: seconds.nullable().describe('A session in which nothing happens for so long is ended.'),
+  maxLifetimeSeconds: seconds.nullable().describe('A session ends this long after its start.'),
+  allowedStorageHosts: z.array(z.string().min(1).max(64)).max(100).nullable().describe('Null = all.'),
+  maxFolders: z.int().min(0).max(1_000_000).nullable(),
+}
+
+/**
+ * Limits under a name. A user's policy counts for all of their sessions together; that of a keypair for those that were
+ * made with it.
+ */
+export const ResourcePolicy = z
+  .object({
+    name: ResourcePolicyName,
+    ...settings,
+    users: z.int().describe('How many users have it.'),
+    keypairs: z.int().describe('How many keypairs have it.'),
+    createdAt: z.iso.datetime(),
+    version: z.int(),
+  })
+  .meta({ id: 'ResourcePolicy' })
+export type ResourcePolicy = z.infer<typeof ResourcePolicy>
+
+export const ResourcePolicySpec = z
+  .strictObject({
+    name: ResourcePolicyName,
+    limits: settings.limits.default({}),
+    maxConcurrentSessions: settings.maxConcurrentSessions.default(null),
+    maxContainersPerSession: settings.maxContainersPerSession.default(null),
+    idleTimeoutSeconds: settings.idleTimeoutSeconds.default(null),
+    maxLifetimeSeconds: settings.maxLifetimeSeconds.default(null),
+    allowedStorageHosts: settings.allowedStorageHosts.default(null),
+    maxFolders: settings.maxFolders.default(null),
+  })
+  .meta({ id: 'ResourcePolicySpec' })
+export type ResourcePolicySpec = z.infer<typeof ResourcePolicySpec>
+
+/** What is left out stays; `limits` are replaced as a whole. */
+export const ResourcePolicyChange = z.strictObject(settings).partial().meta({ id: 'ResourcePolicyChange' })
+export type ResourcePolicyChange = z.infer<typeof ResourcePolicyChange>
+
+/** Exactly one of them. */
+export const PolicyHolder = z
+  .strictObject({ userId: UserId.optional(), accessKey: AccessKey.optional() })
+  .refine(({ userId, accessKey }) => (userId === undefined) !== (accessKey === undefined), 'name a user or a keypair')
+export type PolicyHolder = z.infer<typeof PolicyHolder>

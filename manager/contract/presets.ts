@@ -1,0 +1,39 @@
+import { z } from 'zod'
+import { parseAmount, WireSlots } from './resource-slots.ts'
+
+export const PresetName = z
+  .string()
+  .regex(
+    /^(?=.{1,64}$)[A-Za-z0-9]([A-Za-z0-9._ -]*[A-Za-z0-9])?$/,
+    'must be letters, digits or inner "-", "_", ".", " "',
+  )
+
+const Shmem = z
+  .string()
+  .refine(text => parseAmount('mem', text) !== undefined, 'must be an amount of memory, such as "256m"')
+
+const settings = {
+  slots: WireSlots,
+  shmem: Shmem.nullable().describe('Shared memory, part of mem; null = what the image says.'),
+}
+
+/** A size to choose in the launch dialog. */
+export const Preset = z
+  .object({
+    name: PresetName,
+    ...settings,
+    fits: z.boolean().describe('Whether the caller could start it now: limits, and free room on one agent.'),
+    createdAt: z.iso.datetime(),
+    version: z.int(),
+  })
+  .meta({ id: 'Preset' })
+export type Preset = z.infer<typeof Preset>
+
+export const PresetSpec = z
+  .strictObject({ name: PresetName, slots: settings.slots, shmem: settings.shmem.default(null) })
+  .meta({ id: 'PresetSpec' })
+export type PresetSpec = z.infer<typeof PresetSpec>
+
+/** What is left out stays; `slots` are replaced as a whole. */
+export const PresetChange = z.strictObject(settings).partial().meta({ id: 'PresetChange' })
+export type PresetChange = z.infer<typeof PresetChange>

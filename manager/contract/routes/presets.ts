@@ -1,0 +1,48 @@
+import { z } from 'zod'
+import { Preset, PresetChange, PresetName, PresetSpec } from '../presets.ts'
+import { type RouteSpec } from './route-spec.ts'
+
+const named = z.object({ name: PresetName })
+
+/** Sizes to choose from. */
+export const PRESET_ROUTES = {
+  listPresets: {
+    method: 'GET',
+    path: '/api/v1/presets',
+    access: 'user',
+    summary: 'Presets, and whether the caller could start each now.',
+    query: z.object({
+      resourceGroup: z.string().max(64).default('default'),
+      group: z.string().max(64).optional().describe('Id or name of the group (project) that it would be in.'),
+      fitting: z.stringbool().optional().describe('Only those that fit.'),
+    }),
+    reply: z.object({ items: z.array(Preset) }),
+  },
+  createPreset: {
+    method: 'POST',
+    path: '/api/v1/presets',
+    access: 'superadmin',
+    summary: 'Create a preset.',
+    body: PresetSpec,
+    status: 201,
+    reply: Preset,
+  },
+  updatePreset: {
+    method: 'PATCH',
+    path: '/api/v1/presets/:name',
+    access: 'superadmin',
+    summary: 'Change a preset; what is left out stays.',
+    params: named,
+    body: PresetChange,
+    reply: Preset,
+  },
+  deletePreset: {
+    method: 'DELETE',
+    path: '/api/v1/presets/:name',
+    access: 'superadmin',
+    summary: 'Delete a preset.',
+    params: named,
+    status: 204,
+    reply: z.void(),
+  },
+} as const satisfies Record<string, RouteSpec>

@@ -1,0 +1,29 @@
+import { z } from 'zod'
+import { GroupId, UserId } from '../ids.ts'
+import { Recalculation, ScopeUsage } from '../usage.ts'
+import { type RouteSpec } from './route-spec.ts'
+
+/** Limits and what is held of them. */
+export const USAGE_ROUTES = {
+  getUsage: {
+    method: 'GET',
+    path: '/api/v1/usage',
+    access: 'user',
+    summary: 'Limit, held and left: of the caller, their keypairs, groups and domain. Admins may ask for others.',
+    query: z
+      .object({
+        userId: UserId.optional().describe('For admins.'),
+        groupId: GroupId.optional().describe('For admins: that group only.'),
+        domain: z.string().max(64).optional().describe('For admins: that domain and its groups.'),
+      })
+      .refine(query => Object.values(query).filter(Boolean).length <= 1, 'name a user, a group or a domain'),
+    reply: z.object({ items: z.array(ScopeUsage) }),
+  },
+  recalculateUsage: {
+    method: 'POST',
+    path: '/api/v1/usage/recalculate',
+    access: 'superadmin',
+    summary: 'Compare what the database says with the containers on every connected agent, and repair what differs.',
+    reply: Recalculation,
+  },
+} as const satisfies Record<string, RouteSpec>

@@ -1,0 +1,57 @@
+import { z } from 'zod'
+import { AgentId, KernelId, SessionId } from './ids.ts'
+import { WireSlots } from './resource-slots.ts'
+
+/** In the order in which they are checked. */
+export const SCOPE_KINDS = ['user', 'keypair', 'group', 'domain'] as const
+
+/** What one user, keypair, group or domain may hold, holds, and may still ask for. Held is a sum over what runs now. */
+export const ScopeUsage = z
+  .object({
+    kind: z.enum(SCOPE_KINDS),
+    id: z.string().describe('User id, access key, group id, or name of the domain.'),
+    name: z.string(),
+    policy: z.string().nullable().describe('Resource policy of a user or keypair.'),
+    limits: WireSlots.describe('A slot that is left out is unlimited.'),
+    held: WireSlots,
+    left: WireSlots.describe('Of the limited slots; never below 0.'),
+    maxSessions: z.int().nullable(),
+    sessions: z.int().describe('That hold resources now.'),
+  })
+  .meta({ id: 'ScopeUsage' })
+export type ScopeUsage = z.infer<typeof ScopeUsage>
+
+export const FINDING_KINDS = [
+  'container_gone', // a row said that it runs; there is none
+  'not_told', // the container has started or ended, and nobody had told
+  'unknown_container', // a container without a row, taken up
+  'stray_container', // a container whose session ended or runs elsewhere, removed
+  'kernel_of_ended_session', // a row held resources for a session that had ended
+  'other_amounts', // a row held other amounts or devices than its container has
+] as const
+
+/** Something that did not agree, and has been put right. */
+export const Finding = z.object({
+  kind: z.enum(FINDING_KINDS),
+  message: z.string(),
+  agentId: AgentId.nullable(),
+  sessionId: SessionId,
+  kernelId: KernelId,
+})
+export type Finding = z.infer<typeof Finding>
+
+/** What a comparison of rows with containers has found. Empty `findings`: everything agrees. */
+export const Recalculation = z
+  .object({
+    findings: z.array(Finding),
+    agents: z.array(
+      z.object({
+        agentId: AgentId,
+        name: z.string(),
+        compared: z.boolean().describe('False: it is not connected, or its engine does not answer.'),
+        containers: z.int(),
+      }),
+    ),
+  })
+  .meta({ id: 'Recalculation' })
+export type Recalculation = z.infer<typeof Recalculation>

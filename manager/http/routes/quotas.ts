@@ -1,0 +1,41 @@
+import { type ResourcePolicies } from '../../quotas/policies.ts'
+import { type Presets } from '../../quotas/presets.ts'
+import { type Usages } from '../../quotas/usage.ts'
+import { type Handlers } from '../handlers.ts'
+
+type QuotaRoutes =
+  | 'listResourcePolicies'
+  | 'createResourcePolicy'
+  | 'updateResourcePolicy'
+  | 'assignResourcePolicy'
+  | 'deleteResourcePolicy'
+  | 'listPresets'
+  | 'createPreset'
+  | 'updatePreset'
+  | 'deletePreset'
+  | 'getResources'
+  | 'getUsage'
+  | 'recalculateUsage'
+
+interface QuotaRouteDeps {
+  readonly policies: ResourcePolicies
+  readonly presets: Presets
+  readonly usages: Usages
+}
+
+export function createQuotaRoutes({ policies, presets, usages }: QuotaRouteDeps): Pick<Handlers, QuotaRoutes> {
+  return {
+    listResourcePolicies: async () => ({ items: await policies.list() }),
+    createResourcePolicy: (_context, { body }) => policies.create(body),
+    updateResourcePolicy: (_context, { params, body }) => policies.change(params.name, body),
+    assignResourcePolicy: (_context, { params, body }) => policies.assign(params.name, body),
+    deleteResourcePolicy: (_context, { params }) => policies.remove(params.name),
+    listPresets: async ({ caller }, { query }) => ({ items: await presets.list(caller, query) }),
+    createPreset: ({ caller }, { body }) => presets.create(caller, body),
+    updatePreset: ({ caller }, { params, body }) => presets.change(caller, params.name, body),
+    deletePreset: (_context, { params }) => presets.remove(params.name),
+    getResources: ({ caller }, { query }) => usages.resources(caller, query),
+    getUsage: async ({ caller }, { query }) => ({ items: await usages.of(caller, query) }),
+    recalculateUsage: ({ caller }) => usages.recalculate(caller),
+  }
+}

@@ -1,0 +1,66 @@
+import { AppError, type ResourceGroupAccess, type ResourceGroupAccessChange } from '#manager/contract'
+import { findResourceGroup } from '../store/resource-groups.ts'
+import { grantAccess, listAccess, listAccessible, withdrawAccess } from '../store/resource-group-access.ts'
+import { type Db } from '../store/schema.ts'
+import { isForeignKeyViolation } from '../store/violations.ts'
+import { type Caller, isSuperadmin } from '../users/authorize.ts'
+
+/** Who may use which resource group. Nobody may what was not granted, but for superadmins. */
+export interface ResourceGroupAccesses {
+  /** @throws AppError `resource_group_not_found` */
+  list(resourceGroup: string): Promise<ResourceGroupAccess[]>
+  /** Safe to repeat. @throws AppError `resource_group_not_found`, `domain_not_found`, `group_not_found`, `user_not_found` */
+  grant(resourceGroup: string, to: ResourceGroupAccessChange): Promise<ResourceGroupAccess[]>
+  /** What runs goes on; what waits says so. Safe to repeat. @throws AppError `resource_group_not_found` */
+  withdraw(resourceGroup: string, from: ResourceGroupAccessChange): Promise<void>
+}
+
+/** @param onChanged what waits may start now, or not any more */
+export function createResourceGroupAccesses({
+  db,
+  onChanged,
+}: {
+  db: Db
+  onChanged: () => void
+}): ResourceGroupAccesses {
+  async function requireGroup(name: string): Promise<void> {
+    if (!(await findResourceGroup(db, name))) throw new AppError('resource_group_not_found', { name })
+  }
+
+  async function list(resourceGroup: string): Promise<ResourceGroupAccess[]> {
+    await requireGroup(resourceGroup)
+    return (await listAccess(db, resourceGroup)).map(toAccess)
+  }
+
+  return {
+    list,
+    async grant(resourceGroup, to) {
+      await requireGroup(resourceGroup)
+      await grantAccess(db, resourceGroup, to).catch((error: unknown) => {
+        if (!isForeignKeyViolation(error)) throw error
+        const code = to.domain ? 'domain_not_found' : to.groupId ? 'group_not_found' : 'user_not_found'
+        throw new AppError(code, { ...to }, { cause: error })
+      })
+      onChanged()
+      return list(resourceGroup)
+    },
+    async withdraw(resourceGroup, from) {
+      await requireGroup(resourceGroup)
+      await withdrawAccess(db, resourceGroup, from)
+      onChanged()
+    },
+  }
+}
+
+/** Names of the resource groups that the caller may use with any of their groups; undefined: all. */
+export async function accessibleTo(db: Db, caller: Caller): Promise<ReadonlySet<string> | undefined> {
+  if (isSuperadmin(caller)) return undefined
+  return listAccessible(db, { ownerId: caller.userId, domain: caller.domain, groupId: null })
+}
+
+function toAccess(row: Awaited<ReturnType<typeof listAccess>>[number]): ResourceGroupAccess {
+  const { domain, groupId, userId, groupName, email } = row
+  if (domain !== null) return { kind: 'domain', id: domain, name: domain }
+  if (groupId !== null) return { kind: 'group', id: groupId, name: groupName ?? groupId }
+  return { kind: 'user', id: userId ?? '', name: email ?? userId ?? '' }
+}

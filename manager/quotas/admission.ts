@@ -1,0 +1,95 @@
+import { AppError, type ErrorCode, formatSlots, type ResourceSlots, type SessionSpec } from '#manager/contract'
+import { requireActiveResourceGroup } from '../scheduler/groups.ts'
+import { giverOf, neverAllowed, readable, type Scope } from '../scheduler/plan/index.ts'
+import {
+  listScopes,
+  mayUse,
+  readGroupAccess,
+  scopeIdsOf,
+  scopeKeysOf,
+  scopeKey,
+  type ScopedSession,
+} from '../store/limits.ts'
+import { listPoliciesOf } from '../store/resource-policies.ts'
+import { type Db } from '../store/schema.ts'
+import { type Caller } from '../users/authorize.ts'
+import { requireGroupOf } from './group-of.ts'
+import { asked } from './what-is-left.ts'
+
+const CODES = {
+  user: 'over_user_policy',
+  keypair: 'over_keypair_policy',
+  group: 'over_group_limit',
+  domain: 'over_domain_limit',
+} as const satisfies Record<Scope['kind'], ErrorCode>
+
+/**
+ * Whether the caller may ask for a session there at all, and for whom it would count. A resource group that may not be used
+ * is refused exactly as if there were none.
+ *
+ * @throws AppError `group_not_found`, `group_inactive`, `resource_group_not_found`, `resource_group_inactive`
+ */
+export async function admit(
+  db: Db,
+  caller: Caller,
+  { resourceGroup, group }: Pick<SessionSpec, 'resourceGroup' | 'group'>,
+): Promise<ScopedSession> {
+  const { id } = await requireGroupOf(db, caller, group)
+  const session = asked(caller, id)
+  if (!mayUse(await readGroupAccess(db, resourceGroup, [session.ownerId]), session)) {
+    const why = `There is no resource group "${resourceGroup}" that you may use here. An admin can grant access.`
+    throw new AppError('resource_group_not_found', { name: resourceGroup, why })
+  }
+  await requireActiveResourceGroup(db, resourceGroup)
+  return session
+}
+
+/**
+ * Refuses a request that breaks a limit all by itself: it would wait for ever. One that only does not fit beside what
+ * runs is accepted, and waits.
+ *
+ * @throws AppError `over_concurrency_limit`, `over_container_limit`, `over_user_policy`, `over_keypair_policy`,
+ *   `over_group_limit`, `over_domain_limit`
+ */
+export async function requireWithinLimits(
+  db: Db,
+  session: ScopedSession,
+  request: { requested: ResourceSlots; clusterSize: number },
+): Promise<void> {
+  await checkContainers(db, session, request.clusterSize)
+  const rows = await listScopes(db, scopeIdsOf([session]), { limitedOnly: true })
+  const byKey = new Map(rows.map(row => [scopeKey(row.kind, row.id), { ...row, held: {}, sessions: 0 }]))
+  const broken = neverAllowed(
+    request,
+    scopeKeysOf(session).flatMap(key => byKey.get(key) ?? []),
+  )
+  if (!broken) return
+  const { scope, slot, needed, limit } = broken
+  if (slot === null) {
+    throw new AppError('over_concurrency_limit', {
+      policy: scope.policy,
+      why: `Resource policy "${scope.policy}" allows no sessions. Ask an admin for another one.`,
+    })
+  }
+  throw new AppError(CODES[scope.kind], {
+    slot,
+    needed: formatSlots({ [slot]: needed })[slot],
+    limit: formatSlots({ [slot]: limit })[slot],
+    ...(scope.policy === null ? { name: scope.name } : { policy: scope.policy }),
+    why: `It asks for ${readable(slot, needed)}, more than the ${readable(slot, limit)} that ${giverOf(scope)} altogether. Ask for less.`,
+  })
+}
+
+async function checkContainers(db: Db, session: ScopedSession, containers: number): Promise<void> {
+  if (containers === 1) return
+  const policies = await listPoliciesOf(db, { userId: session.ownerId, keypair: session.keypair })
+  for (const { name, max_containers_per_session: limit } of policies) {
+    if (limit === null || containers <= limit) continue
+    throw new AppError('over_container_limit', {
+      policy: name,
+      needed: containers,
+      limit,
+      why: `It asks for ${containers} containers; resource policy "${name}" allows ${limit} in one session.`,
+    })
+  }
+}

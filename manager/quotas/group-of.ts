@@ -1,0 +1,36 @@
+import { AppError, DEFAULT_GROUP } from '#manager/contract'
+import { type CountedGroupRow, listGroups } from '../store/groups.ts'
+import { type Db } from '../store/schema.ts'
+import { type Caller } from '../users/authorize.ts'
+
+/**
+ * The group (project) that a session of the caller is in: the named one of theirs; without a name the only one, or the
+ * one named `default`.
+ *
+ * @param wanted id or name, in any letter case
+ * @throws AppError `group_not_found`, `group_inactive`
+ */
+export async function requireGroupOf(db: Db, caller: Caller, wanted?: string): Promise<CountedGroupRow> {
+  const groups = await listGroups(db, { member: caller.userId, domain: caller.domain })
+  const group = wanted === undefined ? usual(groups) : named(groups, wanted)
+  if (!group) {
+    const names = groups.map(({ name }) => name).join(', ')
+    const which = wanted === undefined ? 'Name the project' : `You are in no project "${wanted}"`
+    const why =
+      groups.length === 0 ? 'You are in no project; ask an admin to add you.' : `${which}; yours are ${names}.`
+    throw new AppError('group_not_found', { ...(wanted === undefined ? {} : { name: wanted }), why })
+  }
+  if (group.active) return group
+  throw new AppError('group_inactive', { name: group.name, why: `An admin has deactivated "${group.name}".` })
+}
+
+function usual(groups: readonly CountedGroupRow[]): CountedGroupRow | undefined {
+  const active = groups.filter(group => group.active)
+  if (active.length === 1) return active[0]
+  return active.find(group => group.name === DEFAULT_GROUP) ?? (active.length === 0 ? groups[0] : undefined)
+}
+
+function named(groups: readonly CountedGroupRow[], wanted: string): CountedGroupRow | undefined {
+  const text = wanted.toLowerCase()
+  return groups.find(group => group.id === text || group.name.toLowerCase() === text)
+}

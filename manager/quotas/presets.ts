@@ -1,0 +1,116 @@
+import {
+  AppError,
+  formatSlots,
+  lackingSlots,
+  parseAmount,
+  parseSlots,
+  type Preset,
+  type PresetChange,
+  type PresetSpec,
+  type ResourceSlots,
+  SLOT_NAMES,
+} from '#manager/contract'
+import { Room } from '../scheduler/plan/index.ts'
+import { type AgentPresence, readAgents } from '../scheduler/snapshot.ts'
+import { listAgents } from '../store/agents.ts'
+import { deletePreset, insertPreset, listPresets, type PresetRow, updatePreset } from '../store/presets.ts'
+import { type Db } from '../store/schema.ts'
+import { type Caller } from '../users/authorize.ts'
+import { accessibleTo } from './access.ts'
+import { requireGroupOf } from './group-of.ts'
+import { asked, readWhatIsLeft } from './what-is-left.ts'
+
+/** Sizes to choose from in the launch dialog; superadmins make them. */
+export interface Presets {
+  /** @throws AppError `group_not_found` */
+  list(caller: Caller, query: PresetQuery): Promise<Preset[]>
+  /** @throws AppError `preset_exists`, `bad_request` */
+  create(caller: Caller, spec: PresetSpec): Promise<Preset>
+  /** @throws AppError `preset_not_found`, `bad_request` */
+  change(caller: Caller, name: string, change: PresetChange): Promise<Preset>
+  /** @throws AppError `preset_not_found` */
+  remove(name: string): Promise<void>
+}
+
+export interface PresetQuery {
+  readonly resourceGroup: string
+  readonly group?: string | undefined
+  /** Only those that fit. */
+  readonly fitting?: boolean | undefined
+}
+
+export function createPresets({ db, presence }: { db: Db; presence: AgentPresence }): Presets {
+  async function withFit(caller: Caller, rows: readonly PresetRow[], query: PresetQuery): Promise<Preset[]> {
+    const fits = await readFit({ db, presence }, caller, query)
+    return rows.map(row => toPreset(row, fits(row.slots)))
+  }
+
+  async function one(caller: Caller, row: PresetRow): Promise<Preset> {
+    const [preset] = await withFit(caller, [row], { resourceGroup: 'default' })
+    return preset ?? toPreset(row, false)
+  }
+
+  return {
+    async list(caller, query) {
+      const presets = await withFit(caller, await listPresets(db), query)
+      return query.fitting ? presets.filter(preset => preset.fits) : presets
+    },
+    async create(caller, { name, slots, shmem }) {
+      const settings = { slots: parseSlots(slots), shmem_bytes: bytesOf(shmem) }
+      checkShmem(settings)
+      const row = await insertPreset(db, name, settings)
+      if (!row) throw new AppError('preset_exists', { name })
+      return one(caller, row)
+    },
+    async change(caller, name, { slots, shmem }) {
+      const before = (await listPresets(db)).find(preset => preset.name === name)
+      if (!before) throw new AppError('preset_not_found', { name })
+      const settings = {
+        slots: slots === undefined ? before.slots : parseSlots(slots),
+        shmem_bytes: shmem === undefined ? before.shmem_bytes : bytesOf(shmem),
+      }
+      checkShmem(settings)
+      const row = await updatePreset(db, name, settings)
+      if (!row) throw new AppError('preset_not_found', { name })
+      return one(caller, row)
+    },
+    async remove(name) {
+      if (!(await deletePreset(db, name))) throw new AppError('preset_not_found', { name })
+    },
+  }
+}
+
+/** Whether the caller could start something of this size now: what limits leave, and free room on one agent. */
+async function readFit({ db, presence }: { db: Db; presence: AgentPresence }, caller: Caller, query: PresetQuery) {
+  const group = query.group === undefined ? null : await requireGroupOf(db, caller, query.group)
+  const left = await readWhatIsLeft(db, asked(caller, group?.id ?? null))
+  const accessible = await accessibleTo(db, caller)
+  const open = accessible === undefined || accessible.has(query.resourceGroup)
+  const agents = open ? await readAgents(db, await listAgents(db, query.resourceGroup), presence) : []
+  const rooms = agents.filter(agent => agent.connected && agent.schedulable).map(agent => new Room(agent))
+  const limited = SLOT_NAMES.filter(slot => left.slots[slot] !== undefined)
+  return (slots: ResourceSlots): boolean => {
+    if (left.sessions === 0 || lackingSlots(slots, left.slots).some(slot => limited.includes(slot))) return false
+    return rooms.some(room => room.fits(slots))
+  }
+}
+
+function bytesOf(shmem: string | null): number | null {
+  return shmem === null ? null : (parseAmount('mem', shmem) ?? null)
+}
+
+function checkShmem({ slots, shmem_bytes: shmem }: { slots: ResourceSlots; shmem_bytes: number | null }): void {
+  if (shmem === null || slots.mem === undefined || shmem <= slots.mem) return
+  throw new AppError('bad_request', { why: 'Shared memory is part of mem, so it cannot be more.' })
+}
+
+function toPreset(row: PresetRow, fits: boolean): Preset {
+  return {
+    name: row.name,
+    slots: formatSlots(row.slots),
+    shmem: row.shmem_bytes === null ? null : String(row.shmem_bytes),
+    fits,
+    createdAt: row.created_at.toISOString(),
+    version: row.version,
+  }
+}

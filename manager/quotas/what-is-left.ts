@@ -1,0 +1,32 @@
+import { type GroupId, type ResourceSlots, SessionId } from '#manager/contract'
+import { Limits } from '../scheduler/plan/index.ts'
+import { newId } from '../store/new-id.ts'
+import { type ScopedSession } from '../store/limits.ts'
+import { type Db } from '../store/schema.ts'
+import { type Caller } from '../users/authorize.ts'
+import { readLimits } from './read-limits.ts'
+
+export interface WhatIsLeft {
+  /** Of limited slots, for one more session. */
+  readonly slots: ResourceSlots
+  /** Null where their number is not limited. */
+  readonly sessions: number | null
+}
+
+/** What a session of the caller would count for. */
+export function asked(caller: Caller, groupId: GroupId | null): ScopedSession {
+  return { id: newId(SessionId), ownerId: caller.userId, keypair: caller.keypair, groupId, domain: caller.domain }
+}
+
+/** What limits leave whoever a session is for, whether or not it may use any resource group. */
+export async function readWhatIsLeft(db: Db, session: ScopedSession): Promise<WhatIsLeft> {
+  const { scopes } = await readLimits(db, '', [session])
+  const keys = [...scopes.keys()]
+  const counted = [...scopes.values()].filter(({ maxSessions }) => maxSessions !== null)
+  const sessions = counted.map(scope => Math.max(0, (scope.maxSessions ?? 0) - scope.sessions))
+  const unlimited = new Map([...scopes].map(([key, scope]) => [key, { ...scope, maxSessions: null }]))
+  return {
+    slots: new Limits(unlimited).left({ requested: {}, scopes: keys }) ?? {},
+    sessions: sessions.length === 0 ? null : Math.min(...sessions),
+  }
+}

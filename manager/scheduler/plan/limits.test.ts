@@ -1,0 +1,216 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { addSlots, type ResourceSlots, SLOT_NAMES } from '#manager/contract'
+import { Limits, neverAllowed, type Scope } from './limits.ts'
+import { plan } from './plan.ts'
+import { aSession, anAgent, GiB, sessionId } from './plan-fixtures.ts'
+import { concentrated } from './selectors.ts'
+import { drf, fifo, lifo } from './sequencers.ts'
+import { type GroupSnapshot, type PendingSession, totalOf } from './snapshot.ts'
+import { whatIf } from './what-if.ts'
+
+const aScope = (kind: Scope['kind'], limits: ResourceSlots, more: Partial<Scope> = {}): Scope => ({
+  kind,
+  name: `the-${kind}`,
+  policy: kind === 'user' || kind === 'keypair' ? 'small' : null,
+  limits,
+  maxSessions: null,
+  held: {},
+  sessions: 0,
+  ...more,
+})
+const ALL = ['user u', 'keypair k', 'group g', 'domain d']
+const scopesOf = (...scopes: Scope[]) =>
+  new Map(scopes.map(scope => [ALL.find(key => key.startsWith(scope.kind)) ?? '', scope]))
+const agents = [anAgent(1, { cpu: 64_000, mem: 64 * GiB })]
+const run = (pending: PendingSession[], scopes: Map<string, Scope>, more: Partial<GroupSnapshot> = {}) =>
+  plan({ agents, pending, scopes, ...more }, fifo, concentrated)
+
+describe('a session over a limit', () => {
+  test('blocks nobody: a smaller one behind it starts', () => {
+    const scopes = scopesOf(aScope('user', { cpu: 4000 }, { held: { cpu: 2000 }, sessions: 1 }))
+    const pending = [
+      aSession(1, { cpu: 3000 }, { scopes: ['user u'] }),
+      aSession(2, { cpu: 2000 }, { scopes: ['user u'] }),
+      aSession(3, { cpu: 8000 }),
+      aSession(4, { cpu: 100 }, { scopes: ['user u'] }),
+    ]
+    const { placements, reasons } = run(pending, scopes)
+    expect(placements.map(one => one.sessionId)).toEqual([sessionId(2), sessionId(3)])
+    expect(reasons.get(sessionId(1))).toEqual({
+      code: 'user_policy',
+      message:
+        'It needs 3 CPU; 2 is left of the 4 CPU that resource policy "small" gives its owner. It starts when other sessions end.',
+      needed: { cpu: '3' },
+      available: { cpu: '2' },
+    })
+    expect(reasons.get(sessionId(4))?.code).toBe('user_policy')
+  })
+
+  test('is told the first limit that holds, in one order', () => {
+    const all = ALL.map(key => aScope(key.split(' ')[0] as Scope['kind'], { cpu: 1000 }))
+    const reasonOf = (scopes: Scope[], groupAllowed?: boolean) =>
+      run([aSession(1, { cpu: 2000 }, { scopes: ALL, groupAllowed })], scopesOf(...scopes)).reasons.get(sessionId(1))
+        ?.code
+    const [user, keypair, group, domain] = all
+    if (!user || !keypair || !group || !domain) throw new Error('four scopes')
+    const full = { maxSessions: 1, sessions: 1 }
+    expect(reasonOf([user, { ...keypair, ...full }, group, domain], false)).toBe('concurrency_limit')
+    expect(reasonOf([user, keypair, group, domain], false)).toBe('user_policy')
+    expect(reasonOf([keypair, group, domain], false)).toBe('keypair_policy')
+    expect(reasonOf([group, domain], false)).toBe('group_limit')
+    expect(reasonOf([domain], false)).toBe('domain_limit')
+    expect(reasonOf([], false)).toBe('group_not_allowed')
+    expect(reasonOf([])).toBeUndefined()
+  })
+
+  test('loses the reservation: what is held for it goes to others', () => {
+    const scopes = scopesOf(aScope('user', { cpu: 1000 }))
+    const holder = aSession(1, { cpu: 2000 }, { scopes: ['user u'] })
+    const agent = anAgent(1, { cpu: 2000, mem: GiB })
+    const reservation = { sessionId: holder.id, agentId: agent.id, devices: [] }
+    const outcome = run([holder, aSession(2, { cpu: 2000 })], scopes, { agents: [agent], reservation, now: 10 })
+    expect(outcome.placements.map(one => one.sessionId)).toEqual([sessionId(2)])
+    expect(outcome.reservation).toBeUndefined()
+  })
+
+  test('counts all of its kernels', () => {
+    const scopes = scopesOf(aScope('group', { cpu: 5000 }))
+    const cluster = (n: number, clusterSize: number) => aSession(n, { cpu: 1000 }, { clusterSize, scopes: ['group g'] })
+    const { placements, reasons } = run([cluster(1, 3), cluster(2, 3), cluster(3, 2)], scopes)
+    expect(placements.map(one => one.sessionId)).toEqual([sessionId(1), sessionId(3)])
+    expect(reasons.get(sessionId(2))).toMatchObject({
+      code: 'group_limit',
+      needed: { cpu: '3' },
+      available: { cpu: '2' },
+    })
+  })
+})
+
+test('parts of a core and of a GPU add up exactly: three times 0.3 are 0.9', () => {
+  const scopes = scopesOf(aScope('user', { cpu: 900, 'cuda.shares': 90 }))
+  const gpu = [anAgent(1, { cpu: 64_000, mem: GiB, 'cuda.shares': 400 })]
+  const pending = Array.from({ length: 4 }, (_, n) =>
+    aSession(n + 1, { cpu: 300, 'cuda.shares': 30 }, { scopes: ['user u'] }),
+  )
+  const { placements, reasons } = run(pending, scopes, { agents: gpu })
+  expect(placements).toHaveLength(3)
+  expect(reasons.get(sessionId(4))).toMatchObject({
+    needed: { cpu: '0.3', 'cuda.shares': '0.3' },
+    available: { cpu: '0', 'cuda.shares': '0' },
+  })
+})
+
+test('what is not asked for keeps nobody waiting, even where a lowered limit is exceeded', () => {
+  const scopes = scopesOf(aScope('user', { cpu: 4000, 'cuda.device': 1 }, { held: { 'cuda.device': 2 } }))
+  expect(run([aSession(1, { cpu: 1000 }, { scopes: ['user u'] })], scopes).placements).toHaveLength(1)
+})
+
+test('a request that breaks a limit all by itself is named with the limit', () => {
+  const scopes = [aScope('user', { cpu: 4000 }), aScope('domain', { mem: GiB })]
+  expect(neverAllowed({ requested: { cpu: 4000 } }, scopes)).toBeUndefined()
+  expect(neverAllowed({ requested: { cpu: 2000 }, clusterSize: 3 }, scopes)).toMatchObject({
+    slot: 'cpu',
+    needed: 6000,
+  })
+  expect(neverAllowed({ requested: { mem: 2 * GiB } }, scopes)?.scope.kind).toBe('domain')
+  expect(neverAllowed({ requested: {} }, [aScope('keypair', {}, { maxSessions: 0 })])).toMatchObject({ slot: null })
+})
+
+test('what-if offers a smaller request that is within the limits as well', () => {
+  const scopes = scopesOf(aScope('user', { cpu: 4000 }, { held: { cpu: 1500 } }))
+  const ask = (cpu: number, more: Partial<PendingSession> = {}, limits = scopes) =>
+    whatIf({ agents, pending: [], scopes: limits }, aSession(9, { cpu }, { scopes: ['user u'], ...more }), {
+      sequencer: fifo,
+      selector: concentrated,
+      minimum: {},
+    })
+  expect(ask(2500).agentId).not.toBeNull()
+  expect(ask(3000)).toMatchObject({ reason: { code: 'user_policy' }, smaller: [{ slot: 'cpu', amount: 2500 }] })
+  expect(ask(1000, { groupAllowed: false })).toMatchObject({ reason: { code: 'group_not_allowed' }, smaller: [] })
+  const full = scopesOf(aScope('user', {}, { maxSessions: 2, sessions: 2 }))
+  expect(ask(1000, {}, full)).toMatchObject({ reason: { code: 'concurrency_limit' }, smaller: [] })
+})
+
+describe('for any limits', () => {
+  const amount = (max: number, unit: number) => fc.integer({ min: 0, max }).map(n => n * unit)
+  const slots = fc.record(
+    { cpu: amount(8, 500), mem: amount(8, GiB), 'cuda.shares': amount(15, 10) },
+    { requiredKeys: [] },
+  ) as fc.Arbitrary<ResourceSlots>
+  const scope = (kind: Scope['kind']) =>
+    fc.record({
+      kind: fc.constant(kind),
+      name: fc.constant(kind),
+      policy: fc.constant('p'),
+      limits: slots,
+      maxSessions: fc.option(fc.integer({ min: 0, max: 4 })),
+      held: slots,
+      sessions: fc.integer({ min: 0, max: 3 }),
+    }) as fc.Arbitrary<Scope>
+  const keys = ['user a', 'user b', 'keypair k', 'group g', 'group h', 'domain d']
+  const world = fc.record({
+    scopes: fc
+      .tuple(...keys.map(key => scope(key.split(' ')[0] as Scope['kind'])))
+      .map(list => new Map(list.map((one, index) => [keys[index] ?? '', one]))),
+    pending: fc.array(
+      fc.record({
+        requested: slots,
+        clusterSize: fc.integer({ min: 1, max: 3 }),
+        owner: fc.constantFrom('a', 'b'),
+        subset: fc.subarray(keys),
+      }),
+      { maxLength: 12 },
+    ),
+    cpu: fc.integer({ min: 1, max: 12 }),
+    sequencer: fc.constantFrom(fifo, lifo, drf),
+  })
+
+  test('none is ever exceeded, and whoever waits for one could not have started', () => {
+    fc.assert(
+      fc.property(world, ({ scopes, pending, cpu, sequencer }) => {
+        const sessions = pending.map(({ requested, clusterSize, owner, subset }, n) =>
+          aSession(n + 1, requested, { clusterSize, ownerId: owner, scopes: subset }),
+        )
+        const group = [anAgent(1, { cpu: cpu * 1000, mem: 64 * GiB, 'cuda.shares': 200 })]
+        const { placements, reasons } = plan({ agents: group, pending: sessions, scopes }, sequencer, concentrated)
+        const placed = new Set(placements.map(one => one.sessionId))
+        for (const [key, { limits, held, sessions: count, maxSessions }] of scopes) {
+          const own = sessions.filter(one => placed.has(one.id) && one.scopes?.includes(key))
+          for (const slot of SLOT_NAMES) {
+            const added = own.reduce<ResourceSlots>((sum, one) => addSlots(sum, totalOf(one)), {})[slot] ?? 0
+            if (added > 0) expect((held[slot] ?? 0) + added).toBeLessThanOrEqual(limits[slot] ?? Infinity)
+          }
+          if (own.length > 0) expect(count + own.length).toBeLessThanOrEqual(maxSessions ?? Infinity)
+        }
+        // Work-conserving: with everything placed taken, no waiting one is allowed by limits that it is said to break.
+        const ledger = new Limits(scopes)
+        for (const one of sessions) if (placed.has(one.id)) ledger.take(one)
+        const codes = ['concurrency_limit', 'user_policy', 'keypair_policy', 'group_limit', 'domain_limit']
+        for (const one of sessions) {
+          const reason = reasons.get(one.id)
+          if (!reason) continue
+          if (codes.includes(reason.code)) expect(ledger.allows(one)).toBe(false)
+        }
+        expect(placements.length + reasons.size).toBe(sessions.length)
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  test('that nobody has, plans are the same as without', () => {
+    fc.assert(
+      fc.property(world, ({ pending, cpu, sequencer }) => {
+        const sessions = pending.map(({ requested, clusterSize }, n) => aSession(n + 1, requested, { clusterSize }))
+        const snapshot = {
+          agents: [anAgent(1, { cpu: cpu * 1000, mem: 64 * GiB, 'cuda.shares': 200 })],
+          pending: sessions,
+        }
+        const unlimited = new Map(keys.map(key => [key, aScope('user', {}, { held: { cpu: 1e6 }, sessions: 99 })]))
+        const limited = { ...snapshot, scopes: unlimited, pending: sessions.map(one => ({ ...one, scopes: keys })) }
+        expect(plan(limited, sequencer, concentrated)).toEqual(plan(snapshot, sequencer, concentrated))
+      }),
+      { numRuns: 100 },
+    )
+  })
+})

@@ -1,0 +1,198 @@
+import {
+  formatSlots,
+  type Reason,
+  type ReasonCode,
+  type ResourceSlots,
+  type ScopeUsage,
+  SLOT_NAMES,
+  type SlotName,
+} from '#manager/contract'
+import { bare, readable } from './reasons.ts'
+
+export type ScopeKind = ScopeUsage['kind']
+
+/** A user, keypair, group or domain whose sessions may hold only so much together, in all resource groups. */
+export interface Scope {
+  readonly kind: ScopeKind
+  /** As people know it: e-mail address, access key, name. */
+  readonly name: string
+  /** Resource policy of a user or keypair. */
+  readonly policy: string | null
+  /** A slot that is left out is unlimited. */
+  readonly limits: ResourceSlots
+  /** Sessions that hold resources at the same time; null = any number. */
+  readonly maxSessions: number | null
+  /** A sum over kernels, derived by a query. */
+  readonly held: ResourceSlots
+  readonly sessions: number
+}
+
+/** What limits look at in a session. */
+export interface LimitedSession {
+  /** Of each kernel. */
+  readonly requested: ResourceSlots
+  /** 1 if left out. */
+  readonly clusterSize?: number | undefined
+  /** Keys of the scopes that limit it, in the order of SCOPE_KINDS. */
+  readonly scopes?: readonly string[] | undefined
+  /** False: whom it is for may not use this resource group (any more). */
+  readonly groupAllowed?: boolean | undefined
+}
+
+interface Ledger {
+  readonly scope: Scope
+  readonly limited: readonly SlotName[]
+  readonly held: Partial<Record<SlotName, number>>
+  sessions: number
+}
+
+/**
+ * What every scope has left while a plan is being made, or written: it only shrinks. A session over a limit takes
+ * nothing, so it blocks nobody, and smaller ones behind it may still fit.
+ */
+export class Limits {
+  readonly #ledgers: ReadonlyMap<string, Ledger>
+
+  constructor(scopes: ReadonlyMap<string, Scope> = new Map()) {
+    this.#ledgers = new Map(
+      [...scopes].map(([key, scope]) => [
+        key,
+        {
+          scope,
+          limited: SLOT_NAMES.filter(slot => scope.limits[slot] !== undefined),
+          held: { ...scope.held },
+          sessions: scope.sessions,
+        },
+      ]),
+    )
+  }
+
+  allows(session: LimitedSession): boolean {
+    if (session.groupAllowed === false) return false
+    for (const key of session.scopes ?? []) {
+      const ledger = this.#ledgers.get(key)
+      if (ledger && (isFull(ledger) || hasTooLittle(ledger, session))) return false
+    }
+    return true
+  }
+
+  take(session: LimitedSession): void {
+    for (const key of session.scopes ?? []) {
+      const ledger = this.#ledgers.get(key)
+      if (!ledger) continue
+      ledger.sessions++
+      for (const slot of ledger.limited) ledger.held[slot] = (ledger.held[slot] ?? 0) + demandOf(session, slot)
+    }
+  }
+
+  /** Why it may not start, the first that holds: number of sessions, user, keypair, group, domain, resource group. */
+  explain(session: LimitedSession): Reason | undefined {
+    const ledgers = (session.scopes ?? []).flatMap(key => this.#ledgers.get(key) ?? [])
+    const full = ledgers.find(isFull)
+    if (full) return concurrencyReason(full)
+    const short = ledgers.find(ledger => hasTooLittle(ledger, session))
+    if (short) return slotsReason(short, session)
+    if (session.groupAllowed !== false) return undefined
+    return {
+      code: 'group_not_allowed',
+      message: 'Access to its resource group was withdrawn. Ask an admin, or ask for it in another resource group.',
+    }
+  }
+
+  /** Of each limited slot what the scopes leave for one more kernel of the session. Undefined: not one. */
+  left(session: LimitedSession): ResourceSlots | undefined {
+    if (session.groupAllowed === false) return undefined
+    const left: Partial<Record<SlotName, number>> = {}
+    for (const key of session.scopes ?? []) {
+      const ledger = this.#ledgers.get(key)
+      if (!ledger) continue
+      if (isFull(ledger)) return undefined
+      for (const slot of ledger.limited) {
+        const rest = Math.max(0, (ledger.scope.limits[slot] ?? 0) - (ledger.held[slot] ?? 0))
+        left[slot] = Math.min(left[slot] ?? Infinity, Math.floor(rest / (session.clusterSize ?? 1)))
+      }
+    }
+    return left
+  }
+}
+
+/** The first limit that the session breaks all by itself, whatever else runs: it could never start. */
+export function neverAllowed(
+  session: LimitedSession,
+  scopes: readonly Scope[],
+): { scope: Scope; slot: SlotName | null; needed: number; limit: number } | undefined {
+  const none = scopes.find(({ maxSessions }) => maxSessions === 0)
+  if (none) return { scope: none, slot: null, needed: 1, limit: 0 }
+  for (const scope of scopes) {
+    for (const slot of SLOT_NAMES) {
+      const [needed, limit] = [demandOf(session, slot), scope.limits[slot]]
+      if (limit !== undefined && needed > limit) return { scope, slot, needed, limit }
+    }
+  }
+  return undefined
+}
+
+function demandOf({ requested, clusterSize = 1 }: LimitedSession, slot: SlotName): number {
+  return (requested[slot] ?? 0) * clusterSize
+}
+
+function isFull({ scope, sessions }: Ledger): boolean {
+  return scope.maxSessions !== null && sessions >= scope.maxSessions
+}
+
+function hasTooLittle(ledger: Ledger, session: LimitedSession): boolean {
+  for (const slot of ledger.limited) if (isOver(ledger, session, slot)) return true
+  return false
+}
+
+/** What is not asked for is no reason to wait, even where more is held than a lowered limit allows. */
+function isOver({ scope, held }: Ledger, session: LimitedSession, slot: SlotName): boolean {
+  const needed = demandOf(session, slot)
+  return needed > 0 && (held[slot] ?? 0) + needed > (scope.limits[slot] ?? Infinity)
+}
+
+const REASONS = {
+  user: 'user_policy',
+  keypair: 'keypair_policy',
+  group: 'group_limit',
+  domain: 'domain_limit',
+} as const satisfies Record<ScopeKind, ReasonCode>
+
+/** `resource policy "small" gives its owner`, … */
+export function giverOf({ kind, name, policy }: Scope): string {
+  switch (kind) {
+    case 'user':
+      return `resource policy "${policy}" gives its owner`
+    case 'keypair':
+      return `resource policy "${policy}" gives its keypair`
+    case 'group':
+      return `group "${name}" may hold`
+    case 'domain':
+      return `domain "${name}" may hold`
+  }
+}
+
+function concurrencyReason({ scope, sessions }: Ledger): Reason {
+  const who = scope.kind === 'keypair' ? 'Its keypair' : 'Its owner'
+  const allowed = `resource policy "${scope.policy}" allows ${scope.maxSessions} at the same time`
+  const way = scope.maxSessions === 0 ? 'Ask an admin for another policy.' : 'It starts when one of them ends.'
+  return { code: 'concurrency_limit', message: `${who} has ${sessions} sessions that run, and ${allowed}. ${way}` }
+}
+
+function slotsReason(ledger: Ledger, session: LimitedSession): Reason {
+  const { scope, held, limited } = ledger
+  const over = limited.filter(slot => isOver(ledger, session, slot))
+  const leftOf = (slot: SlotName) => Math.max(0, (scope.limits[slot] ?? 0) - (held[slot] ?? 0))
+  const parts = over.map(slot => {
+    const [needed, left, limit] = [demandOf(session, slot), leftOf(slot), scope.limits[slot] ?? 0]
+    return `${readable(slot, needed)}; ${bare(slot, left)} is left of the ${readable(slot, limit)}`
+  })
+  const never = over.some(slot => demandOf(session, slot) > (scope.limits[slot] ?? 0))
+  const way = never ? 'Ask for less.' : 'It starts when other sessions end.'
+  return {
+    code: REASONS[scope.kind],
+    message: `It needs ${parts.join(', and ')} that ${giverOf(scope)}. ${way}`,
+    needed: formatSlots(Object.fromEntries(over.map(slot => [slot, demandOf(session, slot)]))),
+    available: formatSlots(Object.fromEntries(over.map(slot => [slot, leftOf(slot)]))),
+  }
+}
