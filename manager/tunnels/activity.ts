@@ -5,24 +5,45 @@ export interface SessionActivity {
   readonly tunnels: number
   readonly bytesUp: number
   readonly bytesDown: number
+  /** Of these, what is a terminal's. */
+  readonly terminals: number
+  readonly terminalBytesUp: number
+  readonly terminalBytesDown: number
 }
 
-interface Owner {
+export const NO_ACTIVITY: SessionActivity = {
+  tunnels: 0,
+  bytesUp: 0,
+  bytesDown: 0,
+  terminals: 0,
+  terminalBytesUp: 0,
+  terminalBytesDown: 0,
+}
+
+export interface TunnelOwner {
   readonly sessionId: string
+  /** What it was opened with: a sign-in, or an access key. */
   readonly loginId: string
+  readonly terminal?: boolean
 }
 
 interface Totals {
   readonly open: Set<Splice>
-  endedUp: number
-  endedDown: number
+  readonly ended: Sums
+  readonly endedTerminals: Sums
+}
+
+interface Sums {
+  up: number
+  down: number
 }
 
 /** The live tunnels, by session. Sums are made when asked for, so counting costs nothing per byte. */
 export interface Activity {
-  add(tunnel: Splice, owner: Owner): void
+  add(tunnel: Splice, owner: TunnelOwner): void
   remove(tunnel: Splice): void
-  cut(which: (owner: Owner) => boolean): void
+  cut(which: (owner: TunnelOwner) => boolean): void
+  readonly openedWith: () => readonly string[]
   readonly of: (sessionId: string) => SessionActivity
   readonly size: number
   /** Resolves when no tunnel is left. */
@@ -33,14 +54,18 @@ export interface Activity {
 const MAX_REMEMBERED = 10_000
 
 export function createActivity(): Activity {
-  const owners = new Map<Splice, Owner>()
+  const owners = new Map<Splice, TunnelOwner>()
   const sessions = new Map<string, Totals>()
   const whenEmpty: (() => void)[] = []
 
   return {
     add(tunnel, owner) {
       owners.set(tunnel, owner)
-      const totals = sessions.get(owner.sessionId) ?? { open: new Set(), endedUp: 0, endedDown: 0 }
+      const totals = sessions.get(owner.sessionId) ?? {
+        open: new Set(),
+        ended: { up: 0, down: 0 },
+        endedTerminals: { up: 0, down: 0 },
+      }
       totals.open.add(tunnel)
       sessions.set(owner.sessionId, totals)
     },
@@ -49,26 +74,42 @@ export function createActivity(): Activity {
       const totals = owner && sessions.get(owner.sessionId)
       if (!owner || !totals?.open.delete(tunnel)) return
       owners.delete(tunnel)
-      totals.endedUp += tunnel.bytesUp
-      totals.endedDown += tunnel.bytesDown
+      for (const sums of owner.terminal ? [totals.ended, totals.endedTerminals] : [totals.ended]) add(sums, tunnel)
       if (sessions.size > MAX_REMEMBERED && totals.open.size === 0) sessions.delete(owner.sessionId)
       if (owners.size === 0) for (const resolve of whenEmpty.splice(0)) resolve()
     },
     cut(which) {
       for (const [tunnel, owner] of owners) if (which(owner)) tunnel.destroy()
     },
+    openedWith: () => [...new Set([...owners.values()].map(owner => owner.loginId))],
     of(sessionId) {
       const totals = sessions.get(sessionId)
-      let [bytesUp, bytesDown] = [totals?.endedUp ?? 0, totals?.endedDown ?? 0]
+      const all = { up: 0, down: 0, ...totals?.ended }
+      const terminals = { up: 0, down: 0, ...totals?.endedTerminals }
+      let count = 0
       for (const tunnel of totals?.open ?? []) {
-        bytesUp += tunnel.bytesUp
-        bytesDown += tunnel.bytesDown
+        add(all, tunnel)
+        if (!owners.get(tunnel)?.terminal) continue
+        count++
+        add(terminals, tunnel)
       }
-      return { tunnels: totals?.open.size ?? 0, bytesUp, bytesDown }
+      return {
+        tunnels: totals?.open.size ?? 0,
+        bytesUp: all.up,
+        bytesDown: all.down,
+        terminals: count,
+        terminalBytesUp: terminals.up,
+        terminalBytesDown: terminals.down,
+      }
     },
     get size() {
       return owners.size
     },
     empty: () => (owners.size === 0 ? Promise.resolve() : new Promise(resolve => whenEmpty.push(resolve))),
   }
+}
+
+function add(sums: Sums, { bytesUp, bytesDown }: Splice): void {
+  sums.up += bytesUp
+  sums.down += bytesDown
 }

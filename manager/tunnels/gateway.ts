@@ -15,9 +15,9 @@ import {
   TUNNEL_PROTOCOL,
   type UserId,
 } from '#manager/contract'
-import { createActivity, type SessionActivity } from './activity.ts'
+import { createActivity, type SessionActivity, type TunnelOwner } from './activity.ts'
 import { createParkedSockets } from './parked-sockets.ts'
-import { Splice } from './splice.ts'
+import { Splice, type SpliceOptions } from './splice.ts'
 import { watchClient } from './watch-client.ts'
 import { parseTarget, type Target } from './target.ts'
 import { acceptWebSocket, parseWebSocketUpgrade, refuseUpgrade } from './websocket-upgrade.ts'
@@ -36,7 +36,7 @@ export interface TunnelGatewayDeps {
   readonly locate: (sessionId: SessionId) => Promise<SessionLocation>
   /** From memory as a rule: it is asked for every connection. @throws AppError `grant_invalid` */
   readonly verifyGrant: (grant: string, sessionId: SessionId, app: string) => Promise<{ readonly loginId: string }>
-  /** Cookie (with a strict Origin) or bearer token. @throws AppError `not_signed_in` */
+  /** Cookie (with a strict Origin), bearer token or signature. @throws AppError `not_signed_in`, those of signatures */
   readonly authenticateUpgrade: (
     request: IncomingMessage,
   ) => Promise<{ readonly userId: UserId; readonly role: Role; readonly loginId: string }>
@@ -54,12 +54,14 @@ export interface TunnelGateway {
   handle(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void>
   /** Cuts the tunnels of a session that has ended, or is no longer to be reached. */
   closeSession(sessionId: string): void
-  /** Cuts what was opened with a sign-in that was revoked. */
+  /** Cuts what was opened with a sign-in, or a keypair, that was revoked. */
   closeLogin(loginId: string): void
   /** The control connection of an agent is lost: its parked sockets are worth nothing. Tunnels live on while they can. */
   dropAgent(agentId: AgentId): void
   /** Traffic since the manager started; zeros for a session without any. */
   activity(sessionId: string): SessionActivity
+  /** The sign-ins and access keys behind the open tunnels. */
+  openedWith(): readonly string[]
   /** For metrics. */
   counts(): { readonly tunnels: number }
   [Symbol.asyncDispose](): Promise<void>
@@ -145,15 +147,22 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
       throw waiting.gone.reason
     }
     client.write(acceptWebSocket(key, framed ? ours : undefined))
+    const owner = { sessionId: target.sessionId, loginId, terminal: target.kind === 'terminal' }
+    join({ client, agent, header: Buffer.from(`${JSON.stringify(header)}\n`), head: waiting.stop() }, agentId, owner)
+  }
+
+  /** On its own, because what lives as long as a tunnel keeps everything that its function could see: the request too. */
+  function join(
+    ends: Pick<SpliceOptions, 'client' | 'agent' | 'header' | 'head'>,
+    agentId: AgentId,
+    owner: TunnelOwner,
+  ) {
     const splice: Splice = new Splice({
-      client,
-      agent,
-      header: Buffer.from(`${JSON.stringify(header)}\n`),
-      head: waiting.stop(),
+      ...ends,
       next: () => parked.take(agentId, AbortSignal.timeout(2 * PING_INTERVAL_MS)),
       onEnd: () => activity.remove(splice),
     })
-    activity.add(splice, { sessionId: target.sessionId, loginId })
+    activity.add(splice, owner)
   }
 
   /** Who may not know of a session is asked for credentials first, whether it exists or not. */
@@ -191,6 +200,7 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
     closeLogin: loginId => cut(tunnel => tunnel.loginId === loginId),
     dropAgent: agentId => parked.drop(agentId),
     activity: activity.of,
+    openedWith: activity.openedWith,
     counts: () => ({ tunnels: activity.size }),
     async [Symbol.asyncDispose]() {
       parked[Symbol.dispose]()
