@@ -5,6 +5,7 @@ import { type ManagerConfig, readConfig } from './config.ts'
 import { createEventBus, type EventBus } from './events/bus.ts'
 import { type Handlers } from './http/handlers.ts'
 import { createAuthenticateUpgrade } from './http/credentials.ts'
+import { createDomainRoutes } from './http/routes/domains.ts'
 import { createIdentityRoutes } from './http/routes/identity.ts'
 import { createKeypairRoutes } from './http/routes/keypairs.ts'
 import { startHttpServer } from './http/server.ts'
@@ -16,6 +17,8 @@ import { type SessionsPartTimings, startSessionsPart } from './sessions/start-se
 import { openStore } from './store/open-store.ts'
 import { loadManagerId } from './store/settings.ts'
 import { createTunnelGateway } from './tunnels/gateway.ts'
+import { createDomains } from './users/domains.ts'
+import { createGroups } from './users/groups.ts'
 import { createKeypairs } from './users/keypairs.ts'
 import { createLogins } from './users/logins.ts'
 import { createPasswords } from './users/passwords.ts'
@@ -80,6 +83,10 @@ export async function startManager(config: ManagerConfig, log: Log, timings?: Se
 
   const handlers: Handlers = {
     ...createIdentityRoutes({ logins, users }),
+    ...createDomainRoutes({
+      domains: createDomains({ store, logins }),
+      groups: createGroups({ store, events: bus }),
+    }),
     ...createKeypairRoutes(createKeypairs({ store, box })),
     ...sessions.handlers,
   }

@@ -15,5 +15,7 @@ export const AgentId = idOf('AgentId')
 export type AgentId = z.infer<typeof AgentId>
 export const UserId = idOf('UserId')
 export type UserId = z.infer<typeof UserId>
+export const GroupId = idOf('GroupId')
+export type GroupId = z.infer<typeof GroupId>
 export const ManagerId = idOf('ManagerId')
 export type ManagerId = z.infer<typeof ManagerId>

@@ -2,6 +2,7 @@
 export * from './agents.ts'
 export * from './client.ts'
 export * from './errors.ts'
+export * from './domains.ts'
 export * from './events.ts'
 export * from './grants.ts'
 export * from './ids.ts'

@@ -1,5 +1,6 @@
 import { AGENT_ROUTES } from './routes/agents.ts'
 import { AUTH_ROUTES } from './routes/auth.ts'
+import { DOMAIN_ROUTES } from './routes/domains.ts'
 import { GRANT_ROUTES } from './routes/grants.ts'
 import { IMAGE_ROUTES } from './routes/images.ts'
 import { KEYPAIR_ROUTES } from './routes/keypairs.ts'
@@ -13,6 +14,7 @@ export { type Access, type RouteSpec } from './routes/route-spec.ts'
 export const ROUTES = {
   ...AUTH_ROUTES,
   ...USER_ROUTES,
+  ...DOMAIN_ROUTES,
   ...KEYPAIR_ROUTES,
   ...SESSION_ROUTES,
   ...GRANT_ROUTES,

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { DomainName, GroupRef } from './domains.ts'
 import { UserId } from './ids.ts'
 
 export const Role = z.enum(['user', 'domain_admin', 'superadmin'])
@@ -11,6 +12,7 @@ export const User = z
     name: z.string(),
     role: Role,
     domain: z.string(),
+    groups: z.array(GroupRef).describe('Projects that the user is in, by name.'),
     active: z.boolean(),
     createdAt: z.iso.datetime(),
   })
@@ -29,6 +31,8 @@ export function isStrongPassword(password: string): boolean {
   )
 }
 
+const GroupNames = z.array(z.string().min(1).max(64)).max(200)
+
 export const UserSpec = z
   .strictObject({
     email: z
@@ -38,15 +42,22 @@ export const UserSpec = z
     name: z.string().min(1).max(64),
     password: z.string().max(1024),
     role: Role.default('user'),
+    domain: DomainName.optional().describe('The own one if left out.'),
+    groups: GroupNames.optional().describe('Ids or names of groups of the domain; its group "default" if left out.'),
   })
   .meta({ id: 'UserSpec' })
 export type UserSpec = z.infer<typeof UserSpec>
 
-/** What is left out stays. Deactivating, a new role and a new password end every sign-in of the user. */
+/**
+ * What is left out stays. Deactivating, a new role, domain or password end every sign-in of the user. In a new domain the
+ * user is in the named groups, else in its group `default`.
+ */
 export const UserChange = z
   .strictObject({
     name: z.string().min(1).max(64).optional(),
     role: Role.optional(),
+    domain: DomainName.optional(),
+    groups: GroupNames.optional().describe('Ids or names; these and no others.'),
     active: z.boolean().optional(),
     password: z.string().max(1024).optional(),
   })

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { LIVE_STATUSES, type SessionId, type UserId } from '#manager/contract'
 import { type Db } from './schema.ts'
+import { ACCOUNT_HOLDS } from './users.ts'
 
 export interface NewGrant {
   readonly id: string
@@ -46,12 +47,12 @@ export async function findValidGrant(db: Db, grantHash: Buffer): Promise<ValidGr
     .selectFrom('grants as g')
     .innerJoin('sessions as s', 's.id', 'g.session_id')
     .innerJoin('logins as l', 'l.id', 'g.login_id')
-    .innerJoin('users as u', 'u.id', 'g.user_id')
+    .innerJoin('users', 'users.id', 'g.user_id')
     .select(['g.id', 'g.user_id', 'l.id as login_id', 'g.session_id', 'g.app', 'g.expires_at'])
     .where('g.grant_hash', '=', grantHash)
     .where('g.expires_at', '>', sql<Date>`now()`)
     .where('l.expires_at', '>', sql<Date>`now()`)
-    .where('u.active', '=', true)
+    .where(ACCOUNT_HOLDS)
     .where('s.status', 'in', LIVE_STATUSES)
     .executeTakeFirst()
   return (

@@ -1,6 +1,7 @@
 import { type Selectable, sql } from 'kysely'
 import { type UserId } from '#manager/contract'
 import { type Db, type LoginsTable, type UsersTable } from './schema.ts'
+import { ACCOUNT_HOLDS } from './users.ts'
 
 export interface NewLogin {
   readonly id: string
@@ -43,7 +44,7 @@ export type LiveLogin = Pick<Selectable<LoginsTable>, 'id' | 'kind' | 'expires_a
   readonly stale: boolean
 }
 
-/** Undefined if the token is unknown or over, or its user inactive. */
+/** Undefined if the token is unknown or over, or its user or their domain inactive. */
 export async function findLiveLogin(db: Db, tokenHash: Buffer): Promise<LiveLogin | undefined> {
   const row = await db
     .selectFrom('logins')
@@ -52,7 +53,7 @@ export async function findLiveLogin(db: Db, tokenHash: Buffer): Promise<LiveLogi
     .select(['logins.id as login_id', 'logins.kind', 'logins.expires_at'])
     .select(sql<boolean>`logins.last_used_at < now() - interval '1 minute'`.as('stale'))
     .where('token_hash', '=', tokenHash)
-    .where('users.active', '=', true)
+    .where(ACCOUNT_HOLDS)
     .where(sql<boolean>`least(logins.expires_at, logins.ends_at) > now()`)
     .executeTakeFirst()
   if (!row) return undefined
@@ -99,14 +100,28 @@ export async function listExpiredLogins(db: Db, now: Date): Promise<string[]> {
   return rows.map(row => row.id)
 }
 
+/** Of these the ones that hold. */
+export async function listLiveLogins(db: Db, ids: readonly string[]): Promise<Set<string>> {
+  if (ids.length === 0) return new Set()
+  const rows = await db
+    .selectFrom('logins')
+    .select('id')
+    .where('id', 'in', ids)
+    .where('expires_at', '>', sql<Date>`now()`)
+    .execute()
+  return new Set(rows.map(row => row.id))
+}
+
 /** Ids of the sign-ins that ended. */
 export async function deleteLogins(
   db: Db,
-  which: { id: string } | { userId: UserId; except?: string | undefined },
+  which: { id: string } | { userId: UserId; except?: string | undefined } | { domain: string },
 ): Promise<string[]> {
   let query = db.deleteFrom('logins').returning('id')
   if ('id' in which) query = query.where('id', '=', which.id)
-  else {
+  else if ('domain' in which) {
+    query = query.where('user_id', 'in', eb => eb.selectFrom('users').select('users.id').where('domain', '=', which.domain))
+  } else {
     query = query.where('user_id', '=', which.userId)
     if (which.except !== undefined) query = query.where('id', '<>', which.except)
   }

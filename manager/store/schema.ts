@@ -22,6 +22,7 @@ import {
   type ResourceGroupOptions,
   type ResourceSlots,
   type Role,
+  type GroupId,
   type SessionId,
   type SessionStatus,
   type UserId,
@@ -198,7 +199,7 @@ export interface SessionsTable {
   /** Access key of the keypair that asked for it. */
   keypair: string | null
   domain: Default<string>
-  group_id: string | null
+  group_id: GroupId | null
   kind: Default<'interactive' | 'batch'>
   /** Larger goes first, within the order of the sequencer. */
   priority: Default<number>

@@ -1,9 +1,19 @@
 import { type Insertable, type Selectable, sql } from 'kysely'
-import { type UserId } from '#manager/contract'
+import { type GroupId, type Role, type UserId } from '#manager/contract'
 import { type Db, type UsersTable } from './schema.ts'
 
 export type UserRow = Selectable<UsersTable>
-export type NewUser = Pick<Insertable<UsersTable>, 'id' | 'email' | 'name' | 'role' | 'password_hash'>
+export type NewUser = Pick<
+  Insertable<UsersTable>,
+  'id' | 'email' | 'name' | 'role' | 'password_hash' | 'domain' | 'active' | 'email_verified_at'
+>
+
+/**
+ * The account holds: it is active, and so is its domain. For every query that lets somebody in (sign-ins, grants,
+ * keypairs) and has the table `users` under this name.
+ */
+export const ACCOUNT_HOLDS = sql<boolean>`(users.active and exists (
+  select from domains where domains.name = users.domain and domains.active))`
 
 /** False if the e-mail address is taken (addresses differ by more than letter case). */
 export async function insertUser(db: Db, user: NewUser): Promise<boolean> {
@@ -23,15 +33,53 @@ export function findUserByEmail(db: Db, email: string): Promise<UserRow | undefi
     .executeTakeFirst()
 }
 
+/** The row as it is for whoever may sign in with it: undefined unless the account holds. */
+export function findHoldingUser(db: Db, id: UserId): Promise<UserRow | undefined> {
+  return db.selectFrom('users').selectAll().where('id', '=', id).where(ACCOUNT_HOLDS).executeTakeFirst()
+}
+
 export function findUser(db: Db, id: UserId): Promise<UserRow | undefined> {
   return db.selectFrom('users').selectAll().where('id', '=', id).executeTakeFirst()
 }
 
+export interface UserFilter {
+  readonly active?: boolean | undefined
+  readonly domain?: string | undefined
+  readonly group?: GroupId | undefined
+  readonly role?: Role | undefined
+  /** Part of address or name, in any letter case. */
+  readonly search?: string | undefined
+  /** False: they are left out. */
+  readonly superadmins?: boolean | undefined
+}
+
 /** Oldest first; `after` is the last id of the page before. */
-export function listUsers(db: Db, page: { limit: number; after?: UserId | undefined }): Promise<UserRow[]> {
+export function listUsers(
+  db: Db,
+  page: UserFilter & { limit: number; after?: UserId | undefined },
+): Promise<UserRow[]> {
+  const { active, domain, group, role, search, superadmins = true, after } = page
   let query = db.selectFrom('users').selectAll().orderBy('id').limit(page.limit)
-  if (page.after !== undefined) query = query.where('id', '>', page.after)
+  if (active !== undefined) query = query.where('active', '=', active)
+  if (domain !== undefined) query = query.where('domain', '=', domain)
+  if (group !== undefined) {
+    query = query.where('id', 'in', eb =>
+      eb.selectFrom('group_members').select('user_id').where('group_id', '=', group),
+    )
+  }
+  if (role !== undefined) query = query.where('role', '=', role)
+  if (search) {
+    const part = search.toLowerCase()
+    query = query.where(sql<boolean>`position(${part} in lower(email) || ' ' || lower(name)) > 0`)
+  }
+  if (!superadmins) query = query.where('role', '<>', 'superadmin')
+  if (after !== undefined) query = query.where('id', '>', after)
   return query.execute()
+}
+
+/** Nobody else changes the row until the transaction ends. */
+export function lockUser(db: Db, id: UserId): Promise<UserRow | undefined> {
+  return db.selectFrom('users').selectAll().where('id', '=', id).forUpdate().executeTakeFirst()
 }
 
 export async function countUsers(db: Db): Promise<number> {
@@ -42,7 +90,30 @@ export async function countUsers(db: Db): Promise<number> {
   return count
 }
 
-export type UserUpdate = Partial<Pick<UserRow, 'name' | 'role' | 'active' | 'password_hash'>>
+/** Serialises everything that may take away the last superadmin, until the transaction ends. */
+export async function lockSuperadmins(db: Db): Promise<void> {
+  await sql`select pg_advisory_xact_lock(hashtextextended('berth:superadmins', 0))`.execute(db)
+}
+
+/** Those who can sign in. */
+export async function countSuperadmins(db: Db): Promise<number> {
+  const { count } = await db
+    .selectFrom('users')
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .where('role', '=', 'superadmin')
+    .where(ACCOUNT_HOLDS)
+    .executeTakeFirstOrThrow()
+  return count
+}
+
+/** A new version without a change of the row: its groups are others. Locks it until the transaction ends. */
+export function touchUser(db: Db, id: UserId): Promise<UserRow | undefined> {
+  return updateUser(db, id, {})
+}
+
+export type UserUpdate = Partial<
+  Pick<UserRow, 'name' | 'role' | 'active' | 'domain' | 'password_hash' | 'email_verified_at'>
+>
 
 /** The row as it is now, or undefined if there is no such user. */
 export function updateUser(db: Db, id: UserId, update: UserUpdate): Promise<UserRow | undefined> {

@@ -40,6 +40,45 @@ export function visibleOwner(caller: Caller): UserId | undefined {
   return isSuperadmin(caller) ? undefined : caller.userId
 }
 
-export function isSuperadmin(caller: Caller): boolean {
+export function isSuperadmin(caller: Pick<Caller, 'role'>): boolean {
   return caller.role === 'superadmin'
+}
+
+/** May the caller manage what belongs to this domain: its groups, and the sessions in it? */
+export function administers(caller: Caller, domain: string): boolean {
+  return isSuperadmin(caller) || (caller.role === 'domain_admin' && caller.domain === domain)
+}
+
+/** What rules look at of an account. */
+export interface Account {
+  readonly id: UserId
+  readonly role: Role
+  readonly domain: string
+}
+
+/**
+ * May the caller see this account among others and manage it, and the keypairs of its user? An admin of a domain never
+ * reaches a superadmin, not even one of the same domain: a new password or a keypair would be the way up.
+ */
+export function managesAccount(caller: Caller, account: Account): boolean {
+  return isSuperadmin(caller) || (administers(caller, account.domain) && account.role !== 'superadmin')
+}
+
+/** What lists of accounts are filtered by. */
+export function visibleAccounts(caller: Caller): { readonly domain?: string; readonly superadmins?: false } {
+  return isSuperadmin(caller) ? {} : { domain: caller.domain, superadmins: false }
+}
+
+/**
+ * The role and the domain that an account is to have: nobody but a superadmin gives out more than their own role, or
+ * reaches into another domain.
+ *
+ * @throws AppError `forbidden`
+ */
+export function requireMayAssign(caller: Caller, { role, domain }: Pick<Account, 'role' | 'domain'>): void {
+  if (isSuperadmin(caller)) return
+  if (!administers(caller, domain)) {
+    throw new AppError('forbidden', { why: 'Only a superadmin puts users into another domain.' })
+  }
+  if (role === 'superadmin') throw new AppError('forbidden', { why: 'Only a superadmin makes superadmins.' })
 }

@@ -11,7 +11,7 @@ import {
 } from '../store/logins.ts'
 import { newUuid } from '../store/new-id.ts'
 import { type Store } from '../store/open-store.ts'
-import { findUser, findUserByEmail, type UserRow } from '../store/users.ts'
+import { findHoldingUser, findUserByEmail, type UserRow } from '../store/users.ts'
 import { type Caller } from './authorize.ts'
 import { withBackOff } from './back-off.ts'
 import { LOGIN_LIFETIMES } from './login-lifetimes.ts'
@@ -66,7 +66,7 @@ export interface Logins extends Disposable {
    */
   authenticate(token: string, use?: boolean): Promise<ActiveLogin | undefined>
   /** Ends one, or all of a user but `except`. At once here; within five seconds at other managers. */
-  end(which: { id: string } | { userId: UserId; except?: string }): Promise<void>
+  end(which: { id: string } | { userId: UserId; except?: string } | { domain: string }): Promise<void>
   /** Drops what is remembered of a user whose row changed. */
   forget(userId: UserId): void
   /**
@@ -117,7 +117,7 @@ export function createLogins({ store, passwords, now = Date.now, expireMs = EXPI
     const login = { id: newUuid(), userId: user.id, tokenHash: hashToken(token), kind, label, address }
     const expiresAt = await insertLogin(db, { ...login, ...LOGIN_LIFETIMES[kind] })
     const csrf = kind === 'browser' ? csrfOf(token) : ''
-    return { token, me: { user: toUser(user), csrf, expiresAt: expiresAt.toISOString() } }
+    return { token, me: { user: await toUser(db, user), csrf, expiresAt: expiresAt.toISOString() } }
   }
 
   async function load(token: string, hash: Buffer, use: boolean): Promise<ActiveLogin | undefined> {
@@ -163,13 +163,17 @@ export function createLogins({ store, passwords, now = Date.now, expireMs = EXPI
         async () => (await passwords.verify(user?.password_hash, password)) && user?.active === true,
       )
       if (!good || !user) throw new AppError('login_failed', { why: 'Check both and try again.' })
+      // Only to whoever knows the password.
+      if (!(await findHoldingUser(db, user.id))) {
+        throw new AppError('domain_inactive', { why: `The domain "${user.domain}" was deactivated; ask its admin.` })
+      }
       return start(user, { ...options, address })
     },
 
     async signInWithTicket({ ticket, address }) {
       const userId = await takeTicket(db, hashToken(ticket))
-      const user = userId && (await findUser(db, userId))
-      if (!user?.active) {
+      const user = userId && (await findHoldingUser(db, userId))
+      if (!user) {
         throw new AppError('ticket_invalid', {
           why: 'Sign in with your password, or run `berth up` again for a new link.',
         })

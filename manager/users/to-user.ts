@@ -1,8 +1,21 @@
-import { type User } from '#manager/contract'
+import { type GroupRef, type User } from '#manager/contract'
+import { listGroupsOf } from '../store/groups.ts'
+import { type Db } from '../store/schema.ts'
 import { type UserRow } from '../store/users.ts'
 
-/** What others may see of an account. */
-export function toUser(row: UserRow): User {
+/** What others may see of accounts, with the groups that they are in. */
+export async function toUsers(db: Db, rows: readonly UserRow[]): Promise<User[]> {
+  const ids = rows.map(row => row.id)
+  const groups = await listGroupsOf(db, ids)
+  return rows.map(row => view(row, groups.get(row.id) ?? []))
+}
+
+export async function toUser(db: Db, row: UserRow): Promise<User> {
+  const groups = await listGroupsOf(db, [row.id])
+  return view(row, groups.get(row.id) ?? [])
+}
+
+function view(row: UserRow, groups: GroupRef[]): User {
   const { id, email, name, role, domain, active } = row
-  return { id, email, name, role, domain, active, createdAt: row.created_at.toISOString() }
+  return { id, email, name, role, domain, groups, active, createdAt: row.created_at.toISOString() }
 }

@@ -1,37 +1,77 @@
 import { chmod, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { AppError, type User, type UserChange, UserId, type UserSpec } from '#manager/contract'
+import {
+  AppError,
+  DEFAULT_DOMAIN,
+  type GroupId,
+  isAppError,
+  type Role,
+  type User,
+  type UserChange,
+  UserId,
+  type UserSpec,
+} from '#manager/contract'
 import { type EventPublisher } from '../events/bus.ts'
 import { type Log } from '../log.ts'
 import { deleteTickets } from '../store/logins.ts'
-import { newId } from '../store/new-id.ts'
 import { type Store } from '../store/open-store.ts'
 import {
   countUsers,
   findUser,
   findUserByEmail,
-  insertUser,
   listUsers,
+  lockSuperadmins,
+  lockUser,
   updateUser,
   type UserRow,
 } from '../store/users.ts'
-import { type Caller } from './authorize.ts'
+import { insertAccount, replaceGroups } from './accounts.ts'
+import { type Caller, managesAccount, requireMayAssign, visibleAccounts } from './authorize.ts'
 import { withBackOff } from './back-off.ts'
 import { type Logins } from './logins.ts'
 import { checkPassword, type Passwords } from './passwords.ts'
 import { newPassword } from './secrets.ts'
-import { toUser } from './to-user.ts'
+import { requireSuperadmin } from './superadmins.ts'
+import { toUser, toUsers } from './to-user.ts'
 
 export const FIRST_ADMIN = 'admin@localhost'
+const NOBODY = { items: [], nextCursor: null }
 
-/** Accounts: the rules. Roles were checked before. */
+export interface UserQuery {
+  readonly limit: number
+  readonly cursor?: string | undefined
+  readonly active?: boolean | undefined
+  readonly domain?: string | undefined
+  readonly group?: GroupId | undefined
+  readonly role?: Role | undefined
+  readonly search?: string | undefined
+}
+
+/**
+ * Accounts: the rules. A superadmin manages all of them, an admin of a domain those of the domain that are not
+ * superadmins'; others do not exist for them. Accounts are never deleted: an inactive one keeps its history.
+ */
 export interface Users {
-  list(page: { limit: number; cursor?: string | undefined }): Promise<{ items: User[]; nextCursor: string | null }>
-  /** @throws AppError `user_exists`, `weak_password` */
-  create(spec: UserSpec): Promise<User>
-  /** @throws AppError `user_not_found`, `weak_password`, `forbidden` (to lock oneself out) */
+  list(caller: Caller, query: UserQuery): Promise<{ items: User[]; nextCursor: string | null }>
+  /** @throws AppError `user_not_found` */
+  get(caller: Caller, id: UserId): Promise<User>
+  /** @throws AppError `user_exists`, `weak_password`, `forbidden`, `domain_not_found`, `group_not_found` */
+  create(caller: Caller, spec: UserSpec): Promise<User>
+  /**
+   * Deactivating ends sign-ins and, with them, grants and tunnels; keypairs stop working. Sessions go on: what they
+   * compute is not lost by it, and an admin ends them.
+   *
+   * @throws AppError `user_not_found`, `weak_password`, `last_superadmin`, `forbidden` (to lock oneself out, to give out
+   *   more than the own role), `domain_not_found`, `group_not_found`
+   */
   change(caller: Caller, id: UserId, change: UserChange): Promise<User>
-  /** Ends every other sign-in. @throws AppError `login_failed` (old one wrong), `weak_password`, `login_throttled` */
+  /** As the account's owner and its admins see it. */
+  view(user: UserRow): Promise<User>
+  /**
+   * Ends every other sign-in.
+   *
+   * @throws AppError `login_failed` (old one wrong), `weak_password`, `password_unchanged`, `login_throttled`
+   */
   changePassword(caller: Caller, request: { oldPassword: string; newPassword: string; address: string }): Promise<void>
 }
 
@@ -48,39 +88,62 @@ export function createUsers({ store, passwords, logins, events }: UsersDeps): Us
     events.publish({ topic: 'user', id: user.id, version: user.version }, { userId: user.id })
 
   return {
-    async list({ limit, cursor }) {
+    async list(caller, { limit, cursor, domain, ...filter }) {
+      const seen = visibleAccounts(caller)
+      if (domain !== undefined && seen.domain !== undefined && domain !== seen.domain) return NOBODY
       const rows = await listUsers(db, {
+        ...filter,
+        domain,
+        ...seen,
         limit: limit + 1,
         after: cursor === undefined ? undefined : parseCursor(cursor),
       })
-      const items = rows.slice(0, limit)
-      return { items: items.map(toUser), nextCursor: rows.length > limit ? (items.at(-1)?.id ?? null) : null }
+      const items = await toUsers(db, rows.slice(0, limit))
+      return { items, nextCursor: rows.length > limit ? (items.at(-1)?.id ?? null) : null }
     },
 
-    async create({ email, password, name, role }) {
+    async get(caller, id) {
+      const user = await mustFind(findUser(db, id))
+      if (!managesAccount(caller, user)) throw new AppError('user_not_found')
+      return toUser(db, user)
+    },
+
+    async create(caller, { password, domain = caller.domain, ...spec }) {
+      requireMayAssign(caller, { role: spec.role, domain })
       const password_hash = await passwords.hash(password)
-      const user = { id: newId(UserId), email: email.toLowerCase(), name, role, password_hash }
-      if (!(await insertUser(db, user))) throw new AppError('user_exists', { why: 'Choose another address.' })
-      const created = await mustFind(findUser(db, user.id))
+      const created = await store.transaction(trx => insertAccount(trx, { ...spec, domain, password_hash }))
       announce(created)
-      return toUser(created)
+      return toUser(db, created)
     },
 
-    async change(caller, id, { password, ...change }) {
-      if (id === caller.userId && (change.active === false || change.role !== undefined)) {
-        throw new AppError('forbidden', { why: 'Nobody can deactivate themselves or change their own role.' })
-      }
-      const update = {
-        ...defined(change),
-        ...(password === undefined ? {} : { password_hash: await passwords.hash(password) }),
-      }
-      const changed = await mustFind(updateUser(db, id, update))
-      const endsSignIns = change.active === false || change.role !== undefined || password !== undefined
-      if (endsSignIns) await endSignIns(id, caller.userId === id ? caller.loginId : undefined)
+    async change(caller, id, { password, groups, ...change }) {
+      const password_hash = password === undefined ? undefined : await passwords.hash(password)
+      const { user, changed } = await store.transaction(async trx => {
+        await lockSuperadmins(trx)
+        const user = await mustFind(lockUser(trx, id))
+        if (!managesAccount(caller, user)) throw new AppError('user_not_found')
+        const { role, domain, active } = { ...user, ...defined(change) }
+        requireMayAssign(caller, { role, domain })
+        const moves = domain !== user.domain
+        if (moves || groups) await replaceGroups(trx, id, { domain, groups })
+        const changed = await mustFind(updateUser(trx, id, defined({ ...change, password_hash })))
+        if (user.role === 'superadmin') await requireSuperadmin(trx)
+        if (id === caller.userId && (!active || role !== user.role || moves)) {
+          throw new AppError('forbidden', {
+            why: 'Nobody can deactivate themselves or change their own role or domain.',
+          })
+        }
+        return { user, changed }
+      })
+      const endsSignIns =
+        !changed.active || changed.role !== user.role || changed.domain !== user.domain || password !== undefined
+      if (endsSignIns) await endSignIns(id, caller.userId === id ? (caller.loginId ?? undefined) : undefined)
       else logins.forget(id)
       announce(changed)
-      return toUser(changed)
+      return toUser(db, changed)
     },
+
+    view: user => toUser(db, user),
 
     async changePassword(caller, { oldPassword, newPassword: password, address }) {
       checkPassword(password)
@@ -89,8 +152,9 @@ export function createUsers({ store, passwords, logins, events }: UsersDeps): Us
         passwords.verify(user.password_hash, oldPassword),
       )
       if (!good) throw new AppError('login_failed', { why: 'The old password is wrong.' })
+
       await mustFind(updateUser(db, user.id, { password_hash: await passwords.hash(password) }))
-      await endSignIns(user.id, caller.loginId)
+      await endSignIns(user.id, caller.loginId ?? undefined)
     },
   }
 
@@ -122,14 +186,14 @@ export async function ensureFirstAdmin(options: {
   const password_hash = await passwords.hash(chosen)
   // The file first: with a crash in between there is a file too many, not an account that nobody can use.
   if (password === undefined) await writeSecret(join(dataDir, 'admin-password'), `${chosen}\n`)
-  const admin = {
-    id: newId(UserId),
-    email: FIRST_ADMIN,
-    name: 'Administrator',
-    role: 'superadmin' as const,
-    password_hash,
+  const admin = { email: FIRST_ADMIN, name: 'Administrator', role: 'superadmin' as const, password_hash }
+  try {
+    await store.transaction(trx => insertAccount(trx, { ...admin, domain: DEFAULT_DOMAIN }))
+    log.info({ email: FIRST_ADMIN }, 'created the first superadmin')
+  } catch (error) {
+    // Another manager on this database was first.
+    if (!isAppError(error) || error.code !== 'user_exists') throw error
   }
-  if (await insertUser(store.db, admin)) log.info({ email: FIRST_ADMIN }, 'created the first superadmin')
 }
 
 /** @throws AppError `user_not_found` where it was deactivated or removed */

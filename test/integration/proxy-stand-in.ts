@@ -138,6 +138,7 @@ export class StandIn implements AsyncDisposable {
         name: 'A',
         role: 'user',
         domain: 'default',
+        groups: [],
         active: true,
         createdAt: new Date().toISOString(),
       }

@@ -1,6 +1,7 @@
 import { z } from 'zod'
-import { UserId } from '../ids.ts'
-import { User, UserChange, UserSpec } from '../users.ts'
+import { DomainName } from '../domains.ts'
+import { GroupId, UserId } from '../ids.ts'
+import { Role, User, UserChange, UserSpec } from '../users.ts'
 import { Page, pageOf, type RouteSpec } from './route-spec.ts'
 
 /** Users, as an admin manages them. */
@@ -8,15 +9,29 @@ export const USER_ROUTES = {
   listUsers: {
     method: 'GET',
     path: '/api/v1/users',
-    access: 'superadmin',
-    summary: 'List users.',
-    query: Page,
+    access: 'domain_admin',
+    summary: 'Users, oldest first; an admin of a domain sees those of it, without superadmins.',
+    query: Page.extend({
+      active: z.stringbool().optional(),
+      domain: DomainName.optional(),
+      group: GroupId.optional(),
+      role: Role.optional(),
+      search: z.string().max(254).optional().describe('Part of the e-mail address or the name, in any letter case.'),
+    }),
     reply: pageOf(User),
+  },
+  getUser: {
+    method: 'GET',
+    path: '/api/v1/users/:id',
+    access: 'domain_admin',
+    summary: 'One user.',
+    params: z.object({ id: UserId }),
+    reply: User,
   },
   createUser: {
     method: 'POST',
     path: '/api/v1/users',
-    access: 'superadmin',
+    access: 'domain_admin',
     summary: 'Create a user.',
     body: UserSpec,
     status: 201,
@@ -25,8 +40,8 @@ export const USER_ROUTES = {
   updateUser: {
     method: 'PATCH',
     path: '/api/v1/users/:id',
-    access: 'superadmin',
-    summary: 'Rename, deactivate or re-activate a user, change the role, or set a new password.',
+    access: 'domain_admin',
+    summary: 'Rename, deactivate or re-activate a user, change role, domain or groups, or set a new password.',
     params: z.object({ id: UserId }),
     body: UserChange,
     reply: User,

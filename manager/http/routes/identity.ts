@@ -1,7 +1,6 @@
 import { type FastifyReply, type FastifyRequest } from 'fastify'
 import { AppError } from '#manager/contract'
 import { type Logins, type NewSignIn } from '../../users/logins.ts'
-import { toUser } from '../../users/to-user.ts'
 import { type Users } from '../../users/users.ts'
 import { cookieHeader } from '../credentials.ts'
 import { type Handlers } from '../handlers.ts'
@@ -9,7 +8,15 @@ import { clientAddress } from '../origin.ts'
 
 export type IdentityHandlers = Pick<
   Handlers,
-  'login' | 'loginWithTicket' | 'logout' | 'me' | 'changePassword' | 'listUsers' | 'createUser' | 'updateUser'
+  | 'login'
+  | 'loginWithTicket'
+  | 'logout'
+  | 'me'
+  | 'changePassword'
+  | 'listUsers'
+  | 'getUser'
+  | 'createUser'
+  | 'updateUser'
 >
 
 /** The browser may keep the cookie this long; the server decides when it is over. */
@@ -33,19 +40,20 @@ export function createIdentityRoutes({ logins, users }: { logins: Logins; users:
       if (request.credentials?.from === 'cookie') void reply.header('set-cookie', cookieHeader(request.raw, '', 0))
     },
 
-    me({ request }) {
+    async me({ request }) {
       const { credentials } = request
       if (!credentials) throw new AppError('not_signed_in')
       const { login, from } = credentials
       const csrf = from === 'cookie' ? login.csrf : ''
-      return Promise.resolve({ user: toUser(login.user), csrf, expiresAt: login.expiresAt.toISOString() })
+      return { user: await users.view(login.user), csrf, expiresAt: login.expiresAt.toISOString() }
     },
 
     changePassword: ({ caller, request }, { body }) =>
       users.changePassword(caller, { ...body, address: clientAddress(request.raw) }),
 
-    listUsers: (_context, { query }) => users.list(query),
-    createUser: (_context, { body }) => users.create(body),
+    listUsers: ({ caller }, { query }) => users.list(caller, query),
+    getUser: ({ caller }, { params }) => users.get(caller, params.id),
+    createUser: ({ caller }, { body }) => users.create(caller, body),
     updateUser: ({ caller }, { params, body }) => users.change(caller, params.id, body),
   }
 }

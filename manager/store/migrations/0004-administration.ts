@@ -22,8 +22,10 @@ const STATEMENTS = [
     created_at timestamptz not null default now(),
     version bigint not null default 1
   )`,
+  'create unique index domains_name on domains (lower(name))',
   `insert into domains (name) select 'default' union select domain from users`,
   'alter table users add foreign key (domain) references domains',
+  'create index users_domain on users (domain, id)',
   `create table groups (
     id uuid primary key,
     domain text not null references domains,

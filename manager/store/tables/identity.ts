@@ -1,4 +1,4 @@
-import { type ResourceSlots, type UserId } from '#manager/contract'
+import { type GroupId, type ResourceSlots, type UserId } from '#manager/contract'
 import { type Default, type DefaultJson, type MaybeTime, type Time } from './columns.ts'
 
 export interface DomainsTable {
@@ -15,7 +15,7 @@ export interface DomainsTable {
 
 /** Shown as *Project*. */
 export interface GroupsTable {
-  id: string
+  id: GroupId
   domain: string
   name: string
   description: Default<string>
@@ -27,7 +27,7 @@ export interface GroupsTable {
 }
 
 export interface GroupMembersTable {
-  group_id: string
+  group_id: GroupId
   user_id: UserId
   added_at: Time
 }

@@ -1,0 +1,94 @@
+import { z } from 'zod'
+import { GroupId } from './ids.ts'
+import { WireSlots } from './resource-slots.ts'
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+
+/** Of domains and groups. Letter case is kept, but two names differ by more than that. */
+const Name = z
+  .string()
+  .regex(/^(?=.{1,64}$)[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$/, 'must be letters, digits or inner "-", "_", "."')
+export const DomainName = Name
+/** Requests name a group by id or by name, so no name looks like an id. */
+export const GroupName = Name.refine(name => !UUID.test(name), 'must not look like an id')
+
+/** Every domain has a group of this name at first; users come into it unless others are named. */
+export const DEFAULT_GROUP = 'default'
+/** The domain of the first administrator, and of users for whom none is named. */
+export const DEFAULT_DOMAIN = 'default'
+
+const shared = {
+  description: z.string().max(500),
+  limits: WireSlots.describe('What all sessions together may hold; a slot that is left out is unlimited.'),
+}
+
+/** The top layer: a company, a school. A user belongs to exactly one. Never deleted. */
+export const Domain = z
+  .object({
+    name: DomainName,
+    ...shared,
+    active: z.boolean().describe('False: nobody of it can sign in or launch.'),
+    allowedRegistries: z.array(z.string()).nullable().describe('Whose images may be launched; null = of all.'),
+    createdAt: z.iso.datetime(),
+    version: z.int(),
+  })
+  .meta({ id: 'Domain' })
+export type Domain = z.infer<typeof Domain>
+
+const AllowedRegistries = z.array(z.string().min(1).max(255)).max(100).nullable()
+
+/** Made with a group named `default`. */
+export const DomainSpec = z
+  .strictObject({
+    name: DomainName,
+    description: shared.description.default(''),
+    limits: shared.limits.default({}),
+    allowedRegistries: AllowedRegistries.default(null),
+    active: z.boolean().default(true),
+  })
+  .meta({ id: 'DomainSpec' })
+export type DomainSpec = z.infer<typeof DomainSpec>
+
+/** What is left out stays; `limits` are replaced as a whole. Deactivating ends every sign-in of its users. */
+export const DomainChange = z
+  .strictObject({ ...shared, allowedRegistries: AllowedRegistries, active: z.boolean() })
+  .partial()
+  .meta({ id: 'DomainChange' })
+export type DomainChange = z.infer<typeof DomainChange>
+
+/** A group as others refer to it. */
+export const GroupRef = z.object({ id: GroupId, name: z.string() }).meta({ id: 'GroupRef' })
+export type GroupRef = z.infer<typeof GroupRef>
+
+/** A project: users of one domain who share limits. Never deleted. */
+export const Group = z
+  .object({
+    id: GroupId,
+    domain: DomainName,
+    name: z.string(),
+    ...shared,
+    active: z.boolean().describe('False: no new sessions in it.'),
+    members: z.int().describe('How many users are in it.'),
+    createdAt: z.iso.datetime(),
+    version: z.int(),
+  })
+  .meta({ id: 'Group' })
+export type Group = z.infer<typeof Group>
+
+export const GroupSpec = z
+  .strictObject({
+    domain: DomainName.optional().describe('The own one if left out.'),
+    name: GroupName,
+    description: shared.description.default(''),
+    limits: shared.limits.default({}),
+    active: z.boolean().default(true),
+  })
+  .meta({ id: 'GroupSpec' })
+export type GroupSpec = z.infer<typeof GroupSpec>
+
+/** What is left out stays; `limits` are replaced as a whole. */
+export const GroupChange = z
+  .strictObject({ name: GroupName, ...shared, active: z.boolean() })
+  .partial()
+  .meta({ id: 'GroupChange' })
+export type GroupChange = z.infer<typeof GroupChange>

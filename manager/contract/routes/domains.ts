@@ -1,0 +1,79 @@
+import { z } from 'zod'
+import { Domain, DomainChange, DomainName, DomainSpec, Group, GroupChange, GroupSpec } from '../domains.ts'
+import { GroupId, UserId } from '../ids.ts'
+import { type RouteSpec } from './route-spec.ts'
+
+const member = z.object({ id: GroupId, userId: UserId })
+
+/** Domains and their groups (projects). */
+export const DOMAIN_ROUTES = {
+  listDomains: {
+    method: 'GET',
+    path: '/api/v1/domains',
+    access: 'domain_admin',
+    summary: 'Domains; an admin of a domain sees that one.',
+    reply: z.object({ items: z.array(Domain) }),
+  },
+  createDomain: {
+    method: 'POST',
+    path: '/api/v1/domains',
+    access: 'superadmin',
+    summary: 'Create a domain, with a group named default.',
+    body: DomainSpec,
+    status: 201,
+    reply: Domain,
+  },
+  updateDomain: {
+    method: 'PATCH',
+    path: '/api/v1/domains/:name',
+    access: 'superadmin',
+    summary: 'Change a domain, deactivate or re-activate it; what is left out stays.',
+    params: z.object({ name: DomainName }),
+    body: DomainChange,
+    reply: Domain,
+  },
+  listGroups: {
+    method: 'GET',
+    path: '/api/v1/groups',
+    access: 'user',
+    summary: 'Groups (projects): the own ones; an admin sees those of the domain, a superadmin all.',
+    query: z.object({ domain: DomainName.optional(), mine: z.stringbool().optional() }),
+    reply: z.object({ items: z.array(Group) }),
+  },
+  createGroup: {
+    method: 'POST',
+    path: '/api/v1/groups',
+    access: 'domain_admin',
+    summary: 'Create a group in a domain.',
+    body: GroupSpec,
+    status: 201,
+    reply: Group,
+  },
+  updateGroup: {
+    method: 'PATCH',
+    path: '/api/v1/groups/:id',
+    access: 'domain_admin',
+    summary: 'Change a group, deactivate or re-activate it; what is left out stays.',
+    params: z.object({ id: GroupId }),
+    body: GroupChange,
+    reply: Group,
+  },
+  addGroupMember: {
+    method: 'PUT',
+    path: '/api/v1/groups/:id/members/:userId',
+    access: 'domain_admin',
+    summary: 'Put a user of the same domain into a group. Safe to repeat.',
+    params: member,
+    status: 204,
+    reply: z.void(),
+  },
+  removeGroupMember: {
+    method: 'DELETE',
+    path: '/api/v1/groups/:id/members/:userId',
+    access: 'domain_admin',
+    summary: 'Take a user out of a group; sessions that run in it stay. Safe to repeat.',
+    params: member,
+    status: 204,
+    reply: z.void(),
+  },
+} as const satisfies Record<string, RouteSpec>

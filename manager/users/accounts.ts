@@ -1,0 +1,68 @@
+import { AppError, DEFAULT_GROUP, type GroupId, UserId } from '#manager/contract'
+import { holdDomain } from '../store/domains.ts'
+import { addMembers, findGroups, type GroupRow, removeMembers } from '../store/groups.ts'
+import { newId } from '../store/new-id.ts'
+import { type Db } from '../store/schema.ts'
+import { insertUser, lockUser, type NewUser, type UserRow } from '../store/users.ts'
+
+export type AccountSpec = Omit<NewUser, 'id' | 'domain'> & {
+  readonly domain: string
+  /** Ids or names; the group `default` of the domain if left out. */
+  readonly groups?: readonly string[] | undefined
+}
+
+/**
+ * A new account, in its groups; inside a transaction. Every account is made here: by an admin, by a sign-up, by the first
+ * start.
+ *
+ * @throws AppError `user_exists`, `domain_not_found`, `group_not_found`
+ */
+export async function insertAccount(trx: Db, { groups, ...spec }: AccountSpec): Promise<UserRow> {
+  const id = newId(UserId)
+  await requireDomain(trx, spec.domain)
+  const ids = await groupIds(trx, spec.domain, groups)
+  if (!(await insertUser(trx, { ...spec, id, email: spec.email.toLowerCase() }))) {
+    throw new AppError('user_exists', { why: 'Choose another address.' })
+  }
+  await addMembers(trx, ids, id)
+  const row = await lockUser(trx, id)
+  if (!row) throw new Error('a user was inserted and is not there')
+  return row
+}
+
+/**
+ * Puts a user into these groups of the domain and takes them out of all others; the group `default` if none are named.
+ *
+ * @throws AppError `domain_not_found`, `group_not_found`
+ */
+export async function replaceGroups(
+  trx: Db,
+  userId: UserId,
+  { domain, groups }: { domain: string; groups?: readonly string[] | undefined },
+): Promise<void> {
+  await requireDomain(trx, domain)
+  const ids = await groupIds(trx, domain, groups)
+  await removeMembers(trx, userId)
+  await addMembers(trx, ids, userId)
+}
+
+async function requireDomain(trx: Db, name: string): Promise<void> {
+  if (await holdDomain(trx, name)) return
+  throw new AppError('domain_not_found', { name, why: `There is no domain "${name}".` })
+}
+
+async function groupIds(trx: Db, domain: string, names: readonly string[] | undefined): Promise<GroupId[]> {
+  const found = await findGroups(trx, domain, names ?? [DEFAULT_GROUP])
+  const unknown = names?.find(name => !found.some(group => isNamed(group, name)))
+  if (unknown !== undefined) {
+    const why = `The domain "${domain}" has no project "${unknown}".`
+    throw new AppError('group_not_found', { group: unknown, why })
+  }
+  return found.map(group => group.id)
+}
+
+/** By id, or by name in any letter case. */
+export function isNamed(group: Pick<GroupRow, 'id' | 'name'>, name: string): boolean {
+  const wanted = name.toLowerCase()
+  return group.id === wanted || group.name.toLowerCase() === wanted
+}

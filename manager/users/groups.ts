@@ -1,0 +1,130 @@
+import {
+  AppError,
+  formatSlots,
+  type Group,
+  type GroupChange,
+  GroupId,
+  type GroupSpec,
+  type UserId,
+} from '#manager/contract'
+import { type EventPublisher } from '../events/bus.ts'
+import { holdDomain } from '../store/domains.ts'
+import {
+  addMembers,
+  type CountedGroupRow,
+  findGroup,
+  insertGroup,
+  listGroups,
+  removeMembers,
+  updateGroup,
+} from '../store/groups.ts'
+import { newId } from '../store/new-id.ts'
+import { type Store } from '../store/open-store.ts'
+import { type Db } from '../store/schema.ts'
+import { touchUser, type UserRow } from '../store/users.ts'
+import { administers, type Caller, isSuperadmin, managesAccount } from './authorize.ts'
+import { baseUnits } from './domains.ts'
+
+/**
+ * Groups (projects): made and changed by superadmins and the admins of their domain, never deleted. Whoever may not see a
+ * group is told that there is none.
+ */
+export interface Groups {
+  /** The own ones; an admin's those of the domain, a superadmin's all. */
+  list(caller: Caller, query: { domain?: string | undefined; mine?: boolean | undefined }): Promise<Group[]>
+  /** @throws AppError `domain_not_found`, `group_exists` */
+  create(caller: Caller, spec: GroupSpec): Promise<Group>
+  /** What is left out stays. @throws AppError `group_not_found`, `group_exists` */
+  update(caller: Caller, id: GroupId, change: GroupChange): Promise<Group>
+  /** @throws AppError `group_not_found`, `user_not_found` (also for a user of another domain) */
+  addMember(caller: Caller, id: GroupId, userId: UserId): Promise<void>
+  /** Sessions that run in it stay. @throws as `addMember` */
+  removeMember(caller: Caller, id: GroupId, userId: UserId): Promise<void>
+}
+
+const UNIQUE_VIOLATION = '23505'
+
+export function createGroups({ store, events }: { store: Store; events: EventPublisher }): Groups {
+  async function managed(caller: Caller, id: GroupId, db: Db = store.db): Promise<CountedGroupRow> {
+    const group = await findGroup(db, id)
+    if (!group || !administers(caller, group.domain)) throw new AppError('group_not_found', { groupId: id })
+    return group
+  }
+
+  async function changeMember(
+    caller: Caller,
+    { id, userId }: { id: GroupId; userId: UserId },
+    change: (trx: Db) => Promise<void>,
+  ): Promise<void> {
+    const user = await store.transaction(async trx => {
+      const group = await managed(caller, id, trx)
+      // A new version, and the row is held: nobody moves it to another domain meanwhile.
+      const member = await touchUser(trx, userId)
+      if (!member || !mayBeMember(caller, group, member)) throw new AppError('user_not_found', { userId })
+      await change(trx)
+      return member
+    })
+    events.publish({ topic: 'user', id: userId, version: user.version }, { userId })
+  }
+
+  return {
+    async list(caller, { domain, mine = false }) {
+      if (mine || caller.role === 'user') {
+        return (await listGroups(store.db, { domain, member: caller.userId })).map(toView)
+      }
+      if (isSuperadmin(caller)) return (await listGroups(store.db, { domain })).map(toView)
+      if (domain !== undefined && domain !== caller.domain) return []
+      return (await listGroups(store.db, { domain: caller.domain })).map(toView)
+    },
+
+    async create(caller, { domain = caller.domain, name, limits, ...settings }) {
+      const id = newId(GroupId)
+      const created = await store.transaction(async trx => {
+        const known = administers(caller, domain) && (await holdDomain(trx, domain))
+        if (!known) throw new AppError('domain_not_found', { name: domain, why: `There is no domain "${domain}".` })
+        return insertGroup(trx, { id, domain, name, ...settings, limits: baseUnits(limits) })
+      })
+      if (!created) throw existing(domain, name)
+      return toView({ ...created, members: 0 })
+    },
+
+    async update(caller, id, { limits, ...change }) {
+      const group = await managed(caller, id)
+      try {
+        await updateGroup(store.db, id, { ...change, limits: baseUnits(limits) })
+      } catch (error) {
+        if (!(error instanceof Error && 'code' in error && error.code === UNIQUE_VIOLATION)) throw error
+        throw existing(group.domain, change.name ?? group.name, error)
+      }
+      return toView(await managed(caller, id))
+    },
+
+    addMember: (caller, id, userId) => changeMember(caller, { id, userId }, trx => addMembers(trx, [id], userId)),
+    removeMember: (caller, id, userId) => changeMember(caller, { id, userId }, trx => removeMembers(trx, userId, [id])),
+  }
+}
+
+/** Oneself too: the admin of a domain works in its groups. */
+function mayBeMember(caller: Caller, group: CountedGroupRow, user: UserRow): boolean {
+  return user.domain === group.domain && managesAccount(caller, user)
+}
+
+function existing(domain: string, name: string, cause?: unknown): AppError {
+  const why = `The domain "${domain}" has a project "${name}" already.`
+  return new AppError('group_exists', { domain, name, why }, { cause })
+}
+
+function toView(row: CountedGroupRow): Group {
+  const { id, domain, name, description, active, limits, members, created_at, version } = row
+  return {
+    id,
+    domain,
+    name,
+    description,
+    active,
+    limits: formatSlots(limits),
+    members,
+    createdAt: created_at.toISOString(),
+    version,
+  }
+}

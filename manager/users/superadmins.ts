@@ -1,0 +1,14 @@
+import { AppError } from '#manager/contract'
+import { type Db } from '../store/schema.ts'
+import { countSuperadmins } from '../store/users.ts'
+
+/**
+ * After a change, in its transaction and under `lockSuperadmins`: somebody is left who can administer everything. Two
+ * superadmins who deactivate each other at the same time are not both heard.
+ *
+ * @throws AppError `last_superadmin`
+ */
+export async function requireSuperadmin(trx: Db): Promise<void> {
+  if ((await countSuperadmins(trx)) > 0) return
+  throw new AppError('last_superadmin', { why: 'Make somebody else a superadmin first.' })
+}
