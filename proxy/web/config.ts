@@ -21,6 +21,7 @@ export interface WebConfig {
   readonly consoleDir: string
   /** A development server that serves the page instead. */
   readonly consoleDevUrl?: string | undefined
+  /** Where the SSH kit lives; left out: `.ssh` in the home directory. */
   readonly sshDirectory?: string | undefined
   readonly version: string
 }
@@ -34,6 +35,7 @@ const Environment = z.object({
   BERTH_MANAGER_URL: z.url({ protocol: /^https?$/ }),
   BERTH_ALLOWED_HOSTS: z.string().default(''),
   BERTH_TRUSTED_PROXIES: z.string().default(''),
+  BERTH_SSH_DIR: z.string().min(1).optional(),
   BERTH_CONSOLE_DIR: z.string().min(1).optional(),
   BERTH_CONSOLE_DEV_URL: z.url({ protocol: /^https?$/ }).optional(),
 })
@@ -56,6 +58,7 @@ export function parseConfig(
     trustedProxies: addressesOf(read.BERTH_TRUSTED_PROXIES),
     consoleDir: read.BERTH_CONSOLE_DIR ?? defaults.consoleDir,
     consoleDevUrl: read.BERTH_CONSOLE_DEV_URL,
+    sshDirectory: read.BERTH_SSH_DIR,
     version: defaults.version,
   }
 }

@@ -8,6 +8,7 @@
  *     BERTH_ALLOWED_HOSTS    further names browsers use, comma separated, e.g. berth.example.org
  *     BERTH_TRUSTED_PROXIES  addresses of TLS reverse proxies in front, comma separated, e.g. 127.0.0.1; default none.
  *                            Their x-forwarded-for (last address) and x-forwarded-proto are believed, nobody else's
+ *     BERTH_SSH_DIR          where the SSH kit writes its configuration and keys; default ~/.ssh
  *     BERTH_CONSOLE_DIR      the built page; default dist/renderer beside this program
  *     BERTH_CONSOLE_DEV_URL  a development server that serves the page instead
  *     BERTH_LOG              log level; logs are JSON lines on stderr

@@ -23,6 +23,8 @@ const FULL = `
 port = 8500
 host = "0.0.0.0"
 allowedHosts = ["a.example.org", "b.example.org"]
+trustedProxies = ["127.0.0.1", "::1"]
+sshDirectory = "ssh"
 logLevel = "debug"
 
 [manager]
@@ -48,6 +50,8 @@ test('every key reaches the servers that it is for, as the variable that they re
     BERTH_PORT: '8500',
     BERTH_HOST: '0.0.0.0',
     BERTH_ALLOWED_HOSTS: 'a.example.org,b.example.org',
+    BERTH_TRUSTED_PROXIES: '127.0.0.1,::1',
+    BERTH_SSH_DIR: '/etc/berth/ssh',
     BERTH_LOG: 'debug',
   })
   expect(environmentOf(settings, 'manager', {})).toEqual({
@@ -91,7 +95,7 @@ test('every fault is told at once, with file, line, column, key and what is allo
   const document = '# c\n[console]\n  port = "x"\nprot = 1\n\n[agent]\nnetwork = 5\n[agent.scratch]\nfloorMib = 1.5\n'
   expect(faultsOf(document)).toEqual([
     `${FILE}:3:3: console.port must be a whole number from 0 to 65535 (0 = any free port)`,
-    `${FILE}:4:1: console.prot is not known; allowed in [console]: port, host, allowedHosts, logLevel`,
+    `${FILE}:4:1: console.prot is not known; allowed in [console]: port, host, allowedHosts, trustedProxies, sshDirectory, logLevel`,
     `${FILE}:7:1: agent.network must be a table; allowed in [agent.network]: range, deny`,
     `${FILE}:9:1: agent.scratch.floorMib must be a whole number of MiB`,
   ])

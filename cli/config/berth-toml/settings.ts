@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import { z } from 'zod'
 
 export type ServerName = 'manager' | 'agent' | 'console'
@@ -51,6 +52,21 @@ export const SETTINGS: readonly Setting[] = [
     allowed: 'a list of host names without scheme, like ["berth.example.org"]',
     variable: 'BERTH_ALLOWED_HOSTS',
     servers: ['console', 'manager'],
+  },
+  {
+    key: 'console.trustedProxies',
+    schema: z.array(z.string().refine(value => isIP(value) !== 0)),
+    allowed: 'a list of IP addresses, like ["127.0.0.1"]',
+    variable: 'BERTH_TRUSTED_PROXIES',
+    servers: ['console'],
+  },
+  {
+    key: 'console.sshDirectory',
+    schema: text,
+    allowed: 'the path of a directory',
+    variable: 'BERTH_SSH_DIR',
+    servers: ['console'],
+    isPath: true,
   },
   logLevel('console'),
   {
