@@ -10,12 +10,14 @@ import {
   SessionStats,
   UserId,
 } from '#manager/contract'
+import { ManagerProof, Managers } from './managers.ts'
 
 /**
  * The control connection: `GET /agent/v1/control` upgraded to a WebSocket (subprotocol CONTROL_PROTOCOL), one JSON message
  * per text frame. The agent dials. Handshake, then requests with replies from the manager, and notices from the agent.
  *
- *     manager → challenge
+ *     agent   → a nonce, in a header of the upgrade request
+ *     manager → challenge, with its signature over the nonce: nothing of value goes to a stranger who took its port
  *     agent   → join (first time, with a one-time token and its public key) or prove (signature over the challenge)
  *     manager → welcome, or refused and close
  *     agent   → report (full state), then again with every heartbeat
@@ -26,7 +28,16 @@ export const HEARTBEAT_MS = 3_000
 /** No heartbeat for this long: the agent counts as lost. */
 export const AGENT_LOST_MS = 10_000
 
-export const Challenge = z.object({ type: z.literal('challenge'), nonce: z.string(), managerId: ManagerId })
+export const Challenge = z.object({
+  type: z.literal('challenge'),
+  nonce: z.string(),
+  /** Of the control plane: the same for all managers on one database. */
+  managerId: ManagerId,
+  /** Of the manager process; an agent has one connection to each. */
+  processId: z.string().optional(),
+  /** Only where the agent sent a nonce. */
+  proof: ManagerProof.optional(),
+})
 export const Join = z.object({
   type: z.literal('join'),
   token: z.string(),
@@ -79,6 +90,8 @@ export const AgentImage = z.object({
   shmemBytes: z.int(),
   apps: z.array(KernelApp),
   labelled: z.boolean(),
+  /** `repository@sha256:…` of the manifests that it was pulled or pushed as; none for one that was made here. */
+  repoDigests: z.array(z.string()).optional(),
 })
 export type AgentImage = z.infer<typeof AgentImage>
 
@@ -132,6 +145,8 @@ export const KernelChanged = z.object({
   ageMs: z.number(),
 })
 export const PullChanged = z.object({ type: z.literal('pull'), kernelId: KernelId, progress: PullProgress })
+/** How far a pull_image with this id is. */
+export const ImagePull = z.object({ type: z.literal('image_pull'), pullId: z.string(), progress: PullProgress })
 export const StatsBatch = z.object({
   type: z.literal('stats'),
   kernels: z.array(z.object({ kernelId: KernelId, stats: SessionStats })),
@@ -142,21 +157,51 @@ export const KernelSpec = z.object({
   sessionId: SessionId,
   sessionName: z.string(),
   role: z.string(),
+  /** Kernels of the session, all on this agent and on one network; left out for one. */
+  clusterSize: z.int().min(1).optional(),
   attempt: z.int(),
   owner: z.object({ id: UserId, email: z.string() }),
   resourceGroup: z.string(),
-  image: z.object({ reference: z.string(), digest: z.string() }),
+  /** `manifestDigest` (sha256:…) is what the registry had under the reference when the session was made, where that is known. */
+  image: z.object({ reference: z.string(), digest: z.string(), manifestDigest: z.string().optional() }),
   /** Base units. */
   slots: z.record(z.string(), z.int()),
   shmemBytes: z.int(),
   devices: z.array(z.object({ uuid: z.string(), slot: z.string(), amount: z.int() })),
   environ: z.record(z.string(), z.string()),
   startupCommand: z.string().nullable(),
+  /** The session goes on when the start-up command has ended. Left out (older managers): it ends with it. */
+  kind: z.enum(['interactive', 'batch']).optional(),
   apps: z.array(KernelApp),
   /** More public keys that may log in by SSH, `ssh-ed25519 AAAA… comment`. */
   authorizedKeys: z.array(z.string()),
 })
 export type KernelSpec = z.infer<typeof KernelSpec>
+
+/**
+ * What a registry wants of whoever pulls. It goes with the one request that needs it and stays in the memory of that request:
+ * agents neither keep nor log it.
+ */
+export const RegistryAuth = z.object({
+  /** As Docker knows the registry: `cr.example.org:5000`, or `https://index.docker.io/v1/`. */
+  serverAddress: z.string(),
+  username: z.string(),
+  password: z.string(),
+})
+export type RegistryAuth = z.infer<typeof RegistryAuth>
+
+/** An image on the engine that no container uses. */
+export const UnusedImage = z.object({
+  id: z.string(),
+  references: z.array(z.string()),
+  repoDigests: z.array(z.string()),
+  sizeBytes: z.number(),
+  /** Of layers that no other image has. */
+  uniqueBytes: z.number(),
+  /** With labels of Berth or Backend.AI. */
+  labelled: z.boolean(),
+})
+export type UnusedImage = z.infer<typeof UnusedImage>
 
 /** SSH material made by the agent together with the kernel. */
 export const KernelSsh = z.object({
@@ -174,7 +219,7 @@ export type KernelSsh = z.infer<typeof KernelSsh>
  */
 export const REQUESTS = {
   create_kernel: {
-    input: z.object({ spec: KernelSpec, startWithinMs: z.int() }),
+    input: z.object({ spec: KernelSpec, startWithinMs: z.int(), registryAuth: RegistryAuth.optional() }),
     reply: z.object({ containerId: z.string(), startedAt: z.iso.datetime(), ssh: KernelSsh }),
   },
   /**
@@ -191,14 +236,33 @@ export const REQUESTS = {
     input: z.object({ kernelId: KernelId, app: z.string(), timeoutMs: z.int() }),
     reply: z.object({ inject: z.object({ header: z.string(), value: z.string() }).nullable() }),
   },
+  /** Looks at the engine now; what it has is the whole truth. Fails with `engine_unreachable` where that is not known. */
+  list_kernels: {
+    input: z.object({}),
+    reply: z.object({ kernels: z.array(KernelReport) }),
+  },
   get_logs: {
     input: z.object({ kernelId: KernelId, tail: z.int() }),
     reply: z.object({ text: z.string(), truncated: z.boolean() }),
   },
-  /** Which of these the manager still knows; others that carry our manager id and are ended may be cleaned up. */
+  /** With `pullId` its progress is told by notices. */
   pull_image: {
-    input: z.object({ reference: z.string() }),
+    input: z.object({ reference: z.string(), pullId: z.string().optional(), auth: RegistryAuth.optional() }),
     reply: z.object({ id: z.string() }),
+  },
+  /** All that no container uses, the toolbox left out. */
+  list_unused_images: { input: z.object({}), reply: z.object({ images: z.array(UnusedImage) }) },
+  /**
+   * Takes names off images, and the images away that have none left. With `reference` only that name. What a container
+   * uses, or a kernel that is being started, stays, and so does the toolbox.
+   */
+  remove_images: {
+    input: z.object({ images: z.array(z.object({ id: z.string(), reference: z.string().optional() })) }),
+    reply: z.object({
+      removed: z.array(z.object({ id: z.string(), references: z.array(z.string()) })),
+      kept: z.array(z.object({ id: z.string(), why: z.string() })),
+      freedBytes: z.number(),
+    }),
   },
 } as const
 export type RequestName = keyof typeof REQUESTS
@@ -215,7 +279,7 @@ export const Reply = z.object({
 /** The manager gives up on a request (caller gone, deadline): the agent stops the work where it can. */
 export const Cancel = z.object({ type: z.literal('cancel'), id: z.int() })
 
-export const FromManager = z.discriminatedUnion('type', [Challenge, Welcome, Refused, Request, Cancel])
+export const FromManager = z.discriminatedUnion('type', [Challenge, Welcome, Refused, Managers, Request, Cancel])
 export type FromManager = z.infer<typeof FromManager>
 export const FromAgent = z.discriminatedUnion('type', [
   Join,
@@ -223,6 +287,7 @@ export const FromAgent = z.discriminatedUnion('type', [
   Report,
   KernelChanged,
   PullChanged,
+  ImagePull,
   StatsBatch,
   Reply,
 ])

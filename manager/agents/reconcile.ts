@@ -7,7 +7,7 @@ type Exited = Extract<KernelState, { state: 'exited' }>
 /** What to do so that the database says what is true on the engine. */
 export type Action =
   | { do: 'phase'; sessionId: SessionId; kernelId: KernelId; attempt: number; phase: 'preparing' | 'pulling' }
-  | { do: 'running'; sessionId: SessionId; attempt: number; containerId: string; startedAt: string }
+  | { do: 'running'; sessionId: SessionId; kernelId: KernelId; attempt: number; containerId: string; startedAt: string }
   | { do: 'ended'; sessionId: SessionId; kernelId: KernelId; attempt: number; exit: Exited }
   /** Its container is gone, and nobody told us why. */
   | { do: 'gone'; sessionId: SessionId; kernelId: KernelId; attempt: number }
@@ -80,7 +80,9 @@ function actOnKnown(kernel: KnownKernel, { attempt, state }: KernelReport, agent
       return status === 'RUNNING' ? [] : [{ do: 'phase', sessionId, kernelId, attempt, phase: state.phase }]
     case 'running':
       if (status === 'RUNNING') return []
-      return [{ do: 'running', sessionId, attempt, containerId: state.containerId, startedAt: state.startedAt }]
+      return [
+        { do: 'running', sessionId, kernelId, attempt, containerId: state.containerId, startedAt: state.startedAt },
+      ]
     case 'exited':
       return [{ do: 'ended', sessionId, kernelId, attempt, exit: state }]
     case 'gone':

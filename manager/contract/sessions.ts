@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { GroupRef } from './domains.ts'
 import { AgentId, KernelId, SessionId, UserId } from './ids.ts'
 import { parseAmount, WireSlots } from './resource-slots.ts'
 
@@ -60,6 +61,9 @@ export const REASON_CODES = [
   'retried',
   'adopted', // found on an agent after a restart
   'imported', // a signed container the manager had no row for
+  'idle_timeout', // nothing has happened in it for too long
+  'max_lifetime', // it has run as long as it may
+  'extended', // somebody has put its end off
   'lost_by_restore',
   // why a PENDING session waits
   'no_agents',
@@ -71,6 +75,16 @@ export const REASON_CODES = [
   'queued_behind',
   'reserved', // next: capacity is held for it
   'group_inactive', // an admin has closed its resource group
+  // limits, in the order in which they are checked
+  'concurrency_limit', // as many sessions as the user or keypair may have at the same time hold resources
+  'user_policy', // the user's sessions hold too much of what their resource policy allows
+  'keypair_policy', // as before, of the keypair that it was made with
+  'group_limit', // as before, of the group (project)
+  'domain_limit', // as before, of the domain
+  'group_not_allowed', // access to its resource group was withdrawn
+  'dependencies', // sessions that it depends on have not ended yet
+  // why a waiting session was cancelled
+  'dependency_failed',
 ] as const
 export const ReasonCode = z.enum(REASON_CODES)
 export type ReasonCode = z.infer<typeof ReasonCode>
@@ -99,6 +113,24 @@ const EnvironmentName = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/, 'must
 /** Set by Berth itself; a request that names one is refused. */
 export const RESERVED_ENVIRONMENT = /^(BERTH_|LD_PRELOAD$|LD_LIBRARY_PATH$|HOME$|USER$|LOGNAME$|SHELL$)/
 
+/** A session's subnet has addresses for 13 kernels. */
+export const MAX_CLUSTER_SIZE = 13
+
+/** Names of the kernels of a session, the main one first; their host names as well. */
+export function clusterRoles(size: number): string[] {
+  return Array.from({ length: size }, (_, index) => (index === 0 ? 'main1' : `sub${index}`))
+}
+
+/** Of waiting sessions: larger goes first, 0 is what everybody gets. Below 0 is for users, above for admins. */
+export const Priority = z.int().min(-10).max(10)
+
+/** Batch: lives as long as its start-up command, and has a result. Interactive: lives until somebody ends it. */
+export const SessionKind = z.enum(['interactive', 'batch'])
+export type SessionKind = z.infer<typeof SessionKind>
+
+/** Up to a year. */
+const Seconds = z.int().min(1).max(31_536_000)
+
 /** What a user asks for. */
 export const SessionSpec = z
   .strictObject({
@@ -119,11 +151,41 @@ export const SessionSpec = z
       .refine(environ => Object.keys(environ).length <= 200, 'at most 200 variables'),
     count: z.int().min(1).max(50).default(1).describe('How many sessions of this kind; names get -1, -2, …'),
     resourceGroup: z.string().max(64).default('default'),
+    group: z
+      .string()
+      .max(64)
+      .optional()
+      .describe('Id or name of the group (project); the only one, or the one named default, if left out.'),
     startupCommand: z
       .string()
       .max(16_384)
       .optional()
-      .describe('Run by the shell of the image when the session starts.'),
+      .describe(
+        'Run by the shell of the image when the session starts. A batch session ends with it; an interactive one goes on.',
+      ),
+    kind: SessionKind.optional().describe('Interactive if left out. A batch session needs a startupCommand.'),
+    idleTimeoutSeconds: Seconds.optional().describe(
+      'Ends it after so long without anything happening in it. A stricter resource policy wins. Not for batch sessions.',
+    ),
+    maxLifetimeSeconds: Seconds.optional().describe(
+      'Ends it that long after its start, whatever it does. A stricter resource policy wins.',
+    ),
+    clusterSize: z
+      .int()
+      .min(1)
+      .max(MAX_CLUSTER_SIZE)
+      .optional()
+      .describe('Kernels (main1, sub1, …) on one agent, each with these resources; started all or none.'),
+    priority: Priority.optional().describe('Larger goes first. Users may go down to -10, admins up to 10.'),
+    dependsOn: z
+      .array(z.string().min(1).max(64))
+      .max(20)
+      .optional()
+      .describe('Ids or names of own sessions that must end well (exit code 0) before this one starts.'),
+  })
+  .refine(spec => spec.kind !== 'batch' || (spec.startupCommand ?? '').trim() !== '', {
+    path: ['startupCommand'],
+    message: 'a batch session needs a command to run',
   })
   .meta({ id: 'SessionSpec' })
 export type SessionSpec = z.infer<typeof SessionSpec>
@@ -147,6 +209,7 @@ export const SessionStats = z
     at: z.iso.datetime(),
     /** 1/1000 core in use over the last second. */
     cpuMilli: z.number(),
+    cpuSeconds: z.number().optional().describe('CPU time used since start; not from agents of an older version'),
     memBytes: z.number(),
     memPeakBytes: z.number(),
     netRxBytes: z.number().describe('since start'),
@@ -185,6 +248,29 @@ export const Kernel = z
   .meta({ id: 'Kernel' })
 export type Kernel = z.infer<typeof Kernel>
 
+/** When it ends by itself unless somebody does something, as far as that is known. */
+export const SessionEnd = z
+  .object({
+    at: z.iso.datetime(),
+    why: z.enum(['idle_timeout', 'max_lifetime']),
+    warnedAt: z.iso
+      .datetime()
+      .nullable()
+      .describe('Of the last warning: they come 15, 5 and 1 minutes before the end. Null before the first.'),
+  })
+  .meta({ id: 'SessionEnd' })
+export type SessionEnd = z.infer<typeof SessionEnd>
+
+/** What a session has used in all. Known to the minute while it runs. */
+export const SessionUsage = z
+  .object({
+    cpuSeconds: z.number().describe('CPU time used.'),
+    gpuSeconds: z.number().describe('GPU time held: GPUs and parts of GPUs, times how long it ran.'),
+    memPeakBytes: z.number(),
+  })
+  .meta({ id: 'SessionUsage' })
+export type SessionUsage = z.infer<typeof SessionUsage>
+
 export const Session = z
   .object({
     id: SessionId,
@@ -196,13 +282,25 @@ export const Session = z
     reachable: z.boolean(),
     ownerId: UserId,
     ownerEmail: z.string(),
+    domain: z.string().describe('Of its owner when it was launched.'),
+    group: GroupRef.nullable().describe('The project that it counts for; null where that is not known.'),
     resourceGroup: z.string(),
     image: z.string(),
     imageDigest: z.string().nullable(),
-    requested: WireSlots,
+    requested: WireSlots.describe('Of each kernel.'),
+    clusterSize: z.int(),
+    priority: z.int(),
+    dependsOn: z.array(SessionId),
     shmem: z.string(),
     environ: z.record(z.string(), z.string()),
     startupCommand: z.string().nullable(),
+    kind: SessionKind,
+    result: z.enum(['success', 'failure']).nullable().describe('How a batch session ended; null before, and for others.'),
+    idleTimeoutSeconds: z.int().nullable().describe('The effective one; null = never.'),
+    maxLifetimeSeconds: z.int().nullable().describe('The effective one; null = unlimited.'),
+    expiresAt: z.iso.datetime().nullable().describe('When its maximum lifetime is over; known once it runs.'),
+    ends: SessionEnd.nullable(),
+    usage: SessionUsage.nullable().describe('Null before the first figures.'),
     apps: z.array(App),
     kernels: z.array(Kernel),
     stats: SessionStats.nullable(),

@@ -1,20 +1,22 @@
 import { type AgentId, lackingSlots, type SessionId, subtractSlots } from '#manager/contract'
 import { listAgents } from '../store/agents.ts'
+import { readLimits } from '../quotas/read-limits.ts'
 import { insertKernelDevices } from '../store/kernels.ts'
+import { listScopedSessions, listScopes, lockLimits, scopeIdsOf } from '../store/limits.ts'
 import { type Store } from '../store/open-store.ts'
 import { lockPending, markScheduled } from '../store/placements.ts'
 import { type Db } from '../store/schema.ts'
 import { insertSessionEvents } from '../store/session-events.ts'
 import { lockResourceGroup, type Touched } from '../store/sessions.ts'
-import { type AgentSnapshot, type Placement } from './plan/index.ts'
+import { type AgentSnapshot, Limits, type Placement } from './plan/index.ts'
 import { type AgentPresence, readAgents } from './snapshot.ts'
 
 /** So many placements share a transaction: long enough to be cheap, short enough not to keep others waiting. */
 const BATCH = 200
 
 /**
- * Writes placements, leaving out those that are no longer possible: the session is not pending any more, or its slots or
- * devices are taken. Capacity is checked again under the lock of the resource group, so two schedulers (or an
+ * Writes placements, leaving out those that are no longer possible: the session is not pending any more, its slots or
+ * devices are taken, or somebody's limit is. Capacity is checked again under the lock of the resource group, so two schedulers (or an
  * import of running containers) at the same time cannot give out the same thing twice.
  */
 export async function commitPlacements(
@@ -46,10 +48,8 @@ async function commitBatch(
     trx,
     placements.map(placement => placement.sessionId),
   )
-  const fitting = dropOversubscribed(
-    placements.filter(placement => pending.has(placement.sessionId)),
-    agents,
-  )
+  const waiting = placements.filter(placement => pending.has(placement.sessionId))
+  const fitting = await dropOverLimit(trx, resourceGroup, dropOversubscribed(waiting, agents))
   if (fitting.length === 0) return []
   return writePlacements(trx, fitting, names)
 }
@@ -68,10 +68,37 @@ export function dropOversubscribed(
   return placements.filter(({ agentId, requested, devices }) => {
     const room = free.get(agentId)
     if (!room || lackingSlots(requested, room).length > 0) return false
-    const keys = devices.map(device => ({ key: `${agentId} ${device.slot} ${device.uuid}`, amount: device.amount }))
-    if (keys.some(({ key, amount }) => amount > (freeOnDevice.get(key) ?? 0))) return false
+    // Two kernels of one session may share a device.
+    const wanted = new Map<string, number>()
+    for (const { slot, uuid, amount } of devices) {
+      const key = `${agentId} ${slot} ${uuid}`
+      wanted.set(key, (wanted.get(key) ?? 0) + amount)
+    }
+    for (const [key, amount] of wanted) if (amount > (freeOnDevice.get(key) ?? 0)) return false
     free.set(agentId, subtractSlots(room, requested))
-    for (const { key, amount } of keys) freeOnDevice.set(key, (freeOnDevice.get(key) ?? 0) - amount)
+    for (const [key, amount] of wanted) freeOnDevice.set(key, (freeOnDevice.get(key) ?? 0) - amount)
+    return true
+  })
+}
+
+/**
+ * Placements in their order, as long as each is within every limit beside those before it. Limits count in all resource
+ * groups, each of which may be scheduled by another manager, so where somebody has any this is one after the other.
+ */
+async function dropOverLimit(trx: Db, resourceGroup: string, placements: readonly Placement[]): Promise<Placement[]> {
+  const sessions = await listScopedSessions(
+    trx,
+    placements.map(({ sessionId }) => sessionId),
+  )
+  const ids = scopeIdsOf(sessions)
+  if ((await listScopes(trx, ids, { limitedOnly: true })).length > 0) await lockLimits(trx)
+  const now = await readLimits(trx, resourceGroup, sessions)
+  const limits = new Limits(now.scopes)
+  const limitsOf = new Map(sessions.map(session => [session.id, now.of(session)]))
+  return placements.filter(({ sessionId, requested }) => {
+    const session = { requested, ...limitsOf.get(sessionId) }
+    if (!limits.allows(session)) return false
+    limits.take(session)
     return true
   })
 }
@@ -85,16 +112,18 @@ async function writePlacements(
     const name = names.get(placement.agentId) ?? placement.agentId
     return { ...placement, reason: { code: 'placed', message: `Placed on agent ${name}.` } as const }
   })
-  const { touched, kernelOf } = await markScheduled(trx, placed)
-  const kernelIdOf = (sessionId: SessionId) => {
-    const kernelId = kernelOf.get(sessionId)
-    if (kernelId === undefined) throw new Error(`session ${sessionId} has no kernel`)
+  const { touched, kernelsOf } = await markScheduled(trx, placed)
+  const kernelIdOf = (sessionId: SessionId, index = 0) => {
+    const kernelId = kernelsOf.get(sessionId)?.[index]
+    if (kernelId === undefined) throw new Error(`session ${sessionId} has no kernel ${index}`)
     return kernelId
   }
   await insertKernelDevices(
     trx,
-    placed.flatMap(({ sessionId, agentId, devices }) =>
-      devices.map(device => ({ kernel_id: kernelIdOf(sessionId), agent_id: agentId, ...device })),
+    placed.flatMap(({ sessionId, agentId, devices, kernels = [devices] }) =>
+      kernels.flatMap((own, index) =>
+        own.map(device => ({ kernel_id: kernelIdOf(sessionId, index), agent_id: agentId, ...device })),
+      ),
     ),
   )
   await insertSessionEvents(

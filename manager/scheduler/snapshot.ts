@@ -1,10 +1,17 @@
 import { type AgentId, type Reason, type SessionId } from '#manager/contract'
 import { type AgentRow, listAgents, readUsage } from '../store/agents.ts'
+import { type LimitsNow, readLimits } from '../quotas/read-limits.ts'
+import { listDependencies } from '../store/dependencies.ts'
 import { readImageDigests } from '../store/images.ts'
+import { type ScopedSession } from '../store/limits.ts'
 import { readClock, readUsageByOwner } from '../store/placements.ts'
+import { listMortalKernels } from '../store/occupants.ts'
+import { readPullable } from '../store/registry-images.ts'
 import { findReservation, findResourceGroup } from '../store/resource-groups.ts'
 import { type Db } from '../store/schema.ts'
-import { listPending } from '../store/sessions.ts'
+import { listPending, type QueuedRow } from '../store/sessions.ts'
+import { judgeDependencies } from './dependencies.ts'
+import { latestEndOf, longestHold } from './latest-end.ts'
 import {
   type AgentSnapshot,
   concentrated,
@@ -37,18 +44,38 @@ export interface GroupState {
   readonly snapshot: GroupSnapshot
   /** The reasons that the pending sessions carry now. */
   readonly written: ReadonlyMap<SessionId, Reason>
+  /** Pending ones that are not in the snapshot: what they depend on did not end well. */
+  readonly doomed: ReadonlyMap<SessionId, Reason>
+  /** Of everybody who waits, and of who asks. */
+  readonly limits: LimitsNow
 }
 
-/** Reads one resource group as it is now. Usage comes from kernels, so it cannot drift. */
-export async function readGroup(db: Db, resourceGroup: string, presence: AgentPresence): Promise<GroupState> {
+/**
+ * Reads one resource group as it is now. Usage comes from kernels, so it cannot drift.
+ *
+ * @param asker whose limits are read as well: somebody who asks what would happen
+ */
+export async function readGroup(
+  db: Db,
+  resourceGroup: string,
+  presence: AgentPresence,
+  asker?: ScopedSession,
+): Promise<GroupState> {
   const group = await findResourceGroup(db, resourceGroup)
-  const [agents, pending, now, reservation, usage] = await Promise.all([
+  const [agents, pending, now, reservation, dependencies, usage] = await Promise.all([
     readAgents(db, await listAgents(db, resourceGroup), presence),
     listPending(db, resourceGroup),
     readClock(db),
     findReservation(db, resourceGroup),
+    listDependencies(db, resourceGroup).then(judgeDependencies),
     group?.sequencer === 'drf' ? readUsageByOwner(db, resourceGroup) : undefined,
   ])
+  const scoped = pending.map(toScoped)
+  const pullable = await readPullable(
+    db,
+    pending.map(({ image }) => image),
+  )
+  const limits = await readLimits(db, resourceGroup, asker ? [...scoped, asker] : scoped)
   const { reserveAfterSeconds, weights, splitShares } = group?.options ?? {}
   const snapshot: GroupSnapshot = {
     agents,
@@ -61,22 +88,37 @@ export async function readGroup(db: Db, resourceGroup: string, presence: AgentPr
     },
     ...(usage ? { usage } : {}),
     reservation,
-    pending: pending.map(session => ({
-      id: session.id,
-      ownerId: session.owner_id,
-      enqueuedAt: session.created_at.getTime(),
-      requested: session.requested,
-      image: session.image,
-      imageDigest: session.image_digest,
-      failedAgents: session.failed_agents,
-    })),
+    scopes: limits.scopes,
+    pending: pending
+      .filter(({ id }) => !dependencies.failed.has(id))
+      .map(session => ({
+        id: session.id,
+        ownerId: session.owner_id,
+        enqueuedAt: session.created_at.getTime(),
+        requested: session.requested,
+        clusterSize: session.cluster_size,
+        priority: session.priority,
+        waitsFor: dependencies.waitsFor.get(session.id),
+        image: session.image,
+        imageDigest: session.image_digest,
+        pullable: pullable.has(`${session.image} ${session.image_digest}`),
+        failedAgents: session.failed_agents,
+        maxLifetimeMs: longestHold(session.max_lifetime_seconds),
+        ...limits.of(toScoped(session)),
+      })),
   }
   return {
     snapshot,
     sequencer: SEQUENCERS[group?.sequencer ?? 'fifo'] ?? fifo,
     selector: SELECTORS[group?.selector ?? 'concentrated'] ?? concentrated,
+    doomed: dependencies.failed,
     written: new Map(pending.map(session => [session.id, session.reason])),
+    limits,
   }
+}
+
+function toScoped({ id, owner_id, keypair, group_id, domain }: QueuedRow): ScopedSession {
+  return { id, ownerId: owner_id, keypair, groupId: group_id, domain }
 }
 
 export async function readAgents(
@@ -87,11 +129,17 @@ export async function readAgents(
   const ids = rows.map(row => row.id)
   const usage = await readUsage(db, ids)
   const images = await readImageDigests(db, ids)
+  const mortal = Map.groupBy(await listMortalKernels(db, ids), kernel => kernel.agentId)
   return rows.map(row => ({
     id: row.id,
     name: row.name,
     capacity: row.capacity,
     occupied: usage.slots(row.id),
+    occupants: (mortal.get(row.id) ?? []).map(({ slots, devices, expiresAt }) => ({
+      slots,
+      devices,
+      latestEnd: latestEndOf(expiresAt),
+    })),
     devices: row.devices.map(({ uuid, slot }): DeviceSnapshot => {
       const total = slot === 'cuda.device' ? 1 : SHARES_PER_DEVICE
       const taken = usage.device(row.id, uuid)

@@ -1,4 +1,5 @@
 import { type AgentId, type Reason, type SessionId } from '#manager/contract'
+import { ALL_TURNS, type Turns } from '../cluster/turns.ts'
 import { type Log } from '../log.ts'
 import { type Store } from '../store/open-store.ts'
 import { saveReservation } from '../store/resource-groups.ts'
@@ -21,18 +22,26 @@ export interface SchedulerDeps {
   readonly presence: AgentPresence
   /** Sends create_kernel; must not throw and must not keep the scheduler waiting. */
   readonly start: (id: SessionId) => void
+  /** Ends a session that waits in vain. */
+  readonly cancel: (id: SessionId, reason: Reason) => Promise<void>
   readonly hint: (touched: readonly Touched[]) => void
   readonly log: Log
   /** The net under the triggers, default 5 s. */
   readonly slowTickMs?: number
+  /** Of several managers one schedules a group: whose turn it is. The others plan, to know the queue, and write nothing. */
+  readonly managers?: Turns
 }
 
 const SLOW_TICK_MS = 5_000
 /** Positions further back move with every start; nobody watches them live. */
 const WATCHED_POSITIONS = 50
+/** A manager that only looks at a queue does so this often at most, and is busy with it for so small a part of its time. */
+const LOOK_MS = 500
+const LOOK_SHARE = 10
 
 /** The effectful half: snapshot → plan → commit → create_kernel, over and over. The decision itself is in `plan/`. */
-export function startScheduler({ store, presence, start, hint, log, slowTickMs }: SchedulerDeps): Scheduler {
+export function startScheduler(deps: SchedulerDeps): Scheduler {
+  const { store, presence, start, cancel, hint, log, slowTickMs, managers = ALL_TURNS } = deps
   const positions = new Map<string, ReadonlyMap<SessionId, number>>()
   // Whose turn it was last, for round robin. After a start of the manager the turns begin anew.
   const turns = new Map<AgentId, number>()
@@ -40,21 +49,32 @@ export function startScheduler({ store, presence, start, hint, log, slowTickMs }
   let closed = false
   let running: Promise<void> = Promise.resolve()
 
+  /** Where another manager schedules: when to look at the queue again. Looking costs as much as scheduling. */
+  const lookAt = new Map<string, number>()
+  const turnOf = (group: string) => `scheduler ${group}`
+
   async function tickGroup(group: string): Promise<void> {
-    const { snapshot: read, written, sequencer, selector } = await readGroup(store.db, group, presence)
+    const since = performance.now()
+    const mine = await managers.take(turnOf(group))
+    if (!mine && since < (lookAt.get(group) ?? 0)) return
+    const { snapshot: read, written, doomed, sequencer, selector } = await readGroup(store.db, group, presence)
+    if (mine) for (const [id, reason] of doomed) await cancel(id, reason)
     const snapshot: GroupSnapshot = {
       ...read,
       agents: read.agents.map(agent => ({ ...agent, turn: turns.get(agent.id) })),
     }
     const { placements, reasons, queue, reservation } = plan(snapshot, sequencer, selector)
+    const before = positions.get(group)
+    const now = new Map(queue.map((id, index) => [id, index + 1]))
+    if (!mine) lookAt.set(group, performance.now() + Math.max(LOOK_MS, LOOK_SHARE * (performance.now() - since)))
+    // The connection that holds the turn may be lost by now; another manager has it then.
+    if (!managers.holds(turnOf(group))) return void positions.set(group, now)
     // Before the placements: what is held must outlive a crash right after them.
     if (!sameReservation(snapshot.reservation, reservation)) await saveReservation(store.db, group, reservation)
     takeTurns(turns, placements)
     const committed = await commitPlacements(store, group, placements, presence)
     hint(committed)
     for (const { id } of committed) start(id)
-    const before = positions.get(group)
-    const now = new Map(queue.map((id, index) => [id, index + 1]))
     positions.set(group, now)
     hint(await updateReasons(store.db, 'PENDING', changedReasons({ reasons, written, before, now })))
     // Left out at the commit: somebody else was quicker, so the picture has changed.

@@ -1,6 +1,7 @@
 import { type KernelId, type SessionId, type SessionStatus, type UserId } from '#manager/contract'
+import { NO_PEERS, type Peers } from '../cluster/peers.ts'
 import { type EventPublisher } from '../events/bus.ts'
-import { listKernels, updateKernel } from '../store/kernels.ts'
+import { type KernelChange, type KernelRow, listKernels, moveKernels, updateKernel } from '../store/kernels.ts'
 import { type Store } from '../store/open-store.ts'
 import { type Db } from '../store/schema.ts'
 import { insertSessionEvents } from '../store/session-events.ts'
@@ -10,18 +11,25 @@ import { type Change, type Effects, type SessionState, transition } from './tran
 /** The state that a decision is made on, locked until it is carried out. */
 export interface LockedSession extends SessionState {
   readonly session: SessionRow
+  /** The main one. */
   readonly kernelId: KernelId
+  /** The main one first. */
+  readonly kernels: readonly KernelRow[]
   readonly startBy: Date | null
 }
 
 export interface Applied {
   readonly sessionId: SessionId
+  /** The main one. */
   readonly kernelId: KernelId
+  readonly kernelIds: readonly KernelId[]
   readonly ownerId: UserId
   readonly from: SessionStatus
   readonly to: SessionStatus
   readonly version: number
   readonly effects: Effects
+  /** Another manager did it; what has to be done once was done there. */
+  readonly remote?: boolean
 }
 
 /** The only way in which a session changes its status, besides being inserted or placed. */
@@ -36,17 +44,22 @@ export interface SessionChanges {
   apply(id: SessionId, decide: (state: LockedSession) => Change | undefined): Promise<Applied | undefined>
   /** Tells clients that these sessions have a newer version. */
   hint(touched: readonly Touched[]): void
-  /** Called after every commit of a transition. */
+  /** Called after every commit of a transition, here or at another manager. */
   onApplied(listener: (applied: Applied) => void): void
 }
 
 export interface SessionChangesDeps {
   readonly store: Store
   readonly events: EventPublisher
+  /** The other managers on the database; without them there are none. */
+  readonly peers?: Peers
 }
 
-export function createSessionChanges({ store, events }: SessionChangesDeps): SessionChanges {
+export function createSessionChanges({ store, events, peers = NO_PEERS }: SessionChangesDeps): SessionChanges {
   const listeners: ((applied: Applied) => void)[] = []
+  const others = peers.topic<Applied>('session_applied')
+  const tell = (applied: Applied) => listeners.forEach(listener => listener(applied))
+  others.on(applied => tell({ ...applied, remote: true }))
   const hint = (touched: readonly Touched[]) => {
     for (const { id, ownerId, version } of touched) {
       events.publish({ topic: 'session', id, version }, { userId: ownerId })
@@ -59,7 +72,8 @@ export function createSessionChanges({ store, events }: SessionChangesDeps): Ses
       const applied = await store.transaction(trx => applyChange(trx, id, decide))
       if (!applied) return undefined
       hint([{ id, ownerId: applied.ownerId, version: applied.version }])
-      for (const listener of listeners) listener(applied)
+      tell(applied)
+      others.tell(applied)
       return applied
     },
   }
@@ -72,7 +86,8 @@ async function applyChange(
 ): Promise<Applied | undefined> {
   const session = await lockSession(trx, id)
   if (!session) return undefined
-  const [kernel] = await listKernels(trx, [id])
+  const kernels = await listKernels(trx, [id])
+  const [kernel] = kernels
   if (!kernel) throw new Error(`session ${id} has no kernel`)
   const state: LockedSession = {
     session,
@@ -80,6 +95,7 @@ async function applyChange(
     attempt: session.attempt,
     failedAgents: session.failed_agents,
     kernelId: kernel.id,
+    kernels,
     agentId: kernel.agent_id,
     startBy: kernel.start_by,
   }
@@ -93,18 +109,12 @@ async function applyChange(
     ...(effects.failedAgents ? { failedAgents: effects.failedAgents } : {}),
     ...(effects.started === undefined ? {} : { started: effects.started }),
   })
-  await updateKernel(trx, kernel.id, {
-    status: change.to,
-    ...(change.containerId === undefined ? {} : { container_id: change.containerId }),
-    ...(change.exitCode === undefined ? {} : { exit_code: change.exitCode }),
-    ...(change.logTail === undefined ? {} : { log_tail: change.logTail }),
-    ...(change.startWithinMs === undefined ? {} : { startWithinMs: change.startWithinMs }),
-    ...(effects.released ? { agent_id: null, container_id: null, startWithinMs: null } : {}),
-  })
+  const kernelId = change.kernelId ?? kernel.id
+  await writeKernels(trx, kernels, { ...change, kernelId }, effects)
   await insertSessionEvents(trx, [
     {
       sessionId: id,
-      kernelId: kernel.id,
+      kernelId,
       from: state.status,
       to: change.to,
       reason: change.reason,
@@ -112,5 +122,29 @@ async function applyChange(
     },
   ])
   const { owner_id: ownerId } = session
-  return { sessionId: id, kernelId: kernel.id, ownerId, from: state.status, to: change.to, version, effects }
+  const kernelIds = kernels.map(one => one.id)
+  return { sessionId: id, kernelId: kernel.id, kernelIds, ownerId, from: state.status, to: change.to, version, effects }
+}
+
+async function writeKernels(
+  trx: Db,
+  kernels: readonly KernelRow[],
+  change: Change & { readonly kernelId: KernelId },
+  effects: Effects,
+): Promise<void> {
+  const learned: KernelChange = {
+    ...(change.containerId === undefined ? {} : { container_id: change.containerId }),
+    ...(change.exitCode === undefined ? {} : { exit_code: change.exitCode }),
+    ...(change.logTail === undefined ? {} : { log_tail: change.logTail }),
+  }
+  const { startWithinMs } = change
+  const starting = startWithinMs === undefined ? {} : { startWithinMs }
+  if (kernels.length === 1) {
+    const released = effects.released ? { agent_id: null, container_id: null, startWithinMs: null } : {}
+    await updateKernel(trx, change.kernelId, { status: change.to, ...starting, ...learned, ...released })
+    return
+  }
+  const [first] = kernels
+  if (first) await moveKernels(trx, first.session_id, { status: change.to, ...starting })
+  if (Object.keys(learned).length > 0) await updateKernel(trx, change.kernelId, learned)
 }

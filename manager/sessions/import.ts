@@ -1,7 +1,7 @@
 import { type AgentId, type Reason, type ResourceSlots, type UserId } from '#manager/contract'
 import { type KernelLabel } from '#agent/contract'
 import { type EventPublisher } from '../events/bus.ts'
-import { insertKernelDevices, insertKernels } from '../store/kernels.ts'
+import { insertKernelDevices, insertKernels, listKernels } from '../store/kernels.ts'
 import { type Store } from '../store/open-store.ts'
 import { type Db } from '../store/schema.ts'
 import { insertSessionEvents } from '../store/session-events.ts'
@@ -11,6 +11,8 @@ import {
   findSessionOfKernel,
   insertSessions,
   lockResourceGroup,
+  type NewSession,
+  type SessionRow,
 } from '../store/sessions.ts'
 import { findUser, findUserByEmail, listUsers } from '../store/users.ts'
 
@@ -45,36 +47,40 @@ async function insertRows(trx: Db, container: ImportedContainer) {
   const { label, agentId } = container
   await lockResourceGroup(trx, container.resourceGroup)
   if (await findSessionOfKernel(trx, label.kernelId)) return 'known'
-  if (await findSession(trx, label.sessionId)) return 'not_of_its_session'
+  const known = await findSession(trx, label.sessionId)
+  if (known && !(await isMissing(trx, known, label))) return 'not_of_its_session'
   const ownerId = await findOwner(trx, label.owner)
   if (ownerId === undefined) return 'no_owner'
   const message = 'Found running on its agent; the manager had no record of it.'
   const reason: Reason = { code: 'imported', message }
   const { sessionId, kernelId } = label
   const slots = label.slots as ResourceSlots
-  await insertSessions(trx, [
-    {
-      id: sessionId,
-      name: freeName(label.sessionName, await findLiveNames(trx, ownerId)),
-      ownerId,
-      status: 'RUNNING',
-      reason,
-      resourceGroup: container.resourceGroup,
-      image: label.image.reference,
-      imageDigest: label.image.digest,
-      requested: slots,
-      shmemBytes: label.shmemBytes,
-      environ: label.environ,
-      startupCommand: label.startupCommand,
-      apps: label.apps,
-      attempt: label.attempt,
-      createdAt: label.createdAt,
-      startedAt: container.startedAt,
-    },
-  ])
+  const session: NewSession = {
+    id: sessionId,
+    name: freeName(label.sessionName, await findLiveNames(trx, ownerId)),
+    ownerId,
+    status: 'RUNNING',
+    reason,
+    resourceGroup: container.resourceGroup,
+    image: label.image.reference,
+    imageDigest: label.image.digest,
+    requested: slots,
+    clusterSize: label.clusterSize ?? 1,
+    shmemBytes: label.shmemBytes,
+    environ: label.environ,
+    startupCommand: label.startupCommand,
+    kind: label.kind ?? 'interactive',
+    apps: label.apps,
+    attempt: label.attempt,
+    createdAt: label.createdAt,
+    startedAt: container.startedAt,
+  }
+  if (!known) await insertSessions(trx, [session])
   const { attempt } = label
   const { containerId } = container
-  await insertKernels(trx, [{ id: kernelId, sessionId, status: 'RUNNING', slots, agentId, attempt, containerId }])
+  await insertKernels(trx, [
+    { id: kernelId, sessionId, role: label.role, status: 'RUNNING', slots, agentId, attempt, containerId },
+  ])
   await insertKernelDevices(
     trx,
     label.devices.map(({ uuid, slot, amount }) => ({
@@ -87,6 +93,17 @@ async function insertRows(trx: Db, container: ImportedContainer) {
   )
   await insertSessionEvents(trx, [{ sessionId, kernelId, from: null, to: 'RUNNING', reason, actor: null }])
   return { ownerId }
+}
+
+/** A kernel of a session that was imported by another one of its kernels just before. */
+async function isMissing(
+  trx: Db,
+  session: SessionRow,
+  { clusterSize = 1, attempt, role }: KernelLabel,
+): Promise<boolean> {
+  if (clusterSize === 1 || session.status !== 'RUNNING' || session.reason.code !== 'imported') return false
+  if (session.cluster_size !== clusterSize || session.attempt !== attempt) return false
+  return (await listKernels(trx, [session.id])).every(kernel => kernel.role !== role)
 }
 
 /** Who started it, else (restored without that user) the first superadmin, who can decide what to do with it. */

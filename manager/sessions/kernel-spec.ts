@@ -8,22 +8,29 @@ export function kernelSpecOf(
   session: OwnedSessionRow,
   kernel: KernelRow,
   devices: readonly KernelDeviceRow[],
+  manifestDigest?: string | undefined,
 ): KernelSpec {
   return {
     kernelId: kernel.id,
     sessionId: session.id,
     sessionName: session.name,
     role: kernel.role,
+    ...(session.cluster_size > 1 ? { clusterSize: session.cluster_size } : {}),
     attempt: kernel.attempt,
     owner: { id: session.owner_id, email: session.owner_email },
     resourceGroup: session.resource_group,
-    image: { reference: session.image, digest: session.image_digest ?? '' },
+    image: {
+      reference: session.image,
+      digest: session.image_digest ?? '',
+      ...(manifestDigest === undefined ? {} : { manifestDigest }),
+    },
     slots: kernel.slots,
     shmemBytes: session.shmem_bytes,
     devices: devices.map(({ uuid, slot, amount }) => ({ uuid, slot, amount })),
     environ: session.environ,
     startupCommand: session.startup_command,
+    kind: session.kind,
     apps: kernelAppsOf(session),
-    authorizedKeys: [],
+    authorizedKeys: session.owner_ssh_public_key === null ? [] : [session.owner_ssh_public_key],
   }
 }

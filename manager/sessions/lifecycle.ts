@@ -14,10 +14,19 @@ import { type Log } from '../log.ts'
 import { type AgentPresence } from '../scheduler/snapshot.ts'
 import { findAgent } from '../store/agents.ts'
 import { readImageDigests } from '../store/images.ts'
-import { findOccupied, keepLastWords, listKernelDevices, listKernels, updateKernel } from '../store/kernels.ts'
+import {
+  findOccupied,
+  keepLastWords,
+  type KernelRow,
+  listKernelDevices,
+  listKernels,
+  noteKernelRunning,
+  updateKernel,
+} from '../store/kernels.ts'
 import { type Store } from '../store/open-store.ts'
 import { findSession, type OwnedSessionRow } from '../store/sessions.ts'
 import { type LockedSession, type SessionChanges } from './changes.ts'
+import { type PullSource, type Registries } from '../registries/registries.ts'
 import { kernelSpecOf } from './kernel-spec.ts'
 import { DEFAULT_TIMINGS, type Timings } from './timings.ts'
 import { isStarting } from './transition.ts'
@@ -30,7 +39,9 @@ export interface Lifecycle extends AsyncDisposable {
   /** Sends create_kernel for a placed session, or sends it again; the outcome becomes the session's status. */
   start(id: SessionId): void
   /** Cancels a waiting session, or takes a started one down. Returns once that is decided and written. */
-  terminate(id: SessionId, by: { actor: string; reason: Reason }): Promise<void>
+  terminate(id: SessionId, by: Termination): Promise<void>
+  /** Ends a session that waits; one that does not wait (any more) is left alone. */
+  cancel(id: SessionId, reason: Reason): Promise<void>
   /** Sends destroy_kernel for a TERMINATING session; it ends with the reply. */
   finishTermination(id: SessionId, graceMs?: number): void
   /** Takes a start back that took too long, then fails the attempt. */
@@ -39,13 +50,25 @@ export interface Lifecycle extends AsyncDisposable {
   failAttempt(id: SessionId, attempt: number, cause: Reason): Promise<void>
   /** Removes a container that has no business to be there (any more) and keeps its last words. */
   cleanUp(agentId: AgentId, kernelId: KernelId, attempt: number): void
-  /** The container is up. Said by the reply to create_kernel, by a notice or by a report, whichever comes first. */
+  /**
+   * The container of a kernel is up; the session runs once all of them are. Said by the reply to create_kernel, by a
+   * notice or by a report, whichever comes first.
+   */
   markRunning(id: SessionId, started: Started): Promise<void>
   /** Between asking an agent and its answer. */
   isStartInFlight(kernelId: KernelId): boolean
 }
 
+export interface Termination {
+  /** Left out: Berth itself. */
+  readonly actor?: string
+  readonly reason: Reason
+  /** Asked once the session is locked. */
+  readonly still?: (state: LockedSession) => boolean
+}
+
 export interface Started {
+  readonly kernelId: KernelId
   readonly attempt: number
   readonly containerId: string
   readonly startedAt: string
@@ -56,6 +79,8 @@ export interface LifecycleDeps {
   readonly store: Store
   readonly changes: SessionChanges
   readonly agents: AgentRequests & AgentPresence
+  /** What an agent that does not hold the image needs to pull it. */
+  readonly pullOf: Registries['pullOf']
   readonly log: Log
   readonly timings?: Partial<Timings>
 }
@@ -112,36 +137,62 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
   async function create(id: SessionId): Promise<void> {
     const session = await findSession(store.db, id)
     if (!session || !isStarting(session.status)) return
-    const [kernel] = await listKernels(store.db, [id])
-    const agentId = kernel?.agent_id
-    if (!kernel || !agentId || !agents.isReady(agentId) || starts.has(kernel.id)) return
+    const kernels = await listKernels(store.db, [id])
+    const agentId = kernels[0]?.agent_id
+    if (!agentId || !agents.isReady(agentId) || kernels.some(kernel => starts.has(kernel.id))) return
+    const attempt = session.attempt
     const controller = new AbortController()
-    starts.set(kernel.id, { agentId, controller })
+    for (const { id: kernelId } of kernels) starts.set(kernelId, { agentId, controller })
     try {
-      await destroys.get(placeOf(agentId, kernel.id))?.task.catch(() => undefined)
-      const startWithinMs = await startBudget(agentId, session)
-      if (!(await markPreparing(id, kernel.attempt, startWithinMs))) return
+      await Promise.all(kernels.map(kernel => destroys.get(placeOf(agentId, kernel.id))?.task.catch(() => undefined)))
+      const held = await holdsImage(agentId, session)
+      // With the image at hand the agent gets the time of PREPARING; a pull needs its own on top.
+      const startWithinMs = held ? timings.preparingMs : timings.preparingMs + timings.pullingMs
+      if (!(await markPreparing(id, attempt, startWithinMs))) return
       // Sent again after a restart, the agent counts anew.
-      if (session.status !== 'SCHEDULED') await updateKernel(store.db, kernel.id, { startWithinMs })
-      const devices = await listKernelDevices(store.db, [kernel.id])
-      const spec = kernelSpecOf(session, kernel, devices)
-      const timeoutMs = startWithinMs + timings.replyMarginMs
-      const input = { spec, startWithinMs }
-      const reply = await agents.request(agentId, 'create_kernel', input, { timeoutMs, signal: controller.signal })
-      const reason: Reason = { code: 'started', message: 'Its container runs.' }
-      await markRunning(id, { ...reply, attempt: kernel.attempt, reason })
+      if (session.status !== 'SCHEDULED')
+        for (const kernel of kernels) await updateKernel(store.db, kernel.id, { startWithinMs })
+      const pull = held ? {} : await deps.pullOf(session.image, session.image_digest)
+      await createAll(session, kernels, { agentId, startWithinMs, pull, signal: controller.signal })
     } catch (error) {
-      await onStartFailed(error, { id, attempt: kernel.attempt, agentId, aborted: controller.signal.aborted })
+      await onStartFailed(error, { id, attempt, agentId, aborted: controller.signal.aborted, kernels })
     } finally {
-      starts.delete(kernel.id)
+      for (const kernel of kernels) starts.delete(kernel.id)
     }
   }
 
-  /** With the image at hand the agent gets the time of PREPARING; a pull needs its own on top. */
-  async function startBudget(agentId: AgentId, { image_digest: digest }: OwnedSessionRow): Promise<number> {
+  /** Side by side, on one network. Where one fails the others are called off; rejects with the first failure. */
+  async function createAll(
+    session: OwnedSessionRow,
+    kernels: readonly KernelRow[],
+    options: { agentId: AgentId; startWithinMs: number; pull: PullSource; signal: AbortSignal },
+  ): Promise<void> {
+    const { agentId, startWithinMs, pull } = options
+    const devices = Map.groupBy(
+      await listKernelDevices(
+        store.db,
+        kernels.map(kernel => kernel.id),
+      ),
+      device => device.kernel_id,
+    )
+    const failed = new AbortController()
+    const timeoutMs = startWithinMs + timings.replyMarginMs
+    const sending = { timeoutMs, signal: AbortSignal.any([options.signal, failed.signal]) }
+    const reason: Reason = { code: 'started', message: 'Its container runs.' }
+    const starting = kernels.map(async kernel => {
+      const spec = kernelSpecOf(session, kernel, devices.get(kernel.id) ?? [], pull.manifestDigest)
+      const input = { spec, startWithinMs, ...(pull.auth ? { registryAuth: pull.auth } : {}) }
+      const reply = await agents.request(agentId, 'create_kernel', input, sending)
+      await markRunning(session.id, { ...reply, kernelId: kernel.id, attempt: kernel.attempt, reason })
+    })
+    for (const start of starting) start.catch((error: unknown) => failed.abort(error))
+    await Promise.allSettled(starting)
+    if (failed.signal.aborted) throw failed.signal.reason
+  }
+
+  async function holdsImage(agentId: AgentId, { image_digest: digest }: OwnedSessionRow): Promise<boolean> {
     const held = await readImageDigests(store.db, [agentId])
-    const present = digest !== null && held.get(agentId)?.has(digest)
-    return present ? timings.preparingMs : timings.preparingMs + timings.pullingMs
+    return digest !== null && held.get(agentId)?.has(digest) === true
   }
 
   /** @returns whether the request may be sent */
@@ -156,17 +207,16 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
     return wanted
   }
 
-  async function onStartFailed(
-    error: unknown,
-    { id, attempt, agentId, aborted }: { id: SessionId; attempt: number; agentId: AgentId; aborted: boolean },
-  ): Promise<void> {
+  async function onStartFailed(error: unknown, { id, attempt, agentId, aborted, kernels }: FailedStart): Promise<void> {
     // Whoever cancelled it also says what becomes of the session.
     if (aborted || closed) return
     // The agent may have started it without our hearing: its next report says, or the deadline decides.
-    if (isAppError(error) && error.code === 'agent_unreachable') return
+    if (isUnreachable(error)) return
     if (!isAppError(error)) log.error({ err: error, id }, 'create_kernel failed unexpectedly')
     const agent = await findAgent(store.db, agentId)
     const message = `Agent ${agent?.name ?? agentId} could not start it. ${whyOf(error)}`
+    // All or none: those that did start are taken down before any of them may start elsewhere.
+    if (kernels.length > 1 && !(await destroyAll(kernels, agentId, 0).then(isDone, ignoreUnreachable))) return
     await failAttempt(id, attempt, { code: 'create_failed', message })
   }
 
@@ -179,49 +229,66 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
     if (applied) log.warn({ id, attempt, to: applied.to, cause: cause.message }, 'session start failed')
   }
 
-  async function markRunning(id: SessionId, { attempt, containerId, startedAt, reason }: Started): Promise<void> {
+  async function markRunning(id: SessionId, started: Started): Promise<void> {
+    const { kernelId, attempt, containerId, startedAt, reason } = started
+    if ((await listKernels(store.db, [id])).length > 1) await noteKernelRunning(store.db, kernelId, started)
     await changes.apply(id, state => {
       // Not from SCHEDULED: nothing has been asked of an agent yet.
       if (!isStarting(state.status) || state.status === 'SCHEDULED' || state.attempt !== attempt) return undefined
-      return { to: 'RUNNING', reason, containerId, startedAt }
+      const late = state.kernels.some(
+        ({ id, status }) => id !== kernelId && status !== 'RUNNING' && !isFinished(status),
+      )
+      return late ? undefined : { to: 'RUNNING', reason, kernelId, containerId, startedAt }
     })
+  }
+
+  function destroyAll(kernels: readonly KernelRow[], agentId: AgentId, graceMs: number) {
+    const live = kernels.filter(kernel => !isFinished(kernel.status))
+    return Promise.all(live.map(async ({ id, attempt }) => ({ id, ...(await destroy(agentId, id, attempt, graceMs)) })))
   }
 
   async function takeDown(id: SessionId, graceMs: number): Promise<void> {
     const session = await findSession(store.db, id)
-    const [kernel] = await listKernels(store.db, [id])
-    if (session?.status !== 'TERMINATING' || !kernel) return
-    if (kernel.agent_id === null) throw new Error(`session ${id} is TERMINATING without an agent`)
-    if (!agents.isReady(kernel.agent_id)) return
-    const { exitCode, logTail } = await destroy(kernel.agent_id, kernel.id, kernel.attempt, graceMs)
+    const kernels = await listKernels(store.db, [id])
+    const [main] = kernels
+    if (session?.status !== 'TERMINATING' || !main) return
+    if (main.agent_id === null) throw new Error(`session ${id} is TERMINATING without an agent`)
+    if (!agents.isReady(main.agent_id)) return
+    const ended = await destroyAll(kernels, main.agent_id, graceMs)
+    for (const words of ended) if (words.id !== main.id) await keepLastWords(store.db, words.id, words)
+    const { exitCode, logTail } = ended.find(words => words.id === main.id) ?? { exitCode: null, logTail: '' }
     await changes.apply(id, state =>
       state.status === 'TERMINATING'
-        ? { to: 'TERMINATED', reason: state.session.reason, exitCode, logTail }
+        ? { to: 'TERMINATED', reason: state.session.reason, exitCode: main.exit_code ?? exitCode, logTail }
         : undefined,
     )
   }
 
   const finishTermination = (id: SessionId, graceMs = timings.graceMs) =>
-    background('termination', id, () => takeDown(id, graceMs).catch(ignoreUnreachable))
+    background('termination', id, () => takeDown(id, graceMs).catch((error: unknown) => void ignoreUnreachable(error)))
 
   return {
     start: id => background('start', id, () => create(id)),
-    async terminate(id, { actor, reason }) {
-      const applied = await changes.apply(id, state => terminationOf(state, reason, actor))
+    async terminate(id, { actor, reason, still = () => true }) {
+      const applied = await changes.apply(id, state => (still(state) ? terminationOf(state, reason, actor) : undefined))
       if (applied?.to !== 'TERMINATING') return
       starts
         .get(applied.kernelId)
         ?.controller.abort(new AppError('unavailable', { why: 'The session was terminated.' }))
       finishTermination(id)
     },
+    async cancel(id, reason) {
+      await changes.apply(id, state => (state.status === 'PENDING' ? { to: 'CANCELLED', reason } : undefined))
+    },
     finishTermination,
     abandonStart(id, attempt, cause) {
       if (abandoned.has(id)) return
       abandoned.add(id)
       const abandon = async () => {
-        const [kernel] = await listKernels(store.db, [id])
-        if (!kernel?.agent_id || kernel.attempt !== attempt) return
-        await destroy(kernel.agent_id, kernel.id, attempt, 0)
+        const kernels = await listKernels(store.db, [id])
+        const [main] = kernels
+        if (!main?.agent_id || main.attempt !== attempt) return
+        await destroyAll(kernels, main.agent_id, 0)
         await failAttempt(id, attempt, cause)
       }
       background('abandoned start', id, () => abandon().finally(() => abandoned.delete(id)))
@@ -246,16 +313,27 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
 }
 
 /** What ending means depends on how far the session has come. */
-function terminationOf(state: LockedSession, reason: Reason, actor: string) {
+function terminationOf(state: LockedSession, reason: Reason, actor: string | undefined) {
   if (isFinished(state.status) || state.status === 'TERMINATING') return undefined
   // Nothing has been asked of an agent before PREPARING.
   const untouched = state.status === 'PENDING' || state.status === 'SCHEDULED'
   return { to: untouched ? 'CANCELLED' : 'TERMINATING', reason, actor } as const
 }
 
-function ignoreUnreachable(error: unknown): void {
+interface FailedStart {
+  readonly id: SessionId
+  readonly attempt: number
+  readonly agentId: AgentId
+  readonly aborted: boolean
+  readonly kernels: readonly KernelRow[]
+}
+
+const isUnreachable = (error: unknown) => isAppError(error) && error.code === 'agent_unreachable'
+const isDone = () => true
+
+function ignoreUnreachable(error: unknown): false {
   // The agent tells when it is back, and the deadline asks again.
-  if (isAppError(error) && error.code === 'agent_unreachable') return
+  if (isUnreachable(error)) return false
   throw error
 }
 

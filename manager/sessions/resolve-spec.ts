@@ -11,7 +11,8 @@ import {
   type SlotName,
 } from '#manager/contract'
 import { type AgentImage } from '#agent/contract'
-import { type AgentSnapshot, closest, readable, Room } from '../scheduler/plan/index.ts'
+import { type AgentSnapshot, closest, readable, Room, totalOf } from '../scheduler/plan/index.ts'
+import { type KnownImages, minimumOf } from '../images/known-images.ts'
 import { type HeldImage } from '../store/images.ts'
 
 /** For images that ask for nothing. */
@@ -32,23 +33,26 @@ export interface ResolvedSpec {
 /**
  * What the request means: which image exactly, and how much of everything. Pure.
  *
+ * @param images that the caller may launch
+ *
  * @param agents of the resource group, as they would be when empty
  * @throws AppError `image_not_found`, `request_too_large`
  */
-export function resolveSpec(
-  spec: SessionSpec,
-  held: readonly HeldImage[],
-  agents: readonly AgentSnapshot[],
-): ResolvedSpec {
-  const { image, reference } = findImage(spec.image, held, agents)
+export function resolveSpec(spec: SessionSpec, images: KnownImages, agents: readonly AgentSnapshot[]): ResolvedSpec {
+  const found = findImage(spec.image, images, agents)
+  const { reference } = found
+  const image = { ...found.image, minimum: minimumOf(found.image, reference, images.minimums) }
   const notices: Notice[] = []
   const requested = fillIn(parseSlots(spec.resources), image, notices)
-  refuseTooLarge(requested, agents)
+  refuseTooLarge({ requested, clusterSize: spec.clusterSize ?? 1 }, agents)
   return { image, reference, requested, shmemBytes: sharedMemory(spec, requested, image, notices), notices }
 }
 
-/** The copy that most agents hold, connected ones first: one reference may mean different images on different engines. */
-function findImage(wanted: string, held: readonly HeldImage[], agents: readonly AgentSnapshot[]) {
+/**
+ * The copy that most agents hold, connected ones first: one reference may mean different images on different engines. One that none
+ * of them holds is pulled from its registry.
+ */
+function findImage(wanted: string, { held, offered }: KnownImages, agents: readonly AgentSnapshot[]) {
   const connected = new Set<AgentId>(agents.filter(agent => agent.connected).map(agent => agent.id))
   const inGroup = new Set<AgentId>(agents.map(agent => agent.id))
   for (const reference of [wanted, `${wanted}:latest`]) {
@@ -57,10 +61,12 @@ function findImage(wanted: string, held: readonly HeldImage[], agents: readonly 
       all.length + 1000 * all.filter(copy => connected.has(copy.agentId)).length
     const [best] = [...Map.groupBy(copies, copy => copy.image.id).values()].toSorted((a, b) => weight(b) - weight(a))
     if (best?.[0]) return { image: best[0].image, reference }
+    const known = offered.get(reference)
+    if (known) return { image: known.image, reference }
   }
   throw new AppError('image_not_found', {
     image: wanted,
-    why: `No agent holds an image named "${wanted}". The list of images shows what can be launched.`,
+    why: `No agent holds an image named "${wanted}", and no registry that you may use offers it. The list of images shows what can be launched.`,
   })
 }
 
@@ -90,20 +96,30 @@ function sharedMemory(spec: SessionSpec, { mem = 0 }: ResourceSlots, image: Agen
   return Math.min(asked ?? (image.shmemBytes > 0 ? image.shmemBytes : DEFAULT_SHMEM_BYTES), mem)
 }
 
+interface ClusterRequest {
+  /** Of each kernel. */
+  readonly requested: ResourceSlots
+  readonly clusterSize: number
+}
+
 /**
  * Refuses what no agent could ever hold, naming the slot. A request that only an agent could hold that is away at the
  * moment is accepted, and so is everything while none is connected: it waits.
  */
-function refuseTooLarge(requested: ResourceSlots, agents: readonly AgentSnapshot[]): void {
+function refuseTooLarge(session: ClusterRequest, agents: readonly AgentSnapshot[]): void {
   if (!agents.some(agent => agent.connected)) return
   const rooms = agents.map(agent => new Room(agent, 'empty'))
-  if (rooms.some(room => room.fits(requested))) return
-  const alone = SLOT_NAMES.find(slot => rooms.every(room => room.lacking({ [slot]: requested[slot] ?? 0 }).length > 0))
-  const slot = alone ?? closest(requested, rooms).slots[0] ?? 'cpu'
+  const { clusterSize } = session
+  if (rooms.some(room => room.fits(session.requested, false, clusterSize))) return
+  const requested = totalOf(session)
+  const lacks = (room: Room, slot: SlotName) =>
+    room.lacking({ [slot]: session.requested[slot] ?? 0 }, clusterSize).length > 0
+  const alone = SLOT_NAMES.find(slot => rooms.every(room => lacks(room, slot)))
+  const slot = alone ?? closest(session, rooms).slots[0] ?? 'cpu'
   const needed = requested[slot] ?? 0
   const largest = alone
     ? Math.max(0, ...rooms.map(room => room.largest(slot)))
-    : (closest(requested, rooms).available[slot] ?? 0)
+    : (closest(session, rooms).available[slot] ?? 0)
   throw new AppError('request_too_large', {
     slot,
     needed: formatSlots({ [slot]: needed })[slot],

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import {
   type AgentId,
   AppError,
+  clusterRoles,
   FINISHED_STATUSES,
   KernelId,
   LIVE_STATUSES,
@@ -17,25 +18,34 @@ import {
 } from '#manager/contract'
 import { type AgentRequests } from '../agents/connection.ts'
 import { type EventPublisher } from '../events/bus.ts'
-import { requireActiveResourceGroup } from '../scheduler/groups.ts'
+import { imagesOf } from '../images/images.ts'
+import { admit, requireWithinLimits } from '../quotas/admission.ts'
 import { type AgentPresence, readAgents } from '../scheduler/snapshot.ts'
 import { listAgents } from '../store/agents.ts'
-import { listHeldImages } from '../store/images.ts'
 import { insertKernels, type KernelRow, listKernels } from '../store/kernels.ts'
+import { readLifetimeLimits } from '../store/lifetime.ts'
 import { newId } from '../store/new-id.ts'
 import { type Store } from '../store/open-store.ts'
 import { insertSessionEvents, listSessionEvents } from '../store/session-events.ts'
 import { findSession, insertSessions, listSessions, type NewSession, type OwnedSessionRow } from '../store/sessions.ts'
-import { type Caller, canSee, visibleOwner } from '../users/authorize.ts'
+import { type Caller, canEnter, canSee, visibleTo } from '../users/authorize.ts'
 import { type Lifecycle } from './lifecycle.ts'
+import { resolveLifetime } from './lifetime/ends.ts'
+import { resolveDependencies } from './dependencies.ts'
 import { generateName, sessionNames } from './names.ts'
+import { requirePriority } from './priority.ts'
 import { resolveSpec } from './resolve-spec.ts'
 import { answerWhatIf } from './what-if.ts'
 import { toSessions, type ViewDeps } from './views.ts'
 
 /** What users do with sessions, and the rules for it. Whoever may not see a session is told that there is none. */
 export interface SessionService {
-  /** All or none. @throws `image_not_found`, `request_too_large`, `session_name_taken`, `bad_request` */
+  /**
+   * All or none.
+   * @throws `image_not_found`, `request_too_large`, `session_name_taken`, `dependency_not_found`, `forbidden` (priority),
+   *   `bad_request`, and as `admit` and
+   *   `requireWithinLimits`
+   */
   create(caller: Caller, spec: SessionSpec): Promise<{ items: Session[]; notices: Notice[] }>
   /** Creates nothing. @throws as `create`, but for names */
   whatIf(caller: Caller, spec: SessionSpec): Promise<WhatIf>
@@ -44,8 +54,15 @@ export interface SessionService {
   /** Cancels or terminates; a session that ends or has ended is left as it is. */
   terminate(caller: Caller, id: SessionId): Promise<Session>
   events(caller: Caller, id: SessionId): Promise<SessionEvent[]>
-  /** Live from the agent while it runs, afterwards the tail that was kept. @throws `agent_unreachable` */
-  logs(caller: Caller, id: SessionId, tail: number): Promise<{ text: string; truncated: boolean }>
+  /**
+   * Of one kernel (by role or id; the main one if left out): live from the agent while it runs, afterwards the tail that
+   * was kept. @throws `agent_unreachable`, `kernel_not_found`
+   */
+  logs(
+    caller: Caller,
+    id: SessionId,
+    query: { tail: number; kernel?: string | undefined },
+  ): Promise<{ text: string; truncated: boolean }>
   /** The owner's alone: the key would let anybody else act as them. @throws `session_not_running`, `agent_unreachable` */
   sshAccess(caller: Caller, id: SessionId): Promise<SshAccess>
 }
@@ -56,6 +73,9 @@ export interface SessionQuery {
   readonly status?: string | undefined
   readonly name?: string | undefined
   readonly mine?: boolean | undefined
+  readonly owner?: UserId | undefined
+  readonly domain?: string | undefined
+  readonly group?: GroupId | undefined
 }
 
 export interface SessionServiceDeps extends ViewDeps {
@@ -75,7 +95,7 @@ export function createSessionService(deps: SessionServiceDeps): SessionService {
 
   async function visible(caller: Caller, id: SessionId): Promise<OwnedSessionRow> {
     const session = await findSession(store.db, id)
-    if (!session || !canSee(caller, session.owner_id)) throw new AppError('session_not_found', { sessionId: id })
+    if (!session || !canSee(caller, ownedOf(session))) throw new AppError('session_not_found', { sessionId: id })
     return session
   }
 
@@ -92,6 +112,12 @@ export function createSessionService(deps: SessionServiceDeps): SessionService {
     return kernel
   }
 
+  async function kernelNamed(id: SessionId, wanted: string): Promise<KernelRow> {
+    const kernel = (await listKernels(store.db, [id])).find(one => one.role === wanted || one.id === wanted)
+    if (kernel) return kernel
+    throw new AppError('kernel_not_found', { kernel: wanted, why: `The session has no kernel "${wanted}".` })
+  }
+
   /** @throws AppError `session_not_running` */
   async function runningKernel(session: OwnedSessionRow): Promise<{ kernelId: KernelId; agentId: AgentId }> {
     const kernel = await mainKernel(session.id)
@@ -101,27 +127,37 @@ export function createSessionService(deps: SessionServiceDeps): SessionService {
 
   return {
     async create(caller, spec) {
-      await requireActiveResourceGroup(store.db, spec.resourceGroup)
+      const asker = await admit(store.db, caller, spec)
       const rows = await listAgents(store.db, spec.resourceGroup)
-      const [held, empty] = [await listHeldImages(store.db), await readAgents(store.db, rows, presence)]
-      const { image, reference, requested, shmemBytes, notices } = resolveSpec(spec, held, empty)
+      const [images, empty] = [await imagesOf(store.db, caller), await readAgents(store.db, rows, presence)]
+      const { image, reference, requested, shmemBytes, notices } = resolveSpec(spec, images, empty)
+      await requireWithinLimits(store.db, asker, { requested, clusterSize: spec.clusterSize ?? 1 })
+      const lifetime = resolveLifetime(spec, await readLifetimeLimits(store.db, caller.userId, caller.keypair))
+      requirePriority(caller, asker.domain, spec.priority ?? 0)
+      const dependsOn = await resolveDependencies(store.db, caller.userId, spec.dependsOn ?? [])
       const names = sessionNames(spec.name ?? generateName(), spec.count)
       const reason: Reason = { code: 'requested', message: 'It was asked for; the scheduler looks at it next.' }
       const ids = names.map(() => newId(SessionId)).toSorted()
-      const sessions = names.map((name, index): NewSession & { kernelId: KernelId } => ({
+      const sessions = names.map((name, index): NewSession => ({
         id: ids[index] ?? newId(SessionId),
-        kernelId: newId(KernelId),
         name,
         ownerId: caller.userId,
+        keypair: caller.keypair,
+        domain: asker.domain,
+        groupId: asker.groupId,
         status: 'PENDING',
         reason,
         resourceGroup: spec.resourceGroup,
         image: reference,
         imageDigest: image.id,
         requested,
+        clusterSize: spec.clusterSize ?? 1,
+        priority: spec.priority ?? 0,
+        dependsOn,
         shmemBytes,
         environ: spec.environ,
         startupCommand: spec.startupCommand ?? null,
+        ...lifetime,
         apps: image.apps,
       }))
       await insertAll(store, sessions, { reason, actor: caller.email })
@@ -131,13 +167,13 @@ export function createSessionService(deps: SessionServiceDeps): SessionService {
       return { items, notices: [...notices] }
     },
 
-    whatIf: (caller, spec) => answerWhatIf({ db: store.db, presence, ownerId: caller.userId }, spec),
+    whatIf: (caller, spec) => answerWhatIf({ db: store.db, presence, caller }, spec),
 
-    async list(caller, { limit, cursor, status, name, mine }) {
+    async list(caller, { limit, cursor, status, name, mine, owner, domain, group }) {
       const before = cursor === undefined ? undefined : SessionId.safeParse(cursor)
       if (before && !before.success) throw new AppError('bad_request', { why: 'The cursor is not one of this list.' })
-      const ownerId = mine ? caller.userId : visibleOwner(caller)
-      const filter = { ownerId, statuses: parseStatuses(status), name }
+      const visible = mine ? { ownerId: caller.userId } : visibleTo(caller)
+      const filter = { visible, statuses: parseStatuses(status), name, ownerId: owner, domain, groupId: group }
       // One more than asked for tells whether there is a next page.
       const { rows, total } = await listSessions(store.db, filter, { limit: limit + 1, before: before?.data })
       const items = await toSessions(store.db, rows.slice(0, limit), deps)
@@ -164,10 +200,10 @@ export function createSessionService(deps: SessionServiceDeps): SessionService {
       return listSessionEvents(store.db, id)
     },
 
-    async logs(caller, id, tail) {
-      const session = await visible(caller, id)
-      const kernel = await mainKernel(id)
-      if (session.status === 'RUNNING' && kernel.agent_id) {
+    async logs(caller, id, { tail, kernel: wanted }) {
+      await visible(caller, id)
+      const kernel = wanted === undefined ? await mainKernel(id) : await kernelNamed(id, wanted)
+      if (kernel.status === 'RUNNING' && kernel.agent_id) {
         const input = { kernelId: kernel.id, tail }
         return agents.request(kernel.agent_id, 'get_logs', input, { timeoutMs: AGENT_TIMEOUT_MS, patient: true })
       }
@@ -176,7 +212,7 @@ export function createSessionService(deps: SessionServiceDeps): SessionService {
 
     async sshAccess(caller, id) {
       const session = await visible(caller, id)
-      if (session.owner_id !== caller.userId) {
+      if (!canEnter(caller, ownedOf(session))) {
         throw new AppError('forbidden', { why: 'Only the owner of a session gets its key.' })
       }
       const { kernelId, agentId } = await runningKernel(session)
@@ -188,7 +224,7 @@ export function createSessionService(deps: SessionServiceDeps): SessionService {
 
 async function insertAll(
   store: Store,
-  sessions: readonly (NewSession & { kernelId: KernelId })[],
+  sessions: readonly NewSession[],
   { reason, actor }: { reason: Reason; actor: string },
 ): Promise<void> {
   try {
@@ -196,12 +232,9 @@ async function insertAll(
       await insertSessions(trx, sessions)
       await insertKernels(
         trx,
-        sessions.map(session => ({
-          id: session.kernelId,
-          sessionId: session.id,
-          status: session.status,
-          slots: session.requested,
-        })),
+        sessions.flatMap(({ id: sessionId, status, requested: slots, clusterSize = 1 }) =>
+          clusterRoles(clusterSize).map(role => ({ id: newId(KernelId), sessionId, role, status, slots })),
+        ),
       )
       await insertSessionEvents(
         trx,

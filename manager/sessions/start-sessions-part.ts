@@ -1,32 +1,53 @@
 import { type AgentId, type ManagerId, type SessionId } from '#manager/contract'
 import { type AgentGateway, startAgentGateway } from '../agents/gateway.ts'
+import { type ManagerKey } from '../agents/manager-key.ts'
 import { createLiveFigures } from '../agents/live.ts'
 import { createReports } from '../agents/reports.ts'
 import { type AgentService, createAgentService } from '../agents/service.ts'
+import { type Cluster } from '../cluster/cluster.ts'
 import { type EventPublisher } from '../events/bus.ts'
 import { type Grants, startGrants } from '../grants/grants.ts'
 import { createAgentRoutes } from '../http/routes/agents.ts'
 import { createGrantRoutes } from '../http/routes/grants.ts'
+import { createQuotaRoutes } from '../http/routes/quotas.ts'
 import { createResourceGroupRoutes } from '../http/routes/resource-groups.ts'
 import { createSessionRoutes } from '../http/routes/sessions.ts'
 import { type Upgrades } from '../http/upgrades.ts'
 import { type Log } from '../log.ts'
+import { createResourceGroupAccesses } from '../quotas/access.ts'
+import { createResourcePolicies } from '../quotas/policies.ts'
+import { createPresets } from '../quotas/presets.ts'
+import { createUsages } from '../quotas/usage.ts'
+import { createImagesPart, type ImagesPart } from '../images/images-part.ts'
+import { type SecretBox } from '../secrets/secret-box.ts'
 import { createResourceGroups } from '../scheduler/groups.ts'
 import { type AgentPresence } from '../scheduler/snapshot.ts'
 import { startScheduler, type Scheduler } from '../scheduler/tick.ts'
 import { listAgents } from '../store/agents.ts'
+import { startStatsRecorder } from '../stats/recorder.ts'
 import { type Store } from '../store/open-store.ts'
+import { NO_ACTIVITY, type SessionActivity } from '../tunnels/activity.ts'
 import { createSessionChanges } from './changes.ts'
 import { startDeadlines } from './deadlines.ts'
+import { followCluster } from './in-cluster.ts'
 import { createLifecycle } from './lifecycle.ts'
+import { createLifetimeService } from './lifetime/service.ts'
+import { startLifetimes } from './lifetime/start-lifetimes.ts'
 import { createLocator, type SessionLocation } from './locate.ts'
+import { createSetPriority } from './priority.ts'
 import { createSessionService } from './service.ts'
 import { type Timings } from './timings.ts'
 
 export interface SessionsPartDeps {
   readonly store: Store
   readonly managerId: ManagerId
+  /** This manager among those on the database. */
+  readonly cluster: Cluster
+  /** With which it proves itself to agents. */
+  readonly key: ManagerKey
   readonly events: EventPublisher
+  /** Opens the passwords of registries. */
+  readonly box: SecretBox
   readonly upgrades: Upgrades
   /** Where agents reach this manager; asked when a join token is made. */
   readonly url: () => string
@@ -42,7 +63,9 @@ export interface SessionsPart extends AsyncDisposable {
   readonly handlers: ReturnType<typeof createSessionRoutes> &
     ReturnType<typeof createAgentRoutes> &
     ReturnType<typeof createGrantRoutes> &
-    ReturnType<typeof createResourceGroupRoutes>
+    ReturnType<typeof createResourceGroupRoutes> &
+    ImagesPart['handlers'] &
+    ReturnType<typeof createQuotaRoutes>
   readonly agents: Pick<AgentGateway, 'isConnected' | 'verifyDataToken'>
   readonly agentService: AgentService
   readonly grants: Grants
@@ -50,21 +73,28 @@ export interface SessionsPart extends AsyncDisposable {
   /** @throws AppError `session_not_found` */
   locate(id: SessionId): Promise<SessionLocation>
   onSessionEnded(listener: (id: SessionId) => void): void
+  /** Whether traffic of tunnels counts as a sign of life. */
+  watchTraffic(activityOf: (id: SessionId) => SessionActivity): void
   /** The control connection of an agent is gone. */
   onAgentGone(listener: (id: AgentId) => void): void
 }
+
+/** Of a container that has ended; what is kept with its session. */
+const LAST_LINES = 10_000
+const LAST_CHARACTERS = 64 * 1024
+const LAST_LOG_MS = 3_000
 
 /**
  * Wires and starts. Closed in reverse: first the connections to the agents, so that requests in flight end, then
  * what waits for them. Kernels that are being started go on; the next start takes them up again.
  */
 export async function startSessionsPart(deps: SessionsPartDeps): Promise<SessionsPart> {
-  const { store, managerId, events, upgrades, log, timings = {} } = deps
+  const { store, managerId, cluster, key, events, box, upgrades, log, timings = {} } = deps
   await using stack = new AsyncDisposableStack()
   const endedListeners: ((id: SessionId) => void)[] = []
   const goneListeners: ((id: AgentId) => void)[] = []
   const live = createLiveFigures()
-  const changes = createSessionChanges({ store, events })
+  const changes = createSessionChanges({ store, events, peers: cluster.peers })
   changes.onApplied(({ sessionId, effects }) => {
     if (effects.ended) for (const listener of endedListeners) listener(sessionId)
   })
@@ -76,14 +106,52 @@ export async function startSessionsPart(deps: SessionsPartDeps): Promise<Session
     request: ((agentId, name, input, options) =>
       gateway.request(agentId, name, input, options)) as AgentGateway['request'],
   }
-  const trigger = () => scheduler.trigger()
+  const look = () => scheduler.trigger()
+  const wake = cluster.peers.topic<null>('wake')
+  wake.on(look)
+  /** Which manager schedules the group in question is not known here. */
+  const trigger = () => {
+    look()
+    wake.tell(null)
+  }
 
-  const lifecycle = stack.use(createLifecycle({ store, changes, agents, log, timings }))
-  const reports = createReports({ store, managerId, events, changes, lifecycle, live, log, onAgentChanged: trigger })
+  const images = createImagesPart({ store, box, events, agents, log })
+  const { pullOf } = images.registries
+  const lifecycle = stack.use(createLifecycle({ store, changes, agents, pullOf, log, timings }))
+  const recorder = stack.use(startStatsRecorder({ store, log }))
+  changes.onApplied(({ sessionId, effects }) => {
+    if (effects.ended) recorder.end(sessionId)
+  })
+  const reports = createReports({
+    store,
+    managerId,
+    events,
+    changes,
+    lifecycle,
+    live,
+    links: cluster.links,
+    recorder,
+    lastLog: (agentId, kernelId) =>
+      agents.request(agentId, 'get_logs', { kernelId, tail: LAST_LINES }, { timeoutMs: LAST_LOG_MS }).then(
+        ({ text }) => text.slice(-LAST_CHARACTERS),
+        () => undefined,
+      ),
+    log,
+    onImagePull: images.pulls.onProgress,
+    // Every manager has its own report.
+    onAgentChanged: look,
+  })
   const listener = {
     ...reports,
+    came: (id: AgentId) => cluster.links.add(id),
     gone(id: AgentId) {
+      cluster.links.remove(id)
       for (const gone of goneListeners) gone(id)
+    },
+    lost(id: AgentId): Promise<void> {
+      // Hung up on, but not yet heard to be gone.
+      if (!gateway.isConnected(id)) cluster.links.remove(id)
+      return reports.lost(id)
     },
   }
   const { agentLostMs, slowTickMs } = timings
@@ -92,32 +160,61 @@ export async function startSessionsPart(deps: SessionsPartDeps): Promise<Session
       store,
       presence,
       start: id => lifecycle.start(id),
+      cancel: (id, reason) => lifecycle.cancel(id, reason),
       hint: touched => changes.hint(touched),
+      managers: cluster.turns,
       log,
       ...(slowTickMs === undefined ? {} : { slowTickMs }),
     }),
   )
   changes.onApplied(({ effects, to }) => {
-    if (effects.freed || to === 'PENDING') trigger()
+    // Others may depend on one that ended without ever holding anything.
+    if (effects.freed || effects.ended || to === 'PENDING') look()
   })
   const grants = stack.use(startGrants({ store, agents, changes, log }))
   stack.use(
     startDeadlines({ store, presence, lifecycle, changes, pullMovedAt: id => live.pullMovedAt(id), log, timings }),
   )
+  let activityOf: (id: SessionId) => SessionActivity = () => NO_ACTIVITY
+  stack.use(
+    startLifetimes({
+      store,
+      presence,
+      lifecycle,
+      changes,
+      windowOf: live.window,
+      activityOf: id => activityOf(id),
+      log,
+      timings,
+    }),
+  )
   const gateway = stack.use(
     startAgentGateway({
       store,
       managerId,
+      processId: cluster.processId,
+      key,
+      managers: () => cluster.members(),
       upgrades,
       listener,
       log,
       ...(agentLostMs === undefined ? {} : { lostMs: agentLostMs }),
     }),
   )
+  // Closed before the gateway: what it cancels has not failed.
+  stack.use(images)
   gateway.expect((await listAgents(store.db)).filter(agent => agent.status === 'CONNECTED').map(agent => agent.id))
 
-  const { url } = deps
-  const agentService = createAgentService({ store, gateway, presence, changes, events, url, onAgentChanged: trigger })
+  const agentService = createAgentService({
+    store,
+    gateway: followCluster({ cluster, gateway, reports, log }),
+    presence,
+    changes,
+    events,
+    url: deps.url,
+    keyFingerprint: key.fingerprint,
+    onAgentChanged: trigger,
+  })
   const positionOf = (id: SessionId) => scheduler.positionOf(id)
   const sessions = createSessionService({
     store,
@@ -129,19 +226,31 @@ export async function startSessionsPart(deps: SessionsPartDeps): Promise<Session
     positionOf,
     onEnqueued: trigger,
   })
+  const lifetimes = createLifetimeService({ store, changes, live, get: sessions.get })
+  const setPriority = createSetPriority({ store, changes, onChanged: trigger, get: sessions.get })
   const opened = stack.move()
   return {
     handlers: {
-      ...createSessionRoutes({ sessions }),
+      ...createSessionRoutes({ sessions, lifetimes, setPriority }),
       ...createAgentRoutes({ agents: agentService }),
+      ...images.handlers,
       ...createGrantRoutes({ grants }),
-      ...createResourceGroupRoutes({ groups: createResourceGroups({ db: store.db, onChanged: trigger }) }),
+      ...createResourceGroupRoutes({
+        groups: createResourceGroups({ store, onChanged: trigger }),
+        accesses: createResourceGroupAccesses({ db: store.db, onChanged: trigger }),
+      }),
+      ...createQuotaRoutes({
+        policies: createResourcePolicies({ db: store.db, onChanged: trigger }),
+        presets: createPresets({ db: store.db, presence }),
+        usages: createUsages({ store, agents, reports, figures: agentService, onChanged: trigger, log }),
+      }),
     },
     agents: gateway,
     agentService,
     grants,
     scheduler,
     locate: createLocator(store, changes),
+    watchTraffic: of => void (activityOf = of),
     onSessionEnded: listener => void endedListeners.push(listener),
     onAgentGone: listener => void goneListeners.push(listener),
     [Symbol.asyncDispose]: () => opened.disposeAsync(),

@@ -1,4 +1,11 @@
-import { type AgentId, isFinished, type Reason, type SessionStatus, TRANSITIONS } from '#manager/contract'
+import {
+  type AgentId,
+  isFinished,
+  type KernelId,
+  type Reason,
+  type SessionStatus,
+  TRANSITIONS,
+} from '#manager/contract'
 
 /** What the rules of a transition look at. */
 export interface SessionState {
@@ -13,6 +20,8 @@ export interface Change {
   readonly to: SessionStatus
   readonly reason: Reason
   readonly actor?: string | undefined
+  /** Of which kernel the rest tells; the main one if left out. */
+  readonly kernelId?: KernelId | undefined
   readonly containerId?: string | undefined
   /** ISO 8601; the database's time if left out. */
   readonly startedAt?: string | undefined

@@ -1,11 +1,17 @@
 import { formatAmount, formatSlots, type Session, type SessionId } from '#manager/contract'
 import { type LiveFigures } from '../agents/live.ts'
+import { sumStats } from '../agents/sum-stats.ts'
 import { type AgentPresence } from '../scheduler/snapshot.ts'
 import { listAgentNames } from '../store/agents.ts'
-import { listKernelDevices, listKernels } from '../store/kernels.ts'
+import { type KernelRow, listKernelDevices, listKernels } from '../store/kernels.ts'
 import { type Db } from '../store/schema.ts'
 import { type OwnedSessionRow } from '../store/sessions.ts'
+import { readLastMinutes } from '../store/session-stats.ts'
+import { usageOf } from '../stats/usage.ts'
 import { appsOf } from './apps.ts'
+import { endOf, toSessionEnd } from './lifetime/ends.ts'
+import { lifetimeOf } from './lifetime/lifetime-of.ts'
+import { resultOf } from './result.ts'
 
 export interface ViewDeps {
   readonly live: LiveFigures
@@ -27,28 +33,53 @@ export async function toSessions(db: Db, rows: readonly OwnedSessionRow[], deps:
     db,
     kernels.flatMap(kernel => kernel.agent_id ?? []),
   )
+  const minutes = await readLastMinutes(
+    db,
+    rows.filter(row => row.started_at !== null).map(row => row.id),
+  )
   const devicesOf = Map.groupBy(devices, device => device.kernel_id)
   const kernelsOf = Map.groupBy(kernels, kernel => kernel.session_id)
   return rows.map(row => {
     const own = kernelsOf.get(row.id) ?? []
     const main = own[0]
     const running = row.status === 'RUNNING' && main !== undefined
+    const reachable = !running || (main.agent_id !== null && deps.presence.isReady(main.agent_id))
+    // While nobody sees it its idle clock stands still.
+    const end = running ? endOf({ ...lifetimeOf(row), ...(reachable ? {} : { idleSince: null }) }) : null
     return {
       id: row.id,
       name: row.name,
       status: row.status,
       reason: row.reason,
       queuePosition: row.status === 'PENDING' ? deps.positionOf(row.id) : null,
-      reachable: !running || (main.agent_id !== null && deps.presence.isReady(main.agent_id)),
+      reachable,
       ownerId: row.owner_id,
       ownerEmail: row.owner_email,
+      domain: row.domain,
+      group: row.group_id === null ? null : { id: row.group_id, name: row.group_name ?? '' },
       resourceGroup: row.resource_group,
       image: row.image,
       imageDigest: row.image_digest,
       requested: formatSlots(row.requested),
+      clusterSize: row.cluster_size,
+      priority: row.priority,
+      dependsOn: row.depends_on,
       shmem: String(row.shmem_bytes),
       environ: row.environ,
       startupCommand: row.startup_command,
+      kind: row.kind,
+      result: row.kind === 'batch' ? resultOf({ ...row, exitCode: main?.exit_code ?? null }) : null,
+      idleTimeoutSeconds: row.idle_timeout_seconds,
+      maxLifetimeSeconds: row.max_lifetime_seconds,
+      expiresAt: row.expires_at?.toISOString() ?? null,
+      ends: end && toSessionEnd(end, Date.now()),
+      usage: usageOf({
+        live: running ? own.map(kernel => deps.live.stats(kernel.id)) : [],
+        stored: minutes.get(row.id),
+        gpus: own.flatMap(kernel => devicesOf.get(kernel.id) ?? []).reduce((sum, device) => sum + gpusIn(device), 0),
+        ranMs:
+          row.started_at === null ? 0 : Math.max(0, (row.ended_at?.getTime() ?? Date.now()) - row.started_at.getTime()),
+      }),
       apps: appsOf(row),
       kernels: own.map(kernel => ({
         id: kernel.id,
@@ -64,12 +95,26 @@ export async function toSessions(db: Db, rows: readonly OwnedSessionRow[], deps:
           amount: formatAmount(slot, amount),
         })),
       })),
-      stats: running ? deps.live.stats(main.id) : null,
-      pull: row.status === 'PULLING' && main ? deps.live.pull(main.id) : null,
+      stats: running ? sumStats(own.flatMap(kernel => deps.live.stats(kernel.id) ?? [])) : null,
+      pull: row.status === 'PULLING' ? pullOf(own, deps) : null,
       createdAt: row.created_at.toISOString(),
       startedAt: row.started_at?.toISOString() ?? null,
       endedAt: row.ended_at?.toISOString() ?? null,
       version: row.version,
     }
   })
+}
+
+/** Kernels of one session pull the same image on the same engine: whoever tells of it. */
+function pullOf(kernels: readonly KernelRow[], { live }: ViewDeps) {
+  for (const { id } of kernels) {
+    const pull = live.pull(id)
+    if (pull) return pull
+  }
+  return null
+}
+
+/** A share is a hundredth of a GPU. */
+function gpusIn({ slot, amount }: { slot: string; amount: number }): number {
+  return slot === 'cuda.shares' ? amount / 100 : amount
 }

@@ -1,33 +1,44 @@
-import { formatAmount, SessionId, type SessionSpec, type WhatIf } from '#manager/contract'
-import { requireActiveResourceGroup } from '../scheduler/groups.ts'
+import { formatAmount, type SessionSpec, type WhatIf } from '#manager/contract'
+import { admit, requireWithinLimits } from '../quotas/admission.ts'
+import { imagesOf } from '../images/images.ts'
+import { isOffered } from '../images/known-images.ts'
+import { longestHold } from '../scheduler/latest-end.ts'
 import { type PendingSession, whatIf } from '../scheduler/plan/index.ts'
 import { type AgentPresence, readGroup } from '../scheduler/snapshot.ts'
-import { listHeldImages } from '../store/images.ts'
-import { newId } from '../store/new-id.ts'
+import { readLifetimeLimits } from '../store/lifetime.ts'
 import { type Db } from '../store/schema.ts'
+import { type Caller } from '../users/authorize.ts'
+import { resolveLifetime } from './lifetime/ends.ts'
 import { FLOOR, resolveSpec } from './resolve-spec.ts'
 
 /**
  * Plans the group with the request added to it, and throws the plan away.
  *
- * @param ownerId matters to DRF
- * @throws AppError `image_not_found`, `request_too_large`, `resource_group_not_found`, `resource_group_inactive`
+ * @throws AppError `image_not_found`, `request_too_large`, and as `admit` and `requireWithinLimits`
  */
 export async function answerWhatIf(
-  { db, presence, ownerId }: { db: Db; presence: AgentPresence; ownerId: string },
+  { db, presence, caller }: { db: Db; presence: AgentPresence; caller: Caller },
   spec: SessionSpec,
 ): Promise<WhatIf> {
-  await requireActiveResourceGroup(db, spec.resourceGroup)
-  const { snapshot, sequencer, selector } = await readGroup(db, spec.resourceGroup, presence)
-  const { image, requested, notices } = resolveSpec(spec, await listHeldImages(db), snapshot.agents)
+  const asker = await admit(db, caller, spec)
+  const { snapshot, sequencer, selector, limits } = await readGroup(db, spec.resourceGroup, presence, asker)
+  const images = await imagesOf(db, caller)
+  const { image, reference, requested, notices } = resolveSpec(spec, images, snapshot.agents)
+  await requireWithinLimits(db, asker, { requested, clusterSize: spec.clusterSize ?? 1 })
+  const lifetime = resolveLifetime(spec, await readLifetimeLimits(db, caller.userId, caller.keypair))
   const session: PendingSession = {
-    id: newId(SessionId),
-    ownerId,
+    id: asker.id,
+    ownerId: asker.ownerId,
+    ...limits.of(asker),
     enqueuedAt: snapshot.now ?? 0,
     requested,
+    clusterSize: spec.clusterSize ?? 1,
+    priority: spec.priority ?? 0,
     imageDigest: image.id,
-    image: spec.image,
+    image: reference,
+    pullable: isOffered(image, images.offered.get(reference)),
     failedAgents: [],
+    maxLifetimeMs: longestHold(lifetime.maxLifetimeSeconds),
   }
   const { agentId, reason, smaller } = whatIf(snapshot, session, {
     sequencer,

@@ -1,6 +1,7 @@
 import { sql, type Selectable } from 'kysely'
 import {
   type AgentId,
+  FINISHED_STATUSES,
   type KernelId,
   OCCUPYING_STATUSES,
   type ResourceSlots,
@@ -46,24 +47,34 @@ export async function listKernelsToReconcile(
   }))
 }
 
-/** Sessions that hold slots on an agent. */
+/** Sessions that hold slots on an agent, with the status of the session: some of its kernels may be further. */
 export async function listSessionsOnAgent(
   db: Db,
   agentId: AgentId,
 ): Promise<{ sessionId: SessionId; status: SessionStatus }[]> {
   const rows = await db
     .selectFrom('kernels')
-    .select(['session_id', 'status'])
-    .where('agent_id', '=', agentId)
-    .where('status', 'in', OCCUPYING_STATUSES)
-    .orderBy('session_id')
+    .innerJoin('sessions', 'sessions.id', 'kernels.session_id')
+    .select(['kernels.session_id', 'sessions.status'])
+    .distinct()
+    .where('kernels.agent_id', '=', agentId)
+    .where('kernels.status', 'in', OCCUPYING_STATUSES)
+    .orderBy('kernels.session_id')
     .execute()
   return rows.map(row => ({ sessionId: row.session_id, status: row.status }))
 }
 
+/** Of each session the main one first, then sub1, sub2, … */
 export async function listKernels(db: Db, sessionIds: readonly SessionId[]): Promise<KernelRow[]> {
   if (sessionIds.length === 0) return []
-  return db.selectFrom('kernels').selectAll().where('session_id', 'in', sessionIds).orderBy('role').execute()
+  return db
+    .selectFrom('kernels')
+    .selectAll()
+    .where('session_id', 'in', sessionIds)
+    .orderBy(sql`role <> 'main1'`)
+    .orderBy(sql`length(role)`)
+    .orderBy('role')
+    .execute()
 }
 
 /** The agent on which the kernel holds slots now. */
@@ -85,6 +96,8 @@ export async function listKernelDevices(db: Db, kernelIds: readonly KernelId[]):
 export interface NewKernel {
   readonly id: KernelId
   readonly sessionId: SessionId
+  /** `main1` if left out. */
+  readonly role?: string
   readonly status: SessionStatus
   readonly slots: ResourceSlots
   readonly agentId?: AgentId
@@ -96,7 +109,7 @@ export async function insertKernels(db: Db, kernels: readonly NewKernel[]): Prom
   const values = kernels.map(kernel => ({
     id: kernel.id,
     session_id: kernel.sessionId,
-    role: 'main1',
+    role: kernel.role ?? 'main1',
     status: kernel.status,
     agent_id: kernel.agentId ?? null,
     attempt: kernel.attempt ?? 0,
@@ -127,18 +140,78 @@ export interface KernelChange {
   readonly startWithinMs?: number | null
 }
 
+const inMs = (ms: number) => sql<Date>`now() + ${ms} * interval '1 millisecond'`
+
 export async function updateKernel(db: Db, id: KernelId, change: KernelChange): Promise<void> {
   const { startWithinMs, ...columns } = change
-  const startBy =
-    startWithinMs === undefined
-      ? {}
-      : { start_by: startWithinMs === null ? null : sql<Date>`now() + ${startWithinMs} * interval '1 millisecond'` }
+  const startBy = startWithinMs === undefined ? {} : { start_by: startWithinMs === null ? null : inMs(startWithinMs) }
   await db
     .updateTable('kernels')
     .set({ ...columns, ...startBy })
     .where('id', '=', id)
     .execute()
   if (change.agent_id === null) await db.deleteFrom('kernel_devices').where('kernel_id', '=', id).execute()
+}
+
+/**
+ * What a move of the session means for all of its kernels. Those that have ended stay as they are, and those that run
+ * already while others start; a retry begins anew with all of them.
+ */
+export async function moveKernels(
+  db: Db,
+  sessionId: SessionId,
+  { status, startWithinMs }: Pick<KernelChange, 'startWithinMs'> & { readonly status: SessionStatus },
+): Promise<void> {
+  const anew = { agent_id: null, container_id: null, start_by: null, exit_code: null, log_tail: null }
+  const starting = status === 'SCHEDULED' || status === 'PREPARING' || status === 'PULLING'
+  await db
+    .updateTable('kernels')
+    .set({
+      status,
+      ...(status === 'PENDING' ? anew : {}),
+      ...(typeof startWithinMs === 'number' ? { start_by: inMs(startWithinMs) } : {}),
+    })
+    .where('session_id', '=', sessionId)
+    .$if(status !== 'PENDING', query => query.where('status', 'not in', FINISHED_STATUSES))
+    .$if(starting, query => query.where('status', '<>', 'RUNNING'))
+    .execute()
+  if (status !== 'PENDING') return
+  const own = db.selectFrom('kernels').select('id').where('session_id', '=', sessionId)
+  await db.deleteFrom('kernel_devices').where('kernel_id', 'in', own).execute()
+}
+
+/** One kernel of several that start together is up. */
+export async function noteKernelRunning(
+  db: Db,
+  id: KernelId,
+  { attempt, containerId }: { attempt: number; containerId: string },
+): Promise<void> {
+  await db
+    .updateTable('kernels')
+    .set({ status: 'RUNNING', container_id: containerId })
+    .where('id', '=', id)
+    .where('attempt', '=', attempt)
+    .where('status', 'in', ['PREPARING', 'PULLING'])
+    .execute()
+}
+
+/** A kernel beside the main one has done its work; the session goes on. @returns whether it was there to end */
+export async function noteKernelDone(
+  db: Db,
+  id: KernelId,
+  { attempt, agentId }: { attempt: number; agentId: AgentId },
+): Promise<boolean> {
+  const row = await db
+    .updateTable('kernels')
+    .set({ status: 'TERMINATED', exit_code: 0 })
+    .where('id', '=', id)
+    .where('attempt', '=', attempt)
+    .where('agent_id', '=', agentId)
+    .where('role', '<>', 'main1')
+    .where('status', 'in', ['PREPARING', 'PULLING', 'RUNNING'])
+    .returning('id')
+    .executeTakeFirst()
+  return row !== undefined
 }
 
 /** Keeps the first log tail and exit code that is learned after the end. */

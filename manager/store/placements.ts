@@ -32,7 +32,8 @@ export interface PlacedSession {
 
 export interface PlacedRows {
   readonly touched: readonly Touched[]
-  readonly kernelOf: ReadonlyMap<SessionId, KernelId>
+  /** The main one first. */
+  readonly kernelsOf: ReadonlyMap<SessionId, readonly KernelId[]>
 }
 
 /** PENDING → SCHEDULED for all of them, each with its next attempt. The rows must be locked by `lockPending`. */
@@ -46,12 +47,25 @@ export async function markScheduled(db: Db, placed: readonly PlacedSession[]): P
     where s.id = v.id
     returning s.id, s.owner_id as "ownerId", s.version`.execute(db)
   const agents = placed.map(({ agentId }) => agentId)
-  const kernels = await sql<{ session_id: SessionId; kernel_id: KernelId }>`
+  const kernels = await sql<{ session_id: SessionId; kernel_id: KernelId; role: string }>`
     update kernels k set status = 'SCHEDULED', agent_id = v.agent_id, attempt = s.attempt, start_by = null
     from (select unnest(${ids}::uuid[]) as id, unnest(${agents}::uuid[]) as agent_id) v join sessions s on s.id = v.id
     where k.session_id = v.id
-    returning k.session_id, k.id as kernel_id`.execute(db)
-  return { touched: sessions.rows, kernelOf: new Map(kernels.rows.map(row => [row.session_id, row.kernel_id])) }
+    returning k.session_id, k.id as kernel_id, k.role`.execute(db)
+  const kernelsOf = new Map<SessionId, KernelId[]>()
+  for (const { session_id, kernel_id } of kernels.rows.toSorted(byRole)) {
+    const own = kernelsOf.get(session_id)
+    if (own) own.push(kernel_id)
+    else kernelsOf.set(session_id, [kernel_id])
+  }
+  return { touched: sessions.rows, kernelsOf }
+}
+
+/** main1, sub1, sub2, …, sub10 */
+function byRole({ role: a }: { role: string }, { role: b }: { role: string }): number {
+  if (a === b) return 0
+  if (a === 'main1' || b === 'main1') return a === 'main1' ? -1 : 1
+  return a.length - b.length || (a < b ? -1 : 1)
 }
 
 /** What each user's sessions hold in a group now: a sum over kernels in occupying states, never a counter. */

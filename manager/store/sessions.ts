@@ -1,11 +1,13 @@
 import { type ExpressionBuilder, sql, type Selectable } from 'kysely'
 import {
   type AgentId,
+  type GroupId,
   type KernelId,
   LIVE_STATUSES,
   type Reason,
   type ResourceSlots,
   type SessionId,
+  type SessionKind,
   type SessionStatus,
   type UserId,
 } from '#manager/contract'
@@ -14,12 +16,26 @@ import { type Database, type Db, type SessionsTable } from './schema.ts'
 
 export type SessionRow = Selectable<SessionsTable>
 /** With what views and rules need of the owner. */
-export type OwnedSessionRow = SessionRow & { owner_email: string }
+export type OwnedSessionRow = SessionRow & {
+  owner_email: string
+  owner_ssh_public_key: string | null
+  group_name: string | null
+}
+
+/** What the rules of who may see a session look at. */
+export function ownedOf(session: Pick<SessionRow, 'owner_id' | 'domain'>): { ownerId: UserId; domain: string } {
+  return { ownerId: session.owner_id, domain: session.domain }
+}
 
 export interface NewSession {
   readonly id: SessionId
   readonly name: string
   readonly ownerId: UserId
+  /** Access key of the signed request that asked for it. */
+  readonly keypair?: string | null
+  readonly domain?: string
+  /** The group (project) whose limits it counts for. */
+  readonly groupId?: GroupId | null
   readonly status: SessionStatus
   readonly reason: Reason
   readonly resourceGroup: string
@@ -30,6 +46,12 @@ export interface NewSession {
   readonly environ: Readonly<Record<string, string>>
   readonly startupCommand: string | null
   readonly apps: readonly KernelApp[]
+  readonly clusterSize?: number
+  readonly priority?: number
+  readonly dependsOn?: readonly SessionId[]
+  readonly kind?: SessionKind
+  readonly idleTimeoutSeconds?: number | null
+  readonly maxLifetimeSeconds?: number | null
   readonly attempt?: number
   readonly createdAt?: string
   readonly startedAt?: string
@@ -40,6 +62,9 @@ export async function insertSessions(db: Db, sessions: readonly NewSession[]): P
     id: session.id,
     name: session.name,
     owner_id: session.ownerId,
+    keypair: session.keypair ?? null,
+    ...(session.domain === undefined ? {} : { domain: session.domain }),
+    group_id: session.groupId ?? null,
     status: session.status,
     reason: JSON.stringify(session.reason),
     resource_group: session.resourceGroup,
@@ -50,6 +75,12 @@ export async function insertSessions(db: Db, sessions: readonly NewSession[]): P
     environ: JSON.stringify(session.environ),
     startup_command: session.startupCommand,
     apps: JSON.stringify(session.apps),
+    cluster_size: session.clusterSize ?? 1,
+    priority: session.priority ?? 0,
+    depends_on: JSON.stringify(session.dependsOn ?? []),
+    kind: session.kind ?? 'interactive',
+    idle_timeout_seconds: session.idleTimeoutSeconds ?? null,
+    max_lifetime_seconds: session.maxLifetimeSeconds ?? null,
     attempt: session.attempt ?? 0,
     ...(session.createdAt === undefined ? {} : { created_at: session.createdAt }),
     ...(session.startedAt === undefined ? {} : { started_at: session.startedAt }),
@@ -61,8 +92,9 @@ const owned = (db: Db) =>
   db
     .selectFrom('sessions')
     .innerJoin('users', 'users.id', 'sessions.owner_id')
+    .leftJoin('groups', 'groups.id', 'sessions.group_id')
     .selectAll('sessions')
-    .select('users.email as owner_email')
+    .select(['users.email as owner_email', 'users.ssh_public_key as owner_ssh_public_key', 'groups.name as group_name'])
 
 export async function findSession(db: Db, id: SessionId): Promise<OwnedSessionRow | undefined> {
   return owned(db).where('sessions.id', '=', id).executeTakeFirst()
@@ -74,6 +106,10 @@ export async function lockSession(db: Db, id: SessionId): Promise<SessionRow | u
 }
 
 export interface SessionFilter {
+  /** Those of an owner, and all in a domain; undefined for everything. */
+  readonly visible?: { readonly ownerId: UserId; readonly domain?: string } | undefined
+  readonly domain?: string | undefined
+  readonly groupId?: GroupId | undefined
   readonly ownerId?: UserId | undefined
   readonly statuses?: readonly SessionStatus[] | undefined
   readonly name?: string | undefined
@@ -92,7 +128,17 @@ export async function listSessions(
 ): Promise<SessionPage> {
   const matches = (eb: ExpressionBuilder<Database, 'sessions'>) =>
     eb.and([
+      ...(filter.visible === undefined
+        ? []
+        : [
+            eb.or([
+              eb('sessions.owner_id', '=', filter.visible.ownerId),
+              ...(filter.visible.domain === undefined ? [] : [eb('sessions.domain', '=', filter.visible.domain)]),
+            ]),
+          ]),
       ...(filter.ownerId === undefined ? [] : [eb('sessions.owner_id', '=', filter.ownerId)]),
+      ...(filter.domain === undefined ? [] : [eb('sessions.domain', '=', filter.domain)]),
+      ...(filter.groupId === undefined ? [] : [eb('sessions.group_id', '=', filter.groupId)]),
       ...(filter.statuses === undefined ? [] : [eb('sessions.status', 'in', filter.statuses)]),
       ...(filter.name === undefined ? [] : [eb('sessions.name', '=', filter.name)]),
     ])
@@ -127,7 +173,12 @@ export async function updateSession(db: Db, id: SessionId, change: SessionChange
       version: sql`version + 1`,
       ...(change.attempt === undefined ? {} : { attempt: change.attempt }),
       ...(change.failedAgents === undefined ? {} : { failed_agents: JSON.stringify(change.failedAgents) }),
-      ...(change.started === undefined ? {} : { started_at: change.started === 'now' ? sql`now()` : change.started }),
+      ...(change.started === undefined
+        ? {}
+        : {
+            started_at: change.started === 'now' ? sql`now()` : change.started,
+            expires_at: sql`now() + max_lifetime_seconds * interval '1 second'`,
+          }),
       ...(change.ended ? { ended_at: sql`now()` } : {}),
     })
     .where('id', '=', id)
@@ -156,6 +207,19 @@ export async function touchSessions(db: Db, ids: readonly SessionId[]): Promise<
     .updateTable('sessions')
     .set({ version: sql`version + 1` })
     .where('id', 'in', ids)
+    .returning(TOUCHED)
+    .execute()
+  return rows.map(toTouched)
+}
+
+/** Of a session that waits. */
+export async function updatePriority(db: Db, id: SessionId, priority: number): Promise<Touched[]> {
+  const rows = await db
+    .updateTable('sessions')
+    .set({ priority, version: sql`version + 1` })
+    .where('id', '=', id)
+    .where('status', '=', 'PENDING')
+    .where('priority', '<>', priority)
     .returning(TOUCHED)
     .execute()
   return rows.map(toTouched)
@@ -198,6 +262,12 @@ const QUEUED = [
   'image_digest',
   'failed_agents',
   'reason',
+  'keypair',
+  'group_id',
+  'domain',
+  'cluster_size',
+  'priority',
+  'max_lifetime_seconds',
 ] as const
 /** What scheduling needs of a session; there may be ten thousand of them. */
 export type QueuedRow = Pick<SessionRow, (typeof QUEUED)[number]>
@@ -216,12 +286,13 @@ export async function listPending(db: Db, resourceGroup: string): Promise<Queued
 /** A session in a state that must not last, with how long it has lasted by the database's clock. */
 export interface Overdue {
   readonly sessionId: SessionId
+  /** The main one. */
   readonly kernelId: KernelId
   readonly status: SessionStatus
   readonly agentId: AgentId | null
   readonly attempt: number
   readonly ageMs: number
-  /** The agent has given up on this attempt by itself. */
+  /** The agent has given up on this attempt by itself; it keeps kernels that run while others of theirs start. */
   readonly startByPassed: boolean
   readonly reason: Reason
 }
@@ -230,8 +301,11 @@ export async function listTransitional(db: Db, minAgeMs: number): Promise<Overdu
   const { rows } = await sql<Overdue>`
     select s.id as "sessionId", k.id as "kernelId", s.status, k.agent_id as "agentId", k.attempt, s.reason,
            (extract(epoch from now() - s.status_at) * 1000)::bigint as "ageMs",
-           coalesce(k.start_by < now(), true) as "startByPassed"
-    from sessions s join kernels k on k.session_id = s.id
+           not exists (
+             select 1 from kernels o
+             where o.session_id = s.id and (o.start_by >= now() or (s.cluster_size > 1 and o.status = 'RUNNING'))
+           ) as "startByPassed"
+    from sessions s join kernels k on k.session_id = s.id and k.role = 'main1'
     where s.status in ('SCHEDULED', 'PREPARING', 'PULLING', 'TERMINATING')
       and s.status_at <= now() - ${minAgeMs} * interval '1 millisecond'`.execute(db)
   return rows
@@ -263,15 +337,24 @@ export async function findLiveNames(db: Db, ownerId: UserId): Promise<Set<string
   return new Set(rows.map(row => row.name))
 }
 
-export async function findSessionOfKernel(
-  db: Db,
-  kernelId: KernelId,
-): Promise<{ sessionId: SessionId; ownerId: UserId; agentId: AgentId | null } | undefined> {
+export interface KernelOwner {
+  readonly sessionId: SessionId
+  readonly ownerId: UserId
+  readonly agentId: AgentId | null
+  readonly role: string
+  /** All kernels of the session. */
+  readonly siblings: readonly KernelId[]
+}
+
+export async function findSessionOfKernel(db: Db, kernelId: KernelId): Promise<KernelOwner | undefined> {
   const row = await db
     .selectFrom('kernels')
     .innerJoin('sessions', 'sessions.id', 'kernels.session_id')
-    .select(['sessions.id', 'sessions.owner_id', 'kernels.agent_id'])
+    .select(['sessions.id', 'sessions.owner_id', 'kernels.agent_id', 'kernels.role'])
+    .select(sql<KernelId[]>`array(select o.id from kernels o where o.session_id = sessions.id)`.as('siblings'))
     .where('kernels.id', '=', kernelId)
     .executeTakeFirst()
-  return row && { sessionId: row.id, ownerId: row.owner_id, agentId: row.agent_id }
+  if (!row) return undefined
+  const { id: sessionId, owner_id: ownerId, agent_id: agentId, role, siblings } = row
+  return { sessionId, ownerId, agentId, role, siblings }
 }

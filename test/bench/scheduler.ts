@@ -170,6 +170,7 @@ async function reasonTime(store: Store, ownerId: UserId): Promise<number> {
     store,
     presence,
     start: () => undefined,
+    cancel: () => Promise.resolve(),
     hint: () => undefined,
     log: silentLog,
     slowTickMs: 3_600_000,

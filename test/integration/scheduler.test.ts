@@ -128,7 +128,7 @@ describe.each(BACKENDS)('placements on %s PostgreSQL', (_name, serverUrl) => {
   })
 
   test('a group plans as its settings say, from the next pass on', async () => {
-    const groups = createResourceGroups({ db: store.db, onChanged: () => undefined })
+    const groups = createResourceGroups({ store, onChanged: () => undefined })
     await report({ cpu: 1000, mem: 8 * GiB })
     await enqueue(2, { cpu: 1000, mem: GiB })
     const planned = async () => {
@@ -157,7 +157,7 @@ describe.each(BACKENDS)('placements on %s PostgreSQL', (_name, serverUrl) => {
   })
 
   test('the one reservation outlives the manager, and ends when its session starts', async () => {
-    const groups = createResourceGroups({ db: store.db, onChanged: () => undefined })
+    const groups = createResourceGroups({ store, onChanged: () => undefined })
     await groups.update('default', { options: { reserveAfterSeconds: 0 } })
     await report({ cpu: 4000, mem: 8 * GiB })
     await enqueue(1, { cpu: 3000, mem: GiB })
@@ -168,6 +168,7 @@ describe.each(BACKENDS)('placements on %s PostgreSQL', (_name, serverUrl) => {
         store,
         presence,
         start: () => undefined,
+        cancel: () => Promise.resolve(),
         hint: () => undefined,
         log: silentLog,
       })

@@ -1,6 +1,7 @@
 import { z } from 'zod'
-import { SessionId } from '../ids.ts'
-import { Session, SessionEvent, SessionSpec, SessionStatus, SshAccess } from '../sessions.ts'
+import { DomainName } from '../domains.ts'
+import { GroupId, SessionId, UserId } from '../ids.ts'
+import { Priority, Session, SessionEvent, SessionSpec, SessionStats, SessionStatus, SshAccess } from '../sessions.ts'
 import { Notice, WhatIf } from '../what-if.ts'
 import { Page, pageOf, type RouteSpec } from './route-spec.ts'
 
@@ -29,7 +30,7 @@ export const SESSION_ROUTES = {
     method: 'GET',
     path: '/api/v1/sessions',
     access: 'user',
-    summary: 'Own sessions; a superadmin sees all. Newest first.',
+    summary: 'Own sessions; an admin of a domain sees those in it, a superadmin all. Newest first.',
     query: Page.extend({
       status: z
         .string()
@@ -44,6 +45,9 @@ export const SESSION_ROUTES = {
         ),
       name: z.string().max(64).optional(),
       mine: z.stringbool().optional(),
+      owner: UserId.optional(),
+      domain: DomainName.optional(),
+      group: GroupId.optional(),
     }),
     reply: pageOf(Session).extend({ total: z.int() }),
   },
@@ -64,6 +68,57 @@ export const SESSION_ROUTES = {
     status: 202,
     reply: Session,
   },
+  extendSession: {
+    method: 'POST',
+    path: '/api/v1/sessions/:id/extend',
+    access: 'user',
+    summary: 'Put the end off that was warned of: the idle time counts from now, the maximum lifetime grows.',
+    params: session,
+    body: z.strictObject({
+      seconds: z
+        .int()
+        .min(60)
+        .max(31_536_000)
+        .optional()
+        .describe('By how much the maximum lifetime grows. Left out: as far as is allowed, if it is what ends next.'),
+    }),
+    reply: Session,
+  },
+  getSessionStats: {
+    method: 'GET',
+    path: '/api/v1/sessions/:id/stats',
+    access: 'user',
+    summary: 'Figures over time: the last 5 minutes by the second, the last 7 days by the minute.',
+    params: session,
+    query: z.object({
+      from: z.iso.datetime().optional().describe('An hour before `to` if left out.'),
+      to: z.iso.datetime().optional().describe('Now if left out.'),
+      step: z.coerce
+        .number()
+        .int()
+        .min(1)
+        .max(86_400)
+        .optional()
+        .describe('Seconds per point. If left out or too fine for the time asked for, the finest there is.'),
+    }),
+    reply: z.object({
+      step: z.int().describe('Seconds per point.'),
+      items: z
+        .array(SessionStats)
+        .describe(
+          'Oldest first, at most 1,500. `at` is where the step begins; rates are means, totals are those at its end.',
+        ),
+    }),
+  },
+  setSessionPriority: {
+    method: 'PUT',
+    path: '/api/v1/sessions/:id/priority',
+    access: 'user',
+    summary: 'When a waiting session is tried: larger goes first. Owners may lower it, admins raise it.',
+    params: session,
+    body: z.strictObject({ priority: Priority }),
+    reply: Session,
+  },
   listSessionEvents: {
     method: 'GET',
     path: '/api/v1/sessions/:id/events',
@@ -76,9 +131,12 @@ export const SESSION_ROUTES = {
     method: 'GET',
     path: '/api/v1/sessions/:id/logs',
     access: 'user',
-    summary: 'Log of the main container: live while it runs, the kept tail afterwards.',
+    summary: 'Log of one container: live while it runs, the kept tail afterwards.',
     params: session,
-    query: z.object({ tail: z.coerce.number().int().min(1).max(50_000).default(2000) }),
+    query: z.object({
+      tail: z.coerce.number().int().min(1).max(50_000).default(2000),
+      kernel: z.string().max(64).optional().describe('Role (sub1) or id; main1 if left out.'),
+    }),
     reply: z.object({ text: z.string(), truncated: z.boolean() }),
   },
   getSshAccess: {

@@ -1,3 +1,5 @@
+import { type LifetimeService } from '../../sessions/lifetime/service.ts'
+import { type createSetPriority } from '../../sessions/priority.ts'
 import { type SessionService } from '../../sessions/service.ts'
 import { type Handlers } from '../handlers.ts'
 
@@ -7,19 +9,33 @@ type SessionRoutes =
   | 'listSessions'
   | 'getSession'
   | 'deleteSession'
+  | 'extendSession'
+  | 'getSessionStats'
   | 'listSessionEvents'
   | 'getSessionLogs'
   | 'getSshAccess'
+  | 'setSessionPriority'
 
-export function createSessionRoutes({ sessions }: { sessions: SessionService }): Pick<Handlers, SessionRoutes> {
+export function createSessionRoutes({
+  sessions,
+  lifetimes,
+  setPriority,
+}: {
+  sessions: SessionService
+  lifetimes: LifetimeService
+  setPriority: ReturnType<typeof createSetPriority>
+}): Pick<Handlers, SessionRoutes> {
   return {
     whatIf: ({ caller }, { body }) => sessions.whatIf(caller, body),
     createSession: ({ caller }, { body }) => sessions.create(caller, body),
     listSessions: ({ caller }, { query }) => sessions.list(caller, query),
     getSession: ({ caller }, { params }) => sessions.get(caller, params.id),
     deleteSession: ({ caller }, { params }) => sessions.terminate(caller, params.id),
+    extendSession: ({ caller }, { params, body }) => lifetimes.extend(caller, params.id, body.seconds),
+    getSessionStats: ({ caller }, { params, query }) => lifetimes.stats(caller, params.id, query),
+    setSessionPriority: ({ caller }, { params, body }) => setPriority(caller, params.id, body.priority),
     listSessionEvents: async ({ caller }, { params }) => ({ items: await sessions.events(caller, params.id) }),
-    getSessionLogs: ({ caller }, { params, query }) => sessions.logs(caller, params.id, query.tail),
+    getSessionLogs: ({ caller }, { params, query }) => sessions.logs(caller, params.id, query),
     async getSshAccess({ caller, reply }, { params }) {
       void reply.header('cache-control', 'no-store')
       return sessions.sshAccess(caller, params.id)

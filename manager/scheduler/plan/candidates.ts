@@ -2,7 +2,7 @@ import { type ResourceSlots } from '#manager/contract'
 import { Heap } from './heap.ts'
 import { type Room } from './room.ts'
 import { type Selector } from './selectors.ts'
-import { type PendingSession } from './snapshot.ts'
+import { type PendingSession, totalOf } from './snapshot.ts'
 
 interface Entry {
   readonly room: Room
@@ -30,7 +30,9 @@ export class Candidates {
     this.#rooms = rooms
     this.#session = session
     this.#useHeld = useHeld
-    this.#rank = room => selector(session, room, capacity)
+    // What all of its kernels take together is what counts on an agent.
+    const whole = { ...session, requested: totalOf(session) }
+    this.#rank = room => selector(whole, room, capacity)
   }
 
   /** @param changed every room that was changed in this pass, in order, the same ones again each time */
@@ -74,7 +76,7 @@ export class Candidates {
   }
 
   #fits(room: Room): boolean {
-    return room.fits(this.#session.requested, this.#useHeld)
+    return room.fits(this.#session.requested, this.#useHeld, this.#session.clusterSize)
   }
 }
 

@@ -1,6 +1,7 @@
 import { addSlots, type Reason, type ResourceSlots, type SessionId } from '#manager/contract'
 import { Candidates } from './candidates.ts'
-import { canTake, explain } from './reasons.ts'
+import { Limits } from './limits.ts'
+import { canTake, dependencyReason, explain, isWaitingFor } from './reasons.ts'
 import { reserve, reservedReason, startOf } from './reservation.ts'
 import { Room } from './room.ts'
 import { type Selector } from './selectors.ts'
@@ -13,6 +14,7 @@ import {
   type Plan,
   type Reservation,
   type Sequencer,
+  totalOf,
 } from './snapshot.ts'
 
 const RESERVE_AFTER_MS = 10 * 60_000
@@ -71,6 +73,7 @@ class AgentRooms {
 /** One making of a plan; used up by `run`. */
 export class Pass {
   readonly #snapshot: GroupSnapshot
+  readonly #limits: Limits
   readonly #sequencer: Sequencer
   readonly #selector: Selector
   readonly #agents: readonly AgentRooms[]
@@ -92,6 +95,7 @@ export class Pass {
 
   constructor(snapshot: GroupSnapshot, sequencer: Sequencer, selector: Selector) {
     this.#snapshot = snapshot
+    this.#limits = new Limits(snapshot.scopes)
     this.#sequencer = sequencer
     this.#selector = selector
     this.#agents = snapshot.agents.map(agent => new AgentRooms(agent, snapshot.options))
@@ -123,6 +127,11 @@ export class Pass {
     return [...this.#roomSet(session)]
   }
 
+  /** Of each limited slot what is left for the session after `run`; undefined: nothing at all. */
+  leftFor(session: PendingSession): ResourceSlots | undefined {
+    return this.#limits.left(session)
+  }
+
   /** Nearly always that of all open agents, so it is made once. */
   #roomSet(session: PendingSession): ReadonlySet<Room> {
     const allowed = this.#allowedFor(session)
@@ -136,9 +145,11 @@ export class Pass {
     const { reservation, pending } = this.#snapshot
     const holder = reservation && pending.find(session => session.id === reservation.sessionId)
     if (!reservation || !holder || !this.#sequencer.reserves) return this.#snapshot
+    // More capacity would not help it: nobody is kept waiting for it.
+    if (!this.#limits.allows(holder) || isWaitingFor(holder)) return this.#snapshot
     const rooms = this.#allowedFor(holder).find(({ agent }) => agent.id === reservation.agentId)
     const rest = { ...this.#snapshot, pending: pending.filter(session => session !== holder) }
-    if (rooms?.now.fits(holder.requested)) this.#take(holder, rooms.now, true)
+    if (rooms && fits(rooms.now, holder)) this.#take(holder, rooms.now, true)
     else if (!this.#place(holder)) {
       const kept =
         rooms && stillThere(reservation, rooms, holder) ? reservation : reserve(holder, this.#allowedFor(holder))
@@ -148,11 +159,12 @@ export class Pass {
       return rest
     }
     const held = rest.usage?.get(holder.ownerId) ?? {}
-    const usage = new Map(rest.usage).set(holder.ownerId, addSlots(held, holder.requested))
+    const usage = new Map(rest.usage).set(holder.ownerId, addSlots(held, totalOf(holder)))
     return { ...rest, usage }
   }
 
   #place(session: PendingSession): boolean {
+    if (!this.#limits.allows(session) || isWaitingFor(session)) return false
     const useHeld = this.#mayUseHeld(session)
     const key = requestKey(session, useHeld)
     if (this.#explained.has(key)) return false
@@ -168,18 +180,28 @@ export class Pass {
     return true
   }
 
-  #take({ id, requested, maxLifetimeMs }: PendingSession, room: Room, useHeld: boolean): void {
-    const devices = room.take(requested, useHeld)
+  #take(session: PendingSession, room: Room, useHeld: boolean): void {
+    const { id, maxLifetimeMs, clusterSize = 1 } = session
+    this.#limits.take(session)
+    const requested = totalOf(session)
+    const kernels = Array.from({ length: clusterSize }, () => room.take(session.requested, useHeld))
+    const devices = kernels.flat()
     const { now } = this.#snapshot
     const known = now !== undefined && maxLifetimeMs !== undefined && maxLifetimeMs !== null
     const latestEnd = known ? now + maxLifetimeMs : null
     this.#byId.get(room.agent.id)?.placed.push({ slots: requested, devices, latestEnd })
     room.turn = ++this.#turn
     this.#changed.push(room)
-    this.#placements.push({ sessionId: id, agentId: room.agent.id, requested, devices })
+    const placement = { sessionId: id, agentId: room.agent.id, requested, devices }
+    this.#placements.push(clusterSize === 1 ? placement : { ...placement, kernels })
   }
 
   #wait(session: PendingSession): void {
+    const limit = this.#limits.explain(session) ?? dependencyReason(session)
+    if (limit) {
+      this.#reasons.set(session.id, limit)
+      return
+    }
     const key = requestKey(session, this.#mayUseHeld(session))
     const reason = this.#explained.get(key) ?? this.#explain(session)
     if (this.#isDue(session, reason)) {
@@ -202,8 +224,8 @@ export class Pass {
       session,
       empty: this.#agents.map(({ empty }) => empty),
       rooms: this.roomsFor(session),
-      fittedBefore: allowed.some(({ before }) => before.fits(session.requested)),
-      kept: allowed.find(({ now }) => now.fits(session.requested, true))?.agent.name,
+      fittedBefore: allowed.some(({ before }) => fits(before, session)),
+      kept: allowed.find(({ now }) => fits(now, session, true))?.agent.name,
     })
   }
 
@@ -219,10 +241,11 @@ export class Pass {
     const rooms = this.#byId.get(reservation.agentId)
     if (!rooms) return
     this.#reservation = reservation
-    this.#heldUntil = startOf(reservation, rooms.agentNow, session.requested)
-    rooms.now.hold(reservation, session.requested)
+    const total = totalOf(session)
+    this.#heldUntil = startOf(reservation, rooms.agentNow, total)
+    rooms.now.hold(reservation, total)
     this.#changed.push(rooms.now)
-    this.#reasons.set(session.id, reservedReason(rooms.agentNow, session.requested, this.#heldUntil))
+    this.#reasons.set(session.id, reservedReason(rooms.agentNow, total, this.#heldUntil))
   }
 
   /** Over, at the latest, before the session of the reservation can start. */
@@ -233,7 +256,7 @@ export class Pass {
   }
 
   /**
-   * Agents that may take the session: none where no open agent holds its image; without those on which it failed, as
+   * Agents that may take the session: none where no open agent holds its image and none can pull it; without those on which it failed, as
    * long as another one could hold it when empty.
    */
   #allowedFor(session: PendingSession): readonly AgentRooms[] {
@@ -244,25 +267,29 @@ export class Pass {
   }
 }
 
+const fits = (room: Room, { requested, clusterSize }: PendingSession, useHeld = false) =>
+  room.fits(requested, useHeld, clusterSize)
+
 const entry = (id: SessionId, reason: Reason | undefined) => (reason ? [[id, reason] as const] : [])
 
 function allowedAgents(session: PendingSession, open: readonly AgentRooms[]): readonly AgentRooms[] {
   const digest = session.imageDigest
-  if (digest === null || !open.some(({ agent }) => agent.images.has(digest))) return []
+  if (digest === null || !(session.pullable || open.some(({ agent }) => agent.images.has(digest)))) return []
   if (session.failedAgents.length === 0) return open
   const failed = new Set(session.failedAgents)
   const fresh = open.filter(({ agent }) => !failed.has(agent.id))
-  return fresh.some(({ empty }) => empty.fits(session.requested)) ? fresh : open
+  return fresh.some(({ empty }) => fits(empty, session)) ? fresh : open
 }
 
 /** The agent could still hold it when empty, and has the devices. */
 function stillThere({ devices }: Reservation, { agent, empty }: AgentRooms, session: PendingSession): boolean {
   const known = new Set(agent.devices.map(device => `${device.slot} ${device.uuid}`))
-  return empty.fits(session.requested) && devices.every(({ slot, uuid }) => known.has(`${slot} ${uuid}`))
+  return fits(empty, session) && devices.every(({ slot, uuid }) => known.has(`${slot} ${uuid}`))
 }
 
 /** Requests with the same key fit or fail alike. */
-function requestKey({ requested, imageDigest, image, failedAgents }: PendingSession, useHeld: boolean): string {
+function requestKey(session: PendingSession, useHeld: boolean): string {
+  const { requested, clusterSize = 1, imageDigest, image, failedAgents } = session
   const { cpu, mem, 'cuda.device': devices, 'cuda.shares': shares } = requested
-  return `${cpu}|${mem}|${devices}|${shares}|${useHeld}|${imageDigest}|${image}|${failedAgents.join()}`
+  return `${cpu}|${mem}|${devices}|${shares}|${clusterSize}|${useHeld}|${imageDigest}|${image}|${failedAgents.join()}`
 }

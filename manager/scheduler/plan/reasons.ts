@@ -8,7 +8,7 @@ import {
   type SlotName,
 } from '#manager/contract'
 import { type Room } from './room.ts'
-import { type AgentSnapshot, type PendingSession } from './snapshot.ts'
+import { type AgentSnapshot, type PendingSession, totalOf } from './snapshot.ts'
 
 /** Everything the explanation of a waiting session is made from. */
 export interface Situation {
@@ -21,6 +21,19 @@ export interface Situation {
   readonly fittedBefore: boolean
   /** The agent where it would fit, were what is free there not held for the session of the reservation. */
   readonly kept?: string | undefined
+}
+
+export function isWaitingFor({ waitsFor }: PendingSession): boolean {
+  return waitsFor !== undefined && waitsFor.length > 0
+}
+
+export function dependencyReason({ waitsFor = [] }: PendingSession): Reason | undefined {
+  if (waitsFor.length === 0) return undefined
+  const names = waitsFor.map(name => `"${name}"`).join(' and ')
+  return {
+    code: 'dependencies',
+    message: `It starts once ${names} ${waitsFor.length === 1 ? 'has' : 'have'} ended well.`,
+  }
 }
 
 /** The one dominant reason why a session waits: the first that holds in the order below. */
@@ -42,26 +55,29 @@ function noAgent({ empty }: Situation): Reason | undefined {
 
 function imageNowhere({ session, empty }: Situation): Reason | undefined {
   const digest = session.imageDigest
+  if (session.pullable && digest !== null) return undefined
   if (digest !== null && empty.some(({ agent }) => canTake(agent) && agent.images.has(digest))) return undefined
-  return { code: 'image_nowhere', message: `No connected agent holds the image ${session.image} any more.` }
+  return { code: 'image_nowhere', message: `No connected agent holds the image ${session.image} any more, and no registry offers it.` }
 }
 
 function tooLarge({ session, empty }: Situation): Reason | undefined {
-  const { requested } = session
-  if (empty.some(room => canTake(room.agent) && room.fits(requested))) return undefined
+  const { clusterSize } = session
+  const fits = (room: Room) => room.fits(session.requested, false, clusterSize)
+  if (empty.some(room => canTake(room.agent) && fits(room))) return undefined
+  const requested = totalOf(session)
   const needed = formatSlots(requested)
-  if (empty.some(room => room.fits(requested))) {
+  if (empty.some(fits)) {
     const message = 'Every agent large enough for this session is disconnected or paused.'
     return { code: 'agents_unreachable', message, needed }
   }
-  const { slots, available } = closest(requested, empty)
+  const { slots, available } = closest(session, empty)
   const message = `${describeLack(requested, available, slots, 'the largest agent has')} Ask for less.`
   return { code: 'too_large', message, needed: only(requested, slots), available: only(available, slots) }
 }
 
 function noRoom({ session, rooms, fittedBefore, kept }: Situation): Reason {
-  const { requested } = session
-  const { slots, available } = closest(requested, rooms)
+  const requested = totalOf(session)
+  const { slots, available } = closest(session, rooms)
   const amounts = { needed: only(requested, slots), available: only(available, slots) }
   if (kept !== undefined) {
     const message = `What is free on agent ${kept} is held for a session that has waited longer.`
@@ -86,12 +102,13 @@ export function canTake(agent: AgentSnapshot): boolean {
 
 /** The room that lacks the fewest slots and, among those, has the most of what is lacking. */
 export function closest(
-  requested: ResourceSlots,
+  session: Pick<PendingSession, 'requested' | 'clusterSize'>,
   rooms: readonly Room[],
 ): { slots: readonly SlotName[]; available: ResourceSlots } {
+  const requested = totalOf(session)
   let best: { slots: readonly SlotName[]; available: ResourceSlots; rank: number } | undefined
   for (const room of rooms) {
-    const slots = room.lacking(requested)
+    const slots = room.lacking(session.requested, session.clusterSize)
     const share = Math.min(...slots.map(slot => room.largest(slot) / (requested[slot] ?? 1)))
     const rank = share - slots.length
     if (best && best.rank >= rank) continue
@@ -115,7 +132,7 @@ export function readable(slot: SlotName, amount: number): string {
   return `${bare(slot, amount)} ${SLOTS[slot].label}`
 }
 
-function bare(slot: SlotName, amount: number): string {
+export function bare(slot: SlotName, amount: number): string {
   if (SLOTS[slot].type !== 'BYTES') return formatAmount(slot, amount)
   return amount >= 2 ** 30 ? `${round(amount / 2 ** 30)} GiB` : `${round(amount / 2 ** 20)} MiB`
 }

@@ -1,6 +1,6 @@
 import { formatSlots, type Reason, type ResourceSlots, type SlotName } from '#manager/contract'
 import { readable } from './reasons.ts'
-import { type Room } from './room.ts'
+import { type Room, SHARES } from './room.ts'
 import {
   type AgentSnapshot,
   type DeviceAllocation,
@@ -8,6 +8,7 @@ import {
   type DeviceSnapshot,
   type PendingSession,
   type Reservation,
+  totalOf,
 } from './snapshot.ts'
 
 /**
@@ -25,11 +26,12 @@ export interface Candidate {
 export function reserve(session: PendingSession, candidates: readonly Candidate[]): Reservation | undefined {
   let best: { reservation: Reservation; start: number; lack: number } | undefined
   for (const { agentNow: agent, empty } of candidates) {
-    if (!empty.fits(session.requested)) continue
-    const devices = chooseDevices(agent, session.requested)
+    if (!empty.fits(session.requested, false, session.clusterSize)) continue
+    const devices = chooseDevices(agent, session)
     const reservation = { sessionId: session.id, agentId: agent.id, devices }
-    const start = startOf(reservation, agent, session.requested)
-    const lack = lackOf(agent, session.requested)
+    const total = totalOf(session)
+    const start = startOf(reservation, agent, total)
+    const lack = lackOf(agent, total)
     if (best && !precedes({ start, lack, id: agent.id }, { ...best, id: best.reservation.agentId })) continue
     best = { reservation, start, lack }
   }
@@ -59,29 +61,32 @@ export function startOf({ devices }: Reservation, agent: AgentSnapshot, requeste
   return Math.max(0, ...ends)
 }
 
-/** The devices that are free first, whole ones before a part of one. */
-function chooseDevices(agent: AgentSnapshot, requested: ResourceSlots): DeviceAllocation[] {
+/** The devices that are free first, whole ones before a part of one; of several kernels in turn. */
+function chooseDevices(agent: AgentSnapshot, { requested, clusterSize = 1 }: PendingSession): DeviceAllocation[] {
   const chosen: DeviceAllocation[] = []
   for (const slot of ['cuda.device', 'cuda.shares'] as const) {
-    let rest = requested[slot] ?? 0
-    const used = new Set<string>()
-    while (rest > 0) {
-      const part = Math.min(rest, slot === 'cuda.device' ? 1 : 100)
-      const device = firstFree(agent, slot, part, used)
-      if (!device) break
-      used.add(device.uuid)
-      chosen.push({ uuid: device.uuid, slot, amount: part })
-      rest -= part
+    const used = new Map<string, number>()
+    for (let kernel = 0; kernel < clusterSize; kernel++) {
+      let rest = requested[slot] ?? 0
+      while (rest > 0) {
+        const part = Math.min(rest, slot === 'cuda.device' ? 1 : SHARES)
+        const device = firstFree(agent, slot, part, used)
+        if (!device) break
+        used.set(device.uuid, (used.get(device.uuid) ?? 0) + part)
+        rest -= part
+      }
     }
+    for (const [uuid, amount] of used) chosen.push({ uuid, slot, amount })
   }
   return chosen
 }
 
-function firstFree(agent: AgentSnapshot, slot: DeviceSlot, part: number, used: ReadonlySet<string>) {
+function firstFree(agent: AgentSnapshot, slot: DeviceSlot, part: number, used: ReadonlyMap<string, number>) {
   let best: { device: DeviceSnapshot; at: number } | undefined
   for (const device of agent.devices) {
-    if (device.slot !== slot || device.total < part || used.has(device.uuid)) continue
-    const at = deviceFreeAt(agent, device, part)
+    const own = used.get(device.uuid) ?? 0
+    if (device.slot !== slot || device.total - own < part) continue
+    const at = deviceFreeAt(agent, device, own + part)
     if (best && !precedes(rank(device, at), rank(best.device, best.at))) continue
     best = { device, at }
   }

@@ -3,6 +3,8 @@ import { type AgentSnapshot, type DeviceAllocation, type DeviceSlot, type Reserv
 import { spreadShares } from './spread-shares.ts'
 
 const DEVICE_SLOTS: readonly DeviceSlot[] = ['cuda.device', 'cuda.shares']
+/** Of one physical GPU. */
+export const SHARES = 100
 
 interface DeviceRoom {
   readonly uuid: string
@@ -22,7 +24,12 @@ export interface RoomOptions {
   readonly splitShares?: boolean | undefined
 }
 
-/** What is still free on one agent while a plan is being made. The only mutable thing in planning; never leaves it. */
+/**
+ * What is still free on one agent while a plan is being made. The only mutable thing in planning; never leaves it.
+ *
+ * `fits` and `free` are asked for every agent and every request: they name the slots instead of looping over them, and
+ * allocate nothing.
+ */
 export class Room {
   readonly agent: AgentSnapshot
   /** Slots that this agent has at all: fewer is better for a request that does not ask for the others. */
@@ -36,6 +43,8 @@ export class Room {
   readonly #splitShares: boolean
   /** What the session of the reservation has asked for. */
   #hold: ResourceSlots | undefined
+  /** The most that is free on a shared GPU of which something is given out already. */
+  #largestPart = 0
 
   constructor(agent: AgentSnapshot, occupancy: 'now' | 'empty' = 'now', { splitShares = false }: RoomOptions = {}) {
     this.agent = agent
@@ -55,55 +64,60 @@ export class Room {
       const free = Math.max(0, (agent.capacity[slot] ?? 0) - (empty ? 0 : (agent.occupied[slot] ?? 0)))
       this.#free[slot] = isDeviceSlot(slot) ? Math.min(free, usable(slot, this.#devices[slot])) : free
     }
+    this.#largestPart = largestPart(this.#devices['cuda.shares'])
     this.kinds = SLOT_NAMES.filter(slot => (agent.capacity[slot] ?? 0) > 0)
   }
 
   /** @param useHeld whether what is held for the reservation counts as free */
   free(slot: SlotName, useHeld = false): number {
-    const free = this.#free[slot]
-    const hold = this.#hold
-    if (hold === undefined || useHeld) return free
-    if (!isDeviceSlot(slot)) return Math.max(0, free - (hold[slot] ?? 0))
-    return Math.min(free, usable(slot, this.#open(slot, false)))
+    return this.#hold === undefined || useHeld ? this.#free[slot] : this.#notHeld(slot, this.#hold)
   }
 
   /** Largest single request for this slot that would fit. For shares, whole devices plus the best part of one more. */
   largest(slot: SlotName): number {
     if (slot !== 'cuda.shares' || this.#splitShares) return this.free(slot)
     const devices = this.#open(slot, false)
-    const whole = sum(devices.filter(device => device.free === device.total).map(device => device.free))
-    const part = Math.max(0, ...devices.filter(device => device.free < device.total).map(device => device.free))
-    return Math.min(this.free(slot), whole + part)
+    let whole = 0
+    for (const device of devices) if (device.free === device.total) whole += device.free
+    return Math.min(this.free(slot), whole + largestPart(devices))
   }
 
-  /** The slots that keep this request from being placed here. */
-  lacking(requested: ResourceSlots): SlotName[] {
-    return SLOT_NAMES.filter(slot => !this.#fits(slot, requested[slot] ?? 0, false))
+  /** The slots that keep this request from being placed here. @param kernels so many alike, each with these slots */
+  lacking(requested: ResourceSlots, kernels = 1): SlotName[] {
+    return SLOT_NAMES.filter(slot => {
+      const amount = requested[slot] ?? 0
+      if (amount === 0) return false
+      return amount * kernels > this.free(slot) || (slot === 'cuda.shares' && !this.#fitsShares(amount, false, kernels))
+    })
   }
 
-  fits(requested: ResourceSlots, useHeld = false): boolean {
-    for (const slot of SLOT_NAMES) if (!this.#fits(slot, requested[slot] ?? 0, useHeld)) return false
-    return true
+  /** @param kernels so many alike, each with these slots and with devices of its own; all or none */
+  fits(requested: ResourceSlots, useHeld = false, kernels = 1): boolean {
+    const free = this.#free
+    const { cpu = 0, mem = 0, 'cuda.device': devices = 0, 'cuda.shares': shares = 0 } = requested
+    if (cpu * kernels > free.cpu || mem * kernels > free.mem) return false
+    if (devices * kernels > free['cuda.device'] || shares * kernels > free['cuda.shares']) return false
+    if (this.#hold !== undefined && !useHeld && !this.#fitsBesideHeld(requested, kernels)) return false
+    return shares === 0 || this.#fitsShares(shares, useHeld, kernels)
   }
 
   /** Whether a part of a GPU would break into a whole one here. Only where the request fits. */
   opensDevice(requested: ResourceSlots): boolean {
-    const part = (requested['cuda.shares'] ?? 0) % 100
-    if (part === 0) return false
-    return !this.#devices['cuda.shares'].some(device => device.free < device.total && device.free >= part)
+    const part = (requested['cuda.shares'] ?? 0) % SHARES
+    return part > 0 && part > this.#largestPart
   }
 
-  /** Takes the slots and picks devices. Call only where `fits` said yes. */
+  /** Takes the slots of one kernel and picks devices. Call only where `fits` said yes. */
   take(requested: ResourceSlots, useHeld = false): DeviceAllocation[] {
     const taken: DeviceAllocation[] = []
     for (const slot of SLOT_NAMES) {
       const amount = requested[slot] ?? 0
       if (amount === 0) continue
       this.#free[slot] -= amount
-      if (isDeviceSlot(slot)) taken.push(...this.#pick(slot, amount, useHeld))
-    }
-    for (const slot of DEVICE_SLOTS) {
-      if ((requested[slot] ?? 0) > 0) this.#free[slot] = Math.min(this.#free[slot], usable(slot, this.#devices[slot]))
+      if (!isDeviceSlot(slot)) continue
+      taken.push(...this.#pick(slot, amount, useHeld))
+      this.#free[slot] = Math.min(this.#free[slot], usable(slot, this.#devices[slot]))
+      if (slot === 'cuda.shares') this.#largestPart = largestPart(this.#devices[slot])
     }
     this.version++
     return taken
@@ -117,16 +131,39 @@ export class Room {
     this.version++
   }
 
+  #notHeld(slot: SlotName, hold: ResourceSlots): number {
+    const free = this.#free[slot]
+    if (!isDeviceSlot(slot)) return Math.max(0, free - (hold[slot] ?? 0))
+    return Math.min(free, usable(slot, this.#open(slot, false)))
+  }
+
+  #fitsBesideHeld(requested: ResourceSlots, kernels: number): boolean {
+    return SLOT_NAMES.every(slot => {
+      const amount = (requested[slot] ?? 0) * kernels
+      return amount === 0 || amount <= this.free(slot)
+    })
+  }
+
   #open(slot: DeviceSlot, useHeld: boolean): readonly DeviceRoom[] {
     const devices = this.#devices[slot]
     return this.#hold === undefined || useHeld ? devices : devices.filter(device => !device.held)
   }
 
-  #fits(slot: SlotName, amount: number, useHeld: boolean): boolean {
-    if (amount === 0) return true
-    if (amount > this.#free[slot]) return false
-    if (this.#hold !== undefined && amount > this.free(slot, useHeld)) return false
-    return slot !== 'cuda.shares' || this.#choose(slot, amount, useHeld) !== undefined
+  /** What `#choose` would find for each of the kernels in turn, counted. The sum is known to be enough. */
+  #fitsShares(amount: number, useHeld: boolean, kernels: number): boolean {
+    if (this.#splitShares) return true
+    const whole = Math.floor(amount / SHARES)
+    const part = amount % SHARES
+    let full = 0
+    let parts = 0
+    for (const { free, total, held } of this.#devices['cuda.shares']) {
+      if (held && !useHeld) continue
+      if (free === total) full++
+      else if (part > 0) parts += Math.floor(free / part)
+    }
+    const missing = part === 0 ? 0 : Math.max(0, kernels - parts)
+    const broken = missing === 0 ? 0 : Math.ceil(missing / Math.floor(SHARES / part))
+    return full >= whole * kernels + broken
   }
 
   #pick(slot: DeviceSlot, amount: number, useHeld: boolean): DeviceAllocation[] {
@@ -187,8 +224,8 @@ function usable(slot: DeviceSlot, devices: readonly DeviceRoom[]): number {
   return total
 }
 
-function sum(numbers: readonly number[]): number {
-  let total = 0
-  for (const number of numbers) total += number
-  return total
+function largestPart(devices: readonly DeviceRoom[]): number {
+  let most = 0
+  for (const { free, total } of devices) if (free < total && free > most) most = free
+  return most
 }

@@ -41,18 +41,31 @@ export const dispersed: Selector = (session, room) => {
 /** In turn: the agent that got its last session longest ago. */
 export const roundRobin: Selector = (session, room) => common(session, room) * 2 ** 40 + room.turn
 
-function common({ requested, imageDigest }: PendingSession, room: Room): number {
-  let rank = imageDigest !== null && room.agent.images.has(imageDigest) ? 0 : IMAGE
-  for (const slot of room.kinds) if (!requested[slot]) rank += KINDS
+// The slots are named, not looped over: this is most of the work of a plan in which no two requests are alike.
+function common({ requested, imageDigest }: PendingSession, { agent }: Room): number {
+  const { capacity, images } = agent
+  let rank = imageDigest !== null && images.has(imageDigest) ? 0 : IMAGE
+  if (!requested.cpu && has(capacity.cpu)) rank += KINDS
+  if (!requested.mem && has(capacity.mem)) rank += KINDS
+  if (!requested['cuda.device'] && has(capacity['cuda.device'])) rank += KINDS
+  if (!requested['cuda.shares'] && has(capacity['cuda.shares'])) rank += KINDS
   return rank
 }
 
+const has = (amount: number | undefined) => amount !== undefined && amount > 0
+
 /** The free rest of all slots, each as a part of the group's capacity. */
 function leftover(requested: ResourceSlots, room: Room, capacity: ResourceSlots): number {
-  let rest = 0
-  for (const slot of room.kinds) rest += (room.free(slot) - (requested[slot] ?? 0)) / (capacity[slot] ?? 1)
-  return rest
+  return (
+    partOf(room.free('cpu') - (requested.cpu ?? 0), capacity.cpu) +
+    partOf(room.free('mem') - (requested.mem ?? 0), capacity.mem) +
+    partOf(room.free('cuda.device') - (requested['cuda.device'] ?? 0), capacity['cuda.device']) +
+    partOf(room.free('cuda.shares') - (requested['cuda.shares'] ?? 0), capacity['cuda.shares'])
+  )
 }
+
+/** Of a slot that nobody has there is nothing left. */
+const partOf = (amount: number, all: number | undefined) => (all === undefined || all === 0 ? 0 : amount / all)
 
 /** By how much more of the agent's GPUs would be free without the CPU and RAM that go with them. */
 function stranded(requested: ResourceSlots, room: Room): number {

@@ -1,23 +1,24 @@
 import { addSlots, type ResourceSlots, SLOT_NAMES } from '#manager/contract'
 import { Heap } from './heap.ts'
-import { type PendingSession, type Sequencer } from './snapshot.ts'
+import { type PendingSession, type Sequencer, totalOf } from './snapshot.ts'
 
-/** First come, first tried; sessions of one instant by id, which sorts by creation. */
+/** First come, first tried; sessions of one instant by id, which sorts by creation. Priority counts before age. */
 export const fifo: Sequencer = {
   reserves: true,
-  start: ({ pending }) => fixed(pending.toSorted(byAge)),
+  start: ({ pending }) => fixed(pending.toSorted(byTurn)),
 }
 
 /** The newest first. Nothing is reserved: who waits longest is not next here. */
 export const lifo: Sequencer = {
   reserves: false,
-  start: ({ pending }) => fixed(pending.toSorted((a, b) => byAge(b, a))),
+  start: ({ pending }) => fixed(pending.toSorted((a, b) => byPriority(a, b) || byAge(b, a))),
 }
 
 /**
  * Dominant resource fairness by progressive filling: next is always the oldest session of the user whose dominant share
  * (the largest part of any slot of the group that all the user's sessions hold together, over the user's weight) is
- * least. The share grows with every placement of the same pass.
+ * least. The share grows with every placement of the same pass. A session of a higher priority goes before all of a
+ * lower one, whoever asks: fairness is kept among equals.
  *
  * @see Ghodsi et al., Dominant Resource Fairness, NSDI 2011
  */
@@ -34,7 +35,7 @@ export const drf: Sequencer = {
         held,
         weight,
         share: dominantShare(held, capacity, weight),
-        waiting: sessions.toSorted(byAge),
+        waiting: sessions.toSorted(byTurn),
         at: 0,
       })
     }
@@ -45,9 +46,9 @@ export const drf: Sequencer = {
         current = users.pop()
         return current?.waiting[current.at++]
       },
-      placed({ requested }) {
+      placed(session) {
         if (!current) return
-        current.held = addSlots(current.held, requested)
+        current.held = addSlots(current.held, totalOf(session))
         current.share = dominantShare(current.held, capacity, current.weight)
       },
     }
@@ -57,7 +58,7 @@ export const drf: Sequencer = {
 interface User {
   readonly id: string
   readonly weight: number
-  /** Oldest first. */
+  /** Highest priority first, then oldest. */
   readonly waiting: readonly PendingSession[]
   at: number
   held: ResourceSlots
@@ -75,14 +76,25 @@ export function dominantShare(held: ResourceSlots, capacity: ResourceSlots, weig
 }
 
 function comesBefore(a: User, b: User): boolean {
-  if (a.share !== b.share) return a.share < b.share
   const [first, second] = [a.waiting[a.at], b.waiting[b.at]]
-  return first !== undefined && second !== undefined && byAge(first, second) < 0
+  if (first === undefined || second === undefined) return false
+  const order = byPriority(first, second)
+  if (order !== 0) return order < 0
+  return a.share === b.share ? byAge(first, second) < 0 : a.share < b.share
 }
 
 function fixed(order: readonly PendingSession[]) {
   let at = 0
   return { next: () => order[at++], placed: () => undefined }
+}
+
+/** Larger first. */
+function byPriority(a: PendingSession, b: PendingSession): number {
+  return (b.priority ?? 0) - (a.priority ?? 0)
+}
+
+function byTurn(a: PendingSession, b: PendingSession): number {
+  return byPriority(a, b) || byAge(a, b)
 }
 
 export function byAge(a: PendingSession, b: PendingSession): number {

@@ -1,4 +1,5 @@
-import { type AgentId, type Reason, type ResourceSlots, type SessionId } from '#manager/contract'
+import { addSlots, type AgentId, type Reason, type ResourceSlots, type SessionId } from '#manager/contract'
+import { type Scope } from './limits.ts'
 
 /** The two ways in which a physical GPU is given out. */
 export type DeviceSlot = 'cuda.device' | 'cuda.shares'
@@ -43,13 +44,26 @@ export interface PendingSession {
   readonly ownerId: string
   /** Milliseconds since the epoch, the database's clock. */
   readonly enqueuedAt: number
+  /** Of each kernel. */
   readonly requested: ResourceSlots
+  /** Kernels, all on one agent, each with devices of its own; 1 if left out. */
+  readonly clusterSize?: number | undefined
+  /** Larger goes first, before the sequencer's order; 0 if left out. */
+  readonly priority?: number | undefined
+  /** Names of the sessions that must end well first and have not ended yet. */
+  readonly waitsFor?: readonly string[] | undefined
   readonly imageDigest: string | null
   readonly image: string
+  /** A registry offers it: an agent that does not hold it pulls it. */
+  readonly pullable?: boolean | undefined
   /** Agents on which earlier attempts failed: avoided while another agent could take the session. */
   readonly failedAgents: readonly AgentId[]
   /** It ends this long after its start at the latest; null or left out where nobody knows. */
   readonly maxLifetimeMs?: number | null
+  /** Keys of `GroupSnapshot.scopes` that limit it, in the order of SCOPE_KINDS. */
+  readonly scopes?: readonly string[] | undefined
+  /** False: whom it is for may not use this resource group (any more). */
+  readonly groupAllowed?: boolean | undefined
 }
 
 /** How a resource group plans, beside sequencer and selector. */
@@ -73,6 +87,8 @@ export interface GroupSnapshot {
   readonly options?: PlanOptions
   /** What each user's sessions hold in this group now, by user id. */
   readonly usage?: ReadonlyMap<string, ResourceSlots>
+  /** Who has limits, with what their sessions hold in all resource groups. */
+  readonly scopes?: ReadonlyMap<string, Scope>
   /** The one that the last plan left. */
   readonly reservation?: Reservation | undefined
 }
@@ -86,8 +102,22 @@ export interface DeviceAllocation {
 export interface Placement {
   readonly sessionId: SessionId
   readonly agentId: AgentId
+  /** Of all kernels together. */
   readonly requested: ResourceSlots
+  /** Of all kernels together. */
   readonly devices: readonly DeviceAllocation[]
+  /** The same by kernel, the main one first; left out where there is one. */
+  readonly kernels?: readonly (readonly DeviceAllocation[])[]
+}
+
+/** What all kernels of a session take together. */
+export function totalOf({
+  requested,
+  clusterSize = 1,
+}: Pick<PendingSession, 'requested' | 'clusterSize'>): ResourceSlots {
+  let total = requested
+  for (let kernel = 1; kernel < clusterSize; kernel++) total = addSlots(total, requested)
+  return total
 }
 
 /** What becomes free on this agent is held for this session, on these devices. At most one per group. */

@@ -1,0 +1,33 @@
+import { type SessionStats } from '#manager/contract'
+
+/** Figures of a session from those of its kernels. The time is that of the latest. Null without any. */
+export function sumStats(all: readonly SessionStats[]): SessionStats | null {
+  const [first, ...others] = all
+  if (!first) return null
+  return others.reduce(add, first)
+}
+
+function add(a: SessionStats, b: SessionStats): SessionStats {
+  return {
+    ...a,
+    at: a.at > b.at ? a.at : b.at,
+    cpuMilli: a.cpuMilli + b.cpuMilli,
+    ...(a.cpuSeconds === undefined || b.cpuSeconds === undefined ? {} : { cpuSeconds: a.cpuSeconds + b.cpuSeconds }),
+    memBytes: a.memBytes + b.memBytes,
+    memPeakBytes: a.memPeakBytes + b.memPeakBytes,
+    netRxBytes: a.netRxBytes + b.netRxBytes,
+    netTxBytes: a.netTxBytes + b.netTxBytes,
+    diskReadBytes: a.diskReadBytes + b.diskReadBytes,
+    diskWriteBytes: a.diskWriteBytes + b.diskWriteBytes,
+    scratchBytes: a.scratchBytes === null || b.scratchBytes === null ? null : a.scratchBytes + b.scratchBytes,
+    // Kernels may share a device: each says what it uses of it.
+    gpus: [...Map.groupBy([...a.gpus, ...b.gpus], gpu => gpu.uuid)].map(([uuid, parts]) => ({
+      uuid,
+      utilization: Math.min(
+        100,
+        parts.reduce((sum, part) => sum + part.utilization, 0),
+      ),
+      memBytes: parts.reduce((sum, part) => sum + part.memBytes, 0),
+    })),
+  }
+}

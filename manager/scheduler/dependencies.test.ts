@@ -1,0 +1,32 @@
+import { expect, test } from 'vitest'
+import { type SessionStatus } from '#manager/contract'
+import { type Dependency } from '../store/dependencies.ts'
+import { judgeDependencies } from './dependencies.ts'
+import { sessionId } from './plan/plan-fixtures.ts'
+
+const on = (name: string, status: SessionStatus, exitCode: number | null = null): Dependency => {
+  return { sessionId: sessionId(1), name, status, exitCode }
+}
+
+test('a session waits for everything that lives, and for nothing that ended with exit code 0', () => {
+  const { waitsFor, failed } = judgeDependencies([
+    on('prepare', 'TERMINATED', 0),
+    on('train-a', 'RUNNING'),
+    on('train-b', 'PENDING'),
+  ])
+  expect(waitsFor.get(sessionId(1))).toEqual(['train-a', 'train-b'])
+  expect(failed.size).toBe(0)
+})
+
+test.each([
+  ['ended with exit code 3', on('train', 'TERMINATED', 3)],
+  ['ended with exit code unknown', on('train', 'TERMINATED')],
+  ['is CANCELLED', on('train', 'CANCELLED')],
+  ['is ERROR', on('train', 'ERROR')],
+])('one that %s can never be waited for, whatever the others do', (how, dependency) => {
+  const { failed } = judgeDependencies([on('other', 'RUNNING'), dependency])
+  expect(failed.get(sessionId(1))).toEqual({
+    code: 'dependency_failed',
+    message: `It depends on session "train", which ${how}: it does not start.`,
+  })
+})

@@ -1,0 +1,23 @@
+import { AppError, SessionId, type UserId } from '#manager/contract'
+import { type Db } from '../store/schema.ts'
+import { findOwnSession } from '../store/dependencies.ts'
+
+/**
+ * Which sessions a request depends on. They must be there already and cannot be changed afterwards, so nothing ever
+ * depends on itself by a detour.
+ *
+ * @param wanted ids or names of the owner's sessions; a name means the live one, or else the last that had it
+ * @throws AppError `dependency_not_found`
+ */
+export async function resolveDependencies(db: Db, ownerId: UserId, wanted: readonly string[]): Promise<SessionId[]> {
+  const found: SessionId[] = []
+  for (const reference of wanted) {
+    const id = SessionId.safeParse(reference)
+    const session = await findOwnSession(db, ownerId, id.success ? { id: id.data } : { name: reference })
+    if (session === undefined) {
+      throw new AppError('dependency_not_found', { session: reference, why: `You have no session "${reference}".` })
+    }
+    if (!found.includes(session)) found.push(session)
+  }
+  return found
+}

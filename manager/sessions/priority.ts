@@ -1,0 +1,39 @@
+import { AppError, type Session, type SessionId } from '#manager/contract'
+import { type Store } from '../store/open-store.ts'
+import { findSession, ownedOf, updatePriority } from '../store/sessions.ts'
+import { administers, type Caller, canSee } from '../users/authorize.ts'
+import { type SessionChanges } from './changes.ts'
+
+/** 0 is what everybody gets. Users may step back, so that others (or other sessions of theirs) go first. */
+const USUAL = 0
+
+/** @throws AppError `forbidden` */
+export function requirePriority(caller: Caller, domain: string, priority: number, usual = USUAL): void {
+  if (priority <= usual || administers(caller, domain)) return
+  throw new AppError('forbidden', { why: `Only an admin may raise a priority above ${usual}.`, priority })
+}
+
+export interface PriorityDeps {
+  readonly store: Store
+  readonly changes: SessionChanges
+  readonly onChanged: () => void
+  readonly get: (caller: Caller, id: SessionId) => Promise<Session>
+}
+
+/**
+ * Changes when a waiting session is tried; one that does not wait (any more) is left as it is.
+ *
+ * @returns a function that throws AppError `session_not_found`, `forbidden`
+ */
+export function createSetPriority({ store, changes, onChanged, get }: PriorityDeps) {
+  return async (caller: Caller, id: SessionId, priority: number): Promise<Session> => {
+    const session = await findSession(store.db, id)
+    if (!session || !canSee(caller, ownedOf(session)))
+      throw new AppError('session_not_found', { sessionId: id })
+    requirePriority(caller, session.domain, priority, session.priority)
+    const touched = await updatePriority(store.db, id, priority)
+    changes.hint(touched)
+    if (touched.length > 0) onChanged()
+    return get(caller, id)
+  }
+}

@@ -1,0 +1,200 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { type Session, type SessionStats } from '#manager/contract'
+import { gpus, hang, type ScriptedAgent, ScriptedError } from '../fixtures/scripted-agent.ts'
+import { refusal, type SessionsCluster, startSessionsCluster } from '../fixtures/sessions-cluster.ts'
+
+let cluster: SessionsCluster
+beforeAll(async () => {
+  cluster = await startSessionsCluster()
+})
+afterEach(() => cluster.reset())
+afterAll(() => cluster[Symbol.asyncDispose]())
+
+const kernelOf = (session: Session, role: string) => {
+  const kernel = session.kernels.find(one => one.role === role)
+  if (!kernel) throw new Error(`no kernel ${role}`)
+  return kernel
+}
+const exitOf = (session: Session, role: string, exitCode: number, agent: ScriptedAgent) => {
+  const { id, containerId } = kernelOf(session, role)
+  const state = { state: 'exited', containerId: containerId ?? '', exitCode, oomKilled: false, engineRestarted: false }
+  agent.change(id, state as Parameters<ScriptedAgent['change']>[1])
+}
+const threeKernels = { name: 'train', clusterSize: 3, resources: { cpu: '1', 'cuda.device': '1' } }
+const withGpus = { capacity: { cpu: 8000, mem: 2 ** 34, 'cuda.device': 4 }, devices: gpus(4) }
+
+describe('a session of several kernels', () => {
+  test('runs once all of them run, each with a device of its own, and ends with all of them', async () => {
+    const agent = await cluster.join(withGpus)
+    const { id, clusterSize } = await cluster.launch(threeKernels)
+    expect(clusterSize).toBe(3)
+    const running = await cluster.reach(id, 'RUNNING')
+    expect(running.kernels.map(kernel => [kernel.role, kernel.status, kernel.agentId])).toEqual(
+      ['main1', 'sub1', 'sub2'].map(role => [role, 'RUNNING', agent.id]),
+    )
+    const uuids = running.kernels.flatMap(kernel => kernel.devices.map(device => device.uuid))
+    expect(uuids.toSorted()).toEqual(['GPU-0', 'GPU-1', 'GPU-2'])
+    const specs = agent.requests('create_kernel').map(({ spec }) => spec)
+    expect(specs.map(spec => [spec.role, spec.clusterSize, spec.devices.length]).toSorted()).toEqual([
+      ['main1', 3, 1],
+      ['sub1', 3, 1],
+      ['sub2', 3, 1],
+    ])
+    await cluster.api.deleteSession({ params: { id } })
+    const ended = await cluster.reach(id, 'TERMINATED')
+    expect(ended.kernels.map(kernel => [kernel.status, kernel.exitCode])).toEqual(
+      Array.from({ length: 3 }, () => ['TERMINATED', 143]),
+    )
+    expect(agent.containers.size).toBe(0)
+    expect(await cluster.timeline(id)).toEqual([
+      'PENDING requested',
+      'SCHEDULED placed',
+      'PREPARING create_sent',
+      'RUNNING started',
+      'TERMINATING user_terminated',
+      'TERMINATED user_terminated',
+    ])
+  })
+
+  test('does not run while one of them is still being made', async () => {
+    const gate = Promise.withResolvers<undefined>()
+    const agent = await cluster.join(withGpus)
+    agent.script.create_kernel = async ({ spec }) => {
+      if (spec.role === 'sub2') await gate.promise
+      return agent.run(spec)
+    }
+    const { id } = await cluster.launch(threeKernels)
+    await expect
+      .poll(async () => (await cluster.api.getSession({ params: { id } })).kernels.map(kernel => kernel.status))
+      .toEqual(['RUNNING', 'RUNNING', 'PREPARING'])
+    expect((await cluster.api.getSession({ params: { id } })).status).toBe('PREPARING')
+    gate.resolve(undefined)
+    await cluster.reach(id, 'RUNNING')
+  })
+
+  test('of which one cannot be made is taken down whole, and tried again whole', async () => {
+    const agent = await cluster.join(withGpus)
+    agent.script.create_kernel = ({ spec }, signal) => {
+      if (spec.attempt > 1 || spec.role === 'main1') return agent.run(spec)
+      if (spec.role === 'sub1') throw new ScriptedError('kernel_create_failed', 'no room on the disk')
+      return hang(signal)
+    }
+    const { id } = await cluster.launch(threeKernels)
+    const running = await cluster.reach(id, 'RUNNING')
+    expect(running.kernels.map(kernel => kernel.status)).toEqual(['RUNNING', 'RUNNING', 'RUNNING'])
+    expect(agent.requests('create_kernel').filter(({ spec }) => spec.attempt === 2)).toHaveLength(3)
+    const taken = agent.requests('destroy_kernel').map(({ kernelId, attempt }) => [kernelId, attempt])
+    for (const kernel of running.kernels) expect(taken).toContainEqual([kernel.id, 1])
+    expect(await cluster.timeline(id)).toEqual([
+      'PENDING requested',
+      'SCHEDULED placed',
+      'PREPARING create_sent',
+      'PENDING retried',
+      'SCHEDULED placed',
+      'PREPARING create_sent',
+      'RUNNING started',
+    ])
+  })
+
+  test('ends with a kernel that dies, and says which', async () => {
+    const agent = await cluster.join(withGpus)
+    const { id } = await cluster.launch(threeKernels)
+    exitOf(await cluster.reach(id, 'RUNNING'), 'sub1', 3, agent)
+    const ended = await cluster.reach(id, 'TERMINATED')
+    expect(ended.reason).toMatchObject({
+      code: 'exited',
+      message: 'Kernel sub1 ended, and the session with it. Its main process ended with exit code 3.',
+    })
+    expect(kernelOf(ended, 'sub1').exitCode).toBe(3)
+    expect(agent.containers.size).toBe(0)
+  })
+
+  test('goes on without a kernel that has done its work, and gives its GPU to others', async () => {
+    const agent = await cluster.join(withGpus)
+    const { id } = await cluster.launch(threeKernels)
+    exitOf(await cluster.reach(id, 'RUNNING'), 'sub2', 0, agent)
+    await expect
+      .poll(async () => (await cluster.api.getSession({ params: { id } })).kernels.map(kernel => kernel.status))
+      .toEqual(['RUNNING', 'RUNNING', 'TERMINATED'])
+    const other = await cluster.launch({ resources: { 'cuda.device': '2' } })
+    await cluster.reach(other.id, 'RUNNING')
+    exitOf(await cluster.reach(id, 'RUNNING'), 'main1', 0, agent)
+    const ended = await cluster.reach(id, 'TERMINATED')
+    expect(ended.kernels.map(kernel => kernel.exitCode)).toEqual([0, 143, 0])
+  })
+
+  test('keeps its kernels through a restart of the manager in the midst of their start', async () => {
+    const agent = await cluster.join(withGpus)
+    agent.script.create_kernel = ({ spec }, signal) => (spec.role === 'main1' ? agent.run(spec) : hang(signal))
+    const { id } = await cluster.launch(threeKernels)
+    await expect
+      .poll(async () => (await cluster.api.getSession({ params: { id } })).kernels.map(kernel => kernel.status))
+      .toEqual(['RUNNING', 'PREPARING', 'PREPARING'])
+    await cluster.restart(async () => {
+      await agent.disconnect()
+      agent.script.create_kernel = ({ spec }) => agent.run(spec)
+    })
+    await agent.connect()
+    const running = await cluster.reach(id, 'RUNNING')
+    expect(running.kernels.map(kernel => kernel.status)).toEqual(['RUNNING', 'RUNNING', 'RUNNING'])
+    expect(agent.containers.size).toBe(3)
+  })
+
+  test('shows figures of all of its kernels together, and the log of each', async () => {
+    const agent = await cluster.join(withGpus)
+    const { id } = await cluster.launch(threeKernels)
+    const { kernels } = await cluster.reach(id, 'RUNNING')
+    const stats: SessionStats = {
+      at: new Date().toISOString(),
+      cpuMilli: 100,
+      memBytes: 1000,
+      memPeakBytes: 1000,
+      netRxBytes: 1,
+      netTxBytes: 1,
+      diskReadBytes: 1,
+      diskWriteBytes: 1,
+      scratchBytes: 1,
+      gpus: [],
+    }
+    agent.send({ type: 'stats', kernels: kernels.map(kernel => ({ kernelId: kernel.id, stats })) })
+    await expect
+      .poll(async () => (await cluster.api.getSession({ params: { id } })).stats)
+      .toMatchObject({ cpuMilli: 300, memBytes: 3000 })
+    agent.script.get_logs = ({ kernelId }) => ({ text: `log of ${kernelId}\n`, truncated: false })
+    const sub2 = kernels[2]?.id ?? ''
+    for (const kernel of ['sub2', sub2]) {
+      expect((await cluster.api.getSessionLogs({ params: { id }, query: { kernel } })).text).toBe(`log of ${sub2}\n`)
+    }
+    const wrong = cluster.api.getSessionLogs({ params: { id }, query: { kernel: 'sub3' } })
+    expect((await refusal(wrong)).code).toBe('kernel_not_found')
+  })
+
+  test('larger than every agent is refused with what it takes in all', async () => {
+    await cluster.join()
+    const refused = await refusal(cluster.launch({ clusterSize: 3, resources: { cpu: '4' } }))
+    expect(refused).toMatchObject({ code: 'request_too_large', detail: { slot: 'cpu', needed: '12', largest: '8' } })
+  })
+})
+
+describe('priority', () => {
+  const oneCore = { capacity: { cpu: 1000, mem: 2 ** 33 } }
+
+  test('lets a session that was raised start before older ones; users may only lower theirs', async () => {
+    await cluster.join(oneCore)
+    const mira = await cluster.addUser('mira@example.com')
+    const { id: first } = await cluster.launch({ name: 'first' }, mira)
+    await cluster.reach(first, 'RUNNING')
+    const { id: older } = await cluster.launch({ name: 'older' }, mira)
+    const { id: younger } = await cluster.launch({ name: 'younger' }, mira)
+    const raise = mira.setSessionPriority({ params: { id: younger }, body: { priority: 1 } })
+    expect((await refusal(raise)).code).toBe('forbidden')
+    expect((await refusal(cluster.launch({ name: 'eager', priority: 1 }, mira))).code).toBe('forbidden')
+    const lowered = await mira.setSessionPriority({ params: { id: older }, body: { priority: -1 } })
+    expect(lowered.priority).toBe(-1)
+    await expect.poll(async () => (await cluster.api.getSession({ params: { id: younger } })).queuePosition).toBe(1)
+    await cluster.api.setSessionPriority({ params: { id: older }, body: { priority: 5 } })
+    await cluster.api.deleteSession({ params: { id: first } })
+    await cluster.reach(older, 'RUNNING')
+    expect((await cluster.api.getSession({ params: { id: younger } })).status).toBe('PENDING')
+  })
+})

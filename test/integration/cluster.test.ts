@@ -1,0 +1,132 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { type KernelSpec } from '#agent/contract'
+import { clusterRoles, KernelId, SessionId } from '#manager/contract'
+import {
+  type AgentHome,
+  type AgentProcess,
+  aKernelSpec,
+  createAgentHome,
+  spawnAgent,
+} from '../fixtures/agent-process.ts'
+import { busyboxImage, docker, execIn, removeByManager } from '../fixtures/docker.ts'
+import { type FakeManager, startFakeManager } from '../fixtures/fake-manager.ts'
+
+let manager: FakeManager
+let home: AgentHome
+let agent: AgentProcess
+
+beforeAll(async () => {
+  await busyboxImage()
+  manager = await startFakeManager()
+  home = await createAgentHome()
+  agent = await spawnAgent(home, { BERTH_JOIN: manager.join() })
+  expect(await agent.firstLine).toMatchObject({ ready: 'agent' })
+})
+
+afterEach(async () => {
+  for (const { kernelId } of manager.report?.kernels ?? [])
+    await manager.request('destroy_kernel', { kernelId, graceMs: 0 })
+})
+
+afterAll(async () => {
+  await agent[Symbol.asyncDispose]()
+  await manager[Symbol.asyncDispose]()
+  await removeByManager(manager.managerId)
+  await home[Symbol.asyncDispose]()
+})
+
+/** `nc` answers once per listener with the name of who listens. */
+const SERVE = 'while true; do echo "I am $BERTH_CLUSTER_ROLE" | /opt/berth/bin/busybox nc -l -p 4000; done'
+
+function aCluster(size: number, changes: Partial<KernelSpec> = {}): KernelSpec[] {
+  const sessionId = SessionId.parse(randomUUID())
+  return clusterRoles(size).map(role =>
+    aKernelSpec({
+      sessionId,
+      kernelId: KernelId.parse(randomUUID()),
+      role,
+      clusterSize: size,
+      slots: { cpu: 100, mem: 32 * 2 ** 20 },
+      startupCommand: SERVE,
+      ...changes,
+    }),
+  )
+}
+
+const create = (specs: readonly KernelSpec[]) =>
+  Promise.all(specs.map(spec => manager.request('create_kernel', { spec, startWithinMs: 60_000 })))
+const filters = () => ({ label: [`berth.manager=${manager.managerId}`] })
+const networks = async () => (await docker.listNetworks({ filters: filters() })).length
+const say = (containerId: string, host: string) =>
+  execIn(containerId, '/opt/berth/bin/busybox', 'timeout', '5', '/opt/berth/bin/busybox', 'nc', host, '4000')
+
+describe('a session of three kernels', () => {
+  test('has one network on which each reaches each by name, and nobody of another session', async () => {
+    const specs = aCluster(3)
+    const containers = await create(specs)
+    expect(await networks()).toBe(1)
+    for (const from of containers) {
+      for (const role of ['main1', 'sub1', 'sub2']) {
+        await expect.poll(async () => (await say(from.containerId, role)).stdout).toBe(`I am ${role}\n`)
+      }
+    }
+    const [main] = containers
+    if (!main) throw new Error('no main kernel')
+    const environment = (await execIn(main.containerId, 'env')).stdout
+    expect(environment).toContain('BERTH_CLUSTER_SIZE=3\n')
+    expect(environment).toContain('BERTH_CLUSTER_ROLE=main1\n')
+    expect(environment).toContain('BERTH_CLUSTER_HOSTS=main1,sub1,sub2\n')
+    expect((await execIn(main.containerId, '/opt/berth/bin/busybox', 'hostname')).stdout).toBe('main1\n')
+
+    const others = aCluster(2)
+    const [stranger] = await create(others)
+    if (!stranger) throw new Error('no stranger')
+    expect(await networks()).toBe(2)
+    // By its address, as names are those of the own session.
+    const address = await addressOf(main.containerId)
+    expect((await say(stranger.containerId, address)).stdout).toContain('connect')
+    expect((await say(stranger.containerId, 'sub2')).stdout).not.toContain('I am')
+  })
+
+  test('loses its network with its last kernel, and not before', async () => {
+    const specs = aCluster(3)
+    const [, second] = await create(specs)
+    const [first, ...rest] = specs
+    if (!first || !second) throw new Error('no kernels')
+    await manager.request('destroy_kernel', { kernelId: first.kernelId, graceMs: 0 })
+    expect(await networks()).toBe(1)
+    await expect.poll(async () => (await say(second.containerId, 'sub2')).stdout).toBe('I am sub2\n')
+    await Promise.all(rest.map(({ kernelId }) => manager.request('destroy_kernel', { kernelId, graceMs: 0 })))
+    expect(await networks()).toBe(0)
+  })
+
+  test('of which one cannot be made keeps the network of the others', async () => {
+    const [main, sub] = aCluster(2)
+    if (!main || !sub) throw new Error('no kernels')
+    const broken = { ...sub, image: { reference: 'berth-test/missing:1', digest: `sha256:${'0'.repeat(64)}` } }
+    const outcomes = await Promise.allSettled([create([main]), create([broken])])
+    expect(outcomes.map(outcome => outcome.status)).toEqual(['fulfilled', 'rejected'])
+    expect(await networks()).toBe(1)
+    await create([{ ...sub, attempt: 2 }])
+    expect(await networks()).toBe(1)
+  })
+
+  test('is adopted with its network by an agent that starts anew, and goes on talking', async () => {
+    const specs = aCluster(2)
+    const [main] = await create(specs)
+    agent.kill('SIGKILL')
+    await agent.exited
+    agent = await spawnAgent(home, {})
+    expect(await agent.firstLine).toMatchObject({ ready: 'agent' })
+    await expect.poll(() => manager.report?.kernels.filter(kernel => kernel.state.state === 'running').length).toBe(2)
+    await expect.poll(async () => (await say(main?.containerId ?? '', 'sub1')).stdout).toBe('I am sub1\n')
+    await Promise.all(specs.map(({ kernelId }) => manager.request('destroy_kernel', { kernelId, graceMs: 0 })))
+    expect(await networks()).toBe(0)
+  })
+})
+
+async function addressOf(containerId: string): Promise<string> {
+  const { NetworkSettings } = await docker.getContainer(containerId).inspect()
+  return Object.values(NetworkSettings.Networks)[0]?.IPAddress ?? ''
+}
