@@ -1,27 +1,39 @@
 import { resolve } from 'node:path'
 import { sql } from 'kysely'
 import { ERRORS, type ManagerId, toWireError } from '#manager/contract'
+import { openManagerKey } from './agents/manager-key.ts'
+import { type ClusterTimings, openCluster, standAlone } from './cluster/cluster.ts'
 import { type ManagerConfig, readConfig } from './config.ts'
 import { createEventBus, type EventBus } from './events/bus.ts'
 import { type Handlers } from './http/handlers.ts'
 import { createAuthenticateUpgrade } from './http/credentials.ts'
+import { createAccountRoutes } from './http/routes/accounts.ts'
 import { createDomainRoutes } from './http/routes/domains.ts'
 import { createIdentityRoutes } from './http/routes/identity.ts'
 import { createKeypairRoutes } from './http/routes/keypairs.ts'
+import { createSettingsRoutes } from './http/routes/settings.ts'
 import { startHttpServer } from './http/server.ts'
 import { createUpgrades } from './http/upgrades.ts'
 import { createLogger, type Log } from './log.ts'
+import { createMailer } from './mail/mailer.ts'
 import { createMetrics } from './metrics.ts'
 import { openSecretBox } from './secrets/open-secret-box.ts'
 import { type SessionsPartTimings, startSessionsPart } from './sessions/start-sessions-part.ts'
+import { createSettings } from './settings/settings.ts'
 import { openStore } from './store/open-store.ts'
 import { loadManagerId } from './store/settings.ts'
 import { createTunnelGateway } from './tunnels/gateway.ts'
 import { createDomains } from './users/domains.ts'
 import { createGroups } from './users/groups.ts'
+import { createInvitations } from './users/invitations.ts'
 import { createKeypairs } from './users/keypairs.ts'
 import { createLogins } from './users/logins.ts'
+import { credentialOf } from './users/authorize.ts'
+import { createPasswordResets } from './users/password-reset.ts'
 import { createPasswords } from './users/passwords.ts'
+import { createSecondFactor } from './users/second-factor.ts'
+import { createSignUps } from './users/sign-up.ts'
+import { createSigners } from './users/signers.ts'
 import { createUsers, ensureFirstAdmin, firstAdminId } from './users/users.ts'
 
 export interface Manager extends AsyncDisposable {
@@ -34,6 +46,10 @@ export interface Manager extends AsyncDisposable {
   createJoinToken(): Promise<{ join: string }>
 }
 
+const VERSION = '0.1.0'
+
+export type ManagerTimings = SessionsPartTimings & { readonly cluster?: Partial<ClusterTimings> }
+
 /**
  * Starts a manager: database, identity, agents, scheduler, tunnels, HTTP. What was opened is closed in reverse order,
  * also when the start fails half way.
@@ -42,31 +58,54 @@ export interface Manager extends AsyncDisposable {
  * @throws AppError `config_invalid`, `weak_password`, `data_version_unsupported`, `data_dir_locked`, `unavailable`,
  *   `master_key_mismatch`
  */
-export async function startManager(config: ManagerConfig, log: Log, timings?: SessionsPartTimings): Promise<Manager> {
+export async function startManager(config: ManagerConfig, log: Log, timings?: ManagerTimings): Promise<Manager> {
   await using stack = new AsyncDisposableStack()
   const dataDir = resolve(config.dataDir)
   const store = stack.use(await openStore({ databaseUrl: config.databaseUrl, dataDir, log }))
   const managerId = await loadManagerId(store.db)
   const box = await openSecretBox({ store, dataDir, file: config.masterKeyFile, log })
-  const bus = createEventBus()
+  const key = await openManagerKey(store.db, box)
+  const { databaseUrl } = config
+  const cluster = stack.use(
+    databaseUrl === undefined
+      ? standAlone()
+      : await openCluster({ store, databaseUrl, version: VERSION, log, timings: timings?.cluster }),
+  )
+  const bus = createEventBus(cluster.peers)
   const metrics = createMetrics()
   const upgrades = createUpgrades()
 
   const passwords = createPasswords()
   await ensureFirstAdmin({ store, passwords, dataDir, password: config.adminPassword, log })
-  const logins = stack.use(createLogins({ store, passwords }))
+  const secondFactor = createSecondFactor({ store, box, passwords, events: bus })
+  const logins = stack.use(createLogins({ store, passwords, secondFactor, peers: cluster.peers }))
+  const settings = createSettings({ store, box })
+  const mailer = stack.use(createMailer({ server: () => settings.mailServer(), log }))
+  const signers = stack.use(createSigners({ store, box, log }))
+  const authenticateUpgrade = createAuthenticateUpgrade({ logins, signers })
   const users = createUsers({ store, passwords, logins, events: bus })
 
   // Closed before the HTTP server, which waits for the sockets that they took over.
   await using parts = new AsyncDisposableStack()
-  const url = () => http.url
-  const sessions = parts.use(await startSessionsPart({ store, managerId, events: bus, upgrades, url, log, timings }))
+  const url = () => config.advertiseUrl ?? http.url
+  const sessions = parts.use(
+    await startSessionsPart({ store, managerId, cluster, key, events: bus, box, upgrades, url, log, timings }),
+  )
   const { agents, grants } = sessions
   const tunnels = parts.use(
     createTunnelGateway({
       locate: id => sessions.locate(id),
-      verifyGrant: (grant, sessionId, app) => grants.verify(grant, sessionId, app),
-      authenticateUpgrade: createAuthenticateUpgrade(logins),
+      verifyGrant: async (grant, sessionId, app) => {
+        const valid = await grants.verify(grant, sessionId, app)
+        signers.watch(valid.loginId)
+        return valid
+      },
+      authenticateUpgrade: async request => {
+        const caller = await authenticateUpgrade(request)
+        const loginId = credentialOf(caller)
+        signers.watch(loginId)
+        return { ...caller, loginId }
+      },
       agents,
     }),
   )
@@ -75,27 +114,44 @@ export async function startManager(config: ManagerConfig, log: Log, timings?: Se
     (request, socket, head) => tunnels.handle(request, socket, head),
   )
   sessions.onSessionEnded(id => tunnels.closeSession(id))
+  sessions.watchTraffic(id => tunnels.activity(id))
   sessions.onAgentGone(id => tunnels.dropAgent(id))
-  logins.onEnd(loginId => {
-    grants.forgetLogin(loginId)
-    tunnels.closeLogin(loginId)
-  })
+  const endAll = (credential: string) => {
+    grants.forgetLogin(credential)
+    tunnels.closeLogin(credential)
+  }
+  logins.onEnd(endAll)
+  signers.onEnd(endAll)
+  // Who loses their sign-ins may have been deactivated, and their keypairs with them.
+  logins.onEnd(() => void signers.recheck().catch(() => undefined))
+
+  // The end of a sign-in at another manager may not have been heard of.
+  cluster.peers.onGap(() => void logins.recheck(tunnels.openedWith()).catch(() => undefined))
 
   const handlers: Handlers = {
     ...createIdentityRoutes({ logins, users }),
+    ...createSettingsRoutes({ settings, mailer }),
+    ...createAccountRoutes({
+      signUps: createSignUps({ store, passwords, settings, mailer, events: bus }),
+      passwordResets: createPasswordResets({ store, passwords, logins, settings, mailer }),
+      invitations: createInvitations({ store, settings }),
+      secondFactor,
+    }),
     ...createDomainRoutes({
       domains: createDomains({ store, logins }),
       groups: createGroups({ store, events: bus }),
     }),
-    ...createKeypairRoutes(createKeypairs({ store, box })),
+    ...createKeypairRoutes(createKeypairs({ store, box, onEnd: key => signers.end(key) })),
     ...sessions.handlers,
   }
   const http = stack.use(
     await startHttpServer({
       ...config,
+      allowedHosts: [...config.allowedHosts, ...hostsOf(config.advertiseUrl)],
       handlers,
       upgrades,
       logins,
+      signers,
       bus,
       metrics,
       ping: async () => {
@@ -121,6 +177,7 @@ export async function startManager(config: ManagerConfig, log: Log, timings?: Se
   metrics.gauge({ name: 'berth_tunnels', help: 'Open tunnels and terminals.', collect: () => tunnels.counts().tunnels })
   log.info({ url: http.url, managerId }, 'manager ready')
 
+  await cluster.join(url())
   stack.use(parts.move())
   const opened = stack.move()
   return {
@@ -131,6 +188,11 @@ export async function startManager(config: ManagerConfig, log: Log, timings?: Se
     createSignInTicket: async () => ({ ticket: await logins.createTicket(await firstAdminId(store)) }),
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   }
+}
+
+/** Agents name the manager as it tells them to. */
+function hostsOf(advertiseUrl: string | undefined): string[] {
+  return advertiseUrl === undefined ? [] : [new URL(advertiseUrl).host]
 }
 
 /**

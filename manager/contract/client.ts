@@ -1,6 +1,7 @@
 import { type z } from 'zod'
 import { AppError, fromProblem, Problem } from './errors.ts'
 import { ROUTES, type RouteName, type RouteSpec } from './routes.ts'
+import { type SignableRequest } from './sign-request.ts'
 
 /** Structural: this file sees neither DOM nor Node. Hand in an AbortSignal. */
 export interface AbortSignalLike {
@@ -38,6 +39,8 @@ export interface ClientDeps {
   readonly baseUrl: string
   /** Read for every request: credentials may change. */
   readonly headers?: () => Readonly<Record<string, string>>
+  /** Instead of a sign-in: headers that sign exactly this request. */
+  readonly sign?: (request: SignableRequest) => Promise<Readonly<Record<string, string>>>
 }
 
 export function createClient(deps: ClientDeps): ApiClient {
@@ -60,14 +63,17 @@ async function call(deps: ClientDeps, route: RouteSpec, input: AnyInput): Promis
   const path = route.path.replace(/:(\w+)/g, (_, key: string) => encodeURIComponent(String(input.params?.[key])))
   const query = Object.entries(input.query ?? {}).filter(([, value]) => value !== undefined)
   const search = query.map(([key, value]) => `${key}=${encodeURIComponent(String(value))}`).join('&')
-  const headers = { accept: 'application/json', ...deps.headers?.(), ...input.headers }
+  const url = deps.baseUrl + path + (search && `?${search}`)
+  const body = input.body === undefined ? undefined : JSON.stringify(input.body)
+  const signed = await deps.sign?.({ method: route.method, url, body })
+  const headers = { accept: 'application/json', ...deps.headers?.(), ...signed, ...input.headers }
   const init = {
     method: route.method,
-    headers: input.body === undefined ? headers : { ...headers, 'content-type': 'application/json' },
-    ...(input.body === undefined ? {} : { body: JSON.stringify(input.body) }),
+    headers: body === undefined ? headers : { ...headers, 'content-type': 'application/json' },
+    ...(body === undefined ? {} : { body }),
     ...(input.signal ? { signal: input.signal } : {}),
   }
-  const reply = await deps.fetch(deps.baseUrl + path + (search && `?${search}`), init).catch((error: unknown) => {
+  const reply = await deps.fetch(url, init).catch((error: unknown) => {
     if (input.signal?.aborted) throw error
     throw new AppError('unavailable', { why: 'The manager does not answer.' }, { cause: error })
   })

@@ -17,15 +17,15 @@ import { listKernels } from '../store/kernels.ts'
 import { touchLoginOfGrant } from '../store/logins.ts'
 import { newUuid } from '../store/new-id.ts'
 import { type Store } from '../store/open-store.ts'
-import { findSession } from '../store/sessions.ts'
-import { type Caller, canSee } from '../users/authorize.ts'
+import { findSession, ownedOf } from '../store/sessions.ts'
+import { type Caller, canEnter, canSee } from '../users/authorize.ts'
 import { LOGIN_LIFETIMES } from '../users/login-lifetimes.ts'
 
 /**
  * Rights to open tunnels to one app of one session. Threat model: a grant is a bearer credential that lives in the local
  * proxy of its user, travels in a header (never in a URL) and is stored here only as a hash. It is good for five minutes,
- * for one (sign-in, user, session, app), and can extend itself only while that sign-in and that session live; signing out
- * or the end of the session ends it within CACHE_MS. Renewing is a use of the sign-in: it lives on up to its absolute end. Only the owner of a session can obtain one.
+ * for one (sign-in or keypair, user, session, app), and can extend itself only while these live; signing out, deactivating
+ * the keypair, or the end of the session ends it within CACHE_MS. Renewing is a use of the sign-in: it lives on up to its absolute end. Only the owner of a session can obtain one.
  */
 export interface Grants extends AsyncDisposable {
   /**
@@ -37,7 +37,7 @@ export interface Grants extends AsyncDisposable {
   renew(grant: string): Promise<Grant>
   /** From memory as a rule: asked for every tunnel connection. @throws `grant_invalid` */
   verify(grant: string, sessionId: SessionId, app: string): Promise<ValidGrant>
-  /** A sign-in ended; its rows are gone with it. */
+  /** A sign-in or a keypair ended: its grants are good no more. */
   forgetLogin(loginId: string): void
 }
 
@@ -120,16 +120,16 @@ export function startGrants({ store, agents, changes, log, now = Date.now }: Gra
   return {
     async create(caller, sessionId, name, signal) {
       const session = await findSession(store.db, sessionId)
-      if (!session || !canSee(caller, session.owner_id)) throw new AppError('session_not_found', { sessionId })
-      if (session.owner_id !== caller.userId) {
+      if (!session || !canSee(caller, ownedOf(session))) throw new AppError('session_not_found', { sessionId })
+      if (!canEnter(caller, ownedOf(session))) {
         throw new AppError('forbidden', { why: 'Only the owner of a session can open its apps.' })
       }
       const { app, inject } = await startApp(sessionId, name, signal)
       const grant = randomBytes(32).toString('base64url')
       const id = newUuid()
-      const { userId, loginId } = caller
+      const { userId, loginId, keypair } = caller
       const grantHash = hashToken(grant)
-      const row = { id, grantHash, userId, loginId, sessionId, app: name, lifetimeMs: LIFETIME_MS }
+      const row = { id, grantHash, userId, loginId, keypair, sessionId, app: name, lifetimeMs: LIFETIME_MS }
       const expiresAt = await insertGrant(store.db, row)
       injections.set(id, { inject, expiresAt })
       return { grant, sessionId, app, expiresAt: expiresAt.toISOString(), inject }

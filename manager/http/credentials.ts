@@ -1,30 +1,85 @@
 import { type IncomingMessage } from 'node:http'
 import { AppError, CSRF_HEADER } from '#manager/contract'
-import { type Caller } from '../users/authorize.ts'
-import { type ActiveLogin, type Logins } from '../users/logins.ts'
+import { type Caller, credentialOf } from '../users/authorize.ts'
+import { type Logins } from '../users/logins.ts'
+import { type RateState } from '../users/rate-limits.ts'
 import { equalSecrets } from '../users/secrets.ts'
+import { type Signers } from '../users/signers.ts'
+import { type UserRow } from '../store/users.ts'
 import { forwarded } from './origin.ts'
+import { isSignature, readSignature, type SignedArea } from './signatures/read-signature.ts'
 
+/** What a request proved, and what was known when it did. */
 export interface Credentials {
-  readonly token: string
-  readonly login: ActiveLogin
-  readonly from: 'cookie' | 'bearer'
+  readonly caller: Caller
+  readonly user: UserRow
+  readonly from: 'cookie' | 'bearer' | 'signature'
+  /** Empty where no page is involved. */
+  readonly csrf: string
+  readonly expiresAt: Date
+  /** What is opened with it ends with this: the id of the sign-in, or the access key. */
+  readonly endsWith: string
+  /** Does it still hold? Looking does not keep it alive. */
+  holds(): Promise<boolean>
+  /** Only of a signed request. */
+  readonly signed?: { readonly bodyHash: string; readonly rate: RateState }
+}
+
+/** What requests are authenticated with. */
+export interface Authenticators {
+  readonly logins: Logins
+  readonly signers: Signers
 }
 
 /**
- * Who sends this request: a bearer token wins over a cookie, and an Authorization header that is not good is never passed
- * over for the cookie. Undefined where there is neither.
+ * Who sends this request: a signature or a bearer token wins over a cookie, and an Authorization header that is not good is
+ * never passed over for the cookie. Undefined where there is neither.
  *
- * @throws AppError `not_signed_in` for credentials that are unknown or over
+ * @throws AppError `not_signed_in` for credentials that are unknown or over; as `Signers.authenticate` for signatures
  */
-export async function readCredentials(logins: Logins, request: IncomingMessage): Promise<Credentials | undefined> {
+export async function readCredentials(
+  { logins, signers }: Authenticators,
+  request: IncomingMessage,
+): Promise<Credentials | undefined> {
   const { authorization, cookie } = request.headers
+  if (authorization !== undefined && isSignature(authorization)) return readSigned(signers, request)
   const from = authorization === undefined ? 'cookie' : 'bearer'
   const token = authorization === undefined ? readCookie(cookie, cookieName(request)) : readBearer(authorization)
   if (token === undefined && authorization === undefined) return undefined
   const login = token === undefined ? undefined : await logins.authenticate(token)
   if (!login || token === undefined) throw new AppError('not_signed_in', { why: 'The sign-in has ended.' })
-  return { token, login, from }
+  const { caller, user, expiresAt } = login
+  return {
+    caller,
+    user,
+    from,
+    csrf: from === 'cookie' ? login.csrf : '',
+    expiresAt,
+    endsWith: credentialOf(caller),
+    holds: async () => (await logins.authenticate(token, false)) !== undefined,
+  }
+}
+
+async function readSigned(signers: Signers, request: IncomingMessage): Promise<Credentials> {
+  const { caller, user, bodyHash, rate, expiresAt } = await signers.authenticate(
+    readSignature(request, areaOf(request.url ?? '/')),
+  )
+  const { keypair } = caller
+  return {
+    caller,
+    user,
+    from: 'signature',
+    csrf: '',
+    expiresAt,
+    endsWith: keypair,
+    holds: () => signers.isUsable(keypair),
+    signed: { bodyHash, rate },
+  }
+}
+
+function areaOf(url: string): SignedArea {
+  if (url.startsWith('/api/v1/')) return 'api'
+  return url.startsWith('/stream/') ? 'stream' : 'other'
 }
 
 function readBearer(header: string): string | undefined {
@@ -37,10 +92,10 @@ function readBearer(header: string): string | undefined {
  *
  * @throws AppError `csrf_failed`
  */
-export function checkCsrf(request: IncomingMessage, { from, login }: Credentials): void {
-  if (from === 'bearer' || request.method === 'GET' || request.method === 'HEAD') return
+export function checkCsrf(request: IncomingMessage, { from, csrf }: Credentials): void {
+  if (from !== 'cookie' || request.method === 'GET' || request.method === 'HEAD') return
   const sent = request.headers[CSRF_HEADER]
-  if (typeof sent !== 'string' || !equalSecrets(sent, login.csrf)) {
+  if (typeof sent !== 'string' || !equalSecrets(sent, csrf)) {
     throw new AppError('csrf_failed', { why: 'Reload the page and try again.' })
   }
 }
@@ -49,16 +104,18 @@ export function checkCsrf(request: IncomingMessage, { from, login }: Credentials
  * For upgrades of users (terminal, tunnels). A WebSocket has no CSRF header, so with a cookie the Origin must be there;
  * that it is ours was checked before.
  *
- * @throws AppError `not_signed_in`, `foreign_origin`
+ * @throws AppError `not_signed_in`, `foreign_origin`; as `Signers.authenticate` for signatures
  */
-export function createAuthenticateUpgrade(logins: Logins): (request: IncomingMessage) => Promise<Caller> {
+export function createAuthenticateUpgrade(
+  authenticators: Authenticators,
+): (request: IncomingMessage) => Promise<Caller> {
   return async request => {
-    const credentials = await readCredentials(logins, request)
+    const credentials = await readCredentials(authenticators, request)
     if (!credentials) throw new AppError('not_signed_in')
     if (credentials.from === 'cookie' && request.headers.origin === undefined) {
       throw new AppError('foreign_origin', { why: 'A browser names its page; this request does not.' })
     }
-    return credentials.login.caller
+    return credentials.caller
   }
 }
 

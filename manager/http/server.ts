@@ -8,13 +8,15 @@ import {
   serializerCompiler,
   validatorCompiler,
 } from 'fastify-type-provider-zod'
-import { type Access, AppError } from '#manager/contract'
+import { type Access, AppError, isAppError } from '#manager/contract'
 import { type EventBus } from '../events/bus.ts'
 import { type Log } from '../log.ts'
 import { type Metrics } from '../metrics.ts'
 import { newUuid } from '../store/new-id.ts'
 import { authorizeRoute } from '../users/authorize.ts'
 import { type Logins } from '../users/logins.ts'
+import { RATE_WINDOW_SECONDS } from '../users/rate-limits.ts'
+import { type Signers } from '../users/signers.ts'
 import { checkCsrf, type Credentials, readCredentials } from './credentials.ts'
 import { type Handlers } from './handlers.ts'
 import { createOriginRules } from './origin.ts'
@@ -23,6 +25,7 @@ import { registerContractRoutes } from './routes/contract-routes.ts'
 import { registerEventRoute } from './routes/events.ts'
 import { registerOperationsRoutes } from './routes/operations.ts'
 import { SECURITY_HEADERS } from './security-headers.ts'
+import { checkedBody } from './signatures/check-body.ts'
 import { type UpgradeHandler, type Upgrades } from './upgrades.ts'
 
 declare module 'fastify' {
@@ -49,6 +52,7 @@ export interface HttpServerDeps {
   readonly handlers: Handlers
   readonly upgrades: Upgrades
   readonly logins: Logins
+  readonly signers: Signers
   readonly bus: EventBus
   readonly metrics: Metrics
   /** Resolves if the database answers. */
@@ -63,11 +67,11 @@ const BODY_LIMIT = 1024 * 1024
  *
  * Threat model: it binds 127.0.0.1 unless told otherwise, and may face a network then. Before a handler runs: Host must
  * be ours (DNS rebinding), Origin absent or ours (other sites' pages), the caller known and allowed (`access` of the
- * route; a route without one is refused), a cookie accompanied by its CSRF value, the body small and of the right form.
- * Cookies and tokens are never logged. If listening fails, nothing was opened.
+ * route; a route without one is refused), a cookie accompanied by its CSRF value, the body small, of the right form, and,
+ * where the request is signed, the one that was signed. Cookies, tokens and signatures are never logged. If listening fails, nothing was opened.
  */
 export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer> {
-  const { log, upgrades, logins, metrics } = deps
+  const { log, upgrades, logins, signers, metrics } = deps
   let port = deps.port
   const rules = createOriginRules({ port: () => port, allowed: deps.allowedHosts })
   const app = fastify({
@@ -100,15 +104,26 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
   })
 
   app.addHook('onRequest', async (request, reply) => {
-    void reply.headers({ ...SECURITY_HEADERS, 'x-request-id': request.id })
+    void reply.headers({ ...SECURITY_HEADERS, ...UNLIMITED, 'x-request-id': request.id })
     rules.check(request.headers)
     if (request.is404) return
     const access = request.routeOptions.config.access
     if (access === undefined) throw new AppError('forbidden')
     if (access === 'none') return
-    request.credentials = (await readCredentials(logins, request.raw)) ?? null
-    authorizeRoute(access, request.credentials?.login.caller ?? null)
+    request.credentials =
+      (await readCredentials({ logins, signers }, request.raw).catch((error: unknown) => {
+        if (isAppError(error) && error.code === 'rate_limited')
+          void reply.headers(rateHeaders(Number(error.detail.limit), 0))
+        throw error
+      })) ?? null
+    const rate = request.credentials?.signed?.rate
+    if (rate) void reply.headers(rateHeaders(rate.limit, rate.remaining))
+    authorizeRoute(access, request.credentials?.caller ?? null)
     if (request.credentials) checkCsrf(request.raw, request.credentials)
+  })
+  app.addHook('preParsing', (request, _reply, body, done) => {
+    const signed = request.credentials?.signed
+    done(null, signed ? checkedBody(body, signed.bodyHash) : body)
   })
   app.addHook('onResponse', (request, reply, done) => {
     const route = request.routeOptions.url ?? 'none'
@@ -126,6 +141,7 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
           bearer: { type: 'http', scheme: 'bearer' },
           cookie: { type: 'apiKey', in: 'cookie', name: 'berth_<port>' },
           csrf: { type: 'apiKey', in: 'header', name: 'x-berth-csrf' },
+          signature: { type: 'http', scheme: 'Berth-HMAC-SHA256' },
         },
       },
     },
@@ -134,12 +150,12 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
   })
   app.after(() => {
     registerContractRoutes(app, deps.handlers)
-    registerEventRoute(app, { bus: deps.bus, logins })
-    registerOperationsRoutes(app, { metrics, logins, ping: deps.ping })
+    registerEventRoute(app, { bus: deps.bus, logins, signers })
+    registerOperationsRoutes(app, { metrics, authenticators: { logins, signers }, ping: deps.ping })
   })
 
   app.server.on('upgrade', (request, socket, head) => {
-    socket.on('error', error => log.debug({ err: error }, 'upgraded socket failed'))
+    logErrors(socket, log)
     void (async () => {
       try {
         rules.check(request.headers)
@@ -162,6 +178,19 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
     port,
     [Symbol.asyncDispose]: () => app.close(),
   }
+}
+
+const rateHeaders = (limit: number, remaining: number) => ({
+  'x-ratelimit-limit': String(limit),
+  'x-ratelimit-remaining': String(remaining),
+  'x-ratelimit-window': String(RATE_WINDOW_SECONDS),
+})
+/** What the original sends where no keypair is involved, and nothing is limited. */
+const UNLIMITED = rateHeaders(1000, 1000)
+
+/** On its own: a listener in the handler would keep the request for as long as the socket lives. */
+function logErrors(socket: Duplex, log: Log): void {
+  socket.on('error', error => log.debug({ err: error }, 'upgraded socket failed'))
 }
 
 function urlOf({ url = '/' }: IncomingMessage): URL | undefined {

@@ -7,16 +7,19 @@ export interface NewGrant {
   readonly id: string
   readonly grantHash: Buffer
   readonly userId: UserId
-  readonly loginId: string
+  /** Exactly one of these two. */
+  readonly loginId: string | null
+  readonly keypair: string | null
   readonly sessionId: SessionId
   readonly app: string
   readonly lifetimeMs: number
 }
 
-/** A grant that is good now: not expired, its sign-in and its session live. */
+/** A grant that is good now: not expired, its sign-in or keypair and its session live. */
 export interface ValidGrant {
   readonly grantId: string
   readonly userId: UserId
+  /** What it ends with: the id of a sign-in, or an access key. */
   readonly loginId: string
   readonly sessionId: SessionId
   readonly app: string
@@ -33,6 +36,7 @@ export async function insertGrant(db: Db, grant: NewGrant): Promise<Date> {
       grant_hash: grant.grantHash,
       user_id: grant.userId,
       login_id: grant.loginId,
+      keypair: grant.keypair,
       session_id: grant.sessionId,
       app: grant.app,
       expires_at: after(grant.lifetimeMs),
@@ -46,12 +50,14 @@ export async function findValidGrant(db: Db, grantHash: Buffer): Promise<ValidGr
   const row = await db
     .selectFrom('grants as g')
     .innerJoin('sessions as s', 's.id', 'g.session_id')
-    .innerJoin('logins as l', 'l.id', 'g.login_id')
+    .leftJoin('logins as l', 'l.id', 'g.login_id')
+    .leftJoin('keypairs as k', 'k.access_key', 'g.keypair')
     .innerJoin('users', 'users.id', 'g.user_id')
-    .select(['g.id', 'g.user_id', 'l.id as login_id', 'g.session_id', 'g.app', 'g.expires_at'])
+    .select(['g.id', 'g.user_id', 'g.session_id', 'g.app', 'g.expires_at'])
+    .select(sql<string>`coalesce(l.id::text, k.access_key)`.as('login_id'))
     .where('g.grant_hash', '=', grantHash)
     .where('g.expires_at', '>', sql<Date>`now()`)
-    .where('l.expires_at', '>', sql<Date>`now()`)
+    .where(sql<boolean>`(l.expires_at > now() or k.active)`)
     .where(ACCOUNT_HOLDS)
     .where('s.status', 'in', LIVE_STATUSES)
     .executeTakeFirst()

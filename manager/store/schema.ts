@@ -1,5 +1,5 @@
 import { type ColumnType, type Generated, type Kysely } from 'kysely'
-import { type AuditLogTable, type ManagersTable, type SessionStatsMinutesTable } from './tables/operation.ts'
+import { type AgentLinksTable, type AuditLogTable, type ManagersTable, type SessionStatsMinutesTable } from './tables/operation.ts'
 import { type Default, type Json, type MaybeTime, type Time } from './tables/columns.ts'
 import {
   type DomainsTable,
@@ -12,17 +12,22 @@ import {
   type RecoveryCodesTable,
 } from './tables/identity.ts'
 import { type PresetsTable, type ResourceGroupAccessTable, type ResourcePoliciesTable } from './tables/quotas.ts'
-import { type ImageSettingsTable, type RegistriesTable, type RegistryImagesTable } from './tables/images.ts'
+import {
+  type ImageSettingsTable,
+  type RegistriesTable,
+  type RegistryImagesTable,
+  type TasksTable,
+} from './tables/images.ts'
 import {
   type AgentId,
   type App,
   type Device,
+  type GroupId,
   type KernelId,
   type Reason,
   type ResourceGroupOptions,
   type ResourceSlots,
   type Role,
-  type GroupId,
   type SessionId,
   type SessionStatus,
   type UserId,
@@ -65,9 +70,11 @@ export interface Database {
   registries: RegistriesTable
   registry_images: RegistryImagesTable
   image_settings: ImageSettingsTable
+  tasks: TasksTable
   audit_log: AuditLogTable
   session_stats_minutes: SessionStatsMinutesTable
   managers: ManagersTable
+  agent_links: AgentLinksTable
 }
 
 /** What query functions take: the database or a transaction on it. */
@@ -150,6 +157,8 @@ export interface AgentsTable {
   engine_version: Default<string>
   joined_at: Time
   last_seen_at: Time
+  /** What it reports and cannot be taken up; null when its last report was. */
+  problem: string | null
   /** Grows with every change; what an event hint carries. */
   row_version: Default<number>
 }
@@ -210,8 +219,10 @@ export interface SessionsTable {
   max_lifetime_seconds: number | null
   /** Ends at the latest then, whatever it does; set when it starts, moved by extensions. */
   expires_at: MaybeTime
-  /** Since when nothing happens in it, as far as the manager knows. */
+  /** Since when nothing happens in it, as far as the manager knows; time in which nobody looked is not in it. */
   idle_since: MaybeTime
+  /** When a manager last saw that nothing happens in it; to half a minute. */
+  idle_seen_at: MaybeTime
   version: Default<number>
 }
 
@@ -296,7 +307,9 @@ export interface GrantsTable {
   id: string
   grant_hash: Buffer
   user_id: UserId
+  /** What it was made with, and ends with: exactly one of the two. */
   login_id: string | null
+  keypair: string | null
   session_id: SessionId
   app: string
   created_at: Time

@@ -1,7 +1,14 @@
 import { type IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
 import { type Duplex } from 'node:stream'
-import { DATA_PATH, DATA_UPGRADE, type DataHeader } from '#agent/contract'
+import {
+  AGENT_NONCE_HEADER,
+  DATA_PATH,
+  DATA_PROOF_HEADER,
+  DATA_SCHEME,
+  DATA_UPGRADE,
+  type DataHeader,
+} from '#agent/contract'
 import {
   type AgentId,
   AppError,
@@ -15,6 +22,7 @@ import {
   TUNNEL_PROTOCOL,
   type UserId,
 } from '#manager/contract'
+import { canEnter, canSee } from '../users/authorize.ts'
 import { createActivity, type SessionActivity, type TunnelOwner } from './activity.ts'
 import { createParkedSockets } from './parked-sockets.ts'
 import { Splice, type SpliceOptions } from './splice.ts'
@@ -29,6 +37,7 @@ export interface SessionLocation {
   readonly status: SessionStatus
   readonly apps: readonly { readonly name: string }[]
   readonly ownerId: UserId
+  readonly domain: string
 }
 
 export interface TunnelGatewayDeps {
@@ -39,10 +48,12 @@ export interface TunnelGatewayDeps {
   /** Cookie (with a strict Origin), bearer token or signature. @throws AppError `not_signed_in`, those of signatures */
   readonly authenticateUpgrade: (
     request: IncomingMessage,
-  ) => Promise<{ readonly userId: UserId; readonly role: Role; readonly loginId: string }>
+  ) => Promise<{ readonly userId: UserId; readonly role: Role; readonly domain: string; readonly loginId: string }>
   readonly agents: {
     isConnected(agentId: AgentId): boolean
     verifyDataToken(token: string): AgentId | undefined
+    /** The same without the token being shown, with what proves us to the agent. */
+    verifyDataProof(claim: { id: string; proof: string; nonce: string }): { agentId: AgentId; answer: string } | undefined
   }
   readonly takeTimeoutMs?: number
 }
@@ -73,7 +84,7 @@ export interface TunnelGateway {
  *
  * Threat model: anyone who reaches the manager can ask. A client names a session and an app, never a host, a port or an
  * agent; those come from the database. It proves a grant for exactly this session and app, or is signed in and owns the
- * session: a superadmin sees and ends the sessions of others, but does not enter them. Anybody else learns nothing of
+ * session: admins see and end the sessions of others, but do not enter them. Anybody else learns nothing of
  * them, not even that they exist. Agents prove a token of their control connection, and get only headers for kernels of
  * theirs.
  */
@@ -86,12 +97,23 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
     activity.cut(which)
   }
 
+  function whichAgent({ headers }: IncomingMessage): { agentId?: AgentId | undefined; answer?: string } {
+    const [scheme, credential = ''] = (headers.authorization ?? '').split(' ')
+    if (scheme === 'Bearer') return { agentId: deps.agents.verifyDataToken(credential) }
+    const [id = '', proof = ''] = credential.split('.')
+    const nonce = headers[AGENT_NONCE_HEADER]
+    if (scheme !== DATA_SCHEME || typeof nonce !== 'string') return {}
+    return deps.agents.verifyDataProof({ id, proof, nonce }) ?? {}
+  }
+
   function park(request: IncomingMessage, socket: Socket, head: Buffer) {
-    const token = /^Bearer (\S+)$/.exec(request.headers.authorization ?? '')?.[1]
-    const agentId = token === undefined ? undefined : deps.agents.verifyDataToken(token)
+    const { agentId, answer } = whichAgent(request)
     if (agentId === undefined) throw new AppError('not_signed_in', { why: 'The data token is not valid.' })
     if (request.headers.upgrade?.toLowerCase() !== DATA_UPGRADE || head.length > 0) throw new AppError('bad_request')
-    socket.write(`HTTP/1.1 101 Switching Protocols\r\nUpgrade: ${DATA_UPGRADE}\r\nConnection: Upgrade\r\n\r\n`)
+    const proof = answer === undefined ? '' : `${DATA_PROOF_HEADER}: ${answer}\r\n`
+    socket.write(
+      `HTTP/1.1 101 Switching Protocols\r\nUpgrade: ${DATA_UPGRADE}\r\nConnection: Upgrade\r\n${proof}\r\n`,
+    )
     parked.park(agentId, socket)
   }
 
@@ -104,7 +126,9 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
       throw new AppError('app_not_found', { app: target.app })
     }
     if (status !== 'RUNNING' || !agentId || !kernelId) throw new AppError('session_not_running', { status })
-    if (!deps.agents.isConnected(agentId)) throw new AppError('agent_unreachable')
+    if (!deps.agents.isConnected(agentId)) {
+      throw new AppError('agent_unreachable', { why: 'Its agent is not connected to this manager. Try again.' })
+    }
     return { agentId, kernelId, loginId }
   }
 
@@ -114,8 +138,8 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
       return (await deps.verifyGrant(grant, target.sessionId, target.app)).loginId
     }
     const caller = await deps.authenticateUpgrade(request)
-    if (location.ownerId === caller.userId) return caller.loginId
-    if (caller.role !== 'superadmin') throw new AppError('session_not_found')
+    if (canEnter(caller, location)) return caller.loginId
+    if (!canSee(caller, location)) throw new AppError('session_not_found')
     throw new AppError('forbidden', { why: 'Only the owner of a session can enter it.' })
   }
 

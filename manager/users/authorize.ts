@@ -6,8 +6,17 @@ export interface Caller {
   readonly email: string
   readonly role: Role
   readonly domain: string
-  /** The sign-in that was used; grants made with it end with it. */
-  readonly loginId: string
+  /** The sign-in that was used; grants made with it end with it. Null for a signed request. */
+  readonly loginId: string | null
+  /** Access key of a signed request; what was made with it is noted, and its grants end with it. Null for sign-ins. */
+  readonly keypair: string | null
+}
+
+/** What ends everything that this caller opens: the sign-in, or the keypair. */
+export function credentialOf({ loginId, keypair }: Pick<Caller, 'loginId' | 'keypair'>): string {
+  const credential = loginId ?? keypair
+  if (credential === null) throw new Error('a caller has a sign-in or a keypair')
+  return credential
 }
 
 /**
@@ -27,17 +36,41 @@ export function authorizeRoute(access: Access, caller: Caller | null): void {
   throw new AppError('forbidden', { why: 'Only a superadmin may do this.' })
 }
 
-/**
- * The ownership rule: a superadmin sees everything, everybody else what is theirs. What a caller may not see answers
- * exactly as if it did not exist (`session_not_found`, …), so that ids cannot be probed.
- */
-export function canSee(caller: Caller, ownerId: UserId): boolean {
-  return caller.userId === ownerId || isSuperadmin(caller)
+/** What rules look at of a session. It stays in the domain in which it was launched. */
+export interface Owned {
+  readonly ownerId: UserId
+  readonly domain: string
 }
 
-/** What lists are filtered by: the only owner to show, or undefined for all. */
-export function visibleOwner(caller: Caller): UserId | undefined {
-  return isSuperadmin(caller) ? undefined : caller.userId
+type Identity = Pick<Caller, 'userId' | 'role' | 'domain'>
+
+/**
+ * The ownership rule: a superadmin sees every session, an admin of a domain those in it, everybody their own; who sees one
+ * may end it. What a caller may not see answers exactly as if it did not exist (`session_not_found`, …), so that ids
+ * cannot be probed.
+ */
+export function canSee(caller: Identity, { ownerId, domain }: Owned): boolean {
+  return caller.userId === ownerId || administers(caller, domain)
+}
+
+/**
+ * Terminal, apps and keys of a session: the owner alone, whatever the role. An admin who needs to look inside signs in as
+ * nobody else: they ask the owner, or end it.
+ */
+export function canEnter(caller: Pick<Caller, 'userId'>, { ownerId }: Pick<Owned, 'ownerId'>): boolean {
+  return caller.userId === ownerId
+}
+
+/** What lists are filtered by: those of an owner, and all in a domain. Undefined for everything. */
+export interface Visible {
+  readonly ownerId: UserId
+  readonly domain?: string
+}
+
+export function visibleTo(caller: Caller): Visible | undefined {
+  if (isSuperadmin(caller)) return undefined
+  const { userId: ownerId, domain, role } = caller
+  return role === 'domain_admin' ? { ownerId, domain } : { ownerId }
 }
 
 export function isSuperadmin(caller: Pick<Caller, 'role'>): boolean {
@@ -45,7 +78,7 @@ export function isSuperadmin(caller: Pick<Caller, 'role'>): boolean {
 }
 
 /** May the caller manage what belongs to this domain: its groups, and the sessions in it? */
-export function administers(caller: Caller, domain: string): boolean {
+export function administers(caller: Pick<Caller, 'role' | 'domain'>, domain: string): boolean {
   return isSuperadmin(caller) || (caller.role === 'domain_admin' && caller.domain === domain)
 }
 
@@ -67,6 +100,16 @@ export function managesAccount(caller: Caller, account: Account): boolean {
 /** What lists of accounts are filtered by. */
 export function visibleAccounts(caller: Caller): { readonly domain?: string; readonly superadmins?: false } {
   return isSuperadmin(caller) ? {} : { domain: caller.domain, superadmins: false }
+}
+
+/** What lists of keypairs are filtered by: those of the caller, and of the accounts that they manage in a domain. */
+export function visibleKeypairs(caller: Caller): Visible | undefined {
+  return visibleTo(caller)
+}
+
+/** May the caller see, change and delete this keypair of an account? */
+export function canSeeKeypair(caller: Caller, owner: Account): boolean {
+  return caller.userId === owner.id || managesAccount(caller, owner)
 }
 
 /**

@@ -19,15 +19,15 @@ import {
 } from '../store/keypairs.ts'
 import { type Store } from '../store/open-store.ts'
 import { findUser } from '../store/users.ts'
-import { type Caller, canSee, isSuperadmin, visibleOwner } from './authorize.ts'
+import { type Caller, canSeeKeypair, isSuperadmin, managesAccount, visibleKeypairs } from './authorize.ts'
 
-/** Keypairs of users: everybody their own, a superadmin all. The secret is given out once, at creation, and kept sealed. */
+/** Keypairs of users: everybody their own, admins those of the accounts that they manage. The secret is given out once, at creation, and kept sealed. */
 export interface Keypairs {
   list(
     caller: Caller,
     query: { limit: number; cursor?: string | undefined; mine?: boolean | undefined },
   ): Promise<{ items: Keypair[]; nextCursor: string | null }>
-  /** @throws AppError `forbidden` (for others, or a rate limit, without being superadmin), `user_not_found` */
+  /** @throws AppError `forbidden` (for others without being admin, a rate limit without being superadmin), `user_not_found` */
   create(caller: Caller, spec: KeypairSpec): Promise<NewKeypair>
   /** @throws AppError `keypair_not_found`, `forbidden` (a rate limit, without being superadmin) */
   change(caller: Caller, accessKey: string, change: KeypairChange): Promise<Keypair>
@@ -37,31 +37,41 @@ export interface Keypairs {
 
 const FOREIGN_KEY_VIOLATION = '23503'
 
-export function createKeypairs({ store, box }: { store: Store; box: SecretBox }): Keypairs {
+export interface KeypairsDeps {
+  readonly store: Store
+  readonly box: SecretBox
+  /** It cannot be used any more: what was opened with it ends. */
+  readonly onEnd: (accessKey: string) => void
+}
+
+export function createKeypairs({ store, box, onEnd }: KeypairsDeps): Keypairs {
   const { db } = store
 
   async function visible(caller: Caller, accessKey: string): Promise<KeypairRow> {
     const row = await findKeypair(db, accessKey)
-    if (!row || !canSee(caller, row.user_id)) throw new AppError('keypair_not_found')
+    if (!row || !canSeeKeypair(caller, { id: row.user_id, role: row.role, domain: row.domain }))
+      throw new AppError('keypair_not_found')
     return row
   }
 
   return {
     async list(caller, { limit, cursor, mine = false }) {
-      const ownerId = mine ? caller.userId : visibleOwner(caller)
+      const visible = mine ? { ownerId: caller.userId } : visibleKeypairs(caller)
       const after = cursor === undefined ? undefined : parseCursor(cursor)
-      const rows = await listKeypairs(db, { ownerId, limit: limit + 1, after })
+      const rows = await listKeypairs(db, { visible, limit: limit + 1, after })
       const items = rows.slice(0, limit).map(toKeypair)
       return { items, nextCursor: rows.length > limit ? (items.at(-1)?.accessKey ?? null) : null }
     },
 
     async create(caller, { userId = caller.userId, rateLimit, active }) {
-      if (!canSee(caller, userId))
-        throw new AppError('forbidden', { why: 'Only a superadmin makes keypairs for others.' })
+      if (userId !== caller.userId) {
+        if (caller.role === 'user') throw new AppError('forbidden', { why: 'Only an admin makes keypairs for others.' })
+        const owner = await findUser(db, userId)
+        if (!owner || !managesAccount(caller, owner)) throw new AppError('user_not_found')
+      }
       checkRateLimit(caller, rateLimit)
-      if (!(await findUser(db, userId))) throw new AppError('user_not_found')
       const [access_key, secretKey] = [newAccessKey(), newSecretKey()]
-      const sealed_secret = box.seal(secretKey, placeOf(access_key))
+      const sealed_secret = box.seal(secretKey, placeOfKeypair(access_key))
       const rate_limit = rateLimit ?? DEFAULT_RATE_LIMIT
       await insertKeypair(db, { access_key, user_id: userId, sealed_secret, active, rate_limit })
       return { ...toKeypair(await visible(caller, access_key)), secretKey }
@@ -74,6 +84,7 @@ export function createKeypairs({ store, box }: { store: Store; box: SecretBox })
         ...(active === undefined ? {} : { active }),
         ...(rateLimit === undefined ? {} : { rate_limit: rateLimit }),
       })
+      if (active === false) onEnd(accessKey)
       return toKeypair(await visible(caller, accessKey))
     },
 
@@ -83,6 +94,7 @@ export function createKeypairs({ store, box }: { store: Store; box: SecretBox })
         const inUse = error instanceof Error && 'code' in error && error.code === FOREIGN_KEY_VIOLATION
         throw inUse ? new AppError('keypair_in_use', { why: 'Deactivate it instead.' }, { cause: error }) : error
       })
+      onEnd(accessKey)
     },
   }
 }
@@ -93,7 +105,7 @@ function checkRateLimit(caller: Caller, rateLimit: number | undefined): void {
 }
 
 /** What the secret of a keypair is bound to in the secret box; rotation needs the same. */
-function placeOf(accessKey: string): string {
+export function placeOfKeypair(accessKey: string): string {
   return `keypair:${accessKey}`
 }
 

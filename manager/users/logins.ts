@@ -1,10 +1,13 @@
 import { AppError, type Me, type UserId } from '#manager/contract'
+import { NO_PEERS, type Peers } from '../cluster/peers.ts'
+import { pruneEmailTokens } from '../store/email-tokens.ts'
 import {
   deleteLogins,
   findLiveLogin,
   insertLogin,
   insertTicket,
   listExpiredLogins,
+  listLiveLogins,
   pruneIdentity,
   takeTicket,
   touchLogin,
@@ -16,6 +19,7 @@ import { type Caller } from './authorize.ts'
 import { withBackOff } from './back-off.ts'
 import { LOGIN_LIFETIMES } from './login-lifetimes.ts'
 import { type Passwords } from './passwords.ts'
+import { type SecondFactorCheck } from './second-factor.ts'
 import { csrfOf, hashToken, newToken } from './secrets.ts'
 import { toUser } from './to-user.ts'
 
@@ -26,6 +30,9 @@ const CACHE_SIZE = 10_000
 const PRUNE_MS = 10 * 60_000
 /** How much later than its time a sign-in may still be lived on by what was opened with it. */
 const EXPIRE_MS = 15_000
+/** So many ids are well below what one message to other managers holds. */
+const TOLD_AT_ONCE = 100
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 /** A sign-in that holds. */
 export interface ActiveLogin {
@@ -47,10 +54,15 @@ export interface NewSignIn {
  * user is deactivated.
  */
 export interface Logins extends Disposable {
-  /** @throws AppError `login_failed` (also for inactive and unknown users), `login_throttled`, `rate_limited` */
+  /**
+   * @throws AppError `login_failed` (also for inactive and unknown users), `login_throttled`, `rate_limited`; to whoever
+   *   has the password: `email_unverified`, `totp_required`, `totp_invalid`, `domain_inactive`
+   */
   signIn(request: {
     email: string
     password: string
+    /** Code of the authenticator app or recovery code, where the account has a second factor. */
+    totp?: string | undefined
     kind: 'browser' | 'token'
     label?: string | undefined
     address: string
@@ -65,8 +77,10 @@ export interface Logins extends Disposable {
    * @param use false: looking at it does not keep it alive
    */
   authenticate(token: string, use?: boolean): Promise<ActiveLogin | undefined>
-  /** Ends one, or all of a user but `except`. At once here; within five seconds at other managers. */
+  /** Ends one, or all of a user but `except`. At once, at other managers too. */
   end(which: { id: string } | { userId: UserId; except?: string } | { domain: string }): Promise<void>
+  /** Tells the end of those among these that have ended without our hearing; what is no sign-in is passed over. */
+  recheck(loginIds: readonly string[]): Promise<void>
   /** Drops what is remembered of a user whose row changed. */
   forget(userId: UserId): void
   /**
@@ -79,21 +93,38 @@ export interface Logins extends Disposable {
 export interface LoginsDeps {
   readonly store: Store
   readonly passwords: Passwords
+  readonly secondFactor: SecondFactorCheck
+  /** The other managers on the database; without them there are none. */
+  readonly peers?: Peers
   readonly now?: () => number
   readonly expireMs?: number
 }
 
-export function createLogins({ store, passwords, now = Date.now, expireMs = EXPIRE_MS }: LoginsDeps): Logins {
+export function createLogins(deps: LoginsDeps): Logins {
+  const { store, passwords, secondFactor, peers = NO_PEERS, now = Date.now, expireMs = EXPIRE_MS } = deps
   const { db } = store
   const cache = new Map<string, { at: number; login: Promise<ActiveLogin | undefined> }>()
   const listeners = new Set<(loginId: string) => void>()
   /** Sign-ins over by time whose end was told. The rows stay for an hour, so that every manager comes to see them. */
   let told: ReadonlySet<string> = new Set<string>()
   const timers = [
-    setInterval(() => void pruneIdentity(db).catch(() => undefined), PRUNE_MS).unref(),
+    setInterval(
+      () =>
+        void pruneIdentity(db)
+          .then(() => pruneEmailTokens(db))
+          .catch(() => undefined),
+      PRUNE_MS,
+    ).unref(),
     // A database that does not answer ends nothing; the next round does.
     setInterval(() => void endExpired().catch(() => undefined), expireMs).unref(),
   ]
+
+  const ended = peers.topic<readonly string[]>('logins_ended')
+  const userChanged = peers.topic<UserId>('user_changed')
+  const forget = (userId: UserId) => void forgetWhere(login => login.caller.userId === userId)
+  ended.on(ids => void tellEnd(new Set(ids)))
+  userChanged.on(forget)
+  peers.onGap(() => cache.clear())
 
   async function endExpired(): Promise<void> {
     const expired = new Set(await listExpiredLogins(db, new Date(now())))
@@ -104,7 +135,7 @@ export function createLogins({ store, passwords, now = Date.now, expireMs = EXPI
 
   async function tellEnd(ended: ReadonlySet<string>): Promise<void> {
     if (ended.size === 0) return
-    await forgetWhere(login => ended.has(login.caller.loginId))
+    await forgetWhere(({ caller }) => caller.loginId !== null && ended.has(caller.loginId))
     for (const id of ended) for (const listener of listeners) listener(id)
   }
 
@@ -126,7 +157,7 @@ export function createLogins({ store, passwords, now = Date.now, expireMs = EXPI
     const { id, kind, user, stale } = found
     const touched = use && stale ? await touchLogin(db, id, LOGIN_LIFETIMES[kind].idleSeconds) : undefined
     return {
-      caller: { userId: user.id, email: user.email, role: user.role, domain: user.domain, loginId: id },
+      caller: { userId: user.id, email: user.email, role: user.role, domain: user.domain, loginId: id, keypair: null },
       kind,
       csrf: csrfOf(token),
       expiresAt: touched ?? found.expires_at,
@@ -155,15 +186,25 @@ export function createLogins({ store, passwords, now = Date.now, expireMs = EXPI
   }
 
   return {
-    async signIn({ email, password, address, ...options }) {
+    async signIn({ email, password, totp, address, ...options }) {
       const user = await findUserByEmail(db, email)
-      const good = await withBackOff(
-        store,
-        { email, address },
-        async () => (await passwords.verify(user?.password_hash, password)) && user?.active === true,
-      )
-      if (!good || !user) throw new AppError('login_failed', { why: 'Check both and try again.' })
-      // Only to whoever knows the password.
+      let refusal = new AppError('login_failed', { why: 'Check both and try again.' })
+      const good = await withBackOff(store, { email, address }, async () => {
+        if (!(await passwords.verify(user?.password_hash, password)) || !user?.active) return false
+        // From here on only to whoever knows the password.
+        if (user.email_verified_at === null) {
+          refusal = new AppError('email_unverified', { why: 'Open the link in the mail, or ask for a new one.' })
+          return 'undecided'
+        }
+        if (user.totp_confirmed_at === null) return true
+        if (totp === undefined) {
+          refusal = new AppError('totp_required', { why: 'Enter the code that it shows now, or a recovery code.' })
+          return 'undecided'
+        }
+        refusal = new AppError('totp_invalid', { why: 'Enter the one that your app shows now.' })
+        return secondFactor.check(user, totp)
+      })
+      if (good !== true || !user) throw refusal
       if (!(await findHoldingUser(db, user.id))) {
         throw new AppError('domain_inactive', { why: `The domain "${user.domain}" was deactivated; ask its admin.` })
       }
@@ -197,10 +238,21 @@ export function createLogins({ store, passwords, now = Date.now, expireMs = EXPI
     },
 
     async end(which) {
-      await tellEnd(new Set(await deleteLogins(db, which)))
+      const ids = await deleteLogins(db, which)
+      await tellEnd(new Set(ids))
+      for (let start = 0; start < ids.length; start += TOLD_AT_ONCE) ended.tell(ids.slice(start, start + TOLD_AT_ONCE))
     },
 
-    forget: userId => void forgetWhere(login => login.caller.userId === userId),
+    async recheck(loginIds) {
+      const ids = loginIds.filter(id => UUID.test(id))
+      const live = await listLiveLogins(db, ids)
+      await tellEnd(new Set(ids.filter(id => !live.has(id))))
+    },
+
+    forget(userId) {
+      forget(userId)
+      userChanged.tell(userId)
+    },
 
     onEnd(listener) {
       listeners.add(listener)

@@ -36,7 +36,7 @@ function register(app: FastifyInstance, name: RouteName, route: RouteSpec, handl
     async handler(request, reply) {
       const { params, query, body } = request
       const signal = abortedWith(reply)
-      const caller = request.credentials?.login.caller ?? null
+      const caller = request.credentials?.caller ?? null
       const result = await handler({ caller, request, reply, signal }, { params, query, body })
       void reply.code(status)
       return result
@@ -58,5 +58,5 @@ function tagOf(path: string): string {
 
 function securityOf({ access, method }: { access: Access; method: string }): Record<string, string[]>[] {
   if (access === 'none') return []
-  return [{ bearer: [] }, method === 'GET' ? { cookie: [] } : { cookie: [], csrf: [] }]
+  return [{ bearer: [] }, { signature: [] }, method === 'GET' ? { cookie: [] } : { cookie: [], csrf: [] }]
 }

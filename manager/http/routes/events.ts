@@ -4,6 +4,7 @@ import { AppError, SessionId } from '#manager/contract'
 import { type EventBus } from '../../events/bus.ts'
 import { isSuperadmin } from '../../users/authorize.ts'
 import { type Logins } from '../../users/logins.ts'
+import { type Signers } from '../../users/signers.ts'
 import { type Credentials } from '../credentials.ts'
 import { SECURITY_HEADERS } from '../security-headers.ts'
 
@@ -31,25 +32,30 @@ const Query = z.object({
 
 export interface EventRouteDeps {
   readonly bus: EventBus
-  readonly logins: Logins
+  readonly logins: Pick<Logins, 'onEnd'>
+  readonly signers: Pick<Signers, 'onEnd'>
   readonly pingMs?: number
 }
 
 interface Stream {
-  readonly token: string
+  readonly credentials: Credentials
   readonly write: (frame: string) => void
   readonly end: () => void
 }
 
 /**
- * `GET /api/v1/events`: server-sent events. A stream ends with its sign-in, and with the server; one timer serves all.
+ * `GET /api/v1/events`: server-sent events. A stream ends with its sign-in or keypair, and with the server; one timer serves all.
  */
-export function registerEventRoute(app: FastifyInstance, { bus, logins, pingMs = PING_MS }: EventRouteDeps): void {
+export function registerEventRoute(
+  app: FastifyInstance,
+  { bus, logins, signers, pingMs = PING_MS }: EventRouteDeps,
+): void {
   const streams = new Map<string, Set<Stream>>()
-  const endLogin = (loginId: string) => {
-    for (const stream of streams.get(loginId) ?? []) stream.end()
+  /** By sign-in, or by keypair. */
+  const endStreams = (credential: string) => {
+    for (const stream of streams.get(credential) ?? []) stream.end()
   }
-  const unsubscribe = logins.onEnd(endLogin)
+  const unsubscribe = [logins.onEnd(endStreams), signers.onEnd(endStreams)]
   let pings = 0
   const timer = setInterval(() => {
     const frame = bus.pingFrame()
@@ -59,23 +65,17 @@ export function registerEventRoute(app: FastifyInstance, { bus, logins, pingMs =
   timer.unref()
 
   async function endExpired(): Promise<void> {
-    for (const [loginId, set] of [...streams]) {
-      const [stream] = set
+    for (const [credential, [stream]] of [...streams]) {
       // A database that does not answer ends nothing.
-      const ended =
-        stream &&
-        (await logins.authenticate(stream.token, false).then(
-          login => !login,
-          () => false,
-        ))
-      if (ended) endLogin(loginId)
+      const holds = await stream?.credentials.holds().catch(() => true)
+      if (holds === false) endStreams(credential)
     }
   }
 
   app.addHook('preClose', async () => {
     clearInterval(timer)
-    unsubscribe()
-    for (const loginId of [...streams.keys()]) endLogin(loginId)
+    for (const stop of unsubscribe) stop()
+    for (const credential of [...streams.keys()]) endStreams(credential)
     await Promise.resolve()
   })
 
@@ -92,9 +92,9 @@ export function registerEventRoute(app: FastifyInstance, { bus, logins, pingMs =
       produces: ['text/event-stream'],
     },
     handler(request, reply) {
-      const { token, login } = signedIn(request.credentials)
-      const { loginId, userId } = login.caller
-      const own = streams.get(loginId) ?? new Set<Stream>()
+      const credentials = signedIn(request.credentials)
+      const { caller, endsWith } = credentials
+      const own = streams.get(endsWith) ?? new Set<Stream>()
       if (own.size >= STREAMS_PER_LOGIN) {
         throw new AppError('rate_limited', { why: `One sign-in has at most ${STREAMS_PER_LOGIN} event streams.` })
       }
@@ -112,11 +112,11 @@ export function registerEventRoute(app: FastifyInstance, { bus, logins, pingMs =
         if (raw.writableLength > BEHIND_BYTES) raw.destroy()
         else raw.write(frame)
       }
-      const stream: Stream = { token, write, end: () => raw.end() }
+      const stream: Stream = { credentials, write, end: () => raw.end() }
       const stop = bus.subscribe(
         {
-          userId,
-          superadmin: isSuperadmin(login.caller),
+          userId: caller.userId,
+          superadmin: isSuperadmin(caller),
           watch: new Set(request.query.watch),
           send: (frame, kind) => {
             if (kind === 'hint' || !raw.writableNeedDrain) write(frame)
@@ -125,11 +125,11 @@ export function registerEventRoute(app: FastifyInstance, { bus, logins, pingMs =
         request.headers['last-event-id']?.toString() ?? request.query.lastEventId,
       )
       own.add(stream)
-      streams.set(loginId, own)
+      streams.set(endsWith, own)
       raw.once('close', () => {
         stop()
         own.delete(stream)
-        if (own.size === 0) streams.delete(loginId)
+        if (own.size === 0) streams.delete(endsWith)
       })
     },
   })

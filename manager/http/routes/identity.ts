@@ -36,6 +36,9 @@ export function createIdentityRoutes({ logins, users }: { logins: Logins; users:
     },
 
     async logout({ caller, request, reply }) {
+      if (caller.loginId === null) {
+        throw new AppError('bad_request', { why: 'A signed request has no sign-in; deactivate the keypair instead.' })
+      }
       await logins.end({ id: caller.loginId })
       if (request.credentials?.from === 'cookie') void reply.header('set-cookie', cookieHeader(request.raw, '', 0))
     },
@@ -43,9 +46,8 @@ export function createIdentityRoutes({ logins, users }: { logins: Logins; users:
     async me({ request }) {
       const { credentials } = request
       if (!credentials) throw new AppError('not_signed_in')
-      const { login, from } = credentials
-      const csrf = from === 'cookie' ? login.csrf : ''
-      return { user: await users.view(login.user), csrf, expiresAt: login.expiresAt.toISOString() }
+      const { user, csrf, expiresAt } = credentials
+      return { user: await users.view(user), csrf, expiresAt: expiresAt.toISOString() }
     },
 
     changePassword: ({ caller, request }, { body }) =>

@@ -2,20 +2,22 @@ import { type FastifyInstance } from 'fastify'
 import { AppError } from '#manager/contract'
 import { type Metrics } from '../../metrics.ts'
 import { authorizeRoute } from '../../users/authorize.ts'
-import { type Logins } from '../../users/logins.ts'
-import { readCredentials } from '../credentials.ts'
+import { type Authenticators, readCredentials } from '../credentials.ts'
 import { isLoopback } from '../origin.ts'
 
 const PING_TIMEOUT_MS = 2_000
 
 export interface OperationsDeps {
   readonly metrics: Metrics
-  readonly logins: Logins
+  readonly authenticators: Authenticators
   readonly ping: () => Promise<void>
 }
 
 /** What operators and load balancers ask; and the description of the API. */
-export function registerOperationsRoutes(app: FastifyInstance, { metrics, logins, ping }: OperationsDeps): void {
+export function registerOperationsRoutes(
+  app: FastifyInstance,
+  { metrics, authenticators, ping }: OperationsDeps,
+): void {
   const config = { access: 'none' } as const
   const schema = { hide: true }
 
@@ -38,8 +40,8 @@ export function registerOperationsRoutes(app: FastifyInstance, { metrics, logins
     // A proxy on this computer is not who asks: its clients need a token like everybody else.
     const direct = raw.headers['x-forwarded-for'] === undefined && raw.headers['x-forwarded-host'] === undefined
     if (!(direct && isLoopback(raw.socket.remoteAddress))) {
-      const credentials = await readCredentials(logins, raw)
-      authorizeRoute('superadmin', credentials?.login.caller ?? null)
+      const credentials = await readCredentials(authenticators, raw)
+      authorizeRoute('superadmin', credentials?.caller ?? null)
     }
     const { type, text } = await metrics.render()
     return reply.type(type).send(text)

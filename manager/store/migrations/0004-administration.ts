@@ -65,8 +65,7 @@ const STATEMENTS = [
     purpose text not null check (purpose in ('verify', 'reset')),
     password_hash text,
     created_at timestamptz not null default now(),
-    expires_at timestamptz not null,
-    used_at timestamptz
+    expires_at timestamptz not null
   )`,
   'create index email_tokens_user on email_tokens (user_id, purpose)',
   `alter table users
@@ -95,6 +94,10 @@ const STATEMENTS = [
     primary key (access_key, nonce)
   )`,
   'create index keypair_nonces_expiry on keypair_nonces (expires_at)',
+  'delete from grants where login_id is null',
+  `alter table grants
+    add column keypair text references keypairs on delete cascade,
+    add check (num_nonnulls(login_id, keypair) = 1)`,
 
   // quotas
   `create table resource_policies (
@@ -143,7 +146,8 @@ const STATEMENTS = [
     add column idle_timeout_seconds int,
     add column max_lifetime_seconds int,
     add column expires_at timestamptz,
-    add column idle_since timestamptz`,
+    add column idle_since timestamptz,
+    add column idle_seen_at timestamptz`,
   `update sessions set domain = users.domain, group_id = groups.id
     from users join groups on groups.domain = users.domain where users.id = sessions.owner_id`,
   'create index sessions_domain on sessions (domain, id desc)',
@@ -185,6 +189,21 @@ const STATEMENTS = [
     created_at timestamptz not null default now(),
     version bigint not null default 1
   )`,
+  `create table tasks (
+    id uuid primary key,
+    kind text not null check (kind in ('rescan', 'pull')),
+    target text not null,
+    status text not null default 'running' check (status in ('running', 'done', 'failed', 'cancelled')),
+    error jsonb not null default 'null',
+    detail jsonb not null,
+    started_by text not null,
+    cancel_asked boolean not null default false,
+    created_at timestamptz not null default now(),
+    seen_at timestamptz not null default now(),
+    ended_at timestamptz,
+    version bigint not null default 1
+  )`,
+  `create unique index tasks_one_rescan on tasks (target) where kind = 'rescan' and status = 'running'`,
 
   // operation
   `create table audit_log (
@@ -193,6 +212,7 @@ const STATEMENTS = [
     actor_id uuid,
     actor text,
     acted_as text,
+    domain text,
     action text not null,
     target text,
     result text not null,
@@ -201,6 +221,7 @@ const STATEMENTS = [
   )`,
   'create index audit_log_actor on audit_log (actor_id, id desc)',
   'create index audit_log_at on audit_log (at)',
+  'create index audit_log_domain on audit_log (domain, id desc)',
   `create function refuse_change() returns trigger language plpgsql as $$
     begin raise exception 'the audit log is append-only'; end $$`,
   `create trigger audit_log_append_only before update or delete on audit_log
@@ -212,4 +233,12 @@ const STATEMENTS = [
     started_at timestamptz not null default now(),
     seen_at timestamptz not null default now()
   )`,
+  `create table agent_links (
+    agent_id uuid not null references agents on delete cascade,
+    manager_id uuid not null references managers on delete cascade,
+    since timestamptz not null default now(),
+    primary key (agent_id, manager_id)
+  )`,
+  'create index agent_links_manager on agent_links (manager_id)',
+  'alter table agents add column problem text',
 ]

@@ -1,5 +1,5 @@
 import { type Generated } from 'kysely'
-import { type SessionId, type UserId } from '#manager/contract'
+import { type AgentId, type SessionId, type UserId } from '#manager/contract'
 import { type Json, type Time } from './columns.ts'
 
 /** Append-only: the database refuses updates and deletes. */
@@ -12,6 +12,8 @@ export interface AuditLogTable {
   actor: string | null
   /** Owner of the target where an admin acts on what is somebody else's. */
   acted_as: string | null
+  /** Of the actor, or of the account that somebody tried to sign in to. */
+  domain: string | null
   /** Name of the route, or of what the system did. */
   action: string
   /** E.g. `user:0198…`. */
@@ -22,11 +24,29 @@ export interface AuditLogTable {
   address: string | null
 }
 
-/** Means over one minute, kept for 7 days. */
+/**
+ * One minute of a session, all of its kernels together: means, but for what counts since the start (as at the end of the
+ * minute). `samples` are seconds that were seen: of two managers that saw the same minute the fuller one is kept.
+ */
+export interface StatsMinute {
+  readonly samples: number
+  readonly cpuMilli: number
+  readonly cpuSeconds: number
+  readonly memBytes: number
+  readonly memPeakBytes: number
+  readonly netRxBytes: number
+  readonly netTxBytes: number
+  readonly diskReadBytes: number
+  readonly diskWriteBytes: number
+  readonly scratchBytes: number | null
+  readonly gpus: readonly { readonly uuid: string; readonly utilization: number; readonly memBytes: number }[]
+}
+
+/** Kept for 7 days; the last minute of every session for ever, as what it used in all. */
 export interface SessionStatsMinutesTable {
   session_id: SessionId
   minute: Time
-  stats: Json<Record<string, unknown>>
+  stats: Json<StatsMinute>
 }
 
 /** Manager processes on this database; one that has not been seen for a while is gone. */
@@ -38,4 +58,11 @@ export interface ManagersTable {
   version: string
   started_at: Time
   seen_at: Time
+}
+
+/** Which manager process has a control connection to which agent. */
+export interface AgentLinksTable {
+  agent_id: AgentId
+  manager_id: string
+  since: Time
 }

@@ -1,0 +1,144 @@
+import { randomBytes, timingSafeEqual } from 'node:crypto'
+import { AccessKey, AppError, SIGNATURE_WINDOW_SECONDS } from '#manager/contract'
+import { type Log } from '../log.ts'
+import { type SecretBox } from '../secrets/secret-box.ts'
+import { findSigner, listUsableKeypairs, takeNonce } from '../store/signing.ts'
+import { type Store } from '../store/open-store.ts'
+import { type UserRow } from '../store/users.ts'
+import { type Caller } from './authorize.ts'
+import { placeOfKeypair } from './keypairs.ts'
+import { createRateLimits, type RateState } from './rate-limits.ts'
+
+const WINDOW_MS = SIGNATURE_WINDOW_SECONDS * 1000
+/** How much longer than its keypair something may live that was opened with it, where another manager ended the keypair. */
+const RECHECK_MS = 15_000
+
+/** See `http/signatures/read-signature.ts`. */
+export interface Claim {
+  readonly accessKey: string
+  readonly signature: string
+  readonly date: Date
+  readonly nonce: string | undefined
+  readonly bodyHash: string
+  expected(secretKey: string): string
+}
+
+export interface SignedCaller {
+  readonly caller: Caller & { readonly keypair: string }
+  readonly user: UserRow
+  readonly bodyHash: string
+  readonly rate: RateState
+  /** When the signature itself is too old. */
+  readonly expiresAt: Date
+}
+
+/**
+ * Who signs requests.
+ *
+ * Threat model: anybody may send any claim. The signature is compared in constant time, and against a key of nobody where
+ * the access key is unknown, so that neither answer nor time tells which access keys exist; only who knows the secret
+ * learns that a keypair or an account is inactive, or how far the clock is off. Nothing is cached: a keypair that is
+ * deactivated or deleted signs nothing from the next request on, at every manager.
+ */
+export interface Signers extends AsyncDisposable {
+  /**
+   * @throws AppError `signature_invalid`, `clock_skewed`, `signature_replayed`, `keypair_inactive`, `user_inactive`,
+   *   `rate_limited`
+   */
+  authenticate(claim: Claim): Promise<SignedCaller>
+  /** May the keypair still be used? Looking does not count as a request. */
+  isUsable(accessKey: string): Promise<boolean>
+  /** Something outlives the request: from now on its end is looked for. Sign-ins are passed over. */
+  watch(credential: string): void
+  /** It was deactivated or deleted here. */
+  end(accessKey: string): void
+  /** Looks now whether watched ones have ended. */
+  recheck(): Promise<void>
+  /** For what lives longer than a request (tunnels, grants, event streams). Returns the unsubscribe function. */
+  onEnd(listener: (accessKey: string) => void): () => void
+}
+
+export interface SignersDeps {
+  readonly store: Store
+  readonly box: SecretBox
+  readonly log: Log
+  readonly now?: () => number
+  readonly recheckMs?: number
+}
+
+export function createSigners({ store, box, log, now = Date.now, recheckMs = RECHECK_MS }: SignersDeps): Signers {
+  const { db } = store
+  const rates = createRateLimits({ store, log, now })
+  const listeners = new Set<(accessKey: string) => void>()
+  const watched = new Set<string>()
+  const nobody = randomBytes(30).toString('base64url')
+  // A database that does not answer ends nothing; the next round does.
+  const timer = setInterval(() => void recheck().catch(() => undefined), recheckMs).unref()
+
+  function end(accessKey: string): void {
+    watched.delete(accessKey)
+    for (const listener of listeners) listener(accessKey)
+  }
+
+  async function recheck(): Promise<void> {
+    const keys = [...watched]
+    const usable = await listUsableKeypairs(db, keys)
+    for (const key of keys) if (!usable.has(key)) end(key)
+  }
+
+  return {
+    async authenticate(claim) {
+      const { accessKey, date, nonce } = claim
+      const signer = await findSigner(db, accessKey)
+      const secretKey = signer ? box.open(signer.keypair.sealed_secret, placeOfKeypair(accessKey)) : nobody
+      const right = timingSafeEqual(Buffer.from(claim.expected(secretKey)), Buffer.from(claim.signature))
+      if (!signer || !right) throw new AppError('signature_invalid', { why: 'Access key or signature is wrong.' })
+      checkDate(date, now())
+      const { keypair, user } = signer
+      if (!keypair.active) throw new AppError('keypair_inactive', { why: 'Activate it, or use another.' })
+      if (!user.active) throw new AppError('user_inactive', { why: 'An admin has deactivated it.' })
+      if (!signer.domainActive) throw new AppError('user_inactive', { why: 'Its domain is not active.' })
+      const rate = await rates.take(accessKey, keypair.rate_limit)
+      // Kept until nobody's clock can take the date for a fresh one.
+      const forget = new Date(date.getTime() + 2 * WINDOW_MS)
+      if (nonce !== undefined && !(await takeNonce(db, accessKey, nonce, forget))) {
+        rates.giveBack(accessKey)
+        throw new AppError('signature_replayed', { why: 'Sign every request anew.' })
+      }
+      const { id: userId, email, role, domain } = user
+      return {
+        caller: { userId, email, role, domain, loginId: null, keypair: accessKey },
+        user,
+        bodyHash: claim.bodyHash,
+        rate,
+        expiresAt: new Date(date.getTime() + WINDOW_MS),
+      }
+    },
+
+    isUsable: async accessKey => (await listUsableKeypairs(db, [accessKey])).size > 0,
+    watch(credential) {
+      if (AccessKey.safeParse(credential).success) watched.add(credential)
+    },
+    end,
+    recheck,
+
+    onEnd(listener) {
+      listeners.add(listener)
+      return () => void listeners.delete(listener)
+    },
+
+    async [Symbol.asyncDispose]() {
+      clearInterval(timer)
+      await rates[Symbol.asyncDispose]()
+    },
+  }
+}
+
+/** @throws AppError `clock_skewed` */
+function checkDate(date: Date, now: number): void {
+  const skewMs = date.getTime() - now
+  if (Math.abs(skewMs) <= WINDOW_MS) return
+  const skewSeconds = Math.round(skewMs / 1000)
+  const why = `Your clock is ${Math.abs(skewSeconds)} s ${skewMs < 0 ? 'behind' : 'ahead of'} the server's.`
+  throw new AppError('clock_skewed', { why, skewSeconds, serverTime: new Date(now).toISOString() })
+}
