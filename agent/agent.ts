@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
-import { type AgentId, type Device, type ManagerId } from '#manager/contract'
-import { type Report } from '#agent/contract'
+import { type AgentId, AppError, type Device, type ManagerId, type PullProgress } from '#manager/contract'
+import { type KernelReport, KernelLabel, type Report } from '#agent/contract'
 import { capacityOf } from './capacity.ts'
 import { type Config } from './config.ts'
 import { type Control, startControl } from './control/control.ts'
@@ -13,6 +13,7 @@ import { createNvidiaGpus } from './gpu/nvidia.ts'
 import { createSimulatedGpus } from './gpu/simulated.ts'
 import { createImageCatalog } from './images/catalog.ts'
 import { pullImage } from './images/pull.ts'
+import { createUnusedImages } from './images/unused-images.ts'
 import { bootTime } from './kernel/exit.ts'
 import { createKernelFiles } from './kernel/kernel-files.ts'
 import { createKernelManager } from './kernel/kernel-manager.ts'
@@ -87,6 +88,7 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
       log,
     }),
   )
+  const unused = createUnusedImages({ engine, starting: () => imagesBeingUsed(kernels.reports()) })
   // Tunnels outlive the connection over which they were asked for.
   const streams = stack.use(createStreams({ kernels, docker: engine.streams, log }))
   let taken = false
@@ -148,27 +150,36 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
       invitation: config.invitation,
       report,
       claim: managerId => takeEngine(managerId).catch(unlessAway),
-      async onWelcome({ managerId, dataToken, parkedSockets }, { url, fingerprint }) {
+      async onWelcome({ managerId, dataToken, parkedSockets }, { url, fingerprint, proven }) {
         kernels.serve(managerId)
         // So that the first report is not "engine away" just because nobody has asked it yet.
         await watch.settled
         await look().catch((error: unknown) => complain(log, error))
         const serve = streams.serve.bind(streams)
-        return createDataSockets({ managerUrl: url, fingerprint, dataToken, count: parkedSockets, serve, log })
+        return createDataSockets({ managerUrl: url, fingerprint, proven, dataToken, count: parkedSockets, serve, log })
       },
       handlers: {
-        create_kernel: ({ spec, startWithinMs }, signal) => kernels.create(spec, startWithinMs, signal),
+        create_kernel: ({ spec, ...options }, signal) => kernels.create(spec, { ...options, signal }),
         destroy_kernel: ({ kernelId, graceMs, attempt }) => kernels.destroy(kernelId, graceMs, attempt),
         get_ssh: ({ kernelId }) => kernels.ssh(kernelId),
         async start_app({ kernelId, app, timeoutMs }) {
           const { inject } = await kernels.ensureApp(kernelId, app, { timeoutMs })
           return { inject }
         },
+        async list_kernels() {
+          await look()
+          if (!watch.state.reachable || !kernels.known) throw new AppError('engine_unreachable')
+          return { kernels: kernels.reports() }
+        },
         get_logs: ({ kernelId, tail }) => kernels.logs(kernelId, tail),
-        async pull_image({ reference }, signal) {
-          const { id } = await pullImage(engine, reference, { signal })
+        async pull_image({ reference, pullId, auth }, signal) {
+          const onProgress = (progress: PullProgress) =>
+            pullId === undefined ? undefined : parts.control?.notify({ type: 'image_pull', pullId, progress })
+          const { id } = await pullImage(engine, reference, { signal, auth, onProgress })
           return { id }
         },
+        list_unused_images: () => unused.list(),
+        remove_images: input => unused.remove(input),
       },
       log,
     }),
@@ -186,6 +197,12 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
   await control.ready
   const opened = stack.move()
   return { agentId, ended: control.ended, [Symbol.asyncDispose]: () => opened.disposeAsync() }
+}
+
+/** Ids and names of images of which containers are being made. */
+function imagesBeingUsed(reports: readonly KernelReport[]): Set<string> {
+  const labels = reports.filter(({ state }) => state.state === 'starting').map(({ label }) => KernelLabel.parse(label))
+  return new Set(labels.flatMap(({ image }) => [image.digest, image.reference]))
 }
 
 async function discover(gpus: readonly GpuPlugin[]): Promise<Device[]> {

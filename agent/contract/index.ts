@@ -2,4 +2,6 @@
 export * from './built-in-apps.ts'
 export * from './control.ts'
 export * from './data.ts'
+export * from './image-labels.ts'
 export * from './kernel-label.ts'
+export * from './managers.ts'

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { type RegistryAuth } from '#agent/contract'
 import { AppError, type PullProgress } from '#manager/contract'
 import {
   type EngineClient,
@@ -56,6 +57,13 @@ export function summarizePull(state: PullState): PullProgress {
   }
 }
 
+/** @see Docker Engine API, "Authentication" */
+const toAuthConfig = ({ serverAddress, username, password }: RegistryAuth) => ({
+  serveraddress: serverAddress,
+  username,
+  password,
+})
+
 const PROGRESS_EVERY_MS = 250
 
 export interface HeldImage {
@@ -63,6 +71,8 @@ export interface HeldImage {
   readonly id: string
   /** `NAME=value`, as the image sets them. */
   readonly environment: readonly string[]
+  /** `repository@sha256:…`. */
+  readonly repoDigests: readonly string[]
 }
 
 /** @returns undefined if the engine does not hold it */
@@ -71,11 +81,19 @@ export async function inspectImage(engine: EngineClient, reference: string): Pro
     const found = await engine.calls.getImage(reference).inspect()
     // Null in images that set none, whatever the types say.
     const environment = found.Config.Env as string[] | null
-    return { id: found.Id, environment: environment ?? [] }
+    const repoDigests = found.RepoDigests as string[] | null
+    return { id: found.Id, environment: environment ?? [], repoDigests: repoDigests ?? [] }
   } catch (error) {
     if (isMissing(error)) return undefined
     throw fromEngine(error, 'image_not_found')
   }
+}
+
+export interface PullOptions {
+  readonly signal?: AbortSignal | undefined
+  /** Goes to the engine in a header of this one request, and nowhere else. */
+  readonly auth?: RegistryAuth | undefined
+  readonly onProgress?: (progress: PullProgress) => void
 }
 
 /**
@@ -85,15 +103,17 @@ export async function inspectImage(engine: EngineClient, reference: string): Pro
 export async function pullImage(
   engine: EngineClient,
   reference: string,
-  options: { signal?: AbortSignal; onProgress?: (progress: PullProgress) => void } = {},
+  { signal, auth, onProgress }: PullOptions = {},
 ): Promise<HeldImage> {
-  const { signal, onProgress } = options
   // Without a tag the engine would pull every tag there is.
   const exact = /@sha256:|:[^/]+$/.test(reference) ? reference : `${reference}:latest`
   let state: PullState = new Map()
   let saidAt = -Infinity
   try {
-    const stream = await engine.streams.pull(exact, signal ? { abortSignal: signal } : {})
+    const stream = await engine.streams.pull(exact, {
+      ...(signal ? { abortSignal: signal } : {}),
+      ...(auth ? { authconfig: toAuthConfig(auth) } : {}),
+    })
     for await (const text of readLines(stream)) {
       signal?.throwIfAborted()
       const line = PullLine.parse(JSON.parse(text))

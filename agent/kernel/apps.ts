@@ -4,6 +4,8 @@ import { type KernelApp } from '#agent/contract'
 import { AppError } from '#manager/contract'
 import { HOME } from '../docker/container-config.ts'
 import { type EngineClient, engineMessage, isEngineUnreachable } from '../docker/engine-client.ts'
+import { createServiceDefinitions } from '../images/service-definitions.ts'
+import { type ServiceCommand } from '../images/service-definition.ts'
 import { demultiplex, tailBytes } from '../docker/log-frames.ts'
 import { isListening } from './listening.ts'
 import { type KernelFiles } from './kernel-files.ts'
@@ -43,16 +45,18 @@ export function createApps({ engine, files, find }: AppsDeps): {
 } {
   const starting = new Map<string, Promise<StartedApp>>()
   const processes = new Map<string, AppProcess>()
+  const definitions = createServiceDefinitions(engine)
 
   async function start(kernel: RunningKernel, app: KernelApp, timeoutMs: number): Promise<StartedApp> {
     const secret = app.secret === 'none' ? '' : await secretOf(kernel.kernelId, app.name)
     const started: StartedApp = { app, inject: injectionOf(app, secret) }
     const key = `${kernel.containerId}/${app.name}`
     if (await isListening(engine, kernel, app.port)) return started
+    const what = await commandOf(kernel, app, secret)
     let running = processes.get(key)
-    if (app.command.length > 0 && running?.exitCode !== undefined) running = undefined
-    if (app.command.length > 0 && !running) {
-      running = await execute(kernel, app, secret)
+    if (what.command.length > 0 && running?.exitCode !== undefined) running = undefined
+    if (what.command.length > 0 && !running) {
+      running = await execute(kernel, what, secret)
       processes.set(key, running)
     }
     const deadline = performance.now() + timeoutMs
@@ -78,10 +82,19 @@ export function createApps({ engine, files, find }: AppsDeps): {
     return secret
   }
 
-  async function execute(kernel: RunningKernel, app: KernelApp, secret: string): Promise<AppProcess> {
-    const { command, environ } = fillIn(app, secret)
+  /** Of the label, or of a file in the image; empty where the port is open by itself. */
+  async function commandOf(kernel: RunningKernel, app: KernelApp, secret: string): Promise<ServiceCommand> {
+    if (app.command.length > 0) return fillIn(app, secret)
+    return (await definitions.find(kernel.containerId, app)) ?? { command: [], environ: {} }
+  }
+
+  async function execute(
+    kernel: RunningKernel,
+    { command, environ }: ServiceCommand,
+    secret: string,
+  ): Promise<AppProcess> {
     const exec = await engine.streams.getContainer(kernel.containerId).exec({
-      Cmd: command,
+      Cmd: [...command],
       Env: Object.entries(environ).map(([name, value]) => `${name}=${value}`),
       User: kernel.user,
       WorkingDir: HOME,

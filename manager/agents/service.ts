@@ -4,7 +4,6 @@ import {
   type AgentId,
   AppError,
   formatSlots,
-  type Image,
   type Reason,
   type Resources,
   type ResourceSlots,
@@ -17,10 +16,8 @@ import { type EventPublisher } from '../events/bus.ts'
 import { Room } from '../scheduler/plan/index.ts'
 import { requireResourceGroup } from '../scheduler/groups.ts'
 import { type AgentPresence, readAgents } from '../scheduler/snapshot.ts'
-import { toApp } from '../sessions/apps.ts'
 import { type SessionChanges } from '../sessions/changes.ts'
 import { type AgentRow, findAgent, insertJoinToken, listAgents, readUsage, setAgent } from '../store/agents.ts'
-import { listHeldImages } from '../store/images.ts'
 import { listSessionsOnAgent } from '../store/kernels.ts'
 import { type Store } from '../store/open-store.ts'
 import { countSessions } from '../store/sessions.ts'
@@ -35,9 +32,12 @@ export interface AgentService {
   forget(id: AgentId, actor: string): Promise<void>
   /** @throws `resource_group_not_found` */
   createJoinToken(options: { resourceGroup: string; createdBy: UserId | null }): Promise<JoinToken>
-  images(): Promise<Image[]>
-  resources(): Promise<Resources>
+  /** @param groups only the agents of these resource groups */
+  resources(groups?: ReadonlySet<string>): Promise<Figures>
 }
+
+/** What everybody sees alike. */
+export type Figures = Omit<Resources, 'left' | 'sessionsLeft'>
 
 export interface JoinToken {
   readonly token: string
@@ -54,6 +54,8 @@ export interface AgentServiceDeps {
   readonly events: EventPublisher
   /** Where agents reach this manager. */
   readonly url: () => string
+  /** Of the key with which managers prove themselves; agents pin it when they join. */
+  readonly keyFingerprint: string
   readonly onAgentChanged: () => void
 }
 
@@ -80,6 +82,7 @@ export function createAgentService(deps: AgentServiceDeps): AgentService {
       networkIsolationReason: row.network_isolation_reason,
       version: row.version,
       engineVersion: row.engine_version,
+      problem: row.problem,
       lastSeenAt: (gateway.lastSeen(row.id) ?? row.last_seen_at).toISOString(),
     }))
   }
@@ -122,17 +125,12 @@ export function createAgentService(deps: AgentServiceDeps): AgentService {
       const tokenHash = hashToken(token)
       const lifetimeMs = TOKEN_LIFETIME_MS
       const expiresAt = await insertJoinToken(store.db, { tokenHash, resourceGroup, createdBy, lifetimeMs })
-      const text = JSON.stringify({ url: deps.url(), token })
+      const text = JSON.stringify({ url: deps.url(), token, managerKey: deps.keyFingerprint })
       const join = `berth-join:${Buffer.from(text).toString('base64url')}`
       return { token, join, expiresAt: expiresAt.toISOString() }
     },
-    async images() {
-      const held = await listHeldImages(store.db)
-      const byDigest = Map.groupBy(held, ({ image }) => image.id)
-      return [...byDigest.values()].flatMap(copies => toImages(copies))
-    },
-    async resources() {
-      const rows = await listAgents(store.db)
+    async resources(groups) {
+      const rows = (await listAgents(store.db)).filter(row => groups?.has(row.resource_group) ?? true)
       const agents = (await readAgents(store.db, rows, presence)).filter(agent => agent.connected)
       const open = agents.filter(agent => agent.schedulable)
       const sum = (pick: (agent: (typeof agents)[number]) => ResourceSlots) =>
@@ -150,26 +148,6 @@ export function createAgentService(deps: AgentServiceDeps): AgentService {
       }
     },
   }
-}
-
-/** One entry per name that the image goes by. */
-function toImages(copies: Awaited<ReturnType<typeof listHeldImages>>): Image[] {
-  const agentIds = copies.map(copy => copy.agentId)
-  const image = copies[0]?.image
-  if (!image) return []
-  const references = [...new Set(copies.flatMap(copy => copy.image.references))].toSorted()
-  return references.map(reference => ({
-    reference,
-    digest: image.id,
-    title: image.title,
-    description: image.description,
-    sizeBytes: image.sizeBytes,
-    minimum: formatSlots(image.minimum),
-    shmem: String(image.shmemBytes),
-    apps: image.apps.map(toApp),
-    agentIds,
-    labelled: image.labelled,
-  }))
 }
 
 /** Per slot what the best agent offers: the upper end of each control in the launch dialog. */

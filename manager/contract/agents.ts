@@ -33,37 +33,23 @@ export const Agent = z
     version: z.string(),
     engineVersion: z.string(),
     lastSeenAt: z.iso.datetime(),
+    problem: z.string().nullable().optional().describe('What it reports and cannot be taken up; tried again all the time.'),
   })
   .meta({ id: 'Agent' })
 export type Agent = z.infer<typeof Agent>
 
-/** An image as users choose it: known because at least one agent holds it. */
-export const Image = z
-  .object({
-    reference: z.string(),
-    digest: z.string().describe('Image id of the engine, sha256:…'),
-    title: z.string(),
-    description: z.string(),
-    sizeBytes: z.number(),
-    minimum: WireSlots,
-    shmem: z.string(),
-    apps: z.array(
-      z.object({ name: z.string(), title: z.string(), protocol: z.enum(['http', 'tcp']), path: z.string() }),
-    ),
-    agentIds: z.array(AgentId),
-    /** False for images without labels of Berth or Backend.AI: terminal and SFTP only. */
-    labelled: z.boolean(),
-  })
-  .meta({ id: 'Image' })
-export type Image = z.infer<typeof Image>
-
-/** What one request may hold at most and what is free now; drives the limits of the launch dialog. */
+/**
+ * What one request may hold at most and what is free now, on the agents that the caller may use; drives the limits of the
+ * launch dialog.
+ */
 export const Resources = z
   .object({
     /** Largest request that one schedulable agent could hold when empty. */
     largest: WireSlots,
     /** Largest request that one agent could start now. */
     free: WireSlots,
+    left: WireSlots.describe('What limits leave the caller to ask for; a slot that is left out is unlimited.'),
+    sessionsLeft: z.int().nullable().describe('How many more sessions limits let start now; null = any number.'),
     capacity: WireSlots,
     occupied: WireSlots,
     agents: z.object({ connected: z.int(), lost: z.int() }),

@@ -1,11 +1,17 @@
+import { ACCOUNT_ROUTES } from './routes/accounts.ts'
 import { AGENT_ROUTES } from './routes/agents.ts'
 import { AUTH_ROUTES } from './routes/auth.ts'
 import { DOMAIN_ROUTES } from './routes/domains.ts'
 import { GRANT_ROUTES } from './routes/grants.ts'
 import { IMAGE_ROUTES } from './routes/images.ts'
 import { KEYPAIR_ROUTES } from './routes/keypairs.ts'
+import { REGISTRY_ROUTES } from './routes/registries.ts'
+import { POLICY_ROUTES } from './routes/policies.ts'
+import { PRESET_ROUTES } from './routes/presets.ts'
 import { RESOURCE_GROUP_ROUTES } from './routes/resource-groups.ts'
 import { SESSION_ROUTES } from './routes/sessions.ts'
+import { SETTINGS_ROUTES } from './routes/settings.ts'
+import { USAGE_ROUTES } from './routes/usage.ts'
 import { USER_ROUTES } from './routes/users.ts'
 
 export { type Access, type RouteSpec } from './routes/route-spec.ts'
@@ -14,13 +20,19 @@ export { type Access, type RouteSpec } from './routes/route-spec.ts'
 export const ROUTES = {
   ...AUTH_ROUTES,
   ...USER_ROUTES,
+  ...ACCOUNT_ROUTES,
+  ...SETTINGS_ROUTES,
   ...DOMAIN_ROUTES,
   ...KEYPAIR_ROUTES,
   ...SESSION_ROUTES,
   ...GRANT_ROUTES,
   ...IMAGE_ROUTES,
+  ...REGISTRY_ROUTES,
   ...AGENT_ROUTES,
   ...RESOURCE_GROUP_ROUTES,
+  ...POLICY_ROUTES,
+  ...PRESET_ROUTES,
+  ...USAGE_ROUTES,
 } as const
 
 export type RouteName = keyof typeof ROUTES

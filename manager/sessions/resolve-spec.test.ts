@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { AgentId, AppError, SessionSpec } from '#manager/contract'
 import { type AgentImage } from '#agent/contract'
+import { type KnownImages, type OfferedImage } from '../images/known-images.ts'
 import { type AgentSnapshot } from '../scheduler/plan/index.ts'
 import { resolveSpec } from './resolve-spec.ts'
 
@@ -29,12 +30,24 @@ const agent = (n: number, more: Partial<AgentSnapshot> = {}): AgentSnapshot => (
   connected: true,
   ...more,
 })
+const known = (held: KnownImages['held'], more: Partial<KnownImages> = {}): KnownImages => ({
+  held,
+  offered: new Map(),
+  minimums: new Map(),
+  ...more,
+})
 const resolve = (spec: object, images = [image()], agents = [agent(1)]) =>
   resolveSpec(
     SessionSpec.parse({ image: 'berth/python:3.13', ...spec }),
-    images.flatMap(held => agents.map(({ id }) => ({ agentId: id, image: held }))),
+    known(images.flatMap(held => agents.map(({ id }) => ({ agentId: id, image: held })))),
     agents,
   )
+const offeredImage = (id: string, minimum = {}): OfferedImage => ({
+  reference: 'cr.example/lab/r:4',
+  registry: 'cr.example',
+  manifestDigest: 'sha256:manifest',
+  image: image({ id, references: ['cr.example/lab/r:4'], minimum }),
+})
 const codeOf = (call: () => unknown) => {
   try {
     call()
@@ -93,7 +106,18 @@ describe('the image', () => {
       { agentId: agentId(3), image: image({ id: 'sha256:new' }) },
     ]
     const spec = SessionSpec.parse({ image: 'berth/python:3.13' })
-    expect(resolveSpec(spec, held, agents).image.id).toBe('sha256:new')
+    expect(resolveSpec(spec, known(held), agents).image.id).toBe('sha256:new')
+  })
+
+  test('that nobody holds is the one that a registry offers', () => {
+    const offered = new Map([['cr.example/lab/r:4', offeredImage('sha256:offered', { cpu: 2000 })]])
+    const spec = SessionSpec.parse({ image: 'cr.example/lab/r:4' })
+    const { image: found, reference, requested } = resolveSpec(spec, known([], { offered }), [agent(1)])
+    expect(found.id).toBe('sha256:offered')
+    expect(reference).toBe('cr.example/lab/r:4')
+    expect(requested.cpu).toBe(2000)
+    const held = [{ agentId: agentId(1), image: image({ id: 'sha256:held', references: ['cr.example/lab/r:4'] }) }]
+    expect(resolveSpec(spec, known(held, { offered }), [agent(1)]).image.id).toBe('sha256:held')
   })
 
   test('that nobody in the group holds is unknown', () => {

@@ -66,7 +66,7 @@ export interface SessionsPart extends AsyncDisposable {
     ReturnType<typeof createResourceGroupRoutes> &
     ImagesPart['handlers'] &
     ReturnType<typeof createQuotaRoutes>
-  readonly agents: Pick<AgentGateway, 'isConnected' | 'verifyDataToken'>
+  readonly agents: Pick<AgentGateway, 'isConnected' | 'verifyDataToken' | 'verifyDataProof'>
   readonly agentService: AgentService
   readonly grants: Grants
   readonly scheduler: Scheduler

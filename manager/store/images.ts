@@ -1,4 +1,4 @@
-import { type AgentId } from '#manager/contract'
+import { type AgentId, LIVE_STATUSES } from '#manager/contract'
 import { type AgentImage } from '#agent/contract'
 import { type Db } from './schema.ts'
 
@@ -40,4 +40,22 @@ export async function replaceImages(db: Db, agentId: AgentId, images: readonly A
   if (unique.length === 0) return
   const values = unique.map(image => ({ agent_id: agentId, digest: image.id, image: JSON.stringify(image) }))
   await db.insertInto('agent_images').values(values).execute()
+}
+
+/** Image of a live session, and where its kernels are; null = not placed yet. */
+export interface ImageInUse {
+  readonly agentId: AgentId | null
+  readonly digest: string | null
+  readonly reference: string
+}
+
+/** Images that clean-up must leave alone. */
+export function listImagesInUse(db: Db): Promise<ImageInUse[]> {
+  return db
+    .selectFrom('sessions')
+    .innerJoin('kernels', 'kernels.session_id', 'sessions.id')
+    .select(['kernels.agent_id as agentId', 'sessions.image_digest as digest', 'sessions.image as reference'])
+    .distinct()
+    .where('sessions.status', 'in', LIVE_STATUSES)
+    .execute()
 }

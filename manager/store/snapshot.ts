@@ -13,11 +13,13 @@ export interface Counter {
   readonly value: string
 }
 
+/** Which managers there are, and who is connected to them. */
+const OF_PROCESSES = ['managers', 'agent_links'] as const
 /**
  * Not kept: what lives for minutes or opens doors. Nobody is signed in after a restore, and no ticket, token or grant
  * that was used up or revoked since works again.
  */
-const PASSING: readonly string[] = ['logins', 'sign_in_tickets', 'login_failures', 'join_tokens', 'grants']
+const PASSING: readonly string[] = ['logins', 'sign_in_tickets', 'login_failures', 'join_tokens', 'grants', 'tasks', ...OF_PROCESSES]
 const BATCH = 500
 
 /** Text forms that do not depend on the server's settings, and no limit of time for large tables. */

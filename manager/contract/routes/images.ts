@@ -1,14 +1,50 @@
 import { z } from 'zod'
-import { Image } from '../agents.ts'
+import { AgentCleanUp, CleanUpSpec, Image, ImageChange, PullSpec, RemovalSpec } from '../images.ts'
+import { Task } from '../tasks.ts'
 import { type RouteSpec } from './route-spec.ts'
 
-/** Images that can be launched. */
+const CleanUpReply = z.object({ items: z.array(AgentCleanUp) })
+
+/** Images that can be launched, and what admins do with those on agents. */
 export const IMAGE_ROUTES = {
   listImages: {
     method: 'GET',
     path: '/api/v1/images',
     access: 'user',
-    summary: 'Images that can be launched.',
+    summary: 'Images that can be launched: on agents, or of the registries that your domain may use.',
     reply: z.object({ items: z.array(Image) }),
+  },
+  updateImage: {
+    method: 'PATCH',
+    path: '/api/v1/images',
+    access: 'superadmin',
+    summary: 'Change the minimum resources of an image.',
+    body: ImageChange,
+    reply: z.object({ image: Image, notices: z.array(z.object({ code: z.string(), message: z.string() })) }),
+  },
+  pullImage: {
+    method: 'POST',
+    path: '/api/v1/images/pull',
+    access: 'superadmin',
+    summary: 'Pull an image to agents.',
+    body: PullSpec,
+    status: 202,
+    reply: Task,
+  },
+  removeImage: {
+    method: 'POST',
+    path: '/api/v1/images/remove',
+    access: 'superadmin',
+    summary: 'Take an image off agents. One that is in use stays.',
+    body: RemovalSpec,
+    reply: CleanUpReply,
+  },
+  cleanUpImages: {
+    method: 'POST',
+    path: '/api/v1/images/clean-up',
+    access: 'superadmin',
+    summary: 'Take images off agents that nothing uses and that can be pulled again.',
+    body: CleanUpSpec,
+    reply: CleanUpReply,
   },
 } as const satisfies Record<string, RouteSpec>

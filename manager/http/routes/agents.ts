@@ -1,12 +1,10 @@
 import { type AgentService } from '../../agents/service.ts'
 import { type Handlers } from '../handlers.ts'
 
-type AgentRoutes = 'listImages' | 'getResources' | 'listAgents' | 'createJoinToken' | 'updateAgent' | 'forgetAgent'
+type AgentRoutes = 'listAgents' | 'createJoinToken' | 'updateAgent' | 'forgetAgent'
 
 export function createAgentRoutes({ agents }: { agents: AgentService }): Pick<Handlers, AgentRoutes> {
   return {
-    listImages: async () => ({ items: await agents.images() }),
-    getResources: () => agents.resources(),
     listAgents: async () => ({ items: await agents.list() }),
     createJoinToken: ({ caller }, { body }) =>
       agents.createJoinToken({ resourceGroup: body.resourceGroup, createdBy: caller.userId }),

@@ -1,4 +1,4 @@
-import { type ResourceSlots } from '#manager/contract'
+import { type ResourceSlots, type Task } from '#manager/contract'
 import { type Default, type DefaultJson, type Json, type MaybeTime, type Time } from './columns.ts'
 
 export interface RegistriesTable {
@@ -35,5 +35,22 @@ export interface ImageSettingsTable {
   /** Base units; replaces what its labels say, slot by slot. */
   minimum: DefaultJson<ResourceSlots>
   created_at: Time
+  version: Default<number>
+}
+
+/** Rescans and pulls. One that runs is kept fresh by its manager; one that is not has died with it. */
+export interface TasksTable {
+  id: string
+  kind: Task['kind']
+  target: string
+  status: Task['status']
+  error: DefaultJson<Task['error']>
+  detail: Json<Pick<Task, 'rescan' | 'pull'>>
+  /** E-mail address. */
+  started_by: string
+  cancel_asked: Default<boolean>
+  created_at: Time
+  seen_at: Time
+  ended_at: MaybeTime
   version: Default<number>
 }

@@ -26,6 +26,10 @@ const image = (change: Partial<Image> = {}): Image => ({
   shmem: '64m',
   apps: [],
   agentIds: [],
+  labelMinimum: {},
+  registry: null,
+  pullable: false,
+  outdated: false,
   labelled: true,
   ...change,
 })
@@ -124,6 +128,8 @@ describe('the forecast', () => {
   const resources = {
     largest: {},
     free: {},
+    left: {},
+    sessionsLeft: null,
     capacity: {},
     occupied: {},
     agents: { connected: 1, lost: 0 },

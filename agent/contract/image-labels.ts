@@ -1,0 +1,97 @@
+import { z } from 'zod'
+import { parseAmount, type SlotName } from '#manager/contract'
+import { type AgentImage, KernelApp } from './control.ts'
+
+/** An app as the label `berth.image.apps` (JSON array) has it. */
+const LabelledApp = KernelApp.extend({
+  title: z.string().optional(),
+  command: z.array(z.string()).default([]),
+  env: z.record(z.string(), z.string()).default({}),
+  path: z.string().startsWith('/').default('/'),
+})
+const APP_NAME = /^[a-z][a-z0-9-]{0,31}$/
+
+/** Resources of Backend.AI's labels and ours. */
+const SLOTS: readonly (readonly [label: string, slot: SlotName])[] = [
+  ['cpu', 'cpu'],
+  ['mem', 'mem'],
+  ['cuda.device', 'cuda.device'],
+  ['cuda.shares', 'cuda.shares'],
+]
+
+/** An image as an engine or a registry describes it. */
+export interface DescribedImage {
+  readonly id: string
+  readonly references: readonly string[]
+  readonly sizeBytes: number
+  readonly labels: Readonly<Record<string, string>>
+}
+
+/** Labels that make it an image for sessions, as opposed to one that merely could be used for them. */
+export function isLabelled(labels: Readonly<Record<string, string>>): boolean {
+  return hasOurs(labels) || THEIRS.some(name => name in labels)
+}
+
+const THEIRS = ['ai.backend.kernelspec', 'ai.backend.service-ports', 'ai.backend.role']
+const hasOurs = (labels: Readonly<Record<string, string>>) =>
+  Object.keys(labels).some(name => name.startsWith('berth.image.'))
+
+/**
+ * What an image says about itself. Ours: `berth.image.{title,description,min.*,shmem,apps}`. Images made for Backend.AI:
+ * `ai.backend.service-ports` and `ai.backend.resource.{min.*,preferred.shmem}`. What cannot be read counts as not said: a bad label
+ * must not hide an image.
+ */
+export function describeImage({ id, references, sizeBytes, labels }: DescribedImage): AgentImage {
+  const minimum = SLOTS.flatMap(([name, slot]) => {
+    const text = labels[`berth.image.min.${name}`] ?? labels[`ai.backend.resource.min.${name}`]
+    const amount = text === undefined ? undefined : parseAmount(slot, text)
+    return amount === undefined ? [] : [[slot, amount] as const]
+  })
+  const names = references.toSorted()
+  return {
+    references: names,
+    id,
+    sizeBytes,
+    title: labels['berth.image.title'] ?? labels['org.opencontainers.image.title'] ?? names[0] ?? '',
+    description: labels['berth.image.description'] ?? labels['org.opencontainers.image.description'] ?? '',
+    minimum: Object.fromEntries(minimum),
+    shmemBytes:
+      parseAmount('mem', labels['berth.image.shmem'] ?? labels['ai.backend.resource.preferred.shmem'] ?? '') ?? 0,
+    apps: hasOurs(labels) ? readApps(labels['berth.image.apps']) : readServicePorts(labels['ai.backend.service-ports']),
+    labelled: isLabelled(labels),
+  }
+}
+
+function readApps(text: string | undefined): KernelApp[] {
+  const list = z.array(z.unknown()).safeParse(parseJson(text ?? '[]'))
+  if (!list.success) return []
+  return list.data.flatMap(item => {
+    const app = LabelledApp.safeParse(item)
+    if (!app.success || !APP_NAME.test(app.data.name)) return []
+    const { env, title, environ, ...rest } = app.data
+    return [{ ...rest, title: title ?? rest.name, environ: { ...env, ...environ } }]
+  })
+}
+
+/** `name:protocol:port` or `name:protocol:[port1,port2]`, comma-separated; protocols http, tcp, pty, preopen, internal, vnc, rdp. */
+export function readServicePorts(text = ''): KernelApp[] {
+  return [...text.matchAll(/([A-Za-z0-9_-]+):([a-z]+):(?:\[([\d,]+)\]|(\d+))/g)].flatMap(match => {
+    const [, name = '', protocol = '', several, single] = match
+    const port = Number((several ?? single ?? '').split(',')[0])
+    if (protocol === 'pty' || protocol === 'internal' || port < 1 || port > 65_535) return []
+    const safe = name.toLowerCase().replace(/_/g, '-')
+    if (!APP_NAME.test(safe)) return []
+    const kind = protocol === 'http' ? 'http' : 'tcp'
+    return [
+      { name: safe, title: name, protocol: kind, path: '/', port, command: [], environ: {}, secret: 'none' as const },
+    ]
+  })
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,70 @@
+import { type KernelSpec, type RegistryAuth } from '#agent/contract'
+import { AppError, type PullProgress } from '#manager/contract'
+import { type EngineClient, fromEngine } from '../docker/engine-client.ts'
+import { type HeldImage, inspectImage, pullImage } from './pull.ts'
+
+type Wanted = KernelSpec['image']
+
+export interface EnsureOptions {
+  readonly signal: AbortSignal
+  readonly auth: RegistryAuth | undefined
+  readonly onPull: (progress: PullProgress) => void
+}
+
+/**
+ * Exactly the image that the session was made for: held, or pulled. Where the manager knows what the registry had under the
+ * name, that is pulled, whatever the name means there by now.
+ *
+ * @throws `image_not_found`, `engine_unreachable`
+ */
+export async function ensureImage(
+  engine: EngineClient,
+  wanted: Wanted,
+  { signal, auth, onPull }: EnsureOptions,
+): Promise<HeldImage> {
+  const { digest, reference, manifestDigest } = wanted
+  const held = await inspectImage(engine, digest === '' ? reference : digest)
+  if (held) return held
+  if (manifestDigest !== undefined) {
+    const named = await inspectImage(engine, reference)
+    if (named && isWanted(named, wanted)) return named
+  }
+  const exact = manifestDigest === undefined ? reference : `${repositoryOf(reference)}@${manifestDigest}`
+  const pulled = await pullImage(engine, exact, { signal, auth, onProgress: onPull })
+  if (!isWanted(pulled, wanted) && !(await inspectImage(engine, digest))) {
+    throw new AppError('image_not_found', {
+      why: `The registry now has another image under ${reference}. Start the session again to use it.`,
+      reference,
+    })
+  }
+  if (exact !== reference) await nameImage(engine, pulled.id, reference)
+  return pulled
+}
+
+/**
+ * An engine with containerd's image store has the digest of the manifest as image id, others that of the configuration.
+ */
+export function isWanted(
+  { id, repoDigests }: Pick<HeldImage, 'id' | 'repoDigests'>,
+  { digest, manifestDigest }: Pick<Wanted, 'digest' | 'manifestDigest'>,
+): boolean {
+  if (digest === '' || id === digest) return true
+  return manifestDigest !== undefined && repoDigests.some(name => name.endsWith(`@${manifestDigest}`))
+}
+
+/** `cr.example.org:5000/lab/python:3` → `cr.example.org:5000/lab/python`. */
+export function repositoryOf(reference: string): string {
+  return reference.replace(/@sha256:[0-9a-f]+$/, '').replace(/:[^/:]+$/, '')
+}
+
+/** What is pulled by digest has no name yet, and would not be listed. */
+async function nameImage(engine: EngineClient, id: string, reference: string): Promise<void> {
+  const repo = repositoryOf(reference)
+  const tag = reference.slice(repo.length + 1) || 'latest'
+  if (reference.includes('@')) return
+  try {
+    await engine.calls.getImage(id).tag({ repo, tag })
+  } catch (error) {
+    throw fromEngine(error, 'image_not_found')
+  }
+}

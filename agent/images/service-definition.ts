@@ -1,0 +1,132 @@
+import { z } from 'zod'
+
+/**
+ * How an image made for Backend.AI starts a service: `/etc/backend.ai/service-defs/<service>.json`. What is in it came with the
+ * image, as its programs did: it runs in the container, as the session's user, with nothing more than they have.
+ *
+ * @see https://github.com/lablup/backend.ai (kernel runner: service.py, service_actions.py)
+ */
+export const ServiceDefinition = z.object({
+  command: z.array(z.string()).default([]),
+  /** It runs by itself. */
+  noop: z.boolean().default(false),
+  env: z.record(z.string(), z.string()).default({}),
+  prestart: z
+    .array(
+      z.object({
+        action: z.string(),
+        args: z.record(z.string(), z.unknown()).default({}),
+        ref: z.string().nullish(),
+      }),
+    )
+    .default([]),
+  default_arguments: z.record(z.string(), z.union([z.string(), z.array(z.string()), z.null()])).default({}),
+})
+export type ServiceDefinition = z.infer<typeof ServiceDefinition>
+
+export interface ServiceValues {
+  readonly ports: readonly number[]
+  /** Interpreter of the image, from its label `ai.backend.runtime-path`. */
+  readonly runtimePath: string | undefined
+}
+
+export interface ServiceCommand {
+  readonly command: readonly string[]
+  readonly environ: Readonly<Record<string, string>>
+}
+
+/** Names the service and says what its definition asks for that cannot be had. */
+export class DefinitionError extends Error {}
+
+const BUSYBOX = '/opt/berth/bin/busybox'
+/** Below the session's home, because an image need not have a /tmp. */
+const FILES = '/home/work/.cache/berth'
+
+/**
+ * One command that does what the definition says: a script for the toolbox's shell, with the preparations and then the service.
+ * Pure. @throws DefinitionError
+ */
+export function toServiceCommand(name: string, definition: ServiceDefinition, values: ServiceValues): ServiceCommand {
+  const variables: Variables = { ports: values.ports, texts: new Map() }
+  if (values.runtimePath !== undefined) variables.texts.set('runtime_path', values.runtimePath)
+  if (definition.noop || definition.command.length === 0) return { command: [], environ: {} }
+  const steps = definition.prestart.map((step, index) => {
+    const file = `${FILES}/${name}-${index}.py`
+    if (step.action === 'write_tempfile' && step.ref) variables.texts.set(step.ref, file)
+    return prepare(step.action, step.args, variables, file)
+  })
+  const more = Object.entries(definition.default_arguments).flatMap(([argument, value]) =>
+    value === null ? [argument] : [argument, ...[value].flat()],
+  )
+  const words = [...definition.command, ...more].map(word => fill(word, variables))
+  const script = ['set -e', ...steps.flat(), `exec ${words.map(quote).join(' ')}`].join('\n')
+  const environ = Object.entries(definition.env).map(([key, value]) => [fill(key, variables), fill(value, variables)])
+  return { command: [BUSYBOX, 'sh', '-c', script], environ: Object.fromEntries(environ) as Record<string, string> }
+}
+
+interface Variables {
+  readonly ports: readonly number[]
+  readonly texts: Map<string, string>
+}
+
+const FileArgs = z.object({
+  filename: z.string().optional(),
+  body: z.union([z.string(), z.array(z.string())]).transform(body => [body].flat()),
+  mode: z
+    .string()
+    .regex(/^[0-7]{3,4}$/)
+    .default('755'),
+  append: z.boolean().default(false),
+})
+
+function prepare(action: string, args: Record<string, unknown>, variables: Variables, file: string): string[] {
+  switch (action) {
+    case 'mkdir': {
+      const { path } = parse(z.object({ path: z.string() }), args, action)
+      return [`${BUSYBOX} mkdir -p ${quote(fill(path, variables))}`]
+    }
+    case 'write_file':
+    case 'write_tempfile': {
+      const { filename, body, mode, append } = parse(FileArgs, args, action)
+      if (action === 'write_file' && filename === undefined) throw new DefinitionError('write_file names no file')
+      const path = action === 'write_file' ? fill(filename ?? '', variables) : file
+      // The original ends lines in the one and not in the other.
+      const format = action === 'write_file' ? '%s\\n' : '%s'
+      const lines = body.map(line => quote(fill(line, variables))).join(' ')
+      return [
+        `${BUSYBOX} mkdir -p "$(${BUSYBOX} dirname ${quote(path)})"`,
+        `printf '${format}' ${lines || "''"} ${append ? '>>' : '>'} ${quote(path)}`,
+        `${BUSYBOX} chmod ${mode} ${quote(path)}`,
+      ]
+    }
+    case 'run_command': {
+      const { command } = parse(z.object({ command: z.array(z.string()).min(1) }), args, action)
+      // The original goes on whatever the command says.
+      return [`${command.map(word => quote(fill(word, variables))).join(' ')} || true`]
+    }
+    case 'log':
+      return []
+    default:
+      throw new DefinitionError(`it has an unknown action "${action}"`)
+  }
+}
+
+function parse<T extends z.ZodType>(schema: T, args: unknown, action: string): z.output<T> {
+  const parsed = schema.safeParse(args)
+  if (!parsed.success) throw new DefinitionError(`the arguments of "${action}" cannot be read`)
+  return parsed.data
+}
+
+/** Python's `str.format_map`, as far as definitions use it: `{name}`, `{ports[0]}`, `{{` and `}}`. */
+function fill(text: string, { ports, texts }: Variables): string {
+  return text.replace(/\{\{|\}\}|\{([^{}]*)\}/g, (found, name?: string) => {
+    if (name === undefined) return found.charAt(0)
+    const index = /^ports\[(\d+)\]$/.exec(name)?.[1]
+    const value = index === undefined ? texts.get(name) : ports[Number(index)]
+    if (value === undefined) throw new DefinitionError(`it uses "{${name}}", which is not known`)
+    return String(value)
+  })
+}
+
+/** For a POSIX shell. */
+const quote = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`

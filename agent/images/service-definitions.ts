@@ -1,0 +1,164 @@
+import { extract } from 'tar-stream'
+import { z } from 'zod'
+import { type KernelApp } from '#agent/contract'
+import { AppError } from '#manager/contract'
+import { type EngineClient, isMissing } from '../docker/engine-client.ts'
+import {
+  DefinitionError,
+  ServiceDefinition,
+  type ServiceCommand,
+  type ServiceValues,
+  toServiceCommand,
+} from './service-definition.ts'
+
+const FOLDER = '/etc/backend.ai/service-defs'
+/** An archive of more than this is none of definitions: what is after it is not read. */
+const MAX_ARCHIVE_BYTES = 4 * 2 ** 20
+const MAX_FILE_BYTES = 256 * 2 ** 10
+const MAX_FILES = 200
+const KEPT_IMAGES = 500
+
+/** The services that images made for Backend.AI define in files, read once per image. */
+export interface ServiceDefinitions {
+  /**
+   * How an app is started that its image's labels give no command for.
+   * @returns undefined if the image defines no such service
+   * @throws AppError `app_failed` if the definition cannot be used; errors of the engine
+   */
+  find(containerId: string, app: Pick<KernelApp, 'name' | 'port'>): Promise<ServiceCommand | undefined>
+}
+
+interface ImageServices {
+  readonly definitions: ReadonlyMap<string, unknown>
+  readonly ports: ReadonlyMap<string, readonly number[]>
+  readonly runtimePath: string | undefined
+}
+
+/**
+ * Reads them from a container that is made of the image for that and never started: what a session has changed in its own
+ * container must not reach other sessions by the cache.
+ */
+export function createServiceDefinitions(engine: EngineClient): ServiceDefinitions {
+  const byImage = new Map<string, Promise<ImageServices>>()
+
+  async function read(imageId: string): Promise<ImageServices> {
+    const { Config } = await engine.calls.getImage(imageId).inspect()
+    // Null in images without labels, whatever the types say.
+    const labels = (Config.Labels as Record<string, string> | null) ?? {}
+    const ports = portsOf(labels['ai.backend.service-ports'])
+    const runtimePath = labels['ai.backend.runtime-path']
+    if (ports.size === 0) return { definitions: new Map(), ports, runtimePath }
+    return { definitions: await readFolder(engine, imageId), ports, runtimePath }
+  }
+
+  return {
+    async find(containerId, app) {
+      const { Image } = await engine.calls.getContainer(containerId).inspect()
+      const reading = byImage.get(Image) ?? read(Image)
+      byImage.set(Image, reading)
+      reading.catch(() => byImage.delete(Image))
+      const oldest = byImage.keys().next().value
+      if (byImage.size > KEPT_IMAGES && oldest !== undefined) byImage.delete(oldest)
+      const { definitions, ports, runtimePath } = await reading
+      const definition = definitions.get(app.name)
+      if (definition === undefined) return undefined
+      return commandOf(app, definition, { ports: ports.get(app.name) ?? [app.port], runtimePath })
+    },
+  }
+}
+
+function commandOf(app: Pick<KernelApp, 'name'>, raw: unknown, values: ServiceValues): ServiceCommand {
+  const why = (text: string) => `The image's definition of this service cannot be used: ${text}.`
+  const parsed = ServiceDefinition.safeParse(raw)
+  if (!parsed.success) {
+    throw new AppError('app_failed', { app: app.name, why: why(z.prettifyError(parsed.error)) })
+  }
+  try {
+    return toServiceCommand(app.name, parsed.data, values)
+  } catch (error) {
+    if (!(error instanceof DefinitionError)) throw error
+    throw new AppError('app_failed', { app: app.name, why: why(error.message) }, { cause: error })
+  }
+}
+
+/** As names of apps are made of names of services; see `readServicePorts`. */
+const appName = (service: string) => service.toLowerCase().replace(/_/g, '-')
+
+/** All ports of each service; the app has the first. */
+function portsOf(text = ''): Map<string, readonly number[]> {
+  const services = text.matchAll(/([A-Za-z0-9_-]+):[a-z]+:(?:\[([\d,]+)\]|(\d+))/g)
+  return new Map(
+    [...services].map(([, name = '', several, single]) => [
+      appName(name),
+      (several ?? single ?? '').split(',').map(Number),
+    ]),
+  )
+}
+
+async function readFolder(engine: EngineClient, imageId: string): Promise<Map<string, unknown>> {
+  // Of a fixed name: one that a killed agent left behind is in the way, and is removed.
+  const name = `berth-read-${imageId.replace('sha256:', '').slice(0, 20)}`
+  await remove(engine, name)
+  const container = await engine.calls.createContainer({
+    name,
+    Image: imageId,
+    // Never run; the engine wants one from images that have none.
+    Entrypoint: ['none'],
+    Cmd: [],
+    HostConfig: { NetworkMode: 'none' },
+  })
+  try {
+    return await readArchive(await container.getArchive({ path: FOLDER }))
+  } catch (error) {
+    if (isMissing(error)) return new Map()
+    throw error
+  } finally {
+    await remove(engine, name)
+  }
+}
+
+async function remove(engine: EngineClient, name: string): Promise<void> {
+  try {
+    await engine.calls.getContainer(name).remove({ force: true, v: true })
+  } catch (error) {
+    if (!isMissing(error)) throw error
+  }
+}
+
+/** Files `*.json` of the folder itself, by name of the app. Links, other kinds and what is too large are left out. */
+export async function readArchive(archive: NodeJS.ReadableStream): Promise<Map<string, unknown>> {
+  const found = new Map<string, unknown>()
+  const entries = extract()
+  let total = 0
+  archive.on('data', (chunk: Buffer) => {
+    total += chunk.length
+    if (total > MAX_ARCHIVE_BYTES) entries.destroy()
+  })
+  archive.on('error', error => entries.destroy(error))
+  archive.pipe(entries)
+  try {
+    for await (const entry of entries) {
+      const service = /^(?:\.\/)?service-defs\/([A-Za-z0-9_-]+)\.json$/.exec(entry.header.name)?.[1]
+      const { type, size = 0 } = entry.header
+      if (service === undefined || type !== 'file' || size > MAX_FILE_BYTES || found.size >= MAX_FILES) {
+        entry.resume()
+        continue
+      }
+      const chunks: Buffer[] = []
+      for await (const chunk of entry) chunks.push(chunk as Buffer)
+      const definition = parseJson(Buffer.concat(chunks).toString('utf8'))
+      if (definition !== undefined) found.set(appName(service), definition)
+    }
+  } catch (error) {
+    if (total <= MAX_ARCHIVE_BYTES) throw error
+  }
+  return found
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

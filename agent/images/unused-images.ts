@@ -1,0 +1,110 @@
+import { type ImageInfo } from 'dockerode'
+import { isLabelled, type RequestInput, type RequestReply, type UnusedImage } from '#agent/contract'
+import {
+  type EngineClient,
+  engineMessage,
+  fromEngine,
+  isEngineUnreachable,
+  isMissing,
+} from '../docker/engine-client.ts'
+import { realNames, TOOLBOX_REPOSITORY } from './image-labels.ts'
+
+export interface UnusedImagesDeps {
+  readonly engine: EngineClient
+  /** Ids and names of images that kernels are being made of: they have no container yet. */
+  readonly starting: () => ReadonlySet<string>
+}
+
+/**
+ * Takes images off the engine. Whatever it is asked for, it keeps the toolbox, what any container uses (running or not,
+ * ours or not), and what a kernel is being made of. It never forces.
+ */
+export function createUnusedImages({ engine, starting }: UnusedImagesDeps) {
+  async function list(): Promise<UnusedImage[]> {
+    const [images, used] = await Promise.all([listWithSharedSizes(engine), usedImages(engine)])
+    const busy = starting()
+    return images.flatMap(image => {
+      const references = realNames(image.RepoTags)
+      const keep = used.has(image.Id) || isToolbox(references) || isBusy(busy, image.Id, references)
+      return keep ? [] : [toUnused(image, references)]
+    })
+  }
+
+  async function removeOne({ id, reference }: { id: string; reference?: string | undefined }): Promise<string[]> {
+    const found = await engine.calls.getImage(id).inspect()
+    const tags = realNames(found.RepoTags)
+    if (isToolbox(tags)) throw new Kept('It is the toolbox of sessions.')
+    if ((await usedImages(engine)).has(found.Id)) throw new Kept('A container uses it.')
+    if (isBusy(starting(), found.Id, tags)) throw new Kept('A session is being started with it.')
+    if (reference !== undefined && !tags.includes(reference)) throw new Kept(`It is not named ${reference} any more.`)
+    const names = reference === undefined ? tags : [reference]
+    for (const name of names.length > 0 ? names : [found.Id]) await engine.calls.getImage(name).remove({ force: false })
+    return names
+  }
+
+  return {
+    async list(): Promise<RequestReply<'list_unused_images'>> {
+      try {
+        return { images: await list() }
+      } catch (error) {
+        throw fromEngine(error, 'internal')
+      }
+    },
+
+    async remove({ images }: RequestInput<'remove_images'>): Promise<RequestReply<'remove_images'>> {
+      const removed: RequestReply<'remove_images'>['removed'] = []
+      const kept: RequestReply<'remove_images'>['kept'] = []
+      const before = await layersBytes(engine)
+      for (const image of images) {
+        try {
+          removed.push({ id: image.id, references: await removeOne(image) })
+        } catch (error) {
+          if (isEngineUnreachable(error)) throw fromEngine(error, 'internal')
+          const why = isMissing(error) ? 'It is not on this engine (any more).' : engineMessage(error)
+          kept.push({ id: image.id, why })
+        }
+      }
+      const after = await layersBytes(engine)
+      return { removed, kept, freedBytes: Math.max(0, before - after) }
+    },
+  }
+}
+
+class Kept extends Error {}
+
+const isToolbox = (references: readonly string[]) =>
+  references.some(reference => reference.startsWith(`${TOOLBOX_REPOSITORY}:`))
+
+const isBusy = (busy: ReadonlySet<string>, id: string, references: readonly string[]) =>
+  busy.has(id) || references.some(reference => busy.has(reference))
+
+async function usedImages(engine: EngineClient): Promise<Set<string>> {
+  return new Set((await engine.calls.listContainers({ all: true })).map(container => container.ImageID))
+}
+
+/** The engine says how much images share from API 1.42 on; before, only together with everything else that is on its disk. */
+async function listWithSharedSizes(engine: EngineClient): Promise<readonly ImageInfo[]> {
+  const images = await engine.calls.listImages({ 'shared-size': true } as object)
+  if (images.every(image => image.SharedSize >= 0)) return images
+  const usage = (await engine.streams.df()) as { Images: ImageInfo[] | null }
+  const shared = new Map((usage.Images ?? []).map(image => [image.Id, image.SharedSize]))
+  return images.map(image => ({ ...image, SharedSize: shared.get(image.Id) ?? image.Size }))
+}
+
+async function layersBytes(engine: EngineClient): Promise<number> {
+  const { LayersSize } = (await engine.streams.df()) as { LayersSize?: number }
+  return LayersSize ?? 0
+}
+
+function toUnused(image: ImageInfo, references: string[]): UnusedImage {
+  // Null for images without labels, whatever the types say.
+  const labels = (image.Labels as Record<string, string> | null) ?? {}
+  return {
+    id: image.Id,
+    references: references.toSorted(),
+    repoDigests: realNames(image.RepoDigests).toSorted(),
+    sizeBytes: image.Size,
+    uniqueBytes: Math.max(0, image.Size - Math.max(0, image.SharedSize)),
+    labelled: isLabelled(labels),
+  }
+}

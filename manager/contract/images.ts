@@ -1,0 +1,79 @@
+import { z } from 'zod'
+import { AgentId } from './ids.ts'
+import { WireSlots } from './resource-slots.ts'
+
+export const ImageReference = z
+  .string()
+  .min(1)
+  .max(512)
+  .regex(/^[A-Za-z0-9[][\w.:/@[\]-]*$/, 'must be an image reference, such as berth/python:3.13')
+
+/** An image as users choose it: an agent holds it, or an active registry offers it. */
+export const Image = z
+  .object({
+    reference: z.string(),
+    digest: z.string().describe('Image id of the engine, sha256:…'),
+    title: z.string(),
+    description: z.string(),
+    sizeBytes: z.number().describe('On the engine; for one that no agent holds, of the download.'),
+    minimum: WireSlots.describe('A request below it is raised to it.'),
+    labelMinimum: WireSlots.describe('What its labels say; an admin may have changed `minimum`.'),
+    shmem: z.string(),
+    apps: z.array(
+      z.object({ name: z.string(), title: z.string(), protocol: z.enum(['http', 'tcp']), path: z.string() }),
+    ),
+    agentIds: z.array(AgentId).describe('Agents that hold it.'),
+    registry: z.string().nullable().describe('Name of the registry that it is of; null for one made on an agent.'),
+    pullable: z.boolean().describe('An active registry offers it: agents that do not hold it pull it at launch.'),
+    outdated: z.boolean().describe('The registry has a newer image under this name than the agents.'),
+    /** False for images without labels of Berth or Backend.AI: terminal and SFTP only. */
+    labelled: z.boolean(),
+  })
+  .meta({ id: 'Image' })
+export type Image = z.infer<typeof Image>
+
+export const ImageChange = z.strictObject({
+  reference: ImageReference,
+  minimum: WireSlots.nullable().describe('Replaces what its labels say, slot by slot; null = as they say.'),
+})
+export type ImageChange = z.infer<typeof ImageChange>
+
+/** One of the two, or neither for all agents. */
+const Where = {
+  agentIds: z.array(AgentId).max(1000).optional(),
+  resourceGroup: z.string().max(64).optional(),
+}
+export const PullSpec = z.strictObject({ reference: ImageReference, ...Where })
+export type PullSpec = z.infer<typeof PullSpec>
+export const RemovalSpec = z.strictObject({ reference: ImageReference, ...Where })
+export type RemovalSpec = z.infer<typeof RemovalSpec>
+export const CleanUpSpec = z.strictObject({
+  ...Where,
+  dryRun: z.boolean().default(false).describe('Say what would be removed, and remove nothing.'),
+  includeLocal: z
+    .boolean()
+    .default(false)
+    .describe('Also session images that no registry is known to have: they cannot be pulled again.'),
+})
+export type CleanUpSpec = z.infer<typeof CleanUpSpec>
+
+/** What became of images on one agent, or would become with `dryRun`. */
+export const AgentCleanUp = z
+  .object({
+    agentId: AgentId,
+    agentName: z.string(),
+    images: z.array(
+      z.object({
+        digest: z.string(),
+        references: z.array(z.string()),
+        sizeBytes: z.number(),
+        /** Not shared with images that stay. */
+        uniqueBytes: z.number(),
+      }),
+    ),
+    kept: z.array(z.object({ digest: z.string(), references: z.array(z.string()), why: z.string() })),
+    freedBytes: z.number().describe('With dryRun: at least so much would be freed.'),
+    error: z.object({ code: z.string(), message: z.string() }).nullable(),
+  })
+  .meta({ id: 'AgentCleanUp' })
+export type AgentCleanUp = z.infer<typeof AgentCleanUp>

@@ -1,0 +1,83 @@
+import { z } from 'zod'
+
+/** Docker's own: no catalogue, images without a host in their name, and addresses that differ from its name. */
+export const DOCKER_HUB = 'docker.io'
+export const DOCKER_HUB_URL = 'https://registry-1.docker.io'
+const DOCKER_HUB_NAMES: readonly string[] = [DOCKER_HUB, 'index.docker.io', 'registry-1.docker.io']
+
+/**
+ * The host as image references name it: a registry at `https://cr.example.org:5000` has the name `cr.example.org:5000`, and its
+ * images are `cr.example.org:5000/…`. Docker Hub is `docker.io`, whichever of its names is given.
+ */
+export const RegistryName = z
+  .string()
+  .max(255)
+  .toLowerCase()
+  .overwrite(name => (DOCKER_HUB_NAMES.includes(name) ? DOCKER_HUB : name))
+  .regex(
+    /^(localhost|\[[0-9a-f:]+\]|[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)+|[a-z0-9][a-z0-9-]*(?=:))(:\d{1,5})?$/,
+    'must be the host of the registry, with its port if it has one, such as cr.example.org or cr.example.org:5000',
+  )
+const RegistryUrl = z
+  .string()
+  .max(512)
+  .describe('https://… (left out: from the name). http://… on this machine, or elsewhere with allowHttp.')
+const Project = z
+  .string()
+  .max(255)
+  .regex(/^[a-z0-9]+([._/-]+[a-z0-9]+)*$/, 'must be a name space or repository, such as "library" or "lab/python"')
+const Projects = z
+  .array(Project)
+  .max(500)
+  .describe(
+    'Name spaces (or repositories) that a rescan walks; empty = the whole catalogue. Docker Hub has no catalogue: name some.',
+  )
+const Username = z.string().min(1).max(255)
+const Password = z.string().min(1).max(8192)
+const AllowHttp = z
+  .boolean()
+  .describe('Yes, send images and the password unencrypted to a host that is not this machine.')
+
+export const RegistrySpec = z
+  .strictObject({
+    name: RegistryName,
+    url: RegistryUrl.optional(),
+    projects: Projects.default([]),
+    username: Username.optional(),
+    password: Password.optional(),
+    active: z.boolean().default(true),
+    allowHttp: AllowHttp.default(false),
+  })
+  .meta({ id: 'RegistrySpec' })
+export type RegistrySpec = z.infer<typeof RegistrySpec>
+
+/** What is left out stays; null takes user name and password away. */
+export const RegistryChange = z
+  .strictObject({
+    url: RegistryUrl.optional(),
+    projects: Projects.optional(),
+    username: Username.nullable().optional(),
+    password: Password.nullable().optional(),
+    active: z.boolean().optional(),
+    allowHttp: AllowHttp.default(false),
+  })
+  .meta({ id: 'RegistryChange' })
+export type RegistryChange = z.infer<typeof RegistryChange>
+
+export const Registry = z
+  .object({
+    name: z.string(),
+    url: z.string(),
+    projects: z.array(z.string()),
+    username: z.string().nullable(),
+    /** It is kept encrypted and never given out. */
+    hasPassword: z.boolean(),
+    active: z.boolean(),
+    /** Known from its last rescan. */
+    images: z.int(),
+    scannedAt: z.iso.datetime().nullable(),
+    createdAt: z.iso.datetime(),
+    version: z.int(),
+  })
+  .meta({ id: 'Registry' })
+export type Registry = z.infer<typeof Registry>

@@ -1,0 +1,51 @@
+import { z } from 'zod'
+import { AgentId } from './ids.ts'
+import { PullProgress } from './sessions.ts'
+
+export const TaskId = z.uuid()
+
+/** Counts as far as they are known yet; `problems` are the first 100. */
+export const RescanProgress = z
+  .object({
+    repositoriesDone: z.int(),
+    repositoriesTotal: z.int(),
+    tagsDone: z.int(),
+    tagsTotal: z.int(),
+    images: z.int().describe('Found, with labels of Berth or Backend.AI.'),
+    unlabelled: z.int().describe('Left out, because they have none.'),
+    removed: z.int().describe('Known from before and no longer there.'),
+    problemsTotal: z.int(),
+    problems: z.array(z.object({ reference: z.string(), why: z.string() })),
+  })
+  .meta({ id: 'RescanProgress' })
+export type RescanProgress = z.infer<typeof RescanProgress>
+
+export const AgentPull = z
+  .object({
+    agentId: AgentId,
+    agentName: z.string(),
+    status: z.enum(['waiting', 'pulling', 'done', 'failed', 'cancelled']),
+    progress: PullProgress.nullable(),
+    error: z.object({ code: z.string(), message: z.string() }).nullable(),
+  })
+  .meta({ id: 'AgentPull' })
+export type AgentPull = z.infer<typeof AgentPull>
+
+/** Long work that an admin started. It says how far it is, and can be cancelled; it ends with the manager that does it. */
+export const Task = z
+  .object({
+    id: TaskId,
+    kind: z.enum(['rescan', 'pull']),
+    target: z.string().describe('Name of the registry, or reference of the image.'),
+    status: z.enum(['running', 'done', 'failed', 'cancelled']),
+    /** Why it failed or was cancelled. */
+    error: z.object({ code: z.string(), message: z.string() }).nullable(),
+    rescan: RescanProgress.nullable(),
+    pull: z.array(AgentPull).nullable(),
+    startedBy: z.string(),
+    createdAt: z.iso.datetime(),
+    endedAt: z.iso.datetime().nullable(),
+    version: z.int(),
+  })
+  .meta({ id: 'Task' })
+export type Task = z.infer<typeof Task>

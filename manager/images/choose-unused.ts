@@ -1,0 +1,65 @@
+import { type AgentId } from '#manager/contract'
+import { type UnusedImage } from '#agent/contract'
+import { registryOf } from '../registries/registry-address.ts'
+import { type ImageInUse } from '../store/images.ts'
+import { type OfferedImage } from './known-images.ts'
+
+export interface CleanUpContext {
+  readonly agentId: AgentId
+  readonly inUse: readonly ImageInUse[]
+  /** Names of all registries, active or not. */
+  readonly registries: ReadonlySet<string>
+  /** What active registries have. */
+  readonly offered: ReadonlyMap<string, OfferedImage>
+  readonly includeLocal: boolean
+}
+
+export interface CleanUpChoice {
+  readonly remove: readonly UnusedImage[]
+  readonly kept: readonly { readonly image: UnusedImage; readonly why: string }[]
+}
+
+/**
+ * Of the images on an engine that no container uses, those that go. Pure.
+ *
+ * Only what is Berth's business at all: images with labels for sessions, and those of known registries; an engine may serve
+ * others too. Of these only what a registry can give back, or what has lost its name to a newer image.
+ */
+export function chooseUnused(images: readonly UnusedImage[], context: CleanUpContext): CleanUpChoice {
+  const remove: UnusedImage[] = []
+  const kept: { image: UnusedImage; why: string }[] = []
+  for (const image of images) {
+    const why = reasonToKeep(image, context)
+    if (why === undefined) remove.push(image)
+    else if (why !== '') kept.push({ image, why })
+  }
+  return { remove, kept }
+}
+
+/** Empty: none of our business, and not worth a word. */
+function reasonToKeep(image: UnusedImage, context: CleanUpContext): string | undefined {
+  const { agentId, inUse, registries, includeLocal } = context
+  const ofRegistry = [...image.references, ...image.repoDigests].some(name => registries.has(registryOf(name)))
+  if (!image.labelled && !(ofRegistry && image.repoDigests.length > 0)) return ''
+  const used = inUse.some(
+    one =>
+      (one.agentId === agentId || one.agentId === null) &&
+      (one.digest === image.id || (one.digest === null && image.references.includes(one.reference))),
+  )
+  if (used) return 'A live session uses it.'
+  if (includeLocal && image.labelled) return undefined
+  const superseded = image.references.length === 0 && image.repoDigests.length > 0
+  if (superseded || isOfferedAgain(image, context)) return undefined
+  return 'No active registry is known to have it: it could not be pulled again.'
+}
+
+function isOfferedAgain({ id, references, repoDigests }: UnusedImage, { offered }: CleanUpContext): boolean {
+  return (
+    references.length > 0 &&
+    references.every(reference => {
+      const known = offered.get(reference)
+      if (!known) return false
+      return known.image.id === id || repoDigests.some(name => name.endsWith(`@${known.manifestDigest}`))
+    })
+  )
+}

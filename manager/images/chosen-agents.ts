@@ -1,0 +1,21 @@
+import { type AgentId, AppError } from '#manager/contract'
+import { requireResourceGroup } from '../scheduler/groups.ts'
+import { type AgentRow, listAgents } from '../store/agents.ts'
+import { type Db } from '../store/schema.ts'
+
+/** The agents that an admin means: by id, by resource group, or all. @throws AppError `not_found`, `resource_group_not_found`, `bad_request` */
+export async function chosenAgents(
+  db: Db,
+  { agentIds, resourceGroup }: { agentIds?: readonly AgentId[] | undefined; resourceGroup?: string | undefined },
+): Promise<readonly AgentRow[]> {
+  if (agentIds !== undefined && resourceGroup !== undefined) {
+    throw new AppError('bad_request', { why: 'Name agents or a resource group, not both.' })
+  }
+  if (resourceGroup !== undefined) await requireResourceGroup(db, resourceGroup)
+  const all = await listAgents(db, resourceGroup)
+  const rows = agentIds === undefined ? all : all.filter(agent => agentIds.includes(agent.id))
+  const unknown = agentIds?.find(id => !rows.some(row => row.id === id))
+  if (unknown !== undefined) throw new AppError('not_found', { agentId: unknown })
+  if (rows.length === 0) throw new AppError('bad_request', { why: 'There is no such agent.' })
+  return rows
+}

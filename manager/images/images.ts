@@ -1,0 +1,66 @@
+import {
+  AppError,
+  type Image,
+  type ImageChange,
+  lackingSlots,
+  parseSlots,
+  SLOTS,
+  type SlotName,
+  SLOT_NAMES,
+} from '#manager/contract'
+import { type EventPublisher } from '../events/bus.ts'
+import { findDomain } from '../store/domains.ts'
+import { setImageMinimum } from '../store/image-settings.ts'
+import { type Store } from '../store/open-store.ts'
+import { type Caller, isSuperadmin } from '../users/authorize.ts'
+import { type KnownImages, readKnownImages, toImages } from './known-images.ts'
+
+/** What can be launched, and what an admin changes about it. */
+export interface Images {
+  list(caller: Caller): Promise<Image[]>
+  /** @throws AppError `image_not_found` */
+  change(caller: Caller, change: ImageChange): Promise<{ image: Image; notices: { code: string; message: string }[] }>
+}
+
+/** Images that this caller may launch: superadmins all, others those of the registries that their domain may use. */
+export async function imagesOf(db: Store['db'], caller: Caller): Promise<KnownImages> {
+  if (isSuperadmin(caller)) return readKnownImages(db, null)
+  const domain = await findDomain(db, caller.domain)
+  return readKnownImages(db, domain ? domain.allowed_registries : [])
+}
+
+export function createImages({ store, events }: { store: Store; events: EventPublisher }): Images {
+  const { db } = store
+
+  async function find(caller: Caller, reference: string): Promise<Image> {
+    const all = toImages(await imagesOf(db, caller)).filter(image => image.reference === reference)
+    // One name may mean different images on different agents: the setting is for the name.
+    const image = all.toSorted((a, b) => b.agentIds.length - a.agentIds.length)[0]
+    if (image) return image
+    throw new AppError('image_not_found', {
+      image: reference,
+      why: `No agent or registry has an image "${reference}".`,
+    })
+  }
+
+  return {
+    list: async caller => toImages(await imagesOf(db, caller)),
+
+    async change(caller, { reference, minimum }) {
+      const { labelMinimum } = await find(caller, reference)
+      await setImageMinimum(db, reference, minimum === null ? null : parseSlots(minimum))
+      events.publish({ topic: 'image', id: reference, version: Date.now() }, 'everyone')
+      const image = await find(caller, reference)
+      return { image, notices: belowLabels(parseSlots(labelMinimum), parseSlots(image.minimum)) }
+    },
+  }
+}
+
+/** The guide's warning: what labels say was found out by trying. */
+function belowLabels(labels: ReturnType<typeof parseSlots>, minimum: ReturnType<typeof parseSlots>) {
+  const names = (lackingSlots(labels, minimum) as SlotName[]).filter(slot => SLOT_NAMES.includes(slot))
+  if (names.length === 0) return []
+  const slots = names.map(slot => SLOTS[slot].label).join(' and ')
+  const message = `The minimum of ${slots} is now below what the image's labels ask for: sessions may fail to start or to work.`
+  return [{ code: 'below_label_minimum', message }]
+}

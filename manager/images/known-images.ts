@@ -1,0 +1,134 @@
+import { type AgentId, DOCKER_HUB, formatSlots, type Image, type ResourceSlots } from '#manager/contract'
+import { type AgentImage, describeImage } from '#agent/contract'
+import { registryOf } from '../registries/registry-address.ts'
+import { readImageMinimums } from '../store/image-settings.ts'
+import { type HeldImage, listHeldImages } from '../store/images.ts'
+import { listOfferedImages, type RegistryImageRow } from '../store/registry-images.ts'
+import { type Db } from '../store/schema.ts'
+import { toApp } from '../sessions/apps.ts'
+
+/** What an active registry has under a name. */
+export interface OfferedImage {
+  readonly reference: string
+  readonly registry: string
+  readonly manifestDigest: string
+  /** As it would be reported by an agent that holds it. */
+  readonly image: AgentImage
+}
+
+/** Images as far as one caller may launch them. */
+export interface KnownImages {
+  readonly held: readonly HeldImage[]
+  /** By reference. */
+  readonly offered: ReadonlyMap<string, OfferedImage>
+  /** By reference: what an admin has set instead of what labels say. */
+  readonly minimums: ReadonlyMap<string, ResourceSlots>
+}
+
+/** @param allowed names of the registries that count; null = all */
+export async function readKnownImages(db: Db, allowed: readonly string[] | null): Promise<KnownImages> {
+  const [held, rows, minimums] = await Promise.all([
+    listHeldImages(db),
+    listOfferedImages(db, allowed),
+    readImageMinimums(db),
+  ])
+  return {
+    held: allowed === null ? held : held.flatMap(copy => allowedCopy(copy, allowed)),
+    offered: new Map(rows.map(row => [row.reference, toOffered(row)])),
+    minimums,
+  }
+}
+
+/** The minimum that counts, of an image under this name. */
+export function minimumOf(image: AgentImage, reference: string, minimums: KnownImages['minimums']): ResourceSlots {
+  return { ...(image.minimum as ResourceSlots), ...minimums.get(reference) }
+}
+
+/**
+ * The registry that an image on an agent is of: the host in its name. Without one it is Docker Hub's, if the engine got it from
+ * there; otherwise somebody made it on that machine, and that is for admins to do.
+ */
+export function registryOfHeld(
+  reference: string,
+  { repoDigests = [] }: Pick<AgentImage, 'repoDigests'>,
+): string | null {
+  const registry = registryOf(reference)
+  if (registry !== DOCKER_HUB) return registry
+  const repository = reference.replace(/:[^/:]+$/, '')
+  return repoDigests.some(name => name.startsWith(`${repository}@`)) ? DOCKER_HUB : null
+}
+
+function allowedCopy({ agentId, image }: HeldImage, allowed: readonly string[]): HeldImage[] {
+  const references = image.references.filter(reference => {
+    const registry = registryOfHeld(reference, image)
+    return registry === null || allowed.includes(registry)
+  })
+  return references.length === 0 ? [] : [{ agentId, image: { ...image, references } }]
+}
+
+function toOffered(row: RegistryImageRow): OfferedImage {
+  const { reference, registry, digest: id, labels } = row
+  const image = describeImage({ id, references: [reference], sizeBytes: row.size_bytes, labels })
+  return { reference, registry, manifestDigest: row.manifest_digest, image }
+}
+
+/** Is it what the registry offers? By image id, or by manifest where engines have another idea of ids. */
+export function isOffered({ id, repoDigests = [] }: AgentImage, offered: OfferedImage | undefined): boolean {
+  if (!offered) return false
+  return id === offered.image.id || repoDigests.some(name => name.endsWith(`@${offered.manifestDigest}`))
+}
+
+/** As users see them: one entry per name and image on agents, then what only registries have. Pure. */
+export function toImages({ held, offered, minimums }: KnownImages): Image[] {
+  const copies = [...Map.groupBy(held, ({ image }) => image.id).values()]
+  const onAgents = copies.flatMap(same => {
+    const agentIds = same.map(copy => copy.agentId)
+    const image = same[0]?.image
+    if (!image) return []
+    const references = [...new Set(same.flatMap(copy => copy.image.references))].toSorted()
+    return references.map(reference => {
+      const known = offered.get(reference)
+      const pullable = isOffered(image, known)
+      const registry = known?.registry ?? registryOfHeld(reference, image)
+      return toImage(image, {
+        reference,
+        agentIds,
+        registry,
+        pullable,
+        outdated: known !== undefined && !pullable,
+        minimums,
+      })
+    })
+  })
+  const named = new Set(onAgents.map(image => image.reference))
+  const elsewhere = [...offered.values()]
+    .filter(({ reference }) => !named.has(reference))
+    .map(({ image, reference, registry }) =>
+      toImage(image, { reference, registry, agentIds: [], pullable: true, outdated: false, minimums }),
+    )
+  return [...onAgents, ...elsewhere]
+}
+
+interface Standing {
+  readonly reference: string
+  readonly agentIds: AgentId[]
+  readonly registry: string | null
+  readonly pullable: boolean
+  readonly outdated: boolean
+  readonly minimums: KnownImages['minimums']
+}
+
+function toImage(image: AgentImage, { minimums, ...standing }: Standing): Image {
+  return {
+    ...standing,
+    digest: image.id,
+    title: image.title,
+    description: image.description,
+    sizeBytes: image.sizeBytes,
+    minimum: formatSlots(minimumOf(image, standing.reference, minimums)),
+    labelMinimum: formatSlots(image.minimum),
+    shmem: String(image.shmemBytes),
+    apps: image.apps.map(toApp),
+    labelled: image.labelled,
+  }
+}

@@ -1,0 +1,106 @@
+import {
+  type AgentId,
+  type AgentPull,
+  AppError,
+  type PullProgress,
+  type PullSpec,
+  type Task,
+  toWireError,
+} from '#manager/contract'
+import { type AgentRequests } from '../agents/connection.ts'
+import { type Registries } from '../registries/registries.ts'
+import { type AgentRow } from '../store/agents.ts'
+import { newUuid } from '../store/new-id.ts'
+import { type Store } from '../store/open-store.ts'
+import { type Caller } from '../users/authorize.ts'
+import { chosenAgents } from './chosen-agents.ts'
+import { type Tasks } from './tasks.ts'
+
+/** Pulls of images to agents that an admin asks for, ahead of any session. */
+export interface Pulls {
+  /** @throws AppError `not_found`, `resource_group_not_found`, `bad_request` */
+  start(caller: Caller, spec: PullSpec): Promise<Task>
+  /** What an agent says of one. */
+  onProgress(agentId: AgentId, pullId: string, progress: PullProgress): void
+}
+
+export interface PullsDeps {
+  readonly store: Store
+  readonly agents: AgentRequests
+  readonly registries: Pick<Registries, 'authOf'>
+  readonly tasks: Tasks
+}
+
+/** Agents that pull at the same time: a registry has to feed them all. */
+const AT_ONCE = 8
+const TIMEOUT_MS = 2 * 60 * 60_000
+
+export function createPulls({ store, agents, registries, tasks }: PullsDeps): Pulls {
+  const listeners = new Map<string, (progress: PullProgress) => void>()
+  const keyOf = (agentId: AgentId, pullId: string) => `${agentId}/${pullId}`
+
+  async function pullAll(
+    rows: readonly AgentRow[],
+    { reference, signal, report }: { reference: string; signal: AbortSignal; report: (pulls: AgentPull[]) => void },
+  ): Promise<void> {
+    const states = new Map(rows.map(row => [row.id, waiting(row)]))
+    const change = (id: AgentId, next: Partial<AgentPull>) => {
+      const state = states.get(id)
+      if (state) states.set(id, { ...state, ...next })
+      report([...states.values()])
+    }
+    // Opened once the pull begins, and gone with it.
+    const auth = await registries.authOf(reference)
+    const pullOne = async ({ id }: AgentRow) => {
+      const pullId = newUuid()
+      listeners.set(keyOf(id, pullId), progress => change(id, { progress }))
+      change(id, { status: 'pulling' })
+      try {
+        const input = { reference, pullId, ...(auth ? { auth } : {}) }
+        await agents.request(id, 'pull_image', input, { timeoutMs: TIMEOUT_MS, signal })
+        change(id, { status: 'done' })
+      } catch (error) {
+        if (signal.aborted) return
+        const { code, message, detail } = toWireError(error)
+        change(id, {
+          status: 'failed',
+          error: { code, message: typeof detail.why === 'string' ? detail.why : message },
+        })
+      } finally {
+        listeners.delete(keyOf(id, pullId))
+      }
+    }
+    const queue = [...rows]
+    const worker = async () => {
+      for (let row = queue.shift(); row && !signal.aborted; row = queue.shift()) await pullOne(row)
+    }
+    await Promise.all(Array.from({ length: AT_ONCE }, worker))
+    for (const { agentId, status } of states.values()) {
+      if (status === 'waiting' || status === 'pulling') change(agentId, { status: 'cancelled' })
+    }
+    signal.throwIfAborted()
+    const failed = [...states.values()].filter(({ status }) => status === 'failed')
+    if (failed.length === 0) return
+    const why = `${failed.length} of ${rows.length} agents could not pull it. ${failed[0]?.error?.message ?? ''}`
+    throw new AppError('image_not_found', { reference, why: why.trim() })
+  }
+
+  return {
+    async start(caller, { reference, ...where }) {
+      const rows = await chosenAgents(store.db, where)
+      return tasks.start({
+        kind: 'pull',
+        target: reference,
+        startedBy: caller.email,
+        detail: { rescan: null, pull: rows.map(waiting) },
+        run: ({ signal, report }) =>
+          pullAll(rows, { reference, signal, report: pull => report({ rescan: null, pull }) }),
+      })
+    },
+    onProgress: (agentId, pullId, progress) => listeners.get(keyOf(agentId, pullId))?.(progress),
+  }
+}
+
+function waiting({ id, name }: AgentRow): AgentPull {
+  return { agentId: id, agentName: name, status: 'waiting', progress: null, error: null }
+}

@@ -1,0 +1,26 @@
+/** One challenge of a `WWW-Authenticate` header. @see RFC 9110 section 11.6.1 */
+export interface Challenge {
+  /** Lower case. */
+  readonly scheme: string
+  readonly parameters: Readonly<Record<string, string>>
+}
+
+/** Challenges that have parameters, and those that have none; what cannot be read is left out. */
+export function parseChallenges(header: string): Challenge[] {
+  const challenges: { scheme: string; parameters: Record<string, string> }[] = []
+  const parts = header.matchAll(/([A-Za-z][\w-]*)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))|([A-Za-z][\w-]*)(?=\s|,|$)/g)
+  for (const [, name, quoted, bare, scheme] of parts) {
+    if (scheme !== undefined) challenges.push({ scheme: scheme.toLowerCase(), parameters: {} })
+    else {
+      const current = challenges.at(-1)
+      if (current && name !== undefined)
+        current.parameters[name.toLowerCase()] = quoted?.replace(/\\(.)/g, '$1') ?? bare ?? ''
+    }
+  }
+  return challenges
+}
+
+/** Address of the next page. @see RFC 8288 */
+export function parseNextLink(header: string | null): string | undefined {
+  return /<([^>]*)>\s*;[^,]*\brel="?next"?/i.exec(header ?? '')?.[1]
+}

@@ -1,0 +1,87 @@
+import { AppError } from '#manager/contract'
+import { isLinkLocal } from '../registry-address.ts'
+
+export interface LimitedRequest {
+  readonly method?: 'GET' | 'HEAD'
+  readonly headers?: Readonly<Record<string, string>>
+  /** More than this is not read. */
+  readonly maxBytes: number
+  readonly signal: AbortSignal
+}
+
+export interface LimitedReply {
+  readonly status: number
+  readonly headers: Headers
+  readonly body: Buffer
+  /** After redirects. */
+  readonly url: URL
+}
+
+const REQUEST_TIMEOUT_MS = 30_000
+const MAX_REDIRECTS = 5
+
+/**
+ * A request to a registry, or to where it sends us: in time, within a size, and without telling others what is meant for it.
+ *
+ * Registries send blobs from storage elsewhere (S3 and the like), so redirects are followed; `authorization` goes to the first
+ * origin only. From https there is no way back to http, and link-local addresses are refused wherever they come from.
+ *
+ * @throws AppError `registry_unreachable`, `registry_failed`; the reason of the signal
+ */
+export async function limitedFetch(address: URL, request: LimitedRequest): Promise<LimitedReply> {
+  let url = address
+  for (let redirects = 0; ; redirects++) {
+    const { authorization, ...others } = request.headers ?? {}
+    const own = url.origin === address.origin && authorization !== undefined
+    const reply = await fetchOnce(url, { ...request, headers: own ? { ...others, authorization } : others })
+    const location = reply.status >= 300 && reply.status < 400 ? reply.headers.get('location') : null
+    if (location === null) return { ...reply, url }
+    const next = URL.canParse(location, url.href) ? new URL(location, url) : undefined
+    const allowed =
+      next !== undefined &&
+      redirects < MAX_REDIRECTS &&
+      (next.protocol === 'https:' || (next.protocol === 'http:' && address.protocol === 'http:')) &&
+      !isLinkLocal(next.hostname)
+    if (!allowed) throw new AppError('registry_failed', { why: `${url.host} redirects to where nobody follows.` })
+    url = next
+  }
+}
+
+async function fetchOnce(url: URL, { method = 'GET', headers = {}, maxBytes, signal }: LimitedRequest) {
+  const late = AbortSignal.timeout(REQUEST_TIMEOUT_MS)
+  try {
+    const response = await fetch(url, {
+      method,
+      headers,
+      redirect: 'manual',
+      signal: AbortSignal.any([signal, late]),
+    })
+    const body = await readLimited(response, maxBytes)
+    return { status: response.status, headers: response.headers, body }
+  } catch (error) {
+    signal.throwIfAborted()
+    if (error instanceof AppError) throw error
+    const why = late.aborted ? `${url.host} did not answer in time.` : `${url.host}: ${causeOf(error)}`
+    throw new AppError('registry_unreachable', { why }, { cause: error })
+  }
+}
+
+async function readLimited(response: Response, maxBytes: number): Promise<Buffer> {
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of response.body ?? []) {
+    size += chunk.length
+    // Leaving the loop ends the transfer.
+    if (size > maxBytes) throw new AppError('registry_failed', { why: `The answer has more than ${maxBytes} bytes.` })
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
+}
+
+/** `fetch failed` says nothing; its cause does. */
+function causeOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  const { cause } = error
+  if (cause instanceof AggregateError && cause.errors.length > 0) return causeOf(cause.errors[0])
+  return cause instanceof Error && cause.message !== '' ? cause.message : error.message
+}

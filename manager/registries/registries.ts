@@ -1,0 +1,217 @@
+import {
+  AppError,
+  DOCKER_HUB,
+  type Registry,
+  type RegistryChange,
+  type RegistrySpec,
+  type Task,
+} from '#manager/contract'
+import { type RegistryAuth } from '#agent/contract'
+import { type EventPublisher } from '../events/bus.ts'
+import { type Tasks } from '../images/tasks.ts'
+import { type SecretBox } from '../secrets/secret-box.ts'
+import { type Store } from '../store/open-store.ts'
+import {
+  deleteRegistry,
+  findRegistry,
+  insertRegistry,
+  listRegistries,
+  type RegistryRow,
+  setScanned,
+  updateRegistry,
+} from '../store/registries.ts'
+import {
+  deleteRegistryImages,
+  findOfferedImage,
+  readManifestDigests,
+  saveRegistryImage,
+} from '../store/registry-images.ts'
+import { type Caller } from '../users/authorize.ts'
+import { type Credentials } from './client/authorization.ts'
+import { listHubRepositories } from './client/docker-hub.ts'
+import { createRegistryClient } from './client/registry-client.ts'
+import { registryAddress, registryOf } from './registry-address.ts'
+import { NOTHING_YET, rescanRegistry } from './rescan.ts'
+
+/**
+ * Registries, for superadmins. Passwords are sealed in the database, opened for the request that needs them (of this process to
+ * the registry, or of an agent that pulls), and never given out or logged.
+ */
+export interface Registries {
+  list(): Promise<Registry[]>
+  /** @throws AppError `bad_request`, `registry_exists` */
+  create(spec: RegistrySpec): Promise<Registry>
+  /** @throws AppError `bad_request`, `registry_not_found` */
+  update(name: string, change: RegistryChange): Promise<Registry>
+  /** @throws AppError `registry_not_found` */
+  remove(name: string): Promise<void>
+  /** @throws AppError `registry_not_found`, `bad_request` (it is not active) */
+  rescan(caller: Caller, name: string): Promise<Task>
+  /** What an agent needs to pull this; undefined where nothing is known, or the registry is not active. */
+  authOf(reference: string): Promise<RegistryAuth | undefined>
+  /** The same for the image of a session, and under which digest its registry has exactly that. */
+  pullOf(reference: string, digest: string | null): Promise<PullSource>
+}
+
+/** For an agent that is to pull. */
+export interface PullSource {
+  readonly auth?: RegistryAuth | undefined
+  readonly manifestDigest?: string | undefined
+}
+
+export interface RegistriesDeps {
+  readonly store: Store
+  readonly box: SecretBox
+  readonly tasks: Tasks
+  readonly events: EventPublisher
+}
+
+/** Agents of other machines are taken to be like this one. */
+const ARCHITECTURE = ({ x64: 'amd64', arm: 'arm', arm64: 'arm64' } as Record<string, string>)[process.arch] ?? 'amd64'
+/** As Docker keeps the sign-in of Docker Hub. */
+const HUB_AUTH_ADDRESS = 'https://index.docker.io/v1/'
+
+export function createRegistries({ store, box, tasks, events }: RegistriesDeps): Registries {
+  const { db } = store
+
+  async function existing(name: string): Promise<RegistryRow> {
+    const row = await findRegistry(db, name)
+    if (!row) throw new AppError('registry_not_found', { registry: name })
+    return row
+  }
+
+  async function announced(name: string): Promise<Registry> {
+    const row = await existing(name)
+    events.publish({ topic: 'registry', id: name, version: row.version }, 'superadmins')
+    announceImages()
+    return toRegistry(row)
+  }
+
+  function announceImages(): void {
+    events.publish({ topic: 'image', id: 'all', version: Date.now() }, 'everyone')
+  }
+
+  function credentialsOf({ name, username, sealed_password }: RegistryRow): Credentials | undefined {
+    if (username === null || sealed_password === null) return undefined
+    return { username, password: box.open(sealed_password, placeOf(name)) }
+  }
+
+  async function scan(row: RegistryRow, { signal, report }: Parameters<Parameters<Tasks['start']>[0]['run']>[0]) {
+    const { name, projects } = row
+    const client = createRegistryClient({
+      url: new URL(row.url),
+      credentials: credentialsOf(row),
+      architecture: ARCHITECTURE,
+    })
+    try {
+      const { vanished } = await rescanRegistry({
+        registry: { name, projects },
+        client,
+        listNamespace: (namespace, stop) => listHubRepositories(namespace, { signal: stop }),
+        known: await readManifestDigests(db, name),
+        found: image => saveRegistryImage(db, image),
+        report: rescan => report({ rescan, pull: null }),
+        signal,
+      })
+      await deleteRegistryImages(db, name, vanished)
+      await setScanned(db, name)
+    } finally {
+      const now = await findRegistry(db, name)
+      if (now) await announced(name)
+    }
+  }
+
+  async function authOf(reference: string): Promise<RegistryAuth | undefined> {
+    const row = await findRegistry(db, registryOf(reference))
+    const credentials = row?.active ? credentialsOf(row) : undefined
+    if (!row || !credentials) return undefined
+    return { serverAddress: row.name === DOCKER_HUB ? HUB_AUTH_ADDRESS : row.name, ...credentials }
+  }
+
+  return {
+    authOf,
+    list: async () => (await listRegistries(db)).map(toRegistry),
+
+    async create({ allowHttp, ...spec }) {
+      const { name, projects, active, username, password } = spec
+      const url = registryAddress({ name, url: spec.url, allowHttp })
+      checkPair(username ?? null, password !== undefined)
+      const created = await insertRegistry(db, {
+        name,
+        url,
+        projects,
+        active,
+        username: username ?? null,
+        sealedPassword: password === undefined ? null : box.seal(password, placeOf(name)),
+      })
+      if (!created) throw new AppError('registry_exists', { registry: name })
+      return announced(name)
+    },
+
+    async update(name, { url, allowHttp, password, ...change }) {
+      const row = await existing(name)
+      const username = change.username === undefined ? row.username : change.username
+      const sealed = password === undefined ? row.sealed_password : password && box.seal(password, placeOf(name))
+      // Without a user name a password is good for nothing: it goes with it.
+      const sealedPassword = change.username === null ? null : sealed
+      checkPair(username, sealedPassword !== null)
+      await updateRegistry(db, name, {
+        ...(change.projects === undefined ? {} : { projects: change.projects }),
+        ...(change.active === undefined ? {} : { active: change.active }),
+        ...(url === undefined ? {} : { url: registryAddress({ name, url, allowHttp }) }),
+        username,
+        sealedPassword,
+      })
+      return announced(name)
+    },
+
+    async remove(name) {
+      if (!(await deleteRegistry(db, name))) throw new AppError('registry_not_found', { registry: name })
+      events.publish({ topic: 'registry', id: name, version: Date.now() }, 'superadmins')
+      announceImages()
+    },
+
+    async rescan(caller, name) {
+      const row = await existing(name)
+      if (!row.active) throw new AppError('bad_request', { why: 'The registry is not active.' })
+      return tasks.start({
+        kind: 'rescan',
+        target: name,
+        startedBy: caller.email,
+        detail: { rescan: NOTHING_YET, pull: null },
+        run: task => scan(row, task),
+      })
+    },
+
+    async pullOf(reference, digest) {
+      const offered = await findOfferedImage(db, reference)
+      const exact = offered && offered.digest === digest ? offered.manifest_digest : undefined
+      return { auth: await authOf(reference), manifestDigest: exact }
+    },
+  }
+}
+
+/** What the password is bound to in the secret box; rotation needs the same. */
+function placeOf(name: string): string {
+  return `registry:${name}`
+}
+
+function checkPair(username: string | null, hasPassword: boolean): void {
+  if ((username !== null) === hasPassword) return
+  throw new AppError('bad_request', { why: 'A user name and a password belong together: give both, or none.' })
+}
+
+function toRegistry(row: RegistryRow): Registry {
+  return {
+    name: row.name,
+    url: row.url,
+    projects: row.projects,
+    username: row.username,
+    hasPassword: row.sealed_password !== null,
+    active: row.active,
+    images: Number(row.images),
+    scannedAt: row.scanned_at?.toISOString() ?? null,
+    createdAt: row.created_at.toISOString(),
+    version: row.version,
+  }
+}

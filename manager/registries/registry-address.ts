@@ -1,0 +1,69 @@
+import { isIP } from 'node:net'
+import { AppError, DOCKER_HUB, DOCKER_HUB_URL } from '#manager/contract'
+
+/**
+ * Where a registry answers. The guide's rule: its name is the host of its address, because engines find the registry by the host
+ * in an image's name. Docker Hub is the one exception.
+ *
+ * Threat model: a superadmin makes this process open connections to an address of their choice, with a password that they gave.
+ * They may name hosts of the inside, where registries mostly are. Link-local addresses, where clouds keep credentials of the
+ * machine, are refused. Without TLS only to this machine, or where the superadmin says that they know; certificates are always
+ * verified. What is read is parsed and compared with its digest, and nothing of it is shown; see `client/limited-fetch.ts` for
+ * redirects.
+ *
+ * @returns scheme, host and port, without anything after them
+ * @throws AppError `bad_request`
+ */
+export function registryAddress(asked: { name: string; url?: string | undefined; allowHttp: boolean }): string {
+  const { name, url, allowHttp } = asked
+  const text = url ?? (name === DOCKER_HUB ? DOCKER_HUB_URL : `https://${name}`)
+  const parsed = URL.canParse(text) ? new URL(text) : undefined
+  if (!parsed || (parsed.protocol !== 'https:' && parsed.protocol !== 'http:')) {
+    throw refused('The address must start with https:// (or http://).')
+  }
+  if (parsed.username || parsed.password || parsed.search || parsed.hash || parsed.pathname !== '/') {
+    throw refused('The address is scheme, host and port only, such as https://cr.example.org:5000.')
+  }
+  // As written, because images are named so: URL leaves a default port out.
+  const host = /^[a-z]+:\/\/([^/?#]*)/i.exec(text)?.[1]?.toLowerCase()
+  const expected = name === DOCKER_HUB ? new URL(DOCKER_HUB_URL).host : name
+  if (host !== expected)
+    throw refused(`The name of a registry is the host of its address: ${expected}, not ${host ?? ''}.`)
+  if (isLinkLocal(parsed.hostname)) throw refused('Link-local addresses are no registries.')
+  if (parsed.protocol === 'http:' && !isLoopback(parsed.hostname) && !allowHttp) {
+    throw refused(
+      'http:// sends images and the password unencrypted over the network. Use https://, or say that you know (allowHttp).',
+    )
+  }
+  return `${parsed.protocol}//${expected}`
+}
+
+export function isLoopback(hostname: string): boolean {
+  const bare = hostname.replace(/^\[|\]$/g, '')
+  return bare === 'localhost' || bare === '::1' || (isIP(bare) === 4 && bare.startsWith('127.'))
+}
+
+export function isLinkLocal(hostname: string): boolean {
+  const bare = hostname.replace(/^\[|\]$/g, '').toLowerCase()
+  return (isIP(bare) === 4 && bare.startsWith('169.254.')) || (isIP(bare) === 6 && /^(fe[89ab]|::ffff:a9fe)/.test(bare))
+}
+
+/**
+ * The registry that Docker looks in for a reference: its first part if that looks like a host, else Docker Hub.
+ * @see https://github.com/distribution/reference (normalize.go)
+ */
+export function registryOf(reference: string): string {
+  const [first = '', ...rest] = reference.split('/')
+  const isHost = rest.length > 0 && (/[.:]/.test(first) || first === 'localhost')
+  return !isHost || first === 'index.docker.io' ? DOCKER_HUB : first
+}
+
+/** As engines name it: Docker Hub's images without their host, and without `library/`. */
+export function referenceOf(registry: string, repository: string, tag: string): string {
+  if (registry !== DOCKER_HUB) return `${registry}/${repository}:${tag}`
+  return `${repository.replace(/^library\//, '')}:${tag}`
+}
+
+function refused(why: string): AppError {
+  return new AppError('bad_request', { why, fields: { url: why } })
+}

@@ -1,0 +1,197 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { AppError, DOCKER_HUB, type RescanProgress } from '#manager/contract'
+import { isLabelled } from '#agent/contract'
+import { type NewRegistryImage } from '../store/registry-images.ts'
+import { TagProblem } from './client/manifests.ts'
+import { type RegistryClient } from './client/registry-client.ts'
+import { referenceOf } from './registry-address.ts'
+
+export interface RescanDeps {
+  readonly registry: { readonly name: string; readonly projects: readonly string[] }
+  readonly client: RegistryClient
+  /** Repositories of a name space of Docker Hub. */
+  readonly listNamespace: (namespace: string, signal: AbortSignal) => AsyncIterable<readonly string[]>
+  /** Manifest digests by reference, as the last rescan left them. */
+  readonly known: ReadonlyMap<string, string>
+  /** Called while it goes on: what was found is kept, however it ends. */
+  readonly found: (image: NewRegistryImage) => Promise<void>
+  readonly report: (progress: RescanProgress) => void
+  readonly signal: AbortSignal
+}
+
+export interface RescanResult {
+  readonly progress: RescanProgress
+  /** Known from before, and not there any more or not to be used: only a rescan that came to its end knows. */
+  readonly vanished: readonly string[]
+}
+
+const AT_ONCE = 4
+const PROBLEMS_SHOWN = 100
+/** A registry that restarts is back within this; one that is gone is not waited for. */
+const RETRY_AFTER_MS = [200, 1_000]
+
+/**
+ * Looks through a registry: repositories, their tags, and of each tag the labels of its image. A tag that cannot be read is
+ * reported and left out; a registry that cannot be reached ends the rescan.
+ *
+ * @throws AppError `registry_unreachable`, `registry_refused`, `registry_failed`; the reason of the signal
+ */
+export async function rescanRegistry(deps: RescanDeps): Promise<RescanResult> {
+  const { registry, client, signal, known } = deps
+  const progress: Mutable<RescanProgress> = { ...NOTHING_YET, problems: [] }
+  const kept = new Set<string>()
+  const tell = () => deps.report({ ...progress, problems: [...progress.problems] })
+  const seen = new Set<string>()
+
+  function note(reference: string, why: string): void {
+    progress.problemsTotal++
+    if (progress.problems.length < PROBLEMS_SHOWN) progress.problems.push({ reference, why })
+  }
+
+  async function readTag(repository: string, tag: string): Promise<void> {
+    const reference = referenceOf(registry.name, repository, tag)
+    try {
+      await retrying(signal, async () => {
+        const before = known.get(reference)
+        const same = before !== undefined && before === (await client.manifestDigest(repository, tag, signal))
+        const image = same ? undefined : await client.image(repository, tag, signal)
+        if (image && !isLabelled(image.labels)) {
+          progress.unlabelled++
+          return
+        }
+        if (image) await deps.found({ registry: registry.name, reference, ...image })
+        progress.images++
+        kept.add(reference)
+      })
+    } catch (error) {
+      const what = problemOf(error)
+      if (!what) throw error
+      note(reference, what.message)
+      // A fault of the moment says nothing about what was read before.
+      if (what.kind === 'failed') kept.add(reference)
+    }
+    progress.tagsDone++
+    tell()
+  }
+
+  async function readRepository(repository: string): Promise<void> {
+    try {
+      const tags = await retrying(signal, () => collect(client.tags(repository, signal)))
+      progress.tagsTotal += tags.length
+      tell()
+      await forEachOf(tags, AT_ONCE, tag => readTag(repository, tag))
+    } catch (error) {
+      const what = problemOf(error)
+      if (!what) throw error
+      note(repository, what.message)
+      if (what.kind === 'failed') keepAllOf(repository)
+    }
+    progress.repositoriesDone++
+    tell()
+  }
+
+  function keepAllOf(repository: string): void {
+    const prefix = referenceOf(registry.name, repository, '')
+    for (const reference of known.keys()) if (reference.startsWith(prefix)) kept.add(reference)
+  }
+
+  await retrying(signal, () => client.ping(signal))
+  for await (const page of repositoriesOf(deps)) {
+    const repositories = page.filter(repository => !seen.has(repository))
+    for (const repository of repositories) seen.add(repository)
+    progress.repositoriesTotal += repositories.length
+    tell()
+    for (const repository of repositories) await readRepository(repository)
+  }
+  const vanished = [...known.keys()].filter(reference => !kept.has(reference))
+  progress.removed = vanished.length
+  tell()
+  return { progress, vanished }
+}
+
+type Mutable<T> = { -readonly [K in keyof T]: T[K] }
+
+export const NOTHING_YET: RescanProgress = {
+  repositoriesDone: 0,
+  repositoriesTotal: 0,
+  tagsDone: 0,
+  tagsTotal: 0,
+  images: 0,
+  unlabelled: 0,
+  removed: 0,
+  problemsTotal: 0,
+  problems: [],
+}
+
+/** The catalogue, narrowed to the projects; or the projects themselves where there is none. */
+async function* repositoriesOf({ registry, client, listNamespace, signal }: RescanDeps) {
+  const { name, projects } = registry
+  if (name === DOCKER_HUB) {
+    if (projects.length === 0) {
+      const why = 'Docker Hub has no catalogue: name the name spaces or repositories to look through (projects).'
+      throw new AppError('registry_failed', { why })
+    }
+    for (const project of projects) {
+      if (project.includes('/')) yield [project]
+      else yield* listNamespace(project, signal)
+    }
+    return
+  }
+  for await (const page of client.repositories(signal)) {
+    if (page === undefined) {
+      if (projects.length > 0) yield projects
+      else {
+        const why = 'It does not show its catalogue: name the repositories to look through (projects).'
+        throw new AppError('registry_failed', { why })
+      }
+    } else if (projects.length === 0) yield page
+    else yield page.filter(one => projects.some(project => one === project || one.startsWith(`${project}/`)))
+  }
+}
+
+/** Of one tag or repository; undefined for what ends the rescan. */
+function problemOf(error: unknown): { kind: TagProblem['kind'] | 'failed'; message: string } | undefined {
+  if (error instanceof TagProblem) return error
+  if (!(error instanceof AppError)) return undefined
+  const { status, why } = error.detail
+  const message = typeof why === 'string' ? why : error.message
+  if (error.code === 'registry_refused') return { kind: 'failed', message }
+  if (error.code === 'registry_failed' && status !== 429) return { kind: 'failed', message }
+  return undefined
+}
+
+async function collect<T>(pages: AsyncIterable<readonly T[]>): Promise<T[]> {
+  const all: T[] = []
+  for await (const page of pages) all.push(...page)
+  return all
+}
+
+async function retrying<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+  for (const pauseMs of RETRY_AFTER_MS) {
+    try {
+      return await work()
+    } catch (error) {
+      if (!(error instanceof AppError && error.code === 'registry_unreachable')) throw error
+      await delay(pauseMs, undefined, { signal }).catch(() => undefined)
+      signal.throwIfAborted()
+    }
+  }
+  return await work()
+}
+
+/** The first failure ends it, once those under way have ended too. */
+async function forEachOf<T>(items: readonly T[], atOnce: number, work: (item: T) => Promise<void>): Promise<void> {
+  const queue = [...items]
+  let failed = false
+  const worker = async () => {
+    for (let item = queue.shift(); item !== undefined && !failed; item = queue.shift()) {
+      await work(item).catch((error: unknown) => {
+        failed = true
+        throw error
+      })
+    }
+  }
+  const outcomes = await Promise.allSettled(Array.from({ length: atOnce }, worker))
+  const rejected = outcomes.find(outcome => outcome.status === 'rejected')
+  if (rejected) throw rejected.reason
+}
