@@ -1,4 +1,5 @@
 import { Command, CommanderError } from 'commander'
+import { addAccountCommands } from './commands/accounts.ts'
 import { addAgentCommands } from './commands/agents.ts'
 import { addAppCommand } from './commands/app.ts'
 import { addBackupCommands } from './commands/backup.ts'
@@ -9,6 +10,7 @@ import { addLoginCommands } from './commands/login.ts'
 import { addResourceGroupCommands } from './commands/resource-groups.ts'
 import { addServerCommands } from './commands/servers.ts'
 import { addSessionCommands } from './commands/session.ts'
+import { addSettingsCommands } from './commands/settings.ts'
 import { addSshCommands } from './commands/ssh.ts'
 import { EXIT, exitCodeOf } from './exit-codes.ts'
 import { describeFailure } from './output.ts'
@@ -33,6 +35,8 @@ export function createProgram(): Command {
   addAgentCommands(program)
   addResourceGroupCommands(program)
   addKeypairCommands(program)
+  addAccountCommands(program)
+  addSettingsCommands(program)
   return program
 }
 

@@ -1,6 +1,6 @@
 import { hostname } from 'node:os'
 import { type Command } from 'commander'
-import { AppError } from '#manager/contract'
+import { type ApiClient, AppError, isAppError, type RouteReply } from '#manager/contract'
 import { clientOf, connect } from '../config/connect.ts'
 import { removeSignIn, writeSignIn } from '../config/sign-in.ts'
 import { createOutput } from '../output.ts'
@@ -10,10 +10,13 @@ interface LoginFlags {
   endpoint?: string
   email: string
   passwordStdin?: boolean
+  totp?: string
+  totpStdin?: boolean
   json?: boolean
 }
 
-/** `login`, `logout` and `whoami`. The password comes from a prompt or standard input, never from the command line. */
+/** `login`, `logout` and `whoami`. The password comes from a prompt or standard input, never from the command
+ * line; a code of an app may stand there, for it works once. */
 export function addLoginCommands(program: Command): void {
   program
     .command('login')
@@ -21,14 +24,14 @@ export function addLoginCommands(program: Command): void {
     .option('--endpoint <url>', 'address of the console or the manager (BERTH_ENDPOINT)')
     .requiredOption('--email <address>', 'who you are')
     .option('--password-stdin', 'read the password from standard input')
+    .option('--totp <code>', 'code of your authenticator app, or a recovery code')
+    .option('--totp-stdin', 'read that code from standard input, after the line of --password-stdin')
     .option('--json', 'print JSON')
     .action(async (flags: LoginFlags) => {
       const endpoint = endpointOf(flags.endpoint ?? process.env.BERTH_ENDPOINT)
-      const password = flags.passwordStdin
-        ? await readStandardInput()
-        : await promptSecret(`Password of ${flags.email}: `)
+      const { password, totp } = await readSecrets(flags)
       const body = { email: flags.email, password, kind: 'token', label: `berth CLI on ${hostname()}` } as const
-      const { user, token, expiresAt } = await clientOf(endpoint).login({ body })
+      const { user, token, expiresAt } = await signIn(clientOf(endpoint), body, totp)
       if (!token) throw new AppError('internal', { why: 'The manager answered without a token.' })
       await writeSignIn({ endpoint, userId: user.id, email: user.email, token, expiresAt })
       createOutput(flags.json ?? false).data(
@@ -57,6 +60,31 @@ export function addLoginCommands(program: Command): void {
         () => `${user.email} (${user.role}) at ${signIn.endpoint}`,
       )
     })
+}
+
+async function readSecrets(flags: LoginFlags): Promise<{ password: string; totp: string | undefined }> {
+  if (flags.totpStdin) {
+    if (!flags.passwordStdin) throw new AppError('bad_request', { why: '--totp-stdin goes with --password-stdin.' })
+    const [password = '', totp] = (await readStandardInput()).split(/\r?\n/)
+    return { password, totp }
+  }
+  const password = flags.passwordStdin ? await readStandardInput() : await promptSecret(`Password of ${flags.email}: `)
+  return { password, totp: flags.totp }
+}
+
+/** Asks for the code where the account has a second factor and there is a terminal. */
+async function signIn(
+  api: ApiClient,
+  body: { email: string; password: string; kind: 'token'; label: string },
+  totp: string | undefined,
+): Promise<RouteReply<'login'>> {
+  try {
+    return await api.login({ body: { ...body, ...(totp === undefined ? {} : { totp }) } })
+  } catch (error) {
+    if (!isAppError(error) || error.code !== 'totp_required' || !process.stdin.isTTY) throw error
+    const code = await promptSecret('Code of your authenticator app: ')
+    return await api.login({ body: { ...body, totp: code } })
+  }
 }
 
 function endpointOf(text: string | undefined): string {

@@ -20,36 +20,57 @@ class MustWait extends Error {
  * address) the wait doubles up to a quarter of an hour. Kept in the database: a restart or another manager forgets
  * nothing. The price: who knows an e-mail address can make its owner wait; who is signed in stays so.
  *
- * @param attempt true if the credentials were good
+ * @param attempt true if the credentials were good; `undecided` if they were as far as they went (a code is still
+ *   missing): that is no failure, but forgets none either, so that it buys no guesses at the code
  * @throws AppError `login_throttled` with `retryAfterSeconds`; then `attempt` was not made
  */
-export async function withBackOff(
+export async function withBackOff<T extends boolean | 'undecided'>(
   store: Store,
   who: { email: string; address: string },
-  attempt: () => Promise<boolean>,
-): Promise<boolean> {
+  attempt: () => Promise<T>,
+): Promise<T> {
   const account: BackOff = { key: `account:${who.email.toLowerCase()}`, from: ACCOUNT_FROM }
   const address: BackOff = { key: `address:${who.address}`, from: ADDRESS_FROM }
+  await countAll(store, 'login_throttled', [account, address])
+  const good = await attempt()
+  if (good === false) return good
+  if (good === true) await forgetFailures(store.db, account.key)
+  else await takeBackAttempt(store.db, account)
+  await takeBackAttempt(store.db, address)
+  return good
+}
+
+/**
+ * For requests of strangers that are never right or wrong (signing up, asking for a mail): from the given number within
+ * an hour the wait doubles, as above. Counted by what was asked, whether there is such an account or not.
+ *
+ * @throws AppError `rate_limited` with `retryAfterSeconds`
+ */
+export function limitRequests(store: Store, counts: readonly BackOff[]): Promise<void> {
+  return countAll(store, 'rate_limited', counts)
+}
+
+async function countAll(
+  store: Store,
+  code: 'login_throttled' | 'rate_limited',
+  counts: readonly BackOff[],
+): Promise<void> {
   try {
     await store.transaction(async trx => {
-      for (const backOff of [account, address]) {
+      for (const backOff of counts) {
         const seconds = await countAttempt(trx, backOff)
         if (seconds !== undefined) throw new MustWait(seconds) // rolls back what was counted
       }
     })
   } catch (error) {
     if (!(error instanceof MustWait)) throw error
-    throw new AppError('login_throttled', {
-      why: `Try again in ${waitText(error.seconds)}.`,
-      retryAfterSeconds: error.seconds,
-    })
+    throw new AppError(code, { why: `Try again in ${waitText(error.seconds)}.`, retryAfterSeconds: error.seconds })
   }
-  const good = await attempt()
-  if (good) {
-    await forgetFailures(store.db, account.key)
-    await takeBackAttempt(store.db, address)
-  }
-  return good
+}
+
+/** Whoever proved to own the account starts again from nothing. */
+export function forgetAccountFailures(store: Store, email: string): Promise<void> {
+  return forgetFailures(store.db, `account:${email.toLowerCase()}`)
 }
 
 function waitText(seconds: number): string {

@@ -152,7 +152,7 @@ export function createUsers({ store, passwords, logins, events }: UsersDeps): Us
         passwords.verify(user.password_hash, oldPassword),
       )
       if (!good) throw new AppError('login_failed', { why: 'The old password is wrong.' })
-
+      if (password === oldPassword) throw new AppError('password_unchanged', { why: 'Choose another.' })
       await mustFind(updateUser(db, user.id, { password_hash: await passwords.hash(password) }))
       await endSignIns(user.id, caller.loginId ?? undefined)
     },

@@ -27,7 +27,8 @@ async function open() {
   await insertUser(store.db, { id: user, email: 'ada@example.org', name: 'Ada', role: 'user', password_hash: 'none' })
   let ahead = 0
   const now = () => Date.now() + ahead
-  const logins = stack.use(createLogins({ store, passwords: createPasswords(), now, expireMs: 10 }))
+  const secondFactor = { check: () => Promise.resolve(false) }
+  const logins = stack.use(createLogins({ store, passwords: createPasswords(), secondFactor, now, expireMs: 10 }))
   const ended: string[] = []
   logins.onEnd(id => ended.push(id))
   const signIn = async () => {

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { SecondFactor } from '../accounts.ts'
 import { Me } from '../users.ts'
 import { type RouteSpec } from './route-spec.ts'
 
@@ -14,6 +15,7 @@ export const AUTH_ROUTES = {
     body: z.strictObject({
       email: z.string().min(1).max(254),
       password: z.string().max(1024),
+      totp: SecondFactor.optional().describe('After `totp_required`: the code of the authenticator app.'),
       kind: z.enum(['browser', 'token']).default('browser').describe('A cookie for browsers, or a bearer token.'),
       label: z.string().max(100).optional().describe('Shown in the list of sign-ins, e.g. the host name.'),
     }),

@@ -45,7 +45,7 @@ export interface InvitationsTable {
   used_by: UserId | null
 }
 
-/** One-time links by e-mail. */
+/** One-time links by e-mail; gone once used. */
 export interface EmailTokensTable {
   token_hash: Buffer
   user_id: UserId
@@ -54,7 +54,6 @@ export interface EmailTokensTable {
   password_hash: string | null
   created_at: Time
   expires_at: Time
-  used_at: MaybeTime
 }
 
 /** What signs in once each where the second factor is lost. */

@@ -1,0 +1,169 @@
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import { type ApiClient, AppError, type Invitation, LINK_PURPOSES, type LinkPurpose, UserId } from '#manager/contract'
+import { connect } from '../config/connect.ts'
+import { createOutput, table } from '../output.ts'
+import { promptSecret, readStandardInput } from '../secret-input.ts'
+
+/** Invitations and links that an admin hands out, and the own second factor. */
+export function addAccountCommands(program: Command): void {
+  const admin = program.commands.find(command => command.name() === 'admin') ?? program.command('admin')
+  addInvitationCommands(admin)
+  addAccountAdminCommands(admin)
+  addTotpCommands(program)
+}
+
+function addInvitationCommands(admin: Command): void {
+  const invitation = admin.command('invitation').description('One-time rights to sign up.')
+
+  invitation
+    .command('create')
+    .description('Make one; its link is shown this once.')
+    .option('--domain <name>', 'domain of the account; the own one if left out')
+    .option('--note <text>', 'for whom it is')
+    .option('--days <number>', 'how long it can be used (7)', parseDays)
+    .option('--json', 'print JSON')
+    .action(async ({ json = false, ...body }: { domain?: string; note?: string; days?: number; json?: boolean }) => {
+      const { api } = await connect()
+      const made = await api.createInvitation({ body })
+      createOutput(json).data(made, () => made.url)
+    })
+
+  invitation
+    .command('ls')
+    .option('--json', 'print JSON')
+    .action(async ({ json = false }: { json?: boolean }) => {
+      const { api } = await connect()
+      const items: Invitation[] = []
+      let cursor: string | undefined
+      do {
+        const page = await api.listInvitations({ query: { limit: 500, cursor } })
+        items.push(...page.items)
+        cursor = page.nextCursor ?? undefined
+      } while (cursor !== undefined)
+      createOutput(json).data(items, () => invitationTable(items))
+    })
+
+  invitation
+    .command('revoke <id>')
+    .description('Take back one that was not used.')
+    .action(async (id: string) => {
+      const { api } = await connect()
+      await api.revokeInvitation({ params: { id } })
+    })
+}
+
+function addAccountAdminCommands(admin: Command): void {
+  admin
+    .command('account-link <user>')
+    .description('Make a one-time link for a user (address or id) to pass on; it is shown this once.')
+    .addOption(new Option('--purpose <what>', 'confirm the address, or set a new password').choices(LINK_PURPOSES))
+    .option('--json', 'print JSON')
+    .action(async (user: string, { purpose = 'reset', json = false }: { purpose?: LinkPurpose; json?: boolean }) => {
+      const { api } = await connect()
+      const link = await api.createAccountLink({ params: { id: await findUserId(api, user) }, body: { purpose } })
+      createOutput(json).data(link, () => link.url)
+    })
+
+  admin
+    .command('reset-totp <user>')
+    .description('Switch off the second factor of a user (address or id) who lost it.')
+    .action(async (user: string) => {
+      const { api } = await connect()
+      await api.resetTotp({ params: { id: await findUserId(api, user) } })
+    })
+}
+
+function addTotpCommands(program: Command): void {
+  const totp = program.command('totp').description('The own second factor: codes of an authenticator app.')
+  const withPassword = (command: Command) =>
+    command
+      .option('--password-stdin', 'read the password from standard input, and the code from its second line')
+      .option('--json', 'print JSON')
+
+  totp
+    .command('status')
+    .option('--json', 'print JSON')
+    .action(async ({ json = false }: { json?: boolean }) => {
+      const { api } = await connect()
+      const status = await api.totpStatus()
+      createOutput(json).data(status, () =>
+        status.enabled ? `On; ${status.recoveryCodesLeft} recovery codes are left.` : 'Off.',
+      )
+    })
+
+  withPassword(
+    totp.command('enrol').description('Make a secret for an app; confirm it with a code afterwards.'),
+  ).action(async ({ passwordStdin, json = false }: SecretFlags) => {
+    const { api } = await connect()
+    const [password = ''] = passwordStdin ? await stdinLines() : [await promptSecret('Password: ')]
+    const enrolment = await api.enrolTotp({ body: { password } })
+    createOutput(json).data(
+      enrolment,
+      () => `${enrolment.uri}\n\nSecret to type in: ${enrolment.secret}\nThen: berth totp confirm CODE`,
+    )
+  })
+
+  totp
+    .command('confirm <code>')
+    .description('Switch it on with a code of the app; prints the recovery codes.')
+    .option('--json', 'print JSON')
+    .action(async (code: string, { json = false }: { json?: boolean }) => {
+      const { api } = await connect()
+      printCodes(json, (await api.confirmTotp({ body: { code } })).codes)
+    })
+
+  withPassword(totp.command('recovery-codes').description('Replace all recovery codes.')).action(
+    async ({ json = false, ...flags }: SecretFlags) => {
+      const { api } = await connect()
+      printCodes(json, (await api.renewRecoveryCodes({ body: await readProof(flags) })).codes)
+    },
+  )
+
+  withPassword(totp.command('disable').description('Switch it off.')).action(async (flags: SecretFlags) => {
+    const { api } = await connect()
+    await api.disableTotp({ body: await readProof(flags) })
+  })
+}
+
+interface SecretFlags {
+  readonly passwordStdin?: boolean
+  readonly json?: boolean
+}
+
+async function readProof({ passwordStdin }: SecretFlags): Promise<{ password: string; code: string }> {
+  if (passwordStdin) {
+    const [password = '', code = ''] = await stdinLines()
+    return { password, code }
+  }
+  return { password: await promptSecret('Password: '), code: await promptSecret('Code of your authenticator app: ') }
+}
+
+const stdinLines = async () => (await readStandardInput()).split(/\r?\n/)
+
+function printCodes(json: boolean, codes: readonly string[]): void {
+  const output = createOutput(json)
+  output.data({ codes }, () => codes.join('\n'))
+  if (!json) output.note('Keep these where your phone is not; each signs in once in place of a code.')
+}
+
+/** @throws AppError `user_not_found` */
+async function findUserId(api: ApiClient, reference: string): Promise<UserId> {
+  const id = UserId.safeParse(reference)
+  if (id.success) return id.data
+  const { items } = await api.listUsers({ query: { search: reference, limit: 500 } })
+  const user = items.find(one => one.email.toLowerCase() === reference.toLowerCase())
+  if (!user) throw new AppError('user_not_found', { why: `There is no user "${reference}".` })
+  return user.id
+}
+
+function parseDays(text: string): number {
+  const days = Number(text)
+  if (Number.isInteger(days) && days >= 1 && days <= 90) return days
+  throw new InvalidArgumentError('It must be a whole number from 1 to 90.')
+}
+
+const invitationTable = (items: readonly Invitation[]) =>
+  table(
+    ['ID', 'STATUS', 'DOMAIN', 'EXPIRES', 'NOTE'],
+    items.map(one => [one.id, one.status, one.domain, one.expiresAt, one.note]),
+  )

@@ -1,0 +1,80 @@
+import { type Command } from 'commander'
+import { AppError, type SystemSettings, SystemSettingsChange } from '#manager/contract'
+import { connect } from '../config/connect.ts'
+import { createOutput, table } from '../output.ts'
+import { promptSecret, readStandardInput } from '../secret-input.ts'
+
+/** `berth admin settings …`, for superadmins. */
+export function addSettingsCommands(program: Command): void {
+  const admin = program.commands.find(command => command.name() === 'admin') ?? program.command('admin')
+  const settings = admin.command('settings').description('Sign-up, links and mail of the whole Berth.')
+
+  settings
+    .command('show')
+    .option('--json', 'print JSON')
+    .action(async ({ json = false }: { json?: boolean }) => {
+      const { api } = await connect()
+      const current = await api.getSettings()
+      createOutput(json).data(current, () => settingsTable(current))
+    })
+
+  settings
+    .command('set [changes...]')
+    .description('Change settings: key=value …; an empty value, or null, empties one.')
+    .option('--smtp-password', 'ask for the password of the mail server')
+    .option('--smtp-password-stdin', 'read it from standard input')
+    .option('--json', 'print JSON')
+    .action(async (changes: string[], flags: { smtpPassword?: true; smtpPasswordStdin?: true; json?: boolean }) => {
+      const body = parseChanges(changes)
+      const asked = flags.smtpPassword ?? flags.smtpPasswordStdin ?? false
+      if (!asked && changes.length === 0) throw new AppError('bad_request', { why: 'Name at least one key=value.' })
+      const { api } = await connect()
+      const smtpPassword = flags.smtpPasswordStdin ? await readStandardInput() : asked ? await askPassword() : undefined
+      const changed = await api.updateSettings({
+        body: { ...body, ...(smtpPassword === undefined ? {} : { smtpPassword }) },
+      })
+      createOutput(flags.json ?? false).data(changed, () => settingsTable(changed))
+    })
+
+  settings
+    .command('test-mail <address>')
+    .description('Send a mail with the settings as they are, and say how that went.')
+    .action(async (to: string) => {
+      const { api } = await connect()
+      await api.sendTestMail({ body: { to } })
+      createOutput(false).note(`The mail server took a mail to ${to}.`)
+    })
+}
+
+const askPassword = () => promptSecret('Password for the mail server: ')
+
+/** What `key=value` means is said by the form of the key: a number, true or false, null, or text. */
+export function parseChanges(changes: readonly string[]): SystemSettingsChange {
+  const { smtpPassword: _, ...shape } = SystemSettingsChange.shape
+  const entries = changes.map(change => {
+    const at = change.indexOf('=')
+    const [key, text] = [change.slice(0, at), change.slice(at + 1)]
+    const schema = at > 0 && Object.hasOwn(shape, key) ? shape[key as keyof typeof shape] : undefined
+    if (key === 'smtpPassword') throw new AppError('bad_request', { why: 'Use --smtp-password: others see commands.' })
+    if (!schema) {
+      throw new AppError('bad_request', { why: `"${change}" is no key=value of ${Object.keys(shape).join(', ')}.` })
+    }
+    const tries = meanings(text).map(meaning => schema.safeParse(meaning))
+    const good = tries.find(parsed => parsed.success)
+    if (good) return [key, good.data] as const
+    throw new AppError('bad_request', { why: `${key}: ${tries.at(-1)?.error?.issues[0]?.message ?? 'is not valid'}` })
+  })
+  return SystemSettingsChange.parse(Object.fromEntries(entries))
+}
+
+function meanings(text: string): unknown[] {
+  if (text === '' || text === 'null') return [null]
+  if (text === 'true' || text === 'false') return [text === 'true', text]
+  return /^\d+$/.test(text) ? [Number(text), text] : [text]
+}
+
+const settingsTable = (settings: SystemSettings) =>
+  table(
+    ['SETTING', 'VALUE'],
+    Object.entries(settings).map(([key, value]) => [key, value === null ? '-' : String(value)]),
+  )

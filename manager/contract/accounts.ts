@@ -1,0 +1,81 @@
+import { z } from 'zod'
+import { UserId } from './ids.ts'
+
+/** Where the only secret of a request is one that we handed out. */
+export const LinkToken = z.string().min(16).max(200)
+
+export const SignUpSpec = z
+  .strictObject({
+    email: z.email().max(254),
+    name: z.string().trim().min(1).max(64),
+    password: z.string().max(1024),
+    invitation: LinkToken.optional(),
+    acceptTerms: z.boolean().optional().describe('Required where the options name terms or a privacy policy.'),
+  })
+  .meta({ id: 'SignUpSpec' })
+export type SignUpSpec = z.infer<typeof SignUpSpec>
+
+/**
+ * The same for every address: whether it had an account before is told to its owner only, by mail. `verify_email`: a
+ * link was mailed; `ask_admin`: an admin hands it out; `sign_in`: nothing more to do.
+ */
+export const SignUpReply = z.object({ next: z.enum(['verify_email', 'ask_admin', 'sign_in']) })
+export type SignUpReply = z.infer<typeof SignUpReply>
+
+export const LINK_PURPOSES = ['verify', 'reset'] as const
+export type LinkPurpose = (typeof LINK_PURPOSES)[number]
+
+/** A fresh one-time link, for an admin to pass on. Shown once: only its hash is kept. */
+export const AccountLink = z
+  .object({ url: z.string(), purpose: z.enum(LINK_PURPOSES), expiresAt: z.iso.datetime() })
+  .meta({ id: 'AccountLink' })
+export type AccountLink = z.infer<typeof AccountLink>
+
+export const InvitationId = z.uuid()
+
+export const Invitation = z
+  .object({
+    id: InvitationId,
+    domain: z.string(),
+    note: z.string(),
+    createdAt: z.iso.datetime(),
+    expiresAt: z.iso.datetime(),
+    status: z.enum(['open', 'used', 'expired']),
+    usedBy: UserId.nullable(),
+  })
+  .meta({ id: 'Invitation' })
+export type Invitation = z.infer<typeof Invitation>
+
+export const InvitationSpec = z
+  .strictObject({
+    domain: z.string().min(1).max(64).optional().describe('Own domain if left out; another one as superadmin only.'),
+    note: z.string().max(200).default('').describe('For whom it is.'),
+    days: z.number().int().min(1).max(90).default(7).describe('How long it can be used.'),
+  })
+  .meta({ id: 'InvitationSpec' })
+export type InvitationSpec = z.infer<typeof InvitationSpec>
+
+/** The token is shown this once. */
+export const NewInvitation = Invitation.extend({ token: z.string(), url: z.string() }).meta({ id: 'NewInvitation' })
+export type NewInvitation = z.infer<typeof NewInvitation>
+
+/** Six digits of the authenticator app, or a recovery code; spaces do not matter. */
+export const SecondFactor = z.string().min(6).max(40)
+
+export const TotpStatus = z
+  .object({ enabled: z.boolean(), recoveryCodesLeft: z.number().int() })
+  .meta({ id: 'TotpStatus' })
+export type TotpStatus = z.infer<typeof TotpStatus>
+
+/** Shown once. */
+export const TotpEnrolment = z
+  .object({
+    secret: z.string().describe('Base32, to type in.'),
+    uri: z.string().describe('otpauth:// address, to show as a QR code.'),
+  })
+  .meta({ id: 'TotpEnrolment' })
+export type TotpEnrolment = z.infer<typeof TotpEnrolment>
+
+/** Each signs in once in place of a code. Shown once. */
+export const RecoveryCodes = z.object({ codes: z.array(z.string()) }).meta({ id: 'RecoveryCodes' })
+export type RecoveryCodes = z.infer<typeof RecoveryCodes>

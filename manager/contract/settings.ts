@@ -1,0 +1,80 @@
+import { z } from 'zod'
+
+export const SIGN_UP = ['off', 'invitation', 'open'] as const
+export const SMTP_SECURITY = ['tls', 'starttls', 'none'] as const
+
+const MailAddress = z.email().max(254)
+const HttpUrl = z
+  .url({ protocol: /^https?$/, error: 'must be an address such as https://berth.example.org' })
+  .max(500)
+  .refine(text => !/[?#]|\/\/[^/]*@/.test(text), 'must not hold a user, a query or a fragment')
+  .overwrite(text => text.replace(/\/+$/, ''))
+
+/** Name of a host as SMTP needs it: never a URL. */
+const HostName = z
+  .string()
+  .max(253)
+  .regex(/^([A-Za-z0-9.-]+|\[?[0-9A-Fa-f:.]+\]?)$/, 'must be a host name or an address')
+
+/** What a superadmin sets at runtime, for all managers on this database. Every key has a default. */
+const fields = {
+  allowSignUp: z.enum(SIGN_UP).describe('Who may make an account: nobody, whoever has an invitation, anybody.'),
+  signUpDomain: z.string().min(1).max(64).describe('Domain of those who sign up without an invitation.'),
+  requireEmailVerification: z.boolean().describe('Whoever signs up must open a link sent to the address first.'),
+  publicUrl: HttpUrl.nullable().describe('Address of the console in links that are mailed.'),
+  termsUrl: HttpUrl.nullable().describe('Terms of service to agree to when signing up.'),
+  privacyUrl: HttpUrl.nullable().describe('Privacy policy to agree to when signing up.'),
+  smtpHost: HostName.nullable().describe('Mail server; without it no mail is sent.'),
+  smtpPort: z.number().int().min(1).max(65_535),
+  smtpSecurity: z
+    .enum(SMTP_SECURITY)
+    .describe('TLS from the first byte, STARTTLS (required), or none. Certificates are always verified.'),
+  smtpUser: z.string().min(1).max(254).nullable(),
+  smtpFrom: MailAddress.nullable().describe('Sender of our mail.'),
+} as const
+
+export const SYSTEM_SETTINGS_DEFAULTS = {
+  allowSignUp: 'off',
+  signUpDomain: 'default',
+  requireEmailVerification: true,
+  publicUrl: null,
+  termsUrl: null,
+  privacyUrl: null,
+  smtpHost: null,
+  smtpPort: 587,
+  smtpSecurity: 'starttls',
+  smtpUser: null,
+  smtpFrom: null,
+} as const satisfies StoredSettings
+
+/** Without secrets: what is kept in the clear. */
+export const StoredSettings = z.object(fields)
+export type StoredSettings = z.infer<typeof StoredSettings>
+
+/** As a superadmin sees them; the password of the mail server is never shown. */
+export const SystemSettings = StoredSettings.extend({
+  smtpPasswordSet: z.boolean(),
+  mailReady: z.boolean().describe('Mail server, sender and public address are set: links are mailed.'),
+}).meta({ id: 'SystemSettings' })
+export type SystemSettings = z.infer<typeof SystemSettings>
+
+/** What is left out stays; null empties. */
+export const SystemSettingsChange = z
+  .strictObject({ ...fields, smtpPassword: z.string().min(1).max(1024).nullable() })
+  .partial()
+  .meta({ id: 'SystemSettingsChange' })
+export type SystemSettingsChange = z.infer<typeof SystemSettingsChange>
+
+/** What the sign-in page may offer. Public. */
+export const AuthOptions = z
+  .object({
+    signUp: z.enum(SIGN_UP),
+    verification: z
+      .enum(['none', 'mail', 'admin'])
+      .describe('How a sign-up is confirmed: not at all, by a mailed link, or by a link from an admin.'),
+    passwordReset: z.enum(['mail', 'admin']).describe('Who hands out links for a forgotten password.'),
+    termsUrl: z.string().nullable(),
+    privacyUrl: z.string().nullable(),
+  })
+  .meta({ id: 'AuthOptions' })
+export type AuthOptions = z.infer<typeof AuthOptions>

@@ -1,0 +1,75 @@
+import { type FastifyRequest } from 'fastify'
+import { type Invitations } from '../../users/invitations.ts'
+import { type PasswordResets } from '../../users/password-reset.ts'
+import { type SecondFactor } from '../../users/second-factor.ts'
+import { type SignUps } from '../../users/sign-up.ts'
+import { type Handlers } from '../handlers.ts'
+import { clientAddress, forwarded } from '../origin.ts'
+
+export type AccountHandlers = Pick<
+  Handlers,
+  | 'signUp'
+  | 'requestVerification'
+  | 'verifyEmail'
+  | 'requestPasswordReset'
+  | 'resetPassword'
+  | 'createAccountLink'
+  | 'listInvitations'
+  | 'createInvitation'
+  | 'revokeInvitation'
+  | 'totpStatus'
+  | 'enrolTotp'
+  | 'confirmTotp'
+  | 'renewRecoveryCodes'
+  | 'disableTotp'
+  | 'resetTotp'
+>
+
+export interface AccountRoutesDeps {
+  readonly signUps: SignUps
+  readonly passwordResets: PasswordResets
+  readonly invitations: Invitations
+  readonly secondFactor: SecondFactor
+}
+
+export function createAccountRoutes(deps: AccountRoutesDeps): AccountHandlers {
+  const { signUps, passwordResets, invitations, secondFactor } = deps
+  return {
+    signUp: ({ request }, { body }) => signUps.signUp(body, addressOf(request)),
+    async requestVerification({ request }, { body }) {
+      await signUps.requestVerification({ ...body, address: addressOf(request) })
+      return {}
+    },
+    verifyEmail: ({ request }, { body }) => signUps.verify({ ...body, address: addressOf(request) }),
+
+    async requestPasswordReset({ request }, { body }) {
+      await passwordResets.request({ ...body, address: addressOf(request) })
+      return {}
+    },
+    resetPassword: (_context, { body }) => passwordResets.reset(body),
+    createAccountLink: ({ caller, request }, { params, body }) =>
+      passwordResets.createLink(caller, { userId: params.id, purpose: body.purpose, origin: originOf(request) }),
+
+    listInvitations: ({ caller }, { query }) => invitations.list(caller, query),
+    createInvitation: ({ caller, request }, { body }) => invitations.create(caller, body, originOf(request)),
+    revokeInvitation: ({ caller }, { params }) => invitations.revoke(caller, params.id),
+
+    totpStatus: ({ caller }) => secondFactor.status(caller),
+    enrolTotp: ({ caller, request }, { body }) => secondFactor.enrol(caller, { ...body, address: addressOf(request) }),
+    confirmTotp: ({ caller, request }, { body }) =>
+      secondFactor.confirm(caller, { ...body, address: addressOf(request) }),
+    renewRecoveryCodes: ({ caller, request }, { body }) =>
+      secondFactor.renewRecoveryCodes(caller, { ...body, address: addressOf(request) }),
+    disableTotp: ({ caller, request }, { body }) =>
+      secondFactor.disable(caller, { ...body, address: addressOf(request) }),
+    resetTotp: (_context, { params }) => secondFactor.reset(params.id),
+  }
+}
+
+const addressOf = (request: FastifyRequest) => clientAddress(request.raw)
+
+/** Where the caller sees the console. Its Host was checked, and only an admin's own request is asked. */
+function originOf(request: FastifyRequest): string {
+  const { host, https } = forwarded(request.raw)
+  return `${https ? 'https' : 'http'}://${host}`
+}

@@ -1,0 +1,51 @@
+import { type Mail } from './mailer.ts'
+
+/** Nothing that a stranger typed (a name, say) is in them: nobody sends words of theirs through us. */
+const mail = (to: string, subject: string, lines: readonly string[]): Mail => ({
+  to,
+  subject,
+  text: `${lines.join('\n')}\n`,
+})
+
+const NOT_YOU = 'If this was not you, ignore this mail: nothing happens without the link.'
+
+export function verifyMail(to: string, url: string): Mail {
+  return mail(to, 'Confirm your e-mail address', [
+    'Somebody signed up at Berth with this e-mail address. To confirm that it is yours, open this link within 24 hours',
+    'and enter the password that you chose:',
+    '',
+    url,
+    '',
+    NOT_YOU,
+  ])
+}
+
+export function resetMail(to: string, url: string): Mail {
+  return mail(to, 'Set a new password', [
+    'Somebody asked for a new password for your account at Berth. To set it, open this link within 30 minutes:',
+    '',
+    url,
+    '',
+    NOT_YOU,
+  ])
+}
+
+export function alreadyMail(to: string, publicUrl: string): Mail {
+  return mail(to, 'You have an account already', [
+    'Somebody signed up at Berth with this e-mail address, but there is an account with it already. Nothing was changed.',
+    'Sign in here, or ask for a new password there:',
+    '',
+    `${publicUrl}/#/sign-in`,
+  ])
+}
+
+export function passwordSetMail(to: string): Mail {
+  return mail(to, 'Your password was changed', [
+    'The password of your account at Berth was changed with a link that was made for you, and every sign-in has ended.',
+    'If this was not you, ask for a new password at once and tell your administrator.',
+  ])
+}
+
+export function testMail(to: string): Mail {
+  return mail(to, 'Test of the mail settings', ['Berth can send mail with these settings.'])
+}

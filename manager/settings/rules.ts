@@ -1,0 +1,57 @@
+import {
+  type AuthOptions,
+  StoredSettings,
+  SYSTEM_SETTINGS_DEFAULTS,
+  type SystemSettings,
+  type SystemSettingsChange,
+} from '#manager/contract'
+
+/** Key by key: one that an older or newer version wrote differently falls back alone. */
+export function parseSettings(kept: unknown): StoredSettings {
+  const given = typeof kept === 'object' && kept !== null ? (kept as Record<string, unknown>) : {}
+  const entries = Object.entries(StoredSettings.shape).flatMap(([key, schema]) => {
+    const parsed = schema.safeParse(given[key])
+    return parsed.success ? [[key, parsed.data] as const] : []
+  })
+  return { ...SYSTEM_SETTINGS_DEFAULTS, ...(Object.fromEntries(entries) as Partial<StoredSettings>) }
+}
+
+/** What is left out stays. */
+export function applyChange(settings: StoredSettings, { smtpPassword: _, ...change }: SystemSettingsChange) {
+  const given = Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined))
+  return { ...settings, ...given } as StoredSettings
+}
+
+/** What does not go together, as a sentence; undefined if all is well. */
+export function refusal(settings: StoredSettings): string | undefined {
+  const { smtpSecurity, smtpUser, smtpHost } = settings
+  if (smtpSecurity === 'none' && smtpUser !== null && smtpHost !== null && !isLoopbackName(smtpHost)) {
+    return `The password for ${smtpHost} would cross the network in the clear. Set smtpSecurity to tls or starttls, or smtpUser to null.`
+  }
+  return undefined
+}
+
+/** Links are mailed only where all of it is there. */
+export function isMailReady(settings: StoredSettings, smtpPasswordSet: boolean): boolean {
+  const { smtpHost, smtpFrom, publicUrl, smtpUser } = settings
+  return smtpHost !== null && smtpFrom !== null && publicUrl !== null && (smtpUser === null || smtpPasswordSet)
+}
+
+export function toSystemSettings(settings: StoredSettings, smtpPasswordSet: boolean): SystemSettings {
+  return { ...settings, smtpPasswordSet, mailReady: isMailReady(settings, smtpPasswordSet) }
+}
+
+export function toAuthOptions(settings: SystemSettings): AuthOptions {
+  const by = settings.mailReady ? 'mail' : 'admin'
+  return {
+    signUp: settings.allowSignUp,
+    verification: settings.requireEmailVerification ? by : 'none',
+    passwordReset: by,
+    termsUrl: settings.termsUrl,
+    privacyUrl: settings.privacyUrl,
+  }
+}
+
+export function isLoopbackName(host: string): boolean {
+  return /^(localhost|127(\.\d+){3}|\[?::1\]?)$/i.test(host)
+}

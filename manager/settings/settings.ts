@@ -1,0 +1,72 @@
+import { AppError, type AuthOptions, type SystemSettings, type SystemSettingsChange } from '#manager/contract'
+import { type SecretBox } from '../secrets/secret-box.ts'
+import { findDomain } from '../store/domains.ts'
+import { type Store } from '../store/open-store.ts'
+import { SMTP_PASSWORD_PLACE } from '../store/sealed.ts'
+import { holdSystemSettings, readSystemSettings, writeSystemSettings } from '../store/system-settings.ts'
+import { applyChange, parseSettings, refusal, toAuthOptions, toSystemSettings } from './rules.ts'
+
+/** How to reach the mail server. */
+export interface MailServer {
+  readonly host: string
+  readonly port: number
+  readonly security: SystemSettings['smtpSecurity']
+  readonly from: string
+  readonly login: { readonly user: string; readonly password: string } | null
+}
+
+/**
+ * What a superadmin sets at runtime. Read from the database every time: a change counts at once, at every manager, and
+ * nothing that asks for it happens often.
+ */
+export interface Settings {
+  read(): Promise<SystemSettings>
+  /** @throws AppError `bad_request` for what does not go together, `domain_not_found` */
+  change(change: SystemSettingsChange): Promise<SystemSettings>
+  authOptions(): Promise<AuthOptions>
+  /** Undefined while mail is not set up. Holds the password: only for the mailer. */
+  mailServer(): Promise<MailServer | undefined>
+}
+
+export function createSettings({ store, box }: { store: Store; box: SecretBox }): Settings {
+  const { db } = store
+
+  async function read(): Promise<SystemSettings> {
+    const { system, smtpPassword } = await readSystemSettings(db)
+    return toSystemSettings(parseSettings(system), smtpPassword !== null)
+  }
+
+  return {
+    read,
+
+    async change(change) {
+      const { smtpPassword } = change
+      const sealed = typeof smtpPassword === 'string' ? box.seal(smtpPassword, SMTP_PASSWORD_PLACE) : smtpPassword
+      await store.transaction(async trx => {
+        await holdSystemSettings(trx)
+        const next = applyChange(parseSettings((await readSystemSettings(trx)).system), change)
+        const why = refusal(next)
+        if (why !== undefined) throw new AppError('bad_request', { why })
+        if (change.signUpDomain !== undefined && !(await findDomain(trx, next.signUpDomain))) {
+          throw new AppError('domain_not_found', { why: `There is no domain "${next.signUpDomain}".` })
+        }
+        await writeSystemSettings(trx, next, sealed)
+      })
+      return read()
+    },
+
+    authOptions: async () => toAuthOptions(await read()),
+
+    async mailServer() {
+      const { system, smtpPassword } = await readSystemSettings(db)
+      const { smtpHost, smtpPort, smtpSecurity, smtpUser, smtpFrom } = parseSettings(system)
+      if (smtpHost === null || smtpFrom === null) return undefined
+      if (smtpUser !== null && smtpPassword === null) return undefined
+      const login =
+        smtpUser === null || smtpPassword === null
+          ? null
+          : { user: smtpUser, password: box.open(smtpPassword, SMTP_PASSWORD_PLACE) }
+      return { host: smtpHost, port: smtpPort, security: smtpSecurity, from: smtpFrom, login }
+    },
+  }
+}

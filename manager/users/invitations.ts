@@ -1,0 +1,72 @@
+import { AppError, type Invitation, InvitationId, type InvitationSpec, type NewInvitation } from '#manager/contract'
+import { type Settings } from '../settings/settings.ts'
+import { findDomain } from '../store/domains.ts'
+import { deleteInvitation, insertInvitation, type InvitationRow, listInvitations } from '../store/invitations.ts'
+import { newUuid } from '../store/new-id.ts'
+import { type Store } from '../store/open-store.ts'
+import { administers, type Caller, isSuperadmin } from './authorize.ts'
+import { linkTo } from './links.ts'
+import { hashToken, newToken } from './secrets.ts'
+
+/** One-time rights to sign up. An admin of a domain invites into it, a superadmin into any. */
+export interface Invitations {
+  list(
+    caller: Caller,
+    page: { limit: number; cursor?: string | undefined },
+  ): Promise<{ items: Invitation[]; nextCursor: string | null }>
+  /** @param origin where the admin sees the console, for the link. @throws AppError `forbidden`, `domain_not_found` */
+  create(caller: Caller, spec: InvitationSpec, origin: string): Promise<NewInvitation>
+  /** @throws AppError `invitation_not_found` (also where it was used) */
+  revoke(caller: Caller, id: string): Promise<void>
+}
+
+export function createInvitations({ store, settings }: { store: Store; settings: Settings }): Invitations {
+  const { db } = store
+  const seen = (caller: Caller) => (isSuperadmin(caller) ? undefined : caller.domain)
+
+  return {
+    async list(caller, { limit, cursor }) {
+      const before = cursor === undefined ? undefined : parseCursor(cursor)
+      const rows = await listInvitations(db, { domain: seen(caller), limit: limit + 1, before })
+      const items = rows.slice(0, limit).map(toInvitation)
+      return { items, nextCursor: rows.length > limit ? (items.at(-1)?.id ?? null) : null }
+    },
+
+    async create(caller, { domain = caller.domain, note, days }, origin) {
+      if (!administers(caller, domain)) {
+        throw new AppError('forbidden', { why: 'Only a superadmin invites into another domain.' })
+      }
+      if (!(await findDomain(db, domain))) {
+        throw new AppError('domain_not_found', { why: `There is no domain "${domain}".` })
+      }
+      const token = newToken()
+      const [id, tokenHash] = [newUuid(), hashToken(token)]
+      const row = await insertInvitation(db, { id, tokenHash, domain, note, days, createdBy: caller.userId })
+      const { publicUrl } = await settings.read()
+      return { ...toInvitation(row), token, url: linkTo(publicUrl ?? origin, 'sign-up', { invitation: token }) }
+    },
+
+    async revoke(caller, id) {
+      if (await deleteInvitation(db, id, seen(caller))) return
+      throw new AppError('invitation_not_found', { why: 'It is unknown, or was used already.' })
+    },
+  }
+}
+
+function toInvitation(row: InvitationRow): Invitation {
+  return {
+    id: row.id,
+    domain: row.domain,
+    note: row.note,
+    createdAt: row.created_at.toISOString(),
+    expiresAt: row.expires_at.toISOString(),
+    status: row.open ? 'open' : row.used_at === null ? 'expired' : 'used',
+    usedBy: row.used_by,
+  }
+}
+
+function parseCursor(cursor: string): string {
+  const parsed = InvitationId.safeParse(cursor)
+  if (!parsed.success) throw new AppError('bad_request', { why: 'The cursor is not one that a list returned.' })
+  return parsed.data
+}

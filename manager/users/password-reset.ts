@@ -1,0 +1,117 @@
+import { type AccountLink, AppError, type LinkPurpose, type UserId } from '#manager/contract'
+import { type Mailer } from '../mail/mailer.ts'
+import { passwordSetMail, resetMail } from '../mail/texts.ts'
+import { type Settings } from '../settings/settings.ts'
+import { deleteEmailTokens, findEmailToken, insertEmailToken, takeEmailToken } from '../store/email-tokens.ts'
+import { deleteTickets } from '../store/logins.ts'
+import { type Store } from '../store/open-store.ts'
+import { findUser, findUserByEmail, updateUser, type UserRow } from '../store/users.ts'
+import { type Caller, managesAccount } from './authorize.ts'
+import { forgetAccountFailures } from './back-off.ts'
+import { linkTo } from './links.ts'
+import { type Logins } from './logins.ts'
+import { checkPassword, type Passwords } from './passwords.ts'
+import { hashToken, newToken } from './secrets.ts'
+import { inBackground, limitMails, linkInvalid, VERIFY_SECONDS } from './sign-up.ts'
+
+const RESET_SECONDS = 30 * 60
+
+/**
+ * A forgotten password, and the links that an admin hands out where there is no mail.
+ *
+ * Threat model: as for signing up: no reply tells whether an account exists. A link works once, for half an hour, and
+ * only its hash is kept. Using it ends every sign-in with all tunnels, and every other link of the account; the second
+ * factor stays.
+ */
+export interface PasswordResets {
+  /** @throws AppError `mail_not_configured`, `rate_limited` */
+  request(request: { email: string; address: string }): Promise<void>
+  /** @throws AppError `link_invalid`, `weak_password`, `password_unchanged` */
+  reset(request: { token: string; password: string }): Promise<void>
+  /**
+   * @param origin where the admin sees the console, for the link
+   * @throws AppError `user_not_found`, `bad_request` (nothing to verify), `forbidden` (inactive)
+   */
+  createLink(caller: Caller, request: { userId: UserId; purpose: LinkPurpose; origin: string }): Promise<AccountLink>
+}
+
+export interface PasswordResetDeps {
+  readonly store: Store
+  readonly passwords: Passwords
+  readonly logins: Logins
+  readonly settings: Settings
+  readonly mailer: Mailer
+}
+
+export function createPasswordResets(deps: PasswordResetDeps): PasswordResets {
+  const { store, passwords, logins, settings, mailer } = deps
+  const { db } = store
+
+  async function makeToken(user: UserRow, purpose: LinkPurpose) {
+    const token = newToken()
+    const expiresAt = await insertEmailToken(db, {
+      hash: hashToken(token),
+      userId: user.id,
+      purpose,
+      lifetimeSeconds: purpose === 'verify' ? VERIFY_SECONDS : RESET_SECONDS,
+    })
+    return expiresAt && { token, expiresAt }
+  }
+
+  return {
+    async request({ email, address }) {
+      await limitMails(store, email, address)
+      const { publicUrl, mailReady } = await settings.read()
+      if (!mailReady || publicUrl === null)
+        throw new AppError('mail_not_configured', { why: 'Ask an admin for a link.' })
+      inBackground(async () => {
+        const user = await findUserByEmail(db, email.trim())
+        const made = user?.active ? await makeToken(user, 'reset') : undefined
+        if (user && made) mailer.post(resetMail(user.email, linkTo(publicUrl, 'reset-password', { token: made.token })))
+      })
+    },
+
+    async reset({ token, password }) {
+      checkPassword(password)
+      const hash = hashToken(token)
+      const link = await findEmailToken(db, hash, 'reset')
+      const user = link && (await findUser(db, link.user_id))
+      if (!user?.active) throw linkInvalid()
+      if (await passwords.verify(user.password_hash, password)) {
+        throw new AppError('password_unchanged', { why: 'Choose another; or sign in with this one.' })
+      }
+      const password_hash = await passwords.hash(password)
+      await store.transaction(async trx => {
+        if (!(await takeEmailToken(trx, hash, user.id))) throw linkInvalid()
+        // The link reached whoever reads mail to this address, or was handed over by an admin.
+        const email_verified_at = user.email_verified_at ?? new Date()
+        await updateUser(trx, user.id, { password_hash, email_verified_at })
+        await deleteTickets(trx, user.id)
+      })
+      await logins.end({ userId: user.id })
+      logins.forget(user.id)
+      await forgetAccountFailures(store, user.email)
+      if ((await settings.read()).mailReady) mailer.post(passwordSetMail(user.email))
+    },
+
+    async createLink(caller, { userId, purpose, origin }) {
+      const user = await findUser(db, userId)
+      if (!user || !managesAccount(caller, user)) throw new AppError('user_not_found')
+      if (!user.active) throw new AppError('forbidden', { why: `${user.email} is not active.` })
+      if (purpose === 'verify' && user.email_verified_at !== null) {
+        throw new AppError('bad_request', { why: `The address ${user.email} is confirmed already.` })
+      }
+      // Of too many that strangers asked for, none may be in the way of an admin.
+      let made = await makeToken(user, purpose)
+      if (!made) {
+        await deleteEmailTokens(db, user.id)
+        made = await makeToken(user, purpose)
+      }
+      if (!made) throw new AppError('unavailable', { why: 'Try again.' })
+      const { publicUrl } = await settings.read()
+      const page = purpose === 'verify' ? 'verify' : 'reset-password'
+      const url = linkTo(publicUrl ?? origin, page, { token: made.token })
+      return { url, purpose, expiresAt: made.expiresAt.toISOString() }
+    },
+  }
+}

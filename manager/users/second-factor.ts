@@ -1,0 +1,181 @@
+import { AppError, type RecoveryCodes, type TotpEnrolment, type TotpStatus, type UserId } from '#manager/contract'
+import { type EventPublisher } from '../events/bus.ts'
+import { type SecretBox } from '../secrets/secret-box.ts'
+import { type Store } from '../store/open-store.ts'
+import { totpPlace } from '../store/sealed.ts'
+import {
+  clearSecret,
+  confirmSecret,
+  countRecoveryCodes,
+  putSecret,
+  replaceRecoveryCodes,
+  takeRecoveryCode,
+  takeStep,
+} from '../store/second-factors.ts'
+import { findUser, type UserRow } from '../store/users.ts'
+import { type Caller } from './authorize.ts'
+import { withBackOff } from './back-off.ts'
+import { type Passwords } from './passwords.ts'
+import {
+  hashRecoveryCode,
+  newRecoveryCode,
+  newTotpSecret,
+  parseSecondFactor,
+  stepOfCode,
+  totpUri,
+} from './totp-codes.ts'
+
+const RECOVERY_CODES = 10
+
+/** Checks the second factor of a sign-in. */
+export interface SecondFactorCheck {
+  /** True once per code: a code that was seen over a shoulder or in a log opens nothing. */
+  check(user: UserRow, text: string): Promise<boolean>
+}
+
+/**
+ * The second factor (TOTP, RFC 6238) of the own account.
+ *
+ * Threat model: who knows the password still cannot sign in; who has a signed-in browser cannot switch it on or off
+ * without the password. The secret is sealed at rest, shown once, and counts after a code of it was confirmed, so that
+ * nobody locks themselves out. Wrong codes count as failed sign-ins. Sign-in links of `berth up` need no code: who can
+ * make them owns the machine.
+ */
+export interface SecondFactor extends SecondFactorCheck {
+  status(caller: Caller): Promise<TotpStatus>
+  /** @throws AppError `login_failed` (password), `totp_on` */
+  enrol(caller: Caller, request: { password: string; address: string }): Promise<TotpEnrolment>
+  /** @throws AppError `totp_not_on` (enrol first), `totp_on`, `totp_invalid` */
+  confirm(caller: Caller, request: { code: string; address: string }): Promise<RecoveryCodes>
+  /** @throws AppError `totp_not_on`, `login_failed`, `totp_invalid` */
+  renewRecoveryCodes(caller: Caller, request: Proof): Promise<RecoveryCodes>
+  /** @throws AppError `totp_not_on`, `login_failed`, `totp_invalid` */
+  disable(caller: Caller, request: Proof): Promise<void>
+  /** For a user who lost app and recovery codes. @throws AppError `user_not_found`, `totp_not_on` */
+  reset(userId: UserId): Promise<void>
+}
+
+interface Proof {
+  readonly password: string
+  readonly code: string
+  readonly address: string
+}
+
+export interface SecondFactorDeps {
+  readonly store: Store
+  readonly box: SecretBox
+  readonly passwords: Passwords
+  readonly events: EventPublisher
+  readonly now?: () => number
+}
+
+export function createSecondFactor({ store, box, passwords, events, now = Date.now }: SecondFactorDeps): SecondFactor {
+  const { db } = store
+
+  const invalid = () => new AppError('totp_invalid', { why: 'Enter the one that your app shows now.' })
+
+  function stepFor(user: UserRow, code: string): number | undefined {
+    if (user.totp_sealed === null) return undefined
+    return stepOfCode(box.open(user.totp_sealed, totpPlace(user.id)), code, now())
+  }
+
+  async function check(user: UserRow, text: string): Promise<boolean> {
+    if (user.totp_confirmed_at === null) return false
+    const given = parseSecondFactor(text)
+    if ('recoveryCode' in given) return takeRecoveryCode(db, user.id, hashRecoveryCode(given.recoveryCode))
+    const step = stepFor(user, given.code)
+    return step !== undefined && takeStep(db, user.id, step)
+  }
+
+  async function own(caller: Caller): Promise<UserRow> {
+    return mustFind(await findUser(db, caller.userId))
+  }
+
+  /** Password first: who does not have it learns nothing about the code. */
+  async function prove(caller: Caller, { password, code, address }: Proof): Promise<UserRow> {
+    const user = await own(caller)
+    if (user.totp_confirmed_at === null) throw new AppError('totp_not_on', { why: 'There is nothing to change.' })
+    let wrong = 'password'
+    const good = await withBackOff(store, { email: user.email, address }, async () => {
+      if (!(await passwords.verify(user.password_hash, password))) return false
+      wrong = 'code'
+      return check(user, code)
+    })
+    if (good) return user
+    throw wrong === 'code' ? invalid() : wrongPassword()
+  }
+
+  const announce = (userId: UserId, version: number) =>
+    events.publish({ topic: 'user', id: userId, version: version + 1 }, { userId })
+
+  return {
+    check,
+
+    async status(caller) {
+      const enabled = (await own(caller)).totp_confirmed_at !== null
+      return { enabled, recoveryCodesLeft: enabled ? await countRecoveryCodes(db, caller.userId) : 0 }
+    },
+
+    async enrol(caller, { password, address }) {
+      const user = await own(caller)
+      if (user.totp_confirmed_at !== null) throw alreadyOn()
+      const good = await withBackOff(store, { email: user.email, address }, () =>
+        passwords.verify(user.password_hash, password),
+      )
+      if (!good) throw wrongPassword()
+      const secret = newTotpSecret()
+      if (!(await putSecret(db, user.id, box.seal(secret, totpPlace(user.id))))) throw alreadyOn()
+      return { secret, uri: totpUri(secret, user.email) }
+    },
+
+    async confirm(caller, { code, address }) {
+      const user = await own(caller)
+      const { totp_sealed } = user
+      if (user.totp_confirmed_at !== null) throw alreadyOn()
+      if (totp_sealed === null) throw new AppError('totp_not_on', { why: 'Enrol first, then confirm with a code.' })
+      const given = parseSecondFactor(code)
+      let step: number | undefined
+      await withBackOff(store, { email: user.email, address }, () => {
+        step = 'code' in given ? stepFor(user, given.code) : undefined
+        return Promise.resolve(step !== undefined)
+      })
+      if (step === undefined) throw invalid()
+      const [confirmedStep, codes] = [step, newCodes()]
+      await store.transaction(async trx => {
+        if (!(await confirmSecret(trx, user.id, totp_sealed, confirmedStep))) throw alreadyOn()
+        await replaceRecoveryCodes(trx, user.id, codes.map(hashRecoveryCode))
+      })
+      announce(user.id, user.version)
+      return { codes }
+    },
+
+    async renewRecoveryCodes(caller, proof) {
+      const user = await prove(caller, proof)
+      const codes = newCodes()
+      await store.transaction(trx => replaceRecoveryCodes(trx, user.id, codes.map(hashRecoveryCode)))
+      return { codes }
+    },
+
+    async disable(caller, proof) {
+      const user = await prove(caller, proof)
+      await store.transaction(trx => clearSecret(trx, user.id))
+      announce(user.id, user.version)
+    },
+
+    async reset(userId) {
+      const user = mustFind(await findUser(db, userId))
+      const had = await store.transaction(trx => clearSecret(trx, userId))
+      if (!had) throw new AppError('totp_not_on', { why: `${user.email} has none.` })
+      announce(user.id, user.version)
+    },
+  }
+}
+
+const newCodes = () => Array.from({ length: RECOVERY_CODES }, newRecoveryCode)
+const alreadyOn = () => new AppError('totp_on', { why: 'Switch it off first to move to another app.' })
+const wrongPassword = () => new AppError('login_failed', { why: 'The password is wrong.' })
+
+function mustFind(user: UserRow | undefined): UserRow {
+  if (!user) throw new AppError('user_not_found')
+  return user
+}

@@ -1,0 +1,175 @@
+import { AppError, isAppError, type SignUpReply, type SignUpSpec, type SystemSettings } from '#manager/contract'
+import { type EventPublisher } from '../events/bus.ts'
+import { type Mailer } from '../mail/mailer.ts'
+import { alreadyMail, verifyMail } from '../mail/texts.ts'
+import { type Settings } from '../settings/settings.ts'
+import { findDomain } from '../store/domains.ts'
+import { findEmailToken, insertEmailToken, takeEmailToken } from '../store/email-tokens.ts'
+import { holdInvitation, markInvitationUsed } from '../store/invitations.ts'
+import { type Store } from '../store/open-store.ts'
+import { type Db } from '../store/schema.ts'
+import { findUser, findUserByEmail, updateUser, type UserRow } from '../store/users.ts'
+import { insertAccount } from './accounts.ts'
+import { limitRequests, withBackOff } from './back-off.ts'
+import { linkTo } from './links.ts'
+import { type Passwords } from './passwords.ts'
+import { hashToken, newToken } from './secrets.ts'
+
+export const VERIFY_SECONDS = 24 * 3600
+const SIGN_UPS_FROM = 10
+const MAILS_OF_ADDRESS_FROM = 10
+const MAILS_TO_ACCOUNT_FROM = 4
+
+/**
+ * Signing up.
+ *
+ * Threat model: everybody on the network may ask. No reply, and no time that a reply takes, tells whether an address has
+ * an account: its owner alone is told, by mail. A stranger who signs up with somebody else's address gains nothing: the
+ * link goes to the owner, counts only together with the password of that very sign-up, and until then nobody can sign
+ * in. How often is limited per network address and per e-mail address.
+ */
+export interface SignUps {
+  /** @throws AppError `sign_up_closed`, `invitation_invalid`, `weak_password`, `bad_request` (terms), `rate_limited` */
+  signUp(spec: SignUpSpec, address: string): Promise<SignUpReply>
+  /** @throws AppError `mail_not_configured`, `rate_limited` */
+  requestVerification(request: { email: string; address: string }): Promise<void>
+  /** @returns whose it is, to sign in. @throws AppError `link_invalid`, `login_failed`, `login_throttled` */
+  verify(request: { token: string; password: string; address: string }): Promise<{ email: string }>
+}
+
+export interface SignUpDeps {
+  readonly store: Store
+  readonly passwords: Passwords
+  readonly settings: Settings
+  readonly mailer: Mailer
+  readonly events: EventPublisher
+}
+
+export function createSignUps({ store, passwords, settings, mailer, events }: SignUpDeps): SignUps {
+  const { db } = store
+
+  return {
+    async signUp(spec, address) {
+      const current = await settings.read()
+      checkTerms(current, spec)
+      await limitRequests(store, [{ key: `sign-up:${address}`, from: SIGN_UPS_FROM }])
+      const password_hash = await passwords.hash(spec.password)
+      const { user, isNew, token } = await store.transaction(trx => enter(trx, spec, current, password_hash))
+      if (isNew) {
+        events.publish({ topic: 'user', id: user.id, version: user.version }, 'superadmins')
+      }
+      const { publicUrl, mailReady } = current
+      if (mailReady && publicUrl !== null) {
+        if (token !== undefined) mailer.post(verifyMail(user.email, linkTo(publicUrl, 'verify', { token })))
+        else if (!isNew && user.active) mailer.post(alreadyMail(user.email, publicUrl))
+      }
+      if (!current.requireEmailVerification) return { next: 'sign_in' }
+      return { next: mailReady ? 'verify_email' : 'ask_admin' }
+    },
+
+    async requestVerification({ email, address }) {
+      await limitMails(store, email, address)
+      const { publicUrl, mailReady } = await settings.read()
+      if (!mailReady || publicUrl === null)
+        throw new AppError('mail_not_configured', { why: 'Ask an admin for a link.' })
+      inBackground(async () => {
+        const user = await findUserByEmail(db, email)
+        if (!user?.active || user.email_verified_at !== null) return
+        const token = newToken()
+        const made = await insertEmailToken(db, {
+          hash: hashToken(token),
+          userId: user.id,
+          purpose: 'verify',
+          lifetimeSeconds: VERIFY_SECONDS,
+        })
+        if (made) mailer.post(verifyMail(user.email, linkTo(publicUrl, 'verify', { token })))
+      })
+    },
+
+    async verify({ token, password, address }) {
+      const hash = hashToken(token)
+      const link = await findEmailToken(db, hash, 'verify')
+      const user = link && (await findUser(db, link.user_id))
+      if (!link || !user?.active) throw linkInvalid()
+      const password_hash = link.password_hash ?? user.password_hash
+      const good = await withBackOff(store, { email: user.email, address }, () =>
+        passwords.verify(password_hash, password),
+      )
+      if (!good) throw new AppError('login_failed', { why: 'Enter the password that you chose when signing up.' })
+      const verified = await store.transaction(async trx => {
+        if (!(await takeEmailToken(trx, hash, user.id))) throw linkInvalid()
+        return updateUser(trx, user.id, { password_hash, email_verified_at: new Date() })
+      })
+      if (verified) events.publish({ topic: 'user', id: user.id, version: verified.version }, { userId: user.id })
+      return { email: user.email }
+    },
+  }
+}
+
+/** Mails to an address that was named by a stranger. @throws AppError `rate_limited` */
+export function limitMails(store: Store, email: string, address: string): Promise<void> {
+  return limitRequests(store, [
+    { key: `mail-to:${email.trim().toLowerCase()}`, from: MAILS_TO_ACCOUNT_FROM },
+    { key: `mail-from:${address}`, from: MAILS_OF_ADDRESS_FROM },
+  ])
+}
+
+/** Not waited for: the time of the reply must not depend on what is found. A database that fails sends no mail. */
+export function inBackground(work: () => Promise<void>): void {
+  work().catch(() => undefined)
+}
+
+export function linkInvalid(): AppError {
+  return new AppError('link_invalid', { why: 'Ask for a new one; or, if you used it before, just sign in.' })
+}
+
+function checkTerms(settings: SystemSettings, spec: SignUpSpec): void {
+  const { allowSignUp, termsUrl, privacyUrl } = settings
+  if (allowSignUp === 'off') throw new AppError('sign_up_closed', { why: 'Ask an admin for an account.' })
+  if (allowSignUp === 'invitation' && spec.invitation === undefined) {
+    throw new AppError('invitation_invalid', { why: 'Signing up needs one here. Ask an admin.' })
+  }
+  if ((termsUrl !== null || privacyUrl !== null) && spec.acceptTerms !== true) {
+    throw new AppError('bad_request', { why: 'Agree to the terms first.', fields: [{ path: 'acceptTerms' }] })
+  }
+}
+
+/**
+ * The account, new or not, and the token of the link that is to be mailed. An account that is confirmed already is not
+ * touched, and an invitation is only used up by a new one.
+ */
+async function enter(
+  trx: Db,
+  { email, name, invitation: invitationToken }: SignUpSpec,
+  { signUpDomain, requireEmailVerification, mailReady }: SystemSettings,
+  password_hash: string,
+): Promise<{ user: UserRow; isNew: boolean; token?: string }> {
+  const invitation = invitationToken === undefined ? undefined : await holdInvitation(trx, hashToken(invitationToken))
+  if (invitationToken !== undefined && !invitation) {
+    throw new AppError('invitation_invalid', { why: 'Ask for a new one.' })
+  }
+  const domain = invitation?.domain ?? signUpDomain
+  if (!(await findDomain(trx, domain))?.active) {
+    throw new AppError('sign_up_closed', { why: `The domain "${domain}" is closed. Ask an admin.` })
+  }
+  const email_verified_at = requireEmailVerification ? null : new Date()
+  const account = { email, name, domain, role: 'user', password_hash, email_verified_at } as const
+  const made = await insertAccount(trx, account).catch((error: unknown) => {
+    if (isAppError(error) && error.code === 'user_exists') return undefined
+    throw error
+  })
+  if (made && invitation) await markInvitationUsed(trx, invitation.id, made.id)
+  const user = made ?? (await findUserByEmail(trx, email))
+  if (!user) throw new AppError('unavailable', { why: 'Try again.' })
+  const isNew = made !== undefined
+  if (!mailReady || !user.active || user.email_verified_at !== null) return { user, isNew }
+  const token = newToken()
+  const kept = await insertEmailToken(trx, {
+    hash: hashToken(token),
+    userId: user.id,
+    purpose: 'verify',
+    passwordHash: password_hash,
+    lifetimeSeconds: VERIFY_SECONDS,
+  })
+  return kept ? { user, isNew, token } : { user, isNew }
+}
