@@ -7,11 +7,14 @@ import { addDoctorCommand } from './commands/doctor.ts'
 import { addImageCommands } from './commands/images.ts'
 import { addKeypairCommands } from './commands/keypairs.ts'
 import { addLoginCommands } from './commands/login.ts'
+import { addPolicyCommands } from './commands/policies.ts'
+import { addPresetCommands } from './commands/presets.ts'
 import { addResourceGroupCommands } from './commands/resource-groups.ts'
 import { addServerCommands } from './commands/servers.ts'
 import { addSessionCommands } from './commands/session.ts'
 import { addSettingsCommands } from './commands/settings.ts'
 import { addSshCommands } from './commands/ssh.ts'
+import { addUsageCommands } from './commands/usage.ts'
 import { EXIT, exitCodeOf } from './exit-codes.ts'
 import { describeFailure } from './output.ts'
 import { version } from './version.ts'
@@ -34,6 +37,9 @@ export function createProgram(): Command {
   addSshCommands(program)
   addAgentCommands(program)
   addResourceGroupCommands(program)
+  addPolicyCommands(program)
+  addPresetCommands(program)
+  addUsageCommands(program)
   addKeypairCommands(program)
   addAccountCommands(program)
   addSettingsCommands(program)

@@ -1,10 +1,14 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import {
+  type GroupId,
   type ResourceGroup,
+  type ResourceGroupAccess,
+  type ResourceGroupAccessChange,
   type ResourceGroupChange,
   ResourceGroupOptions,
   SELECTORS,
   SEQUENCERS,
+  type UserId,
 } from '#manager/contract'
 import { connect } from '../config/connect.ts'
 import { createOutput, table } from '../output.ts'
@@ -18,25 +22,34 @@ interface GroupFlags {
   json?: boolean
 }
 
-/** `berth admin resource-group …`, for superadmins. */
+interface AccessFlags {
+  domain?: string
+  group?: string
+  user?: string
+  json?: boolean
+}
+
+/** `berth admin resource-group …`, for superadmins; `berth resource-group ls` for everybody. */
 export function addResourceGroupCommands(program: Command): void {
+  const own = program.command('resource-group').description('Agents to choose from.')
+  addList(own.command('ls').description('Those that you may use.'))
   const admin = program.commands.find(command => command.name() === 'admin') ?? program.command('admin')
   const group = admin.command('resource-group').description('Agents that share one queue.')
 
-  group
-    .command('ls')
-    .option('--json', 'print JSON')
-    .action(async ({ json = false }: GroupFlags) => {
-      const { api } = await connect()
-      const { items } = await api.listResourceGroups()
-      createOutput(json).data(items, () => groupTable(items))
-    })
+  addList(group.command('ls'))
 
   withSettings(group.command('create <name>').description('Make a group; agents join it by a token of the group.'))
     .option('--inactive', 'closed at first')
-    .action(async (name: string, { json = false, inactive, ...flags }: GroupFlags & { inactive?: boolean }) => {
+    .option(
+      '--domains <list>',
+      'who may use it, separated by commas, or none; your own domain if left out',
+      parseDomains,
+    )
+    .action(async (name: string, { json = false, inactive, domains, ...flags }: GroupFlags & CreateFlags) => {
       const { api } = await connect()
-      const created = await api.createResourceGroup({ body: { name, ...changeOf(flags), active: !inactive } })
+      const created = await api.createResourceGroup({
+        body: { name, ...changeOf(flags), active: !inactive, ...(domains === undefined ? {} : { domains }) },
+      })
       createOutput(json).data(created, () => created.name)
     })
 
@@ -49,7 +62,69 @@ export function addResourceGroupCommands(program: Command): void {
       const changed = await api.updateResourceGroup({ params: { name }, body })
       createOutput(json).data(changed, () => groupTable([changed]))
     })
+
+  group
+    .command('access <name>')
+    .description('Who may use it. Superadmins always may.')
+    .option('--json', 'print JSON')
+    .action(async (name: string, { json = false }: AccessFlags) => {
+      const { api } = await connect()
+      const { items } = await api.listResourceGroupAccess({ params: { name } })
+      createOutput(json).data(items, () => accessTable(items))
+    })
+
+  withHolder(group.command('grant <name>').description('Let a domain, a project or a user use it.')).action(
+    async (name: string, { json = false, ...flags }: AccessFlags) => {
+      const { api } = await connect()
+      const { items } = await api.grantResourceGroupAccess({ params: { name }, body: holderOf(flags) })
+      createOutput(json).data(items, () => accessTable(items))
+    },
+  )
+
+  withHolder(group.command('withdraw <name>').description('Take it away. What runs goes on; what waits waits.')).action(
+    async (name: string, flags: AccessFlags) => {
+      const { api } = await connect()
+      await api.withdrawResourceGroupAccess({ params: { name }, query: holderOf(flags) })
+    },
+  )
 }
+
+interface CreateFlags {
+  inactive?: boolean
+  domains?: string[]
+}
+
+const parseDomains = (text: string) => (text === 'none' ? [] : text.split(',').filter(name => name !== ''))
+
+function addList(command: Command): void {
+  command.option('--json', 'print JSON').action(async ({ json = false }: GroupFlags) => {
+    const { api } = await connect()
+    const { items } = await api.listResourceGroups()
+    createOutput(json).data(items, () => groupTable(items))
+  })
+}
+
+function withHolder(command: Command): Command {
+  return command
+    .option('--domain <name>', 'everybody of the domain')
+    .option('--group <id>', 'sessions of the project')
+    .option('--user <id>', 'one user')
+    .option('--json', 'print JSON')
+}
+
+function holderOf({ domain, group, user }: AccessFlags): ResourceGroupAccessChange {
+  return {
+    ...(domain === undefined ? {} : { domain }),
+    ...(group === undefined ? {} : { groupId: group as GroupId }),
+    ...(user === undefined ? {} : { userId: user as UserId }),
+  }
+}
+
+const accessTable = (items: readonly ResourceGroupAccess[]) =>
+  table(
+    ['WHO', 'NAME', 'ID'],
+    items.map(one => [one.kind, one.name, one.id]),
+  )
 
 function withSettings(command: Command): Command {
   return command

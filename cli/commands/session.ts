@@ -7,10 +7,13 @@ import {
   type Session,
   type SessionEvent,
   type SessionSpec,
+  type SessionStats,
 } from '#manager/contract'
 import { connect, findSession } from '../config/connect.ts'
+import { EXIT } from '../exit-codes.ts'
 import { createOutput, type Output, table } from '../output.ts'
 import { untilInterrupted } from '../interrupt.ts'
+import { durationText, parseDuration } from './duration.ts'
 import { age, amounts, bytes } from './text.ts'
 
 interface CreateFlags {
@@ -24,7 +27,11 @@ interface CreateFlags {
   env: Record<string, string>
   count: number
   command?: string
+  batch?: boolean
+  idleTimeout?: number
+  maxLifetime?: number
   resourceGroup?: string
+  group?: string
   wait?: boolean
   json?: boolean
 }
@@ -50,9 +57,13 @@ export function addSessionCommands(program: Command): void {
     .option('--gpu-shares <shares>', 'a share of a GPU, e.g. 0.5')
     .option('--env <NAME=VALUE>', 'environment variable, may be repeated', collectVariable, {})
     .option('--count <number>', 'how many of them', parseCount, 1)
-    .option('--command <line>', 'run by the shell of the image; the session ends with it')
+    .option('--command <line>', 'run by the shell of the image when the session starts')
+    .option('--batch', 'the session is its --command: it ends with its exit code')
+    .option('--idle-timeout <time>', 'end it when nothing happens in it for so long, e.g. 90m', parseDuration)
+    .option('--max-lifetime <time>', 'end it so long after its start, whatever it does, e.g. 8h', parseDuration)
     .option('--resource-group <name>', 'agents to choose from')
-    .option('--wait', 'until it runs (fails if it does not)')
+    .option('--group <name>', 'the project whose limits it counts for')
+    .option('--wait', 'until it runs, or with --batch has ended (fails if it does not, or ends badly)')
     .option('--json', 'print JSON')
     .action(async (flags: CreateFlags) => {
       const { api } = await connect()
@@ -60,10 +71,44 @@ export function addSessionCommands(program: Command): void {
       const { items, notices } = await api.createSession({ body: specOf(flags) })
       for (const notice of notices) output.note(notice.message)
       const signal = untilInterrupted()
-      const sessions = flags.wait
-        ? await Promise.all(items.map(item => waitUntilRunning(api, item, signal, output)))
-        : items
+      const sessions = flags.wait ? await Promise.all(items.map(item => waitFor(api, item, signal, output))) : items
       output.data(flags.count > 1 ? sessions : sessions[0], () => sessions.map(describe).join('\n'))
+      if (!flags.batch || !flags.wait) return
+      for (const one of sessions) output.note(`${one.name}: ${one.reason.message}`)
+      if (sessions.some(one => one.result !== 'success')) process.exitCode = EXIT.failed
+    })
+
+  session
+    .command('extend <session>')
+    .description('Put its end off: the idle time counts anew; --by lengthens the maximum lifetime.')
+    .option(
+      '--by <time>',
+      'e.g. 2h; if left out and the lifetime ends it next: by what it was, as far as allowed',
+      parseDuration,
+    )
+    .option('--json', 'print JSON')
+    .action(async (reference: string, flags: JsonFlag & { by?: number }) => {
+      const { api } = await connect()
+      const { id } = await findSession(api, reference)
+      const body = flags.by === undefined ? {} : { seconds: flags.by }
+      const extended = await api.extendSession({ params: { id }, body })
+      createOutput(flags.json ?? false).data(extended, () => `${describe(extended)}  ${endText(extended)}`.trimEnd())
+    })
+
+  session
+    .command('stats <session>')
+    .description('Its figures over time: 5 minutes by the second, 7 days by the minute.')
+    .option('--last <time>', 'how far back, e.g. 5m or 2d', parseDuration, 3_600)
+    .option('--step <time>', 'one line for so long', parseDuration)
+    .option('--json', 'print JSON')
+    .action(async (reference: string, flags: JsonFlag & { last: number; step?: number }) => {
+      const { api } = await connect()
+      const { id } = await findSession(api, reference)
+      // By the manager's clock: it takes now for the end.
+      const from = new Date(Date.now() - flags.last * 1000).toISOString()
+      const step = flags.step === undefined ? {} : { step: flags.step }
+      const stats = await api.getSessionStats({ params: { id }, query: { from, ...step } })
+      createOutput(flags.json ?? false).data(stats, () => statsTable(stats.items))
     })
 
   session
@@ -142,22 +187,25 @@ function specOf(flags: CreateFlags): SessionSpec {
   return {
     image,
     resources,
+    ...(flags.batch ? { kind: 'batch' as const } : {}),
+    ...(flags.idleTimeout === undefined ? {} : { idleTimeoutSeconds: flags.idleTimeout }),
+    ...(flags.maxLifetime === undefined ? {} : { maxLifetimeSeconds: flags.maxLifetime }),
     environ: env,
     count,
     resourceGroup,
     ...(name === undefined ? {} : { name }),
+    ...(flags.group === undefined ? {} : { group: flags.group }),
     ...(shm === undefined ? {} : { shmem: shm }),
     ...(command === undefined ? {} : { startupCommand: command }),
   }
 }
 
-/** @throws AppError `session_not_running` with the reason where it ended instead */
-async function waitUntilRunning(
-  api: ApiClient,
-  session: Session,
-  signal: AbortSignal,
-  output: Output,
-): Promise<Session> {
+/**
+ * Until it runs, a batch session until it has ended.
+ *
+ * @throws AppError `session_not_running` with the reason where an interactive one ended instead
+ */
+async function waitFor(api: ApiClient, session: Session, signal: AbortSignal, output: Output): Promise<Session> {
   let told = ''
   const reached = await waitUntil(
     api,
@@ -166,11 +214,11 @@ async function waitUntilRunning(
       if (one.reason.message !== told && one.status !== 'RUNNING')
         output.note(`${one.name}: ${one.status} – ${one.reason.message}`)
       told = one.reason.message
-      return one.status === 'RUNNING' || isFinished(one.status)
+      return (one.status === 'RUNNING' && one.kind !== 'batch') || isFinished(one.status)
     },
     signal,
   )
-  if (reached.status === 'RUNNING') return reached
+  if (reached.status === 'RUNNING' || reached.kind === 'batch') return reached
   throw new AppError('session_not_running', { why: `${reached.name} is ${reached.status}: ${reached.reason.message}` })
 }
 
@@ -219,10 +267,39 @@ function card(session: Session): string {
     ['agent', session.kernels.map(kernel => kernel.agentName ?? '–').join(', ')],
     ['created', session.createdAt],
     ['started', session.startedAt ?? '–'],
-    ['ended', session.endedAt ?? '–'],
+    ...(session.ends ? [['ends', endText(session)]] : []),
+    ['ended', `${session.endedAt ?? '–'}${session.result ? ` (${session.result})` : ''}`],
+    ...(session.usage ? [['used', usageText(session.usage)]] : []),
   ]
   return rows.map(([key = '', value = '']) => `${key.padEnd(10)} ${value}`).join('\n')
 }
+
+function endText({ ends }: Session): string {
+  if (!ends) return ''
+  const left = durationText((Date.parse(ends.at) - Date.now()) / 1000)
+  const how = ends.why === 'idle_timeout' ? 'unless something happens in it' : 'its maximum lifetime is over then'
+  return `in ${left}, at ${ends.at} (${how}; berth session extend)`
+}
+
+function usageText({ cpuSeconds, gpuSeconds, memPeakBytes }: NonNullable<Session['usage']>): string {
+  const gpu = gpuSeconds > 0 ? `, ${durationText(gpuSeconds)} of GPU held` : ''
+  return `${durationText(cpuSeconds)} of CPU${gpu}, ${bytes(memPeakBytes)} of memory at most`
+}
+
+const statsTable = (items: readonly SessionStats[]) =>
+  table(
+    ['AT', 'CPU', 'MEMORY', 'GPU', 'NET IN', 'NET OUT', 'READ', 'WRITTEN'],
+    items.map(one => [
+      one.at,
+      (one.cpuMilli / 1000).toFixed(2),
+      bytes(one.memBytes),
+      one.gpus.map(gpu => `${Math.round(gpu.utilization)}%`).join(' ') || '–',
+      bytes(one.netRxBytes),
+      bytes(one.netTxBytes),
+      bytes(one.diskReadBytes),
+      bytes(one.diskWriteBytes),
+    ]),
+  )
 
 const eventLine = (event: SessionEvent) =>
   `${event.at}  ${event.from ? `${event.from} → ` : ''}${event.to}  ${event.reason.message}${event.actor ? ` (${event.actor})` : ''}`

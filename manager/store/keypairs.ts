@@ -1,8 +1,13 @@
 import { type Insertable, type Selectable } from 'kysely'
-import { type UserId } from '#manager/contract'
+import { type Role, type UserId } from '#manager/contract'
 import { type Db, type KeypairsTable } from './schema.ts'
 
-export type KeypairRow = Selectable<KeypairsTable> & { readonly email: string }
+export type KeypairRow = Selectable<KeypairsTable> & {
+  readonly email: string
+  /** Of its owner. */
+  readonly role: Role
+  readonly domain: string
+}
 export type NewKeypair = Pick<
   Insertable<KeypairsTable>,
   'access_key' | 'user_id' | 'sealed_secret' | 'active' | 'rate_limit'
@@ -13,7 +18,7 @@ const withOwner = (db: Db) =>
     .selectFrom('keypairs')
     .innerJoin('users', 'users.id', 'keypairs.user_id')
     .selectAll('keypairs')
-    .select('users.email as email')
+    .select(['users.email', 'users.role', 'users.domain'])
 
 export async function insertKeypair(db: Db, keypair: NewKeypair): Promise<void> {
   await db.insertInto('keypairs').values(keypair).execute()
@@ -26,12 +31,38 @@ export function findKeypair(db: Db, accessKey: string): Promise<KeypairRow | und
 /** In the order of access keys; `after` is the last one of the page before. */
 export function listKeypairs(
   db: Db,
-  filter: { ownerId?: UserId | undefined; limit: number; after?: string | undefined },
+  filter: {
+    /** Those of an owner, and of everybody in a domain who is no superadmin; undefined for all. */
+    visible?: { readonly ownerId: UserId; readonly domain?: string } | undefined
+    limit: number
+    after?: string | undefined
+  },
 ): Promise<KeypairRow[]> {
   let query = withOwner(db).orderBy('access_key').limit(filter.limit)
-  if (filter.ownerId !== undefined) query = query.where('user_id', '=', filter.ownerId)
+  if (filter.visible !== undefined) {
+    const { ownerId, domain } = filter.visible
+    query = query.where(eb =>
+      eb.or([
+        eb('user_id', '=', ownerId),
+        ...(domain === undefined
+          ? []
+          : [eb.and([eb('users.domain', '=', domain), eb('users.role', '<>', 'superadmin')])]),
+      ]),
+    )
+  }
   if (filter.after !== undefined) query = query.where('access_key', '>', filter.after)
   return query.execute()
+}
+
+/** All of a user, active or not. */
+export async function listAccessKeys(db: Db, ownerId: UserId): Promise<string[]> {
+  const rows = await db
+    .selectFrom('keypairs')
+    .select('access_key')
+    .where('user_id', '=', ownerId)
+    .orderBy('access_key')
+    .execute()
+  return rows.map(row => row.access_key)
 }
 
 export async function updateKeypair(

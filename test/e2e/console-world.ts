@@ -128,6 +128,8 @@ export const IMAGES: Image[] = [
 export const RESOURCES: Resources = {
   largest: { cpu: '32', mem: String(256 * GIB), 'cuda.device': '4' },
   free: { cpu: '14', mem: String(96 * GIB), 'cuda.device': '1' },
+  left: {},
+  sessionsLeft: null,
   capacity: { cpu: '64', mem: String(512 * GIB), 'cuda.device': '8' },
   occupied: { cpu: '27.5', mem: String(201 * GIB), 'cuda.device': '7' },
   agents: { connected: 2, lost: 0 },

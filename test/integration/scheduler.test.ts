@@ -152,7 +152,7 @@ describe.each(BACKENDS)('placements on %s PostgreSQL', (_name, serverUrl) => {
     expect((await planned()).snapshot.usage?.get(ownerId)).toEqual({ cpu: 1000, mem: GiB })
     await groups.update('default', { sequencer: 'fifo' })
     const taken = ResourceGroupSpec.parse({ name: 'default' })
-    await expect(groups.create(taken)).rejects.toMatchObject({ code: 'resource_group_exists' })
+    await expect(groups.create(taken, 'default')).rejects.toMatchObject({ code: 'resource_group_exists' })
     await expect(groups.update('none', {})).rejects.toMatchObject({ code: 'resource_group_not_found' })
   })
 

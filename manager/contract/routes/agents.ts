@@ -9,7 +9,11 @@ export const AGENT_ROUTES = {
     method: 'GET',
     path: '/api/v1/resources',
     access: 'user',
-    summary: 'Capacity, use and the largest possible request.',
+    summary: 'Capacity, use, the largest possible request, and what limits leave, for the caller.',
+    query: z.object({
+      resourceGroup: z.string().max(64).optional().describe('All that the caller may use if left out.'),
+      group: z.string().max(64).optional().describe('Id or name of the group (project), whose limits count as well.'),
+    }),
     reply: Resources,
   },
   listAgents: {

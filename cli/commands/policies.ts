@@ -1,0 +1,129 @@
+import { type Command } from 'commander'
+import {
+  type ApiClient,
+  AppError,
+  type PolicyHolder,
+  type ResourcePolicy,
+  type ResourcePolicyChange,
+} from '#manager/contract'
+import { connect } from '../config/connect.ts'
+import { createOutput, table } from '../output.ts'
+import { namesSlots, parseLimit, type SlotFlags, slotsOf, UNLIMITED, withSlots } from './limit-flags.ts'
+import { amounts } from './text.ts'
+
+interface PolicyFlags extends SlotFlags {
+  sessions?: number | null
+  containers?: number | null
+  idleTimeout?: number | null
+  maxLifetime?: number | null
+  storageHosts?: string[] | null
+  folders?: number | null
+  json?: boolean
+}
+
+/** `berth admin policy …`. Limits of users and keypairs under a name; everything not named is unlimited. */
+export function addPolicyCommands(program: Command): void {
+  const admin = program.commands.find(command => command.name() === 'admin') ?? program.command('admin')
+  const policy = admin.command('policy').description('Resource policies: limits of users and keypairs.')
+
+  policy
+    .command('ls')
+    .option('--json', 'print JSON')
+    .action(async ({ json = false }: PolicyFlags) => {
+      const { api } = await connect()
+      const { items } = await api.listResourcePolicies()
+      createOutput(json).data(items, () => policyTable(items))
+    })
+
+  withSettings(policy.command('create <name>').description('What is left out is unlimited.')).action(
+    async (name: string, { json = false, ...flags }: PolicyFlags) => {
+      const { api } = await connect()
+      const created = await api.createResourcePolicy({ body: { name, ...changeOf(flags, {}) } })
+      createOutput(json).data(created, () => policyTable([created]))
+    },
+  )
+
+  withSettings(policy.command('update <name>').description('What is left out stays.')).action(
+    async (name: string, { json = false, ...flags }: PolicyFlags) => {
+      const { api } = await connect()
+      const body = changeOf(flags, namesSlots(flags) ? (await find(api, name)).limits : {})
+      const changed = await api.updateResourcePolicy({ params: { name }, body })
+      createOutput(json).data(changed, () => policyTable([changed]))
+    },
+  )
+
+  policy
+    .command('assign <name>')
+    .description('Give it to a user, or to a keypair.')
+    .option('--user <id>', 'counts for all of their sessions together')
+    .option('--keypair <access-key>', 'counts for what is made with it')
+    .action(async (name: string, { user, keypair }: { user?: string; keypair?: string }) => {
+      const { api } = await connect()
+      const body: PolicyHolder = {
+        ...(user === undefined ? {} : { userId: user as NonNullable<PolicyHolder['userId']> }),
+        ...(keypair === undefined ? {} : { accessKey: keypair }),
+      }
+      await api.assignResourcePolicy({ params: { name }, body })
+    })
+
+  policy
+    .command('rm <name>')
+    .description('Delete it; refused while somebody has it.')
+    .action(async (name: string) => {
+      const { api } = await connect()
+      await api.deleteResourcePolicy({ params: { name } })
+    })
+}
+
+function withSettings(command: Command): Command {
+  return withSlots(command, true)
+    .option('--sessions <n>', `at the same time, or ${UNLIMITED}`, parseLimit)
+    .option('--containers <n>', `in one session, or ${UNLIMITED}`, parseLimit)
+    .option('--idle-timeout <seconds>', `end sessions in which nothing happens, or ${UNLIMITED}`, parseLimit)
+    .option('--max-lifetime <seconds>', `of a session, or ${UNLIMITED}`, parseLimit)
+    .option('--storage-hosts <list>', `names separated by commas, or ${UNLIMITED}`, parseHosts)
+    .option('--folders <n>', `or ${UNLIMITED}`, parseLimit)
+    .option('--json', 'print JSON')
+}
+
+const parseHosts = (text: string) => (text === UNLIMITED ? null : text.split(',').filter(host => host !== ''))
+
+function changeOf(flags: PolicyFlags, limits: ResourcePolicy['limits']): ResourcePolicyChange {
+  const { sessions, containers, idleTimeout, maxLifetime, storageHosts, folders } = flags
+  return {
+    ...(namesSlots(flags) ? { limits: slotsOf(flags, limits) } : {}),
+    ...(sessions === undefined ? {} : { maxConcurrentSessions: sessions }),
+    ...(containers === undefined ? {} : { maxContainersPerSession: containers }),
+    ...(idleTimeout === undefined ? {} : { idleTimeoutSeconds: idleTimeout }),
+    ...(maxLifetime === undefined ? {} : { maxLifetimeSeconds: maxLifetime }),
+    ...(storageHosts === undefined ? {} : { allowedStorageHosts: storageHosts }),
+    ...(folders === undefined ? {} : { maxFolders: folders }),
+  }
+}
+
+async function find(api: ApiClient, name: string): Promise<ResourcePolicy> {
+  const { items } = await api.listResourcePolicies()
+  const found = items.find(policy => policy.name === name)
+  if (!found) throw new AppError('resource_policy_not_found', { name })
+  return found
+}
+
+const orAny = (value: number | null) => (value === null ? '∞' : String(value))
+const seconds = (value: number | null) => (value === null ? '∞' : `${value}s`)
+
+const policyTable = (items: readonly ResourcePolicy[]) =>
+  table(
+    ['NAME', 'RESOURCES', 'SESSIONS', 'CONTAINERS', 'IDLE', 'LIFETIME', 'FOLDERS', 'HOSTS', 'USERS', 'KEYPAIRS'],
+    items.map(one => [
+      one.name,
+      Object.keys(one.limits).length === 0 ? '∞' : amounts(one.limits),
+      orAny(one.maxConcurrentSessions),
+      orAny(one.maxContainersPerSession),
+      seconds(one.idleTimeoutSeconds),
+      seconds(one.maxLifetimeSeconds),
+      orAny(one.maxFolders),
+      one.allowedStorageHosts?.join(',') ?? '∞',
+      String(one.users),
+      String(one.keypairs),
+    ]),
+  )

@@ -1,0 +1,87 @@
+import { type Command } from 'commander'
+import { type Preset } from '#manager/contract'
+import { connect } from '../config/connect.ts'
+import { createOutput, table } from '../output.ts'
+import { namesSlots, type SlotFlags, slotsOf, withSlots } from './limit-flags.ts'
+import { amounts, bytes } from './text.ts'
+
+interface PresetFlags extends SlotFlags {
+  shm?: string
+  json?: boolean
+}
+
+interface ListFlags {
+  resourceGroup?: string
+  group?: string
+  fitting?: boolean
+  json?: boolean
+}
+
+/** `berth preset ls` for everybody, `berth admin preset …` for superadmins. */
+export function addPresetCommands(program: Command): void {
+  const admin = program.commands.find(command => command.name() === 'admin') ?? program.command('admin')
+  const preset = admin.command('preset').description('Sizes to choose from when a session is launched.')
+  addList(program.command('preset').description('Sizes to choose from.').command('ls'))
+  addList(preset.command('ls'))
+
+  withSize(preset.command('create <name>')).action(async (name: string, { json = false, ...flags }: PresetFlags) => {
+    const { api } = await connect()
+    const body = { name, slots: slotsOf(flags), ...(flags.shm === undefined ? {} : { shmem: flags.shm }) }
+    const made = await api.createPreset({ body })
+    createOutput(json).data(made, () => presetTable([made]))
+  })
+
+  withSize(
+    preset.command('update <name>').description('Resources are replaced as a whole; shared memory stays.'),
+  ).action(async (name: string, { json = false, ...flags }: PresetFlags) => {
+    const { api } = await connect()
+    const body = {
+      ...(namesSlots(flags) ? { slots: slotsOf(flags) } : {}),
+      ...(flags.shm === undefined ? {} : { shmem: flags.shm }),
+    }
+    const changed = await api.updatePreset({ params: { name }, body })
+    createOutput(json).data(changed, () => presetTable([changed]))
+  })
+
+  preset.command('rm <name>').action(async (name: string) => {
+    const { api } = await connect()
+    await api.deletePreset({ params: { name } })
+  })
+}
+
+function addList(command: Command): void {
+  command
+    .description('With what fits now: within your limits, and with free room on one agent.')
+    .option('--resource-group <name>', 'agents to choose from')
+    .option('--group <name>', 'the project that the session would be in')
+    .option('--fitting', 'only those that fit')
+    .option('--json', 'print JSON')
+    .action(async ({ resourceGroup, group, fitting = false, json = false }: ListFlags) => {
+      const { api } = await connect()
+      const { items } = await api.listPresets({
+        query: {
+          ...(resourceGroup === undefined ? {} : { resourceGroup }),
+          ...(group === undefined ? {} : { group }),
+          ...(fitting ? { fitting: 'true' } : {}),
+        },
+      })
+      createOutput(json).data(items, () => presetTable(items))
+    })
+}
+
+function withSize(command: Command): Command {
+  return withSlots(command, false)
+    .option('--shm <amount>', 'shared memory, part of --mem')
+    .option('--json', 'print JSON')
+}
+
+const presetTable = (items: readonly Preset[]) =>
+  table(
+    ['NAME', 'RESOURCES', 'SHM', 'FITS'],
+    items.map(one => [
+      one.name,
+      amounts(one.slots),
+      one.shmem === null ? '–' : bytes(Number(one.shmem)),
+      one.fits ? 'yes' : 'no',
+    ]),
+  )

@@ -1,0 +1,72 @@
+import { type Command } from 'commander'
+import { type GroupId, type ScopeUsage, SLOT_NAMES, SLOTS, type UserId } from '#manager/contract'
+import { connect } from '../config/connect.ts'
+import { createOutput, table } from '../output.ts'
+import { bytes } from './text.ts'
+
+interface UsageFlags {
+  user?: string
+  group?: string
+  domain?: string
+  json?: boolean
+}
+
+/** `berth usage`, and `berth admin recalculate`. */
+export function addUsageCommands(program: Command): void {
+  program
+    .command('usage')
+    .description('What you, your keypairs, projects and domain hold, and may still ask for.')
+    .option('--user <id>', 'of another user; for admins')
+    .option('--group <id>', 'of one project')
+    .option('--domain <name>', 'of a domain and its projects; for admins')
+    .option('--json', 'print JSON')
+    .action(async ({ user, group, domain, json = false }: UsageFlags) => {
+      const { api } = await connect()
+      const query = {
+        ...(user === undefined ? {} : { userId: user as UserId }),
+        ...(group === undefined ? {} : { groupId: group as GroupId }),
+        ...(domain === undefined ? {} : { domain }),
+      }
+      const { items } = await api.getUsage({ query })
+      createOutput(json).data(items, () => usageTable(items))
+    })
+
+  const admin = program.commands.find(command => command.name() === 'admin') ?? program.command('admin')
+  admin
+    .command('recalculate')
+    .description(
+      'Compare usage with the containers on every connected agent, repair what differs, and say what it was.',
+    )
+    .option('--json', 'print JSON')
+    .action(async ({ json = false }: UsageFlags) => {
+      const { api } = await connect()
+      const output = createOutput(json)
+      const done = await api.recalculateUsage()
+      for (const agent of done.agents) {
+        if (!agent.compared) output.note(`agent ${agent.name} could not be asked and was left as it is`)
+      }
+      output.data(done, () => {
+        const containers = done.agents.reduce((sum, agent) => sum + agent.containers, 0)
+        if (done.findings.length === 0) return `Everything agrees: ${containers} containers.`
+        return done.findings.map(finding => `${finding.kind}  ${finding.message}`).join('\n')
+      })
+    })
+}
+
+const usageTable = (items: readonly ScopeUsage[]) =>
+  table(
+    ['WHOSE', 'NAME', 'POLICY', 'SESSIONS', ...SLOT_NAMES.map(slot => SLOTS[slot].label)],
+    items.map(one => [
+      one.kind,
+      one.name,
+      one.policy ?? '–',
+      ofLimit(String(one.sessions), one.maxSessions === null ? undefined : String(one.maxSessions)),
+      ...SLOT_NAMES.map(slot => ofLimit(shown(slot, one.held[slot] ?? '0'), shown(slot, one.limits[slot]))),
+    ]),
+  )
+
+const ofLimit = (held: string | undefined, limit: string | undefined) => `${held ?? '0'} / ${limit ?? '∞'}`
+
+function shown(slot: (typeof SLOT_NAMES)[number], amount: string | undefined): string | undefined {
+  return amount !== undefined && slot === 'mem' ? bytes(Number(amount)) : amount
+}
