@@ -58,12 +58,13 @@ export function startStats({ engine, kernels, gpus, scratchOf, onSample }: Stats
     state.last = now
     measureScratch(kernel, state)
     if (!last) return undefined
-    const { cpuNanos: _cpu, atMs: _at, ...counters } = now
+    const { cpuNanos, atMs: _at, ...counters } = now
     return {
       kernelId: kernel.kernelId,
       stats: {
         at: new Date().toISOString(),
         cpuMilli: cpuMilli(last, now),
+        cpuSeconds: Math.round(cpuNanos / 1e6) / 1e3,
         ...counters,
         scratchBytes: state.scratchBytes,
         gpus: figures.filter(figure => kernel.devices.includes(figure.uuid)).map(figure => ({ ...figure })),

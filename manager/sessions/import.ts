@@ -14,7 +14,7 @@ import {
   type NewSession,
   type SessionRow,
 } from '../store/sessions.ts'
-import { findUser, findUserByEmail, listUsers } from '../store/users.ts'
+import { findUser, findUserByEmail, listUsers, type UserRow } from '../store/users.ts'
 
 export interface ImportedContainer {
   readonly agentId: AgentId
@@ -49,8 +49,9 @@ async function insertRows(trx: Db, container: ImportedContainer) {
   if (await findSessionOfKernel(trx, label.kernelId)) return 'known'
   const known = await findSession(trx, label.sessionId)
   if (known && !(await isMissing(trx, known, label))) return 'not_of_its_session'
-  const ownerId = await findOwner(trx, label.owner)
-  if (ownerId === undefined) return 'no_owner'
+  const owner = await findOwner(trx, label.owner)
+  if (owner === undefined) return 'no_owner'
+  const { id: ownerId, domain } = owner
   const message = 'Found running on its agent; the manager had no record of it.'
   const reason: Reason = { code: 'imported', message }
   const { sessionId, kernelId } = label
@@ -59,6 +60,7 @@ async function insertRows(trx: Db, container: ImportedContainer) {
     id: sessionId,
     name: freeName(label.sessionName, await findLiveNames(trx, ownerId)),
     ownerId,
+    domain,
     status: 'RUNNING',
     reason,
     resourceGroup: container.resourceGroup,
@@ -107,9 +109,9 @@ async function isMissing(
 }
 
 /** Who started it, else (restored without that user) the first superadmin, who can decide what to do with it. */
-async function findOwner(trx: Db, { id, email }: KernelLabel['owner']): Promise<UserId | undefined> {
+async function findOwner(trx: Db, { id, email }: KernelLabel['owner']): Promise<UserRow | undefined> {
   const user = (await findUser(trx, id)) ?? (await findUserByEmail(trx, email))
-  return user?.id ?? (await listUsers(trx, { limit: 500 })).find(candidate => candidate.role === 'superadmin')?.id
+  return user ?? (await listUsers(trx, { role: 'superadmin', limit: 1 }))[0]
 }
 
 /** Another live session may have taken the name meanwhile. Stays within 64 characters. */

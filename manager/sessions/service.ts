@@ -4,6 +4,7 @@ import {
   AppError,
   clusterRoles,
   FINISHED_STATUSES,
+  type GroupId,
   KernelId,
   LIVE_STATUSES,
   type Notice,
@@ -14,6 +15,7 @@ import {
   type SessionSpec,
   SessionStatus,
   type SshAccess,
+  type UserId,
   type WhatIf,
 } from '#manager/contract'
 import { type AgentRequests } from '../agents/connection.ts'
@@ -27,7 +29,14 @@ import { readLifetimeLimits } from '../store/lifetime.ts'
 import { newId } from '../store/new-id.ts'
 import { type Store } from '../store/open-store.ts'
 import { insertSessionEvents, listSessionEvents } from '../store/session-events.ts'
-import { findSession, insertSessions, listSessions, type NewSession, type OwnedSessionRow } from '../store/sessions.ts'
+import {
+  findSession,
+  insertSessions,
+  listSessions,
+  type NewSession,
+  ownedOf,
+  type OwnedSessionRow,
+} from '../store/sessions.ts'
 import { type Caller, canEnter, canSee, visibleTo } from '../users/authorize.ts'
 import { type Lifecycle } from './lifecycle.ts'
 import { resolveLifetime } from './lifetime/ends.ts'

@@ -15,6 +15,15 @@ export interface Timings {
   readonly sweepMs: number
   /** Starts of one session, each on another agent where there is one. */
   readonly maxAttempts: number
+  readonly lifetimeSweepMs: number
+  /** Whether something happens in a session is judged by so much of its past. */
+  readonly idleWindowMs: number
+  /** Figures that are older say nothing. */
+  readonly idleFreshMs: number
+  /** That a session is idle is written at most so often. */
+  readonly idleSeenEveryMs: number
+  /** After so long without a look the idle clock has stood still. */
+  readonly idleGapMs: number
 }
 
 export const DEFAULT_TIMINGS: Timings = {
@@ -28,4 +37,9 @@ export const DEFAULT_TIMINGS: Timings = {
   replyMarginMs: 5_000,
   sweepMs: 1_000,
   maxAttempts: 3,
+  lifetimeSweepMs: 5_000,
+  idleWindowMs: 60_000,
+  idleFreshMs: 10_000,
+  idleSeenEveryMs: 30_000,
+  idleGapMs: 90_000,
 }

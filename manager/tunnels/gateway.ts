@@ -53,7 +53,11 @@ export interface TunnelGatewayDeps {
     isConnected(agentId: AgentId): boolean
     verifyDataToken(token: string): AgentId | undefined
     /** The same without the token being shown, with what proves us to the agent. */
-    verifyDataProof(claim: { id: string; proof: string; nonce: string }): { agentId: AgentId; answer: string } | undefined
+    verifyDataProof(claim: {
+      id: string
+      proof: string
+      nonce: string
+    }): { agentId: AgentId; answer: string } | undefined
   }
   readonly takeTimeoutMs?: number
 }
@@ -111,9 +115,7 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
     if (agentId === undefined) throw new AppError('not_signed_in', { why: 'The data token is not valid.' })
     if (request.headers.upgrade?.toLowerCase() !== DATA_UPGRADE || head.length > 0) throw new AppError('bad_request')
     const proof = answer === undefined ? '' : `${DATA_PROOF_HEADER}: ${answer}\r\n`
-    socket.write(
-      `HTTP/1.1 101 Switching Protocols\r\nUpgrade: ${DATA_UPGRADE}\r\nConnection: Upgrade\r\n${proof}\r\n`,
-    )
+    socket.write(`HTTP/1.1 101 Switching Protocols\r\nUpgrade: ${DATA_UPGRADE}\r\nConnection: Upgrade\r\n${proof}\r\n`)
     parked.park(agentId, socket)
   }
 

@@ -80,7 +80,9 @@ export const SESSION_ROUTES = {
         .min(60)
         .max(31_536_000)
         .optional()
-        .describe('By how much the maximum lifetime grows. Left out: as far as is allowed, if it is what ends next.'),
+        .describe(
+          'By how much the maximum lifetime grows. Left out: by what it was, as far as allowed, if it is what ends it next.',
+        ),
     }),
     reply: Session,
   },

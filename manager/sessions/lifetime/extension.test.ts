@@ -1,0 +1,59 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { type Extendable, extensionOf } from './extension.ts'
+
+const HOUR = 3_600_000
+/** Started at 0 with two hours. */
+const session: Extendable = {
+  startedAt: 0,
+  expiresAt: 2 * HOUR,
+  maxLifetimeMs: 2 * HOUR,
+  allowedMs: null,
+  idleFirst: false,
+  promised: false,
+}
+
+describe('an extension', () => {
+  test('without a time gives the lifetime once more', () => {
+    expect(extensionOf(session, undefined)).toEqual({ ok: true, expiresAt: 4 * HOUR })
+  })
+
+  test('with a time adds just that', () => {
+    expect(extensionOf(session, HOUR / 2)).toEqual({ ok: true, expiresAt: 2.5 * HOUR })
+  })
+
+  test('of what idles leaves its maximum lifetime as it is', () => {
+    expect(extensionOf({ ...session, idleFirst: true }, undefined)).toEqual({ ok: true, expiresAt: 2 * HOUR })
+    expect(extensionOf({ ...session, expiresAt: null, maxLifetimeMs: null }, HOUR)).toEqual({
+      ok: true,
+      expiresAt: null,
+    })
+  })
+
+  test('without a time goes as far as the policy allows', () => {
+    expect(extensionOf({ ...session, allowedMs: 3 * HOUR }, undefined)).toEqual({ ok: true, expiresAt: 3 * HOUR })
+  })
+
+  test('beyond the policy is refused, and says what is allowed', () => {
+    const refused = extensionOf({ ...session, allowedMs: 3 * HOUR }, 2 * HOUR)
+    expect(refused).toMatchObject({ ok: false, latest: 3 * HOUR })
+    expect(extensionOf({ ...session, allowedMs: 2 * HOUR }, undefined)).toMatchObject({ ok: false, latest: 2 * HOUR })
+  })
+
+  test('is refused where another session was promised what this one holds', () => {
+    expect(extensionOf({ ...session, promised: true }, undefined)).toMatchObject({ ok: false })
+    expect(extensionOf({ ...session, promised: true, idleFirst: true }, undefined)).toMatchObject({ ok: true })
+  })
+
+  test('never shortens a session, and never passes the policy', () => {
+    const time = fc.integer({ min: 0, max: 100 }).map(hours => hours * HOUR)
+    fc.assert(
+      fc.property(time, time, fc.option(time, { nil: null }), fc.option(time), (expiresAt, life, allowedMs, by) => {
+        const extension = extensionOf({ ...session, expiresAt, maxLifetimeMs: life, allowedMs }, by ?? undefined)
+        if (!extension.ok) return
+        expect(extension.expiresAt).toBeGreaterThanOrEqual(expiresAt)
+        if (allowedMs !== null) expect(extension.expiresAt).toBeLessThanOrEqual(allowedMs)
+      }),
+    )
+  })
+})

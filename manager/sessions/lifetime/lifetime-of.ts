@@ -1,0 +1,15 @@
+import { type SessionRow } from '../../store/sessions.ts'
+import { type Lifetime } from './ends.ts'
+
+/** Milliseconds by the database's clock. */
+export function lifetimeOf(
+  session: Pick<SessionRow, 'idle_since' | 'idle_timeout_seconds' | 'expires_at' | 'max_lifetime_seconds'>,
+): Lifetime {
+  const inMs = (seconds: number | null) => (seconds === null ? null : seconds * 1000)
+  return {
+    idleSince: session.idle_since?.getTime() ?? null,
+    idleTimeoutMs: inMs(session.idle_timeout_seconds),
+    expiresAt: session.expires_at?.getTime() ?? null,
+    maxLifetimeMs: inMs(session.max_lifetime_seconds),
+  }
+}

@@ -1,0 +1,75 @@
+import { AppError, type Reason, type Session, type SessionId } from '#manager/contract'
+import { type LiveFigures } from '../../agents/live.ts'
+import { type History, type HistoryQuery, readHistory } from '../../stats/history.ts'
+import { extendLifetime, isPromised, readLifetimeLimits } from '../../store/lifetime.ts'
+import { type Store } from '../../store/open-store.ts'
+import { type Db } from '../../store/schema.ts'
+import { insertSessionEvents } from '../../store/session-events.ts'
+import { lockSession, type Touched } from '../../store/sessions.ts'
+import { type Caller } from '../../users/authorize.ts'
+import { type SessionChanges } from '../changes.ts'
+import { endOf } from './ends.ts'
+import { extensionOf } from './extension.ts'
+import { lifetimeOf } from './lifetime-of.ts'
+
+/** What users do about the time of a session. Whoever may not see a session is told that there is none. */
+export interface LifetimeService {
+  /** @throws AppError `session_not_running`, `extension_refused` */
+  extend(caller: Caller, id: SessionId, bySeconds: number | undefined): Promise<Session>
+  /** @throws AppError `bad_request` */
+  stats(caller: Caller, id: SessionId, query: HistoryQuery): Promise<History>
+}
+
+export interface LifetimeServiceDeps {
+  readonly store: Store
+  readonly changes: Pick<SessionChanges, 'hint'>
+  readonly live: LiveFigures
+  /** @throws AppError `session_not_found` */
+  readonly get: (caller: Caller, id: SessionId) => Promise<Session>
+}
+
+export function createLifetimeService({ store, changes, live, get }: LifetimeServiceDeps): LifetimeService {
+  return {
+    async extend(caller, id, bySeconds) {
+      await get(caller, id)
+      changes.hint([await store.transaction(trx => extend(trx, id, { bySeconds, actor: caller.email }))])
+      return get(caller, id)
+    },
+    async stats(caller, id, query) {
+      const { kernels } = await get(caller, id)
+      return readHistory({ db: store.db, live }, { id, kernels: kernels.map(kernel => kernel.id) }, query)
+    },
+  }
+}
+
+async function extend(
+  trx: Db,
+  id: SessionId,
+  { bySeconds, actor }: { bySeconds: number | undefined; actor: string },
+): Promise<Touched> {
+  const session = await lockSession(trx, id)
+  if (session?.status !== 'RUNNING' || !session.started_at) {
+    throw new AppError('session_not_running', { sessionId: id, why: `It is ${session?.status ?? 'gone'}.` })
+  }
+  const limits = await readLifetimeLimits(trx, session.owner_id, session.keypair)
+  const lifetime = lifetimeOf(session)
+  const extension = extensionOf(
+    {
+      ...lifetime,
+      startedAt: session.started_at.getTime(),
+      allowedMs: limits.maxLifetimeSeconds === null ? null : limits.maxLifetimeSeconds * 1000,
+      idleFirst: endOf(lifetime)?.why === 'idle_timeout',
+      promised: await isPromised(trx, id),
+    },
+    bySeconds === undefined ? undefined : bySeconds * 1000,
+  )
+  if (!extension.ok) {
+    const latest = extension.latest === null ? {} : { latest: new Date(extension.latest).toISOString() }
+    throw new AppError('extension_refused', { why: extension.why, ...latest })
+  }
+  const expiresAt = extension.expiresAt === null ? null : new Date(extension.expiresAt)
+  const until = expiresAt ? ` It may run until ${expiresAt.toISOString()}.` : ''
+  const reason: Reason = { code: 'extended', message: `Its idle time counts anew.${until}` }
+  await insertSessionEvents(trx, [{ sessionId: id, kernelId: null, from: 'RUNNING', to: 'RUNNING', reason, actor }])
+  return extendLifetime(trx, id, expiresAt)
+}

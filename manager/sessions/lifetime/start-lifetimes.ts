@@ -1,0 +1,151 @@
+import { type AgentId, type KernelId, type Reason, type SessionId } from '#manager/contract'
+import { type Log } from '../../log.ts'
+import { type SampleWindow } from '../../stats/sample-ring.ts'
+import { listMortal, type MortalSession, runIdleClocks, stopIdleClocks } from '../../store/lifetime.ts'
+import { type Store } from '../../store/open-store.ts'
+import { touchSessions } from '../../store/sessions.ts'
+import { type SessionActivity } from '../../tunnels/activity.ts'
+import { type LockedSession, type SessionChanges } from '../changes.ts'
+import { type Lifecycle } from '../lifecycle.ts'
+import { DEFAULT_TIMINGS, type Timings } from '../timings.ts'
+import { type End, endOf, warnedAt } from './ends.ts'
+import { createTrafficMeter } from './traffic.ts'
+import { type Verdict, verdictOf } from './verdict.ts'
+
+export interface LifetimesDeps {
+  readonly store: Store
+  readonly presence: { isReady(id: AgentId): boolean }
+  readonly lifecycle: Pick<Lifecycle, 'terminate'>
+  readonly changes: SessionChanges
+  readonly windowOf: (kernelId: KernelId, span: { windowMs: number; freshMs: number }) => SampleWindow | undefined
+  /** What has gone through the tunnels of a session here. */
+  readonly activityOf: (id: SessionId) => SessionActivity
+  readonly log: Log
+  readonly timings?: Partial<Timings>
+}
+
+/**
+ * Ends sessions in which nothing has happened for too long, and those that have run as long as they may; tells clients when
+ * a warning is due. Every manager may do this at the same time: one that sees a sign of life stops the clock for all, and an
+ * end is decided once more under the lock of the session.
+ */
+export function startLifetimes(deps: LifetimesDeps): AsyncDisposable {
+  const { store, presence, lifecycle, changes, windowOf, activityOf, log } = deps
+  const timings = { ...DEFAULT_TIMINGS, ...deps.timings }
+  const span = { windowMs: timings.idleWindowMs, freshMs: timings.idleFreshMs }
+  const meter = createTrafficMeter(timings.idleWindowMs)
+  /** The warning that clients were last told of, as the time from it to the end. */
+  const told = new Map<SessionId, number>()
+  let running: Promise<void> | undefined
+
+  function judge(session: MortalSession): Verdict {
+    return verdictOf({
+      kernels: (session.kernels ?? []).map(({ id, agentId }) =>
+        agentId !== null && presence.isReady(agentId) ? windowOf(id, span) : undefined,
+      ),
+      traffic: meter.look(session.id, activityOf(session.id)),
+    })
+  }
+
+  async function sweep(): Promise<void> {
+    const sessions = await listMortal(store.db)
+    meter.keep(new Set(sessions.map(session => session.id)))
+    const watched = sessions.filter(session => session.idleTimeoutSeconds !== null)
+    const verdicts = new Map(watched.map(session => [session.id, judge(session)]))
+    const those = (verdict: Verdict) => watched.filter(({ id }) => verdicts.get(id) === verdict)
+    const revived = those('busy').filter(session => session.idleForMs !== null)
+    await stopIdleClocks(
+      store.db,
+      revived.map(({ id }) => id),
+    )
+    const idle = await runIdleClocks(
+      store.db,
+      those('idle').map(({ id }) => id),
+      { seenEveryMs: timings.idleSeenEveryMs, gapMs: timings.idleGapMs },
+    )
+    const news: SessionId[] = []
+    for (const session of sessions) {
+      const verdict = verdicts.get(session.id)
+      const { idleForMs, idleSince } = idle.get(session.id) ?? session
+      const seen = { ...session, idleSince, idleForMs: verdict === 'idle' ? idleForMs : null }
+      const end = endIn(seen)
+      if (end && end.at <= 0) await finish(seen, end)
+      else if (verdict !== 'unknown' && isNews(session.id, end)) news.push(session.id)
+    }
+    for (const id of told.keys()) if (!sessions.some(session => session.id === id)) told.delete(id)
+    changes.hint(await touchSessions(store.db, news))
+  }
+
+  /** A warning that is due now, or one that is void because the end was put off. */
+  function isNews(id: SessionId, end: End | null): boolean {
+    const due = end && warnedAt(end, 0)
+    if (!end || due === null) return told.delete(id)
+    const before = told.get(id)
+    told.set(id, end.at - due)
+    return before !== end.at - due
+  }
+
+  async function finish(session: MortalSession, { why }: End): Promise<void> {
+    const reason = why === 'idle_timeout' ? idleReason(session) : lifetimeReason(session)
+    log.info({ sessionId: session.id, why }, 'session is ended')
+    await lifecycle.terminate(session.id, { reason, still: state => isUnchanged(state, session, why) })
+  }
+
+  const timer = setInterval(() => {
+    running ??= sweep()
+      .catch((error: unknown) => log.error({ err: error }, 'lifetimes could not be checked; it is tried again'))
+      .finally(() => (running = undefined))
+  }, timings.lifetimeSweepMs)
+  return {
+    async [Symbol.asyncDispose]() {
+      clearInterval(timer)
+      await running
+    },
+  }
+}
+
+/** With now as 0. */
+function endIn({ idleForMs, idleTimeoutSeconds, expiresInMs, maxLifetimeSeconds }: MortalSession): End | null {
+  return endOf({
+    idleSince: idleForMs === null ? null : -idleForMs,
+    idleTimeoutMs: idleTimeoutSeconds === null ? null : idleTimeoutSeconds * 1000,
+    expiresAt: expiresInMs,
+    maxLifetimeMs: maxLifetimeSeconds === null ? null : maxLifetimeSeconds * 1000,
+  })
+}
+
+/** Not extended, and not found busy by another manager, since the look at it. */
+function isUnchanged({ status, session }: LockedSession, seen: MortalSession, why: End['why']): boolean {
+  const same = (one: Date | null, other: Date | null) => one?.getTime() === other?.getTime()
+  if (status !== 'RUNNING') return false
+  return why === 'max_lifetime'
+    ? same(session.expires_at, seen.expiresAt)
+    : session.idle_since !== null && same(session.idle_since, seen.idleSince)
+}
+
+function idleReason({ idleTimeoutSeconds }: MortalSession): Reason {
+  const message = `Nothing happened in it for ${spanText(idleTimeoutSeconds ?? 0)}, as long as it may idle.`
+  return { code: 'idle_timeout', message }
+}
+
+function lifetimeReason({ maxLifetimeSeconds }: MortalSession): Reason {
+  const message = `It ran as long as it may${maxLifetimeSeconds === null ? '' : `: ${spanText(maxLifetimeSeconds)}, and what it was extended by`}.`
+  return { code: 'max_lifetime', message }
+}
+
+/** E.g. `90 minutes`, `8 hours`. Pure. */
+export function spanText(seconds: number): string {
+  const units = [
+    [86_400, 'day'],
+    [3_600, 'hour'],
+    [60, 'minute'],
+    [1, 'second'],
+  ] as const
+  for (const [unit, name] of units) {
+    if (seconds % unit === 0 && seconds >= unit) {
+      const count = seconds / unit
+      return `${count} ${name}${count === 1 ? '' : 's'}`
+    }
+  }
+  return `${seconds} seconds`
+}

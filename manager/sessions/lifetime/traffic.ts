@@ -1,0 +1,45 @@
+import { type SessionId } from '#manager/contract'
+import { type SessionActivity } from '../../tunnels/activity.ts'
+import { type TrafficWindow } from './verdict.ts'
+
+/** What went through the tunnels of sessions within a window, from counters that only grow. */
+export interface TrafficMeter {
+  /** To be called regularly: the window reaches back to the first look within it. */
+  look(id: SessionId, activity: SessionActivity): TrafficWindow
+  /** Forgets all but these. */
+  keep(ids: ReadonlySet<SessionId>): void
+}
+
+interface Look extends SessionActivity {
+  readonly at: number
+}
+
+export function createTrafficMeter(windowMs: number, now: () => number = () => performance.now()): TrafficMeter {
+  const looks = new Map<SessionId, readonly Look[]>()
+  return {
+    look(id, activity) {
+      const at = now()
+      const last: Look = { ...activity, at }
+      const before = (looks.get(id) ?? []).filter(look => look.at > at - windowMs)
+      looks.set(id, [...before, last])
+      const first = before[0] ?? last
+      const bytes = (of: (activity: SessionActivity) => number) => {
+        const grown = of(last) - of(first)
+        // The gateway forgets sessions without tunnels when there are very many: then it counts from 0 again.
+        return grown >= 0 ? grown : of(last)
+      }
+      const terminalBytes = bytes(({ terminalBytesDown }) => terminalBytesDown)
+      return {
+        tunnels: activity.tunnels - activity.terminals,
+        tunnelBytes: Math.max(0, bytes(({ bytesUp, bytesDown }) => bytesUp + bytesDown) - bytes(terminalTotal)),
+        terminals: activity.terminals,
+        terminalBytes,
+      }
+    },
+    keep(ids) {
+      for (const id of looks.keys()) if (!ids.has(id)) looks.delete(id)
+    },
+  }
+}
+
+const terminalTotal = ({ terminalBytesUp, terminalBytesDown }: SessionActivity) => terminalBytesUp + terminalBytesDown

@@ -1,0 +1,65 @@
+import { AppError, type KernelId, type SessionId, type SessionStats } from '#manager/contract'
+import { type LiveFigures } from '../agents/live.ts'
+import { type Db } from '../store/schema.ts'
+import { listMinutes } from '../store/session-stats.ts'
+import { addSources, type Point, pointOf, toSessionStats, toSteps } from './steps.ts'
+
+export interface HistoryQuery {
+  readonly from?: string | undefined
+  readonly to?: string | undefined
+  readonly step?: number | undefined
+}
+
+export interface History {
+  /** Seconds. */
+  readonly step: number
+  readonly items: SessionStats[]
+}
+
+export const MAX_POINTS = 1500
+const SECONDS_KEPT_MS = 5 * 60_000
+const DEFAULT_SPAN_MS = 60 * 60_000
+
+export interface Range {
+  readonly from: number
+  readonly to: number
+  readonly stepMs: number
+  /** By the second, from memory. */
+  readonly fine: boolean
+}
+
+/** What can be had of what was asked for. Pure. @throws AppError `bad_request` */
+export function rangeOf({ from, to, step }: HistoryQuery, now: number): Range {
+  const end = to === undefined ? now : Date.parse(to)
+  const start = from === undefined ? end - DEFAULT_SPAN_MS : Date.parse(from)
+  if (start >= end) throw new AppError('bad_request', { why: '"from" must be before "to".' })
+  const fine = start >= now - SECONDS_KEPT_MS && (step === undefined || step < 60)
+  const unit = fine ? 1_000 : 60_000
+  const least = Math.ceil((end - start) / MAX_POINTS / unit) * unit
+  const wanted = Math.ceil(((step ?? 0) * 1000) / unit) * unit
+  return { from: start, to: end, stepMs: Math.max(least, wanted, unit), fine }
+}
+
+/** Figures of a session, all of its kernels together: from memory by the second, from the database by the minute. */
+export async function readHistory(
+  { db, live }: { db: Db; live: Pick<LiveFigures, 'recentStats'> },
+  { id, kernels }: { id: SessionId; kernels: readonly KernelId[] },
+  query: HistoryQuery,
+): Promise<History> {
+  const range = rangeOf(query, Date.now())
+  const { from, to, stepMs } = range
+  const within = ({ at }: Point) => at >= from && at < to
+  const recent = (step: number) =>
+    addSources(kernels.map(kernel => toSteps(live.recentStats(kernel).map(pointOf), step)))
+  if (range.fine) return reply(toSteps(recent(1_000).filter(within), stepMs), stepMs)
+  const stored = await listMinutes(db, id, new Date(from), new Date(to))
+  const minutes = stored.map(({ at, stats }): Point => ({ ...stats, at: at.getTime() }))
+  const last = minutes.at(-1)?.at ?? -Infinity
+  // The minute that runs is not stored yet.
+  const running = recent(60_000).filter(point => point.at > last && within(point))
+  return reply(toSteps([...minutes, ...running], stepMs), stepMs)
+}
+
+function reply(points: readonly Point[], stepMs: number): History {
+  return { step: stepMs / 1000, items: points.map(toSessionStats) }
+}

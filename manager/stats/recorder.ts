@@ -1,0 +1,124 @@
+import { type KernelId, type SessionId, type SessionStats } from '#manager/contract'
+import { type Log } from '../log.ts'
+import { insertMinutes, pruneMinutes, type SessionMinute } from '../store/session-stats.ts'
+import { type Store } from '../store/open-store.ts'
+import { addMinutes, MinuteSums } from './minute.ts'
+
+export interface StatsRecorderDeps {
+  readonly store: Store
+  readonly log: Log
+  readonly minuteMs?: number | undefined
+}
+
+/** Keeps the means of every minute: sums in memory, one statement a minute, 7 days. */
+export interface StatsRecorder extends AsyncDisposable {
+  add(sessionId: SessionId, kernelId: KernelId, stats: SessionStats): void
+  /** What is there of the minute that runs; then the session is forgotten. */
+  end(sessionId: SessionId): void
+}
+
+const MINUTE_MS = 60_000
+const PRUNE_EVERY_MS = 60 * 60_000
+const KEPT_DAYS = 7
+const PRUNE_BATCH = 20_000
+/** Minutes that a database which does not answer may be behind. */
+const MAX_UNSAVED = 5
+
+interface Batch {
+  readonly middle: number
+  readonly minutes: readonly SessionMinute[]
+}
+
+/** Restart and end lose no totals: those are counters of the container, and the last row has them. */
+export function startStatsRecorder({ store, log, minuteMs = MINUTE_MS }: StatsRecorderDeps): StatsRecorder {
+  let running = new Map<SessionId, Map<KernelId, MinuteSums>>()
+  /** For agents that do not tell totals: CPU seconds so far. */
+  const seconds = new Map<KernelId, number>()
+  const kernelsOf = new Map<SessionId, Set<KernelId>>()
+  /** Of the minute that runs, on the clock of this process. */
+  let startedAt = startOf(Date.now())
+  let unsaved: Batch[] = []
+  let saving: Promise<void> = Promise.resolve()
+
+  function minuteOf(sessionId: SessionId, kernels: ReadonlyMap<KernelId, MinuteSums>): SessionMinute[] {
+    const means = [...kernels].flatMap(([kernelId, sums]) => {
+      const mean = sums.mean(seconds.get(kernelId) ?? 0)
+      if (mean) seconds.set(kernelId, mean.cpuSeconds)
+      return mean ?? []
+    })
+    const [first, ...others] = means
+    return first ? [{ sessionId, stats: others.reduce(addMinutes, first) }] : []
+  }
+
+  function save(minutes: readonly SessionMinute[]): void {
+    unsaved = [...unsaved, { middle: startedAt + MINUTE_MS / 2, minutes }].slice(-MAX_UNSAVED)
+    saving = saving.then(async () => {
+      for (let batch = unsaved[0]; batch; batch = unsaved[0]) {
+        await insertMinutes(store.db, batch.minutes, Date.now() - batch.middle)
+        unsaved = unsaved.filter(one => one !== batch)
+      }
+    })
+    saving = saving.catch((error: unknown) => {
+      log.warn({ err: error }, 'figures of the last minute are not saved yet')
+    })
+  }
+
+  function forget(sessionId: SessionId): void {
+    for (const kernelId of kernelsOf.get(sessionId) ?? []) seconds.delete(kernelId)
+    kernelsOf.delete(sessionId)
+  }
+
+  function onMinute(): void {
+    const ended = running
+    running = new Map()
+    // Ended elsewhere, or its agent is away.
+    for (const id of kernelsOf.keys()) if (!ended.has(id)) forget(id)
+    save([...ended].flatMap(([sessionId, kernels]) => minuteOf(sessionId, kernels)))
+    startedAt = startOf(Date.now())
+  }
+
+  let minute: NodeJS.Timeout
+  function armMinute(): void {
+    minute = setTimeout(
+      () => {
+        onMinute()
+        armMinute()
+      },
+      minuteMs - (Date.now() % minuteMs),
+    )
+  }
+
+  async function prune(): Promise<void> {
+    while ((await pruneMinutes(store.db, { days: KEPT_DAYS, limit: PRUNE_BATCH })) === PRUNE_BATCH);
+  }
+
+  armMinute()
+  const hour = setInterval(() => {
+    prune().catch((error: unknown) => log.warn({ err: error }, 'old figures could not be removed'))
+  }, PRUNE_EVERY_MS)
+  return {
+    add(sessionId, kernelId, stats) {
+      const kernels = running.get(sessionId) ?? new Map<KernelId, MinuteSums>()
+      const sums = kernels.get(kernelId) ?? new MinuteSums()
+      sums.add(stats)
+      running.set(sessionId, kernels.set(kernelId, sums))
+      kernelsOf.set(sessionId, (kernelsOf.get(sessionId) ?? new Set()).add(kernelId))
+    },
+    end(sessionId) {
+      const kernels = running.get(sessionId)
+      running.delete(sessionId)
+      if (kernels) save(minuteOf(sessionId, kernels))
+      forget(sessionId)
+    },
+    async [Symbol.asyncDispose]() {
+      clearTimeout(minute)
+      clearInterval(hour)
+      onMinute()
+      await saving
+    },
+  }
+}
+
+function startOf(now: number): number {
+  return now - (now % MINUTE_MS)
+}

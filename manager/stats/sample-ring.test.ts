@@ -1,0 +1,97 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { type SessionStats } from '#manager/contract'
+import { SampleRing } from './sample-ring.ts'
+
+const amount = fc.integer({ min: 0, max: 2 ** 45 })
+const sample = (at: number, change: Partial<SessionStats> = {}): SessionStats => ({
+  at: new Date(at).toISOString(),
+  cpuMilli: 0,
+  cpuSeconds: 0,
+  memBytes: 0,
+  memPeakBytes: 0,
+  netRxBytes: 0,
+  netTxBytes: 0,
+  diskReadBytes: 0,
+  diskWriteBytes: 0,
+  scratchBytes: null,
+  gpus: [],
+  ...change,
+})
+
+test('what went in comes out, oldest first, and no more than is kept', () => {
+  const stats = fc.record({
+    cpuMilli: amount,
+    memBytes: amount,
+    memPeakBytes: amount,
+    netRxBytes: amount,
+    netTxBytes: amount,
+    diskReadBytes: amount,
+    diskWriteBytes: amount,
+    scratchBytes: fc.option(amount, { nil: null }),
+    cpuSeconds: amount,
+    gpus: fc.tuple(fc.record({ uuid: fc.constant('GPU-1'), utilization: fc.nat(100), memBytes: amount })),
+  })
+  fc.assert(
+    fc.property(fc.array(stats, { maxLength: 20 }), fc.integer({ min: 1, max: 8 }), (list, kept) => {
+      const ring = new SampleRing(kept)
+      const samples = list.map((one, index): SessionStats => sample(index * 1000, one))
+      for (const one of samples) ring.add(one)
+      expect(ring.last()).toEqual(samples.slice(-kept))
+      expect(ring.last(2)).toEqual(samples.slice(-Math.min(2, kept)))
+    }),
+  )
+})
+
+test('agents that do not tell CPU seconds are shown without', () => {
+  const ring = new SampleRing(4)
+  const { cpuSeconds: _, ...without } = sample(1000)
+  ring.add(without)
+  expect(ring.last()).toEqual([without])
+})
+
+test('another set of GPUs starts anew', () => {
+  const ring = new SampleRing(4)
+  ring.add(sample(1000))
+  const gpus = [{ uuid: 'GPU-1', utilization: 50, memBytes: 7 }]
+  ring.add(sample(2000, { gpus }))
+  expect(ring.last()).toEqual([sample(2000, { gpus })])
+})
+
+const SPAN = { windowMs: 10_000, freshMs: 3_000 }
+const filled = (from: number, to: number, change: (second: number) => Partial<SessionStats> = () => ({})) => {
+  const ring = new SampleRing(60)
+  for (let second = from; second <= to; second++) ring.add(sample(second * 1000, change(second)))
+  return ring
+}
+
+test('a window holds means of rates and the growth of totals', () => {
+  const ring = filled(0, 20, second => ({
+    cpuMilli: second < 11 ? 9999 : 100,
+    netRxBytes: second * 5,
+    diskWriteBytes: second * 7,
+    gpus: [
+      { uuid: 'GPU-1', utilization: 0, memBytes: 0 },
+      { uuid: 'GPU-2', utilization: second % 2 === 0 ? 0 : 40, memBytes: 0 },
+    ],
+  }))
+  expect(ring.window(20_000, SPAN)).toEqual({
+    seconds: 9,
+    cpuMilli: 100,
+    gpuUtilization: 20,
+    netBytes: 45,
+    diskBytes: 63,
+  })
+})
+
+test('there is no window without samples, of too few, or after they have stopped', () => {
+  expect(new SampleRing(5).window(0, SPAN)).toBeUndefined()
+  expect(filled(15, 20).window(20_000, SPAN)).toBeUndefined()
+  expect(filled(0, 20).window(24_000, SPAN)).toBeUndefined()
+  expect(filled(0, 20).window(21_000, SPAN)).toBeDefined()
+})
+
+test('a container that counts from 0 again has not shrunk', () => {
+  const ring = filled(0, 20, second => ({ netRxBytes: second < 15 ? 1_000_000 : 10 }))
+  expect(ring.window(20_000, SPAN)?.netBytes).toBe(0)
+})

@@ -1,0 +1,103 @@
+import { sql } from 'kysely'
+import { type AgentId, type KernelId, type SessionId, type UserId } from '#manager/contract'
+import { type Db } from './schema.ts'
+import { type Touched } from './sessions.ts'
+
+/** A running session that something may end. Ages and times left are by the database's clock. */
+export interface MortalSession {
+  readonly id: SessionId
+  readonly ownerId: UserId
+  readonly idleTimeoutSeconds: number | null
+  readonly maxLifetimeSeconds: number | null
+  /** Null while something happens in it. */
+  readonly idleForMs: number | null
+  readonly idleSince: Date | null
+  readonly expiresInMs: number | null
+  readonly expiresAt: Date | null
+  /** Those that have not done their work yet; null without any. */
+  readonly kernels: readonly { readonly id: KernelId; readonly agentId: AgentId | null }[] | null
+}
+
+export async function listMortal(db: Db): Promise<MortalSession[]> {
+  const { rows } = await sql<MortalSession>`
+    select s.id, s.owner_id as "ownerId", s.idle_timeout_seconds as "idleTimeoutSeconds",
+           s.max_lifetime_seconds as "maxLifetimeSeconds",
+           (extract(epoch from now() - s.idle_since) * 1000)::bigint as "idleForMs",
+           s.idle_since as "idleSince", s.expires_at as "expiresAt",
+           (extract(epoch from s.expires_at - now()) * 1000)::bigint as "expiresInMs",
+           (select jsonb_agg(jsonb_build_object('id', k.id, 'agentId', k.agent_id))
+            from kernels k where k.session_id = s.id and k.status = 'RUNNING') as kernels
+    from sessions s
+    where s.status = 'RUNNING' and (s.idle_timeout_seconds is not null or s.expires_at is not null)`.execute(db)
+  return rows
+}
+
+/** Something happens in these: their idle clocks stop. */
+export async function stopIdleClocks(db: Db, ids: readonly SessionId[]): Promise<void> {
+  if (ids.length === 0) return
+  await sql`
+    update sessions set idle_since = null, idle_seen_at = null
+    where id = any(${ids}::uuid[]) and idle_since is not null`.execute(db)
+}
+
+/**
+ * Nothing happens in these. A clock that stands starts; from one that runs is taken the time in which nobody looked (no
+ * manager ran, or the agent was away), which may have been a busy one. Rows are written twice a minute at most.
+ *
+ * @returns of each that was written, how long it has been idle
+ */
+export async function runIdleClocks(
+  db: Db,
+  ids: readonly SessionId[],
+  { seenEveryMs, gapMs }: { seenEveryMs: number; gapMs: number },
+): Promise<Map<SessionId, Pick<MortalSession, 'idleForMs' | 'idleSince'>>> {
+  if (ids.length === 0) return new Map()
+  const { rows } = await sql<Pick<MortalSession, 'id' | 'idleForMs' | 'idleSince'>>`
+    update sessions set
+      idle_since = case
+        when idle_since is null then now()
+        when idle_seen_at < now() - ${gapMs} * interval '1 millisecond' then idle_since + (now() - idle_seen_at)
+        else idle_since
+      end,
+      idle_seen_at = now()
+    where id = any(${ids}::uuid[]) and status = 'RUNNING'
+      and (idle_since is null or idle_seen_at is null or idle_seen_at < now() - ${seenEveryMs} * interval '1 millisecond')
+    returning id, idle_since as "idleSince", (extract(epoch from now() - idle_since) * 1000)::bigint as "idleForMs"`.execute(
+    db,
+  )
+  return new Map(rows.map(row => [row.id, row]))
+}
+
+/** What the policies of the user and of the keypair say, the stricter of the two. Seconds; null = unlimited. */
+export interface LifetimeLimits {
+  readonly idleTimeoutSeconds: number | null
+  readonly maxLifetimeSeconds: number | null
+}
+
+export async function readLifetimeLimits(db: Db, userId: UserId, keypair: string | null): Promise<LifetimeLimits> {
+  const { rows } = await sql<LifetimeLimits>`
+    select min(idle_timeout_seconds) as "idleTimeoutSeconds", min(max_lifetime_seconds) as "maxLifetimeSeconds"
+    from resource_policies
+    where name in (select resource_policy from users where id = ${userId})
+       or name in (select resource_policy from keypairs where access_key = ${keypair})`.execute(db)
+  return rows[0] ?? { idleTimeoutSeconds: null, maxLifetimeSeconds: null }
+}
+
+/** Whether capacity on an agent of the session is held for another one, which counts on when this one ends. */
+export async function isPromised(db: Db, id: SessionId): Promise<boolean> {
+  const { rows } = await sql`
+    select 1 from reservations r join kernels k on k.agent_id = r.agent_id
+    where k.session_id = ${id} and r.session_id <> ${id} limit 1`.execute(db)
+  return rows.length > 0
+}
+
+/** The idle clock stops (a look at the session starts it again), and the lifetime ends then. */
+export async function extendLifetime(db: Db, id: SessionId, expiresAt: Date | null): Promise<Touched> {
+  const row = await db
+    .updateTable('sessions')
+    .set({ idle_since: null, idle_seen_at: null, expires_at: expiresAt, version: sql`version + 1` })
+    .where('id', '=', id)
+    .returning(['id', 'owner_id as ownerId', 'version'])
+    .executeTakeFirstOrThrow()
+  return row
+}

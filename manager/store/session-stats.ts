@@ -1,0 +1,74 @@
+import { sql } from 'kysely'
+import { type SessionId } from '#manager/contract'
+import { type Db } from './schema.ts'
+import { type StatsMinute } from './tables/operation.ts'
+
+export interface SessionMinute {
+  readonly sessionId: SessionId
+  readonly stats: StatsMinute
+}
+
+/**
+ * Writes the figures of one minute in one statement. Where the minute is there already (another manager saw it, or this
+ * one was restarted in it), the one with more samples stays, with the larger totals.
+ *
+ * @param ageMs how long ago the middle of the minute was: which minute it was is for the database's clock to say
+ */
+export async function insertMinutes(db: Db, minutes: readonly SessionMinute[], ageMs: number): Promise<void> {
+  if (minutes.length === 0) return
+  const ids = minutes.map(({ sessionId }) => sessionId)
+  const stats = minutes.map(minute => JSON.stringify(minute.stats))
+  await sql`
+    insert into session_stats_minutes as m (session_id, minute, stats)
+    select s.id, date_trunc('minute', now() - ${ageMs} * interval '1 millisecond'), v.stats
+    from (select unnest(${ids}::uuid[]) as id, unnest(${stats}::text[])::jsonb as stats) v join sessions s on s.id = v.id
+    on conflict (session_id, minute) do update set stats = case
+        when (excluded.stats->>'samples')::int >= (m.stats->>'samples')::int then excluded.stats else m.stats
+      end || jsonb_build_object(
+        'cpuSeconds', greatest((excluded.stats->>'cpuSeconds')::float8, (m.stats->>'cpuSeconds')::float8),
+        'memPeakBytes', greatest((excluded.stats->>'memPeakBytes')::float8, (m.stats->>'memPeakBytes')::float8)
+      )`.execute(db)
+}
+
+export interface StoredMinute {
+  readonly at: Date
+  readonly stats: StatsMinute
+}
+
+/** Oldest first. */
+export async function listMinutes(db: Db, id: SessionId, from: Date, to: Date): Promise<StoredMinute[]> {
+  return db
+    .selectFrom('session_stats_minutes')
+    .select(['minute as at', 'stats'])
+    .where('session_id', '=', id)
+    .where('minute', '>=', from)
+    .where('minute', '<', to)
+    .orderBy('minute')
+    .execute()
+}
+
+/** The last minute of each session that has any: its totals are what the session has used. One index look-up each. */
+export async function readLastMinutes(db: Db, ids: readonly SessionId[]): Promise<Map<SessionId, StatsMinute>> {
+  if (ids.length === 0) return new Map()
+  const { rows } = await sql<{ id: SessionId; stats: StatsMinute }>`
+    select i.id, m.stats from unnest(${ids}::uuid[]) as i(id)
+    cross join lateral (
+      select stats from session_stats_minutes where session_id = i.id order by minute desc limit 1
+    ) m`.execute(db)
+  return new Map(rows.map(row => [row.id, row.stats]))
+}
+
+/** All but the last minute of a session. @returns how many rows went; there may be more if it is `limit` */
+export async function pruneMinutes(db: Db, { days, limit }: { days: number; limit: number }): Promise<number> {
+  const { numAffectedRows } = await sql`
+    delete from session_stats_minutes where (session_id, minute) in (
+      select m.session_id, m.minute from session_stats_minutes m
+      where m.minute < now() - ${days} * interval '1 day'
+        and exists (
+          select 1 from session_stats_minutes later
+          where later.session_id = m.session_id and later.minute > m.minute
+        )
+      limit ${limit}
+    )`.execute(db)
+  return Number(numAffectedRows ?? 0)
+}

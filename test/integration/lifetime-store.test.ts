@@ -1,0 +1,138 @@
+import { sql } from 'kysely'
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { AgentId, KernelId, SessionId, UserId } from '#manager/contract'
+import { silentLog } from '../../manager/log.ts'
+import { createSessionChanges } from '../../manager/sessions/changes.ts'
+import { type Termination } from '../../manager/sessions/lifecycle.ts'
+import { startLifetimes } from '../../manager/sessions/lifetime/start-lifetimes.ts'
+import { saveJoinedAgent } from '../../manager/store/agents.ts'
+import { insertKernels } from '../../manager/store/kernels.ts'
+import { newId } from '../../manager/store/new-id.ts'
+import { openStore, type Store } from '../../manager/store/open-store.ts'
+import { insertSessions } from '../../manager/store/sessions.ts'
+import { insertUser } from '../../manager/store/users.ts'
+import { NO_ACTIVITY, type SessionActivity } from '../../manager/tunnels/activity.ts'
+import { BACKENDS, createDatabase, temporaryDirectory } from '../fixtures/manager.ts'
+
+const IDLE = { seconds: 60, cpuMilli: 0, gpuUtilization: 0, diskBytes: 0, netBytes: 0 }
+const TIMINGS = { lifetimeSweepMs: 20, idleSeenEveryMs: 60, idleGapMs: 60_000 }
+
+describe.each(BACKENDS)('lifetimes on %s PostgreSQL', (_name, serverUrl) => {
+  const stack = new AsyncDisposableStack()
+  let store: Store
+  let ownerId: UserId
+  let agentId: AgentId
+
+  beforeAll(async () => {
+    const dataDir = stack.use(await temporaryDirectory()).path
+    const databaseUrl = serverUrl === undefined ? undefined : stack.use(await createDatabase(serverUrl)).url
+    store = stack.use(await openStore({ dataDir, databaseUrl, log: silentLog }))
+    ownerId = newId(UserId)
+    agentId = newId(AgentId)
+    await insertUser(store.db, { id: ownerId, email: 'a@b.c', name: 'A', role: 'user', password_hash: 'x' })
+    await saveJoinedAgent(store.db, { id: agentId, name: 'one', publicKey: 'key', resourceGroup: 'default' })
+  })
+  afterAll(() => stack.disposeAsync())
+  beforeEach(async () => {
+    await store.db.deleteFrom('sessions').execute()
+  })
+
+  /** A running session whose idle clock has run for so long. */
+  async function anIdleSession(idleSeconds: number, idleTimeoutSeconds: number): Promise<SessionId> {
+    const [id, kernelId] = [newId(SessionId), newId(KernelId)]
+    const reason = { code: 'started', message: 'It runs.' } as const
+    await insertSessions(store.db, [
+      {
+        id,
+        name: `session-${id.slice(-8)}`,
+        ownerId,
+        status: 'RUNNING',
+        reason,
+        resourceGroup: 'default',
+        image: 'x',
+        imageDigest: null,
+        requested: {},
+        shmemBytes: 0,
+        environ: {},
+        startupCommand: null,
+        apps: [],
+        idleTimeoutSeconds,
+      },
+    ])
+    await insertKernels(store.db, [{ id: kernelId, sessionId: id, status: 'RUNNING', slots: {}, agentId, attempt: 1 }])
+    await sql`update sessions set idle_since = now() - ${idleSeconds} * interval '1 second', idle_seen_at = now()
+      where id = ${id}`.execute(store.db)
+    return id
+  }
+
+  function look(options: { activityOf?: (id: SessionId) => SessionActivity } = {}) {
+    const hints: string[] = []
+    const ended: { id: SessionId; code: string }[] = []
+    const events = { publish: (hint: { id: string }) => void hints.push(hint.id), publishStats: () => undefined }
+    const lifecycle = {
+      terminate: (id: SessionId, { reason }: Termination) => {
+        ended.push({ id, code: reason.code })
+        return Promise.resolve()
+      },
+    }
+    const running = startLifetimes({
+      store,
+      presence: { isReady: () => true },
+      lifecycle,
+      changes: createSessionChanges({ store, events }),
+      windowOf: () => IDLE,
+      activityOf: options.activityOf ?? (() => NO_ACTIVITY),
+      log: silentLog,
+      timings: TIMINGS,
+    })
+    return { hints, ended, [Symbol.asyncDispose]: () => running[Symbol.asyncDispose]() }
+  }
+
+  const setIdle = (id: SessionId, seconds: number) =>
+    sql`update sessions set idle_since = now() - ${seconds} * interval '1 second' where id = ${id}`.execute(store.db)
+
+  test('a warning is told once at 15, 5 and 1 minutes before the end', async () => {
+    const id = await anIdleSession(60, 3600)
+    await using watch = look()
+    for (const [minutes, hints] of [
+      [46, 1],
+      [56, 2],
+      [59.5, 3],
+    ] as const) {
+      await setIdle(id, minutes * 60)
+      await vi.waitFor(() => expect(watch.hints).toHaveLength(hints))
+    }
+    expect(watch.ended).toEqual([])
+    await setIdle(id, 3600)
+    await vi.waitFor(() => expect(watch.ended[0]).toEqual({ id, code: 'idle_timeout' }))
+    expect(watch.hints).toEqual([id, id, id])
+  })
+
+  test('a sign of life takes a warning back, and that is told as well', async () => {
+    const id = await anIdleSession(50 * 60, 3600)
+    let bytesDown = 0
+    await using watch = look({ activityOf: () => ({ ...NO_ACTIVITY, tunnels: 1, bytesDown }) })
+    await vi.waitFor(() => expect(watch.hints).toHaveLength(1))
+    bytesDown = 1_000_000
+    await vi.waitFor(() => expect(watch.hints).toHaveLength(2))
+    const row = await store.db.selectFrom('sessions').select('idle_since').where('id', '=', id).executeTakeFirst()
+    expect(row?.idle_since).toBeNull()
+  })
+
+  test('output of a terminal is a sign of life that one manager sees for all', async () => {
+    const id = await anIdleSession(0, 1)
+    let terminalBytesDown = 0
+    const timer = setInterval(() => (terminalBytesDown += 10_000), 10)
+    await using one = look()
+    await using other = look({
+      activityOf: of =>
+        of === id
+          ? { ...NO_ACTIVITY, tunnels: 1, terminals: 1, bytesDown: terminalBytesDown, terminalBytesDown }
+          : NO_ACTIVITY,
+    })
+    const idle = await anIdleSession(0, 2)
+    await vi.waitFor(() => expect([...one.ended, ...other.ended].map(end => end.id)).toContain(idle), { timeout: 5000 })
+    clearInterval(timer)
+    expect([...one.ended, ...other.ended].map(end => end.id)).not.toContain(id)
+  })
+})
