@@ -7,6 +7,8 @@ export interface ManagerConfig {
   /** 0 = any free one. */
   readonly port: number
   readonly databaseUrl?: string | undefined
+  /** Where agents reach this manager, of several on one database; without it `http://127.0.0.1:PORT`. */
+  readonly advertiseUrl?: string | undefined
   /** Key for secrets in the database; without it DATA/master.key, made by the first start. */
   readonly masterKeyFile?: string | undefined
   /** For the first superadmin, used on the first start only; checked on every start. */
@@ -23,6 +25,12 @@ const Environment = z.object({
   BERTH_HOST: blankIsAbsent(z.string().default('127.0.0.1')),
   BERTH_PORT: blankIsAbsent(z.coerce.number().int().min(0).max(65_535).default(0)),
   DATABASE_URL: blankIsAbsent(z.string().optional()),
+  BERTH_ADVERTISE_URL: blankIsAbsent(
+    z
+      .url({ protocol: /^https?$/, error: 'must look like https://manager-1.example.org:8443' })
+      .transform(text => new URL(text).origin)
+      .optional(),
+  ),
   BERTH_MASTER_KEY_FILE: blankIsAbsent(z.string().optional()),
   BERTH_ADMIN_PASSWORD: z.string().optional(),
   BERTH_ALLOWED_HOSTS: z
@@ -50,6 +58,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): M
     host: data.BERTH_HOST,
     port: data.BERTH_PORT,
     databaseUrl: data.DATABASE_URL,
+    advertiseUrl: data.BERTH_ADVERTISE_URL,
     masterKeyFile: data.BERTH_MASTER_KEY_FILE,
     adminPassword: data.BERTH_ADMIN_PASSWORD,
     allowedHosts: data.BERTH_ALLOWED_HOSTS,

@@ -6,6 +6,23 @@ export const DATA_UPGRADE = 'berth-data'
 export const DATA_PATH = '/agent/v1/data'
 
 /**
+ * On a manager that has proven itself, both ends prove that they know the data token, and neither shows it: somebody who
+ * has taken the port of a manager that just crashed learns nothing, and can open no terminal.
+ *
+ *     authorization: Berth <SHA-256 of the token>.<HMAC of the agent's nonce>      x-berth-agent-nonce: …
+ *     101 …          x-berth-proof: <HMAC of the same nonce, for the other side>
+ *
+ * HMAC-SHA-256 under the token; all base64url.
+ */
+export const DATA_SCHEME = 'Berth'
+export const DATA_PROOF_HEADER = 'x-berth-proof'
+
+/** What the HMAC is of. UTF-8. */
+export function dataProofPayload(side: 'agent' | 'manager', nonce: string): string {
+  return `berth.data.v1\n${side}\n${nonce}`
+}
+
+/**
  * One line of JSON, ended by LF, at most 8 KiB. What follows on the socket is the WebSocket stream of the client, whose
  * server end is the agent. The manager has answered the upgrade already.
  */

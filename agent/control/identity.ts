@@ -10,6 +10,10 @@ export const KnownManager = z.object({
   managerId: ManagerId,
   url: z.string(),
   fingerprint: z.string().optional(),
+  /** SHA-256 of the key with which its processes prove themselves; pinned when this agent joined, or first met it. */
+  managerKey: z.string().optional(),
+  /** Where its other processes were last. */
+  urls: z.array(z.string()).optional(),
 })
 export type KnownManager = z.infer<typeof KnownManager>
 

@@ -11,6 +11,11 @@ export const JoinInvitation = z.object({
     .string()
     .regex(/^[0-9a-f]{64}$/)
     .optional(),
+  /** SHA-256 of the key with which the managers prove themselves (SPKI), hexadecimal. */
+  managerKey: z
+    .string()
+    .regex(/^[0-9a-f]{64}$/)
+    .optional(),
 })
 export type JoinInvitation = z.infer<typeof JoinInvitation>
 

@@ -1,5 +1,5 @@
 import { type RawData, WebSocket } from 'ws'
-import { CONTROL_PATH, CONTROL_PROTOCOL, FromManager, type FromAgent } from '#agent/contract'
+import { AGENT_NONCE_HEADER, CONTROL_PATH, CONTROL_PROTOCOL, FromManager, type FromAgent } from '#agent/contract'
 import { requireSafeUrl } from './join-string.ts'
 import { connectPinned } from './pinned-tls.ts'
 
@@ -17,15 +17,19 @@ const MAX_MESSAGE_BYTES = 16 * 2 ** 20
 /**
  * Dials the manager. Threat model: over https with a fingerprint only the holder of that key is talked to, whatever its certificate
  * says; without one an authority of the system must vouch for it; plain http is refused beyond loopback. Nothing secret is sent before
- * that is settled.
+ * that is settled. The nonce is for the manager to sign.
  */
-export async function dialManager(url: string, fingerprint: string | undefined, signal: AbortSignal): Promise<Link> {
+export async function dialManager(
+  { url, fingerprint, nonce }: { url: string; fingerprint: string | undefined; nonce: string },
+  signal: AbortSignal,
+): Promise<Link> {
   const target = new URL(CONTROL_PATH, requireSafeUrl(url))
   target.protocol = target.protocol === 'https:' ? 'wss:' : 'ws:'
   const socket = new WebSocket(target, [CONTROL_PROTOCOL], {
     perMessageDeflate: false,
     handshakeTimeout: HANDSHAKE_MS,
     maxPayload: MAX_MESSAGE_BYTES,
+    headers: { [AGENT_NONCE_HEADER]: nonce },
     ...(fingerprint === undefined
       ? {}
       : { createConnection: (options: object) => connectPinned(options, fingerprint) }),

@@ -65,9 +65,9 @@ const open = (pinned: string | undefined) =>
 
 test('the control connection, too, trusts the pinned key and nobody else', async () => {
   const { signal } = new AbortController()
-  using _link = await dialManager(url(), fingerprint, signal)
-  await expect(dialManager(url(), 'ab'.repeat(32), signal)).rejects.toMatchObject({ code: 'forbidden' })
-  await expect(dialManager(url(), undefined, signal)).rejects.toThrow(/self-signed/)
+  using _link = await dialManager({ url: url(), fingerprint, nonce: 'n' }, signal)
+  await expect(dialManager({ url: url(), fingerprint: 'ab'.repeat(32), nonce: 'n' }, signal)).rejects.toMatchObject({ code: 'forbidden' })
+  await expect(dialManager({ url: url(), fingerprint: undefined, nonce: 'n' }, signal)).rejects.toThrow(/self-signed/)
 })
 
 test('a data socket is parked at a manager whose pinned key it is', async () => {

@@ -1,5 +1,14 @@
+import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { connect, type Socket } from 'node:net'
-import { DATA_PATH, DATA_UPGRADE, type DataHeader } from '#agent/contract'
+import {
+  AGENT_NONCE_HEADER,
+  DATA_PATH,
+  DATA_PROOF_HEADER,
+  DATA_SCHEME,
+  DATA_UPGRADE,
+  dataProofPayload,
+  type DataHeader,
+} from '#agent/contract'
 import { PING_INTERVAL_MS } from '#manager/contract'
 import { connectPinned } from '../control/pinned-tls.ts'
 import { parseHeader, readLine } from './header-reader.ts'
@@ -20,6 +29,8 @@ export interface DataSocketsDeps {
   readonly log: Log
   /** Of the manager's key, as for the control connection; without it an authority of the system vouches for the manager. */
   readonly fingerprint?: string | undefined
+  /** The manager has proven itself on the control connection, and does so here. */
+  readonly proven?: boolean
 }
 
 export interface DataSockets extends AsyncDisposable {
@@ -38,7 +49,8 @@ const LONGEST_BACKOFF_MS = 1_500
  * taken, and more when a burst took them all. Ending it closes the parked ones; tunnels that run go on.
  *
  * Threat model: we dial, nothing listens here. What comes on a socket is as trusted as the manager that proved itself on
- * the control connection; it names a kernel and an app, never an address.
+ * the control connection; it names a kernel and an app, never an address. Where that one was proven, so is each of these,
+ * and the token is not sent: whoever takes the port of a manager that has just crashed gets nothing.
  */
 export function createDataSockets(deps: DataSocketsDeps): DataSockets {
   const url = new URL(deps.managerUrl)
@@ -62,15 +74,16 @@ export function createDataSockets(deps: DataSocketsDeps): DataSockets {
     idle.add(socket)
     // Between its owners a socket must not take the process down with it.
     socket.on('error', error => deps.log.debug({ error: error.message }, 'a data socket broke'))
+    const { authorization, expected } = introduction(deps)
     // Not before: the token is for the holder of the manager's key.
     socket.once(connected, () => {
       if (socket.destroyed) return
       socket.write(
         `GET ${url.pathname.replace(/\/$/, '')}${DATA_PATH} HTTP/1.1\r\nHost: ${url.host}\r\nConnection: Upgrade\r\n` +
-          `Upgrade: ${DATA_UPGRADE}\r\nAuthorization: Bearer ${deps.dataToken}\r\n\r\n`,
+          `Upgrade: ${DATA_UPGRADE}\r\n${authorization}\r\n\r\n`,
       )
     })
-    readUpgrade(socket, accepted => {
+    readUpgrade(socket, expected, accepted => {
       if (!accepted) {
         failed(socket)
         return
@@ -128,9 +141,30 @@ function dial(url: URL, fingerprint: string | undefined): { socket: Socket; conn
   return { socket, connected: secure ? 'secureConnect' : 'connect' }
 }
 
+/** Header lines that say who we are, and what the manager answers if it is it. */
+function introduction({ dataToken, proven }: DataSocketsDeps): { authorization: string; expected: Buffer | undefined } {
+  if (!proven) return { authorization: `Authorization: Bearer ${dataToken}`, expected: undefined }
+  const nonce = randomBytes(16).toString('base64url')
+  const id = createHash('sha256').update(dataToken).digest('base64url')
+  const mac = (side: 'agent' | 'manager') =>
+    createHmac('sha256', dataToken).update(dataProofPayload(side, nonce)).digest()
+  const proof = mac('agent').toString('base64url')
+  return {
+    authorization: `Authorization: ${DATA_SCHEME} ${id}.${proof}\r\n${AGENT_NONCE_HEADER}: ${nonce}`,
+    expected: mac('manager'),
+  }
+}
+
+const PROOF_LINE = new RegExp(`^${DATA_PROOF_HEADER}:\\s*(\\S+)`, 'i')
+
+function equal(a: Buffer, b: Buffer): boolean {
+  return a.length === b.length && timingSafeEqual(a, b)
+}
+
 /** The answer to the upgrade, line by line: a parked socket's header may come in the same packet as the 101. */
-function readUpgrade(socket: Socket, done: (accepted: boolean) => void): void {
+function readUpgrade(socket: Socket, expected: Buffer | undefined, done: (accepted: boolean) => void): void {
   let status: string | undefined
+  let isProven = expected === undefined
   const next = () =>
     readLine(socket, line => {
       if (line === undefined) {
@@ -138,11 +172,13 @@ function readUpgrade(socket: Socket, done: (accepted: boolean) => void): void {
         return
       }
       status ??= line
+      const proof = PROOF_LINE.exec(line)?.[1]
+      if (expected && proof !== undefined) isProven = equal(Buffer.from(proof, 'base64url'), expected)
       if (line !== '' && line !== '\r') {
         next()
         return
       }
-      done(/^HTTP\/1\.1 101 /.test(status))
+      done(isProven && /^HTTP\/1\.1 101 /.test(status))
     })
   next()
 }

@@ -1,15 +1,28 @@
+import { createHmac, timingSafeEqual } from 'node:crypto'
 import { type RawData, type WebSocket, WebSocketServer } from 'ws'
 import { AppError, type AgentId, type ManagerId } from '#manager/contract'
-import { AGENT_LOST_MS, CONTROL_PATH, CONTROL_PROTOCOL, type FromAgent } from '#agent/contract'
+import {
+  AGENT_LOST_MS,
+  AGENT_NONCE_HEADER,
+  CONTROL_PATH,
+  CONTROL_PROTOCOL,
+  dataProofPayload,
+  type FromAgent,
+  type FromManager,
+  type ManagerAddress,
+} from '#agent/contract'
 import { type Upgrades } from '../http/upgrades.ts'
 import { type Log } from '../log.ts'
 import { findAgent } from '../store/agents.ts'
 import { type Store } from '../store/open-store.ts'
 import { AgentConnection, type AgentRequests } from './connection.ts'
 import { acceptAgent, hashToken, parseMessage } from './handshake.ts'
+import { type ManagerKey } from './manager-key.ts'
 
-/** What happens on control connections. Calls for one agent come one after the other, each awaited, except `gone`. */
+/** What happens on control connections. Calls for one agent come one after the other, each awaited, except `came` and `gone`. */
 export interface AgentListener {
+  /** It has a connection now. Called at once. */
+  came(agentId: AgentId): void
   connected(agentId: AgentId): Promise<void>
   /** @param arrivedAt on the clock of `performance.now()`: it may be handled much later */
   message(agentId: AgentId, message: Notice, arrivedAt: number): Promise<void>
@@ -25,16 +38,28 @@ export interface AgentGateway extends AgentRequests, AsyncDisposable {
   isConnected(agentId: AgentId): boolean
   /** Whose control connection this data socket belongs to. */
   verifyDataToken(token: string): AgentId | undefined
+  /**
+   * The same without the token being shown (see `DATA_SCHEME`).
+   * @returns whose it is, and what proves to that agent that we know it, too
+   */
+  verifyDataProof(claim: { id: string; proof: string; nonce: string }): { agentId: AgentId; answer: string } | undefined
   lastSeen(agentId: AgentId): Date | undefined
   /** Hangs up (revoked). */
   disconnect(agentId: AgentId, why: string): void
   /** Starts the clock of agents that the database believes connected, after a start of the manager. */
   expect(agentIds: readonly AgentId[]): void
+  /** Tells every agent which managers there are now. */
+  announceManagers(): void
 }
 
 export interface AgentGatewayDeps {
   readonly store: Store
   readonly managerId: ManagerId
+  /** Of this process. */
+  readonly processId: string
+  readonly key: ManagerKey
+  /** All that live; agents are told. */
+  readonly managers: () => readonly ManagerAddress[]
   readonly upgrades: Upgrades
   readonly listener: AgentListener
   readonly log: Log
@@ -46,6 +71,7 @@ export interface AgentGatewayDeps {
 const MAX_MESSAGE_BYTES = 16 * 1024 * 1024
 const HANDSHAKE_TIMEOUT_MS = 10_000
 const PARKED_SOCKETS = 4
+const NONCE_LENGTH = 128
 
 interface Entry {
   connection: AgentConnection | undefined
@@ -63,11 +89,13 @@ interface Entry {
  * our knowing. Until it is accepted a peer cannot reach anything behind this file.
  */
 export function startAgentGateway(deps: AgentGatewayDeps): AgentGateway {
-  const { store, managerId, upgrades, listener, log } = deps
+  const { store, managerId, processId, key, managers, upgrades, listener, log } = deps
   const lostMs = deps.lostMs ?? AGENT_LOST_MS
   const handshake = {
     store,
     managerId,
+    processId,
+    key,
     parkedSockets: deps.parkedSockets ?? PARKED_SOCKETS,
     timeoutMs: HANDSHAKE_TIMEOUT_MS,
   }
@@ -78,7 +106,7 @@ export function startAgentGateway(deps: AgentGatewayDeps): AgentGateway {
     handleProtocols: protocols => (protocols.has(CONTROL_PROTOCOL) ? CONTROL_PROTOCOL : false),
   })
   const agents = new Map<AgentId, Entry>()
-  const dataTokens = new Map<string, AgentId>()
+  const dataTokens = new Map<string, { readonly agentId: AgentId; readonly token: string }>()
   let closed = false
 
   const entryOf = (agentId: AgentId): Entry => {
@@ -109,12 +137,13 @@ export function startAgentGateway(deps: AgentGatewayDeps): AgentGateway {
     }, lostMs)
   }
 
-  async function serve(socket: WebSocket): Promise<void> {
+  async function serve(socket: WebSocket, agentNonce: string | undefined): Promise<void> {
     socket.on('error', error => log.warn({ err: error }, 'control connection failed'))
     const early: RawData[] = []
     const keep = (data: RawData) => early.push(data)
     const accepted = await acceptAgent(socket, {
       ...handshake,
+      agentNonce,
       onAnswered: () => socket.on('message', keep),
     })
     socket.off('message', keep)
@@ -125,7 +154,9 @@ export function startAgentGateway(deps: AgentGatewayDeps): AgentGateway {
     entry.connection?.end('It connected again.')
     entry.connection = connection
     settle(entry)
-    dataTokens.set(hashOf(accepted.dataToken), agentId)
+    dataTokens.set(hashOf(accepted.dataToken), { agentId, token: accepted.dataToken })
+    listener.came(agentId)
+    if (managers().length > 0) connection.send({ type: 'managers', managers: [...managers()] })
     log.info({ agentId, name: accepted.agentName }, 'agent connected')
     const seen = () => {
       entry.seenAt = new Date()
@@ -186,7 +217,10 @@ export function startAgentGateway(deps: AgentGatewayDeps): AgentGateway {
     (request, socket, head) => {
       if (closed) throw new AppError('unavailable')
       server.handleUpgrade(request, socket, head, webSocket => {
-        serve(webSocket).catch((error: unknown) => log.warn({ err: error }, 'agent refused'))
+        const nonce = request.headers[AGENT_NONCE_HEADER]
+        serve(webSocket, typeof nonce === 'string' && nonce.length <= NONCE_LENGTH ? nonce : undefined).catch(
+          (error: unknown) => log.warn({ err: error }, 'agent refused'),
+        )
       })
     },
   )
@@ -205,7 +239,16 @@ export function startAgentGateway(deps: AgentGatewayDeps): AgentGateway {
       return connection.request(name, input, options)
     },
     // Looked up by hash, so that the time it takes says nothing about the tokens.
-    verifyDataToken: token => dataTokens.get(hashOf(token)),
+    verifyDataToken: token => dataTokens.get(hashOf(token))?.agentId,
+    verifyDataProof({ id, proof, nonce }) {
+      const known = dataTokens.get(Buffer.from(id, 'base64url').toString('hex'))
+      if (!known || nonce.length > NONCE_LENGTH) return undefined
+      const mac = (side: 'agent' | 'manager') =>
+        createHmac('sha256', known.token).update(dataProofPayload(side, nonce)).digest()
+      const [given, expected] = [Buffer.from(proof, 'base64url'), mac('agent')]
+      if (given.length !== expected.length || !timingSafeEqual(given, expected)) return undefined
+      return { agentId: known.agentId, answer: mac('manager').toString('base64url') }
+    },
     disconnect(agentId, why) {
       const entry = agents.get(agentId)
       if (!entry) return
@@ -215,6 +258,10 @@ export function startAgentGateway(deps: AgentGatewayDeps): AgentGateway {
       entry.connection?.end(why)
     },
     expect: agentIds => agentIds.forEach(armLost),
+    announceManagers() {
+      const message: FromManager = { type: 'managers', managers: [...managers()] }
+      for (const { connection } of agents.values()) connection?.send(message)
+    },
     async [Symbol.asyncDispose]() {
       closed = true
       for (const entry of agents.values()) {

@@ -4,10 +4,16 @@ import { AppError, type AgentId, type ManagerId, toWireError } from '#manager/co
 import { controlSignaturePayload, FromAgent, type FromManager } from '#agent/contract'
 import { findAgent, saveJoinedAgent, takeJoinToken } from '../store/agents.ts'
 import { type Store } from '../store/open-store.ts'
+import { type ManagerKey } from './manager-key.ts'
 
 export interface HandshakeDeps {
   readonly store: Store
   readonly managerId: ManagerId
+  /** Of this process. */
+  readonly processId: string
+  readonly key: ManagerKey
+  /** What the agent wants signed; older ones want nothing. */
+  readonly agentNonce: string | undefined
   /** How many data sockets an agent keeps parked. */
   readonly parkedSockets: number
   readonly timeoutMs: number
@@ -23,7 +29,7 @@ export interface AcceptedAgent {
 
 /**
  * Proves who dials. Threat model: anyone who reaches the manager's port may open this connection. Until it is accepted a
- * peer can make us do one token or key lookup and one signature check, within a deadline. Joining takes a one-time token
+ * peer can make us do one signature, one token or key lookup and one signature check, within a deadline. Joining takes a one-time token
  * (stored hashed) *and* the private key of the public key that is handed in; afterwards only that key counts. The
  * signature covers a fresh nonce and our manager id, so it can be replayed neither here nor at another manager.
  *
@@ -34,10 +40,13 @@ export async function acceptAgent(socket: WebSocket, deps: HandshakeDeps): Promi
   try {
     const nonce = randomBytes(32).toString('base64url')
     const answer = nextMessage(socket, deps)
-    send({ type: 'challenge', nonce, managerId: deps.managerId })
+    const { managerId, processId, agentNonce, key } = deps
+    const proof = agentNonce === undefined ? {} : { proof: key.prove({ agentNonce, nonce, managerId }) }
+    send({ type: 'challenge', nonce, managerId, processId, ...proof })
     const agent = await identify(await answer, nonce, deps)
     const dataToken = randomBytes(32).toString('base64url')
-    send({ type: 'welcome', managerId: deps.managerId, parkedSockets: deps.parkedSockets, dataToken })
+    const { parkedSockets } = deps
+    send({ type: 'welcome', managerId, parkedSockets, dataToken })
     return { ...agent, dataToken }
   } catch (error) {
     const { code, message } = toWireError(error)

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { type EventHint, type SessionStats, type UserId } from '#manager/contract'
+import { NO_PEERS, type Peers } from '../cluster/peers.ts'
 
 /** Who may learn of an event. A superadmin gets those of every user as well. */
 export type Audience = { readonly userId: UserId } | 'everyone' | 'superadmins'
@@ -41,11 +42,20 @@ interface Kept {
 
 const RING_SIZE = 2_000
 
+interface Told {
+  readonly hint: EventHint
+  readonly audience: Audience
+}
+
 /**
  * Hints in the order in which they were published, numbered within an epoch (one run of this process). The last ones
  * are kept in a ring, so that a stream that was cut continues where it was. A frame is built once for all streams.
+ *
+ * Hints of other managers are published here as well; where some may have been missed, every stream is told to `resync`.
+ * Live figures do not travel: each manager gets them from the agents itself.
  */
-export function createEventBus(epoch = randomBytes(6).toString('hex')): EventBus {
+export function createEventBus(peers: Peers = NO_PEERS, epoch = randomBytes(6).toString('hex')): EventBus {
+  const others = peers.topic<Told>('hint')
   const ring: Kept[] = []
   const byUser = new Map<UserId, Set<Subscriber>>()
   const superadmins = new Set<Subscriber>()
@@ -70,15 +80,28 @@ export function createEventBus(epoch = randomBytes(6).toString('hex')): EventBus
     for (const stream of superadmins) if (stream.userId !== audience.userId) yield stream
   }
 
+  function deliver(hint: EventHint, audience: Audience): void {
+    sequence++
+    const frame = frameOf('hint', hint, `${epoch}.${sequence}`)
+    ring.push({ sequence, audience, frame })
+    if (ring.length > RING_SIZE) ring.shift()
+    for (const stream of receivers(audience)) stream.send(frame, 'hint')
+  }
+
+  others.on(({ hint, audience }) => deliver(hint, audience))
+  peers.onGap(() => {
+    sequence++
+    ring.length = 0
+    const frame = frameOf('resync', {}, `${epoch}.${sequence}`)
+    for (const stream of receivers('everyone')) stream.send(frame, 'hint')
+  })
+
   const pingFrame = () => frameOf('ping', {}, `${epoch}.${sequence}`)
 
   return {
     publish(hint, audience) {
-      sequence++
-      const frame = frameOf('hint', hint, `${epoch}.${sequence}`)
-      ring.push({ sequence, audience, frame })
-      if (ring.length > RING_SIZE) ring.shift()
-      for (const stream of receivers(audience)) stream.send(frame, 'hint')
+      deliver(hint, audience)
+      others.tell({ hint, audience })
     },
 
     publishStats(sessionId, ownerId, stats) {

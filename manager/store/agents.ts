@@ -91,6 +91,23 @@ export async function setAgent(
     .executeTakeFirst()
 }
 
+/** @returns the new row version, undefined if that is what the row says, or if there is none */
+export async function setProblem(db: Db, id: AgentId, problem: string | null): Promise<number | undefined> {
+  const row = await db
+    .updateTable('agents')
+    .set({ problem, row_version: sql`row_version + 1` })
+    .where('id', '=', id)
+    .where('problem', 'is distinct from', problem)
+    .returning('row_version')
+    .executeTakeFirst()
+  return row?.row_version
+}
+
+/** Until the transaction ends. */
+export async function lockAgent(db: Db, id: AgentId): Promise<void> {
+  await db.selectFrom('agents').select('id').where('id', '=', id).forUpdate().execute()
+}
+
 export async function setLastSeen(db: Db, id: AgentId): Promise<void> {
   await db
     .updateTable('agents')

@@ -8,11 +8,22 @@ import { serveMemory } from './tunnel-memory.ts'
 
 const gateway = createTunnelGateway({
   locate: () =>
-    Promise.resolve({ agentId: AGENT, kernelId: KERNEL, status: 'RUNNING', apps: [{ name: 'bench' }], ownerId: OWNER }),
+    Promise.resolve({
+      agentId: AGENT,
+      kernelId: KERNEL,
+      status: 'RUNNING',
+      apps: [{ name: 'bench' }],
+      ownerId: OWNER,
+      domain: 'default',
+    }),
   verifyGrant: grant =>
     grant === GRANT ? Promise.resolve({ loginId: LOGIN }) : Promise.reject(new AppError('grant_invalid')),
   authenticateUpgrade: () => Promise.reject(new AppError('not_signed_in')),
-  agents: { isConnected: () => true, verifyDataToken: token => (token === DATA_TOKEN ? AGENT : undefined) },
+  agents: {
+    isConnected: () => true,
+    verifyDataToken: token => (token === DATA_TOKEN ? AGENT : undefined),
+    verifyDataProof: () => undefined,
+  },
 })
 const server = createServer()
 server.on('upgrade', (request, socket, head) => void gateway.handle(request, socket, head))

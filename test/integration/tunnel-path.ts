@@ -73,6 +73,7 @@ export async function startPath({
             status: 'RUNNING',
             apps: [{ name: 'echo' }, { name: 'closed' }],
             ownerId: OWNER,
+            domain: 'default',
             ...location,
           })
         : Promise.reject(new AppError('session_not_found')),
@@ -86,11 +87,12 @@ export async function startPath({
       ]
       if (!user) return Promise.reject(new AppError('not_signed_in'))
       const role = headers.authorization === 'Bearer admin' ? ('superadmin' as const) : ('user' as const)
-      return Promise.resolve({ userId: user, role, loginId: 'login-2' })
+      return Promise.resolve({ userId: user, role, domain: 'default', loginId: 'login-2' })
     },
     agents: {
       isConnected: connected ?? (() => true),
       verifyDataToken: token => (token === 'data-token' ? AGENT : undefined),
+      verifyDataProof: () => undefined,
     },
   })
   const manager = track(createHttpServer())

@@ -1,0 +1,46 @@
+import { createHash, createPublicKey, verify } from 'node:crypto'
+import { type ManagerProof, managerProofPayload } from '#agent/contract'
+import { AppError } from '#manager/contract'
+
+export interface ProofCheck {
+  readonly proof: ManagerProof | undefined
+  readonly agentNonce: string
+  readonly nonce: string
+  readonly managerId: string
+  /** Fingerprint of the key that it must have; undefined for a manager that this agent meets first. */
+  readonly pinned: string | undefined
+}
+
+/**
+ * Is this the manager that this agent joined? Threat model: whoever took the manager's port (on loopback any user of the
+ * machine can, once the manager is down) knows its id, but not its key.
+ *
+ * @returns the fingerprint of the proven key; undefined for a manager that proves nothing, where none is pinned
+ * @throws AppError `forbidden`
+ */
+export function checkManagerProof({ proof, agentNonce, nonce, managerId, pinned }: ProofCheck): string | undefined {
+  if (!proof) {
+    if (pinned === undefined) return undefined
+    throw new AppError('forbidden', { why: 'What answers at the address of the manager does not prove that it is it.' })
+  }
+  const spki = Buffer.from(proof.publicKey, 'base64')
+  const fingerprint = createHash('sha256').update(spki).digest('hex')
+  if (pinned !== undefined && fingerprint !== pinned) {
+    throw new AppError('forbidden', {
+      why: 'The manager has another key than when this agent joined. Join again if that is intended.',
+    })
+  }
+  if (isSigned(spki, proof.signature, managerProofPayload(agentNonce, nonce, managerId))) return fingerprint
+  throw new AppError('forbidden', { why: 'The manager does not have the key that it shows.' })
+}
+
+function isSigned(spki: Buffer, signature: string, payload: string): boolean {
+  try {
+    const key = createPublicKey({ key: spki, format: 'der', type: 'spki' })
+    if (key.asymmetricKeyType !== 'ed25519') return false
+    return verify(null, Buffer.from(payload, 'utf8'), key, Buffer.from(signature, 'base64'))
+  } catch {
+    // No key at all.
+    return false
+  }
+}

@@ -1,0 +1,180 @@
+import { type Log } from '../log.ts'
+import { deleteManager, endSessionsNamed, listManagers, saveManager } from '../store/managers.ts'
+import { newUuid } from '../store/new-id.ts'
+import { type Store } from '../store/open-store.ts'
+import { type DedicatedConnection, openDedicatedConnection, type Query } from './dedicated-connection.ts'
+import { createAgentLinks, type AgentLinks, NO_LINKS } from './agent-links.ts'
+import { createPeers, NO_PEERS, type Peers } from './peers.ts'
+import { ALL_TURNS, createTurns, type Turns } from './turns.ts'
+
+export interface Member {
+  /** Of the process: new with every start. */
+  readonly id: string
+  /** Where agents reach it. */
+  readonly url: string
+}
+
+/** The managers on one database, seen from one of them. */
+export interface Cluster extends AsyncDisposable {
+  /** Of this process. */
+  readonly processId: string
+  readonly peers: Peers
+  readonly turns: Turns
+  readonly links: AgentLinks
+  /** All that live, this one among them, oldest first; empty where there can be only one. */
+  members(): readonly Member[]
+  onMembers(listener: () => void): void
+  /** From here on the others, and agents, know of this manager. */
+  join(url: string): Promise<void>
+}
+
+export interface ClusterTimings {
+  readonly heartbeatMs: number
+  /** One that is silent for longer is gone. */
+  readonly goneMs: number
+  /** An agent that no manager has a connection to counts as lost after this. */
+  readonly agentLostMs: number
+}
+
+export const DEFAULT_CLUSTER_TIMINGS: ClusterTimings = { heartbeatMs: 3_000, goneMs: 15_000, agentLostMs: 12_000 }
+
+export interface ClusterDeps {
+  readonly store: Store
+  readonly databaseUrl: string
+  readonly version: string
+  readonly log: Log
+  readonly timings?: Partial<ClusterTimings> | undefined
+}
+
+const CHANNEL = 'berth'
+const nameOf = (processId: string) => `berth-manager ${processId}`
+
+/**
+ * Joins the managers on an external database. Every one serves the whole API and all agents; what they know of each
+ * other is in two tables (`managers`, `agent_links`), and notifications make it known at once.
+ *
+ * A manager says every few seconds that it lives. One that has been silent for `goneMs` is taken out by whoever sees it
+ * first, and the database session that holds its turns is ended: it may hang, and would keep them. Whoever had no
+ * contact with the database itself judges nobody until it has had it for as long.
+ */
+export async function openCluster({ store, databaseUrl, version, log, timings }: ClusterDeps): Promise<Cluster> {
+  const { heartbeatMs, goneMs, agentLostMs } = { ...DEFAULT_CLUSTER_TIMINGS, ...timings }
+  const { db } = store
+  const processId = newUuid()
+  const own: { connection?: DedicatedConnection; member?: Member } = {}
+  const query: Query = async (text, values) => {
+    if (!own.connection) throw new Error('there is no connection to the database yet')
+    return own.connection.query(text, values)
+  }
+  const turns = createTurns(query)
+  const notify = (payload: string) => query('select pg_notify($1, $2)', [CHANNEL, payload])
+  const peers = createPeers({ processId, notify, log })
+  const opened = await openDedicatedConnection({
+    databaseUrl,
+    name: nameOf(processId),
+    channel: CHANNEL,
+    onReopened: () => peers.reopened(),
+    onLost: () => turns.lost(),
+    onNotification: payload => peers.receive(payload),
+    log,
+  })
+  own.connection = opened
+  const links = createAgentLinks({ db, processId, peers, lostMs: agentLostMs, log })
+  const changed = peers.topic<null>('members')
+
+  let members: readonly Member[] = []
+  const listeners: (() => void)[] = []
+  /** Since when every heartbeat has succeeded. */
+  let steadySince = Number.POSITIVE_INFINITY
+  let beating: Promise<void> | undefined
+  let closed = false
+
+  async function beat(): Promise<void> {
+    if (!own.member) return
+    const anew = await saveManager(db, { ...own.member, version })
+    if (anew) {
+      changed.tell(null)
+      links.forgotten()
+    }
+    steadySince = Math.min(steadySince, performance.now())
+    const steady = performance.now() - steadySince >= goneMs
+    const rows = await listManagers(db)
+    const gone = steady ? rows.filter(row => row.id !== processId && row.silentMs >= goneMs) : []
+    for (const { id, url } of gone) await remove(id, url)
+    see(rows.filter(row => !gone.includes(row)).map(({ id, url }) => ({ id, url })))
+    await links.sync()
+  }
+
+  async function remove(id: string, url: string): Promise<void> {
+    if (!(await deleteManager(db, id))) return
+    log.warn({ manager: id, url }, 'a manager has been silent for too long and counts as gone')
+    await endSessionsNamed(db, nameOf(id))
+    changed.tell(null)
+  }
+
+  function see(now: readonly Member[]): void {
+    const before = members
+    members = now
+    if (sameMembers(before, now)) return
+    log.info({ managers: now.map(({ url }) => url) }, 'managers on this database')
+    for (const listener of listeners) listener()
+    // Killed between writing and telling, perhaps.
+    const ids = new Set(now.map(({ id }) => id))
+    if (before.some(({ id }) => !ids.has(id))) peers.gap()
+  }
+
+  function beatSoon(): Promise<void> {
+    beating ??= (closed ? Promise.resolve() : beat())
+      .catch((error: unknown) => {
+        steadySince = Number.POSITIVE_INFINITY
+        log.warn({ err: error }, 'this manager could not say that it lives')
+      })
+      .finally(() => (beating = undefined))
+    return beating
+  }
+  changed.on(() => void beatSoon())
+  const timer = setInterval(() => void beatSoon(), heartbeatMs)
+
+  return {
+    processId,
+    peers,
+    turns,
+    links,
+    members: () => members,
+    onMembers: listener => void listeners.push(listener),
+    async join(url) {
+      own.member = { id: processId, url }
+      members = [own.member]
+      await beatSoon()
+    },
+    async [Symbol.asyncDispose]() {
+      closed = true
+      clearInterval(timer)
+      await beating
+      await links[Symbol.asyncDispose]()
+      if (own.member) await deleteManager(db, processId).catch(() => undefined)
+      changed.tell(null)
+      await peers.flushed()
+      await opened[Symbol.asyncDispose]()
+    },
+  }
+}
+
+function sameMembers(a: readonly Member[], b: readonly Member[]): boolean {
+  const textOf = (members: readonly Member[]) => JSON.stringify(members.map(({ id, url }) => [id, url]))
+  return textOf(a) === textOf(b)
+}
+
+/** The one manager of an embedded database. */
+export function standAlone(): Cluster {
+  return {
+    processId: newUuid(),
+    peers: NO_PEERS,
+    turns: ALL_TURNS,
+    links: NO_LINKS,
+    members: () => [],
+    onMembers: () => undefined,
+    join: () => Promise.resolve(),
+    [Symbol.asyncDispose]: () => Promise.resolve(),
+  }
+}

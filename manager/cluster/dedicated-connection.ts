@@ -1,0 +1,125 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import pg from 'pg'
+import { type Log } from '../log.ts'
+
+export type Query = (text: string, values?: readonly unknown[]) => Promise<readonly Readonly<Record<string, unknown>>[]>
+
+/** One connection to the database that is not of the pool: what it listens to and what it locks is this process's. */
+export interface DedicatedConnection extends AsyncDisposable {
+  readonly isOpen: boolean
+  /** Never waits for a connection. @throws Error while there is none, or if it breaks */
+  readonly query: Query
+}
+
+export interface DedicatedConnectionDeps {
+  readonly databaseUrl: string
+  /** As `application_name`: others find, and end, the session of a process that hangs by it. */
+  readonly name: string
+  readonly channel: string
+  /** Connected again: notifications were missed meanwhile. */
+  readonly onReopened: () => void
+  /** What was locked is not any more. */
+  readonly onLost: () => void
+  readonly onNotification: (payload: string) => void
+  readonly log: Log
+}
+
+const PROBE_MS = 2_000
+/** A query that takes longer means that nobody is there. */
+const QUERY_TIMEOUT_MS = 5_000
+const RETRY_MS = 300
+
+/** The server notices within about ten seconds that this machine is gone, and frees what it locked. */
+const SETTLE = `select set_config('tcp_keepalives_idle', '5', false), set_config('tcp_keepalives_interval', '2', false),
+  set_config('tcp_keepalives_count', '3', false)`
+
+/**
+ * Connects, and again whenever the connection is lost.
+ *
+ * Threat model: payloads of notifications come from whoever may write to our database, so they are as trusted as its
+ * rows; they hold ids, never secrets, because every role of the database may listen.
+ *
+ * @throws Error if the first attempt fails
+ */
+export async function openDedicatedConnection(deps: DedicatedConnectionDeps): Promise<DedicatedConnection> {
+  const { log } = deps
+  const stop = new AbortController()
+  let current: pg.Client | undefined
+
+  async function connect(again: boolean): Promise<{ readonly ended: Promise<void> }> {
+    const client = new pg.Client({
+      connectionString: deps.databaseUrl,
+      application_name: deps.name,
+      query_timeout: QUERY_TIMEOUT_MS,
+      connectionTimeoutMillis: QUERY_TIMEOUT_MS,
+      keepAlive: true,
+    })
+    const lost = Promise.withResolvers<undefined>()
+    client.on('error', error => {
+      log.warn({ err: error }, 'the connection for notifications and locks broke')
+      lost.resolve(undefined)
+    })
+    client.on('end', () => lost.resolve(undefined))
+    client.on('notification', ({ payload }) => deps.onNotification(payload ?? ''))
+    const onStop = () => lost.resolve(undefined)
+    stop.signal.addEventListener('abort', onStop)
+    try {
+      await client.connect()
+      await client.query(SETTLE)
+      await client.query(`listen ${client.escapeIdentifier(deps.channel)}`)
+    } catch (error) {
+      await close(client)
+      throw error
+    }
+    current = client
+    if (again) deps.onReopened()
+    const probe = setInterval(() => {
+      client.query('select 1').catch(() => lost.resolve(undefined))
+    }, PROBE_MS)
+    const ended = lost.promise.then(async () => {
+      clearInterval(probe)
+      stop.signal.removeEventListener('abort', onStop)
+      current = undefined
+      deps.onLost()
+      await close(client)
+    })
+    return { ended }
+  }
+
+  // A call, because it changes while something is awaited.
+  const stopping = () => stop.signal.aborted
+
+  async function keep(first: { readonly ended: Promise<void> }): Promise<void> {
+    await first.ended
+    while (!stopping()) {
+      try {
+        const { ended } = await connect(true)
+        await ended
+      } catch (error) {
+        log.warn({ err: error }, 'no connection for notifications and locks; trying again')
+      }
+      await delay(RETRY_MS, undefined, { signal: stop.signal }).catch(() => undefined)
+    }
+  }
+  const keeping = keep(await connect(false))
+
+  return {
+    get isOpen() {
+      return current !== undefined
+    },
+    async query(text, values = []) {
+      if (!current) throw new Error('there is no connection to the database')
+      const { rows } = await current.query<Record<string, unknown>>(text, [...values])
+      return rows
+    },
+    async [Symbol.asyncDispose]() {
+      stop.abort()
+      await keeping
+    },
+  }
+}
+
+/** Of one that hangs, too: with a query under way the socket is closed. */
+async function close(client: pg.Client): Promise<void> {
+  await client.end().catch(() => undefined)
+}

@@ -1,0 +1,142 @@
+import { type Log } from '../log.ts'
+
+/**
+ * What managers on one database tell each other: ids, so that each drops what it remembers, looks again, or passes a hint
+ * on. A message reaches every other manager within some milliseconds, or `onGap` is called there: nothing that matters
+ * may depend on a message alone, because its sender can be killed between writing to the database and telling.
+ */
+export interface Peers {
+  /** @param name the same in all managers; messages are JSON, well below 8 kB, and hold no secrets */
+  topic<T>(name: string): Topic<T>
+  /** Messages may have been missed: what is remembered of the database may be wrong. */
+  onGap(listener: () => void): void
+}
+
+export interface Topic<T> {
+  /** To every other manager. */
+  tell(message: T): void
+  /** Called for messages of others. */
+  on(listener: (message: T) => void): void
+}
+
+export interface PeersHub extends Peers {
+  /** A notification came. */
+  receive(payload: string): void
+  /** The connection is there again. */
+  reopened(): void
+  /** Another manager went without a word. */
+  gap(): void
+  /** Resolves when everything told so far was sent, or could not be. */
+  flushed(): Promise<void>
+}
+
+export interface PeersDeps {
+  readonly processId: string
+  /** Sends one notification. @throws Error while there is no connection */
+  readonly notify: (payload: string) => Promise<unknown>
+  readonly log: Log
+}
+
+/** PostgreSQL takes payloads of less than 8000 bytes. */
+const MAX_BYTES = 7_900
+const GAP = 'gap'
+
+type Entry = readonly [topic: string, message: unknown]
+
+/** Messages of one turn of the event loop share a notification. They arrive in the order in which they were told. */
+export function createPeers({ processId, notify, log }: PeersDeps): PeersHub {
+  const listeners = new Map<string, ((message: unknown) => void)[]>()
+  const gapListeners: (() => void)[] = []
+  let queue: string[] = []
+  let sending: Promise<void> | undefined
+  let missed = false
+
+  async function flush(): Promise<void> {
+    // What is told in the same turn goes along.
+    await Promise.resolve()
+    while (queue.length > 0) {
+      const batch = takeBatch()
+      try {
+        await notify(batch)
+      } catch (error) {
+        log.debug({ err: error }, 'other managers could not be told')
+        missed = true
+        queue = []
+      }
+    }
+  }
+
+  function takeBatch(): string {
+    const head = `{"from":${JSON.stringify(processId)},"told":[`
+    let bytes = head.length + 2
+    let count = 0
+    while (count < queue.length) {
+      bytes += Buffer.byteLength(queue[count] ?? '') + 1
+      if (count > 0 && bytes > MAX_BYTES) break
+      count++
+    }
+    return `${head}${queue.splice(0, count).join(',')}]}`
+  }
+
+  function tell(topic: string, message: unknown): void {
+    const text = JSON.stringify([topic, message] satisfies Entry)
+    if (Buffer.byteLength(text) > MAX_BYTES - 100) {
+      log.error({ topic, bytes: text.length }, 'a message to other managers is too long; they will look at everything')
+      queue.push(JSON.stringify([GAP, null]))
+    } else queue.push(text)
+    sending ??= flush().finally(() => (sending = undefined))
+  }
+
+  const gap = () => gapListeners.forEach(listener => guard(GAP, listener))
+
+  function guard(topic: string, act: () => void): void {
+    try {
+      act()
+    } catch (error) {
+      log.error({ err: error, topic }, 'a message of another manager could not be taken up')
+    }
+  }
+
+  return {
+    topic: name => ({
+      tell: message => tell(name, message),
+      on: listener =>
+        void listeners.set(name, [...(listeners.get(name) ?? []), listener as (message: unknown) => void]),
+    }),
+    onGap: listener => void gapListeners.push(listener),
+    receive(payload) {
+      const { from, told } = parse(payload)
+      if (from === processId) return
+      for (const [topic, message] of told) {
+        if (topic === GAP) gap()
+        else for (const listener of listeners.get(topic) ?? []) guard(topic, () => listener(message))
+      }
+    },
+    reopened() {
+      gap()
+      if (!missed) return
+      missed = false
+      tell(GAP, null)
+    },
+    gap,
+    async flushed() {
+      await sending
+    },
+  }
+}
+
+function parse(payload: string): { from: string; told: readonly Entry[] } {
+  try {
+    const { from, told } = JSON.parse(payload) as { from: string; told: readonly Entry[] }
+    return { from, told }
+  } catch {
+    // Not one of ours; but who knows what it wanted to say.
+    return { from: '', told: [[GAP, null]] }
+  }
+}
+
+/** Of a manager that is alone on its database. */
+export const NO_PEERS: Peers = {
+  topic: () => ({ tell: () => undefined, on: () => undefined }),
+  onGap: () => undefined,
+}
