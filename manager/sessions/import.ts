@@ -1,4 +1,4 @@
-import { type AgentId, type Reason, type ResourceSlots, type UserId } from '#manager/contract'
+import { type AgentId, type Reason, type ResourceSlots } from '#manager/contract'
 import { type KernelLabel } from '#agent/contract'
 import { type EventPublisher } from '../events/bus.ts'
 import { insertKernelDevices, insertKernels, listKernels } from '../store/kernels.ts'

@@ -9,7 +9,7 @@ import {
 } from '#manager/contract'
 import { listKernels } from '../store/kernels.ts'
 import { type Store } from '../store/open-store.ts'
-import { findSession } from '../store/sessions.ts'
+import { findSession, ownedOf } from '../store/sessions.ts'
 import { appsOf } from './apps.ts'
 import { type SessionChanges } from './changes.ts'
 
@@ -20,6 +20,7 @@ export interface SessionLocation {
   readonly status: SessionStatus
   readonly apps: readonly App[]
   readonly ownerId: UserId
+  readonly domain: string
 }
 
 const KEPT_MS = 5_000
@@ -44,7 +45,7 @@ export function createLocator(store: Store, changes: SessionChanges): (id: Sessi
       kernelId: kernel?.id ?? null,
       status: session.status,
       apps: appsOf(session),
-      ownerId: session.owner_id,
+      ...ownedOf(session),
     }
     // Only what is stable: a starting session changes under our hands.
     if (location.status === 'RUNNING') known.set(id, { location, until: Date.now() + KEPT_MS })

@@ -28,8 +28,7 @@ export interface PriorityDeps {
 export function createSetPriority({ store, changes, onChanged, get }: PriorityDeps) {
   return async (caller: Caller, id: SessionId, priority: number): Promise<Session> => {
     const session = await findSession(store.db, id)
-    if (!session || !canSee(caller, ownedOf(session)))
-      throw new AppError('session_not_found', { sessionId: id })
+    if (!session || !canSee(caller, ownedOf(session))) throw new AppError('session_not_found', { sessionId: id })
     requirePriority(caller, session.domain, priority, session.priority)
     const touched = await updatePriority(store.db, id, priority)
     changes.hint(touched)

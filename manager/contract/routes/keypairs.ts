@@ -8,7 +8,7 @@ export const KEYPAIR_ROUTES = {
     method: 'GET',
     path: '/api/v1/keypairs',
     access: 'user',
-    summary: 'Own keypairs; a superadmin sees all. In the order of access keys.',
+    summary: 'Own keypairs; admins see those of the users whom they manage. In the order of access keys.',
     query: Page.extend({ mine: z.stringbool().optional() }),
     reply: pageOf(Keypair),
   },
