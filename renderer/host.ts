@@ -16,6 +16,8 @@ type Listener<E extends keyof HostEvents> = (payload: HostEvents[E]) => void
 
 /** HostApi as the page uses it: methods that throw AppErrors, and events. */
 export interface Host extends HostApi {
+  /** The page runs in the desktop app; known before anyone is signed in. */
+  readonly isDesktop: boolean
   /** @returns stops listening */
   on<E extends keyof HostEvents>(event: E, listener: Listener<E>): () => void
 }
@@ -39,6 +41,7 @@ export function createHost({ window, fetch, csrf }: HostDeps): Host {
   if (host && hostEvents) {
     const bridge = host as unknown as Record<string, Record<string, (...args: unknown[]) => Promise<Reply<unknown>>>>
     return {
+      isDesktop: true,
       ...mapMethods((group, method) => async (...args) => {
         const call = bridge[group]?.[method]
         if (!call) throw new AppError('internal', { why: `The desktop app does not offer ${group}.${method}.` })
@@ -48,6 +51,7 @@ export function createHost({ window, fetch, csrf }: HostDeps): Host {
     }
   }
   return {
+    isDesktop: false,
     ...mapMethods(
       (group, method) =>
         async (...args) =>

@@ -8,6 +8,7 @@ import { loadPage } from '../fixtures/browser.ts'
 /** What the page does, against a manager of cardboard: states that the real one cannot be brought into at will. */
 let browser: Browser
 beforeAll(async () => {
+  await mkdir(OUTPUT, { recursive: true })
   browser = await chromium.launch({ executablePath: process.env['BERTH_CHROMIUM'] ?? '/usr/bin/chromium' })
 })
 afterAll(() => browser.close())
@@ -44,10 +45,60 @@ async function open(
     },
   }
 }
+const OUTPUT = new URL('../output/', import.meta.url).pathname
 const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name })
 const rowNames = (page: Page) => page.locator('tr.row .name').allTextContents()
 
+/** Desktop app of cardboard: the bridge that its preload script makes, with a manager on this computer. */
+function pretendDesktop(answerOfSetEndpoint: unknown): void {
+  const ok = (value: unknown) => () => Promise.resolve({ ok: true, value })
+  const chosen = JSON.parse(sessionStorage.getItem('chosen') ?? '{"kind":"embedded"}') as { kind: string; url?: string }
+  const host = {
+    info: ok({ kind: 'electron', version: '0.1.0', platform: 'linux' }),
+    settings: ok({ preferredSshPort: null, manageSshConfig: true }),
+    endpoint: ok({ url: 'http://127.0.0.1:8401', ...chosen }),
+    setEndpoint: (choice: unknown) => {
+      if (answerOfSetEndpoint !== null) return Promise.resolve(answerOfSetEndpoint)
+      sessionStorage.setItem('chosen', JSON.stringify(choice))
+      return Promise.resolve({ ok: true, value: choice })
+    },
+  }
+  const list = { list: ok([]) }
+  Object.assign(globalThis, { host: { host, tunnel: list, ssh: {}, terminal: {} }, hostEvents: { on: () => () => 0 } })
+}
+
 describe('signing in', () => {
+  test('to another Berth than the one on this computer is chosen in the desktop app before', async () => {
+    await using it = await open('/sign-in', { signedIn: false })
+    expect(await it.page.getByText('Berth on').count()).toBe(0)
+    const app = await it.page.context().newPage()
+    await app.addInitScript(pretendDesktop, null)
+    await loadPage(app, `${it.double.url}/#/sign-in`)
+    await app.getByText('Berth on this computer').waitFor()
+    await button(app, 'Change…').click()
+    await app.getByLabel('Another one in the network').check()
+    await button(app, 'Connect').click()
+    await app.getByText('Enter an address').waitFor()
+    await app.getByLabel('Address', { exact: true }).fill('berth.example.org')
+    await app.screenshot({ path: `${OUTPUT}endpoint-light.png` })
+    await button(app, 'Connect').click()
+    await app.getByText('Berth on berth.example.org').waitFor()
+  })
+
+  test('to a Berth that does not answer is told where it was chosen', async () => {
+    await using it = await open('/sign-in', { signedIn: false })
+    const app = await it.page.context().newPage()
+    const error = { code: 'unavailable', message: '', detail: { why: 'Nothing answers at https://nowhere.example.' } }
+    await app.addInitScript(pretendDesktop, { ok: false, error })
+    await loadPage(app, `${it.double.url}/#/sign-in`)
+    await button(app, 'Change…').click()
+    await app.getByLabel('Another one in the network').check()
+    await app.getByLabel('Address', { exact: true }).fill('nowhere.example')
+    await button(app, 'Connect').click()
+    await app.getByText('Nothing answers at https://nowhere.example.').waitFor()
+    expect(await button(app, 'Connect').isEnabled()).toBe(true)
+  })
+
   test('by a one-time link happens at once and leaves no trace of the ticket', async () => {
     await using it = await open('/sign-in?ticket=0123456789abcdef0123', { signedIn: false })
     await it.page.getByRole('heading', { name: 'Sessions' }).waitFor()
@@ -227,13 +278,11 @@ describe('the list', () => {
     const overflow = await it.page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth)
     expect(overflow).toBeLessThanOrEqual(0)
     expect(await button(it.page, 'Terminate notebook').isVisible()).toBe(true)
-    const output = new URL('../output/', import.meta.url).pathname
-    await mkdir(output, { recursive: true })
-    await it.page.screenshot({ path: `${output}sessions-${width}.png` })
+    await it.page.screenshot({ path: `${OUTPUT}sessions-${width}.png` })
     await button(it.page, 'New session').click()
     await it.page.getByRole('heading', { name: 'Environment', exact: true }).waitFor()
     await it.page.waitForFunction(() => document.getAnimations().every(({ playState }) => playState !== 'running'))
-    await it.page.screenshot({ path: `${output}launch-${width}.png` })
+    await it.page.screenshot({ path: `${OUTPUT}launch-${width}.png` })
   })
 })
 
