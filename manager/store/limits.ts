@@ -101,7 +101,8 @@ export async function readHeld(db: Db, ids: ScopeIds): Promise<Map<string, Held>
     )
     select key, null as slot, count(distinct id) as amount from counted group by key
     union all
-    select key, v.key, sum(v.value::bigint)::bigint from counted, jsonb_each_text(slots) v group by counted.key, v.key
+    select counted.key, v.key, sum(v.value::bigint)::bigint
+    from counted, jsonb_each_text(slots) v group by counted.key, v.key
     `.execute(db)
   for (const { key, slot, amount } of rows) {
     const { slots, sessions } = held.get(key) ?? { slots: {}, sessions: 0 }
