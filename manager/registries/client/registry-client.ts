@@ -55,7 +55,7 @@ export interface RegistryClientOptions {
 const MAX_PAGE_BYTES = 4 * 2 ** 20
 const MAX_MANIFEST_BYTES = 4 * 2 ** 20
 const MAX_CONFIG_BYTES = 8 * 2 ** 20
-const PAGE = 200
+const PAGE = 100
 const MAX_PAGES = 5_000
 
 const Names = z.array(z.string().max(255)).nullish()
