@@ -1,0 +1,171 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import WebSocket from 'ws'
+import { pack } from 'tar-stream'
+import { type ApiClient, type Session, type SessionId, type Task } from '#manager/contract'
+import { type AgentHome, type AgentProcess, createAgentHome, spawnAgent } from '../fixtures/agent-process.ts'
+import { BUSYBOX_IMAGE, busyboxImage, docker, removeByManager } from '../fixtures/docker.ts'
+import { startTestManager, type TestManager } from '../fixtures/manager.ts'
+import { startRegistry, type TestRegistry } from '../fixtures/registry.ts'
+
+/** Real registry, real engine, real agent, real manager. */
+const BOB = { username: 'bob', password: 'pull-secret-4711' }
+const LABELS = {
+  'ai.backend.kernelspec': '1',
+  'ai.backend.role': 'COMPUTE',
+  'ai.backend.service-ports': 'my_web:http:8080,broken:http:8081',
+  'ai.backend.runtime-path': '/bin/httpd',
+  'ai.backend.resource.min.cpu': '0.1',
+  'ai.backend.resource.min.mem': '64m',
+}
+const DEFINITION = {
+  prestart: [
+    { action: 'mkdir', args: { path: '/home/work/www' } },
+    { action: 'write_file', args: { filename: '/home/work/www/index.html', body: ['served on {ports[0]}'] } },
+  ],
+  command: ['{runtime_path}', '-f', '-p', '{ports[0]}', '-h', '/home/work/www'],
+  env: {},
+}
+
+let manager: TestManager
+let api: ApiClient
+let token: string
+let home: AgentHome
+let agent: AgentProcess
+let cr: TestRegistry
+let reference: string
+
+beforeAll(async () => {
+  manager = await startTestManager()
+  ;({ api, token } = await manager.signIn())
+  cr = await startRegistry({ htpasswd: BOB })
+  reference = `${cr.name}/lab/box:1`
+  await busyboxImage()
+  await pushImage()
+  home = await createAgentHome()
+  const { join: invitation } = await manager.manager.createJoinToken()
+  agent = await spawnAgent(home, { BERTH_JOIN: invitation })
+  expect(await agent.firstLine).toMatchObject({ ready: 'agent' })
+})
+
+afterAll(async () => {
+  const managerId = manager.manager.managerId
+  await agent[Symbol.asyncDispose]()
+  await manager[Symbol.asyncDispose]()
+  await removeByManager(managerId)
+  await home[Symbol.asyncDispose]()
+  await cr[Symbol.asyncDispose]()
+  const image = docker.getImage(reference)
+  await image.remove({ force: true }).catch(() => undefined)
+})
+
+/** Made on the engine, pushed, and taken off the engine again. */
+async function pushImage(): Promise<void> {
+  const container = await docker.createContainer({ Image: BUSYBOX_IMAGE, Cmd: ['true'] })
+  const archive = pack()
+  const folder = 'etc/backend.ai/service-defs'
+  archive.entry({ name: `${folder}/my_web.json` }, JSON.stringify(DEFINITION))
+  archive.entry({ name: `${folder}/broken.json` }, JSON.stringify({ command: ['{no_such}'] }))
+  archive.entry({ name: `${folder}/notes.txt` }, 'no definition')
+  archive.finalize()
+  await container.putArchive(archive, { path: '/' })
+  const changes = Object.entries(LABELS).map(([name, value]) => `LABEL ${name}=${value}`)
+  const repo = `${cr.name}/lab/box`
+  await container.commit({ repo, tag: '1', changes: ['CMD ["sh"]', ...changes].join('\n') })
+  await container.remove()
+  const authconfig = { ...BOB, serveraddress: cr.name }
+  const stream = await docker.getImage(repo).push({ tag: '1', authconfig })
+  await new Promise<void>((resolve, reject) => {
+    docker.modem.followProgress(stream, error => (error ? reject(error) : resolve()))
+  })
+  await docker.getImage(reference).remove()
+}
+
+async function ended({ id }: Pick<Task, 'id'>): Promise<Task> {
+  const get = () => api.getTask({ params: { id } })
+  await expect.poll(async () => (await get()).status, { timeout: 60_000 }).not.toBe('running')
+  return get()
+}
+
+async function running(session: Session | undefined): Promise<Session> {
+  const params = { id: session?.id ?? ('' as SessionId) }
+  await expect.poll(async () => (await api.getSession({ params })).status, { timeout: 60_000 }).toBe('RUNNING')
+  return api.getSession({ params })
+}
+
+const imageOnAgents = async () =>
+  (await api.listImages()).items.find(image => image.reference === reference && image.agentIds.length > 0)
+
+/** Over a tunnel to the app, as any client of its protocol may. */
+function ask(id: SessionId, app: string): Promise<string> {
+  const url = `${manager.url.replace('http', 'ws')}/stream/session/${id}/tcpproxy?app=${app}`
+  const socket = new WebSocket(url, { headers: { authorization: `Bearer ${token}` } })
+  const chunks: Buffer[] = []
+  socket.on('open', () => socket.send(Buffer.from('GET / HTTP/1.0\r\n\r\n')))
+  socket.on('message', (data: Buffer) => chunks.push(data))
+  return new Promise((resolve, reject) => {
+    socket.on('close', (_code, reason) => resolve(Buffer.concat(chunks).toString('utf8') + reason.toString('utf8')))
+    socket.on('error', reject)
+  })
+}
+
+test('an image of a registry with sign-in is launched, its services are started as it defines, and it is cleaned up', async () => {
+  await api.createRegistry({ body: { name: cr.name, url: cr.url, ...BOB } })
+  expect((await ended(await api.rescanRegistry({ params: { name: cr.name } }))).rescan).toMatchObject({ images: 1 })
+  const { items } = await api.createSession({ body: { image: reference } })
+  const session = await running(items[0])
+  const { items: events } = await api.listSessionEvents({ params: { id: session.id } })
+  expect(events.map(event => event.reason.code)).toContain('image_missing')
+  const { Id, RepoDigests } = await docker.getImage(reference).inspect()
+  expect(Id).toBe(session.imageDigest)
+  expect(RepoDigests).toHaveLength(1)
+
+  // By prestart and command of /etc/backend.ai/service-defs/my_web.json.
+  expect(await ask(session.id, 'my-web')).toMatch(/^HTTP\/1\.[01] 200 OK[^]*served on 8080\n/)
+  expect(await ask(session.id, 'broken')).not.toContain('200 OK')
+
+  // The password of the registry stays in memory.
+  const { Config } = await docker.getContainer(session.kernels[0]?.containerId ?? '').inspect()
+  expect(JSON.stringify(Config)).not.toContain(BOB.password)
+  const log = await readFile(join(home.data, 'agent.log'), 'utf8')
+  expect(log).toContain('kernel runs')
+  expect(log).not.toContain(BOB.password)
+
+  await expect.poll(async () => (await imageOnAgents())?.digest).toBe(Id)
+  expect(await imageOnAgents()).toMatchObject({ pullable: true, outdated: false, registry: cr.name })
+  const inUse = await api.cleanUpImages({ body: { dryRun: true } })
+  expect(inUse.items[0]?.images.map(image => image.digest)).not.toContain(Id)
+  const refused = await api.removeImage({ body: { reference } })
+  expect(refused.items[0]?.kept[0]?.why).toContain('live session')
+
+  const params = { id: session.id }
+  await api.deleteSession({ params })
+  await expect.poll(async () => (await api.getSession({ params })).status, { timeout: 30_000 }).toBe('TERMINATED')
+  const dry = (await api.cleanUpImages({ body: { dryRun: true } })).items[0]
+  const [would] = dry?.images.filter(image => image.digest === Id) ?? []
+  expect(would?.references).toEqual([reference])
+  expect(would?.uniqueBytes).toBeLessThan(would?.sizeBytes ?? 0)
+  // Another container, of nobody we know, uses it: the agent keeps it.
+  const foreign = await docker.createContainer({ Image: reference, Cmd: ['true'] })
+  expect((await api.removeImage({ body: { reference } })).items[0]?.kept[0]?.why).toBe('A container uses it.')
+  await foreign.remove()
+  const removed = (await api.removeImage({ body: { reference } })).items[0]
+  expect(removed?.images.map(image => image.references)).toEqual([[reference]])
+  await expect.poll(imageOnAgents, { timeout: 10_000 }).toBeUndefined()
+  await expect(docker.getImage(Id).inspect()).rejects.toMatchObject({ statusCode: 404 })
+})
+
+test('an admin pulls an image to agents ahead, and clean-up takes it away again', async () => {
+  const task = await ended(await api.pullImage({ body: { reference } }))
+  expect(task).toMatchObject({ status: 'done', pull: [{ status: 'done', error: null }] })
+  expect(task.pull?.[0]?.progress?.layersTotal).toBeGreaterThan(0)
+  await expect.poll(imageOnAgents, { timeout: 10_000 }).toBeDefined()
+  const clean = (await api.cleanUpImages({ body: {} })).items[0]
+  expect(clean?.images.flatMap(image => image.references)).toContain(reference)
+  // The toolbox and what tests made stays.
+  expect(clean?.images.flatMap(image => image.references).filter(name => !name.startsWith(cr.name))).toEqual([])
+  await expect.poll(imageOnAgents, { timeout: 10_000 }).toBeUndefined()
+  const failed = await ended(await api.pullImage({ body: { reference: `${cr.name}/lab/none:1` } }))
+  expect(failed).toMatchObject({ status: 'failed', pull: [{ status: 'failed', error: { code: 'image_not_found' } }] })
+})
