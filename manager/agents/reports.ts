@@ -7,7 +7,6 @@ import {
   type SessionId,
   type SessionStatus,
   toWireError,
-  type UserId,
 } from '#manager/contract'
 import { type KernelReport } from '#agent/contract'
 import { type AgentLinks } from '../cluster/agent-links.ts'

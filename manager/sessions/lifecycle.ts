@@ -144,7 +144,7 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
     const controller = new AbortController()
     for (const { id: kernelId } of kernels) starts.set(kernelId, { agentId, controller })
     try {
-      await Promise.all(kernels.map(kernel => destroys.get(placeOf(agentId, kernel.id))?.task.catch(() => undefined)))
+      await Promise.allSettled(kernels.map(async kernel => destroys.get(placeOf(agentId, kernel.id))?.task))
       const held = await holdsImage(agentId, session)
       // With the image at hand the agent gets the time of PREPARING; a pull needs its own on top.
       const startWithinMs = held ? timings.preparingMs : timings.preparingMs + timings.pullingMs

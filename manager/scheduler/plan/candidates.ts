@@ -31,8 +31,7 @@ export class Candidates {
     this.#session = session
     this.#useHeld = useHeld
     // What all of its kernels take together is what counts on an agent.
-    const whole = { ...session, requested: totalOf(session) }
-    this.#rank = room => selector(whole, room, capacity)
+    this.#rank = selector({ ...session, requested: totalOf(session) }, capacity)
   }
 
   /** @param changed every room that was changed in this pass, in order, the same ones again each time */

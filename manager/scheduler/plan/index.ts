@@ -1,7 +1,8 @@
 /** The scheduler's decision. Pure: imports only itself and the manager's contract. */
 export { giverOf, type LimitedSession, Limits, neverAllowed, type Scope } from './limits.ts'
 export { plan } from './plan.ts'
-export { closest, readable } from './reasons.ts'
+export { readable } from './amounts.ts'
+export { closest } from './reasons.ts'
 export { Room } from './room.ts'
 export { concentrated, dispersed, roundRobin, type Selector } from './selectors.ts'
 export { byAge, dominantShare, drf, fifo, lifo } from './sequencers.ts'

@@ -7,7 +7,7 @@ import {
   SLOT_NAMES,
   type SlotName,
 } from '#manager/contract'
-import { bare, readable } from './reasons.ts'
+import { bare, readable } from './amounts.ts'
 
 export type ScopeKind = ScopeUsage['kind']
 

@@ -1,12 +1,5 @@
-import {
-  formatAmount,
-  formatSlots,
-  type Reason,
-  type ResourceSlots,
-  SLOT_NAMES,
-  SLOTS,
-  type SlotName,
-} from '#manager/contract'
+import { formatSlots, type Reason, type ResourceSlots, SLOT_NAMES, type SlotName } from '#manager/contract'
+import { bare, readable } from './amounts.ts'
 import { type Room } from './room.ts'
 import { type AgentSnapshot, type PendingSession, totalOf } from './snapshot.ts'
 
@@ -57,7 +50,10 @@ function imageNowhere({ session, empty }: Situation): Reason | undefined {
   const digest = session.imageDigest
   if (session.pullable && digest !== null) return undefined
   if (digest !== null && empty.some(({ agent }) => canTake(agent) && agent.images.has(digest))) return undefined
-  return { code: 'image_nowhere', message: `No connected agent holds the image ${session.image} any more, and no registry offers it.` }
+  return {
+    code: 'image_nowhere',
+    message: `No connected agent holds the image ${session.image} any more, and no registry offers it.`,
+  }
 }
 
 function tooLarge({ session, empty }: Situation): Reason | undefined {
@@ -125,20 +121,6 @@ function describeLack(
 ): string {
   const parts = slots.map(slot => `${readable(slot, requested[slot] ?? 0)}; ${has} ${bare(slot, available[slot] ?? 0)}`)
   return `It needs ${parts.join(', and ')}.`
-}
-
-/** `2 GPU`, `1.5 CPU`, `4 GiB RAM`. */
-export function readable(slot: SlotName, amount: number): string {
-  return `${bare(slot, amount)} ${SLOTS[slot].label}`
-}
-
-export function bare(slot: SlotName, amount: number): string {
-  if (SLOTS[slot].type !== 'BYTES') return formatAmount(slot, amount)
-  return amount >= 2 ** 30 ? `${round(amount / 2 ** 30)} GiB` : `${round(amount / 2 ** 20)} MiB`
-}
-
-function round(value: number): number {
-  return Math.floor(value * 10) / 10
 }
 
 function only(slots: ResourceSlots, names: readonly SlotName[]) {

@@ -1,5 +1,5 @@
 import { formatSlots, type Reason, type ResourceSlots, type SlotName } from '#manager/contract'
-import { readable } from './reasons.ts'
+import { readable } from './amounts.ts'
 import { type Room, SHARES } from './room.ts'
 import {
   type AgentSnapshot,

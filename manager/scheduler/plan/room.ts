@@ -1,4 +1,5 @@
 import { type ResourceSlots, SLOT_NAMES, type SlotName } from '#manager/contract'
+import { gpusOf, partsOf } from './amounts.ts'
 import { type AgentSnapshot, type DeviceAllocation, type DeviceSlot, type Reservation } from './snapshot.ts'
 import { spreadShares } from './spread-shares.ts'
 
@@ -34,6 +35,11 @@ export class Room {
   readonly agent: AgentSnapshot
   /** Slots that this agent has at all: fewer is better for a request that does not ask for the others. */
   readonly kinds: readonly SlotName[]
+  /** Of the agent; at least 1 of CPU and RAM, so that they can be divided by. */
+  readonly cpu: number
+  readonly mem: number
+  /** In hundredths. */
+  readonly gpus: number
   /** Grows with every change. */
   version = 0
   /** See `AgentSnapshot`. */
@@ -45,6 +51,9 @@ export class Room {
   #hold: ResourceSlots | undefined
   /** The most that is free on a shared GPU of which something is given out already. */
   #largestPart = 0
+  #figures: RoomFigures | undefined
+  #image = ''
+  #holdsImage = false
 
   constructor(agent: AgentSnapshot, occupancy: 'now' | 'empty' = 'now', { splitShares = false }: RoomOptions = {}) {
     this.agent = agent
@@ -65,12 +74,46 @@ export class Room {
       this.#free[slot] = isDeviceSlot(slot) ? Math.min(free, usable(slot, this.#devices[slot])) : free
     }
     this.#largestPart = largestPart(this.#devices['cuda.shares'])
+    const { cpu = 0, mem = 0 } = agent.capacity
+    this.cpu = Math.max(1, cpu)
+    this.mem = Math.max(1, mem)
+    this.gpus = gpusOf(agent.capacity)
     this.kinds = SLOT_NAMES.filter(slot => (agent.capacity[slot] ?? 0) > 0)
   }
 
   /** @param useHeld whether what is held for the reservation counts as free */
   free(slot: SlotName, useHeld = false): number {
     return this.#hold === undefined || useHeld ? this.#free[slot] : this.#notHeld(slot, this.#hold)
+  }
+
+  /** Whether the agent has the image. Asked for one image many times over. */
+  holds(digest: string): boolean {
+    if (digest !== this.#image) {
+      this.#image = digest
+      this.#holdsImage = this.agent.images.has(digest)
+    }
+    return this.#holdsImage
+  }
+
+  /** What selectors rank it by, worked out once per change. @param capacity of the group, the same in all of a plan */
+  figures(capacity: ResourceSlots): RoomFigures {
+    const known = this.#figures
+    if (known?.version === this.version) return known
+    const slots = SLOT_NAMES.map(slot => [slot, this.free(slot)] as const)
+    const free: ResourceSlots = Object.fromEntries(slots)
+    const { cpu = 0, mem = 0 } = free
+    const freeGpus = gpusOf(free)
+    const lonely = this.gpus === 0 ? 0 : freeGpus / this.gpus - Math.min(cpu / this.cpu, mem / this.mem)
+    const figures: RoomFigures = {
+      version: this.version,
+      freeCpu: cpu,
+      freeMem: mem,
+      freeGpus,
+      stranded: Math.max(0, lonely),
+      left: partsOf(free, capacity),
+    }
+    this.#figures = figures
+    return figures
   }
 
   /** Largest single request for this slot that would fit. For shares, whole devices plus the best part of one more. */
@@ -196,6 +239,18 @@ export class Room {
     if (best) return [...chosen, { device: best, part: rest }]
     return this.#splitShares ? spread(devices, used, chosen, rest) : undefined
   }
+}
+
+export interface RoomFigures {
+  readonly version: number
+  readonly freeCpu: number
+  readonly freeMem: number
+  /** In hundredths. */
+  readonly freeGpus: number
+  /** The part of its GPUs that is free without the CPU and RAM that go with it. */
+  readonly stranded: number
+  /** The free rest of all slots, each as a part of what the group has. */
+  readonly left: number
 }
 
 function spread(
