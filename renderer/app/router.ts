@@ -21,6 +21,26 @@ const routes: RouteRecordRaw[] = [
     meta: { open: true, bare: true, title: 'Sign in' },
   },
   {
+    path: '/sign-up',
+    component: () => import('../features/account/SignUpPage.vue'),
+    meta: { open: true, bare: true, title: 'Sign up' },
+  },
+  {
+    path: '/forgot-password',
+    component: () => import('../features/account/ForgotPasswordPage.vue'),
+    meta: { open: true, bare: true, title: 'Forgotten password' },
+  },
+  {
+    path: '/reset-password',
+    component: () => import('../features/account/ResetPasswordPage.vue'),
+    meta: { open: true, bare: true, title: 'New password' },
+  },
+  {
+    path: '/verify',
+    component: () => import('../features/account/VerifyPage.vue'),
+    meta: { open: true, bare: true, title: 'Confirm your address' },
+  },
+  {
     path: '/sessions',
     name: 'sessions',
     component: () => import('../features/sessions/SessionsPage.vue'),

@@ -6,6 +6,7 @@ import {
   isFinished,
   toProblem,
   AppError,
+  type AuthOptions,
   type ErrorCode,
   type Image,
   type Resources,
@@ -33,6 +34,8 @@ export interface World {
   changes: { request: string; body: unknown }[]
   /** Milliseconds before every answer of the API. */
   delayMs: number
+  /** What the sign-in page may offer. */
+  authOptions?: Partial<AuthOptions>
   /** Event streams are answered with 503. */
   refuseStreams?: boolean
 }
@@ -160,6 +163,24 @@ function answer(world: World, route: string, url: URL, body: unknown, response: 
     case 'POST /api/v1/auth/ticket':
       world.signedIn = true
       send(response, 200, { ...meOf(world), token: null })
+      return
+    case 'GET /api/v1/auth/options': {
+      const options = { signUp: 'off', verification: 'mail', passwordReset: 'mail', termsUrl: null, privacyUrl: null }
+      send(response, 200, { ...options, ...world.authOptions })
+      return
+    }
+    case 'POST /api/v1/auth/sign-up':
+      send(response, 202, { next: 'verify_email' })
+      return
+    case 'POST /api/v1/auth/verification':
+    case 'POST /api/v1/auth/password-reset':
+      send(response, 202, {})
+      return
+    case 'PUT /api/v1/auth/password-reset':
+      response.writeHead(204).end()
+      return
+    case 'POST /api/v1/auth/verify-email':
+      send(response, 200, { email: meOf(world).user.email })
       return
     case 'POST /api/v1/auth/logout':
       world.signedIn = false

@@ -43,9 +43,10 @@ export const useAccount = defineStore('account', () => {
     })
   }
 
-  async function signIn(email: string, password: string): Promise<void> {
+  /** @param totp after `totp_required`: a code of the authenticator app, or a recovery code */
+  async function signIn(email: string, password: string, totp?: string): Promise<void> {
     const before = user.value?.id
-    const next = await api.login({ body: { email: email.trim(), password } })
+    const next = await api.login({ body: { email: email.trim(), password, ...(totp === undefined ? {} : { totp }) } })
     // Another person on the page of someone who was signed out: nothing of the first may stay in memory.
     if (before !== undefined && before !== next.user.id) {
       globalThis.location.reload()

@@ -1,0 +1,16 @@
+import { onMounted, ref, type Ref } from 'vue'
+import { useRoute, useRouter } from 'vue-router'
+
+/** The one-time token of the link that was opened, taken out of the address bar, the history and any screenshot. */
+export function useLinkToken(name: 'token' | 'invitation'): Ref<string> {
+  const route = useRoute()
+  const router = useRouter()
+  const given = route.query[name]
+  const token = ref(typeof given === 'string' ? given : '')
+  onMounted(async () => {
+    if (given === undefined) return
+    const { [name]: _, ...query } = route.query
+    await router.replace({ path: route.path, query })
+  })
+  return token
+}
