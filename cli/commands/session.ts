@@ -14,6 +14,7 @@ import { EXIT } from '../exit-codes.ts'
 import { createOutput, type Output, table } from '../output.ts'
 import { untilInterrupted } from '../interrupt.ts'
 import { durationText, parseDuration } from './duration.ts'
+import { clusterRows, collect, parsePriority, startText, whatIfText } from './session-waiting.ts'
 import { age, amounts, bytes } from './text.ts'
 
 interface CreateFlags {
@@ -32,6 +33,10 @@ interface CreateFlags {
   maxLifetime?: number
   resourceGroup?: string
   group?: string
+  clusterSize?: number
+  priority?: number
+  dependsOn?: string[]
+  dryRun?: boolean
   wait?: boolean
   json?: boolean
 }
@@ -63,11 +68,20 @@ export function addSessionCommands(program: Command): void {
     .option('--max-lifetime <time>', 'end it so long after its start, whatever it does, e.g. 8h', parseDuration)
     .option('--resource-group <name>', 'agents to choose from')
     .option('--group <name>', 'the project whose limits it counts for')
+    .option('--cluster-size <kernels>', 'so many containers on one host, each with these resources', parseCount)
+    .option('--priority <number>', 'larger goes first: -10 to 0, for admins up to 10', parsePriority)
+    .option('--depends-on <session>', 'start once it has ended with exit code 0; may be repeated', collect)
+    .option('--dry-run', 'create nothing: say whether it would start now, and why not')
     .option('--wait', 'until it runs, or with --batch has ended (fails if it does not, or ends badly)')
     .option('--json', 'print JSON')
     .action(async (flags: CreateFlags) => {
       const { api } = await connect()
       const output = createOutput(flags.json ?? false)
+      if (flags.dryRun) {
+        const answer = await api.whatIf({ body: specOf(flags) })
+        output.data(answer, () => whatIfText(answer))
+        return
+      }
       const { items, notices } = await api.createSession({ body: specOf(flags) })
       for (const notice of notices) output.note(notice.message)
       const signal = untilInterrupted()
@@ -154,14 +168,30 @@ export function addSessionCommands(program: Command): void {
 
   session
     .command('logs <session>')
-    .description('Log of the main container.')
+    .description('Log of the main container, or of another one.')
+    .option('--kernel <role>', 'e.g. sub1')
     .option('--tail <lines>', 'how many of the last lines', parseCount, 2000)
     .option('--json', 'print JSON')
-    .action(async (reference: string, flags: JsonFlag & { tail: number }) => {
+    .action(async (reference: string, flags: JsonFlag & { tail: number; kernel?: string }) => {
       const { api } = await connect()
       const { id } = await findSession(api, reference)
-      const logs = await api.getSessionLogs({ params: { id }, query: { tail: flags.tail } })
+      const logs = await api.getSessionLogs({
+        params: { id },
+        query: { tail: flags.tail, ...(flags.kernel === undefined ? {} : { kernel: flags.kernel }) },
+      })
       createOutput(flags.json ?? false).data(logs, () => logs.text.replace(/\n$/, ''))
+    })
+
+  session
+    .command('priority <session> <number>')
+    .description('When a waiting session is tried: larger goes first. Owners may lower it, admins raise it.')
+    .option('--json', 'print JSON')
+    .allowUnknownOption()
+    .action(async (reference: string, number: string, { json = false }: JsonFlag) => {
+      const { api } = await connect()
+      const { id } = await findSession(api, reference)
+      const changed = await api.setSessionPriority({ params: { id }, body: { priority: parsePriority(number) } })
+      createOutput(json).data(changed, () => `${describe(changed)}  priority ${changed.priority}`)
     })
 
   session
@@ -195,6 +225,9 @@ function specOf(flags: CreateFlags): SessionSpec {
     resourceGroup,
     ...(name === undefined ? {} : { name }),
     ...(flags.group === undefined ? {} : { group: flags.group }),
+    ...(flags.clusterSize === undefined ? {} : { clusterSize: flags.clusterSize }),
+    ...(flags.priority === undefined ? {} : { priority: flags.priority }),
+    ...(flags.dependsOn === undefined ? {} : { dependsOn: flags.dependsOn }),
     ...(shm === undefined ? {} : { shmem: shm }),
     ...(command === undefined ? {} : { startupCommand: command }),
   }
@@ -261,10 +294,15 @@ function card(session: Session): string {
     ['name', session.name],
     ['status', `${session.status}${waits}${session.reachable ? '' : ' (agent not reachable)'}`],
     ['reason', session.reason.message],
+    ...(session.status === 'PENDING' ? [['starts', startText(session)]] : []),
     ['image', session.image],
-    ['resources', `${amounts(session.requested)}, ${bytes(Number(session.shmem))} shared memory`],
+    [
+      'resources',
+      `${session.clusterSize > 1 ? `${session.clusterSize} × ` : ''}${amounts(session.requested)}, ${bytes(Number(session.shmem))} shared memory`,
+    ],
+    ...clusterRows(session),
     ['apps', session.apps.map(app => app.name).join(', ') || '–'],
-    ['agent', session.kernels.map(kernel => kernel.agentName ?? '–').join(', ')],
+    ['agent', [...new Set(session.kernels.map(kernel => kernel.agentName ?? '–'))].join(', ')],
     ['created', session.createdAt],
     ['started', session.startedAt ?? '–'],
     ...(session.ends ? [['ends', endText(session)]] : []),

@@ -1,0 +1,48 @@
+import { InvalidArgumentError } from 'commander'
+import { Priority, type Session, SLOTS, type WhatIf } from '#manager/contract'
+import { bytes } from './text.ts'
+
+/** What `berth session create --dry-run` says. */
+export function whatIfText({ startsNow, reason, smaller, notices }: WhatIf): string {
+  const lines = notices.map(notice => notice.message)
+  if (startsNow) return [...lines, 'It would start now.'].join('\n')
+  if (reason) {
+    lines.push(`It would wait: ${reason.message}`)
+    lines.push(
+      reason.expectedBy ? `It would start at ${reason.expectedBy} at the latest.` : 'When it would start is unknown.',
+    )
+  }
+  for (const { slot, amount } of smaller) {
+    const text = slot === 'mem' ? bytes(Number(amount)) : amount
+    lines.push(`With ${text} ${SLOTS[slot].label} it would start now.`)
+  }
+  return lines.join('\n')
+}
+
+/** A time only where one is known: nothing is estimated. */
+export function startText({ reason }: Session): string {
+  return reason.expectedBy ? `at ${reason.expectedBy} at the latest` : 'unknown'
+}
+
+/** Rows of `berth session show` for what only some sessions have. */
+export function clusterRows({ clusterSize, kernels, priority, dependsOn }: Session): string[][] {
+  return [
+    ...(clusterSize > 1
+      ? [['kernels', kernels.map(kernel => `${kernel.role} ${kernel.status}${exitText(kernel.exitCode)}`).join(', ')]]
+      : []),
+    ...(priority === 0 ? [] : [['priority', String(priority)]]),
+    ...(dependsOn.length === 0 ? [] : [['depends on', dependsOn.join(', ')]]),
+  ]
+}
+
+const exitText = (code: number | null) => (code === null ? '' : ` (exit code ${code})`)
+
+export function parsePriority(text: string): number {
+  const priority = Priority.safeParse(text.trim() === '' ? undefined : Number(text))
+  if (!priority.success) throw new InvalidArgumentError('It must be a whole number from -10 to 10.')
+  return priority.data
+}
+
+export function collect(text: string, all: readonly string[] = []): string[] {
+  return [...all, text]
+}
