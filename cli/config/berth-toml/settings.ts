@@ -76,6 +76,13 @@ export const SETTINGS: readonly Setting[] = [
     variable: 'DATABASE_URL',
     servers: ['manager'],
   },
+  {
+    key: 'manager.advertiseUrl',
+    schema: z.url({ protocol: /^https?$/ }),
+    allowed: 'like "https://manager-1.example.org:8443"',
+    variable: 'BERTH_ADVERTISE_URL',
+    servers: ['manager'],
+  },
   logLevel('manager'),
   {
     key: 'agent.name',
