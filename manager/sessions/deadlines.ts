@@ -54,14 +54,27 @@ export function startDeadlines(deps: DeadlinesDeps): AsyncDisposable {
     return ageMs >= timings.pullingMs || Math.min(ageMs, quietMs) >= timings.pullStalledMs
   }
 
-  async function onLateStart({ sessionId, attempt, status, agentId, startByPassed }: Overdue): Promise<void> {
+  /**
+   * A start moves on when its agent says that nothing is left of it, or has given up by itself: two containers of one session
+   * would both hold what was given out once.
+   */
+  async function onLateStart(overdue: Overdue): Promise<void> {
+    const { sessionId, attempt, status, agentId, ageMs, startByPassed } = overdue
     const ready = agentId !== null && deps.presence.isReady(agentId)
     const cause: Reason = ready
       ? { code: 'deadline_exceeded', message: LATE[status] ?? 'Its start took too long.' }
       : { code: 'agent_lost', message: 'Its agent was lost while it started.' }
     // Nothing was sent yet, or the agent has given up by itself: there is no container to take back.
     if (status === 'SCHEDULED' || (!ready && startByPassed)) await deps.lifecycle.failAttempt(sessionId, attempt, cause)
-    else if (ready) deps.lifecycle.abandonStart(sessionId, attempt, cause)
+    else if (!ready) await explain(overdue, AGENT_AWAY_START)
+    else {
+      if (ageMs >= TELL_AFTER * limitOf(status)) await explain(overdue, UNCONFIRMED_START)
+      deps.lifecycle.abandonStart(sessionId, attempt, cause)
+    }
+  }
+
+  function limitOf(status: SessionStatus): number {
+    return status === 'PULLING' ? timings.pullingMs : timings.preparingMs
   }
 
   /**
@@ -79,9 +92,9 @@ export function startDeadlines(deps: DeadlinesDeps): AsyncDisposable {
     deps.lifecycle.finishTermination(sessionId, 0)
   }
 
-  async function explain({ sessionId, reason }: Overdue, message: string): Promise<void> {
+  async function explain({ sessionId, status, reason }: Overdue, message: string): Promise<void> {
     if (reason.message === message) return
-    deps.changes.hint(await updateReasons(store.db, 'TERMINATING', new Map([[sessionId, { ...reason, message }]])))
+    deps.changes.hint(await updateReasons(store.db, status, new Map([[sessionId, { ...reason, message }]])))
   }
 
   const timer = setInterval(() => {
@@ -100,6 +113,11 @@ export function startDeadlines(deps: DeadlinesDeps): AsyncDisposable {
 const AGENT_AWAY = 'Its agent is not connected: it ends when the agent returns, or is forgotten by an admin.'
 const UNCONFIRMED =
   'It waits for its agent, which has not removed the container yet and is asked again. It holds its resources until then.'
+
+const AGENT_AWAY_START =
+  'Its agent is not connected. It is tried again, on another agent where there is one, once this one cannot start it any more.'
+const UNCONFIRMED_START =
+  'Its start takes too long. It is tried again, on another agent where there is one, once its agent has removed what it began.'
 
 const LATE: Partial<Record<SessionStatus, string>> = {
   SCHEDULED: 'Its agent was not ready to start it in time.',

@@ -1,0 +1,109 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Session } from '#manager/contract'
+import { type Berth, type Outcome, startBerth } from '../fixtures/berth.ts'
+
+const IMAGE = 'berth/python:3.13'
+const SIZE = ['--image', IMAGE, '--cpu', '0.5', '--mem', '256m'] as const
+
+let berth: Berth
+beforeAll(async () => {
+  berth = await startBerth()
+})
+afterAll(() => berth[Symbol.asyncDispose]())
+
+const create = (name: string, ...flags: string[]): Promise<Outcome> =>
+  berth.cli('session', 'create', ...SIZE, '--name', name, '--json', ...flags)
+const sessionOf = ({ stdout, stderr }: Outcome): Session => {
+  if (stdout === '') throw new Error(stderr)
+  return JSON.parse(stdout) as Session
+}
+const show = async (name: string): Promise<Session> => sessionOf(await berth.cli('session', 'show', name, '--json'))
+const logs = async (name: string): Promise<string> => (await berth.cli('session', 'logs', name)).stdout
+
+describe('a batch session', () => {
+  test('ends with its command, whose output and exit code stay with it', async () => {
+    const done = await create('well', '--batch', '--command', 'echo "from $(id -un)"; exit 0', '--wait')
+    expect(done.code).toBe(0)
+    const session = sessionOf(done)
+    expect(session).toMatchObject({
+      kind: 'batch',
+      status: 'TERMINATED',
+      result: 'success',
+      reason: { code: 'exited' },
+    })
+    expect(session.kernels[0]?.exitCode).toBe(0)
+    // At once: who waited for the end reads the log next.
+    expect(await logs(session.id)).toBe('from work\n')
+  })
+
+  test('that ends badly fails the command that waits for it', async () => {
+    const done = await create('badly', '--batch', '--command', 'echo oh no >&2; exit 3', '--wait')
+    expect(done.code).toBe(1)
+    const session = sessionOf(done)
+    expect(session).toMatchObject({ status: 'TERMINATED', result: 'failure' })
+    expect(session.kernels[0]?.exitCode).toBe(3)
+    expect(session.reason.message).toContain('exit code 3')
+    expect(done.stderr).toContain('exit code 3')
+    expect(await logs(session.id)).toBe('oh no\n')
+  })
+
+  test('lets its owner in while it runs, and does not idle', async () => {
+    const made = sessionOf(
+      await create(
+        'inside',
+        '--batch',
+        '--command',
+        'until [ -e ~/go ]; do sleep 0.1; done; cat ~/go',
+        '--idle-timeout',
+        '1s',
+      ),
+    )
+    expect(made.idleTimeoutSeconds).toBeNull()
+    await expect.poll(async () => (await show('inside')).status, { timeout: 30_000 }).toBe('RUNNING')
+    const { code } = await berth.cli('ssh', 'inside', '--', 'echo by hand > ~/next && mv ~/next ~/go')
+    expect(code).toBe(0)
+    await expect.poll(async () => (await show(made.id)).result, { timeout: 30_000 }).toBe('success')
+    expect(await logs(made.id)).toBe('by hand\n')
+  })
+
+  test('has a time limit, and what is ended by it has not succeeded', async () => {
+    const done = await create('endless', '--batch', '--command', 'sleep 1000', '--max-lifetime', '3s', '--wait')
+    expect(done.code).toBe(1)
+    expect(sessionOf(done)).toMatchObject({ status: 'TERMINATED', result: 'failure', reason: { code: 'max_lifetime' } })
+  })
+
+  test('needs a command', async () => {
+    const refused = await create('nothing', '--batch')
+    expect(refused.code).toBe(2)
+    expect(refused.stderr).toContain('startupCommand')
+  })
+})
+
+test('an interactive session runs its start-up command and goes on after it, also where it failed', async () => {
+  const { code, stdout } = await create('stays', '--command', 'echo prepared > ~/ready; exit 7', '--wait')
+  expect(code).toBe(0)
+  expect((JSON.parse(stdout) as Session).result).toBeNull()
+  await expect.poll(() => logs('stays'), { timeout: 20_000 }).toContain('exit code 7')
+  expect((await berth.cli('ssh', 'stays', '--', 'cat ~/ready')).stdout).toBe('prepared\n')
+  expect((await show('stays')).status).toBe('RUNNING')
+  expect((await berth.cli('session', 'rm', 'stays', '--wait')).code).toBe(0)
+})
+
+test('what a session used is true: CPU seconds come from the counters of its container', async () => {
+  const done = await create(
+    'burner',
+    '--batch',
+    '--wait',
+    '--command',
+    'timeout 4 sh -c "while :; do :; done"; sleep 1.5',
+  )
+  const { usage, id } = sessionOf(done)
+  // Half a core for four seconds, to the last figures before the end.
+  const used = usage ?? (await show(id)).usage
+  expect(used?.cpuSeconds).toBeGreaterThan(1)
+  expect(used?.cpuSeconds).toBeLessThan(3.5)
+  expect(used?.gpuSeconds).toBe(0)
+  expect(used?.memPeakBytes).toBeGreaterThan(100_000)
+  const { items } = JSON.parse((await berth.cli('session', 'stats', id, '--json')).stdout) as { items: unknown[] }
+  expect(items.length).toBeGreaterThan(0)
+})

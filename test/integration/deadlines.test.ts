@@ -1,0 +1,171 @@
+import { sql } from 'kysely'
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { AgentId, KernelId, type Reason, SessionId, type SessionStatus, UserId } from '#manager/contract'
+import { silentLog } from '../../manager/log.ts'
+import { createSessionChanges } from '../../manager/sessions/changes.ts'
+import { startDeadlines } from '../../manager/sessions/deadlines.ts'
+import { type Lifecycle } from '../../manager/sessions/lifecycle.ts'
+import { saveJoinedAgent } from '../../manager/store/agents.ts'
+import { insertKernels } from '../../manager/store/kernels.ts'
+import { newId } from '../../manager/store/new-id.ts'
+import { openStore, type Store } from '../../manager/store/open-store.ts'
+import { insertSessions } from '../../manager/store/sessions.ts'
+import { insertUser } from '../../manager/store/users.ts'
+import { BACKENDS, createDatabase, temporaryDirectory } from '../fixtures/manager.ts'
+
+const HOUR_MS = 3_600_000
+const TIMINGS = {
+  scheduledMs: 150,
+  preparingMs: 150,
+  pullingMs: 600,
+  pullStalledMs: 200,
+  terminatingMs: 150,
+  sweepMs: 20,
+}
+
+describe.each(BACKENDS)('deadlines on %s PostgreSQL', (_name, serverUrl) => {
+  const stack = new AsyncDisposableStack()
+  let store: Store
+  let ownerId: UserId
+  let agentId: AgentId
+
+  beforeAll(async () => {
+    const dataDir = stack.use(await temporaryDirectory()).path
+    const databaseUrl = serverUrl === undefined ? undefined : stack.use(await createDatabase(serverUrl)).url
+    store = stack.use(await openStore({ dataDir, databaseUrl, log: silentLog }))
+    ownerId = newId(UserId)
+    agentId = newId(AgentId)
+    await insertUser(store.db, { id: ownerId, email: 'a@b.c', name: 'A', role: 'user', password_hash: 'x' })
+    await saveJoinedAgent(store.db, { id: agentId, name: 'one', publicKey: 'key', resourceGroup: 'default' })
+  })
+  afterAll(() => stack.disposeAsync())
+  afterEach(() => store.db.deleteFrom('sessions').execute())
+
+  /** A session that has been in this state for an hour already. @param startByMs when its agent gives up, from now */
+  async function stuckIn(status: SessionStatus, startByMs: number | null = null) {
+    const [id, kernelId] = [newId(SessionId), newId(KernelId)]
+    const reason: Reason = { code: 'placed', message: 'Placed.' }
+    await insertSessions(store.db, [
+      {
+        id,
+        name: `s-${id}`,
+        ownerId,
+        status,
+        reason,
+        resourceGroup: 'default',
+        image: 'x',
+        imageDigest: null,
+        requested: {},
+        shmemBytes: 0,
+        environ: {},
+        startupCommand: null,
+        apps: [],
+        attempt: 1,
+      },
+    ])
+    await insertKernels(store.db, [{ id: kernelId, sessionId: id, status, slots: {}, agentId, attempt: 1 }])
+    await sql`update sessions set status_at = now() - interval '1 hour' where id = ${id}`.execute(store.db)
+    if (startByMs !== null) {
+      await sql`update kernels set start_by = now() + ${startByMs} * interval '1 millisecond'
+        where id = ${kernelId}`.execute(store.db)
+    }
+    return { id, kernelId }
+  }
+
+  function watch({ ready = true, pullMovedAt = () => undefined as number | undefined } = {}) {
+    const done: string[] = []
+    const note = (what: string) => (_id: SessionId, attempt: number, cause: Reason) =>
+      void done.push(`${what} ${attempt} ${cause.code}`)
+    const lifecycle: Lifecycle = {
+      start: () => void done.push('start'),
+      terminate: () => Promise.resolve(),
+      cancel: () => Promise.resolve(),
+      finishTermination: (_id, graceMs) => void done.push(`end ${graceMs}`),
+      abandonStart: note('abandon'),
+      failAttempt: (id, attempt, cause) => {
+        note('fail')(id, attempt, cause)
+        return Promise.resolve()
+      },
+      cleanUp: () => undefined,
+      markRunning: () => Promise.resolve(),
+      isStartInFlight: () => false,
+      [Symbol.asyncDispose]: () => Promise.resolve(),
+    }
+    const events = { publish: () => undefined, publishStats: () => undefined }
+    const deadlines = startDeadlines({
+      store,
+      presence: { isReady: () => ready },
+      lifecycle,
+      changes: createSessionChanges({ store, events }),
+      pullMovedAt,
+      log: silentLog,
+      timings: TIMINGS,
+    })
+    return { done, [Symbol.asyncDispose]: () => deadlines[Symbol.asyncDispose]() }
+  }
+
+  const messageOf = async (id: SessionId) => {
+    const row = await store.db.selectFrom('sessions').select('reason').where('id', '=', id).executeTakeFirst()
+    return row?.reason.message
+  }
+
+  test('SCHEDULED: the attempt fails, whether its agent is there or not', async () => {
+    await stuckIn('SCHEDULED')
+    await using here = watch()
+    await vi.waitFor(() => expect(here.done).toContain('fail 1 deadline_exceeded'))
+    await using away = watch({ ready: false })
+    await vi.waitFor(() => expect(away.done).toContain('fail 1 agent_lost'))
+  })
+
+  test('PREPARING: the start is taken back', async () => {
+    await stuckIn('PREPARING', HOUR_MS)
+    await using sweep = watch()
+    await vi.waitFor(() => expect(sweep.done).toContain('abandon 1 deadline_exceeded'))
+    expect(sweep.done).not.toContain('fail 1 deadline_exceeded')
+  })
+
+  test('PREPARING on an agent that never confirms says for what it waits, and is asked for again', async () => {
+    const { id } = await stuckIn('PREPARING', HOUR_MS)
+    await using sweep = watch()
+    await vi.waitFor(async () => expect(await messageOf(id)).toContain('takes too long'))
+    const asked = sweep.done.length
+    await vi.waitFor(() => expect(sweep.done.length).toBeGreaterThan(asked))
+  })
+
+  test('PREPARING on a lost agent moves on once that agent has given up by itself, and not before', async () => {
+    const { id, kernelId } = await stuckIn('PREPARING', HOUR_MS)
+    await using sweep = watch({ ready: false })
+    await vi.waitFor(async () => expect(await messageOf(id)).toContain('not connected'))
+    expect(sweep.done).toEqual([])
+    await sql`update kernels set start_by = now() where id = ${kernelId}`.execute(store.db)
+    await vi.waitFor(() => expect(sweep.done).toContain('fail 1 agent_lost'))
+  })
+
+  test('PULLING: one that moves has its time, one that stands still is given up early', async () => {
+    await stuckIn('PULLING', HOUR_MS)
+    const startedAt = Date.now()
+    await using moving = watch({ pullMovedAt: () => Date.now() })
+    await using still = watch()
+    await vi.waitFor(() => expect(still.done).toContain('abandon 1 deadline_exceeded'))
+    expect(moving.done).toEqual([])
+    await vi.waitFor(() => expect(moving.done).toContain('abandon 1 deadline_exceeded'))
+    expect(Date.now() - startedAt).toBeGreaterThanOrEqual(TIMINGS.pullingMs)
+  })
+
+  test('TERMINATING: the end is asked for again without grace, once per deadline', async () => {
+    const { id } = await stuckIn('TERMINATING')
+    await using sweep = watch()
+    await vi.waitFor(() => expect(sweep.done).toEqual(['end 0', 'end 0', 'end 0']))
+    await vi.waitFor(async () => expect(await messageOf(id)).toContain('waits for its agent'))
+  })
+
+  test('states that may last have none', async () => {
+    await stuckIn('PENDING')
+    await stuckIn('RUNNING')
+    const { id } = await stuckIn('SCHEDULED')
+    await using sweep = watch()
+    await vi.waitFor(() => expect(sweep.done.length).toBeGreaterThan(3))
+    expect(new Set(sweep.done)).toEqual(new Set(['fail 1 deadline_exceeded']))
+    expect(await messageOf(id)).toBe('Placed.')
+  })
+})

@@ -1,0 +1,170 @@
+import { sql } from 'kysely'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { KernelId, SessionId, UserId } from '#manager/contract'
+import { createLiveFigures } from '../../manager/agents/live.ts'
+import { silentLog } from '../../manager/log.ts'
+import { readHistory } from '../../manager/stats/history.ts'
+import { startStatsRecorder } from '../../manager/stats/recorder.ts'
+import { newId } from '../../manager/store/new-id.ts'
+import { openStore, type Store } from '../../manager/store/open-store.ts'
+import { insertMinutes, listMinutes, pruneMinutes, readLastMinutes } from '../../manager/store/session-stats.ts'
+import { insertSessions } from '../../manager/store/sessions.ts'
+import { type StatsMinute } from '../../manager/store/tables/operation.ts'
+import { insertUser } from '../../manager/store/users.ts'
+import { BACKENDS, createDatabase, temporaryDirectory } from '../fixtures/manager.ts'
+import { pulse, STILL } from '../fixtures/pulse.ts'
+import { type SessionsCluster, startSessionsCluster } from '../fixtures/sessions-cluster.ts'
+
+const MINUTE = 60_000
+const SOON = { timeout: 10_000 }
+const EVER = [new Date(0), new Date(Date.UTC(2200, 0))] as const
+
+describe.each(BACKENDS)('minutes on %s PostgreSQL', (_name, serverUrl) => {
+  const stack = new AsyncDisposableStack()
+  let store: Store
+  let ownerId: UserId
+
+  beforeAll(async () => {
+    const dataDir = stack.use(await temporaryDirectory()).path
+    const databaseUrl = serverUrl === undefined ? undefined : stack.use(await createDatabase(serverUrl)).url
+    store = stack.use(await openStore({ dataDir, databaseUrl, log: silentLog }))
+    ownerId = newId(UserId)
+    await insertUser(store.db, { id: ownerId, email: 'a@b.c', name: 'A', role: 'user', password_hash: 'x' })
+  })
+  afterAll(() => stack.disposeAsync())
+
+  async function sessions(count: number): Promise<SessionId[]> {
+    const ids = Array.from({ length: count }, () => newId(SessionId))
+    const reason = { code: 'started', message: 'It runs.' } as const
+    await insertSessions(
+      store.db,
+      ids.map(id => ({
+        id,
+        name: `s-${id}`,
+        ownerId,
+        status: 'RUNNING',
+        reason,
+        resourceGroup: 'default',
+        image: 'x',
+        imageDigest: null,
+        requested: {},
+        shmemBytes: 0,
+        environ: {},
+        startupCommand: null,
+        apps: [],
+      })),
+    )
+    return ids
+  }
+  const minute = (change: Partial<StatsMinute> = {}): StatsMinute => {
+    const { cpuSeconds = 0, ...still } = STILL
+    return { ...still, cpuSeconds, samples: 60, ...change }
+  }
+  const write = (sessionId: SessionId, ageMinutes: number, change: Partial<StatsMinute> = {}) =>
+    insertMinutes(store.db, [{ sessionId, stats: minute(change) }], ageMinutes * MINUTE)
+
+  test('the fuller of two records of a minute stays, with the larger totals', async () => {
+    const [id] = await sessions(1)
+    if (!id) throw new Error('no session')
+    await write(id, 3, { samples: 40, cpuMilli: 100, cpuSeconds: 5 })
+    await write(id, 3, { samples: 15, cpuMilli: 999, cpuSeconds: 9 })
+    const [row] = await listMinutes(store.db, id, ...EVER)
+    expect(row?.stats).toMatchObject({ samples: 40, cpuMilli: 100, cpuSeconds: 9 })
+    await write(id, 3, { samples: 60, cpuMilli: 50, cpuSeconds: 7 })
+    const rows = await listMinutes(store.db, id, ...EVER)
+    expect(rows.map(one => one.stats)).toMatchObject([{ samples: 60, cpuMilli: 50, cpuSeconds: 9 }])
+  })
+
+  test('older than 7 days go, but for the last of each session, which says what it used in all', async () => {
+    const [long = newId(SessionId), old = newId(SessionId)] = await sessions(2)
+    const day = 24 * 60
+    for (const age of [9 * day, 8 * day, 6 * day]) await write(long, age, { cpuSeconds: 10 * day - age })
+    for (const age of [30 * day, 20 * day]) await write(old, age, { cpuSeconds: 30 * day - age })
+    expect(await pruneMinutes(store.db, { days: 7, limit: 1000 })).toBe(3)
+    expect(await listMinutes(store.db, long, ...EVER)).toHaveLength(1)
+    expect((await readLastMinutes(store.db, [long, old])).get(old)?.cpuSeconds).toBe(10 * day)
+  })
+
+  test('a session that has ended is still answered by the minute and by the hour', async () => {
+    const [id = newId(SessionId)] = await sessions(1)
+    for (let age = 120; age > 0; age--) await write(id, age, { cpuMilli: age > 60 ? 100 : 300, netRxBytes: 1000 - age })
+    const live = createLiveFigures()
+    const from = new Date(Date.now() - 3 * 60 * MINUTE).toISOString()
+    const minutes = await readHistory({ db: store.db, live }, { id, kernels: [] }, { from })
+    expect(minutes).toMatchObject({ step: 60 })
+    expect(minutes.items).toHaveLength(120)
+    const hours = await readHistory({ db: store.db, live }, { id, kernels: [] }, { from, step: 3600 })
+    expect(hours.items.length).toBeLessThanOrEqual(3)
+    expect(hours.items.at(-1)?.netRxBytes).toBe(999)
+  })
+
+  test('2,000 sessions are one statement a minute, and what they keep in memory is bounded', async () => {
+    const ids = await sessions(2000)
+    const live = createLiveFigures()
+    const recorder = startStatsRecorder({ store, log: silentLog })
+    const kernels = ids.map(() => newId(KernelId))
+    const before = process.memoryUsage().arrayBuffers
+    for (let second = 0; second < 400; second++) {
+      const stats = { ...STILL, at: new Date().toISOString(), cpuMilli: second }
+      ids.forEach((id, index) => {
+        const kernel = kernels[index] ?? newId(KernelId)
+        live.addStats(kernel, stats)
+        if (second >= 340) recorder.add(id, kernel, stats)
+      })
+    }
+    const perSession = (process.memoryUsage().arrayBuffers - before) / ids.length
+    expect(perSession).toBeLessThan(32 * 1024)
+    expect(live.recentStats(kernels[0] ?? newId(KernelId))).toHaveLength(300)
+    const started = performance.now()
+    await recorder[Symbol.asyncDispose]()
+    const took = performance.now() - started
+    console.log(`2,000 minutes written in ${Math.round(took)} ms; ${Math.round(perSession / 1024)} KiB per session`)
+    expect(took).toBeLessThan(5_000)
+    const { rows } = await sql<{ count: number }>`
+      select count(*) from session_stats_minutes where session_id = any(${ids}::uuid[])`.execute(store.db)
+    expect(rows[0]?.count).toBe(2000)
+  }, 60_000)
+})
+
+describe('figures over time of a session', () => {
+  let cluster: SessionsCluster
+  beforeAll(async () => {
+    cluster = await startSessionsCluster()
+  })
+  afterAll(() => cluster[Symbol.asyncDispose]())
+
+  test('are there by the second at once, and by the minute after a restart and after the end', async () => {
+    const agent = await cluster.join()
+    const { id } = await cluster.launch()
+    const session = await cluster.reach(id, 'RUNNING')
+    const kernelId = session.kernels[0]?.id
+    if (!kernelId) throw new Error('no kernel')
+    const beat = pulse(agent, kernelId, { cpuMilli: 250, cpuSeconds: 12, memPeakBytes: 7_000_000 })
+    const params = { id }
+    const recent = () => new Date(Date.now() - 4 * MINUTE).toISOString()
+    await expect
+      .poll(async () => (await cluster.api.getSessionStats({ params, query: { from: recent() } })).items.length, SOON)
+      .toBeGreaterThan(2)
+    const fine = await cluster.api.getSessionStats({ params, query: { from: recent() } })
+    expect(fine).toMatchObject({ step: 1 })
+    expect(fine.items[0]).toMatchObject({ cpuMilli: 250 })
+    // By the manager's clock, whatever the agent's says.
+    expect(Math.abs(Date.now() - Date.parse(fine.items.at(-1)?.at ?? ''))).toBeLessThan(MINUTE)
+    expect((await cluster.api.getSession({ params })).usage).toMatchObject({ cpuSeconds: 12, memPeakBytes: 7_000_000 })
+
+    beat[Symbol.dispose]()
+    await cluster.restart(() => agent.disconnect())
+    const byMinute = await cluster.api.getSessionStats({ params, query: {} })
+    expect(byMinute.step).toBe(60)
+    expect(byMinute.items.at(-1)).toMatchObject({ cpuMilli: 250, cpuSeconds: 12 })
+    expect((await cluster.api.getSession({ params })).usage).toMatchObject({ cpuSeconds: 12 })
+
+    await agent.connect()
+    const again = pulse(agent, kernelId, { cpuMilli: 500, cpuSeconds: 20, memPeakBytes: 7_000_000 })
+    await expect.poll(async () => (await cluster.api.getSession({ params })).stats?.cpuMilli, SOON).toBe(500)
+    again[Symbol.dispose]()
+    await cluster.api.deleteSession({ params })
+    await cluster.reach(id, 'TERMINATED')
+    await expect.poll(async () => (await cluster.api.getSession({ params })).usage?.cpuSeconds, SOON).toBe(20)
+  })
+})
