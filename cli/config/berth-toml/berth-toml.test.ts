@@ -29,6 +29,7 @@ logLevel = "debug"
 
 [manager]
 databaseUrl = "postgresql://u:p@h/d"
+advertiseUrl = "https://m1.example.org"
 logLevel = "warn"
 
 [agent]
@@ -57,6 +58,7 @@ test('every key reaches the servers that it is for, as the variable that they re
   expect(environmentOf(settings, 'manager', {})).toEqual({
     BERTH_ALLOWED_HOSTS: 'a.example.org,b.example.org',
     DATABASE_URL: 'postgresql://u:p@h/d',
+    BERTH_ADVERTISE_URL: 'https://m1.example.org',
     BERTH_LOG: 'warn',
   })
   expect(environmentOf(settings, 'agent', {})).toEqual({
