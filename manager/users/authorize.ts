@@ -102,11 +102,6 @@ export function visibleAccounts(caller: Caller): { readonly domain?: string; rea
   return isSuperadmin(caller) ? {} : { domain: caller.domain, superadmins: false }
 }
 
-/** What lists of keypairs are filtered by: those of the caller, and of the accounts that they manage in a domain. */
-export function visibleKeypairs(caller: Caller): Visible | undefined {
-  return visibleTo(caller)
-}
-
 /** May the caller see, change and delete this keypair of an account? */
 export function canSeeKeypair(caller: Caller, owner: Account): boolean {
   return caller.userId === owner.id || managesAccount(caller, owner)

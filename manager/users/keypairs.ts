@@ -19,7 +19,7 @@ import {
 } from '../store/keypairs.ts'
 import { type Store } from '../store/open-store.ts'
 import { findUser } from '../store/users.ts'
-import { type Caller, canSeeKeypair, isSuperadmin, managesAccount, visibleKeypairs } from './authorize.ts'
+import { type Caller, canSeeKeypair, isSuperadmin, managesAccount, visibleTo } from './authorize.ts'
 
 /** Keypairs of users: everybody their own, admins those of the accounts that they manage. The secret is given out once, at creation, and kept sealed. */
 export interface Keypairs {
@@ -56,7 +56,7 @@ export function createKeypairs({ store, box, onEnd }: KeypairsDeps): Keypairs {
 
   return {
     async list(caller, { limit, cursor, mine = false }) {
-      const visible = mine ? { ownerId: caller.userId } : visibleKeypairs(caller)
+      const visible = mine ? { ownerId: caller.userId } : visibleTo(caller)
       const after = cursor === undefined ? undefined : parseCursor(cursor)
       const rows = await listKeypairs(db, { visible, limit: limit + 1, after })
       const items = rows.slice(0, limit).map(toKeypair)

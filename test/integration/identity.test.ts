@@ -142,6 +142,10 @@ describe.each(BACKENDS)('identity on %s PostgreSQL', (_name, serverUrl) => {
     const { user } = await admin.api.me()
     const change = (body: { active?: boolean; role?: 'user' }) =>
       admin.api.updateUser({ params: { id: user.id }, body })
+    // The only one, and one of two.
+    await expect(change({ active: false })).rejects.toMatchObject({ code: 'last_superadmin' })
+    await expect(change({ role: 'user' })).rejects.toMatchObject({ code: 'last_superadmin' })
+    await manager.addUser('second-superadmin@example.org', 'superadmin')
     await expect(change({ active: false })).rejects.toMatchObject({ code: 'forbidden' })
     await expect(change({ role: 'user' })).rejects.toMatchObject({ code: 'forbidden' })
   })
