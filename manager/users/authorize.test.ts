@@ -1,0 +1,156 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { type Access, isAppError, type Role, UserId } from '#manager/contract'
+import {
+  type Account,
+  administers,
+  authorizeRoute,
+  type Caller,
+  canEnter,
+  canSee,
+  canSeeKeypair,
+  managesAccount,
+  requireMayAssign,
+  visibleAccounts,
+  visibleTo,
+} from './authorize.ts'
+
+const idOf = (index: number) => UserId.parse(`01990000-0000-7000-8000-${String(index).padStart(12, '0')}`)
+const ROLES = ['user', 'domain_admin', 'superadmin'] as const
+const anyRole = fc.constantFrom(...ROLES)
+const anyDomain = fc.constantFrom('red', 'blue', 'green')
+const anyId = fc.integer({ min: 1, max: 4 }).map(idOf)
+const anyAccount: fc.Arbitrary<Account> = fc.record({ id: anyId, role: anyRole, domain: anyDomain })
+
+function callerOf({ id, role, domain }: Account): Caller {
+  return { userId: id, email: 'a@b.c', role, domain, loginId: 'login', keypair: null }
+}
+const anyCaller = anyAccount.map(callerOf)
+const ownedBy = (owner: Account) => ({ ownerId: owner.id, domain: owner.domain })
+
+const superadmin = callerOf({ id: idOf(9), role: 'superadmin', domain: 'red' })
+const admin = callerOf({ id: idOf(1), role: 'domain_admin', domain: 'red' })
+const user = callerOf({ id: idOf(2), role: 'user', domain: 'red' })
+
+const refused = (act: () => void): string => {
+  try {
+    act()
+  } catch (error) {
+    return isAppError(error) ? error.code : 'no AppError'
+  }
+  return 'allowed'
+}
+
+describe('routes', () => {
+  const MAY: Record<Access, readonly (Role | 'nobody')[]> = {
+    none: ['nobody', ...ROLES],
+    user: ROLES,
+    domain_admin: ['domain_admin', 'superadmin'],
+    superadmin: ['superadmin'],
+  }
+  test.each(Object.entries(MAY) as [Access, readonly string[]][])('access %s is for %j', (access, allowed) => {
+    for (const [who, caller] of Object.entries({ nobody: null, user, domain_admin: admin, superadmin })) {
+      const outcome = refused(() => authorizeRoute(access, caller))
+      expect(outcome).toBe(allowed.includes(who) ? 'allowed' : who === 'nobody' ? 'not_signed_in' : 'forbidden')
+    }
+  })
+
+  test('an access that nobody thought of is refused to everybody but superadmins', () => {
+    expect(refused(() => authorizeRoute('new' as Access, admin))).toBe('forbidden')
+    expect(refused(() => authorizeRoute('new' as Access, null))).toBe('not_signed_in')
+  })
+})
+
+describe('sessions', () => {
+  test('everybody sees their own, an admin of a domain those in it, a superadmin all', () => {
+    const mine = { ownerId: user.userId, domain: 'blue' }
+    expect([user, admin, superadmin].map(caller => canSee(caller, mine))).toEqual([true, false, true])
+    const near = { ownerId: idOf(3), domain: 'red' }
+    expect([user, admin, superadmin].map(caller => canSee(caller, near))).toEqual([false, true, true])
+    const far = { ownerId: idOf(3), domain: 'blue' }
+    expect([user, admin, superadmin].map(caller => canSee(caller, far))).toEqual([false, false, true])
+  })
+
+  test('nobody but the owner enters one', () => {
+    fc.assert(
+      fc.property(anyCaller, anyAccount, (caller, owner) => {
+        expect(canEnter(caller, ownedBy(owner))).toBe(caller.userId === owner.id)
+        if (canEnter(caller, ownedBy(owner))) expect(canSee(caller, ownedBy(owner))).toBe(true)
+      }),
+    )
+  })
+
+  test('lists show exactly what may be seen one by one', () => {
+    fc.assert(
+      fc.property(anyCaller, anyAccount, (caller, owner) => {
+        const filter = visibleTo(caller)
+        const listed = !filter || owner.id === filter.ownerId || owner.domain === filter.domain
+        expect(listed).toBe(canSee(caller, ownedBy(owner)))
+      }),
+    )
+  })
+})
+
+describe('accounts', () => {
+  test('an admin of a domain manages its users and admins, but no superadmin and nobody elsewhere', () => {
+    const manages = (role: Role, domain: string) => managesAccount(admin, { id: idOf(3), role, domain })
+    expect(ROLES.map(role => manages(role, 'red'))).toEqual([true, true, false])
+    expect(ROLES.map(role => manages(role, 'blue'))).toEqual([false, false, false])
+  })
+
+  test('a user manages nobody, not even themselves; a superadmin everybody', () => {
+    fc.assert(
+      fc.property(anyAccount, anyAccount, (who, account) => {
+        expect(managesAccount(callerOf({ ...who, role: 'user' }), account)).toBe(false)
+        expect(managesAccount(callerOf({ ...who, role: 'superadmin' }), account)).toBe(true)
+      }),
+    )
+  })
+
+  test('lists show exactly who may be managed', () => {
+    const anyAdmin = anyAccount.filter(account => account.role !== 'user').map(callerOf)
+    fc.assert(
+      fc.property(anyAdmin, anyAccount, (caller, account) => {
+        const { domain, superadmins = true } = visibleAccounts(caller)
+        const listed =
+          (domain === undefined || account.domain === domain) && (superadmins || account.role !== 'superadmin')
+        expect(listed).toBe(managesAccount(caller, account))
+      }),
+    )
+  })
+
+  test('keypairs are for their user and for those who manage the account', () => {
+    fc.assert(
+      fc.property(anyCaller, anyAccount, (caller, owner) => {
+        expect(canSeeKeypair(caller, owner)).toBe(caller.userId === owner.id || managesAccount(caller, owner))
+      }),
+    )
+  })
+
+  test('nobody gives out more than their own role, or reaches into another domain', () => {
+    const assign = (caller: Caller, role: Role, domain: string) =>
+      refused(() => requireMayAssign(caller, { role, domain }))
+    expect(ROLES.map(role => assign(admin, role, 'red'))).toEqual(['allowed', 'allowed', 'forbidden'])
+    expect(ROLES.map(role => assign(admin, role, 'blue'))).toEqual(['forbidden', 'forbidden', 'forbidden'])
+    expect(ROLES.map(role => assign(user, role, 'red'))).toEqual(['forbidden', 'forbidden', 'forbidden'])
+    expect(ROLES.map(role => assign(superadmin, role, 'blue'))).toEqual(['allowed', 'allowed', 'allowed'])
+  })
+
+  test('no sequence of steps that an admin of a domain may take makes a superadmin or reaches another domain', () => {
+    fc.assert(
+      fc.property(anyAccount, anyRole, anyDomain, (account, role, domain) => {
+        const may =
+          managesAccount(admin, account) && refused(() => requireMayAssign(admin, { role, domain })) === 'allowed'
+        if (may) {
+          expect(account.domain).toBe('red')
+          expect({ role, domain }).toEqual({ role: expect.not.stringMatching('superadmin') as string, domain: 'red' })
+        }
+      }),
+    )
+  })
+
+  test('groups are for the admins of their domain', () => {
+    expect([user, admin, superadmin].map(caller => administers(caller, 'red'))).toEqual([false, true, true])
+    expect([user, admin, superadmin].map(caller => administers(caller, 'blue'))).toEqual([false, false, true])
+  })
+})
