@@ -3,6 +3,8 @@ import { sql } from 'kysely'
 import { ERRORS, type ManagerId, toWireError } from '#manager/contract'
 import { openManagerKey } from './agents/manager-key.ts'
 import { type ClusterTimings, openCluster, standAlone } from './cluster/cluster.ts'
+import { createAuditLog } from './audit/audit-log.ts'
+import { createAuditRecorder } from './audit/recorder.ts'
 import { type ManagerConfig, readConfig } from './config.ts'
 import { createEventBus, type EventBus } from './events/bus.ts'
 import { type Handlers } from './http/handlers.ts'
@@ -10,6 +12,7 @@ import { createAuthenticateUpgrade } from './http/credentials.ts'
 import { createAccountRoutes } from './http/routes/accounts.ts'
 import { createDomainRoutes } from './http/routes/domains.ts'
 import { createIdentityRoutes } from './http/routes/identity.ts'
+import { createAuditRoutes } from './http/routes/audit.ts'
 import { createKeypairRoutes } from './http/routes/keypairs.ts'
 import { createSettingsRoutes } from './http/routes/settings.ts'
 import { startHttpServer } from './http/server.ts'
@@ -17,6 +20,7 @@ import { createUpgrades } from './http/upgrades.ts'
 import { createLogger, type Log } from './log.ts'
 import { createMailer } from './mail/mailer.ts'
 import { createMetrics } from './metrics.ts'
+import { registerFigures } from './figures.ts'
 import { openSecretBox } from './secrets/open-secret-box.ts'
 import { type SessionsPartTimings, startSessionsPart } from './sessions/start-sessions-part.ts'
 import { createSettings } from './settings/settings.ts'
@@ -82,6 +86,7 @@ export async function startManager(config: ManagerConfig, log: Log, timings?: Ma
   const settings = createSettings({ store, box })
   const mailer = stack.use(createMailer({ server: () => settings.mailServer(), log }))
   const signers = stack.use(createSigners({ store, box, log }))
+  const audit = stack.use(createAuditRecorder({ store, log }))
   const authenticateUpgrade = createAuthenticateUpgrade({ logins, signers })
   const users = createUsers({ store, passwords, logins, events: bus })
 
@@ -141,6 +146,7 @@ export async function startManager(config: ManagerConfig, log: Log, timings?: Ma
       domains: createDomains({ store, logins }),
       groups: createGroups({ store, events: bus }),
     }),
+    ...createAuditRoutes(createAuditLog(store.db)),
     ...createKeypairRoutes(createKeypairs({ store, box, onEnd: key => signers.end(key) })),
     ...sessions.handlers,
   }
@@ -152,6 +158,8 @@ export async function startManager(config: ManagerConfig, log: Log, timings?: Ma
       upgrades,
       logins,
       signers,
+      audit,
+      db: store.db,
       bus,
       metrics,
       ping: async () => {
@@ -160,21 +168,14 @@ export async function startManager(config: ManagerConfig, log: Log, timings?: Ma
       log,
     }),
   )
-  metrics.gauge({ name: 'berth_event_streams', help: 'Open event streams of browsers.', collect: () => bus.count() })
-  const figures = () => sessions.agentService.resources()
-  metrics.gauge({
-    name: 'berth_sessions',
-    help: 'Sessions by what they do.',
-    label: 'status',
-    collect: async () => (await figures()).sessions,
+  registerFigures({
+    metrics,
+    db: store.db,
+    onApplied: listener => sessions.onApplied(listener),
+    tunnels: () => tunnels.counts(),
+    eventStreams: () => bus.count(),
+    auditQueue: () => audit.waiting,
   })
-  metrics.gauge({
-    name: 'berth_agents',
-    help: 'Agents by their control connection.',
-    label: 'status',
-    collect: async () => (await figures()).agents,
-  })
-  metrics.gauge({ name: 'berth_tunnels', help: 'Open tunnels and terminals.', collect: () => tunnels.counts().tunnels })
   log.info({ url: http.url, managerId }, 'manager ready')
 
   await cluster.join(url())
@@ -184,8 +185,17 @@ export async function startManager(config: ManagerConfig, log: Log, timings?: Ma
     url: http.url,
     managerId,
     events: bus,
-    createJoinToken: () => sessions.agentService.createJoinToken({ resourceGroup: 'default', createdBy: null }),
-    createSignInTicket: async () => ({ ticket: await logins.createTicket(await firstAdminId(store)) }),
+    async createJoinToken() {
+      const made = await sessions.agentService.createJoinToken({ resourceGroup: 'default', createdBy: null })
+      await audit.record({ action: 'createJoinToken', result: 'ok', detail: { resourceGroup: 'default' } })
+      return made
+    },
+    async createSignInTicket() {
+      const userId = await firstAdminId(store)
+      const ticket = await logins.createTicket(userId)
+      await audit.record({ action: 'createSignInTicket', target: `user:${userId}`, result: 'ok' })
+      return { ticket }
+    },
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   }
 }

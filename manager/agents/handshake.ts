@@ -2,6 +2,7 @@ import { createHash, createPublicKey, randomBytes, verify } from 'node:crypto'
 import { type WebSocket } from 'ws'
 import { AppError, type AgentId, type ManagerId, toWireError } from '#manager/contract'
 import { controlSignaturePayload, FromAgent, type FromManager } from '#agent/contract'
+import { insertAuditRows } from '../store/audit-log.ts'
 import { findAgent, saveJoinedAgent, takeJoinToken } from '../store/agents.ts'
 import { type Store } from '../store/open-store.ts'
 import { type ManagerKey } from './manager-key.ts'
@@ -56,6 +57,16 @@ export async function acceptAgent(socket: WebSocket, deps: HandshakeDeps): Promi
   }
 }
 
+const BY_ITSELF = {
+  action: 'agentJoin',
+  result: 'ok',
+  actor_id: null,
+  actor: null,
+  acted_as: null,
+  domain: null,
+  address: null,
+}
+
 async function identify(message: FromAgent, nonce: string, { store, managerId }: HandshakeDeps) {
   if (message.type === 'join') {
     checkSignature(message.publicKey, message.signature, controlSignaturePayload(nonce, managerId, message.agentId))
@@ -64,6 +75,7 @@ async function identify(message: FromAgent, nonce: string, { store, managerId }:
       if (resourceGroup === undefined) throw new AppError('join_token_invalid')
       const { agentId: id, name, publicKey } = message
       await saveJoinedAgent(trx, { id, name, publicKey, resourceGroup })
+      await insertAuditRows(trx, [{ ...BY_ITSELF, target: `agent:${id}`, detail: { resourceGroup } }])
     })
     return { agentId: message.agentId, agentName: message.name }
   }

@@ -1,5 +1,6 @@
 import { ACCOUNT_ROUTES } from './routes/accounts.ts'
 import { AGENT_ROUTES } from './routes/agents.ts'
+import { AUDIT_ROUTES } from './routes/audit.ts'
 import { AUTH_ROUTES } from './routes/auth.ts'
 import { DOMAIN_ROUTES } from './routes/domains.ts'
 import { GRANT_ROUTES } from './routes/grants.ts'
@@ -9,6 +10,7 @@ import { REGISTRY_ROUTES } from './routes/registries.ts'
 import { POLICY_ROUTES } from './routes/policies.ts'
 import { PRESET_ROUTES } from './routes/presets.ts'
 import { RESOURCE_GROUP_ROUTES } from './routes/resource-groups.ts'
+import { SCHEDULING_ROUTES } from './routes/scheduling.ts'
 import { SESSION_ROUTES } from './routes/sessions.ts'
 import { SETTINGS_ROUTES } from './routes/settings.ts'
 import { USAGE_ROUTES } from './routes/usage.ts'
@@ -19,11 +21,13 @@ export { type Access, type RouteSpec } from './routes/route-spec.ts'
 /** The whole HTTP surface of the manager below /api/v1, in one table: server, typed client and OpenAPI read it. */
 export const ROUTES = {
   ...AUTH_ROUTES,
+  ...AUDIT_ROUTES,
   ...USER_ROUTES,
   ...ACCOUNT_ROUTES,
   ...SETTINGS_ROUTES,
   ...DOMAIN_ROUTES,
   ...KEYPAIR_ROUTES,
+  ...SCHEDULING_ROUTES,
   ...SESSION_ROUTES,
   ...GRANT_ROUTES,
   ...IMAGE_ROUTES,

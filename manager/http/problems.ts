@@ -10,6 +10,7 @@ export const PROBLEM_TYPE = 'application/problem+json; charset=utf-8'
 /** Sends the RFC 9457 document of any error; what is not an AppError is logged and says nothing of its inside. */
 export function sendProblem(reply: FastifyReply, error: AppError): FastifyReply {
   const problem = toProblem(error)
+  reply.request.outcome = { ...reply.request.outcome, code: error.code }
   const seconds = error.detail.retryAfterSeconds
   if (typeof seconds === 'number') void reply.header('retry-after', String(seconds))
   return reply.code(problem.status).type(PROBLEM_TYPE).send(JSON.stringify(problem))

@@ -9,10 +9,13 @@ import {
   validatorCompiler,
 } from 'fastify-type-provider-zod'
 import { type Access, AppError, isAppError } from '#manager/contract'
+import { type AuditRecorder } from '../audit/recorder.ts'
+import { recordRequests } from '../audit/record-requests.ts'
 import { type EventBus } from '../events/bus.ts'
 import { type Log } from '../log.ts'
 import { type Metrics } from '../metrics.ts'
 import { newUuid } from '../store/new-id.ts'
+import { type Db } from '../store/schema.ts'
 import { authorizeRoute } from '../users/authorize.ts'
 import { type Logins } from '../users/logins.ts'
 import { RATE_WINDOW_SECONDS } from '../users/rate-limits.ts'
@@ -53,6 +56,8 @@ export interface HttpServerDeps {
   readonly upgrades: Upgrades
   readonly logins: Logins
   readonly signers: Signers
+  readonly audit: AuditRecorder
+  readonly db: Db
   readonly bus: EventBus
   readonly metrics: Metrics
   /** Resolves if the database answers. */
@@ -125,6 +130,7 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
     const signed = request.credentials?.signed
     done(null, signed ? checkedBody(body, signed.bodyHash) : body)
   })
+  recordRequests(app, { audit: deps.audit, db: deps.db, log })
   app.addHook('onResponse', (request, reply, done) => {
     const route = request.routeOptions.url ?? 'none'
     metrics.observeHttp({ method: request.method, route, status: reply.statusCode, seconds: reply.elapsedTime / 1000 })

@@ -1,10 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import { AppError } from '#manager/contract'
 import { type Log } from '../log.ts'
+import { insertAuditRows } from '../store/audit-log.ts'
 import { type Store } from '../store/open-store.ts'
 import { chooseMasterKeyId, readMasterKeyId, resealAll } from '../store/sealed.ts'
 import { createMasterKeys, masterKeyPath, readMasterKeys, writeMasterKeys } from './master-key-file.ts'
 import { createSecretBox, MASTER_KEY_BYTES, type SecretBox, toMasterKey } from './secret-box.ts'
+
+const SYSTEM = { actor_id: null, actor: null, acted_as: null, domain: null, target: null, result: 'ok', address: null }
 
 export interface OpenSecretBoxOptions {
   readonly store: Store
@@ -34,7 +37,10 @@ export async function openSecretBox({ store, dataDir, file, log }: OpenSecretBox
     throw mismatch(path, expected ?? 'unknown', `That file holds ${keys.map(({ id }) => id).join(', ')}.`)
   }
   if (expected !== box.keyId) {
-    await store.transaction(trx => resealAll(trx, box))
+    await store.transaction(async trx => {
+      await resealAll(trx, box)
+      await insertAuditRows(trx, [{ ...SYSTEM, action: 'rotateMasterKey', detail: { from: expected, to: box.keyId } }])
+    })
     log.info({ from: expected, to: box.keyId }, 'secrets were sealed again with a new master key')
   }
   return box

@@ -22,7 +22,7 @@ function register(app: FastifyInstance, name: RouteName, route: RouteSpec, handl
   app.route({
     method: route.method,
     url: route.path,
-    config: { access: route.access },
+    config: { access: route.access, route: name },
     schema: {
       operationId: name,
       summary: route.summary,
@@ -38,6 +38,7 @@ function register(app: FastifyInstance, name: RouteName, route: RouteSpec, handl
       const signal = abortedWith(reply)
       const caller = request.credentials?.caller ?? null
       const result = await handler({ caller, request, reply, signal }, { params, query, body })
+      request.outcome = { ...request.outcome, reply: result }
       void reply.code(status)
       return result
     },

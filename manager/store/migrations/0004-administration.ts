@@ -151,6 +151,7 @@ const STATEMENTS = [
   `update sessions set domain = users.domain, group_id = groups.id
     from users join groups on groups.domain = users.domain where users.id = sessions.owner_id`,
   'create index sessions_domain on sessions (domain, id desc)',
+  'create index sessions_name on sessions (name, id desc)',
   `create table session_stats_minutes (
     session_id uuid not null references sessions on delete cascade,
     minute timestamptz not null,
@@ -221,6 +222,7 @@ const STATEMENTS = [
   )`,
   'create index audit_log_actor on audit_log (actor_id, id desc)',
   'create index audit_log_at on audit_log (at)',
+  'create index audit_log_target on audit_log (target, id desc)',
   'create index audit_log_domain on audit_log (domain, id desc)',
   `create function refuse_change() returns trigger language plpgsql as $$
     begin raise exception 'the audit log is append-only'; end $$`,

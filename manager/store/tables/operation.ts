@@ -12,7 +12,7 @@ export interface AuditLogTable {
   actor: string | null
   /** Owner of the target where an admin acts on what is somebody else's. */
   acted_as: string | null
-  /** Of the actor, or of the account that somebody tried to sign in to. */
+  /** Whose admins see it. */
   domain: string | null
   /** Name of the route, or of what the system did. */
   action: string

@@ -1,0 +1,73 @@
+import { AppError, type AuditEntry, type AuditFilter } from '#manager/contract'
+import { type AuditRow, listAuditRows } from '../store/audit-log.ts'
+import { type Db } from '../store/schema.ts'
+import { type Caller, isSuperadmin } from '../users/authorize.ts'
+import { csvHeader, csvLine } from './csv.ts'
+
+/** Reading the audit log. A superadmin sees all; others, admins of a domain, what was done in their domain. */
+export interface AuditLog {
+  list(
+    caller: Caller,
+    query: AuditFilter & { limit: number; cursor?: string | undefined },
+  ): Promise<{ items: AuditEntry[]; nextCursor: string | null }>
+  /** Text in pieces, oldest first; what is added meanwhile may or may not be in it. */
+  export(caller: Caller, query: AuditFilter & { format: 'csv' | 'jsonl' }): AsyncGenerator<string>
+}
+
+const EXPORT_BATCH = 1000
+
+export function createAuditLog(db: Db): AuditLog {
+  const domainOf = (caller: Caller) => (isSuperadmin(caller) ? {} : { domain: caller.domain })
+  return {
+    async list(caller, { limit, cursor, ...filter }) {
+      const before = cursor === undefined ? undefined : parseCursor(cursor)
+      const rows = await listAuditRows(db, {
+        ...filter,
+        ...domainOf(caller),
+        limit: limit + 1,
+        before,
+        order: 'newest',
+      })
+      const items = rows.slice(0, limit).map(toEntry)
+      return { items, nextCursor: rows.length > limit ? String(items.at(-1)?.id) : null }
+    },
+
+    async *export(caller, { format, ...filter }) {
+      if (format === 'csv') yield csvHeader()
+      let after = 0
+      for (;;) {
+        const page = { ...filter, ...domainOf(caller), limit: EXPORT_BATCH, after, order: 'oldest' } as const
+        const rows = await listAuditRows(db, page)
+        const last = rows.at(-1)
+        if (!last) return
+        after = last.id
+        yield rows
+          .map(toEntry)
+          .map(entry => (format === 'csv' ? csvLine(entry) : `${JSON.stringify(entry)}\n`))
+          .join('')
+      }
+    },
+  }
+}
+
+function toEntry(row: AuditRow): AuditEntry {
+  return {
+    id: row.id,
+    at: row.at.toISOString(),
+    actorId: row.actor_id,
+    actor: row.actor,
+    actedAs: row.acted_as,
+    domain: row.domain,
+    action: row.action,
+    target: row.target,
+    result: row.result,
+    detail: row.detail,
+    address: row.address,
+  }
+}
+
+function parseCursor(cursor: string): number {
+  const id = /^\d{1,15}$/.test(cursor) ? Number(cursor) : Number.NaN
+  if (Number.isNaN(id)) throw new AppError('bad_request', { why: 'The cursor is not one that a list returned.' })
+  return id
+}

@@ -1,0 +1,35 @@
+import { type AuditEntry } from '#manager/contract'
+
+const COLUMNS = [
+  'id',
+  'at',
+  'actor',
+  'actorId',
+  'actedAs',
+  'domain',
+  'action',
+  'target',
+  'result',
+  'address',
+  'detail',
+] as const satisfies readonly (keyof AuditEntry)[]
+
+export const csvHeader = () => `${COLUMNS.join(',')}\r\n`
+
+/** RFC 4180. */
+export function csvLine(entry: AuditEntry): string {
+  const cells = COLUMNS.map(column => {
+    const value = entry[column]
+    return csvCell(typeof value === 'object' ? (value === null ? '' : JSON.stringify(value)) : String(value))
+  })
+  return `${cells.join(',')}\r\n`
+}
+
+/**
+ * A spreadsheet takes a cell that begins with one of these for a formula, and a formula can send the others away; an
+ * apostrophe before it makes it text. @see https://owasp.org/www-community/attacks/CSV_Injection
+ */
+export function csvCell(text: string): string {
+  const safe = /^[=+\-@\t\r\n|%]/.test(text) ? `'${text}` : text
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
+}

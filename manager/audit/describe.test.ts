@@ -1,0 +1,44 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { describeRequest } from './describe.ts'
+
+const request = { path: '/api/v1/keypairs', params: {}, body: undefined, reply: undefined, ok: true, callerId: 'me' }
+
+test.each([
+  [{ path: '/api/v1/sessions/:id', params: { id: 's' } }, 'session:s'],
+  [{ path: '/api/v1/resource-policies/:name', params: { name: 'p' } }, 'resource-policy:p'],
+  [{ path: '/api/v1/registries/:name/rescan', params: { name: 'r' } }, 'registry:r'],
+  [{ path: '/api/v1/me/password' }, 'user:me'],
+  [{ path: '/api/v1/me/password', callerId: undefined }, null],
+  [{ reply: { accessKey: 'AKIA', secretKey: 'hidden' } }, 'keypair:AKIA'],
+  [{ path: '/api/v1/sessions', reply: { items: [{ id: 'a' }, { id: 'b' }] } }, 'session:a'],
+  [{ path: '/api/v1/agents/join-tokens', reply: { token: 'hidden' } }, null],
+  [{ reply: { accessKey: 'AKIA' }, ok: false }, null],
+])('the target of %j is %j', (change, target) => {
+  expect(describeRequest({ ...request, ...change }).target).toBe(target)
+})
+
+test('what else the path names, the fields that were sent, and the values that may be told', () => {
+  const { detail } = describeRequest({
+    ...request,
+    path: '/api/v1/groups/:id/members/:userId',
+    params: { id: 'g', userId: 'u' },
+    body: { password: 'hidden', active: false, role: 'user', agentIds: ['a'], name: 'free text' },
+  })
+  expect(detail).toEqual({
+    userId: 'u',
+    fields: ['password', 'active', 'role', 'agentIds', 'name'],
+    active: false,
+    role: 'user',
+    agentIds: ['a'],
+  })
+})
+
+test('of a request that did not succeed nothing is told but its path, and nothing makes it fail', () => {
+  fc.assert(
+    fc.property(fc.anything(), fc.anything(), fc.anything(), (params, body, reply) => {
+      const told = describeRequest({ ...request, params, body, reply, ok: false })
+      expect(told).toEqual({ target: null, detail: {} })
+    }),
+  )
+})

@@ -1,0 +1,86 @@
+/** What is told of a request, from what it was. Pure. */
+export interface DescribedRequest {
+  /** As in the table of routes: `/api/v1/sessions/:id`. */
+  readonly path: string
+  readonly params: unknown
+  readonly body: unknown
+  /** What the handler returned; undefined where it failed, or returns nothing. */
+  readonly reply: unknown
+  readonly ok: boolean
+  readonly callerId: string | undefined
+}
+
+export interface Description {
+  readonly target: string | null
+  readonly detail: Record<string, unknown>
+}
+
+/**
+ * Fields of bodies whose value may be told: flags, numbers, ids, and names of things that exist (only where the request
+ * succeeded, so they do). No passwords, codes, keys, tokens, and nothing that is free text.
+ */
+const TOLD: ReadonlySet<string> = new Set([
+  'active',
+  'agentIds',
+  'clusterSize',
+  'count',
+  'domain',
+  'groupId',
+  'kind',
+  'priority',
+  'rateLimit',
+  'resourceGroup',
+  'resourcePolicy',
+  'role',
+  'schedulable',
+  'selector',
+  'sequencer',
+  'userId',
+])
+
+export function describeRequest(request: DescribedRequest): Description {
+  const { path, body, reply, ok, callerId } = request
+  const steps = path.split('/').slice(3)
+  const params = toRecord(request.params)
+  const named = steps.flatMap((step, index) =>
+    step.startsWith(':') ? [{ kind: singular(steps[index - 1] ?? ''), name: step.slice(1) }] : [],
+  )
+  const [first, ...more] = named
+  const detail: Record<string, unknown> = {}
+  for (const { name } of more) detail[name] = String(params[name])
+  if (ok) Object.assign(detail, toldOf(toRecord(body)))
+  if (first) return { target: `${first.kind}:${String(params[first.name])}`, detail }
+  if (steps[0] === 'me') return { target: callerId === undefined ? null : `user:${callerId}`, detail }
+  const made = ok ? madeIds(toRecord(reply)) : []
+  if (made.length > 1) detail.ids = made
+  return { target: made.length > 0 ? `${singular(steps.at(-1) ?? '')}:${made[0] ?? ''}` : null, detail }
+}
+
+/** Names of the fields that were sent, and the values of those that may be told. */
+function toldOf(body: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const fields = Object.keys(body)
+  const told = Object.entries(body).filter(([key, value]) => TOLD.has(key) && isPlain(value))
+  return { ...(fields.length > 0 ? { fields } : {}), ...Object.fromEntries(told) }
+}
+
+function isPlain(value: unknown): boolean {
+  if (Array.isArray(value)) return value.every(item => typeof item !== 'object' && isPlain(item))
+  return value === null || ['string', 'number', 'boolean'].includes(typeof value)
+}
+
+function madeIds(reply: Readonly<Record<string, unknown>>): string[] {
+  const items = Array.isArray(reply.items) ? reply.items.map(toRecord) : [toRecord(reply.user ?? reply)]
+  return items.flatMap(item => {
+    const id = item.id ?? item.accessKey ?? item.name
+    return typeof id === 'string' ? [id] : []
+  })
+}
+
+/** `resource-policies` → `resource-policy`. */
+function singular(word: string): string {
+  return word.replace(/ies$/, 'y').replace(/([^s])s$/, '$1')
+}
+
+function toRecord(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {}
+}

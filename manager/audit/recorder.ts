@@ -1,0 +1,202 @@
+import { type Log } from '../log.ts'
+import { insertAuditRows, type NewAuditRow } from '../store/audit-log.ts'
+import { type Store } from '../store/open-store.ts'
+
+/** What is left out is null or empty. */
+export type AuditRecord = Pick<NewAuditRow, 'action' | 'result'> & Partial<NewAuditRow>
+
+/** What parts of the manager that are not HTTP routes record with. */
+export type Audit = Pick<AuditRecorder, 'record'>
+
+/**
+ * Writes the audit log. Rows wait for the database in a bounded queue, and what arrives while one statement is under way
+ * goes into the next.
+ *
+ * Threat model: requests of people without credentials become rows, too; so that nobody fills the disk from outside, those
+ * that were refused are kept up to ANONYMOUS_PER_MINUTE, and of the rest the number. Texts are cut and cleaned of what
+ * PostgreSQL refuses: one bad row must not stop the others.
+ */
+export interface AuditRecorder extends AsyncDisposable {
+  /** Resolves when the row is committed, or after PATIENCE_MS: then it is tried further. Never rejects. */
+  record(row: AuditRecord): Promise<void>
+  /** Rows that wait. */
+  readonly waiting: number
+}
+
+const MAX_WAITING = 10_000
+const BATCH = 200
+const PATIENCE_MS = 2_000
+const RETRY_MS = 1_000
+const ANONYMOUS_PER_MINUTE = 120
+const MINUTE_MS = 60_000
+const MAX_TEXT = 300
+
+export interface AuditRecorderDeps {
+  readonly store: Pick<Store, 'db'>
+  readonly log: Log
+  readonly now?: () => number
+  readonly anonymousPerMinute?: number
+}
+
+export function createAuditRecorder(deps: AuditRecorderDeps): AuditRecorder {
+  const { store, log, now = Date.now, anonymousPerMinute = ANONYMOUS_PER_MINUTE } = deps
+  const queue: { readonly row: NewAuditRow; readonly written: () => void }[] = []
+  const anonymous = { minute: 0, count: 0, suppressed: 0 }
+  let lost = 0
+  let writing: Promise<void> | undefined
+  const stopping = new AbortController()
+
+  /** Not signed in, and refused: is it one of too many? */
+  function isTooMuch({ actor_id, result }: NewAuditRow): boolean {
+    if (actor_id !== null || result === 'ok') return false
+    const minute = Math.floor(now() / MINUTE_MS)
+    if (minute !== anonymous.minute) {
+      anonymous.minute = minute
+      anonymous.count = 0
+    }
+    return ++anonymous.count > anonymousPerMinute
+  }
+
+  /** What became of rows that are not there, told by a row of its own as soon as one can be written. */
+  function sums(): NewAuditRow[] {
+    const rows: NewAuditRow[] = []
+    const minuteIsOver = Math.floor(now() / MINUTE_MS) !== anonymous.minute || stopping.signal.aborted
+    if (anonymous.suppressed > 0 && minuteIsOver) {
+      rows.push(toRow({ action: 'auditSuppressed', result: 'ok', detail: { refused: anonymous.suppressed } }))
+      anonymous.suppressed = 0
+    }
+    if (lost > 0) {
+      rows.push(toRow({ action: 'auditLost', result: 'ok', detail: { rows: lost } }))
+      lost = 0
+    }
+    return rows
+  }
+
+  async function write(): Promise<void> {
+    while (queue.length > 0) {
+      const batch = queue.slice(0, BATCH)
+      try {
+        await insert([...sums(), ...batch.map(({ row }) => row)])
+        queue.splice(0, batch.length)
+        for (const { written } of batch) written()
+      } catch (error) {
+        log.error({ err: error, waiting: queue.length }, 'the audit log cannot be written; it is tried again')
+        if (stopping.signal.aborted) return
+        await pause(RETRY_MS, stopping.signal)
+      }
+    }
+  }
+
+  async function insert(rows: readonly NewAuditRow[]): Promise<void> {
+    try {
+      await insertAuditRows(store.db, rows)
+    } catch (error) {
+      if (!isRefusedData(error)) throw error
+      // One of them: find out which.
+      for (const row of rows) {
+        await insertAuditRows(store.db, [row]).catch((cause: unknown) => {
+          if (!isRefusedData(cause)) throw cause
+          lost++
+          log.error({ err: cause, action: row.action }, 'a row of the audit log was refused by the database')
+        })
+      }
+    }
+  }
+
+  function pump(): void {
+    writing ??= write().finally(() => {
+      writing = undefined
+      if (queue.length > 0 && !stopping.signal.aborted) pump()
+    })
+  }
+
+  return {
+    get waiting() {
+      return queue.length
+    },
+
+    record(record) {
+      const row = toRow(record)
+      if (isTooMuch(row)) {
+        anonymous.suppressed++
+        return Promise.resolve()
+      }
+      if (queue.length >= MAX_WAITING) {
+        lost++
+        return Promise.resolve()
+      }
+      const { promise, resolve } = Promise.withResolvers<undefined>()
+      const timer = setTimeout(() => resolve(undefined), PATIENCE_MS).unref()
+      queue.push({
+        row,
+        written() {
+          clearTimeout(timer)
+          resolve(undefined)
+        },
+      })
+      pump()
+      return promise
+    },
+
+    async [Symbol.asyncDispose]() {
+      stopping.abort()
+      await writing
+      await write()
+      const last = sums()
+      if (last.length > 0)
+        await insert(last).catch((error: unknown) => log.error({ err: error }, 'audit log: last rows'))
+      if (queue.length > 0)
+        log.error({ rows: queue.map(({ row }) => row) }, 'rows of the audit log could not be written')
+    },
+  }
+}
+
+function toRow(record: AuditRecord): NewAuditRow {
+  const text = (value: string | null | undefined) => (value === undefined || value === null ? null : clean(value))
+  return {
+    actor_id: record.actor_id ?? null,
+    actor: text(record.actor),
+    acted_as: text(record.acted_as),
+    domain: text(record.domain),
+    action: clean(record.action),
+    target: text(record.target),
+    result: clean(record.result),
+    detail: cleanAll(record.detail ?? {}),
+    address: text(record.address),
+  }
+}
+
+function cleanAll(detail: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(detail).map(([key, value]) => [
+      clean(key),
+      Array.isArray(value)
+        ? value.slice(0, 50).map((item: unknown) => (typeof item === 'string' ? clean(item) : item))
+        : typeof value === 'string'
+          ? clean(value)
+          : value,
+    ]),
+  )
+}
+
+/** NUL and halves of surrogate pairs are no text for PostgreSQL. */
+function clean(text: string): string {
+  return text.slice(0, MAX_TEXT).toWellFormed().replaceAll('\0', '\ufffd')
+}
+
+/** SQLSTATE classes 22 (data exception) and 23 (constraint). */
+function isRefusedData(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' && /^2[23]/.test(error.code)
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise(resolve => {
+    const done = () => {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', done)
+      resolve()
+    }
+    const timer = setTimeout(done, ms)
+    signal.addEventListener('abort', done)
+  })
+}

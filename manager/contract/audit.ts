@@ -1,0 +1,33 @@
+import { z } from 'zod'
+import { UserId } from './ids.ts'
+
+/** One thing that somebody did, or was refused to do. Rows are never changed and never deleted. */
+export const AuditEntry = z
+  .object({
+    id: z.int(),
+    at: z.iso.datetime(),
+    actorId: UserId.nullable().describe('Null for the system, and for who is not signed in.'),
+    actor: z.string().nullable().describe('E-mail address at that time.'),
+    actedAs: z.string().nullable().describe('Owner of the target, where an admin acts on what is somebody else’s.'),
+    domain: z.string().nullable().describe('Whose admins see it: that of the owner of the target, or of the actor.'),
+    action: z.string().describe('Name of the route, or of what the system did.'),
+    target: z.string().nullable().describe('Kind and id, e.g. `session:0198…`.'),
+    result: z.string().describe('`ok`, or the code of the error.'),
+    detail: z.record(z.string(), z.unknown()).describe('Ids, flags and numbers; never secrets, never free text.'),
+    address: z.string().nullable(),
+  })
+  .meta({ id: 'AuditEntry' })
+export type AuditEntry = z.infer<typeof AuditEntry>
+
+const When = z.iso.datetime({ offset: true })
+
+export const AuditFilter = z.object({
+  actor: z.string().max(254).optional().describe('E-mail address or id of a user.'),
+  action: z.string().max(64).optional(),
+  target: z.string().max(300).optional().describe('`session:0198…`, or `session:` for all of a kind.'),
+  from: When.optional(),
+  to: When.optional().describe('Exclusive.'),
+})
+export type AuditFilter = z.infer<typeof AuditFilter>
+
+export const AUDIT_FORMATS = ['jsonl', 'csv'] as const

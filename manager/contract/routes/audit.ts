@@ -1,0 +1,23 @@
+import { z } from 'zod'
+import { AUDIT_FORMATS, AuditEntry, AuditFilter } from '../audit.ts'
+import { Page, pageOf, type RouteSpec } from './route-spec.ts'
+
+/** Who did what. A superadmin sees all, an admin of a domain what was done in that domain's name. */
+export const AUDIT_ROUTES = {
+  listAuditLog: {
+    method: 'GET',
+    path: '/api/v1/audit-log',
+    access: 'domain_admin',
+    summary: 'The audit log, newest first.',
+    query: Page.extend(AuditFilter.shape),
+    reply: pageOf(AuditEntry),
+  },
+  exportAuditLog: {
+    method: 'GET',
+    path: '/api/v1/audit-log/export',
+    access: 'domain_admin',
+    summary: 'The audit log as a file, oldest first: CSV, or one JSON object per line.',
+    query: AuditFilter.extend({ format: z.enum(AUDIT_FORMATS).default('jsonl') }),
+    reply: z.string(),
+  },
+} as const satisfies Record<string, RouteSpec>
