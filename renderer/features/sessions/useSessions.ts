@@ -147,6 +147,11 @@ export const useSessions = defineStore('sessions', () => {
   })
   events.onResync(() => void reload())
 
+  /** Puts the end off that was warned of. @throws as the route */
+  async function extend(id: SessionId): Promise<void> {
+    put([await api.extendSession({ params: { id }, body: {} })])
+  }
+
   /** Cancels or ends a session; the row changes with the answer, not before. @throws as the route */
   async function terminate(id: SessionId): Promise<void> {
     put([await api.deleteSession({ params: { id } })])
@@ -189,6 +194,7 @@ export const useSessions = defineStore('sessions', () => {
     launched,
     fetchOne,
     put,
+    extend,
     terminate,
     watchStats,
     statsOf,

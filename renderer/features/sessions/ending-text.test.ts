@@ -1,0 +1,29 @@
+import { expect, test } from 'vitest'
+import { endingText } from './ending-text.ts'
+
+const NOW = new Date('2026-11-20T10:00:00.000Z')
+const inSeconds = (seconds: number) => new Date(NOW.getTime() + seconds * 1000).toISOString()
+const ends = (seconds: number, why: 'idle_timeout' | 'max_lifetime' = 'idle_timeout') => ({
+  ends: { at: inSeconds(seconds), why, warnedAt: inSeconds(seconds - 900) },
+})
+
+test('before the first warning nothing is said', () => {
+  expect(endingText({ ends: null }, NOW)).toBeUndefined()
+  expect(endingText({ ends: { ...ends(3000).ends, warnedAt: null } }, NOW)).toBeUndefined()
+})
+
+test.each([
+  [900, 'Ends in 15 min', false],
+  [299, 'Ends in 5 min', true],
+  [61, 'Ends in 2 min', true],
+  [60, 'Ends in 60 s', true],
+  [0.4, 'Ends in 1 s', true],
+  [-3, 'Ends now', true],
+])('%d seconds before the end', (seconds, label, urgent) => {
+  expect(endingText(ends(seconds), NOW)).toMatchObject({ label, urgent })
+})
+
+test('the reason is named', () => {
+  expect(endingText(ends(60), NOW)?.why).toContain('Nothing has happened')
+  expect(endingText(ends(60, 'max_lifetime'), NOW)?.why).toContain('maximum lifetime')
+})
