@@ -1,6 +1,8 @@
 import { parseArgs } from 'node:util'
+import { benchAgents } from './agents.ts'
 import { benchHttp } from './http.ts'
 import { benchLaunch } from './launch.ts'
+import { benchList } from './list.ts'
 import { benchMemory } from './memory.ts'
 import { benchSftp } from './sftp.ts'
 import { benchScheduler } from './scheduler.ts'
@@ -17,6 +19,8 @@ const PARTS = {
   launch: benchLaunch,
   memory: benchMemory,
   scheduler: benchScheduler,
+  agents: benchAgents,
+  list: benchList,
   http: benchHttp,
   sftp: benchSftp,
 }
