@@ -27,7 +27,7 @@ import { listAgents } from '../store/agents.ts'
 import { startStatsRecorder } from '../stats/recorder.ts'
 import { type Store } from '../store/open-store.ts'
 import { NO_ACTIVITY, type SessionActivity } from '../tunnels/activity.ts'
-import { createSessionChanges } from './changes.ts'
+import { type Applied, createSessionChanges } from './changes.ts'
 import { startDeadlines } from './deadlines.ts'
 import { followCluster } from './in-cluster.ts'
 import { createLifecycle } from './lifecycle.ts'
@@ -73,6 +73,8 @@ export interface SessionsPart extends AsyncDisposable {
   /** @throws AppError `session_not_found` */
   locate(id: SessionId): Promise<SessionLocation>
   onSessionEnded(listener: (id: SessionId) => void): void
+  /** After every change of a session's state, here or at another manager. */
+  onApplied(listener: (applied: Applied) => void): void
   /** Whether traffic of tunnels counts as a sign of life. */
   watchTraffic(activityOf: (id: SessionId) => SessionActivity): void
   /** The control connection of an agent is gone. */
@@ -252,6 +254,7 @@ export async function startSessionsPart(deps: SessionsPartDeps): Promise<Session
     locate: createLocator(store, changes),
     watchTraffic: of => void (activityOf = of),
     onSessionEnded: listener => void endedListeners.push(listener),
+    onApplied: listener => changes.onApplied(listener),
     onAgentGone: listener => void goneListeners.push(listener),
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   }

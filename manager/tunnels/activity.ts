@@ -45,6 +45,8 @@ export interface Activity {
   cut(which: (owner: TunnelOwner) => boolean): void
   readonly openedWith: () => readonly string[]
   readonly of: (sessionId: string) => SessionActivity
+  /** Of all tunnels since the start. */
+  totals(): { tunnels: number; terminals: number; bytesUp: number; bytesDown: number }
   readonly size: number
   /** Resolves when no tunnel is left. */
   empty(): Promise<void>
@@ -56,6 +58,7 @@ const MAX_REMEMBERED = 10_000
 export function createActivity(): Activity {
   const owners = new Map<Splice, TunnelOwner>()
   const sessions = new Map<string, Totals>()
+  const gone: Sums = { up: 0, down: 0 }
   const whenEmpty: (() => void)[] = []
 
   return {
@@ -74,6 +77,7 @@ export function createActivity(): Activity {
       const totals = owner && sessions.get(owner.sessionId)
       if (!owner || !totals?.open.delete(tunnel)) return
       owners.delete(tunnel)
+      add(gone, tunnel)
       for (const sums of owner.terminal ? [totals.ended, totals.endedTerminals] : [totals.ended]) add(sums, tunnel)
       if (sessions.size > MAX_REMEMBERED && totals.open.size === 0) sessions.delete(owner.sessionId)
       if (owners.size === 0) for (const resolve of whenEmpty.splice(0)) resolve()
@@ -101,6 +105,15 @@ export function createActivity(): Activity {
         terminalBytesUp: terminals.up,
         terminalBytesDown: terminals.down,
       }
+    },
+    totals() {
+      const sums = { ...gone }
+      let terminals = 0
+      for (const [tunnel, { terminal = false }] of owners) {
+        add(sums, tunnel)
+        if (terminal) terminals++
+      }
+      return { tunnels: owners.size, terminals, bytesUp: sums.up, bytesDown: sums.down }
     },
     get size() {
       return owners.size

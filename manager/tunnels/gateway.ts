@@ -23,7 +23,7 @@ import {
   type UserId,
 } from '#manager/contract'
 import { canEnter, canSee } from '../users/authorize.ts'
-import { createActivity, type SessionActivity, type TunnelOwner } from './activity.ts'
+import { type Activity, createActivity, type SessionActivity, type TunnelOwner } from './activity.ts'
 import { createParkedSockets } from './parked-sockets.ts'
 import { Splice, type SpliceOptions } from './splice.ts'
 import { watchClient } from './watch-client.ts'
@@ -77,8 +77,8 @@ export interface TunnelGateway {
   activity(sessionId: string): SessionActivity
   /** The sign-ins and access keys behind the open tunnels. */
   openedWith(): readonly string[]
-  /** For metrics. */
-  counts(): { readonly tunnels: number }
+  /** For metrics: of all tunnels since the start. */
+  counts: Activity['totals']
   [Symbol.asyncDispose](): Promise<void>
 }
 
@@ -227,7 +227,7 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
     dropAgent: agentId => parked.drop(agentId),
     activity: activity.of,
     openedWith: activity.openedWith,
-    counts: () => ({ tunnels: activity.size }),
+    counts: activity.totals,
     async [Symbol.asyncDispose]() {
       parked[Symbol.dispose]()
       cut(() => true)

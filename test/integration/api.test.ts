@@ -188,7 +188,8 @@ describe('for operators', () => {
     const direct = await rawRequest(`${manager.url}/metrics`)
     expect(direct.text).toContain('berth_http_request_duration_seconds_bucket')
     expect(direct.text).toContain('berth_nodejs_eventloop_lag_seconds')
-    expect(direct.text).toMatch(/berth_sessions\{status="running"\} 0/)
+    expect(direct.text).toMatch(/^berth_tunnels\{kind="terminal"\} 0$/m)
+    expect(direct.text).toMatch(/^# TYPE berth_tunnel_bytes_total counter$/m)
     const proxied = (token: string | undefined) =>
       rawRequest(`${manager.url}/metrics`, {
         headers: {
