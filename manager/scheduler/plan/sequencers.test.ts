@@ -33,6 +33,22 @@ test('LIFO tries the newest first', () => {
   expect(result.queue).toEqual([sessionId(1)])
 })
 
+test('of equal requests LIFO serves the newest, whatever the order in which they are read', () => {
+  fc.assert(
+    fc.property(fc.uniqueArray(fc.nat(50), { minLength: 1, maxLength: 15 }), fc.nat(10), (times, cores) => {
+      const pending = times.map((at, n) => aSession(n, { cpu: 1000 }, { enqueuedAt: at }))
+      const { placements, reservation } = plan(
+        { agents: [anAgent(1, { cpu: 1000 * cores })], pending, now: 10 ** 9 },
+        lifo,
+        concentrated,
+      )
+      const newest = pending.toSorted((a, b) => b.enqueuedAt - a.enqueuedAt).slice(0, cores)
+      expect(placements.map(p => p.sessionId)).toEqual(newest.map(session => session.id))
+      expect(reservation).toBeUndefined()
+    }),
+  )
+})
+
 describe('DRF', () => {
   test('the example of the paper: 9 CPU and 18 GB, tasks of 1 CPU and 4 GB against 3 CPU and 1 GB: three and two', () => {
     const users = { a: { cpu: 1, mem: 4 }, b: { cpu: 3, mem: 1 } }
@@ -43,6 +59,35 @@ describe('DRF', () => {
     const users = { a: { cpu: 1, mem: 1 }, b: { cpu: 1, mem: 1 } }
     const result = share({ cpu: 30, mem: 30 }, users, { weights: { b: 2 } })
     expect(tasksOf(result, Object.keys(users))).toEqual([10, 20])
+  })
+
+  test('weights divide the machine in their proportion, but for one task', () => {
+    const weight = fc.integer({ min: 1, max: 5 })
+    fc.assert(
+      fc.property(fc.array(weight, { minLength: 2, maxLength: 4 }), fc.integer({ min: 10, max: 55 }), (all, cpu) => {
+        const names = all.map((_, index) => `user-${index}`)
+        const users = Object.fromEntries(names.map(name => [name, { cpu: 1, mem: 1 }]))
+        const weights = Object.fromEntries(names.map((name, index) => [name, all[index] ?? 1]))
+        const tasks = tasksOf(share({ cpu, mem: cpu }, users, { weights }), names)
+        const sum = all.reduce((total, one) => total + one, 0)
+        expect(tasks.reduce((total, one) => total + one, 0)).toBe(cpu)
+        tasks.forEach((count, index) => {
+          // Nobody is more than one task of anybody ahead of the share that is theirs.
+          expect(Math.abs(count - (cpu * (all[index] ?? 1)) / sum)).toBeLessThanOrEqual(all.length)
+        })
+      }),
+    )
+  })
+
+  test('a session of several kernels counts with all of them', () => {
+    const pending = [
+      aSession(1, { cpu: 1000 }, { ownerId: 'a', clusterSize: 3 }),
+      aSession(2, { cpu: 1000 }, { ownerId: 'a', enqueuedAt: 2 }),
+      aSession(3, { cpu: 1000 }, { ownerId: 'b', enqueuedAt: 3 }),
+      aSession(4, { cpu: 1000 }, { ownerId: 'b', enqueuedAt: 4 }),
+    ]
+    const { placements } = plan({ agents: [anAgent(1, { cpu: 5000 })], pending }, drf, concentrated)
+    expect(placements.map(p => p.sessionId)).toEqual([sessionId(1), sessionId(3), sessionId(4)])
   })
 
   test('the share is the sum over all that a user holds: who already runs much waits', () => {
