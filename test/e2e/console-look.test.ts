@@ -3,7 +3,7 @@ import { createRequire } from 'node:module'
 import { chromium, type Browser, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startConsoleDouble, type ConsoleDouble, type World } from './console-double.ts'
-import { aWorld } from './console-world.ts'
+import { aSession, aWorld } from './console-world.ts'
 import { loadPage } from '../fixtures/browser.ts'
 
 /** Screenshots of every state of the console, for eyes; axe (WCAG 2.2 AA) and the page's own error log, for machines. */
@@ -192,6 +192,23 @@ const scenes: Scene[] = [
       await button(page, 'Terminate train-resnet-50').click()
       await button(page, 'Terminate session').waitFor()
     },
+  },
+  {
+    name: 'session-ends-soon',
+    path: `/sessions/${aSession(7).id}`,
+    world: {
+      sessions: [
+        aSession(7, {
+          name: 'left-alone',
+          ends: {
+            at: new Date(Date.now() + 270_000).toISOString(),
+            why: 'idle_timeout',
+            warnedAt: new Date(Date.now() - 30_000).toISOString(),
+          },
+        }),
+      ],
+    },
+    act: page => button(page, 'Extend').waitFor(),
   },
   {
     name: 'launch',
