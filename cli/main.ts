@@ -3,7 +3,9 @@ import { addAccountCommands } from './commands/accounts.ts'
 import { addAgentCommands } from './commands/agents.ts'
 import { addAppCommand } from './commands/app.ts'
 import { addBackupCommands } from './commands/backup.ts'
+import { addDomainCommands } from './commands/domains.ts'
 import { addDoctorCommand } from './commands/doctor.ts'
+import { addGroupCommands } from './commands/groups.ts'
 import { addImageCommands } from './commands/images.ts'
 import { addKeypairCommands } from './commands/keypairs.ts'
 import { addLoginCommands } from './commands/login.ts'
@@ -15,6 +17,7 @@ import { addSessionCommands } from './commands/session.ts'
 import { addSettingsCommands } from './commands/settings.ts'
 import { addSshCommands } from './commands/ssh.ts'
 import { addUsageCommands } from './commands/usage.ts'
+import { addUserCommands } from './commands/users.ts'
 import { EXIT, exitCodeOf } from './exit-codes.ts'
 import { describeFailure } from './output.ts'
 import { version } from './version.ts'
@@ -36,6 +39,9 @@ export function createProgram(): Command {
   addAppCommand(program)
   addSshCommands(program)
   addAgentCommands(program)
+  addDomainCommands(program)
+  addGroupCommands(program)
+  addUserCommands(program)
   addResourceGroupCommands(program)
   addPolicyCommands(program)
   addPresetCommands(program)

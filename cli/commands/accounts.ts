@@ -1,8 +1,9 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import { type ApiClient, AppError, type Invitation, LINK_PURPOSES, type LinkPurpose, UserId } from '#manager/contract'
+import { type Invitation, LINK_PURPOSES, type LinkPurpose } from '#manager/contract'
 import { connect } from '../config/connect.ts'
 import { createOutput, table } from '../output.ts'
 import { promptSecret, readStandardInput } from '../secret-input.ts'
+import { findUserId } from './find-user.ts'
 
 /** Invitations and links that an admin hands out, and the own second factor. */
 export function addAccountCommands(program: Command): void {
@@ -147,15 +148,6 @@ function printCodes(json: boolean, codes: readonly string[]): void {
 }
 
 /** @throws AppError `user_not_found` */
-async function findUserId(api: ApiClient, reference: string): Promise<UserId> {
-  const id = UserId.safeParse(reference)
-  if (id.success) return id.data
-  const { items } = await api.listUsers({ query: { search: reference, limit: 500 } })
-  const user = items.find(one => one.email.toLowerCase() === reference.toLowerCase())
-  if (!user) throw new AppError('user_not_found', { why: `There is no user "${reference}".` })
-  return user.id
-}
-
 function parseDays(text: string): number {
   const days = Number(text)
   if (Number.isInteger(days) && days >= 1 && days <= 90) return days

@@ -10,6 +10,15 @@ export function amounts(slots: WireSlots): string {
   return parts.join(', ') || '–'
 }
 
+/** Limits: a zero counts, and what is not named has none. */
+export function limitsText(limits: WireSlots): string {
+  const parts = SLOT_NAMES.flatMap(name => {
+    const amount = limits[name]
+    return amount === undefined ? [] : [`${name === 'mem' ? bytes(Number(amount)) : amount} ${SLOTS[name].label}`]
+  })
+  return parts.join(', ') || '∞'
+}
+
 const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB'] as const
 
 /** Binary units with at most one decimal. */

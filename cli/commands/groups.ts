@@ -1,0 +1,113 @@
+import { type Command } from 'commander'
+import { type Group, type GroupChange, type WireSlots } from '#manager/contract'
+import { connect } from '../config/connect.ts'
+import { createOutput, table } from '../output.ts'
+import { findGroup, findUserId } from './find-user.ts'
+import { namesSlots, type SlotFlags, slotsOf, withSlots } from './limit-flags.ts'
+import { limitsText } from './text.ts'
+
+interface GroupFlags extends SlotFlags {
+  domain?: string
+  name?: string
+  description?: string
+  mine?: boolean
+  json?: boolean
+}
+
+/** `berth admin group …`, for superadmins and the admins of a domain. */
+export function addGroupCommands(program: Command): void {
+  const admin = program.commands.find(command => command.name() === 'admin') ?? program.command('admin')
+  const group = admin.command('group').description('Projects: users of a domain who share limits.')
+
+  group
+    .command('ls')
+    .option('--domain <name>', 'of this domain only')
+    .option('--mine', 'only those that you are in')
+    .option('--json', 'print JSON')
+    .action(async ({ json = false, mine = false, domain }: GroupFlags) => {
+      const { api } = await connect()
+      const { items } = await api.listGroups({ query: { domain, ...(mine ? { mine: 'true' } : {}) } })
+      createOutput(json).data(items, () => groupTable(items))
+    })
+
+  withSettings(group.command('create <name>').description('Make a project.'))
+    .option('--domain <name>', 'in this domain; the own one if left out')
+    .action(async (name: string, { json = false, domain, ...flags }: GroupFlags) => {
+      const { api } = await connect()
+      const body = { ...changeOf(flags), name, ...(domain === undefined ? {} : { domain }) }
+      const created = await api.createGroup({ body })
+      createOutput(json).data(created, () => groupTable([created]))
+    })
+
+  withSettings(group.command('update <group>').description('By name, domain/name or id. What is left out stays.'))
+    .option('--name <name>', 'a new name')
+    .action(async (reference: string, { json = false, ...flags }: GroupFlags) => {
+      const { api } = await connect()
+      const { id, limits } = await findGroup(api, reference)
+      const changed = await api.updateGroup({ params: { id }, body: changeOf(flags, limits) })
+      createOutput(json).data(changed, () => groupTable([changed]))
+    })
+
+  for (const active of [true, false]) {
+    group
+      .command(`${active ? 'activate' : 'deactivate'} <group>`)
+      .description(active ? 'Sessions may be launched in it again.' : 'No new sessions in it; those that run go on.')
+      .option('--json', 'print JSON')
+      .action(async (reference: string, { json = false }: GroupFlags) => {
+        const { api } = await connect()
+        const { id } = await findGroup(api, reference)
+        const changed = await api.updateGroup({ params: { id }, body: { active } })
+        createOutput(json).data(changed, () => groupTable([changed]))
+      })
+  }
+
+  addMemberCommands(group)
+}
+
+function addMemberCommands(group: Command): void {
+  const members = group.command('members').description('Who is in a project.')
+
+  members
+    .command('add <group> <user...>')
+    .description('Users by e-mail address or id.')
+    .action(async (reference: string, users: string[]) => {
+      const { api } = await connect()
+      const { id } = await findGroup(api, reference)
+      for (const user of users) await api.addGroupMember({ params: { id, userId: await findUserId(api, user) } })
+    })
+
+  members
+    .command('rm <group> <user...>')
+    .description('Their sessions in it go on.')
+    .action(async (reference: string, users: string[]) => {
+      const { api } = await connect()
+      const { id } = await findGroup(api, reference)
+      for (const user of users) await api.removeGroupMember({ params: { id, userId: await findUserId(api, user) } })
+    })
+}
+
+function withSettings(command: Command): Command {
+  return withSlots(command, true).option('--description <text>', 'what it is for').option('--json', 'print JSON')
+}
+
+function changeOf({ name, description, ...flags }: GroupFlags, before: WireSlots = {}): GroupChange {
+  return {
+    ...(name === undefined ? {} : { name }),
+    ...(description === undefined ? {} : { description }),
+    ...(namesSlots(flags) ? { limits: slotsOf(flags, before) } : {}),
+  }
+}
+
+const groupTable = (items: readonly Group[]) =>
+  table(
+    ['DOMAIN', 'NAME', 'ACTIVE', 'MEMBERS', 'LIMITS', 'DESCRIPTION', 'ID'],
+    items.map(one => [
+      one.domain,
+      one.name,
+      one.active ? 'yes' : 'no',
+      String(one.members),
+      limitsText(one.limits),
+      one.description,
+      one.id,
+    ]),
+  )

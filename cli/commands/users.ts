@@ -1,0 +1,133 @@
+import { type Command, Option } from 'commander'
+import { type ApiClient, Role, type User, type UserChange } from '#manager/contract'
+import { connect } from '../config/connect.ts'
+import { createOutput, table } from '../output.ts'
+import { promptSecret, readStandardInput } from '../secret-input.ts'
+import { findGroup, findUserId } from './find-user.ts'
+import { age } from './text.ts'
+
+interface UserFlags {
+  name?: string
+  role?: Role
+  domain?: string
+  group?: string
+  groups?: string[]
+  search?: string
+  all?: boolean
+  inactive?: boolean
+  password?: boolean
+  passwordStdin?: boolean
+  json?: boolean
+}
+
+/** `berth admin user …`, for superadmins and the admins of a domain. Passwords are never arguments: others see those. */
+export function addUserCommands(program: Command): void {
+  const admin = program.commands.find(command => command.name() === 'admin') ?? program.command('admin')
+  const user = admin.command('user').description('Accounts. They are deactivated, never deleted.')
+
+  user
+    .command('ls')
+    .description('Active users; see --all and --inactive.')
+    .option('--all', 'inactive ones too')
+    .option('--inactive', 'inactive ones only')
+    .option('--domain <name>', 'of this domain')
+    .option('--group <group>', 'in this project (name, domain/name or id)')
+    .addOption(new Option('--role <role>', 'with this role').choices(Role.options))
+    .option('--search <text>', 'part of the e-mail address or the name')
+    .option('--json', 'print JSON')
+    .action(async ({ json = false, ...flags }: UserFlags) => {
+      const { api } = await connect()
+      const items = await listUsers(api, flags)
+      createOutput(json).data(items, () => userTable(items))
+    })
+
+  withSettings(user.command('create <email>').description('Asks for the password, or reads it from standard input.'))
+    .option('--name <name>', 'the part before the @ if left out')
+    .option('--password-stdin', 'read the password from standard input')
+    .action(async (email: string, { json = false, name, passwordStdin, ...flags }: UserFlags) => {
+      const { api } = await connect()
+      const password = await readPassword(passwordStdin)
+      const body = { ...changeOf(flags), email, name: name ?? email.split('@')[0] ?? email, password }
+      const created = await api.createUser({ body })
+      createOutput(json).data(created, () => userTable([created]))
+    })
+
+  withSettings(user.command('update <user>').description('By e-mail address or id. What is left out stays.'))
+    .option('--name <name>', 'a new name')
+    .option('--password', 'ask for a new password; every sign-in of the user ends')
+    .option('--password-stdin', 'read it from standard input')
+    .action(async (reference: string, { json = false, password, passwordStdin, ...flags }: UserFlags) => {
+      const { api } = await connect()
+      const id = await findUserId(api, reference)
+      const body = {
+        ...changeOf(flags),
+        ...(password || passwordStdin ? { password: await readPassword(passwordStdin) } : {}),
+      }
+      const changed = await api.updateUser({ params: { id }, body })
+      createOutput(json).data(changed, () => userTable([changed]))
+    })
+
+  for (const active of [true, false]) {
+    user
+      .command(`${active ? 'activate' : 'deactivate'} <user>`)
+      .description(active ? 'Let somebody in again.' : 'Ends sign-ins, tunnels and keypairs at once; sessions go on.')
+      .option('--json', 'print JSON')
+      .action(async (reference: string, { json = false }: UserFlags) => {
+        const { api } = await connect()
+        const id = await findUserId(api, reference)
+        const changed = await api.updateUser({ params: { id }, body: { active } })
+        createOutput(json).data(changed, () => userTable([changed]))
+      })
+  }
+}
+
+async function listUsers(api: ApiClient, { all, inactive, domain, group, role, search }: UserFlags): Promise<User[]> {
+  const groupId = group === undefined ? undefined : (await findGroup(api, group)).id
+  const active = all ? undefined : inactive ? 'false' : 'true'
+  const items: User[] = []
+  let cursor: string | undefined
+  do {
+    const page = await api.listUsers({ query: { limit: 500, cursor, active, domain, group: groupId, role, search } })
+    items.push(...page.items)
+    cursor = page.nextCursor ?? undefined
+  } while (cursor !== undefined)
+  return items
+}
+
+async function readPassword(fromStdin = false): Promise<string> {
+  return fromStdin ? readStandardInput() : promptSecret('Password: ')
+}
+
+function withSettings(command: Command): Command {
+  return command
+    .addOption(new Option('--role <role>', 'what the user may do').choices(Role.options))
+    .option('--domain <name>', 'in this domain; the own one if left out')
+    .option('--groups <names>', 'comma list of projects of the domain, instead of "default"', parseNames)
+    .option('--json', 'print JSON')
+}
+
+const parseNames = (text: string) => text.split(',').filter(name => name !== '')
+
+function changeOf({ name, role, domain, groups }: UserFlags): Pick<UserChange, 'name' | 'role' | 'domain' | 'groups'> {
+  return {
+    ...(name === undefined ? {} : { name }),
+    ...(role === undefined ? {} : { role }),
+    ...(domain === undefined ? {} : { domain }),
+    ...(groups === undefined ? {} : { groups }),
+  }
+}
+
+const userTable = (items: readonly User[]) =>
+  table(
+    ['E-MAIL', 'NAME', 'ROLE', 'DOMAIN', 'PROJECTS', 'ACTIVE', 'AGE', 'ID'],
+    items.map(one => [
+      one.email,
+      one.name,
+      one.role,
+      one.domain,
+      one.groups.map(group => group.name).join(', '),
+      one.active ? 'yes' : 'no',
+      age(one.createdAt),
+      one.id,
+    ]),
+  )
