@@ -2,20 +2,24 @@ import { Command, CommanderError } from 'commander'
 import { addAccountCommands } from './commands/accounts.ts'
 import { addAgentCommands } from './commands/agents.ts'
 import { addAppCommand } from './commands/app.ts'
+import { addAuditCommands } from './commands/audit.ts'
 import { addBackupCommands } from './commands/backup.ts'
 import { addDomainCommands } from './commands/domains.ts'
 import { addDoctorCommand } from './commands/doctor.ts'
 import { addGroupCommands } from './commands/groups.ts'
-import { addImageCommands } from './commands/images.ts'
+import { addAdminImageCommands, addImageCommands } from './commands/images.ts'
 import { addKeypairCommands } from './commands/keypairs.ts'
 import { addLoginCommands } from './commands/login.ts'
 import { addPolicyCommands } from './commands/policies.ts'
 import { addPresetCommands } from './commands/presets.ts'
+import { addRegistryCommands } from './commands/registries.ts'
 import { addResourceGroupCommands } from './commands/resource-groups.ts'
 import { addServerCommands } from './commands/servers.ts'
 import { addSessionCommands } from './commands/session.ts'
 import { addSettingsCommands } from './commands/settings.ts'
+import { addSshKeypairCommands } from './commands/ssh-keypair.ts'
 import { addSshCommands } from './commands/ssh.ts'
+import { addSchedulingCommands } from './commands/scheduling.ts'
 import { addUsageCommands } from './commands/usage.ts'
 import { addUserCommands } from './commands/users.ts'
 import { EXIT, exitCodeOf } from './exit-codes.ts'
@@ -43,10 +47,15 @@ export function createProgram(): Command {
   addGroupCommands(program)
   addUserCommands(program)
   addResourceGroupCommands(program)
+  addAdminImageCommands(program)
+  addRegistryCommands(program)
   addPolicyCommands(program)
   addPresetCommands(program)
   addUsageCommands(program)
+  addSchedulingCommands(program)
   addKeypairCommands(program)
+  addSshKeypairCommands(program)
+  addAuditCommands(program)
   addAccountCommands(program)
   addSettingsCommands(program)
   return program

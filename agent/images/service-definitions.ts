@@ -134,12 +134,12 @@ export async function readArchive(archive: NodeJS.ReadableStream): Promise<Map<s
     total += chunk.length
     if (total > MAX_ARCHIVE_BYTES) entries.destroy()
   })
-  archive.on('error', error => entries.destroy(error))
+  archive.on('error', (error: Error) => entries.destroy(error))
   archive.pipe(entries)
   try {
     for await (const entry of entries) {
       const service = /^(?:\.\/)?service-defs\/([A-Za-z0-9_-]+)\.json$/.exec(entry.header.name)?.[1]
-      const { type, size = 0 } = entry.header
+      const { type, size } = entry.header
       if (service === undefined || type !== 'file' || size > MAX_FILE_BYTES || found.size >= MAX_FILES) {
         entry.resume()
         continue

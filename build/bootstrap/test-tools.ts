@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { installPackages } from './apt.ts'
 import { findProgram, type Platform } from './platform.ts'
@@ -25,6 +25,9 @@ const TOOLS: readonly Tool[] = [
   program('procps', 'ps'),
   // Debian 13 ships the command line apart from the engine.
   program('docker-cli', 'docker'),
+  program('docker-registry', 'docker-registry'),
+  program('apache2-utils', 'htpasswd'),
+  program('openssl', 'openssl'),
   { name: 'postgresql', isThere: () => postgresFolder() !== undefined },
   // A screenshot without fonts is a page of boxes.
   {
@@ -56,9 +59,16 @@ export async function ensureTestTools(platform: Platform, note: Note, signal: Ab
     )
   }
   if (missing.includes('postgresql')) keepPostgresIdle()
+  if (missing.includes('docker-registry')) keepRegistryIdle()
   note(`installing ${missing.join(', ')} with apt-get`)
   await installPackages(missing, note, signal)
   return `installed ${missing.join(', ')}`
+}
+
+/** Tests start their own registries; the package shall not open port 5000 of the whole machine. */
+function keepRegistryIdle(): void {
+  const unit = '/etc/systemd/system/docker-registry.service'
+  if (existsSync('/etc/systemd/system') && !existsSync(unit)) symlinkSync('/dev/null', unit)
 }
 
 /** Tests make their own clusters; the package shall not start one for the whole machine. */

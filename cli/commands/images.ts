@@ -1,14 +1,25 @@
 import { type Command } from 'commander'
+import { type AgentCleanUp, type Image } from '#manager/contract'
 import { connect } from '../config/connect.ts'
+import { EXIT } from '../exit-codes.ts'
 import { createOutput, table } from '../output.ts'
-import { bytes } from './text.ts'
+import { followTask } from './follow-task.ts'
+import { type SlotFlags, slotsOf, withSlots } from './limit-flags.ts'
+import { amounts, bytes } from './text.ts'
 
+interface WhereFlags {
+  agent?: string[]
+  resourceGroup?: string
+  json?: boolean
+}
+
+/** `berth image ls` for everybody, and `berth admin image …` for superadmins. */
 export function addImageCommands(program: Command): void {
   program
     .command('image')
     .description('Images that can be launched.')
     .command('ls')
-    .description('Images that at least one agent holds.')
+    .description('Images on agents, and of registries.')
     .option('--json', 'print JSON')
     .action(async ({ json = false }: { json?: boolean }) => {
       const { api } = await connect()
@@ -26,3 +37,108 @@ export function addImageCommands(program: Command): void {
       )
     })
 }
+
+export function addAdminImageCommands(program: Command): void {
+  const admin = program.commands.find(command => command.name() === 'admin') ?? program.command('admin')
+  const image = admin.command('image').description('Images: where they are, and what they need at least.')
+
+  image
+    .command('ls')
+    .option('--json', 'print JSON')
+    .action(async ({ json = false }: { json?: boolean }) => {
+      const { api } = await connect()
+      const { items } = await api.listImages()
+      createOutput(json).data(items, () => imageTable(items))
+    })
+
+  withAgents(image.command('pull <reference>').description('Pull it to agents ahead of sessions.')).action(
+    async (reference: string, { json = false, ...flags }: WhereFlags) => {
+      const { api } = await connect()
+      const task = await followTask(api, await api.pullImage({ body: { reference, ...whereOf(flags) } }))
+      createOutput(json).data(task, () =>
+        table(
+          ['AGENT', 'STATUS', 'WHY'],
+          (task.pull ?? []).map(one => [one.agentName, one.status, one.error?.message ?? '']),
+        ),
+      )
+    },
+  )
+
+  withSlots(image.command('set-minimum <reference>').description('Requests below it are raised to it.'), false)
+    .option('--reset', 'as its labels say')
+    .option('--json', 'print JSON')
+    .action(async (reference: string, { json = false, reset = false, ...flags }: MinimumFlags) => {
+      const { api } = await connect()
+      const reply = await api.updateImage({ body: { reference, minimum: reset ? null : slotsOf(flags) } })
+      const output = createOutput(json)
+      for (const { message } of reply.notices) output.note(`Warning: ${message}`)
+      output.data(reply, () => imageTable([reply.image]))
+    })
+
+  withAgents(image.command('rm <reference>').description('Take it off agents; one that is in use stays.')).action(
+    async (reference: string, { json = false, ...flags }: WhereFlags) => {
+      const { api } = await connect()
+      const { items } = await api.removeImage({ body: { reference, ...whereOf(flags) } })
+      if (items.some(item => item.error !== null || item.images.length === 0)) process.exitCode = EXIT.failed
+      createOutput(json).data(items, () => cleanUpTable(items, 'removed'))
+    },
+  )
+
+  withAgents(
+    image.command('clean-up').description('Take images off agents that nothing uses and that can be had again.'),
+  )
+    .option('--dry-run', 'say what would go, and how much it would free')
+    .option('--include-local', 'also session images that no registry is known to have; they are lost then')
+    .action(async ({ json = false, dryRun = false, includeLocal = false, ...flags }: CleanUpFlags) => {
+      const { api } = await connect()
+      const { items } = await api.cleanUpImages({ body: { dryRun, includeLocal, ...whereOf(flags) } })
+      if (items.some(item => item.error !== null)) process.exitCode = EXIT.failed
+      const output = createOutput(json)
+      output.data(items, () => cleanUpTable(items, dryRun ? 'would go' : 'removed'))
+      const freed = items.reduce((sum, item) => sum + item.freedBytes, 0)
+      output.note(dryRun ? `It would free at least ${bytes(freed)}.` : `Freed ${bytes(freed)}.`)
+    })
+}
+
+type MinimumFlags = SlotFlags & { json?: boolean; reset?: boolean }
+type CleanUpFlags = WhereFlags & { dryRun?: boolean; includeLocal?: boolean }
+
+function withAgents(command: Command): Command {
+  return command
+    .option('--agent <id...>', 'on these agents only')
+    .option('--resource-group <name>', 'on the agents of this group only')
+    .option('--json', 'print JSON')
+}
+
+function whereOf({ agent, resourceGroup }: WhereFlags) {
+  return {
+    ...(agent === undefined ? {} : { agentIds: agent }),
+    ...(resourceGroup === undefined ? {} : { resourceGroup }),
+  }
+}
+
+const imageTable = (items: readonly Image[]) =>
+  table(
+    ['IMAGE', 'REGISTRY', 'AGENTS', 'MINIMUM', 'SIZE', 'DIGEST'],
+    items.map(image => [
+      image.reference,
+      `${image.registry ?? '–'}${image.outdated ? ' (newer there)' : ''}`,
+      String(image.agentIds.length),
+      amounts(image.minimum),
+      bytes(image.sizeBytes),
+      image.digest.slice(0, 19),
+    ]),
+  )
+
+const cleanUpTable = (items: readonly AgentCleanUp[], removed: string) =>
+  table(
+    ['AGENT', 'IMAGE', 'FREES', 'WHAT'],
+    items.flatMap(({ agentName, images, kept, error }) => [
+      ...images.map(one => [agentName, nameOf(one), bytes(one.uniqueBytes), removed]),
+      ...kept.map(one => [agentName, nameOf(one), '', `stays: ${one.why}`]),
+      ...(error ? [[agentName, '', '', `failed: ${error.message}`]] : []),
+    ]),
+  )
+
+const nameOf = ({ references, digest }: { references: readonly string[]; digest: string }) =>
+  references.join(', ') || digest.slice(0, 19)

@@ -1,13 +1,4 @@
-import {
-  AppError,
-  type Image,
-  type ImageChange,
-  lackingSlots,
-  parseSlots,
-  SLOTS,
-  type SlotName,
-  SLOT_NAMES,
-} from '#manager/contract'
+import { AppError, type Image, type ImageChange, lackingSlots, parseSlots, SLOTS } from '#manager/contract'
 import { type EventPublisher } from '../events/bus.ts'
 import { findDomain } from '../store/domains.ts'
 import { setImageMinimum } from '../store/image-settings.ts'
@@ -58,7 +49,7 @@ export function createImages({ store, events }: { store: Store; events: EventPub
 
 /** The guide's warning: what labels say was found out by trying. */
 function belowLabels(labels: ReturnType<typeof parseSlots>, minimum: ReturnType<typeof parseSlots>) {
-  const names = (lackingSlots(labels, minimum) as SlotName[]).filter(slot => SLOT_NAMES.includes(slot))
+  const names = lackingSlots(labels, minimum)
   if (names.length === 0) return []
   const slots = names.map(slot => SLOTS[slot].label).join(' and ')
   const message = `The minimum of ${slots} is now below what the image's labels ask for: sessions may fail to start or to work.`

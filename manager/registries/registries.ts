@@ -209,7 +209,7 @@ function toRegistry(row: RegistryRow): Registry {
     username: row.username,
     hasPassword: row.sealed_password !== null,
     active: row.active,
-    images: Number(row.images),
+    images: row.images,
     scannedAt: row.scanned_at?.toISOString() ?? null,
     createdAt: row.created_at.toISOString(),
     version: row.version,

@@ -8,7 +8,7 @@ export function kernelSpecOf(
   session: OwnedSessionRow,
   kernel: KernelRow,
   devices: readonly KernelDeviceRow[],
-  manifestDigest?: string | undefined,
+  manifestDigest?: string,
 ): KernelSpec {
   return {
     kernelId: kernel.id,

@@ -69,7 +69,9 @@ async function pushImage(): Promise<void> {
   archive.entry({ name: `${folder}/broken.json` }, JSON.stringify({ command: ['{no_such}'] }))
   archive.entry({ name: `${folder}/notes.txt` }, 'no definition')
   archive.finalize()
-  await container.putArchive(archive, { path: '/' })
+  const chunks: Buffer[] = []
+  for await (const chunk of archive) chunks.push(chunk as Buffer)
+  await container.putArchive(Buffer.concat(chunks), { path: '/' })
   const changes = Object.entries(LABELS).map(([name, value]) => `LABEL ${name}=${value}`)
   const repo = `${cr.name}/lab/box`
   await container.commit({ repo, tag: '1', changes: ['CMD ["sh"]', ...changes].join('\n') })

@@ -87,7 +87,9 @@ describe('an image that only a registry has', () => {
     await expect.poll(() => cluster.reasonOf(id)).toBe('capacity')
     const params = { name: cr.name }
     await cluster.api.updateRegistry({ params, body: { active: false } })
-    onTestFinished(async () => void (await cluster.api.updateRegistry({ params, body: { active: true } })))
+    onTestFinished(async () => {
+      await cluster.api.updateRegistry({ params, body: { active: true } })
+    })
     await cluster.api.deleteSession({ params: { id: blocker.id } })
     await expect.poll(() => cluster.reasonOf(id)).toBe('image_nowhere')
     expect(await refusal(cluster.launch({ image: name }))).toMatchObject({ code: 'image_not_found' })

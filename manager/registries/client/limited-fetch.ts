@@ -69,7 +69,7 @@ async function fetchOnce(url: URL, { method = 'GET', headers = {}, maxBytes, sig
 async function readLimited(response: Response, maxBytes: number): Promise<Buffer> {
   const chunks: Uint8Array[] = []
   let size = 0
-  for await (const chunk of response.body ?? []) {
+  for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
     size += chunk.length
     // Leaving the loop ends the transfer.
     if (size > maxBytes) throw new AppError('registry_failed', { why: `The answer has more than ${maxBytes} bytes.` })

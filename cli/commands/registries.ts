@@ -1,0 +1,143 @@
+import { type Command } from 'commander'
+import { AppError, type Registry, type RegistryChange } from '#manager/contract'
+import { connect } from '../config/connect.ts'
+import { createOutput, table } from '../output.ts'
+import { promptSecret, readStandardInput } from '../secret-input.ts'
+import { followTask } from './follow-task.ts'
+import { age } from './text.ts'
+
+interface RegistryFlags {
+  url?: string
+  project?: string[]
+  allProjects?: boolean
+  username?: string
+  password?: boolean
+  passwordStdin?: boolean
+  /** `--no-login`. */
+  login?: boolean
+  active?: boolean
+  allowHttp?: boolean
+  json?: boolean
+}
+
+/** `berth admin registry …`, for superadmins. */
+export function addRegistryCommands(program: Command): void {
+  const admin = program.commands.find(command => command.name() === 'admin') ?? program.command('admin')
+  const registry = admin.command('registry').description('Registries whose images can be launched.')
+
+  registry
+    .command('ls')
+    .option('--json', 'print JSON')
+    .action(async ({ json = false }: RegistryFlags) => {
+      const { api } = await connect()
+      const { items } = await api.listRegistries()
+      createOutput(json).data(items, () => registryTable(items))
+    })
+
+  withSettings(registry.command('add <host>').description('Its name is its host, as in names of images.'))
+    .option('--inactive', 'not to be used at first')
+    .action(async (name: string, { json = false, ...flags }: RegistryFlags & { inactive?: boolean }) => {
+      const password = await passwordOf(flags, flags.username !== undefined)
+      const { api } = await connect()
+      const { url, username, allowHttp = false, inactive = false } = flags
+      const body = {
+        name,
+        projects: flags.project ?? [],
+        active: !inactive,
+        allowHttp,
+        ...(url === undefined ? {} : { url }),
+        ...(username === undefined ? {} : { username }),
+        ...(password === undefined ? {} : { password }),
+      }
+      const made = await api.createRegistry({ body })
+      const output = createOutput(json)
+      output.data(made, () => registryTable([made]))
+      output.note(`Look through it: berth admin registry rescan ${made.name}`)
+    })
+
+  withSettings(registry.command('update <host>').description('What is left out stays.'))
+    .option('--all-projects', 'look through its whole catalogue again')
+    .option('--no-login', 'forget user name and password')
+    .option('--active', 'may be used')
+    .option('--no-active', 'its images can neither be launched nor pulled')
+    .action(async (name: string, { json = false, ...flags }: RegistryFlags) => {
+      const password = await passwordOf(flags, flags.username !== undefined)
+      const { api } = await connect()
+      const changed = await api.updateRegistry({ params: { name }, body: changeOf(flags, password) })
+      createOutput(json).data(changed, () => registryTable([changed]))
+    })
+
+  registry
+    .command('rm <host>')
+    .description('Forget it and what was found there; images on agents stay.')
+    .action(async (name: string) => {
+      const { api } = await connect()
+      await api.deleteRegistry({ params: { name } })
+    })
+
+  registry
+    .command('rescan [host]')
+    .description('Look for images: in one registry, or in all active ones.')
+    .option('--json', 'print JSON')
+    .action(async (name: string | undefined, { json = false }: RegistryFlags) => {
+      const { api } = await connect()
+      const { items } = await api.listRegistries()
+      const names = name === undefined ? items.filter(one => one.active).map(one => one.name) : [name]
+      if (names.length === 0) throw new AppError('registry_not_found', { why: 'There is no active registry.' })
+      const tasks = []
+      for (const one of names) {
+        tasks.push(await followTask(api, await api.rescanRegistry({ params: { name: one } })))
+      }
+      const problems = tasks.flatMap(task => task.rescan?.problems ?? [])
+      createOutput(json).data(tasks, () =>
+        problems.length === 0
+          ? 'No problems.'
+          : table(
+              ['LEFT OUT', 'WHY'],
+              problems.map(one => [one.reference, one.why]),
+            ),
+      )
+    })
+}
+
+function withSettings(command: Command): Command {
+  return command
+    .option('--url <address>', 'https://HOST is the default; http://HOST for one of this computer')
+    .option('--project <name...>', 'look through these name spaces or repositories only; Docker Hub needs some')
+    .option('--username <name>', 'asks for the password')
+    .option('--password', 'ask for a new password')
+    .option('--password-stdin', 'read the password from standard input')
+    .option('--allow-http', 'yes, without encryption over the network')
+    .option('--json', 'print JSON')
+}
+
+async function passwordOf(flags: RegistryFlags, needed: boolean): Promise<string | undefined> {
+  if (flags.passwordStdin) return readStandardInput()
+  return needed || flags.password ? promptSecret('Password of the registry: ') : undefined
+}
+
+function changeOf(flags: RegistryFlags, password: string | undefined): RegistryChange {
+  const { url, project, allProjects, username, login, active, allowHttp = false } = flags
+  return {
+    allowHttp,
+    ...(url === undefined ? {} : { url }),
+    ...(allProjects ? { projects: [] } : project === undefined ? {} : { projects: project }),
+    ...(login === false ? { username: null } : username === undefined ? {} : { username }),
+    ...(password === undefined ? {} : { password }),
+    ...(active === undefined ? {} : { active }),
+  }
+}
+
+const registryTable = (items: readonly Registry[]) =>
+  table(
+    ['NAME', 'ADDRESS', 'USER', 'ACTIVE', 'IMAGES', 'SCANNED', 'PROJECTS'],
+    items.map(one => [
+      one.name,
+      one.url,
+      one.username ?? '–',
+      one.active ? 'yes' : 'no',
+      String(one.images),
+      one.scannedAt === null ? 'never' : `${age(one.scannedAt)} ago`,
+      one.projects.join(',') || 'all',
+    ]),
+  )
