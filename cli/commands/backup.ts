@@ -37,7 +37,11 @@ export function addBackupCommands(program: Command): void {
       .description('Fill a new data directory, or an empty database, from a backup: all of it or nothing.'),
   ).action(async (file: string, flags: BackupFlags) => {
     const outcome = await runChild('restore', file, flags)
-    createOutput(flags.json ?? false).data(outcome, () => `${outcome.rows} rows restored. Start it with \`berth up\`.`)
+    createOutput(flags.json ?? false).data(
+      outcome,
+      () =>
+        `${outcome.rows} rows restored. Start it with \`berth up\`; once the agents are back, let sessions start with \`berth admin resume\`.`,
+    )
   })
 }
 

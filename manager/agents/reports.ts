@@ -13,6 +13,7 @@ import { type AgentLinks } from '../cluster/agent-links.ts'
 import { type EventPublisher } from '../events/bus.ts'
 import { type Log } from '../log.ts'
 import { type SessionChanges } from '../sessions/changes.ts'
+import { adoptWaiting } from '../sessions/adopt.ts'
 import { importContainer } from '../sessions/import.ts'
 import { type Lifecycle } from '../sessions/lifecycle.ts'
 import { type Change, type Effects, isStarting } from '../sessions/transition.ts'
@@ -50,6 +51,8 @@ export interface ReportsDeps {
   /** End of the log of a container that has ended; undefined if its agent does not say in time. */
   readonly lastLog: (agentId: AgentId, kernelId: KernelId) => Promise<string | undefined>
   readonly onImagePull: (agentId: AgentId, pullId: string, progress: PullProgress) => void
+  /** After a restore: what agents have may be newer than what the database says. */
+  readonly isRestored: () => Promise<boolean>
   /** An agent came, went, or changed: placements may be possible now. */
   readonly onAgentChanged: () => void
   readonly log: Log
@@ -177,6 +180,10 @@ export function createReports(deps: ReportsDeps): Reports {
   ): Promise<void> {
     const memory = memoryOf(agentId)
     const ids = reported.map(report => report.kernelId)
+    if (complete && (await deps.isRestored())) {
+      const resourceGroup = (await findAgent(store.db, agentId))?.resource_group ?? 'default'
+      changes.hint(await adoptWaiting(store, { agentId, managerId, resourceGroup }, reported))
+    }
     const known = await listKernelsToReconcile(store.db, agentId, ids)
     const { actions, missing } = reconcile({
       agentId,
@@ -253,8 +260,14 @@ export function createReports(deps: ReportsDeps): Reports {
         return
       }
       case 'gone': {
-        const message = 'Its container disappeared from its agent without the manager ending it.'
-        await end(agentId, action, { attempt: action.attempt, reason: { code: 'container_gone', message } })
+        const restored = await deps.isRestored()
+        const message = restored
+          ? 'It ran when the backup was made; its container is not there any more.'
+          : 'Its container disappeared from its agent without the manager ending it.'
+        await end(agentId, action, {
+          attempt: action.attempt,
+          reason: { code: restored ? 'lost_by_restore' : 'container_gone', message },
+        })
         // Network and scratch of the session are still there.
         lifecycle.cleanUp(agentId, action.kernelId, action.attempt)
         return

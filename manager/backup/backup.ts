@@ -5,6 +5,7 @@ import { pipeline } from 'node:stream/promises'
 import { createGunzip, createGzip } from 'node:zlib'
 import { AppError } from '#manager/contract'
 import { openStore } from '../store/open-store.ts'
+import { requeueStarting, writePause } from '../store/pause.ts'
 import { type Db } from '../store/schema.ts'
 import { inSnapshot, readCounters, readMigrationNames, readRows, readShapes, refill } from '../store/snapshot.ts'
 import { decode, encode, type Entry, FORMAT_VERSION, type Header } from './format.ts'
@@ -105,6 +106,9 @@ export async function restore(options: BackupOptions): Promise<Outcome> {
       batch.push(row)
     }
     if (batch.length > 0) await flush()
+    // What runs by now is not what ran then: agents tell first, and the admin decides when to go on.
+    await requeueStarting(into.trx)
+    await writePause(into.trx, 'restored')
     // Last of all that may fail; the tables become lasting right after it.
     if (key) await writeFile(masterKeyFile, key, { mode: 0o600, flag: 'wx', flush: true })
     return count

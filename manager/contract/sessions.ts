@@ -75,6 +75,7 @@ export const REASON_CODES = [
   'queued_behind',
   'reserved', // next: capacity is held for it
   'group_inactive', // an admin has closed its resource group
+  'scheduling_paused', // nothing is started, after a restore or by an admin
   // limits, in the order in which they are checked
   'concurrency_limit', // as many sessions as the user or keypair may have at the same time hold resources
   'user_policy', // the user's sessions hold too much of what their resource policy allows

@@ -3,9 +3,10 @@ import { ALL_TURNS, type Turns } from '../cluster/turns.ts'
 import { type Log } from '../log.ts'
 import { type Store } from '../store/open-store.ts'
 import { saveReservation } from '../store/resource-groups.ts'
-import { listPendingGroups, type Touched, updateReasons } from '../store/sessions.ts'
+import { listPending, listPendingGroups, type Touched, updateReasons } from '../store/sessions.ts'
 import { commitPlacements } from './commit.ts'
 import { type GroupSnapshot, plan, type Placement, type Reservation } from './plan/index.ts'
+import { PAUSED } from './pause.ts'
 import { type AgentPresence, readGroup } from './snapshot.ts'
 
 export interface Scheduler extends AsyncDisposable {
@@ -30,6 +31,7 @@ export interface SchedulerDeps {
   readonly slowTickMs?: number
   /** Of several managers one schedules a group: whose turn it is. The others plan, to know the queue, and write nothing. */
   readonly managers?: Turns
+  readonly isPaused?: () => Promise<boolean>
 }
 
 const SLOW_TICK_MS = 5_000
@@ -41,7 +43,7 @@ const LOOK_SHARE = 10
 
 /** The effectful half: snapshot → plan → commit → create_kernel, over and over. The decision itself is in `plan/`. */
 export function startScheduler(deps: SchedulerDeps): Scheduler {
-  const { store, presence, start, cancel, hint, log, slowTickMs, managers = ALL_TURNS } = deps
+  const { store, presence, start, cancel, hint, log, slowTickMs, managers = ALL_TURNS, isPaused } = deps
   const positions = new Map<string, ReadonlyMap<SessionId, number>>()
   // Whose turn it was last, for round robin. After a start of the manager the turns begin anew.
   const turns = new Map<AgentId, number>()
@@ -81,11 +83,24 @@ export function startScheduler(deps: SchedulerDeps): Scheduler {
     if (committed.length < placements.length) wanted = true
   }
 
+  async function explainPause(groups: readonly string[]): Promise<void> {
+    positions.clear()
+    for (const group of groups) {
+      const waiting = await listPending(store.db, group)
+      const news = waiting.filter(({ reason }) => reason.code !== PAUSED.code)
+      hint(await updateReasons(store.db, 'PENDING', new Map(news.map(({ id }) => [id, PAUSED]))))
+    }
+  }
+
   async function run(): Promise<void> {
     while (wanted && !closed) {
       wanted = false
       try {
         const groups = await listPendingGroups(store.db)
+        if (await isPaused?.()) {
+          await explainPause(groups)
+          continue
+        }
         for (const group of positions.keys()) if (!groups.includes(group)) positions.delete(group)
         for (const group of groups) await tickGroup(group)
       } catch (error) {

@@ -11,6 +11,7 @@ import { createAgentRoutes } from '../http/routes/agents.ts'
 import { createGrantRoutes } from '../http/routes/grants.ts'
 import { createQuotaRoutes } from '../http/routes/quotas.ts'
 import { createResourceGroupRoutes } from '../http/routes/resource-groups.ts'
+import { createSchedulingRoutes } from '../http/routes/scheduling.ts'
 import { createSessionRoutes } from '../http/routes/sessions.ts'
 import { type Upgrades } from '../http/upgrades.ts'
 import { type Log } from '../log.ts'
@@ -21,6 +22,7 @@ import { createUsages } from '../quotas/usage.ts'
 import { createImagesPart, type ImagesPart } from '../images/images-part.ts'
 import { type SecretBox } from '../secrets/secret-box.ts'
 import { createResourceGroups } from '../scheduler/groups.ts'
+import { createSchedulingSwitch } from '../scheduler/pause.ts'
 import { type AgentPresence } from '../scheduler/snapshot.ts'
 import { startScheduler, type Scheduler } from '../scheduler/tick.ts'
 import { listAgents } from '../store/agents.ts'
@@ -63,6 +65,7 @@ export interface SessionsPart extends AsyncDisposable {
   readonly handlers: ReturnType<typeof createSessionRoutes> &
     ReturnType<typeof createAgentRoutes> &
     ReturnType<typeof createGrantRoutes> &
+    ReturnType<typeof createSchedulingRoutes> &
     ReturnType<typeof createResourceGroupRoutes> &
     ImagesPart['handlers'] &
     ReturnType<typeof createQuotaRoutes>
@@ -119,6 +122,7 @@ export async function startSessionsPart(deps: SessionsPartDeps): Promise<Session
 
   const images = createImagesPart({ store, box, events, agents, log })
   const { pullOf } = images.registries
+  const scheduling = createSchedulingSwitch({ db: store.db, onResumed: trigger })
   const lifecycle = stack.use(createLifecycle({ store, changes, agents, pullOf, log, timings }))
   const recorder = stack.use(startStatsRecorder({ store, log }))
   changes.onApplied(({ sessionId, effects }) => {
@@ -132,6 +136,7 @@ export async function startSessionsPart(deps: SessionsPartDeps): Promise<Session
     lifecycle,
     live,
     links: cluster.links,
+    isRestored: () => scheduling.isRestored(),
     recorder,
     lastLog: (agentId, kernelId) =>
       agents.request(agentId, 'get_logs', { kernelId, tail: LAST_LINES }, { timeoutMs: LAST_LOG_MS }).then(
@@ -165,6 +170,7 @@ export async function startSessionsPart(deps: SessionsPartDeps): Promise<Session
       cancel: (id, reason) => lifecycle.cancel(id, reason),
       hint: touched => changes.hint(touched),
       managers: cluster.turns,
+      isPaused: scheduling.isPaused,
       log,
       ...(slowTickMs === undefined ? {} : { slowTickMs }),
     }),
@@ -237,6 +243,7 @@ export async function startSessionsPart(deps: SessionsPartDeps): Promise<Session
       ...createAgentRoutes({ agents: agentService }),
       ...images.handlers,
       ...createGrantRoutes({ grants }),
+      ...createSchedulingRoutes(scheduling),
       ...createResourceGroupRoutes({
         groups: createResourceGroups({ store, onChanged: trigger }),
         accesses: createResourceGroupAccesses({ db: store.db, onChanged: trigger }),

@@ -19,7 +19,15 @@ const OF_PROCESSES = ['managers', 'agent_links'] as const
  * Not kept: what lives for minutes or opens doors. Nobody is signed in after a restore, and no ticket, token or grant
  * that was used up or revoked since works again.
  */
-const PASSING: readonly string[] = ['logins', 'sign_in_tickets', 'login_failures', 'join_tokens', 'grants', 'tasks', ...OF_PROCESSES]
+const PASSING: readonly string[] = [
+  'logins',
+  'sign_in_tickets',
+  'login_failures',
+  'join_tokens',
+  'grants',
+  'tasks',
+  ...OF_PROCESSES,
+]
 const BATCH = 500
 
 /** Text forms that do not depend on the server's settings, and no limit of time for large tables. */
@@ -90,6 +98,8 @@ export async function readCounters(trx: Db): Promise<Counter[]> {
 }
 
 export interface Refill {
+  /** The transaction: for what is different in a restored database. */
+  readonly trx: Db
   insert(table: TableShape, rows: readonly string[]): Promise<void>
   setCounter(counter: Counter): Promise<void>
 }
@@ -118,6 +128,7 @@ export async function refill<T>(db: Db, work: (into: Refill) => Promise<T>): Pro
     }
     await alterKeys('deferrable initially deferred')
     const result = await work({
+      trx,
       async insert({ name, columns }, rows) {
         const names = sql.join(columns.map(column => sql.ref(column)))
         const fields = sql.join(columns.map(column => sql`(r.v).${sql.ref(column)}`))

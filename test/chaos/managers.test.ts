@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -85,6 +85,10 @@ async function startAgent(environment: Readonly<Record<string, string>> = {}): P
     },
     { DOCKER_HOST: engine.host, BERTH_SIMULATED_GPUS: join(directory, 'gpus.toml'), ...environment },
     engine.prefix,
+  )
+  agent.firstLine.then(
+    line => note(`agent: ${JSON.stringify(line)}`),
+    (error: unknown) => note(`agent: ${String(error)}`),
   )
 }
 
@@ -292,6 +296,8 @@ test(
       await expect.poll(onEngine, { timeout: 60_000 }).toEqual([])
     } catch (error) {
       console.log(log.join('\n'))
+      const agentLog = await readFile(join(directory, 'agent', 'agent.log'), 'utf8').catch(String)
+      console.log(agentLog.slice(-8_000))
       throw error
     }
   },

@@ -1,0 +1,30 @@
+import { type Command } from 'commander'
+import { type Scheduling } from '#manager/contract'
+import { connect } from '../config/connect.ts'
+import { createOutput } from '../output.ts'
+
+/** `berth admin pause` and `berth admin resume`: whether sessions are started at all. */
+export function addSchedulingCommands(program: Command): void {
+  const admin = program.commands.find(command => command.name() === 'admin') ?? program.command('admin')
+  admin
+    .command('pause')
+    .description('Start no sessions until `berth admin resume`; what runs goes on.')
+    .option('--json', 'print JSON')
+    .action(async ({ json = false }: { json?: boolean }) => {
+      const { api } = await connect()
+      const now = await api.pauseScheduling()
+      createOutput(json).data(now, () => textOf(now))
+    })
+  admin
+    .command('resume')
+    .description('Start sessions again, after a restore once the agents are back, or after a pause.')
+    .option('--json', 'print JSON')
+    .action(async ({ json = false }: { json?: boolean }) => {
+      const { api } = await connect()
+      const now = await api.resumeScheduling()
+      createOutput(json).data(now, () => textOf(now))
+    })
+}
+
+const textOf = ({ paused }: Scheduling) =>
+  paused ? `Scheduling is paused since ${paused.since}.` : 'Sessions are started.'

@@ -1,0 +1,27 @@
+import { Scheduling } from '../scheduling.ts'
+import { type RouteSpec } from './route-spec.ts'
+
+/** The switch for the whole scheduler. */
+export const SCHEDULING_ROUTES = {
+  getScheduling: {
+    method: 'GET',
+    path: '/api/v1/scheduling',
+    access: 'user',
+    summary: 'Whether sessions are started now.',
+    reply: Scheduling,
+  },
+  pauseScheduling: {
+    method: 'POST',
+    path: '/api/v1/scheduling/pause',
+    access: 'superadmin',
+    summary: 'Start no sessions until further notice; what runs goes on.',
+    reply: Scheduling,
+  },
+  resumeScheduling: {
+    method: 'POST',
+    path: '/api/v1/scheduling/resume',
+    access: 'superadmin',
+    summary: 'Start sessions again: after a restore once all agents are back, or after a pause.',
+    reply: Scheduling,
+  },
+} as const satisfies Record<string, RouteSpec>

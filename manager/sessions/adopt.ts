@@ -1,0 +1,60 @@
+import { type AgentId, type ManagerId, type Reason, SessionId } from '#manager/contract'
+import { KernelLabel, type KernelReport } from '#agent/contract'
+import { adoptRunning, type FoundRunning } from '../store/adopt.ts'
+import { type Store } from '../store/open-store.ts'
+import { type Touched } from '../store/sessions.ts'
+
+interface Found {
+  readonly label: KernelLabel
+  readonly containerId: string
+  readonly startedAt: string
+}
+
+/**
+ * After a restore, until the admin resumes: sessions that wait in the backup may have been started since. Where all of
+ * their containers are on one engine they run on.
+ */
+export async function adoptWaiting(
+  store: Store,
+  { agentId, managerId, resourceGroup }: { agentId: AgentId; managerId: ManagerId; resourceGroup: string },
+  reported: readonly KernelReport[],
+): Promise<Touched[]> {
+  const running = reported.flatMap(({ kernelId, state, label }): Found[] => {
+    const parsed = KernelLabel.safeParse(label)
+    const ours = parsed.success && parsed.data.managerId === managerId && parsed.data.kernelId === kernelId
+    return ours && state.state === 'running' ? [{ ...state, label: parsed.data }] : []
+  })
+  const adopted: Touched[] = []
+  for (const [sessionId, found] of Map.groupBy(running, ({ label }) => label.sessionId)) {
+    const message = 'It was started after the backup had been made, and was found running on its agent.'
+    const reason: Reason = { code: 'imported', message }
+    const what = toFound(SessionId.parse(sessionId), found, { agentId, resourceGroup })
+    const touched = await store.transaction(trx => adoptRunning(trx, what, reason))
+    if (touched) adopted.push(touched)
+  }
+  return adopted
+}
+
+function toFound(
+  sessionId: SessionId,
+  found: readonly Found[],
+  { agentId, resourceGroup }: { agentId: AgentId; resourceGroup: string },
+): FoundRunning {
+  return {
+    sessionId,
+    agentId,
+    resourceGroup,
+    attempt: Math.max(...found.map(({ label }) => label.attempt)),
+    startedAt: found.map(({ startedAt }) => startedAt).toSorted()[0] ?? new Date().toISOString(),
+    kernels: found.map(({ label, containerId }) => ({ id: label.kernelId, containerId })),
+    devices: found.flatMap(({ label }) =>
+      label.devices.map(({ uuid, slot, amount }) => ({
+        kernel_id: label.kernelId,
+        agent_id: agentId,
+        uuid,
+        slot: slot === 'cuda.shares' ? ('cuda.shares' as const) : ('cuda.device' as const),
+        amount,
+      })),
+    ),
+  }
+}
