@@ -20,6 +20,7 @@ import { addSettingsCommands } from './commands/settings.ts'
 import { addSshKeypairCommands } from './commands/ssh-keypair.ts'
 import { addSshCommands } from './commands/ssh.ts'
 import { addSchedulingCommands } from './commands/scheduling.ts'
+import { addSchedulingCommands } from './commands/scheduling.ts'
 import { addUsageCommands } from './commands/usage.ts'
 import { addUserCommands } from './commands/users.ts'
 import { EXIT, exitCodeOf } from './exit-codes.ts'
@@ -52,6 +53,7 @@ export function createProgram(): Command {
   addPolicyCommands(program)
   addPresetCommands(program)
   addUsageCommands(program)
+  addSchedulingCommands(program)
   addSchedulingCommands(program)
   addKeypairCommands(program)
   addSshKeypairCommands(program)
