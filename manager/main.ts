@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { sql } from 'kysely'
-import { ERRORS, type ManagerId, toWireError } from '#manager/contract'
+import { ERRORS, type ManagerId, toWireError, type UserId } from '#manager/contract'
 import { openManagerKey } from './agents/manager-key.ts'
 import { type ClusterTimings, openCluster, standAlone } from './cluster/cluster.ts'
 import { createAuditLog } from './audit/audit-log.ts'
@@ -81,7 +81,8 @@ export async function startManager(config: ManagerConfig, log: Log, timings?: Ma
 
   const passwords = createPasswords()
   await ensureFirstAdmin({ store, passwords, dataDir, password: config.adminPassword, log })
-  const secondFactor = createSecondFactor({ store, box, passwords, events: bus })
+  const onChanged = (userId: UserId) => logins.forget(userId)
+  const secondFactor = createSecondFactor({ store, box, passwords, events: bus, onChanged })
   const logins = stack.use(createLogins({ store, passwords, secondFactor, peers: cluster.peers }))
   const settings = createSettings({ store, box })
   const mailer = stack.use(createMailer({ server: () => settings.mailServer(), log }))

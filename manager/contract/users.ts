@@ -14,6 +14,8 @@ export const User = z
     domain: z.string(),
     groups: z.array(GroupRef).describe('Projects that the user is in, by name.'),
     active: z.boolean(),
+    emailVerified: z.boolean().describe('False: signed up, and cannot sign in before confirming the address.'),
+    secondFactor: z.boolean().describe('Signing in needs a code.'),
     createdAt: z.iso.datetime(),
   })
   .meta({ id: 'User' })

@@ -26,8 +26,8 @@ const RESET_SECONDS = 30 * 60
 export interface PasswordResets {
   /** @throws AppError `mail_not_configured`, `rate_limited` */
   request(request: { email: string; address: string }): Promise<void>
-  /** @throws AppError `link_invalid`, `weak_password`, `password_unchanged` */
-  reset(request: { token: string; password: string }): Promise<void>
+  /** @returns whose it is. @throws AppError `link_invalid`, `weak_password`, `password_unchanged` */
+  reset(request: { token: string; password: string }): Promise<{ email: string; domain: string }>
   /**
    * @param origin where the admin sees the console, for the link
    * @throws AppError `user_not_found`, `bad_request` (nothing to verify), `forbidden` (inactive)
@@ -92,6 +92,7 @@ export function createPasswordResets(deps: PasswordResetDeps): PasswordResets {
       logins.forget(user.id)
       await forgetAccountFailures(store, user.email)
       if ((await settings.read()).mailReady) mailer.post(passwordSetMail(user.email))
+      return user
     },
 
     async createLink(caller, { userId, purpose, origin }) {

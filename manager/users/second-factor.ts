@@ -66,10 +66,13 @@ export interface SecondFactorDeps {
   readonly box: SecretBox
   readonly passwords: Passwords
   readonly events: EventPublisher
+  /** Nobody may go on with what is remembered of the account. */
+  readonly onChanged: (userId: UserId) => void
   readonly now?: () => number
 }
 
-export function createSecondFactor({ store, box, passwords, events, now = Date.now }: SecondFactorDeps): SecondFactor {
+export function createSecondFactor(deps: SecondFactorDeps): SecondFactor {
+  const { store, box, passwords, events, onChanged, now = Date.now } = deps
   const { db } = store
 
   const invalid = () => new AppError('totp_invalid', { why: 'Enter the one that your app shows now.' })
@@ -105,8 +108,10 @@ export function createSecondFactor({ store, box, passwords, events, now = Date.n
     throw wrong === 'code' ? invalid() : wrongPassword()
   }
 
-  const announce = (userId: UserId, version: number) =>
-    events.publish({ topic: 'user', id: userId, version: version + 1 }, { userId })
+  function announce({ id, version }: UserRow): void {
+    onChanged(id)
+    events.publish({ topic: 'user', id, version: version + 1 }, { userId: id })
+  }
 
   return {
     check,
@@ -145,7 +150,7 @@ export function createSecondFactor({ store, box, passwords, events, now = Date.n
         if (!(await confirmSecret(trx, user.id, totp_sealed, confirmedStep))) throw alreadyOn()
         await replaceRecoveryCodes(trx, user.id, codes.map(hashRecoveryCode))
       })
-      announce(user.id, user.version)
+      announce(user)
       return { codes }
     },
 
@@ -159,14 +164,14 @@ export function createSecondFactor({ store, box, passwords, events, now = Date.n
     async disable(caller, proof) {
       const user = await prove(caller, proof)
       await store.transaction(trx => clearSecret(trx, user.id))
-      announce(user.id, user.version)
+      announce(user)
     },
 
     async reset(userId) {
       const user = mustFind(await findUser(db, userId))
       const had = await store.transaction(trx => clearSecret(trx, userId))
       if (!had) throw new AppError('totp_not_on', { why: `${user.email} has none.` })
-      announce(user.id, user.version)
+      announce(user)
     },
   }
 }

@@ -34,7 +34,7 @@ export interface SignUps {
   /** @throws AppError `mail_not_configured`, `rate_limited` */
   requestVerification(request: { email: string; address: string }): Promise<void>
   /** @returns whose it is, to sign in. @throws AppError `link_invalid`, `login_failed`, `login_throttled` */
-  verify(request: { token: string; password: string; address: string }): Promise<{ email: string }>
+  verify(request: { token: string; password: string; address: string }): Promise<{ email: string; domain: string }>
 }
 
 export interface SignUpDeps {
@@ -101,7 +101,7 @@ export function createSignUps({ store, passwords, settings, mailer, events }: Si
         return updateUser(trx, user.id, { password_hash, email_verified_at: new Date() })
       })
       if (verified) events.publish({ topic: 'user', id: user.id, version: verified.version }, { userId: user.id })
-      return { email: user.email }
+      return user
     },
   }
 }

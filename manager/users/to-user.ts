@@ -17,5 +17,8 @@ export async function toUser(db: Db, row: UserRow): Promise<User> {
 
 function view(row: UserRow, groups: GroupRef[]): User {
   const { id, email, name, role, domain, active } = row
-  return { id, email, name, role, domain, groups, active, createdAt: row.created_at.toISOString() }
+  const emailVerified = row.email_verified_at !== null
+  const secondFactor = row.totp_confirmed_at !== null
+  const createdAt = row.created_at.toISOString()
+  return { id, email, name, role, domain, groups, active, emailVerified, secondFactor, createdAt }
 }

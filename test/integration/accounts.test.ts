@@ -72,6 +72,7 @@ describe('signing up', () => {
     expect(await signUp(email)).toEqual({ next: 'verify_email' })
     expect(await codeOf(signIn(email, 'Not-the-one-2'))).toBe('login_failed')
     expect(await codeOf(signIn(email))).toBe('email_unverified')
+    expect((await admin.listUsers({ query: { search: email } })).items).toMatchObject([{ emailVerified: false }])
     const token = await linkTo(email, 'verify')
     const verify = (password = PASSWORD) => anybody.verifyEmail({ body: { token, password }, headers: headers() })
     expect(await codeOf(verify('Not-the-one-2'))).toBe('login_failed')
@@ -240,6 +241,9 @@ describe('a forgotten password', () => {
     expect(await codeOf(signIn(email, chosen))).toBe('ok')
     expect(await codeOf(signIn(email))).toBe('login_failed')
     await expect.poll(() => smtp.mailTo(email)?.text).toContain('was changed')
+    const told = await admin.listAuditLog({ query: { action: 'resetPassword' } })
+    expect(told.items.filter(row => row.result === 'ok').map(row => row.actedAs)).toContain(email)
+    expect(JSON.stringify(told)).not.toMatch(/Brand-new|berth_/)
   })
 
   test('whether an address has an account shows neither in the reply nor in its time', async () => {
@@ -331,6 +335,7 @@ describe('the second factor', () => {
     const { codes } = await user.api.confirmTotp({ body: { code: codeFor(secret, -1) } })
     expect(new Set(codes).size).toBe(10)
     expect(await user.api.totpStatus()).toEqual({ enabled: true, recoveryCodesLeft: 10 })
+    expect((await user.api.me()).user).toMatchObject({ emailVerified: true, secondFactor: true })
     expect(await codeOf(user.api.enrolTotp({ body: { password: PASSWORD } }))).toBe('totp_on')
     expect(await codeOf(signIn(email, 'wrong', codeFor(secret)))).toBe('login_failed')
     expect(await codeOf(signIn(email))).toBe('totp_required')

@@ -91,7 +91,15 @@ test('the renewal of a grant keeps its sign-in alive, but not beyond its absolut
   const agentId = newId(AgentId)
   await saveJoinedAgent(store.db, { id: agentId, name: 'a', publicKey: 'k', resourceGroup: 'default' })
   await insertKernels(store.db, [{ id: newId(KernelId), sessionId, status: 'RUNNING', slots: {}, agentId, attempt: 1 }])
-  const row = { id: newUuid(), grantHash: hashToken('grant'), userId: user, loginId, sessionId, app: 'echo' }
+  const row = {
+    id: newUuid(),
+    grantHash: hashToken('grant'),
+    userId: user,
+    loginId,
+    keypair: null,
+    sessionId,
+    app: 'echo',
+  }
   await insertGrant(store.db, { ...row, lifetimeMs: 60_000 })
   const agents = { request: () => Promise.resolve({ inject: null }) } as unknown as AgentRequests
   const changes = { onApplied: () => undefined } as unknown as SessionChanges

@@ -140,6 +140,8 @@ export class StandIn implements AsyncDisposable {
         domain: 'default',
         groups: [],
         active: true,
+        emailVerified: true,
+        secondFactor: false,
         createdAt: new Date().toISOString(),
       }
       send({ user, csrf: this.csrf, expiresAt: new Date(Date.now() + 3_600_000).toISOString() })

@@ -40,13 +40,19 @@ export function createAccountRoutes(deps: AccountRoutesDeps): AccountHandlers {
       await signUps.requestVerification({ ...body, address: addressOf(request) })
       return {}
     },
-    verifyEmail: ({ request }, { body }) => signUps.verify({ ...body, address: addressOf(request) }),
+    async verifyEmail({ request }, { body }) {
+      const account = await signUps.verify({ ...body, address: addressOf(request) })
+      tellOwner(request, account)
+      return { email: account.email }
+    },
 
     async requestPasswordReset({ request }, { body }) {
       await passwordResets.request({ ...body, address: addressOf(request) })
       return {}
     },
-    resetPassword: (_context, { body }) => passwordResets.reset(body),
+    async resetPassword({ request }, { body }) {
+      tellOwner(request, await passwordResets.reset(body))
+    },
     createAccountLink: ({ caller, request }, { params, body }) =>
       passwordResets.createLink(caller, { userId: params.id, purpose: body.purpose, origin: originOf(request) }),
 
@@ -67,6 +73,11 @@ export function createAccountRoutes(deps: AccountRoutesDeps): AccountHandlers {
 }
 
 const addressOf = (request: FastifyRequest) => clientAddress(request.raw)
+
+/** To the audit log: the request itself names nobody. */
+function tellOwner(request: FastifyRequest, { email, domain }: { email: string; domain: string }): void {
+  request.outcome = { ...request.outcome, owner: { email, domain } }
+}
 
 /** Where the caller sees the console. Its Host was checked, and only an admin's own request is asked. */
 function originOf(request: FastifyRequest): string {
