@@ -51,7 +51,8 @@ describe('no GPU is left without a use', () => {
   })
 })
 
-// The table of https://github.com/lablup/backend.ai/issues/85, in hundredths.
+// The table of https://github.com/lablup/backend.ai/issues/85, in hundredths; then the figures by which its solution there
+// is tested, but for those with a least amount per device or a coarser step, which Berth does not have.
 test.each<[number[], number, number[] | undefined]>([
   [[30, 20, 10], 10, [0, 0, 10]],
   [[30, 20, 10], 15, [0, 15, 0]],
@@ -66,8 +67,25 @@ test.each<[number[], number, number[] | undefined]>([
   [[30, 30], 50, [25, 25]],
   [[30, 30], 60, [30, 30]],
   [[30, 30], 70, undefined],
+  [[5, 10, 20, 30, 0], 20, [0, 0, 20, 0, 0]],
+  [[5, 10, 20, 30, 0], 50, [0, 0, 20, 30, 0]],
+  [[5, 10, 20, 30, 0], 65, [5, 10, 20, 30, 0]],
+  [[5, 10, 20, 30, 0], 66, undefined],
+  [[80, 75, 70, 30, 0], 231, [67, 67, 67, 30, 0]],
+  [[80, 75, 70, 30, 0], 200, [67, 67, 66, 0, 0]],
+  [[200, 300, 300, 500], 600, [0, 300, 300, 0]],
+  [[100, 100], 150, [75, 75]],
 ])('of %j hundredths, %i are taken as %j', (free, amount, expected) => {
   expect(spreadShares(free, amount)).toEqual(expected)
+})
+
+test('twenty single hundredths fill the devices with the least room first', () => {
+  let free = [5, 10, 20, 30, 0]
+  for (let n = 0; n < 20; n++) {
+    const taken = spreadShares(free, 1) ?? []
+    free = free.map((room, index) => room - (taken[index] ?? 0))
+  }
+  expect(free).toEqual([0, 0, 15, 30, 0])
 })
 
 test('only a group that splits parts of GPUs spreads one over several', () => {
