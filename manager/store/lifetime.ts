@@ -25,10 +25,10 @@ export async function listMortal(db: Db): Promise<MortalSession[]> {
            (extract(epoch from now() - s.idle_since) * 1000)::bigint as "idleForMs",
            s.idle_since as "idleSince", s.expires_at as "expiresAt",
            (extract(epoch from s.expires_at - now()) * 1000)::bigint as "expiresInMs",
-           (select jsonb_agg(jsonb_build_object('id', k.id, 'agentId', k.agent_id))
-            from kernels k where k.session_id = s.id and k.status = 'RUNNING') as kernels
-    from sessions s
-    where s.status = 'RUNNING' and (s.idle_timeout_seconds is not null or s.expires_at is not null)`.execute(db)
+           jsonb_agg(jsonb_build_object('id', k.id, 'agentId', k.agent_id)) filter (where k.id is not null) as kernels
+    from sessions s left join kernels k on k.session_id = s.id and k.status = 'RUNNING'
+    where s.status = 'RUNNING' and (s.idle_timeout_seconds is not null or s.expires_at is not null)
+    group by s.id`.execute(db)
   return rows
 }
 
@@ -97,7 +97,7 @@ export async function extendLifetime(db: Db, id: SessionId, expiresAt: Date | nu
     .updateTable('sessions')
     .set({ idle_since: null, idle_seen_at: null, expires_at: expiresAt, version: sql`version + 1` })
     .where('id', '=', id)
-    .returning(['id', 'owner_id as ownerId', 'version'])
+    .returning(['id', 'owner_id as ownerId', 'domain', 'version'])
     .executeTakeFirstOrThrow()
   return row
 }
