@@ -2,6 +2,7 @@ import { type AgentId, type Reason, type ResourceSlots } from '#manager/contract
 import { type KernelLabel } from '#agent/contract'
 import { type EventPublisher } from '../events/bus.ts'
 import { insertKernelDevices, insertKernels, listKernels } from '../store/kernels.ts'
+import { readLifetimeLimits } from '../store/lifetime.ts'
 import { type Store } from '../store/open-store.ts'
 import { type Db } from '../store/schema.ts'
 import { insertSessionEvents } from '../store/session-events.ts'
@@ -36,7 +37,7 @@ export async function importContainer(
 ): Promise<ImportOutcome> {
   const done = await store.transaction(trx => insertRows(trx, container))
   if (typeof done === 'string') return done
-  events.publish({ topic: 'session', id: container.label.sessionId, version: 1 }, { userId: done.ownerId })
+  events.publish({ topic: 'session', id: container.label.sessionId, version: 1 }, done.audience)
   return 'imported'
 }
 
@@ -56,6 +57,8 @@ async function insertRows(trx: Db, container: ImportedContainer) {
   const reason: Reason = { code: 'imported', message }
   const { sessionId, kernelId } = label
   const slots = label.slots as ResourceSlots
+  const { kind = 'interactive' } = label
+  const limits = await readLifetimeLimits(trx, ownerId, null)
   const session: NewSession = {
     id: sessionId,
     name: freeName(label.sessionName, await findLiveNames(trx, ownerId)),
@@ -71,7 +74,9 @@ async function insertRows(trx: Db, container: ImportedContainer) {
     shmemBytes: label.shmemBytes,
     environ: label.environ,
     startupCommand: label.startupCommand,
-    kind: label.kind ?? 'interactive',
+    kind,
+    // The policy of its owner holds; how long it may run in all nobody knows any more.
+    idleTimeoutSeconds: kind === 'batch' ? null : limits.idleTimeoutSeconds,
     apps: label.apps,
     attempt: label.attempt,
     createdAt: label.createdAt,
@@ -94,7 +99,7 @@ async function insertRows(trx: Db, container: ImportedContainer) {
     })),
   )
   await insertSessionEvents(trx, [{ sessionId, kernelId, from: null, to: 'RUNNING', reason, actor: null }])
-  return { ownerId }
+  return { audience: { userId: ownerId, domain } }
 }
 
 /** A kernel of a session that was imported by another one of its kernels just before. */
