@@ -20,7 +20,6 @@ import { addSettingsCommands } from './commands/settings.ts'
 import { addSshKeypairCommands } from './commands/ssh-keypair.ts'
 import { addSshCommands } from './commands/ssh.ts'
 import { addSchedulingCommands } from './commands/scheduling.ts'
-import { addSchedulingCommands } from './commands/scheduling.ts'
 import { addUsageCommands } from './commands/usage.ts'
 import { addUserCommands } from './commands/users.ts'
 import { EXIT, exitCodeOf } from './exit-codes.ts'
@@ -53,7 +52,6 @@ export function createProgram(): Command {
   addPolicyCommands(program)
   addPresetCommands(program)
   addUsageCommands(program)
-  addSchedulingCommands(program)
   addSchedulingCommands(program)
   addKeypairCommands(program)
   addSshKeypairCommands(program)

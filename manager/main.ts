@@ -13,6 +13,7 @@ import { createAccountRoutes } from './http/routes/accounts.ts'
 import { createDomainRoutes } from './http/routes/domains.ts'
 import { createIdentityRoutes } from './http/routes/identity.ts'
 import { createAuditRoutes } from './http/routes/audit.ts'
+import { createSshKeypairRoutes } from './http/routes/ssh-keypair.ts'
 import { createKeypairRoutes } from './http/routes/keypairs.ts'
 import { createSettingsRoutes } from './http/routes/settings.ts'
 import { startHttpServer } from './http/server.ts'
@@ -38,6 +39,7 @@ import { createPasswords } from './users/passwords.ts'
 import { createSecondFactor } from './users/second-factor.ts'
 import { createSignUps } from './users/sign-up.ts'
 import { createSigners } from './users/signers.ts'
+import { createSshKeypairs } from './users/ssh-keypairs.ts'
 import { createUsers, ensureFirstAdmin, firstAdminId } from './users/users.ts'
 
 export interface Manager extends AsyncDisposable {
@@ -148,6 +150,7 @@ export async function startManager(config: ManagerConfig, log: Log, timings?: Ma
       groups: createGroups({ store, events: bus }),
     }),
     ...createAuditRoutes(createAuditLog(store.db)),
+    ...createSshKeypairRoutes(createSshKeypairs(store)),
     ...createKeypairRoutes(createKeypairs({ store, box, onEnd: key => signers.end(key) })),
     ...sessions.handlers,
   }

@@ -1,6 +1,13 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { AppError, createClient, GRANT_HEADER, isFinished, type SessionId } from '#manager/contract'
+import {
+  AppError,
+  createClient,
+  GRANT_HEADER,
+  isFinished,
+  type SessionId,
+  type SignableRequest,
+} from '#manager/contract'
 import { type HostApi, type HostEvents, type HostSettings } from '#electron/contract'
 import { TunnelSpec } from '#proxy/contract'
 import { type PathLimits } from './grants/path.ts'
@@ -16,8 +23,8 @@ import { createTransport, type Transport } from './tunnels/transport.ts'
 
 export interface ProxyOptions {
   readonly managerUrl: string
-  /** Headers for the manager: a bearer token, or cookie and CSRF token. Asked for every request that needs them. */
-  readonly credentials: () => Promise<Record<string, string>>
+  /** Headers for the manager: a bearer token, cookie and CSRF token, or what signs this request. Asked for each. */
+  readonly credentials: (request: SignableRequest) => Promise<Record<string, string>>
   /** Ports and settings of this user are remembered in `<dataDir>/proxy/<userId>`. */
   readonly dataDir: string
   readonly userId: string
@@ -61,7 +68,8 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
     baseUrl: managerUrl,
     fetch: async (url, init) => {
       // A renewal is authorised by the grant alone, and works while the user is signed out.
-      const credentials = GRANT_HEADER in init.headers ? {} : await options.credentials()
+      const { method, body } = init
+      const credentials = GRANT_HEADER in init.headers ? {} : await options.credentials({ method, url, body })
       return await fetch(url, { ...init, headers: { ...init.headers, ...credentials } } as RequestInit)
     },
   })

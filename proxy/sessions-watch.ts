@@ -1,11 +1,11 @@
-import { type ApiClient, EventHint, isFinished, type SessionId } from '#manager/contract'
+import { type ApiClient, EventHint, isFinished, type SessionId, type SignableRequest } from '#manager/contract'
 import { createBackoff } from './grants/backoff.ts'
 import { verdictOf } from './grants/verdict.ts'
 import { type Log } from './log.ts'
 
 export interface SessionWatchDeps {
   readonly managerUrl: string
-  readonly credentials: () => Promise<Record<string, string>>
+  readonly credentials: (request: SignableRequest) => Promise<Record<string, string>>
   readonly api: Pick<ApiClient, 'getSession'>
   /** Sessions that have a tunnel now. */
   readonly watched: () => readonly SessionId[]
@@ -44,8 +44,9 @@ export function watchSessions(deps: SessionWatchDeps): Disposable {
   }
 
   async function* openEvents(): AsyncGenerator<{ name: string; data: string }> {
-    const response = await fetch(`${deps.managerUrl}/api/v1/events`, {
-      headers: { ...(await deps.credentials()), accept: 'text/event-stream' },
+    const url = `${deps.managerUrl}/api/v1/events`
+    const response = await fetch(url, {
+      headers: { ...(await deps.credentials({ method: 'GET', url })), accept: 'text/event-stream' },
       signal: stop.signal,
     })
     if (!response.ok || !response.body) {

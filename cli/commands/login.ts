@@ -1,7 +1,7 @@
 import { hostname } from 'node:os'
 import { type Command } from 'commander'
 import { type ApiClient, AppError, isAppError, type RouteReply } from '#manager/contract'
-import { clientOf, connect } from '../config/connect.ts'
+import { clientOf, connect, connectBySignIn } from '../config/connect.ts'
 import { removeSignIn, writeSignIn } from '../config/sign-in.ts'
 import { createOutput } from '../output.ts'
 import { promptSecret, readStandardInput } from '../secret-input.ts'
@@ -44,7 +44,7 @@ export function addLoginCommands(program: Command): void {
     .command('logout')
     .description('End the sign-in here and on the server.')
     .action(async () => {
-      const { api } = await connect()
+      const { api } = await connectBySignIn()
       await api.logout().finally(() => removeSignIn())
     })
 
@@ -53,12 +53,9 @@ export function addLoginCommands(program: Command): void {
     .description('Who is signed in, and where.')
     .option('--json', 'print JSON')
     .action(async ({ json = false }: { json?: boolean }) => {
-      const { api, signIn } = await connect()
+      const { api, endpoint } = await connect()
       const { user } = await api.me()
-      createOutput(json).data(
-        { endpoint: signIn.endpoint, user },
-        () => `${user.email} (${user.role}) at ${signIn.endpoint}`,
-      )
+      createOutput(json).data({ endpoint, user }, () => `${user.email} (${user.role}) at ${endpoint}`)
     })
 }
 

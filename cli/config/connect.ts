@@ -1,22 +1,89 @@
-import { type ApiClient, AppError, createClient, SessionId, type Session } from '#manager/contract'
-import { readSignIn, type SignIn } from './sign-in.ts'
+import {
+  AccessKey,
+  type ApiClient,
+  AppError,
+  createClient,
+  SessionId,
+  type Session,
+  type SignableRequest,
+  type SigningKeypair,
+  signRequest,
+} from '#manager/contract'
+import { readSignIn } from './sign-in.ts'
 
 export interface Connection {
   readonly api: ApiClient
-  readonly signIn: SignIn
-  readonly headers: Record<string, string>
+  /** Without a slash at its end. */
+  readonly endpoint: string
+  /** Headers that authenticate this request. */
+  readonly credentials: (request: SignableRequest) => Promise<Record<string, string>>
+  readonly userId: () => Promise<string>
 }
 
 export function clientOf(baseUrl: string, headers: Readonly<Record<string, string>> = {}): ApiClient {
   return createClient({ baseUrl, headers: () => headers, fetch: (url, init) => fetch(url, init as RequestInit) })
 }
 
-/** The API as the signed-in user. BERTH_ENDPOINT overrides the endpoint of the sign-in. */
+const trimmed = (endpoint: string) => endpoint.replace(/\/+$/, '')
+
+/**
+ * The API with the keypair of the environment (BERTH_ACCESS_KEY, BERTH_SECRET_KEY), else as the signed-in user.
+ * BERTH_ENDPOINT overrides the endpoint of the sign-in.
+ */
 export async function connect(): Promise<Connection> {
+  const keypair = keypairOf(process.env)
+  return keypair ? await connectByKeypair(keypair) : await connectBySignIn()
+}
+
+export async function connectBySignIn(): Promise<Connection> {
   const signIn = await readSignIn()
-  const endpoint = (process.env.BERTH_ENDPOINT ?? signIn.endpoint).replace(/\/+$/, '')
+  const endpoint = trimmed(process.env.BERTH_ENDPOINT ?? signIn.endpoint)
   const headers = { authorization: `Bearer ${signIn.token}` }
-  return { api: clientOf(endpoint, headers), signIn: { ...signIn, endpoint }, headers }
+  return {
+    api: clientOf(endpoint, headers),
+    endpoint,
+    credentials: () => Promise.resolve(headers),
+    userId: () => Promise.resolve(signIn.userId),
+  }
+}
+
+async function connectByKeypair(keypair: SigningKeypair): Promise<Connection> {
+  const endpoint = trimmed(process.env.BERTH_ENDPOINT ?? (await endpointOfSignIn()))
+  const credentials = (request: SignableRequest) => signRequest(request, keypair)
+  const api = createClient({
+    baseUrl: endpoint,
+    sign: credentials,
+    fetch: (url, init) => fetch(url, init as RequestInit),
+  })
+  return { api, endpoint, credentials, userId: async () => (await api.me()).user.id }
+}
+
+async function endpointOfSignIn(): Promise<string> {
+  const signIn = await readSignIn().catch((error: unknown) => {
+    const why = 'With BERTH_ACCESS_KEY, set BERTH_ENDPOINT to the address of the Berth.'
+    throw new AppError('config_invalid', { why }, { cause: error })
+  })
+  return signIn.endpoint
+}
+
+/**
+ * The keypair of a job that cannot sign in. Threat model: the environment of a process is readable by its user and root,
+ * as a file of theirs would be; it is never printed, and never on a command line.
+ *
+ * @throws AppError `config_invalid` where half of it is there, or it is none
+ */
+export function keypairOf(env: Readonly<Record<string, string | undefined>>): SigningKeypair | undefined {
+  const { BERTH_ACCESS_KEY: accessKey, BERTH_SECRET_KEY: secretKey } = env
+  if (!accessKey && !secretKey) return undefined
+  if (!accessKey || !secretKey) {
+    throw new AppError('config_invalid', { why: 'Set both BERTH_ACCESS_KEY and BERTH_SECRET_KEY, or none.' })
+  }
+  if (!AccessKey.safeParse(accessKey).success) {
+    throw new AppError('config_invalid', {
+      why: 'BERTH_ACCESS_KEY is not an access key (AKIA and 16 letters or digits).',
+    })
+  }
+  return { accessKey, secretKey }
 }
 
 /**

@@ -14,6 +14,7 @@ import { SCHEDULING_ROUTES } from './routes/scheduling.ts'
 import { SESSION_ROUTES } from './routes/sessions.ts'
 import { SETTINGS_ROUTES } from './routes/settings.ts'
 import { USAGE_ROUTES } from './routes/usage.ts'
+import { SSH_KEYPAIR_ROUTES } from './routes/ssh-keypair.ts'
 import { USER_ROUTES } from './routes/users.ts'
 
 export { type Access, type RouteSpec } from './routes/route-spec.ts'
@@ -27,6 +28,7 @@ export const ROUTES = {
   ...SETTINGS_ROUTES,
   ...DOMAIN_ROUTES,
   ...KEYPAIR_ROUTES,
+  ...SSH_KEYPAIR_ROUTES,
   ...SCHEDULING_ROUTES,
   ...SESSION_ROUTES,
   ...GRANT_ROUTES,

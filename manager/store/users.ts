@@ -124,3 +124,12 @@ export function updateUser(db: Db, id: UserId, update: UserUpdate): Promise<User
     .returningAll()
     .executeTakeFirst()
 }
+
+export async function findSshPublicKey(db: Db, id: UserId): Promise<string | null> {
+  const row = await db.selectFrom('users').select('ssh_public_key').where('id', '=', id).executeTakeFirst()
+  return row?.ssh_public_key ?? null
+}
+
+export async function setSshPublicKey(db: Db, id: UserId, line: string | null): Promise<void> {
+  await db.updateTable('users').set({ ssh_public_key: line }).where('id', '=', id).execute()
+}

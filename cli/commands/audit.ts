@@ -1,0 +1,83 @@
+import { createWriteStream } from 'node:fs'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import { AppError, AUDIT_FORMATS, type AuditEntry, fromProblem, Problem } from '#manager/contract'
+import { connect } from '../config/connect.ts'
+import { createOutput, table } from '../output.ts'
+
+interface Filter {
+  actor?: string
+  action?: string
+  target?: string
+  from?: string
+  to?: string
+}
+
+/** `berth admin audit …`, for admins. */
+export function addAuditCommands(program: Command): void {
+  const admin = program.commands.find(command => command.name() === 'admin') ?? program.command('admin')
+  const audit = admin.command('audit').description('Who did what, and what came of it.')
+
+  withFilter(audit.command('ls').description('The newest entries.'))
+    .option('--limit <n>', 'how many', parseLimit, 50)
+    .option('--json', 'print JSON')
+    .action(async ({ limit, json = false, ...filter }: Filter & { limit: number; json?: boolean }) => {
+      const { api } = await connect()
+      const { items } = await api.listAuditLog({ query: { ...filter, limit } })
+      createOutput(json).data(items, () => auditTable(items))
+    })
+
+  withFilter(audit.command('export').description('All entries, oldest first, on standard output or into a file.'))
+    .addOption(new Option('--format <format>', 'of the file').choices(AUDIT_FORMATS).default('jsonl'))
+    .option('--out <file>', 'write there; it must not exist')
+    .action(async ({ out, ...query }: Filter & { format: string; out?: string }) => {
+      const { endpoint, credentials } = await connect()
+      const search = new URLSearchParams(Object.entries<string>(query)).toString()
+      const url = `${endpoint}/api/v1/audit-log/export?${search}`
+      const reply = await fetch(url, { headers: await credentials({ method: 'GET', url }) })
+      if (!reply.ok || !reply.body) throw await failureOf(reply)
+      const file = out === undefined ? process.stdout : createWriteStream(out, { flags: 'wx', mode: 0o600 })
+      await pipeline(Readable.fromWeb(reply.body), file, { end: out !== undefined })
+    })
+}
+
+function withFilter(command: Command): Command {
+  return command
+    .option('--actor <user>', 'e-mail address or id')
+    .option('--action <name>', 'e.g. updateUser')
+    .option('--target <target>', 'e.g. session:0198…, or session: for all of a kind')
+    .option('--from <time>', 'not before, e.g. 2026-01-31 or 2026-01-31T12:00Z', parseTime)
+    .option('--to <time>', 'before', parseTime)
+}
+
+function parseTime(text: string): string {
+  const time = new Date(text)
+  if (Number.isNaN(time.getTime())) throw new InvalidArgumentError('It must be a date such as 2026-01-31.')
+  return time.toISOString()
+}
+
+function parseLimit(text: string): number {
+  const limit = Number(text)
+  if (!Number.isSafeInteger(limit) || limit < 1 || limit > 500) throw new InvalidArgumentError('It must be 1 to 500.')
+  return limit
+}
+
+async function failureOf(reply: Response): Promise<AppError> {
+  const problem = Problem.safeParse(await reply.json().catch(() => undefined))
+  return problem.success ? fromProblem(problem.data) : new AppError('unavailable', { why: `HTTP ${reply.status}` })
+}
+
+const auditTable = (items: readonly AuditEntry[]) =>
+  table(
+    ['TIME', 'ACTOR', 'ACTION', 'TARGET', 'RESULT', 'FOR', 'DETAIL'],
+    items.map(one => [
+      one.at.slice(0, 19).replace('T', ' '),
+      one.actor ?? '–',
+      one.action,
+      one.target ?? '–',
+      one.result,
+      one.actedAs ?? '',
+      Object.keys(one.detail).length > 0 ? JSON.stringify(one.detail) : '',
+    ]),
+  )

@@ -1,0 +1,79 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { type Command } from 'commander'
+import { AppError, type SshKeypair } from '#manager/contract'
+import { connect } from '../config/connect.ts'
+import { createOutput } from '../output.ts'
+import { readStandardInput } from '../secret-input.ts'
+
+interface KeyFlags {
+  out?: string
+  json?: boolean
+}
+
+/** `berth ssh-keypair …`: the own SSH key, authorised in sessions that start from now on. */
+export function addSshKeypairCommands(program: Command): void {
+  const keypair = program.command('ssh-keypair').description('Your own SSH key for your sessions.')
+
+  keypair
+    .command('show')
+    .option('--json', 'print JSON')
+    .action(async ({ json = false }: KeyFlags) => {
+      const { api } = await connect()
+      const key = await api.getSshKeypair()
+      createOutput(json).data(key, () => describe(key))
+    })
+
+  keypair
+    .command('generate')
+    .description('Make a new pair. The private key is shown this once and stored nowhere.')
+    .option('--out <file>', 'write the private key there (mode 0600), the public one beside it as FILE.pub')
+    .option('--json', 'print JSON')
+    .action(async ({ out, json = false }: KeyFlags) => {
+      const { api } = await connect()
+      // Before the key is made: an existing file is never overwritten, and a wrong path costs no key.
+      if (out !== undefined) await create(out, '', 0o600)
+      const made = await api.generateSshKeypair()
+      if (out !== undefined) {
+        await writeFile(out, made.privateKey)
+        await writeFile(`${out}.pub`, `${made.publicKey}\n`)
+      }
+      const { privateKey: _, ...open } = made
+      createOutput(json).data(out === undefined ? made : open, () =>
+        out === undefined ? made.privateKey : describe(open),
+      )
+    })
+
+  keypair
+    .command('set <file>')
+    .description('Upload your public key: a .pub file, or - for standard input.')
+    .option('--json', 'print JSON')
+    .action(async (file: string, { json = false }: KeyFlags) => {
+      const { api } = await connect()
+      const publicKey = file === '-' ? await readStandardInput() : await read(file)
+      const key = await api.setSshPublicKey({ body: { publicKey } })
+      createOutput(json).data(key, () => describe(key))
+    })
+
+  keypair
+    .command('rm')
+    .description('Remove it; sessions that run keep it.')
+    .action(async () => {
+      const { api } = await connect()
+      await api.deleteSshKeypair()
+    })
+}
+
+const describe = ({ publicKey, fingerprint }: SshKeypair) =>
+  publicKey === null ? 'You have no SSH key of your own.' : `${publicKey}\n${fingerprint ?? ''}`
+
+async function read(file: string): Promise<string> {
+  return await readFile(file, 'utf8').catch((error: unknown) => {
+    throw new AppError('bad_request', { why: `${file} cannot be read.` }, { cause: error })
+  })
+}
+
+async function create(file: string, text: string, mode: number): Promise<void> {
+  await writeFile(file, text, { mode, flag: 'wx' }).catch((error: unknown) => {
+    throw new AppError('bad_request', { why: `${file} exists already, or cannot be written.` }, { cause: error })
+  })
+}

@@ -1,0 +1,34 @@
+import { z } from 'zod'
+import { NewSshKeypair, SshKeypair, SshPublicKey } from '../ssh-keypair.ts'
+import { type RouteSpec } from './route-spec.ts'
+
+const path = '/api/v1/me/ssh-keypair'
+
+/** The own SSH key, beside the one that every session has of its own. */
+export const SSH_KEYPAIR_ROUTES = {
+  getSshKeypair: { method: 'GET', path, access: 'user', summary: 'The own SSH public key.', reply: SshKeypair },
+  generateSshKeypair: {
+    method: 'POST',
+    path,
+    access: 'user',
+    summary: 'Make a new SSH keypair; the reply is the only one with its private key. Replaces the one there is.',
+    status: 201,
+    reply: NewSshKeypair,
+  },
+  setSshPublicKey: {
+    method: 'PUT',
+    path,
+    access: 'user',
+    summary: 'Upload the own public key. Replaces the one there is.',
+    body: SshPublicKey,
+    reply: SshKeypair,
+  },
+  deleteSshKeypair: {
+    method: 'DELETE',
+    path,
+    access: 'user',
+    summary: 'Remove the own SSH key; sessions that run keep it.',
+    status: 204,
+    reply: z.void(),
+  },
+} as const satisfies Record<string, RouteSpec>

@@ -1,0 +1,82 @@
+import { createHash } from 'node:crypto'
+import ssh2 from 'ssh2'
+import { AppError, SSH_KEY_TYPES } from '#manager/contract'
+
+export interface PublicKey {
+  /** Type, blob and comment, one line; nothing else. */
+  readonly line: string
+  readonly fingerprint: string
+}
+
+const MIN_RSA_BITS = 2048
+const MAX_COMMENT = 200
+
+/**
+ * Reads one line of a `.pub` file.
+ *
+ * Threat model: what is accepted here becomes a line of `authorized_keys` in the user's containers. That file has options
+ * before the type (`command=…`, `from=…`), and a line break would begin another entry; so a line must begin with a type of
+ * the list, its blob must be exactly one key of that type, and the comment is cleaned.
+ *
+ * @throws AppError `ssh_key_invalid`
+ */
+export function parsePublicKey(text: string): PublicKey {
+  const line = text.trim()
+  if (/PRIVATE KEY/.test(line)) throw invalid('This is a private key; send the content of the .pub file.')
+  if (/[\r\n]/.test(line)) throw invalid('Send one line.')
+  const [, type = '', base64 = '', comment = ''] = /^(\S+)[ \t]+([A-Za-z0-9+/]+={0,2})(?:[ \t]+(.*))?$/.exec(line) ?? []
+  if (!isKnownType(type)) throw invalid(`It must begin with ${SSH_KEY_TYPES.join(', ')}.`)
+  const blob = Buffer.from(base64, 'base64')
+  const parsed = ssh2.utils.parseKey(`${type} ${base64}`)
+  if (parsed instanceof Error || parsed.isPrivateKey() || parsed.type !== type) throw invalid('It cannot be read.')
+  const fields = fieldsOf(blob)
+  if (fields?.[0]?.toString('latin1') !== type || fields.length !== FIELDS[type]) throw invalid('It cannot be read.')
+  if (type === 'ssh-ed25519' && fields[1]?.length !== 32) throw invalid('It cannot be read.')
+  if (type === 'ssh-rsa' && bitsOf(fields[2]) < MIN_RSA_BITS) throw invalid(`RSA keys need ${MIN_RSA_BITS} bits.`)
+  const cleaned = comment
+    .replace(/[^\P{C}]/gu, '')
+    .trim()
+    .slice(0, MAX_COMMENT)
+    .toWellFormed()
+  return { line: `${type} ${base64}${cleaned === '' ? '' : ` ${cleaned}`}`, fingerprint: fingerprintOf(blob) }
+}
+
+type KeyType = (typeof SSH_KEY_TYPES)[number]
+const isKnownType = (type: string): type is KeyType => (SSH_KEY_TYPES as readonly string[]).includes(type)
+
+/** How many strings the blob of a key has. RFC 4253 section 6.6, RFC 5656 section 3.1, RFC 8709 section 4 */
+const FIELDS: Readonly<Record<KeyType, number>> = {
+  'ssh-ed25519': 2,
+  'ecdsa-sha2-nistp256': 3,
+  'ecdsa-sha2-nistp384': 3,
+  'ecdsa-sha2-nistp521': 3,
+  'ssh-rsa': 3,
+}
+
+/** Length-prefixed strings to exactly the end (RFC 4251 section 5), or undefined. */
+function fieldsOf(blob: Buffer): Buffer[] | undefined {
+  const fields: Buffer[] = []
+  for (let at = 0; at < blob.length;) {
+    if (at + 4 > blob.length) return undefined
+    const end = at + 4 + blob.readUInt32BE(at)
+    if (end > blob.length) return undefined
+    fields.push(blob.subarray(at + 4, end))
+    at = end
+  }
+  return fields
+}
+
+/** Of a positive mpint. */
+function bitsOf(number: Buffer | undefined): number {
+  const digits = (number ?? Buffer.alloc(0)).toString('hex').replace(/^0+/, '')
+  return digits === '' ? 0 : digits.length * 4 - Math.clz32(Number.parseInt(digits.charAt(0), 16)) + 28
+}
+
+/** As `ssh-keygen -l` shows it. */
+export function fingerprintOf(blob: Buffer): string {
+  return `SHA256:${createHash('sha256').update(blob).digest('base64').replace(/=+$/, '')}`
+}
+
+function invalid(why: string): AppError {
+  return new AppError('ssh_key_invalid', { why })
+}
