@@ -84,12 +84,13 @@ function parseCount(text: string): number {
 
 const keypairTable = (items: readonly Keypair[]) =>
   table(
-    ['ACCESS KEY', 'USER', 'ACTIVE', 'PER 15 MIN', 'AGE', 'LAST USED'],
+    ['ACCESS KEY', 'USER', 'ACTIVE', 'PER 15 MIN', 'POLICY', 'AGE', 'LAST USED'],
     items.map(one => [
       one.accessKey,
       one.email,
       one.active ? 'yes' : 'no',
       String(one.rateLimit),
+      one.resourcePolicy,
       age(one.createdAt),
       one.lastUsedAt === null ? 'never' : age(one.lastUsedAt),
     ]),

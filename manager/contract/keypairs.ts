@@ -16,6 +16,7 @@ export const Keypair = z
     email: z.string(),
     active: z.boolean(),
     rateLimit: RateLimit.describe('Requests per 15 minutes.'),
+    resourcePolicy: z.string().describe('Limits what is made with it.'),
     createdAt: z.iso.datetime(),
     lastUsedAt: z.iso.datetime().nullable(),
   })

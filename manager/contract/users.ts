@@ -16,6 +16,7 @@ export const User = z
     active: z.boolean(),
     emailVerified: z.boolean().describe('False: signed up, and cannot sign in before confirming the address.'),
     secondFactor: z.boolean().describe('Signing in needs a code.'),
+    resourcePolicy: z.string().describe('Limits all of their sessions together.'),
     createdAt: z.iso.datetime(),
   })
   .meta({ id: 'User' })
@@ -33,6 +34,9 @@ export function isStrongPassword(password: string): boolean {
   )
 }
 
+/** One line, as people see it; the database refuses some control characters, and terminals obey others. */
+export const PlainText = z.string().regex(/^\P{Cc}*$/u, 'must not hold control characters')
+
 const GroupNames = z.array(z.string().min(1).max(64)).max(200)
 
 export const UserSpec = z
@@ -41,7 +45,7 @@ export const UserSpec = z
       .email()
       .max(254)
       .or(z.string().regex(/^[^\s@]+@localhost$/)),
-    name: z.string().min(1).max(64),
+    name: PlainText.min(1).max(64),
     password: z.string().max(1024),
     role: Role.default('user'),
     domain: DomainName.optional().describe('The own one if left out.'),
@@ -56,7 +60,7 @@ export type UserSpec = z.infer<typeof UserSpec>
  */
 export const UserChange = z
   .strictObject({
-    name: z.string().min(1).max(64).optional(),
+    name: PlainText.min(1).max(64).optional(),
     role: Role.optional(),
     domain: DomainName.optional(),
     groups: GroupNames.optional().describe('Ids or names; these and no others.'),

@@ -127,6 +127,7 @@ function toKeypair(row: KeypairRow): Keypair {
     email: row.email,
     active: row.active,
     rateLimit: row.rate_limit,
+    resourcePolicy: row.resource_policy,
     createdAt: row.created_at.toISOString(),
     lastUsedAt: row.last_used_at?.toISOString() ?? null,
   }

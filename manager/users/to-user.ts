@@ -16,9 +16,9 @@ export async function toUser(db: Db, row: UserRow): Promise<User> {
 }
 
 function view(row: UserRow, groups: GroupRef[]): User {
-  const { id, email, name, role, domain, active } = row
+  const { id, email, name, role, domain, active, resource_policy: resourcePolicy } = row
   const emailVerified = row.email_verified_at !== null
   const secondFactor = row.totp_confirmed_at !== null
   const createdAt = row.created_at.toISOString()
-  return { id, email, name, role, domain, groups, active, emailVerified, secondFactor, createdAt }
+  return { id, email, name, role, domain, groups, active, emailVerified, secondFactor, resourcePolicy, createdAt }
 }

@@ -250,7 +250,7 @@ function meOf(world: World) {
   const name = world.role === 'superadmin' ? 'Administrator' : 'Mira Holm'
   const createdAt = '2026-11-01T09:00:00.000Z'
   const id = world.sessions[0]?.ownerId ?? '01990000-0000-7000-8000-000000000001'
-  const flags = { active: true, emailVerified: true, secondFactor: false }
+  const flags = { active: true, emailVerified: true, secondFactor: false, resourcePolicy: 'default' }
   const user = { id, email, name, role: world.role, domain: 'default', groups: [], ...flags, createdAt }
   return { user, csrf: 'a-token', expiresAt: '2027-01-01T00:00:00.000Z' }
 }

@@ -142,6 +142,7 @@ export class StandIn implements AsyncDisposable {
         active: true,
         emailVerified: true,
         secondFactor: false,
+        resourcePolicy: 'default',
         createdAt: new Date().toISOString(),
       }
       send({ user, csrf: this.csrf, expiresAt: new Date(Date.now() + 3_600_000).toISOString() })

@@ -75,6 +75,8 @@ describe('resource policies', () => {
     await admin.assignResourcePolicy({ params: { name: 'small' }, body: { accessKey } })
     const small = async () => (await admin.listResourcePolicies()).items.find(one => one.name === 'small')
     expect(await small()).toMatchObject({ users: 1, keypairs: 1 })
+    expect((await api.me()).user.resourcePolicy).toBe('small')
+    expect((await api.listKeypairs({})).items[0]?.resourcePolicy).toBe('small')
     const remove = (name: string) => admin.deleteResourcePolicy({ params: { name } })
     await expect(remove('small')).rejects.toMatchObject({ code: 'resource_policy_in_use' })
     await admin.assignResourcePolicy({ params: { name: DEFAULT_POLICY }, body: { userId: id } })
