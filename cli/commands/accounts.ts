@@ -147,7 +147,6 @@ function printCodes(json: boolean, codes: readonly string[]): void {
   if (!json) output.note('Keep these where your phone is not; each signs in once in place of a code.')
 }
 
-/** @throws AppError `user_not_found` */
 function parseDays(text: string): number {
   const days = Number(text)
   if (Number.isInteger(days) && days >= 1 && days <= 90) return days

@@ -1,5 +1,7 @@
 import { z } from 'zod'
+import { DomainName } from './domains.ts'
 import { UserId } from './ids.ts'
+import { PlainText } from './users.ts'
 
 /** Where the only secret of a request is one that we handed out. */
 export const LinkToken = z.string().min(16).max(200)
@@ -7,7 +9,7 @@ export const LinkToken = z.string().min(16).max(200)
 export const SignUpSpec = z
   .strictObject({
     email: z.email().max(254),
-    name: z.string().trim().min(1).max(64),
+    name: PlainText.trim().min(1).max(64),
     password: z.string().max(1024),
     invitation: LinkToken.optional(),
     acceptTerms: z.boolean().optional().describe('Required where the options name terms or a privacy policy.'),
@@ -48,8 +50,8 @@ export type Invitation = z.infer<typeof Invitation>
 
 export const InvitationSpec = z
   .strictObject({
-    domain: z.string().min(1).max(64).optional().describe('Own domain if left out; another one as superadmin only.'),
-    note: z.string().max(200).default('').describe('For whom it is.'),
+    domain: DomainName.optional().describe('Own domain if left out; another one as superadmin only.'),
+    note: PlainText.max(200).default('').describe('For whom it is.'),
     days: z.number().int().min(1).max(90).default(7).describe('How long it can be used.'),
   })
   .meta({ id: 'InvitationSpec' })

@@ -1,4 +1,6 @@
 import { z } from 'zod'
+import { DomainName } from './domains.ts'
+import { PlainText } from './users.ts'
 
 export const SIGN_UP = ['off', 'invitation', 'open'] as const
 export const SMTP_SECURITY = ['tls', 'starttls', 'none'] as const
@@ -19,7 +21,7 @@ const HostName = z
 /** What a superadmin sets at runtime, for all managers on this database. Every key has a default. */
 const fields = {
   allowSignUp: z.enum(SIGN_UP).describe('Who may make an account: nobody, whoever has an invitation, anybody.'),
-  signUpDomain: z.string().min(1).max(64).describe('Domain of those who sign up without an invitation.'),
+  signUpDomain: DomainName.describe('Domain of those who sign up without an invitation.'),
   requireEmailVerification: z.boolean().describe('Whoever signs up must open a link sent to the address first.'),
   publicUrl: HttpUrl.nullable().describe('Address of the console in links that are mailed.'),
   termsUrl: HttpUrl.nullable().describe('Terms of service to agree to when signing up.'),
@@ -29,7 +31,7 @@ const fields = {
   smtpSecurity: z
     .enum(SMTP_SECURITY)
     .describe('TLS from the first byte, STARTTLS (required), or none. Certificates are always verified.'),
-  smtpUser: z.string().min(1).max(254).nullable(),
+  smtpUser: PlainText.min(1).max(254).nullable(),
   smtpFrom: MailAddress.nullable().describe('Sender of our mail.'),
 } as const
 

@@ -130,6 +130,17 @@ describe('signing up', () => {
     expect(smtp.mails.length).toBe(count + 1)
   })
 
+  test.each([
+    ['POST', 'sign-up', { email: 'a@example.org', name: 'A\0B', password: PASSWORD }],
+    ['POST', 'sign-up', { email: 'a\0@example.org', name: 'A', password: PASSWORD }],
+    ['POST', 'password-reset', { email: 'a\0b' }],
+    ['POST', 'verification', { email: 'a\u001b[2J' }],
+    ['POST', 'login', { email: 'a\0b', password: 'x' }],
+  ])('%s %s with control characters is refused, not passed to the database', async (method, path, body) => {
+    const reply = await rawRequest(`${manager.url}/api/v1/auth/${path}`, { method, headers: headers(), body })
+    expect(reply.json).toMatchObject({ code: 'bad_request' })
+  })
+
   test('two who sign up with one address at the same time are one account', async () => {
     const email = newAddress()
     const replies = await Promise.all([signUp(email), signUp(email.toUpperCase()), signUp(email)])

@@ -15,9 +15,10 @@ import {
   TotpStatus,
 } from '../accounts.ts'
 import { UserId } from '../ids.ts'
+import { PlainText } from '../users.ts'
 import { Page, pageOf, type RouteSpec } from './route-spec.ts'
 
-const Address = z.strictObject({ email: z.string().min(1).max(254) })
+const Address = z.strictObject({ email: PlainText.min(1).max(254) })
 const Password = z.string().max(1024)
 
 /** Signing up, links by mail, invitations, and the second factor. */

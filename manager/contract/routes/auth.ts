@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { SecondFactor } from '../accounts.ts'
-import { Me } from '../users.ts'
+import { Me, PlainText } from '../users.ts'
 import { type RouteSpec } from './route-spec.ts'
 
 const LoginReply = Me.extend({ token: z.string().nullable().describe('Bearer token, only for kind "token".') })
@@ -13,7 +13,7 @@ export const AUTH_ROUTES = {
     access: 'none',
     summary: 'Sign in with e-mail address and password.',
     body: z.strictObject({
-      email: z.string().min(1).max(254),
+      email: PlainText.min(1).max(254),
       password: z.string().max(1024),
       totp: SecondFactor.optional().describe('After `totp_required`: the code of the authenticator app.'),
       kind: z.enum(['browser', 'token']).default('browser').describe('A cookie for browsers, or a bearer token.'),

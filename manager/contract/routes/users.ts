@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { DomainName } from '../domains.ts'
 import { GroupId, UserId } from '../ids.ts'
-import { Role, User, UserChange, UserSpec } from '../users.ts'
+import { PlainText, Role, User, UserChange, UserSpec } from '../users.ts'
 import { Page, pageOf, type RouteSpec } from './route-spec.ts'
 
 /** Users, as an admin manages them. */
@@ -16,7 +16,7 @@ export const USER_ROUTES = {
       domain: DomainName.optional(),
       group: GroupId.optional(),
       role: Role.optional(),
-      search: z.string().max(254).optional().describe('Part of the e-mail address or the name, in any letter case.'),
+      search: PlainText.max(254).optional().describe('Part of the e-mail address or the name, in any letter case.'),
     }),
     reply: pageOf(User),
   },
