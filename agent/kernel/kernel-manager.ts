@@ -158,6 +158,11 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
     if (state.state === 'running' && ssh) {
       return { containerId: state.containerId, startedAt: state.startedAt, ssh }
     }
+    // It was started, and has ended since: that, with its exit code, is told like any other end. A manager that takes over
+    // from another one asks like this, and must not take it for a failed start, which is tried again.
+    if (state.state === 'exited' && ssh) {
+      return { containerId: state.containerId, startedAt: label.createdAt, ssh }
+    }
     throw new AppError('kernel_create_failed', { why: 'The container of this attempt has ended already.' })
   }
 

@@ -227,7 +227,7 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
     dropAgent: agentId => parked.drop(agentId),
     activity: activity.of,
     openedWith: activity.openedWith,
-    counts: activity.totals,
+    counts: () => activity.totals(),
     async [Symbol.asyncDispose]() {
       parked[Symbol.dispose]()
       cut(() => true)

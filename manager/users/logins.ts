@@ -107,6 +107,7 @@ export function createLogins(deps: LoginsDeps): Logins {
   const listeners = new Set<(loginId: string) => void>()
   /** Sign-ins over by time whose end was told. The rows stay for an hour, so that every manager comes to see them. */
   let told: ReadonlySet<string> = new Set<string>()
+  let expiring: Promise<void> | undefined
   const timers = [
     setInterval(
       () =>
@@ -116,7 +117,13 @@ export function createLogins(deps: LoginsDeps): Logins {
       PRUNE_MS,
     ).unref(),
     // A database that does not answer ends nothing; the next round does.
-    setInterval(() => void endExpired().catch(() => undefined), expireMs).unref(),
+    setInterval(
+      () =>
+        void (expiring ??= endExpired()
+          .catch(() => undefined)
+          .finally(() => (expiring = undefined))),
+      expireMs,
+    ).unref(),
   ]
 
   const ended = peers.topic<readonly string[]>('logins_ended')

@@ -164,7 +164,7 @@ async function startSquatter(port: number, managerId: string) {
     }
     sockets.handleUpgrade(request, socket, head, peer => {
       calls++
-      peer.on('message', data => heard.push(String(data)))
+      peer.on('message', (data: Buffer) => heard.push(data.toString()))
       peer.send(JSON.stringify({ type: 'challenge', nonce: 'n', managerId, processId: 'p' }))
     })
   })

@@ -82,8 +82,8 @@ test('a restored database starts paused: what runs is adopted or imported, what 
   expect((await api.recalculateUsage()).findings).toEqual([])
 
   expect((await api.resumeScheduling()).paused).toBeNull()
-  await api.deleteSession({ params: { id: ids.waiting as SessionId } })
-  await api.deleteSession({ params: { id: ids.later as SessionId } })
+  await api.deleteSession({ params: { id: ids.waiting } })
+  await api.deleteSession({ params: { id: ids.later } })
   await eventually('patient', 'RUNNING started')
 
   expect((await api.pauseScheduling()).paused).toMatchObject({ why: 'by_admin' })
