@@ -23,9 +23,19 @@ describe('where a session goes', () => {
     expect(where(result)).toEqual({ [sessionId(1)]: agentId(2), [sessionId(2)]: agentId(1) })
   })
 
-  test('an agent that holds the image is preferred', () => {
+  test('an agent that holds the image is preferred; another pulls it when that one is full', () => {
     const agents = [anAgent(1, { cpu: 2000 }, { images: new Set() }), anAgent(2, { cpu: 8000 })]
-    expect(where(decide(agents, [aSession(1, { cpu: 1000 })]))).toEqual({ [sessionId(1)]: agentId(2) })
+    const pullable = (n: number, cpu: number) => aSession(n, { cpu }, { pullable: true })
+    expect(where(decide(agents, [pullable(1, 1000)]))).toEqual({ [sessionId(1)]: agentId(2) })
+    const both = where(decide(agents, [pullable(1, 8000), pullable(2, 1000)]))
+    expect(both).toEqual({ [sessionId(1)]: agentId(2), [sessionId(2)]: agentId(1) })
+  })
+
+  test('an image that no registry offers runs only where it is', () => {
+    const agents = [anAgent(1, { cpu: 8000 }, { images: new Set() }), anAgent(2, { cpu: 8000 })]
+    const result = decide(agents, [aSession(1, { cpu: 8000 }), aSession(2, { cpu: 1000 })])
+    expect(where(result)).toEqual({ [sessionId(1)]: agentId(2) })
+    expect(reasonOf(result, 2)?.code).toBe('queued_behind')
   })
 
   test('sessions are concentrated: the agent with the least left over is filled first', () => {
@@ -84,6 +94,12 @@ describe('why a session waits', () => {
     ['no_agents', [anAgent(1, { cpu: 8000 }, { schedulable: false })], aSession(1, big), {}],
     ['agents_unreachable', [anAgent(1, { cpu: 8000 }, { connected: false })], aSession(1, big), {}],
     ['image_nowhere', [anAgent(1, { cpu: 8000 }, { images: new Set() })], aSession(1, big), {}],
+    [
+      'image_nowhere',
+      [anAgent(1, { cpu: 8000 }, { images: new Set() }), anAgent(2, { cpu: 2000 })],
+      aSession(1, big),
+      {},
+    ],
     ['too_large', [anAgent(1, { cpu: 2000 })], aSession(1, big), { needed: { cpu: '4' }, available: { cpu: '2' } }],
     [
       'agents_unreachable',
@@ -148,7 +164,10 @@ const someAgents = fc.array(
   { maxLength: 5 },
 )
 const someGroup = fc
-  .record({ agents: someAgents, asks: fc.array(fc.record({ requested: amounts, at: fc.nat(3) }), { maxLength: 25 }) })
+  .record({
+    agents: someAgents,
+    asks: fc.array(fc.record({ requested: amounts, at: fc.nat(3), pullable: fc.boolean() }), { maxLength: 25 }),
+  })
   .map(({ agents, asks }) => ({
     agents: agents.map(({ cpu, mem, whole, shared, image, schedulable, connected }, n) =>
       anAgent(
@@ -157,7 +176,7 @@ const someGroup = fc
         { images: new Set(image ? [IMAGE] : []), schedulable, connected },
       ),
     ),
-    pending: asks.map(({ requested, at }, n) => aSession(n, requested, { enqueuedAt: at })),
+    pending: asks.map(({ requested, at, pullable }, n) => aSession(n, requested, { enqueuedAt: at, pullable })),
   }))
 
 describe('every plan', () => {
@@ -191,6 +210,18 @@ describe('every plan', () => {
             expect(given).toBe(requested[slot] ?? 0)
           }
           expect(devices.filter(d => d.slot === 'cuda.shares' && d.amount < 100).length).toBeLessThanOrEqual(1)
+        }
+      }),
+    )
+  })
+
+  test('places a session only where its image is or can be had', () => {
+    fc.assert(
+      fc.property(someGroup, ({ agents, pending }) => {
+        const holds = new Map(agents.map(agent => [agent.id, agent.images.has(IMAGE)]))
+        const pullable = new Map(pending.map(session => [session.id, session.pullable]))
+        for (const { sessionId: id, agentId: on } of decide(agents, pending).placements) {
+          expect(pullable.get(id) === true || holds.get(on) === true).toBe(true)
         }
       }),
     )

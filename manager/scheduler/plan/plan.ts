@@ -256,7 +256,7 @@ export class Pass {
   }
 
   /**
-   * Agents that may take the session: none where no open agent holds its image and none can pull it; without those on which it failed, as
+   * Agents that may take the session: those that hold its image, all if it can be pulled; without those on which it failed, as
    * long as another one could hold it when empty.
    */
   #allowedFor(session: PendingSession): readonly AgentRooms[] {
@@ -273,12 +273,21 @@ const fits = (room: Room, { requested, clusterSize }: PendingSession, useHeld = 
 const entry = (id: SessionId, reason: Reason | undefined) => (reason ? [[id, reason] as const] : [])
 
 function allowedAgents(session: PendingSession, open: readonly AgentRooms[]): readonly AgentRooms[] {
-  const digest = session.imageDigest
-  if (digest === null || !(session.pullable || open.some(({ agent }) => agent.images.has(digest)))) return []
-  if (session.failedAgents.length === 0) return open
+  const able = agentsWithImage(session, open)
+  if (session.failedAgents.length === 0) return able
   const failed = new Set(session.failedAgents)
-  const fresh = open.filter(({ agent }) => !failed.has(agent.id))
-  return fresh.some(({ empty }) => fits(empty, session)) ? fresh : open
+  const fresh = able.filter(({ agent }) => !failed.has(agent.id))
+  return fresh.some(({ empty }) => fits(empty, session)) ? fresh : able
+}
+
+/** What no registry offers runs only where it is: another agent would look for it under its name, and find somebody else's. */
+function agentsWithImage(session: PendingSession, open: readonly AgentRooms[]): readonly AgentRooms[] {
+  const { imageDigest: digest, pullable = false } = session
+  if (digest === null) return []
+  if (pullable) return open
+  const holders = open.filter(({ agent }) => agent.images.has(digest))
+  // The same list for as many as possible: what is found out about one is kept by it.
+  return holders.length === open.length ? open : holders
 }
 
 /** The agent could still hold it when empty, and has the devices. */
@@ -289,7 +298,7 @@ function stillThere({ devices }: Reservation, { agent, empty }: AgentRooms, sess
 
 /** Requests with the same key fit or fail alike. */
 function requestKey(session: PendingSession, useHeld: boolean): string {
-  const { requested, clusterSize = 1, imageDigest, image, failedAgents } = session
+  const { requested, clusterSize = 1, imageDigest, image, pullable, failedAgents } = session
   const { cpu, mem, 'cuda.device': devices, 'cuda.shares': shares } = requested
-  return `${cpu}|${mem}|${devices}|${shares}|${clusterSize}|${useHeld}|${imageDigest}|${image}|${failedAgents.join()}`
+  return `${cpu}|${mem}|${devices}|${shares}|${clusterSize}|${useHeld}|${imageDigest}|${image}|${pullable}|${failedAgents.join()}`
 }

@@ -47,13 +47,18 @@ function noAgent({ empty }: Situation): Reason | undefined {
 }
 
 function imageNowhere({ session, empty }: Situation): Reason | undefined {
-  const digest = session.imageDigest
-  if (session.pullable && digest !== null) return undefined
-  if (digest !== null && empty.some(({ agent }) => canTake(agent) && agent.images.has(digest))) return undefined
-  return {
-    code: 'image_nowhere',
-    message: `No connected agent holds the image ${session.image} any more, and no registry offers it.`,
+  const { imageDigest: digest, image, requested, clusterSize, pullable = false } = session
+  if (pullable && digest !== null) return undefined
+  const open = empty.filter(({ agent }) => canTake(agent))
+  const holders = open.filter(({ agent }) => digest !== null && agent.images.has(digest))
+  if (holders.length === 0) {
+    const message = `No connected agent holds the image ${image} any more, and no registry offers it.`
+    return { code: 'image_nowhere', message }
   }
+  const fits = (room: Room) => room.fits(requested, false, clusterSize)
+  if (holders.some(fits) || !open.some(fits)) return undefined
+  const message = `The agents that hold the image ${image} are too small for this session, and no registry offers it to others.`
+  return { code: 'image_nowhere', message }
 }
 
 function tooLarge({ session, empty }: Situation): Reason | undefined {
