@@ -1,12 +1,19 @@
 import { createServer } from 'node:http'
+import { join } from 'node:path'
 import { type AddressInfo } from 'node:net'
 import { sign } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { type EventHint, type Task } from '#manager/contract'
+import { silentLog } from '../../manager/log.ts'
+import { readMasterKeys } from '../../manager/secrets/master-key-file.ts'
+import { addMasterKey, openSecretBox } from '../../manager/secrets/open-secret-box.ts'
+import { createSecretBox } from '../../manager/secrets/secret-box.ts'
+import { openStore } from '../../manager/store/open-store.ts'
+import { findRegistry } from '../../manager/store/registries.ts'
 import { openEventStream } from '../fixtures/event-stream.ts'
 import { ARCHITECTURE, startRegistry, type TestRegistry, tokenSigner } from '../fixtures/registry.ts'
 import { refusal, type SessionsCluster, startSessionsCluster } from '../fixtures/sessions-cluster.ts'
-import { ADMIN, apiOf, temporaryDirectory } from '../fixtures/manager.ts'
+import { ADMIN, apiOf, startTestManager, temporaryDirectory } from '../fixtures/manager.ts'
 
 const LABELS = { 'berth.image.title': 'R 4', 'berth.image.min.cpu': '0.5', 'berth.image.min.mem': '256m' }
 const BOB = { username: 'bob', password: 's3cret/with:signs' }
@@ -305,6 +312,24 @@ describe('registries', () => {
   test('of Docker Hub need name spaces, because it has no catalogue', async () => {
     const hub = await cluster.api.createRegistry({ body: { name: 'index.docker.io' } })
     expect(hub).toMatchObject({ name: 'docker.io', url: 'https://registry-1.docker.io' })
+  })
+
+  test('keep their password sealed, and a rotation of the master key seals it again', async () => {
+    await using data = await temporaryDirectory()
+    {
+      await using first = await startTestManager({ dataDir: data.path })
+      const { api } = await first.signIn()
+      await api.createRegistry({ body: { name: 'cr.example.org', ...BOB } })
+    }
+    await addMasterKey(data.path)
+    await using store = await openStore({ dataDir: data.path, log: silentLog })
+    const before = await findRegistry(store.db, 'cr.example.org')
+    expect(before?.sealed_password).not.toContain(BOB.password)
+    await openSecretBox({ store, dataDir: data.path, log: silentLog })
+    const [newest] = (await readMasterKeys(join(data.path, 'master.key'))) ?? []
+    if (!newest) throw new Error('no key')
+    const after = await findRegistry(store.db, 'cr.example.org')
+    expect(createSecretBox([newest]).open(String(after?.sealed_password), 'registry:cr.example.org')).toBe(BOB.password)
   })
 
   test('are refused without TLS elsewhere, and with half a sign-in', async () => {
