@@ -32,6 +32,7 @@ import { createDomains } from './users/domains.ts'
 import { createGroups } from './users/groups.ts'
 import { createInvitations } from './users/invitations.ts'
 import { createKeypairs } from './users/keypairs.ts'
+import { lifetimesOf } from './users/login-lifetimes.ts'
 import { createLogins } from './users/logins.ts'
 import { credentialOf } from './users/authorize.ts'
 import { createPasswordResets } from './users/password-reset.ts'
@@ -85,10 +86,11 @@ export async function startManager(config: ManagerConfig, log: Log, timings?: Ma
   await ensureFirstAdmin({ store, passwords, dataDir, password: config.adminPassword, log })
   const onChanged = (userId: UserId) => logins.forget(userId)
   const secondFactor = createSecondFactor({ store, box, passwords, events: bus, onChanged })
-  const logins = stack.use(createLogins({ store, passwords, secondFactor, peers: cluster.peers }))
   const settings = createSettings({ store, box })
+  const lifetimes = async () => lifetimesOf(await settings.read())
+  const logins = stack.use(createLogins({ store, passwords, secondFactor, lifetimes, peers: cluster.peers }))
   const mailer = stack.use(createMailer({ server: () => settings.mailServer(), log }))
-  const signers = stack.use(createSigners({ store, box, log }))
+  const signers = stack.use(createSigners({ store, box, log, peers: cluster.peers }))
   const audit = stack.use(createAuditRecorder({ store, log }))
   const authenticateUpgrade = createAuthenticateUpgrade({ logins, signers })
   const users = createUsers({ store, passwords, logins, events: bus })
@@ -97,7 +99,7 @@ export async function startManager(config: ManagerConfig, log: Log, timings?: Ma
   await using parts = new AsyncDisposableStack()
   const url = () => config.advertiseUrl ?? http.url
   const sessions = parts.use(
-    await startSessionsPart({ store, managerId, cluster, key, events: bus, box, upgrades, url, log, timings }),
+    await startSessionsPart({ store, managerId, cluster, key, events: bus, box, upgrades, url, log, timings, audit }),
   )
   const { agents, grants } = sessions
   const tunnels = parts.use(
@@ -146,8 +148,8 @@ export async function startManager(config: ManagerConfig, log: Log, timings?: Ma
       secondFactor,
     }),
     ...createDomainRoutes({
-      domains: createDomains({ store, logins }),
-      groups: createGroups({ store, events: bus }),
+      domains: createDomains({ store, logins, onLimitsChanged: () => sessions.limitsChanged() }),
+      groups: createGroups({ store, events: bus, onLimitsChanged: () => sessions.limitsChanged() }),
     }),
     ...createAuditRoutes(createAuditLog(store.db)),
     ...createSshKeypairRoutes(createSshKeypairs(store)),

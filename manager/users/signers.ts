@@ -1,5 +1,6 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import { AccessKey, AppError, SIGNATURE_WINDOW_SECONDS } from '#manager/contract'
+import { NO_PEERS, type Peers } from '../cluster/peers.ts'
 import { type Log } from '../log.ts'
 import { type SecretBox } from '../secrets/secret-box.ts'
 import { findSigner, listUsableKeypairs, takeNonce } from '../store/signing.ts'
@@ -10,7 +11,7 @@ import { placeOfKeypair } from './keypairs.ts'
 import { createRateLimits, type RateState } from './rate-limits.ts'
 
 const WINDOW_MS = SIGNATURE_WINDOW_SECONDS * 1000
-/** How much longer than its keypair something may live that was opened with it, where another manager ended the keypair. */
+/** How much longer than its keypair something may live that was opened with it, where the word of another manager is lost. */
 const RECHECK_MS = 15_000
 
 /** See `http/signatures/read-signature.ts`. */
@@ -62,11 +63,14 @@ export interface SignersDeps {
   readonly store: Store
   readonly box: SecretBox
   readonly log: Log
+  /** Other managers are told of a keypair that ends here. */
+  readonly peers?: Peers
   readonly now?: () => number
   readonly recheckMs?: number
 }
 
-export function createSigners({ store, box, log, now = Date.now, recheckMs = RECHECK_MS }: SignersDeps): Signers {
+export function createSigners(deps: SignersDeps): Signers {
+  const { store, box, log, peers = NO_PEERS, now = Date.now, recheckMs = RECHECK_MS } = deps
   const { db } = store
   const rates = createRateLimits({ store, log, now })
   const listeners = new Set<(accessKey: string) => void>()
@@ -75,7 +79,14 @@ export function createSigners({ store, box, log, now = Date.now, recheckMs = REC
   // A database that does not answer ends nothing; the next round does.
   const timer = setInterval(() => void recheck().catch(() => undefined), recheckMs).unref()
 
-  function end(accessKey: string): void {
+  const ended = peers.topic<string>('keypair_ended')
+  ended.on(endHere)
+  // A user who was deactivated elsewhere, say.
+  const lookAgain = () => void recheck().catch(() => undefined)
+  peers.topic('user_changed').on(lookAgain)
+  peers.onGap(lookAgain)
+
+  function endHere(accessKey: string): void {
     watched.delete(accessKey)
     for (const listener of listeners) listener(accessKey)
   }
@@ -83,7 +94,7 @@ export function createSigners({ store, box, log, now = Date.now, recheckMs = REC
   async function recheck(): Promise<void> {
     const keys = [...watched]
     const usable = await listUsableKeypairs(db, keys)
-    for (const key of keys) if (!usable.has(key)) end(key)
+    for (const key of keys) if (!usable.has(key)) endHere(key)
   }
 
   return {
@@ -119,7 +130,10 @@ export function createSigners({ store, box, log, now = Date.now, recheckMs = REC
     watch(credential) {
       if (AccessKey.safeParse(credential).success) watched.add(credential)
     },
-    end,
+    end(accessKey) {
+      endHere(accessKey)
+      ended.tell(accessKey)
+    },
     recheck,
 
     onEnd(listener) {

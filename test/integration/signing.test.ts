@@ -362,6 +362,16 @@ describe('what is made with a keypair', () => {
   })
   afterAll(() => cluster[Symbol.asyncDispose]())
 
+  test('an event stream ends with it', async () => {
+    const who = await cluster.api.createKeypair({ body: {} })
+    const url = `${cluster.url}/api/v1/events`
+    const stream = await fetch(url, { headers: await signRequest({ method: 'GET', url }, who) })
+    expect(stream.status).toBe(200)
+    const ended = stream.text()
+    await cluster.api.updateKeypair({ params: who, body: { active: false } })
+    expect(await ended).toContain('event: ping')
+  })
+
   test('notes it; grants end with it; and it cannot be deleted while a session refers to it', async () => {
     await cluster.join()
     const who = await cluster.api.createKeypair({ body: {} })
