@@ -64,7 +64,9 @@ export function createSessionNetworks(engine: EngineClient, range: Cidr): Sessio
   function inTurn<T>(key: string, work: () => Promise<T>): Promise<T> {
     const turn = Promise.allSettled([turns.get(key)]).then(work)
     turns.set(key, turn)
-    const done = () => void (turns.get(key) === turn && turns.delete(key))
+    const done = () => {
+      if (turns.get(key) === turn) turns.delete(key)
+    }
     turn.then(done, done)
     return turn
   }

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { type Session, type SessionStats } from '#manager/contract'
+import { KernelId, type Session, SessionId, type SessionStats } from '#manager/contract'
+import { newId } from '../../manager/store/new-id.ts'
 import { gpus, hang, type ScriptedAgent, ScriptedError } from '../fixtures/scripted-agent.ts'
 import { refusal, type SessionsCluster, startSessionsCluster } from '../fixtures/sessions-cluster.ts'
 
@@ -174,6 +175,30 @@ describe('a session of several kernels', () => {
     const refused = await refusal(cluster.launch({ clusterSize: 3, resources: { cpu: '4' } }))
     expect(refused).toMatchObject({ code: 'request_too_large', detail: { slot: 'cpu', needed: '12', largest: '8' } })
   })
+})
+
+test('three containers without records, of one session, are imported as that session', async () => {
+  const agent = await cluster.join(withGpus)
+  const { id } = await cluster.launch(threeKernels)
+  const { kernels } = await cluster.reach(id, 'RUNNING')
+  const other = newId(SessionId)
+  for (const kernel of kernels) {
+    const container = agent.containers.get(kernel.id)
+    if (!container) throw new Error('no container')
+    const kernelId = newId(KernelId)
+    const slots = { cpu: 500, mem: 2 ** 29 }
+    const label = { ...container.label, kernelId, sessionId: other, slots, devices: [] }
+    agent.containers.set(kernelId, { ...container, label })
+  }
+  await expect
+    .poll(async () => (await cluster.api.getSession({ params: { id: other } }).catch(() => null))?.kernels.length)
+    .toBe(3)
+  const imported = await cluster.api.getSession({ params: { id: other } })
+  expect(imported).toMatchObject({ status: 'RUNNING', clusterSize: 3, reason: { code: 'imported' } })
+  expect(imported.kernels.map(kernel => kernel.role)).toEqual(['main1', 'sub1', 'sub2'])
+  await cluster.api.deleteSession({ params: { id: other } })
+  await cluster.reach(other, 'TERMINATED')
+  expect(agent.containers.size).toBe(3)
 })
 
 describe('priority', () => {

@@ -98,6 +98,30 @@ describe('a start that fails', () => {
   })
 })
 
+test('a session of two kernels of which one runs on an agent that is lost moves only once that agent lets go of it', async () => {
+  const lost = await cluster.join()
+  lost.script.create_kernel = ({ spec }, signal) => (spec.role === 'main1' ? lost.run(spec) : hang(signal))
+  const { id } = await cluster.launch({ clusterSize: 2 })
+  const kernels = async () => (await cluster.api.getSession({ params: { id } })).kernels.map(kernel => kernel.status)
+  await expect.poll(kernels).toEqual(['RUNNING', 'PREPARING'])
+  const good = await cluster.join({ capacity: { cpu: 9000, mem: 32 * 2 ** 30 } })
+  await lost.disconnect()
+  // Longer than the agent is given: a session with one kernel has moved by then.
+  const { id: single } = await cluster.launch()
+  await cluster.reach(single, 'RUNNING')
+  const until = Date.now() + 2 * TIMINGS.preparingMs
+  await expect.poll(() => Date.now(), { timeout: 4 * TIMINGS.preparingMs }).toBeGreaterThan(until)
+  expect(good.requests('create_kernel').map(({ spec }) => spec.role)).toEqual(['main1'])
+  lost.script.create_kernel = ({ spec }) => lost.run(spec)
+  await lost.connect()
+  // Its time is over: the agent lets go of what ran there, and only then is it started elsewhere.
+  const session = await cluster.reach(id, 'RUNNING')
+  const [on, ...others] = session.kernels.map(kernel => kernel.agentId)
+  expect(others).toEqual([on])
+  const elsewhere = on === lost.id ? good : lost
+  for (const kernel of session.kernels) expect(elsewhere.containers.has(kernel.id)).toBe(false)
+})
+
 test('what an agent has left of an earlier attempt is removed there, and the start on the next agent goes on', async () => {
   const first = await cluster.join({ script: { create_kernel: broken } })
   const released = Promise.withResolvers<undefined>()
