@@ -36,7 +36,13 @@ export interface Domains {
   update(caller: Caller, name: string, change: DomainChange): Promise<Domain>
 }
 
-export function createDomains({ store, logins }: { store: Store; logins: Pick<Logins, 'end'> }): Domains {
+export interface DomainsDeps {
+  readonly store: Store
+  readonly logins: Pick<Logins, 'end'>
+  readonly onLimitsChanged?: () => void
+}
+
+export function createDomains({ store, logins, onLimitsChanged }: DomainsDeps): Domains {
   return {
     async list(caller) {
       return (await listDomains(store.db, isSuperadmin(caller) ? undefined : caller.domain)).map(toView)
@@ -68,6 +74,7 @@ export function createDomains({ store, logins }: { store: Store; logins: Pick<Lo
       })
       if (!row) throw new AppError('domain_not_found', { name, why: `There is no domain "${name}".` })
       if (change.active === false) await logins.end({ domain: name })
+      if (change.limits) onLimitsChanged?.()
       return toView(row)
     },
   }

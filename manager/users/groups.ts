@@ -44,7 +44,13 @@ export interface Groups {
 
 const UNIQUE_VIOLATION = '23505'
 
-export function createGroups({ store, events }: { store: Store; events: EventPublisher }): Groups {
+export interface GroupsDeps {
+  readonly store: Store
+  readonly events: EventPublisher
+  readonly onLimitsChanged?: () => void
+}
+
+export function createGroups({ store, events, onLimitsChanged }: GroupsDeps): Groups {
   async function managed(caller: Caller, id: GroupId, db: Db = store.db): Promise<CountedGroupRow> {
     const group = await findGroup(db, id)
     if (!group || !administers(caller, group.domain)) throw new AppError('group_not_found', { groupId: id })
@@ -64,7 +70,7 @@ export function createGroups({ store, events }: { store: Store; events: EventPub
       await change(trx)
       return member
     })
-    events.publish({ topic: 'user', id: userId, version: user.version }, { userId })
+    events.publish({ topic: 'user', id: userId, version: user.version }, { userId, domain: user.domain })
   }
 
   return {
@@ -96,6 +102,7 @@ export function createGroups({ store, events }: { store: Store; events: EventPub
         if (!(error instanceof Error && 'code' in error && error.code === UNIQUE_VIOLATION)) throw error
         throw existing(group.domain, change.name ?? group.name, error)
       }
+      if (limits) onLimitsChanged?.()
       return toView(await managed(caller, id))
     },
 
