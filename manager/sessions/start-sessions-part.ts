@@ -5,6 +5,7 @@ import { createLiveFigures } from '../agents/live.ts'
 import { createReports } from '../agents/reports.ts'
 import { type AgentService, createAgentService } from '../agents/service.ts'
 import { type Cluster } from '../cluster/cluster.ts'
+import { type Audit } from '../audit/recorder.ts'
 import { type EventPublisher } from '../events/bus.ts'
 import { type Grants, startGrants } from '../grants/grants.ts'
 import { createAgentRoutes } from '../http/routes/agents.ts'
@@ -55,6 +56,7 @@ export interface SessionsPartDeps {
   readonly url: () => string
   readonly log: Log
   readonly timings?: SessionsPartTimings | undefined
+  readonly audit?: Audit | undefined
 }
 
 /** Shorter in tests. */
@@ -78,6 +80,8 @@ export interface SessionsPart extends AsyncDisposable {
   onSessionEnded(listener: (id: SessionId) => void): void
   /** After every change of a session's state, here or at another manager. */
   onApplied(listener: (applied: Applied) => void): void
+  /** Somebody may hold more or less from now on: what waits may start, or not any more. */
+  limitsChanged(): void
   /** Whether traffic of tunnels counts as a sign of life. */
   watchTraffic(activityOf: (id: SessionId) => SessionActivity): void
   /** The control connection of an agent is gone. */
@@ -181,7 +185,16 @@ export async function startSessionsPart(deps: SessionsPartDeps): Promise<Session
   })
   const grants = stack.use(startGrants({ store, agents, changes, log }))
   stack.use(
-    startDeadlines({ store, presence, lifecycle, changes, pullMovedAt: id => live.pullMovedAt(id), log, timings }),
+    startDeadlines({
+      store,
+      presence,
+      lifecycle,
+      changes,
+      pullMovedAt: id => live.pullMovedAt(id),
+      isElsewhere: id => cluster.links.isElsewhere(id),
+      log,
+      timings,
+    }),
   )
   let activityOf: (id: SessionId) => SessionActivity = () => NO_ACTIVITY
   stack.use(
@@ -192,6 +205,7 @@ export async function startSessionsPart(deps: SessionsPartDeps): Promise<Session
       changes,
       windowOf: live.window,
       activityOf: id => activityOf(id),
+      audit: deps.audit,
       log,
       timings,
     }),
@@ -205,6 +219,7 @@ export async function startSessionsPart(deps: SessionsPartDeps): Promise<Session
       managers: () => cluster.members(),
       upgrades,
       listener,
+      audit: deps.audit,
       log,
       ...(agentLostMs === undefined ? {} : { lostMs: agentLostMs }),
     }),
@@ -215,7 +230,7 @@ export async function startSessionsPart(deps: SessionsPartDeps): Promise<Session
 
   const agentService = createAgentService({
     store,
-    gateway: followCluster({ cluster, gateway, reports, log }),
+    gateway: followCluster({ store, cluster, gateway, reports, presence, changes, lifecycle, log }),
     presence,
     changes,
     events,
@@ -235,6 +250,10 @@ export async function startSessionsPart(deps: SessionsPartDeps): Promise<Session
     onEnqueued: trigger,
   })
   const lifetimes = createLifetimeService({ store, changes, live, get: sessions.get })
+  const limitsChanged = () => {
+    trigger()
+    events.publish({ topic: 'resources', id: 'all', version: Date.now() }, 'everyone')
+  }
   const setPriority = createSetPriority({ store, changes, onChanged: trigger, get: sessions.get })
   const opened = stack.move()
   return {
@@ -246,10 +265,10 @@ export async function startSessionsPart(deps: SessionsPartDeps): Promise<Session
       ...createSchedulingRoutes(scheduling),
       ...createResourceGroupRoutes({
         groups: createResourceGroups({ store, onChanged: trigger }),
-        accesses: createResourceGroupAccesses({ db: store.db, onChanged: trigger }),
+        accesses: createResourceGroupAccesses({ db: store.db, onChanged: limitsChanged }),
       }),
       ...createQuotaRoutes({
-        policies: createResourcePolicies({ db: store.db, onChanged: trigger }),
+        policies: createResourcePolicies({ db: store.db, onChanged: limitsChanged }),
         presets: createPresets({ db: store.db, presence }),
         usages: createUsages({ store, agents, reports, figures: agentService, onChanged: trigger, log }),
       }),
@@ -259,6 +278,7 @@ export async function startSessionsPart(deps: SessionsPartDeps): Promise<Session
     grants,
     scheduler,
     locate: createLocator(store, changes),
+    limitsChanged,
     watchTraffic: of => void (activityOf = of),
     onSessionEnded: listener => void endedListeners.push(listener),
     onApplied: listener => changes.onApplied(listener),

@@ -54,6 +54,8 @@ describe('the idle timeout', () => {
       reason: { code: 'idle_timeout' },
       actor: null,
     })
+    const audited = await cluster.api.listAuditLog({ query: { target: `session:${id}`, action: 'endSession' } })
+    expect(audited.items).toMatchObject([{ actor: null, result: 'ok', detail: { why: 'idle_timeout' } }])
   })
 
   test.each([

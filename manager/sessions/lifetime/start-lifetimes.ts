@@ -1,4 +1,5 @@
 import { type AgentId, type KernelId, type Reason, type SessionId } from '#manager/contract'
+import { type Audit } from '../../audit/recorder.ts'
 import { type Log } from '../../log.ts'
 import { type SampleWindow } from '../../stats/sample-ring.ts'
 import { listMortal, type MortalSession, runIdleClocks, stopIdleClocks } from '../../store/lifetime.ts'
@@ -20,6 +21,8 @@ export interface LifetimesDeps {
   readonly windowOf: (kernelId: KernelId, span: { windowMs: number; freshMs: number }) => SampleWindow | undefined
   /** What has gone through the tunnels of a session here. */
   readonly activityOf: (id: SessionId) => SessionActivity
+  /** Nobody does it, so no route records it. */
+  readonly audit?: Audit | undefined
   readonly log: Log
   readonly timings?: Partial<Timings>
 }
@@ -30,7 +33,7 @@ export interface LifetimesDeps {
  * end is decided once more under the lock of the session.
  */
 export function startLifetimes(deps: LifetimesDeps): AsyncDisposable {
-  const { store, presence, lifecycle, changes, windowOf, activityOf, log } = deps
+  const { store, presence, lifecycle, changes, windowOf, activityOf, audit, log } = deps
   const timings = { ...DEFAULT_TIMINGS, ...deps.timings }
   const span = { windowMs: timings.idleWindowMs, freshMs: timings.idleFreshMs }
   const meter = createTrafficMeter(timings.idleWindowMs)
@@ -87,8 +90,14 @@ export function startLifetimes(deps: LifetimesDeps): AsyncDisposable {
 
   async function finish(session: MortalSession, { why }: End): Promise<void> {
     const reason = why === 'idle_timeout' ? idleReason(session) : lifetimeReason(session)
+    let decided = false
+    await lifecycle.terminate(session.id, {
+      reason,
+      still: state => (decided = isUnchanged(state, session, why)),
+    })
+    if (!decided) return
     log.info({ sessionId: session.id, why }, 'session is ended')
-    await lifecycle.terminate(session.id, { reason, still: state => isUnchanged(state, session, why) })
+    await audit?.record({ action: 'endSession', target: `session:${session.id}`, result: 'ok', detail: { why } })
   }
 
   const timer = setInterval(() => {
