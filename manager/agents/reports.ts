@@ -438,7 +438,7 @@ export function createReports(deps: ReportsDeps): Reports {
             live.addStats(kernelId, stats)
             deps.recorder.add(session.sessionId, kernelId, stats)
             const summed = session.siblings.length === 1 ? stats : sumOf(session)
-            if (summed) events.publishStats(session.sessionId, session.ownerId, summed)
+            if (summed) events.publishStats(session.sessionId, session, summed)
           }
           return
       }

@@ -2,21 +2,23 @@ import { randomBytes } from 'node:crypto'
 import { type EventHint, type SessionStats, type UserId } from '#manager/contract'
 import { NO_PEERS, type Peers } from '../cluster/peers.ts'
 
-/** Who may learn of an event. A superadmin gets those of every user as well. */
-export type Audience = { readonly userId: UserId } | 'everyone' | 'superadmins'
+/** Who may learn of an event: a user, and the admins of a domain. A superadmin gets those of every user as well. */
+export type Audience = { readonly userId: UserId; readonly domain?: string } | 'everyone' | 'superadmins'
 
 /** What services call after they changed something (after the transaction, never inside). */
 export interface EventPublisher {
   publish(hint: EventHint, audience: Audience): void
   /** Live figures; reach only streams that watch this session, and are never kept. */
-  publishStats(sessionId: string, ownerId: UserId, stats: SessionStats): void
+  publishStats(sessionId: string, owned: { ownerId: UserId; domain: string }, stats: SessionStats): void
 }
 
 /** One stream of one browser. `send` gets whole SSE frames and must not block. */
 export interface Subscriber {
   readonly userId: UserId
   readonly superadmin: boolean
-  /** Sessions whose live figures are wanted. Naming a session is no right to see it: the owner decides. */
+  /** The domain that the user is admin of. */
+  readonly adminOf?: string | undefined
+  /** Sessions whose live figures are wanted. Naming a session is no right to see it: who owns it decides. */
   readonly watch: ReadonlySet<string>
   /** @param kind `stats` may be dropped when the stream is behind; a `hint` may not */
   send(frame: string, kind: 'hint' | 'stats'): void
@@ -59,6 +61,8 @@ export function createEventBus(peers: Peers = NO_PEERS, epoch = randomBytes(6).t
   const ring: Kept[] = []
   const byUser = new Map<UserId, Set<Subscriber>>()
   const superadmins = new Set<Subscriber>()
+  /** By domain. */
+  const admins = new Map<string, Set<Subscriber>>()
   const watchers = new Map<string, Set<Subscriber>>()
   let sequence = 0
 
@@ -78,6 +82,8 @@ export function createEventBus(peers: Peers = NO_PEERS, epoch = randomBytes(6).t
     }
     yield* byUser.get(audience.userId) ?? []
     for (const stream of superadmins) if (stream.userId !== audience.userId) yield stream
+    if (audience.domain === undefined) return
+    for (const stream of admins.get(audience.domain) ?? []) if (stream.userId !== audience.userId) yield stream
   }
 
   function deliver(hint: EventHint, audience: Audience): void {
@@ -104,12 +110,12 @@ export function createEventBus(peers: Peers = NO_PEERS, epoch = randomBytes(6).t
       others.tell({ hint, audience })
     },
 
-    publishStats(sessionId, ownerId, stats) {
+    publishStats(sessionId, { ownerId, domain }, stats) {
       const streams = watchers.get(sessionId)
       if (!streams) return
       const frame = frameOf('stats', { sessionId, stats })
       for (const stream of streams) {
-        if (stream.superadmin || stream.userId === ownerId) stream.send(frame, 'stats')
+        if (concerns({ userId: ownerId, domain }, stream)) stream.send(frame, 'stats')
       }
     },
 
@@ -123,10 +129,12 @@ export function createEventBus(peers: Peers = NO_PEERS, epoch = randomBytes(6).t
       stream.send(pingFrame(), 'hint')
       add(byUser, stream.userId, stream)
       if (stream.superadmin) superadmins.add(stream)
+      if (stream.adminOf !== undefined) add(admins, stream.adminOf, stream)
       for (const sessionId of stream.watch) add(watchers, sessionId, stream)
       return () => {
         remove(byUser, stream.userId, stream)
         superadmins.delete(stream)
+        if (stream.adminOf !== undefined) remove(admins, stream.adminOf, stream)
         for (const sessionId of stream.watch) remove(watchers, sessionId, stream)
       }
     },
@@ -138,7 +146,8 @@ export function createEventBus(peers: Peers = NO_PEERS, epoch = randomBytes(6).t
 
 function concerns(audience: Audience, stream: Subscriber): boolean {
   if (audience === 'everyone' || stream.superadmin) return true
-  return audience !== 'superadmins' && audience.userId === stream.userId
+  if (audience === 'superadmins') return false
+  return audience.userId === stream.userId || (stream.adminOf !== undefined && audience.domain === stream.adminOf)
 }
 
 /** @see WHATWG HTML 9.2.6; JSON holds no line breaks */

@@ -24,6 +24,7 @@ export interface Applied {
   readonly kernelId: KernelId
   readonly kernelIds: readonly KernelId[]
   readonly ownerId: UserId
+  readonly domain: string
   readonly from: SessionStatus
   readonly to: SessionStatus
   readonly version: number
@@ -61,8 +62,8 @@ export function createSessionChanges({ store, events, peers = NO_PEERS }: Sessio
   const tell = (applied: Applied) => listeners.forEach(listener => listener(applied))
   others.on(applied => tell({ ...applied, remote: true }))
   const hint = (touched: readonly Touched[]) => {
-    for (const { id, ownerId, version } of touched) {
-      events.publish({ topic: 'session', id, version }, { userId: ownerId })
+    for (const { id, ownerId, domain, version } of touched) {
+      events.publish({ topic: 'session', id, version }, { userId: ownerId, domain })
     }
   }
   return {
@@ -71,7 +72,7 @@ export function createSessionChanges({ store, events, peers = NO_PEERS }: Sessio
     async apply(id, decide) {
       const applied = await store.transaction(trx => applyChange(trx, id, decide))
       if (!applied) return undefined
-      hint([{ id, ownerId: applied.ownerId, version: applied.version }])
+      hint([{ id, ownerId: applied.ownerId, domain: applied.domain, version: applied.version }])
       tell(applied)
       others.tell(applied)
       return applied
@@ -121,9 +122,19 @@ async function applyChange(
       actor: change.actor ?? null,
     },
   ])
-  const { owner_id: ownerId } = session
+  const { owner_id: ownerId, domain } = session
   const kernelIds = kernels.map(one => one.id)
-  return { sessionId: id, kernelId: kernel.id, kernelIds, ownerId, from: state.status, to: change.to, version, effects }
+  return {
+    sessionId: id,
+    kernelId: kernel.id,
+    kernelIds,
+    ownerId,
+    domain,
+    from: state.status,
+    to: change.to,
+    version,
+    effects,
+  }
 }
 
 async function writeKernels(

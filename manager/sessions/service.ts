@@ -138,7 +138,7 @@ export function createSessionService(deps: SessionServiceDeps): SessionService {
     async create(caller, spec) {
       const asker = await admit(store.db, caller, spec)
       const rows = await listAgents(store.db, spec.resourceGroup)
-      const [images, empty] = [await imagesOf(store.db, caller), await readAgents(store.db, rows, presence)]
+      const [images, empty] = [await imagesOf(store.db, caller, spec.image), await readAgents(store.db, rows, presence)]
       const { image, reference, requested, shmemBytes, notices } = resolveSpec(spec, images, empty)
       await requireWithinLimits(store.db, asker, { requested, clusterSize: spec.clusterSize ?? 1 })
       const lifetime = resolveLifetime(spec, await readLifetimeLimits(store.db, caller.userId, caller.keypair))
@@ -170,7 +170,9 @@ export function createSessionService(deps: SessionServiceDeps): SessionService {
         apps: image.apps,
       }))
       await insertAll(store, sessions, { reason, actor: caller.email })
-      for (const { id } of sessions) events.publish({ topic: 'session', id, version: 1 }, { userId: caller.userId })
+      for (const { id } of sessions) {
+        events.publish({ topic: 'session', id, version: 1 }, { userId: caller.userId, domain: asker.domain })
+      }
       deps.onEnqueued()
       const items = await Promise.all(sessions.map(session => view(session.id)))
       return { items, notices: [...notices] }

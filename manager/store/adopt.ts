@@ -2,7 +2,7 @@ import { type AgentId, type KernelId, type Reason, type SessionId } from '#manag
 import { insertKernelDevices, type KernelDeviceRow, listKernels } from './kernels.ts'
 import { type Db } from './schema.ts'
 import { insertSessionEvents } from './session-events.ts'
-import { lockResourceGroup, lockSession, type Touched, updateSession } from './sessions.ts'
+import { lockResourceGroup, lockSession, ownedOf, type Touched, updateSession } from './sessions.ts'
 
 export interface FoundRunning {
   readonly sessionId: SessionId
@@ -36,5 +36,5 @@ export async function adoptRunning(trx: Db, found: FoundRunning, reason: Reason)
   await insertKernelDevices(trx, found.devices)
   const version = await updateSession(trx, sessionId, { status: 'RUNNING', reason, attempt, started: found.startedAt })
   await insertSessionEvents(trx, [{ sessionId, kernelId: null, from: 'PENDING', to: 'RUNNING', reason, actor: null }])
-  return { id: sessionId, ownerId: session.owner_id, version }
+  return { id: sessionId, ...ownedOf(session), version }
 }

@@ -45,7 +45,7 @@ export async function markScheduled(db: Db, placed: readonly PlacedSession[]): P
     set status = 'SCHEDULED', status_at = now(), reason = v.reason, attempt = s.attempt + 1, version = s.version + 1
     from (select unnest(${ids}::uuid[]) as id, unnest(${reasons}::text[])::jsonb as reason) v
     where s.id = v.id
-    returning s.id, s.owner_id as "ownerId", s.version`.execute(db)
+    returning s.id, s.owner_id as "ownerId", s.domain, s.version`.execute(db)
   const agents = placed.map(({ agentId }) => agentId)
   const kernels = await sql<{ session_id: SessionId; kernel_id: KernelId; role: string }>`
     update kernels k set status = 'SCHEDULED', agent_id = v.agent_id, attempt = s.attempt, start_by = null

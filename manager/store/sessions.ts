@@ -190,13 +190,15 @@ export async function updateSession(db: Db, id: SessionId, change: SessionChange
 export interface Touched {
   readonly id: SessionId
   readonly ownerId: UserId
+  readonly domain: string
   readonly version: number
 }
 
-const TOUCHED = ['id', 'owner_id', 'version'] as const
+const TOUCHED = ['id', 'owner_id', 'domain', 'version'] as const
 const toTouched = (row: Pick<SessionRow, (typeof TOUCHED)[number]>): Touched => ({
   id: row.id,
   ownerId: row.owner_id,
+  domain: row.domain,
   version: row.version,
 })
 
@@ -239,7 +241,7 @@ export async function updateReasons(
              unnest(${[...reasons.values()].map(reason => JSON.stringify(reason))}::text[])::jsonb as reason
     ) v
     where s.id = v.id and s.status = ${status}
-    returning s.id, s.owner_id, s.version`.execute(db)
+    returning s.id, s.owner_id, s.domain, s.version`.execute(db)
   return rows.map(toTouched)
 }
 
@@ -340,6 +342,7 @@ export async function findLiveNames(db: Db, ownerId: UserId): Promise<Set<string
 export interface KernelOwner {
   readonly sessionId: SessionId
   readonly ownerId: UserId
+  readonly domain: string
   readonly agentId: AgentId | null
   readonly role: string
   /** All kernels of the session. */
@@ -350,11 +353,11 @@ export async function findSessionOfKernel(db: Db, kernelId: KernelId): Promise<K
   const row = await db
     .selectFrom('kernels')
     .innerJoin('sessions', 'sessions.id', 'kernels.session_id')
-    .select(['sessions.id', 'sessions.owner_id', 'kernels.agent_id', 'kernels.role'])
+    .select(['sessions.id', 'sessions.owner_id', 'sessions.domain', 'kernels.agent_id', 'kernels.role'])
     .select(sql<KernelId[]>`array(select o.id from kernels o where o.session_id = sessions.id)`.as('siblings'))
     .where('kernels.id', '=', kernelId)
     .executeTakeFirst()
   if (!row) return undefined
-  const { id: sessionId, owner_id: ownerId, agent_id: agentId, role, siblings } = row
-  return { sessionId, ownerId, agentId, role, siblings }
+  const { id: sessionId, owner_id: ownerId, domain, agent_id: agentId, role, siblings } = row
+  return { sessionId, ownerId, domain, agentId, role, siblings }
 }

@@ -85,7 +85,7 @@ export interface UsersDeps {
 export function createUsers({ store, passwords, logins, events }: UsersDeps): Users {
   const { db } = store
   const announce = (user: UserRow) =>
-    events.publish({ topic: 'user', id: user.id, version: user.version }, { userId: user.id })
+    events.publish({ topic: 'user', id: user.id, version: user.version }, { userId: user.id, domain: user.domain })
 
   return {
     async list(caller, { limit, cursor, domain, ...filter }) {

@@ -68,7 +68,7 @@ test('live figures reach who watches a session and may see it, nobody else', asy
   using watching = await openEventStream(manager.url, { ...owner, watch })
   using notWatching = await openEventStream(manager.url, owner)
   using curious = await openEventStream(manager.url, { ...stranger, watch })
-  bus.publishStats(watch, UserId.parse(owner.id), { cpuMilli: 42 } as SessionStats)
+  bus.publishStats(watch, { ownerId: UserId.parse(owner.id), domain: 'default' }, { cpuMilli: 42 } as SessionStats)
   bus.publish(aHint('after'), 'everyone')
   await expect.poll(() => watching.of('stats')[0]?.data).toEqual({ sessionId: watch, stats: { cpuMilli: 42 } })
   await expect.poll(() => idsOf(notWatching.of('hint'))).toContain('after')
@@ -78,6 +78,28 @@ test('live figures reach who watches a session and may see it, nobody else', asy
     headers: { authorization: `Bearer ${owner.token}` },
   })
   expect(wrong.json).toMatchObject({ code: 'bad_request' })
+})
+
+test('an admin of a domain learns of what is in it, and of nothing elsewhere', async () => {
+  const superadmin = (await manager.signIn()).api
+  await superadmin.createDomain({ body: { name: 'elsewhere' } })
+  const admin = await manager.addUser('admin-of-default@example.org', 'domain_admin')
+  const owner = await manager.addUser('watched@example.org')
+  const watch = '01900000-0000-7000-8000-000000000002'
+  using stream = await openEventStream(manager.url, { ...admin, watch })
+  const userId = UserId.parse(owner.id)
+  bus.publish(aHint('theirs'), { userId, domain: 'elsewhere' })
+  bus.publish(aHint('of no domain'), { userId })
+  bus.publishStats(watch, { ownerId: userId, domain: 'elsewhere' }, { cpuMilli: 1 } as SessionStats)
+  bus.publish(aHint('near'), { userId, domain: 'default' })
+  bus.publishStats(watch, { ownerId: userId, domain: 'default' }, { cpuMilli: 2 } as SessionStats)
+  bus.publish(aHint('last'), 'everyone')
+  await expect.poll(() => idsOf(stream.of('hint'))).toContain('last')
+  expect(idsOf(stream.of('hint'))).toEqual(['near', 'last'])
+  expect(stream.of('stats').map(event => event.data)).toEqual([{ sessionId: watch, stats: { cpuMilli: 2 } }])
+  const lastEventId = stream.events[0]?.id
+  using again = await openEventStream(manager.url, { ...admin, lastEventId })
+  await expect.poll(() => idsOf(again.of('hint'))).toEqual(['near', 'last'])
 })
 
 test('a stream ends with its sign-in, and others of the user go on', async () => {

@@ -117,6 +117,7 @@ export function registerEventRoute(
         {
           userId: caller.userId,
           superadmin: isSuperadmin(caller),
+          adminOf: caller.role === 'domain_admin' ? caller.domain : undefined,
           watch: new Set(request.query.watch),
           send: (frame, kind) => {
             if (kind === 'hint' || !raw.writableNeedDrain) write(frame)
