@@ -1,0 +1,32 @@
+import { Command } from 'commander'
+import { expect, test } from 'vitest'
+import { namesSlots, parseLimit, type SlotFlags, slotsOf, withSlots } from './limit-flags.ts'
+
+function parse(args: readonly string[], orUnlimited = true): SlotFlags {
+  const command = withSlots(new Command().exitOverride().configureOutput({ writeErr: () => undefined }), orUnlimited)
+  return command.parse([...args], { from: 'user' }).opts()
+}
+
+test('what is not named stays, what is unlimited goes', () => {
+  const before = { cpu: '4', mem: '17179869184', 'cuda.shares': '1.5' }
+  expect(slotsOf(parse(['--cpu', '8', '--gpu-shares', 'unlimited']), before)).toEqual({ cpu: '8', mem: '17179869184' })
+  expect(slotsOf(parse([]), before)).toEqual(before)
+  expect(namesSlots(parse([]))).toBe(false)
+  expect(namesSlots(parse(['--mem', 'unlimited']))).toBe(true)
+})
+
+test('amounts that are none are refused where they are typed', () => {
+  for (const args of [
+    ['--cpu', 'many'],
+    ['--gpu', '0.5'],
+    ['--mem', '4x'],
+    ['--gpu-shares', '-1'],
+  ])
+    expect(() => parse(args)).toThrow()
+  expect(() => parse(['--cpu', 'unlimited'], false)).toThrow()
+})
+
+test('a limit is a whole number or unlimited', () => {
+  expect([parseLimit('0'), parseLimit('30'), parseLimit('unlimited')]).toEqual([0, 30, null])
+  for (const text of ['1.5', '-1', 'no', '']) expect(() => (text === '' ? parseLimit('x') : parseLimit(text))).toThrow()
+})
