@@ -3,6 +3,8 @@ import { DomainName } from './domains.ts'
 import { PlainText } from './users.ts'
 
 export const SIGN_UP = ['off', 'invitation', 'open'] as const
+/** No browser keeps its cookie for longer. */
+export const MAX_BROWSER_DAYS = 90
 export const SMTP_SECURITY = ['tls', 'starttls', 'none'] as const
 
 const MailAddress = z.email().max(254)
@@ -23,6 +25,9 @@ const fields = {
   allowSignUp: z.enum(SIGN_UP).describe('Who may make an account: nobody, whoever has an invitation, anybody.'),
   signUpDomain: DomainName.describe('Domain of those who sign up without an invitation.'),
   requireEmailVerification: z.boolean().describe('Whoever signs up must open a link sent to the address first.'),
+  browserIdleHours: z.number().int().min(1).max(720).describe('A browser is signed out when unused for so long.'),
+  browserMaxDays: z.number().int().min(1).max(MAX_BROWSER_DAYS).describe('A browser is signed out after that.'),
+  tokenDays: z.number().int().min(1).max(365).describe('Sign-ins of the CLI and the desktop app last so long.'),
   publicUrl: HttpUrl.nullable().describe('Address of the console in links that are mailed.'),
   termsUrl: HttpUrl.nullable().describe('Terms of service to agree to when signing up.'),
   privacyUrl: HttpUrl.nullable().describe('Privacy policy to agree to when signing up.'),
@@ -39,6 +44,9 @@ export const SYSTEM_SETTINGS_DEFAULTS = {
   allowSignUp: 'off',
   signUpDomain: 'default',
   requireEmailVerification: true,
+  browserIdleHours: 12,
+  browserMaxDays: 7,
+  tokenDays: 30,
   publicUrl: null,
   termsUrl: null,
   privacyUrl: null,

@@ -19,7 +19,6 @@ import { newUuid } from '../store/new-id.ts'
 import { type Store } from '../store/open-store.ts'
 import { findSession, ownedOf } from '../store/sessions.ts'
 import { type Caller, canEnter, canSee } from '../users/authorize.ts'
-import { LOGIN_LIFETIMES } from '../users/login-lifetimes.ts'
 
 /**
  * Rights to open tunnels to one app of one session. Threat model: a grant is a bearer credential that lives in the local
@@ -50,10 +49,6 @@ export interface GrantsDeps {
 }
 
 const LIFETIME_MS = 5 * 60_000
-const IDLE_SECONDS = {
-  browser: LOGIN_LIFETIMES.browser.idleSeconds,
-  token: LOGIN_LIFETIMES.token.idleSeconds,
-}
 const CACHE_MS = 5_000
 const START_APP_TIMEOUT_MS = 60_000
 const PURGE_EVERY_MS = 10 * 60_000
@@ -140,7 +135,7 @@ export function startGrants({ store, agents, changes, log, now = Date.now }: Gra
       const app = session && findTunnelApp(session, valid.app)
       const expiresAt = await extendGrant(store.db, valid.grantId, LIFETIME_MS)
       if (!app || !expiresAt) throw new AppError('grant_invalid')
-      await touchLoginOfGrant(store.db, valid.grantId, IDLE_SECONDS)
+      await touchLoginOfGrant(store.db, valid.grantId)
       const { inject } = injections.get(valid.grantId) ?? (await startApp(valid.sessionId, valid.app))
       injections.set(valid.grantId, { inject, expiresAt })
       return { grant, sessionId: valid.sessionId, app, expiresAt: expiresAt.toISOString(), inject }

@@ -29,8 +29,9 @@ export async function insertLogin(db: Db, login: NewLogin): Promise<Date> {
       kind: login.kind,
       label: login.label,
       address: login.address,
-      expires_at: seconds(login.idleSeconds),
+      expires_at: sql<Date>`least(${seconds(login.idleSeconds)}, ${seconds(login.maxSeconds)})`,
       ends_at: seconds(login.maxSeconds),
+      idle_seconds: login.idleSeconds,
     })
     .returning('expires_at')
     .executeTakeFirstOrThrow()
@@ -61,30 +62,22 @@ export async function findLiveLogin(db: Db, tokenHash: Buffer): Promise<LiveLogi
   return { id: login_id, kind, expires_at, stale, user }
 }
 
+const USED = {
+  last_used_at: sql<Date>`now()`,
+  expires_at: sql<Date>`least(now() + make_interval(secs => idle_seconds), ends_at)`,
+}
+
 /** Notes the use; a sign-in with an idle limit lives on for that long, but never beyond its end. */
-export async function touchLogin(db: Db, id: string, idleSeconds: number): Promise<Date | undefined> {
-  const row = await db
-    .updateTable('logins')
-    .set({ last_used_at: sql<Date>`now()`, expires_at: sql<Date>`least(${seconds(idleSeconds)}, ends_at)` })
-    .where('id', '=', id)
-    .returning('expires_at')
-    .executeTakeFirst()
+export async function touchLogin(db: Db, id: string): Promise<Date | undefined> {
+  const row = await db.updateTable('logins').set(USED).where('id', '=', id).returning('expires_at').executeTakeFirst()
   return row?.expires_at
 }
 
 /** The sign-in with which a tunnel is used lives on as with any other use. */
-export async function touchLoginOfGrant(
-  db: Db,
-  grantId: string,
-  idleSeconds: Readonly<Record<'browser' | 'token', number>>,
-): Promise<void> {
-  const idle = sql<number>`case kind when 'browser' then ${idleSeconds.browser}::float8 else ${idleSeconds.token}::float8 end`
+export async function touchLoginOfGrant(db: Db, grantId: string): Promise<void> {
   await db
     .updateTable('logins')
-    .set({
-      last_used_at: sql<Date>`now()`,
-      expires_at: sql<Date>`least(now() + make_interval(secs => ${idle}), ends_at)`,
-    })
+    .set(USED)
     .where('id', '=', eb => eb.selectFrom('grants').select('login_id').where('grants.id', '=', grantId))
     .where(sql<boolean>`expires_at > now()`)
     .execute()
@@ -120,7 +113,9 @@ export async function deleteLogins(
   let query = db.deleteFrom('logins').returning('id')
   if ('id' in which) query = query.where('id', '=', which.id)
   else if ('domain' in which) {
-    query = query.where('user_id', 'in', eb => eb.selectFrom('users').select('users.id').where('domain', '=', which.domain))
+    query = query.where('user_id', 'in', eb =>
+      eb.selectFrom('users').select('users.id').where('domain', '=', which.domain),
+    )
   } else {
     query = query.where('user_id', '=', which.userId)
     if (which.except !== undefined) query = query.where('id', '<>', which.except)

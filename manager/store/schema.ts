@@ -122,6 +122,8 @@ export interface LoginsTable {
   /** Moves with use (browser), never beyond `ends_at`. */
   expires_at: Time
   ends_at: Time
+  /** With every use it lives on for so long. */
+  idle_seconds: Default<number>
 }
 
 export interface SignInTicketsTable {

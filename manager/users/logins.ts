@@ -1,4 +1,4 @@
-import { AppError, type Me, type UserId } from '#manager/contract'
+import { AppError, type Me, SYSTEM_SETTINGS_DEFAULTS, type UserId } from '#manager/contract'
 import { NO_PEERS, type Peers } from '../cluster/peers.ts'
 import { pruneEmailTokens } from '../store/email-tokens.ts'
 import {
@@ -17,7 +17,7 @@ import { type Store } from '../store/open-store.ts'
 import { findHoldingUser, findUserByEmail, type UserRow } from '../store/users.ts'
 import { type Caller } from './authorize.ts'
 import { withBackOff } from './back-off.ts'
-import { LOGIN_LIFETIMES } from './login-lifetimes.ts'
+import { lifetimesOf, type LoginLifetimes } from './login-lifetimes.ts'
 import { type Passwords } from './passwords.ts'
 import { type SecondFactorCheck } from './second-factor.ts'
 import { csrfOf, hashToken, newToken } from './secrets.ts'
@@ -50,8 +50,8 @@ export interface NewSignIn {
 
 /**
  * Sign-ins. A token is 256 random bits, given out once and stored as its hash; it stands for one user on one device,
- * ends by itself (browser: 12 hours unused or 7 days; bearer: 30 days), at logout, with a new password, and when the
- * user is deactivated.
+ * ends by itself (by the settings; without any a browser's after 12 hours unused or 7 days, a bearer after 30 days), at
+ * logout, with a new password, and when the user is deactivated.
  */
 export interface Logins extends Disposable {
   /**
@@ -94,6 +94,8 @@ export interface LoginsDeps {
   readonly store: Store
   readonly passwords: Passwords
   readonly secondFactor: SecondFactorCheck
+  /** Of sign-ins that start now; the defaults of the settings if left out. */
+  readonly lifetimes?: () => Promise<LoginLifetimes>
   /** The other managers on the database; without them there are none. */
   readonly peers?: Peers
   readonly now?: () => number
@@ -102,6 +104,7 @@ export interface LoginsDeps {
 
 export function createLogins(deps: LoginsDeps): Logins {
   const { store, passwords, secondFactor, peers = NO_PEERS, now = Date.now, expireMs = EXPIRE_MS } = deps
+  const { lifetimes = () => Promise.resolve(lifetimesOf(SYSTEM_SETTINGS_DEFAULTS)) } = deps
   const { db } = store
   const cache = new Map<string, { at: number; login: Promise<ActiveLogin | undefined> }>()
   const listeners = new Set<(loginId: string) => void>()
@@ -153,7 +156,7 @@ export function createLogins(deps: LoginsDeps): Logins {
     const token = newToken()
     const { kind, label = null, address } = options
     const login = { id: newUuid(), userId: user.id, tokenHash: hashToken(token), kind, label, address }
-    const expiresAt = await insertLogin(db, { ...login, ...LOGIN_LIFETIMES[kind] })
+    const expiresAt = await insertLogin(db, { ...login, ...(await lifetimes())[kind] })
     const csrf = kind === 'browser' ? csrfOf(token) : ''
     return { token, me: { user: await toUser(db, user), csrf, expiresAt: expiresAt.toISOString() } }
   }
@@ -162,7 +165,7 @@ export function createLogins(deps: LoginsDeps): Logins {
     const found = await findLiveLogin(db, hash)
     if (!found) return undefined
     const { id, kind, user, stale } = found
-    const touched = use && stale ? await touchLogin(db, id, LOGIN_LIFETIMES[kind].idleSeconds) : undefined
+    const touched = use && stale ? await touchLogin(db, id) : undefined
     return {
       caller: { userId: user.id, email: user.email, role: user.role, domain: user.domain, loginId: id, keypair: null },
       kind,

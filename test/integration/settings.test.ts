@@ -93,6 +93,18 @@ describe('system settings', () => {
     expect(reply.text).toContain(words)
   })
 
+  test('how long a sign-in lasts counts for those that start from then on', async () => {
+    const hoursLeft = async (kind: 'browser' | 'token') => {
+      const { expiresAt } = await manager.api().login({ body: { ...ADMIN, kind } })
+      return Math.round((new Date(expiresAt).getTime() - Date.now()) / 3_600_000)
+    }
+    expect([await hoursLeft('browser'), await hoursLeft('token')]).toEqual([12, 30 * 24])
+    await admin.updateSettings({ body: { browserIdleHours: 48, browserMaxDays: 1, tokenDays: 2 } })
+    expect([await hoursLeft('browser'), await hoursLeft('token')]).toEqual([24, 48])
+    expect((await admin.me()).user.email).toBe(ADMIN.email)
+    await admin.updateSettings({ body: { browserIdleHours: 12, browserMaxDays: 7, tokenDays: 30 } })
+  })
+
   test('people sign up into a domain that exists', async () => {
     const change = admin.updateSettings({ body: { signUpDomain: 'nowhere' } })
     await expect(change).rejects.toMatchObject({ code: 'domain_not_found' })

@@ -1,5 +1,5 @@
 import { type FastifyReply, type FastifyRequest } from 'fastify'
-import { AppError } from '#manager/contract'
+import { AppError, MAX_BROWSER_DAYS } from '#manager/contract'
 import { type Logins, type NewSignIn } from '../../users/logins.ts'
 import { type Users } from '../../users/users.ts'
 import { cookieHeader } from '../credentials.ts'
@@ -20,7 +20,7 @@ export type IdentityHandlers = Pick<
 >
 
 /** The browser may keep the cookie this long; the server decides when it is over. */
-const COOKIE_SECONDS = 7 * 24 * 3600
+const COOKIE_SECONDS = MAX_BROWSER_DAYS * 24 * 3600
 
 export function createIdentityRoutes({ logins, users }: { logins: Logins; users: Users }): IdentityHandlers {
   return {

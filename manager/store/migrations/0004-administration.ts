@@ -75,6 +75,8 @@ const STATEMENTS = [
     add column totp_last_step bigint,
     add column ssh_public_key text`,
   'update users set email_verified_at = created_at',
+  'alter table logins add column idle_seconds int not null default 43200',
+  `update logins set idle_seconds = 2592000 where kind = 'token'`,
   `create table recovery_codes (
     user_id uuid not null references users on delete cascade,
     code_hash bytea not null,
