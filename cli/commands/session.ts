@@ -281,10 +281,15 @@ async function everyPage<T>(
 }
 
 const describe = (session: Session) => `${session.id}  ${session.name}  ${session.status}`
+function statusCell({ status, ends }: Session): string {
+  const soon = ends?.warnedAt ? ` (ends in ${durationText((Date.parse(ends.at) - Date.now()) / 1000)})` : ''
+  return status + soon
+}
+
 const sessionTable = (items: readonly Session[]) =>
   table(
     ['ID', 'NAME', 'STATUS', 'IMAGE', 'RESOURCES', 'AGE'],
-    items.map(one => [one.id, one.name, one.status, one.image, amounts(one.requested), age(one.createdAt)]),
+    items.map(one => [one.id, one.name, statusCell(one), one.image, amounts(one.requested), age(one.createdAt)]),
   )
 
 function card(session: Session): string {

@@ -90,12 +90,17 @@ export function startLifetimes(deps: LifetimesDeps): AsyncDisposable {
 
   async function finish(session: MortalSession, { why }: End): Promise<void> {
     const reason = why === 'idle_timeout' ? idleReason(session) : lifetimeReason(session)
-    let decided = false
+    const decided: boolean[] = []
     await lifecycle.terminate(session.id, {
       reason,
-      still: state => (decided = isUnchanged(state, session, why)),
+      still: state => {
+        const due = isUnchanged(state, session, why)
+        decided.push(due)
+        return due
+      },
     })
-    if (!decided) return
+    // The transaction may have been repeated: what it saw last counts.
+    if (!decided.at(-1)) return
     log.info({ sessionId: session.id, why }, 'session is ended')
     await audit?.record({ action: 'endSession', target: `session:${session.id}`, result: 'ok', detail: { why } })
   }
