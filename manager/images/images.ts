@@ -4,7 +4,7 @@ import { findDomain } from '../store/domains.ts'
 import { setImageMinimum } from '../store/image-settings.ts'
 import { type Store } from '../store/open-store.ts'
 import { type Caller, isSuperadmin } from '../users/authorize.ts'
-import { type KnownImages, readKnownImages, toImages } from './known-images.ts'
+import { type KnownImages, meaningsOf, readKnownImages, toImages } from './known-images.ts'
 
 /** What can be launched, and what an admin changes about it. */
 export interface Images {
@@ -13,18 +13,23 @@ export interface Images {
   change(caller: Caller, change: ImageChange): Promise<{ image: Image; notices: { code: string; message: string }[] }>
 }
 
-/** Images that this caller may launch: superadmins all, others those of the registries that their domain may use. */
-export async function imagesOf(db: Store['db'], caller: Caller): Promise<KnownImages> {
-  if (isSuperadmin(caller)) return readKnownImages(db, null)
-  const domain = await findDomain(db, caller.domain)
-  return readKnownImages(db, domain ? domain.allowed_registries : [])
+/**
+ * Images that this caller may launch: superadmins all, others those of the registries that their domain may use.
+ *
+ * @param wanted only what this may mean, as a request names it
+ */
+export async function imagesOf(db: Store['db'], caller: Caller, wanted?: string): Promise<KnownImages> {
+  const allowed = isSuperadmin(caller) ? null : ((await findDomain(db, caller.domain)) ?? NOTHING).allowed_registries
+  return readKnownImages(db, allowed, wanted === undefined ? undefined : meaningsOf(wanted))
 }
+
+const NOTHING = { allowed_registries: [] }
 
 export function createImages({ store, events }: { store: Store; events: EventPublisher }): Images {
   const { db } = store
 
   async function find(caller: Caller, reference: string): Promise<Image> {
-    const all = toImages(await imagesOf(db, caller)).filter(image => image.reference === reference)
+    const all = toImages(await imagesOf(db, caller, reference)).filter(image => image.reference === reference)
     // One name may mean different images on different agents: the setting is for the name.
     const image = all.toSorted((a, b) => b.agentIds.length - a.agentIds.length)[0]
     if (image) return image
@@ -40,7 +45,8 @@ export function createImages({ store, events }: { store: Store; events: EventPub
     async change(caller, { reference, minimum }) {
       const { labelMinimum } = await find(caller, reference)
       await setImageMinimum(db, reference, minimum === null ? null : parseSlots(minimum))
-      events.publish({ topic: 'image', id: reference, version: Date.now() }, 'everyone')
+      // Not its name: not everybody may know that it is there.
+      events.publish({ topic: 'image', id: 'all', version: Date.now() }, 'everyone')
       const image = await find(caller, reference)
       return { image, notices: belowLabels(parseSlots(labelMinimum), parseSlots(image.minimum)) }
     },

@@ -25,11 +25,18 @@ export interface KnownImages {
   readonly minimums: ReadonlyMap<string, ResourceSlots>
 }
 
-/** @param allowed names of the registries that count; null = all */
-export async function readKnownImages(db: Db, allowed: readonly string[] | null): Promise<KnownImages> {
+/**
+ * @param allowed names of the registries that count; null = all
+ * @param references of registries only what has one of these names
+ */
+export async function readKnownImages(
+  db: Db,
+  allowed: readonly string[] | null,
+  references?: readonly string[],
+): Promise<KnownImages> {
   const [held, rows, minimums] = await Promise.all([
     listHeldImages(db),
-    listOfferedImages(db, allowed),
+    listOfferedImages(db, { registries: allowed, references }),
     readImageMinimums(db),
   ])
   return {
@@ -37,6 +44,12 @@ export async function readKnownImages(db: Db, allowed: readonly string[] | null)
     offered: new Map(rows.map(row => [row.reference, toOffered(row)])),
     minimums,
   }
+}
+
+/** What an image's name may mean, as Docker reads it: the tag `latest` is left out at will, and so is all of Docker Hub's own name. */
+export function meaningsOf(wanted: string): string[] {
+  const short = wanted.replace(/^(index\.)?docker\.io\//, '').replace(/^library\//, '')
+  return [...new Set([wanted, short])].flatMap(name => [name, `${name}:latest`])
 }
 
 /** The minimum that counts, of an image under this name. */

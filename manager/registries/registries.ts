@@ -167,6 +167,9 @@ export function createRegistries({ store, box, tasks, events }: RegistriesDeps):
 
     async remove(name) {
       if (!(await deleteRegistry(db, name))) throw new AppError('registry_not_found', { registry: name })
+      for (const { id, kind, target, status } of await tasks.list()) {
+        if (kind === 'rescan' && target === name && status === 'running') await tasks.cancel(id)
+      }
       events.publish({ topic: 'registry', id: name, version: Date.now() }, 'superadmins')
       announceImages()
     },

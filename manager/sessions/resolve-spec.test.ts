@@ -120,6 +120,12 @@ describe('the image', () => {
     expect(resolveSpec(spec, known(held, { offered }), [agent(1)]).image.id).toBe('sha256:held')
   })
 
+  test('may be named as Docker names it in full', () => {
+    const held = [image({ references: ['debian:13', 'lab/r:latest'] })]
+    expect(resolve({ image: 'docker.io/library/debian:13' }, held).reference).toBe('debian:13')
+    expect(resolve({ image: 'docker.io/lab/r' }, held).reference).toBe('lab/r:latest')
+  })
+
   test('that nobody in the group holds is unknown', () => {
     expect(codeOf(() => resolve({ image: 'other' }))).toMatchObject({ code: 'image_not_found', image: 'other' })
   })

@@ -12,7 +12,7 @@ import {
 } from '#manager/contract'
 import { type AgentImage } from '#agent/contract'
 import { type AgentSnapshot, closest, readable, Room, totalOf } from '../scheduler/plan/index.ts'
-import { type KnownImages, minimumOf } from '../images/known-images.ts'
+import { type KnownImages, meaningsOf, minimumOf } from '../images/known-images.ts'
 import { type HeldImage } from '../store/images.ts'
 
 /** For images that ask for nothing. */
@@ -55,7 +55,7 @@ export function resolveSpec(spec: SessionSpec, images: KnownImages, agents: read
 function findImage(wanted: string, { held, offered }: KnownImages, agents: readonly AgentSnapshot[]) {
   const connected = new Set<AgentId>(agents.filter(agent => agent.connected).map(agent => agent.id))
   const inGroup = new Set<AgentId>(agents.map(agent => agent.id))
-  for (const reference of [wanted, `${wanted}:latest`]) {
+  for (const reference of meaningsOf(wanted)) {
     const copies = held.filter(copy => inGroup.has(copy.agentId) && copy.image.references.includes(reference))
     const weight = (all: readonly HeldImage[]) =>
       all.length + 1000 * all.filter(copy => connected.has(copy.agentId)).length

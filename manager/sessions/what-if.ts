@@ -22,7 +22,7 @@ export async function answerWhatIf(
 ): Promise<WhatIf> {
   const asker = await admit(db, caller, spec)
   const { snapshot, sequencer, selector, limits } = await readGroup(db, spec.resourceGroup, presence, asker)
-  const images = await imagesOf(db, caller)
+  const images = await imagesOf(db, caller, spec.image)
   const { image, reference, requested, notices } = resolveSpec(spec, images, snapshot.agents)
   await requireWithinLimits(db, asker, { requested, clusterSize: spec.clusterSize ?? 1 })
   const lifetime = resolveLifetime(spec, await readLifetimeLimits(db, caller.userId, caller.keypair))

@@ -14,15 +14,19 @@ export interface NewRegistryImage {
   readonly labels: Readonly<Record<string, string>>
 }
 
-/** Of active registries: what agents may pull. @param names only these registries; null = all */
-export function listOfferedImages(db: Db, names: readonly string[] | null = null): Promise<RegistryImageRow[]> {
+/** Of active registries: what agents may pull. @param registries only these; null = all */
+export function listOfferedImages(
+  db: Db,
+  { registries, references }: { registries: readonly string[] | null; references?: readonly string[] | undefined },
+): Promise<RegistryImageRow[]> {
   let query = db
     .selectFrom('registry_images')
     .innerJoin('registries', 'registries.name', 'registry_images.registry')
     .selectAll('registry_images')
     .where('registries.active', '=', true)
     .orderBy('reference')
-  if (names !== null) query = query.where('registry', 'in', names.length > 0 ? names : [''])
+  if (registries !== null) query = query.where(eb => eb('registry', '=', eb.fn.any(eb.val([...registries]))))
+  if (references) query = query.where('reference', 'in', references)
   return query.execute()
 }
 

@@ -203,6 +203,16 @@ describe('a rescan', () => {
     expect((await cluster.api.listTasks()).items.slice(0, 2).map(one => one.status)).toEqual(['done', 'cancelled'])
   })
 
+  test('is cancelled when its registry is deleted', async () => {
+    const cr = await registry()
+    await cr.push('lab/r', ['1'], { labels: LABELS })
+    await add(cr)
+    cr.pause()
+    const task = await start(cr)
+    await cluster.api.deleteRegistry({ params: { name: cr.name } })
+    expect(await get(task)).toMatchObject({ status: 'cancelled' })
+  })
+
   test('ends with its manager', async () => {
     const cr = await registry()
     await cr.push('lab/r', tagNames(50), { labels: LABELS })
