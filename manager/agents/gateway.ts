@@ -11,6 +11,7 @@ import {
   type FromManager,
   type ManagerAddress,
 } from '#agent/contract'
+import { type Audit } from '../audit/recorder.ts'
 import { type Upgrades } from '../http/upgrades.ts'
 import { type Log } from '../log.ts'
 import { findAgent } from '../store/agents.ts'
@@ -62,6 +63,7 @@ export interface AgentGatewayDeps {
   readonly managers: () => readonly ManagerAddress[]
   readonly upgrades: Upgrades
   readonly listener: AgentListener
+  readonly audit?: Audit | undefined
   readonly log: Log
   readonly parkedSockets?: number
   readonly lostMs?: number
@@ -98,6 +100,7 @@ export function startAgentGateway(deps: AgentGatewayDeps): AgentGateway {
     key,
     parkedSockets: deps.parkedSockets ?? PARKED_SOCKETS,
     timeoutMs: HANDSHAKE_TIMEOUT_MS,
+    audit: deps.audit,
   }
   const server = new WebSocketServer({
     noServer: true,

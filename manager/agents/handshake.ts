@@ -2,6 +2,7 @@ import { createHash, createPublicKey, randomBytes, verify } from 'node:crypto'
 import { type WebSocket } from 'ws'
 import { AppError, type AgentId, type ManagerId, toWireError } from '#manager/contract'
 import { controlSignaturePayload, FromAgent, type FromManager } from '#agent/contract'
+import { type Audit, toAuditRow } from '../audit/recorder.ts'
 import { insertAuditRows } from '../store/audit-log.ts'
 import { findAgent, saveJoinedAgent, takeJoinToken } from '../store/agents.ts'
 import { type Store } from '../store/open-store.ts'
@@ -18,6 +19,8 @@ export interface HandshakeDeps {
   /** How many data sockets an agent keeps parked. */
   readonly parkedSockets: number
   readonly timeoutMs: number
+  /** Hears of refused joins; those that are accepted are written with the agent. */
+  readonly audit?: Audit | undefined
   /** Called in the same turn as the peer's answer arrives: from here on its messages must be kept. */
   readonly onAnswered: () => void
 }
@@ -57,27 +60,14 @@ export async function acceptAgent(socket: WebSocket, deps: HandshakeDeps): Promi
   }
 }
 
-const BY_ITSELF = {
-  action: 'agentJoin',
-  result: 'ok',
-  actor_id: null,
-  actor: null,
-  acted_as: null,
-  domain: null,
-  address: null,
-}
-
-async function identify(message: FromAgent, nonce: string, { store, managerId }: HandshakeDeps) {
+async function identify(message: FromAgent, nonce: string, deps: HandshakeDeps) {
+  const { store, managerId, audit } = deps
   if (message.type === 'join') {
-    checkSignature(message.publicKey, message.signature, controlSignaturePayload(nonce, managerId, message.agentId))
-    await store.transaction(async trx => {
-      const resourceGroup = await takeJoinToken(trx, hashToken(message.token), message)
-      if (resourceGroup === undefined) throw new AppError('join_token_invalid')
-      const { agentId: id, name, publicKey } = message
-      await saveJoinedAgent(trx, { id, name, publicKey, resourceGroup })
-      await insertAuditRows(trx, [{ ...BY_ITSELF, target: `agent:${id}`, detail: { resourceGroup } }])
+    return await join(message, nonce, deps).catch(async (error: unknown) => {
+      const { code: result } = toWireError(error)
+      await audit?.record({ action: 'agentJoin', target: `agent:${message.agentId}`, result })
+      throw error
     })
-    return { agentId: message.agentId, agentName: message.name }
   }
   if (message.type === 'prove') {
     const agent = await findAgent(store.db, message.agentId)
@@ -88,6 +78,21 @@ async function identify(message: FromAgent, nonce: string, { store, managerId }:
     return { agentId: agent.id, agentName: agent.name }
   }
   throw new AppError('bad_request', { why: `The handshake was answered with "${message.type}".` })
+}
+
+type Join = Extract<FromAgent, { type: 'join' }>
+
+async function join({ agentId, name, publicKey, signature, token }: Join, nonce: string, deps: HandshakeDeps) {
+  const { store, managerId } = deps
+  checkSignature(publicKey, signature, controlSignaturePayload(nonce, managerId, agentId))
+  await store.transaction(async trx => {
+    const resourceGroup = await takeJoinToken(trx, hashToken(token), { agentId, publicKey })
+    if (resourceGroup === undefined) throw new AppError('join_token_invalid')
+    await saveJoinedAgent(trx, { id: agentId, name, publicKey, resourceGroup })
+    const joined = { action: 'agentJoin', target: `agent:${agentId}`, result: 'ok', detail: { resourceGroup } }
+    await insertAuditRows(trx, [toAuditRow(joined)])
+  })
+  return { agentId, agentName: name }
 }
 
 function checkSignature(publicKey: string, signature: string, payload: string): void {

@@ -62,11 +62,11 @@ export function createAuditRecorder(deps: AuditRecorderDeps): AuditRecorder {
     const rows: NewAuditRow[] = []
     const minuteIsOver = Math.floor(now() / MINUTE_MS) !== anonymous.minute || stopping.signal.aborted
     if (anonymous.suppressed > 0 && minuteIsOver) {
-      rows.push(toRow({ action: 'auditSuppressed', result: 'ok', detail: { refused: anonymous.suppressed } }))
+      rows.push(toAuditRow({ action: 'auditSuppressed', result: 'ok', detail: { refused: anonymous.suppressed } }))
       anonymous.suppressed = 0
     }
     if (lost > 0) {
-      rows.push(toRow({ action: 'auditLost', result: 'ok', detail: { rows: lost } }))
+      rows.push(toAuditRow({ action: 'auditLost', result: 'ok', detail: { rows: lost } }))
       lost = 0
     }
     return rows
@@ -116,7 +116,7 @@ export function createAuditRecorder(deps: AuditRecorderDeps): AuditRecorder {
     },
 
     record(record) {
-      const row = toRow(record)
+      const row = toAuditRow(record)
       if (isTooMuch(row)) {
         anonymous.suppressed++
         return Promise.resolve()
@@ -151,7 +151,8 @@ export function createAuditRecorder(deps: AuditRecorderDeps): AuditRecorder {
   }
 }
 
-function toRow(record: AuditRecord): NewAuditRow {
+/** The whole row, cut and cleaned. */
+export function toAuditRow(record: AuditRecord): NewAuditRow {
   const text = (value: string | null | undefined) => (value === undefined || value === null ? null : clean(value))
   return {
     actor_id: record.actor_id ?? null,

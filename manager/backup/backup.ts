@@ -9,6 +9,8 @@ import { requeueStarting, writePause } from '../store/pause.ts'
 import { type Db } from '../store/schema.ts'
 import { inSnapshot, readCounters, readMigrationNames, readRows, readShapes, refill } from '../store/snapshot.ts'
 import { decode, encode, type Entry, FORMAT_VERSION, type Header } from './format.ts'
+import { toAuditRow } from '../audit/recorder.ts'
+import { insertAuditRows } from '../store/audit-log.ts'
 import { openToRead, type Source } from './open-database.ts'
 import { openKey, sealKey } from './sealed-key.ts'
 
@@ -56,7 +58,12 @@ export async function backup({ file, masterKeyFile, passphrase, ...source }: Bac
       return { rows, tables: tables.length }
     })
     await rename(partial, file)
-    return { file, ...counts, withKey: masterKey !== null }
+    const withKey = masterKey !== null
+    // The file is there: an old schema without the table, or a database that went away meanwhile, takes nothing from it.
+    await insertAuditRows(store.db, [toAuditRow({ action: 'backup', result: 'ok', detail: { withKey } })]).catch(
+      () => undefined,
+    )
+    return { file, ...counts, withKey }
   } catch (error) {
     await rm(partial, { force: true })
     throw error

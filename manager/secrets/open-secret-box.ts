@@ -1,13 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import { AppError } from '#manager/contract'
 import { type Log } from '../log.ts'
+import { toAuditRow } from '../audit/recorder.ts'
 import { insertAuditRows } from '../store/audit-log.ts'
 import { type Store } from '../store/open-store.ts'
 import { chooseMasterKeyId, readMasterKeyId, resealAll } from '../store/sealed.ts'
 import { createMasterKeys, masterKeyPath, readMasterKeys, writeMasterKeys } from './master-key-file.ts'
 import { createSecretBox, MASTER_KEY_BYTES, type SecretBox, toMasterKey } from './secret-box.ts'
-
-const SYSTEM = { actor_id: null, actor: null, acted_as: null, domain: null, target: null, result: 'ok', address: null }
 
 export interface OpenSecretBoxOptions {
   readonly store: Store
@@ -39,7 +38,8 @@ export async function openSecretBox({ store, dataDir, file, log }: OpenSecretBox
   if (expected !== box.keyId) {
     await store.transaction(async trx => {
       await resealAll(trx, box)
-      await insertAuditRows(trx, [{ ...SYSTEM, action: 'rotateMasterKey', detail: { from: expected, to: box.keyId } }])
+      const detail = { from: expected, to: box.keyId }
+      await insertAuditRows(trx, [toAuditRow({ action: 'rotateMasterKey', result: 'ok', detail })])
     })
     log.info({ from: expected, to: box.keyId }, 'secrets were sealed again with a new master key')
   }

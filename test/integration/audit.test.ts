@@ -129,14 +129,19 @@ describe('every change is written down', () => {
     const rows = await newest({ action: 'rotateMasterKey' }, (await again.signIn()).api)
     expect(rows).toHaveLength(1)
     await using cluster = await startSessionsCluster()
-    const agent = await cluster.join()
+    const used = (await cluster.manager.createJoinToken()).join
+    const agent = await cluster.join({ join: used })
     await cluster.api.forgetAgent({ params: { id: agent.id } })
+    agent.rejoin(used)
+    await agent.connect()
+    expect(agent.refusal?.code).toBe('join_token_invalid')
     const told = (await cluster.api.listAuditLog({ query: { target: `agent:${agent.id}` } })).items
-    expect(told.map(row => [row.action, row.actor])).toEqual([
-      ['forgetAgent', ADMIN.email],
-      ['agentJoin', null],
+    expect(told.map(row => [row.action, row.actor, row.result])).toEqual([
+      ['agentJoin', null, 'join_token_invalid'],
+      ['forgetAgent', ADMIN.email, 'ok'],
+      ['agentJoin', null, 'ok'],
     ])
-    expect(told[1]?.detail).toEqual({ resourceGroup: 'default' })
+    expect(told[2]?.detail).toEqual({ resourceGroup: 'default' })
   })
 })
 
