@@ -1,4 +1,4 @@
-import { type KernelId, type Reason, type SessionId, type SessionStatus } from '#manager/contract'
+import { type AgentId, type KernelId, type Reason, type SessionId, type SessionStatus } from '#manager/contract'
 import { type Log } from '../log.ts'
 import { type AgentPresence } from '../scheduler/snapshot.ts'
 import { type Store } from '../store/open-store.ts'
@@ -14,6 +14,8 @@ export interface DeadlinesDeps {
   readonly changes: SessionChanges
   /** When the pull of a kernel last moved, if this process has seen it move. */
   readonly pullMovedAt: (kernelId: KernelId) => number | undefined
+  /** Another manager has a connection to the agent: what it starts and ends is that one's to decide. */
+  readonly isElsewhere?: (agentId: AgentId) => Promise<boolean>
   readonly log: Log
   readonly timings?: Partial<Timings>
 }
@@ -61,6 +63,7 @@ export function startDeadlines(deps: DeadlinesDeps): AsyncDisposable {
   async function onLateStart(overdue: Overdue): Promise<void> {
     const { sessionId, attempt, status, agentId, ageMs, startByPassed } = overdue
     const ready = agentId !== null && deps.presence.isReady(agentId)
+    if (!ready && agentId !== null && (await deps.isElsewhere?.(agentId))) return
     const cause: Reason = ready
       ? { code: 'deadline_exceeded', message: LATE[status] ?? 'Its start took too long.' }
       : { code: 'agent_lost', message: 'Its agent was lost while it started.' }
@@ -84,7 +87,10 @@ export function startDeadlines(deps: DeadlinesDeps): AsyncDisposable {
   async function onTerminating(overdue: Overdue): Promise<void> {
     const { sessionId, agentId, ageMs } = overdue
     if (ageMs < timings.terminatingMs) return
-    if (agentId === null || !deps.presence.isReady(agentId)) return explain(overdue, AGENT_AWAY)
+    if (agentId === null || !deps.presence.isReady(agentId)) {
+      if (agentId !== null && (await deps.isElsewhere?.(agentId))) return
+      return explain(overdue, AGENT_AWAY)
+    }
     const deadline = Math.floor(ageMs / timings.terminatingMs)
     if (deadline >= TELL_AFTER) await explain(overdue, UNCONFIRMED)
     if (askedAt.get(sessionId) === deadline) return

@@ -1,13 +1,22 @@
-import { type AgentId } from '#manager/contract'
+import { type AgentId, type SessionId } from '#manager/contract'
 import { type AgentGateway } from '../agents/gateway.ts'
 import { type Reports } from '../agents/reports.ts'
 import { type Cluster } from '../cluster/cluster.ts'
 import { type Log } from '../log.ts'
+import { type AgentPresence } from '../scheduler/snapshot.ts'
+import { listKernels } from '../store/kernels.ts'
+import { type Store } from '../store/open-store.ts'
+import { type SessionChanges } from './changes.ts'
+import { type Lifecycle } from './lifecycle.ts'
 
 export interface InClusterDeps {
+  readonly store: Store
   readonly cluster: Cluster
   readonly gateway: AgentGateway
   readonly reports: Reports
+  readonly presence: AgentPresence
+  readonly changes: SessionChanges
+  readonly lifecycle: Pick<Lifecycle, 'finishTermination'>
   readonly log: Log
 }
 
@@ -17,7 +26,8 @@ export interface InClusterDeps {
  *
  * @returns the gateway for whoever revokes agents
  */
-export function followCluster({ cluster, gateway, reports, log }: InClusterDeps): AgentGateway {
+export function followCluster(deps: InClusterDeps): AgentGateway {
+  const { cluster, gateway, reports, log } = deps
   const fail = (what: string) => (error: unknown) => log.error({ err: error }, what)
   const takeOver = () => void reports.takeOver().catch(fail('work of another manager was not taken up'))
   cluster.onMembers(() => gateway.announceManagers())
@@ -26,6 +36,7 @@ export function followCluster({ cluster, gateway, reports, log }: InClusterDeps)
   cluster.links.onUnlinked(id => void reports.lost(id).catch(fail('the loss of an agent was not written')))
   const revoked = cluster.peers.topic<AgentId>('agent_revoked')
   revoked.on(id => gateway.disconnect(id, 'It was revoked.'))
+  endThroughOthers(deps)
   return {
     ...gateway,
     disconnect(id, why) {
@@ -33,4 +44,19 @@ export function followCluster({ cluster, gateway, reports, log }: InClusterDeps)
       revoked.tell(id)
     },
   }
+}
+
+/** A session is ended here whose agent this manager has no connection to: another one may have. */
+function endThroughOthers({ store, cluster, presence, changes, lifecycle, log }: InClusterDeps): void {
+  const asked = cluster.peers.topic<SessionId>('finish_termination')
+  asked.on(id => lifecycle.finishTermination(id))
+  const tell = async (id: SessionId) => {
+    const [kernel] = await listKernels(store.db, [id])
+    const agentId = kernel?.agent_id
+    if (agentId && !presence.isReady(agentId)) asked.tell(id)
+  }
+  changes.onApplied(({ sessionId, to, remote }) => {
+    if (remote || to !== 'TERMINATING' || cluster.members().length < 2) return
+    tell(sessionId).catch((error: unknown) => log.warn({ err: error, sessionId }, 'other managers were not asked'))
+  })
 }

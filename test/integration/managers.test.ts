@@ -7,7 +7,7 @@ import { type SessionId } from '#manager/contract'
 import { type Manager } from '../../manager/main.ts'
 import { ADMIN, apiOf, temporaryDirectory } from '../fixtures/manager.ts'
 import { openEventStream } from '../fixtures/event-stream.ts'
-import { type Managers, startManagers } from '../fixtures/managers.ts'
+import { type ManagerProcess, type Managers, startManagers } from '../fixtures/managers.ts'
 import { scriptedEngine, startMeshAgent } from '../fixtures/mesh-agent.ts'
 
 let managers: Managers
@@ -126,6 +126,47 @@ test('an agent that starts while the manager it joined is down finds the others,
   await expect.poll(statusOf).toBe('CONNECTED')
   const c = stack.use(await managers.start())
   await expect.poll(() => [...again.connectedTo].toSorted()).toEqual([b.url, c.url].toSorted())
+})
+
+test('an agent that no manager has is lost, once, for all of them', async () => {
+  await using stack = new AsyncDisposableStack()
+  const { a, b } = stack.use(await two())
+  const { path: home } = stack.use(await temporaryDirectory())
+  const engine = scriptedEngine()
+  const apis = [(await managers.admin(a)).api, (await managers.admin(b)).api]
+  const statuses = () =>
+    Promise.all(apis.map(async api => (await api.listAgents()).items.find(({ id }) => id === engine.id)?.status))
+  {
+    await using agent = await startMeshAgent({ home, engine, join: (await a.createJoinToken()).join })
+    await expect.poll(() => agent.connectedTo.size).toBe(2)
+    await expect.poll(statuses).toEqual(['CONNECTED', 'CONNECTED'])
+  }
+  await expect.poll(statuses, { timeout: 15_000 }).toEqual(['LOST', 'LOST'])
+})
+
+test('a manager that hangs loses its turn and its place, and has both again when it goes on', async () => {
+  await using stack = new AsyncDisposableStack()
+  const a = stack.use(await managers.spawn())
+  const b = stack.use(await managers.spawn())
+  const { path: home } = stack.use(await temporaryDirectory())
+  const agent = stack.use(
+    await startMeshAgent({ home, engine: scriptedEngine(), join: (await a.createJoinToken()).join }),
+  )
+  await expect.poll(() => agent.connectedTo.size).toBe(2)
+  const create = async (manager: ManagerProcess) => {
+    const { api } = await managers.admin(manager)
+    const { items } = await api.createSession({ body: { image: 'berth/python:3.13' } })
+    const id = items[0]?.id as SessionId
+    return async () => (await api.getSession({ params: { id } })).status
+  }
+  // The first one has the turn.
+  await expect.poll(await create(a), { timeout: 10_000 }).toBe('RUNNING')
+  await a.kill('SIGSTOP')
+  await expect.poll(await create(b), { timeout: 60_000 }).toBe('RUNNING')
+  await expect.poll(() => [...agent.connectedTo], { timeout: 30_000 }).toEqual([b.url])
+  await a.kill('SIGCONT')
+  await expect.poll(() => agent.connectedTo.size, { timeout: 30_000 }).toBe(2)
+  await expect.poll(await create(a), { timeout: 10_000 }).toBe('RUNNING')
 })
 
 test('whoever takes the port of a manager that is down gets nothing from its agent', async () => {
