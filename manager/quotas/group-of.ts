@@ -1,5 +1,5 @@
 import { AppError, DEFAULT_GROUP } from '#manager/contract'
-import { type CountedGroupRow, listGroups } from '../store/groups.ts'
+import { type GroupRow, listMemberships } from '../store/groups.ts'
 import { type Db } from '../store/schema.ts'
 import { type Caller } from '../users/authorize.ts'
 
@@ -10,8 +10,8 @@ import { type Caller } from '../users/authorize.ts'
  * @param wanted id or name, in any letter case
  * @throws AppError `group_not_found`, `group_inactive`
  */
-export async function requireGroupOf(db: Db, caller: Caller, wanted?: string): Promise<CountedGroupRow> {
-  const groups = await listGroups(db, { member: caller.userId, domain: caller.domain })
+export async function requireGroupOf(db: Db, caller: Caller, wanted?: string): Promise<GroupRow> {
+  const groups = await listMemberships(db, caller.userId, caller.domain)
   const group = wanted === undefined ? usual(groups) : named(groups, wanted)
   if (!group) {
     const names = groups.map(({ name }) => name).join(', ')
@@ -24,13 +24,13 @@ export async function requireGroupOf(db: Db, caller: Caller, wanted?: string): P
   throw new AppError('group_inactive', { name: group.name, why: `An admin has deactivated "${group.name}".` })
 }
 
-function usual(groups: readonly CountedGroupRow[]): CountedGroupRow | undefined {
+function usual(groups: readonly GroupRow[]): GroupRow | undefined {
   const active = groups.filter(group => group.active)
   if (active.length === 1) return active[0]
   return active.find(group => group.name === DEFAULT_GROUP) ?? (active.length === 0 ? groups[0] : undefined)
 }
 
-function named(groups: readonly CountedGroupRow[], wanted: string): CountedGroupRow | undefined {
+function named(groups: readonly GroupRow[], wanted: string): GroupRow | undefined {
   const text = wanted.toLowerCase()
   return groups.find(group => group.id === text || group.name.toLowerCase() === text)
 }

@@ -12,12 +12,12 @@ import {
 import { type AgentService } from '../agents/service.ts'
 import { type Scope } from '../scheduler/plan/index.ts'
 import { findDomain } from '../store/domains.ts'
-import { findGroup, listGroups } from '../store/groups.ts'
+import { findGroup, listGroups, listMemberships } from '../store/groups.ts'
 import { listAccessKeys } from '../store/keypairs.ts'
 import { listScopes, type ScopeIds, scopeKey } from '../store/limits.ts'
 import { type Db } from '../store/schema.ts'
 import { findUser } from '../store/users.ts'
-import { administers, type Caller } from '../users/authorize.ts'
+import { administers, type Caller, managesAccount } from '../users/authorize.ts'
 import { withHeld } from './read-limits.ts'
 import { recalculate, type RecalculateDeps } from './recalculate.ts'
 import { readResources, type ResourcesQuery } from './resources.ts'
@@ -68,7 +68,7 @@ async function idsOf(db: Db, caller: Caller, { userId, groupId, domain }: UsageQ
   const none = { user: [], keypair: [], group: [], domain: [] }
   if (groupId !== undefined) {
     const group = await findGroup(db, groupId)
-    const member = group && (await listGroups(db, { member: caller.userId })).some(({ id }) => id === groupId)
+    const member = group && (await listMemberships(db, caller.userId)).some(({ id }) => id === groupId)
     if (!group || (!member && !administers(caller, group.domain))) throw new AppError('group_not_found', { groupId })
     return { ...none, group: [groupId] }
   }
@@ -79,8 +79,8 @@ async function idsOf(db: Db, caller: Caller, { userId, groupId, domain }: UsageQ
     return { ...none, group: groups.map(({ id }) => id), domain: [domain] }
   }
   const user = await findUser(db, userId ?? caller.userId)
-  if (!user || (user.id !== caller.userId && !administers(caller, user.domain))) throw new AppError('user_not_found')
-  const groups = await listGroups(db, { member: user.id })
+  if (!user || (user.id !== caller.userId && !managesAccount(caller, user))) throw new AppError('user_not_found')
+  const groups = await listMemberships(db, user.id)
   return {
     user: [user.id],
     keypair: await listAccessKeys(db, user.id),

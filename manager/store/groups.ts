@@ -40,6 +40,17 @@ export function listGroups(db: Db, { domain, member }: GroupFilter = {}): Promis
   return query.execute()
 }
 
+/** Those that a user is in, by name; asked for every launch, so nobody is counted. */
+export function listMemberships(db: Db, userId: UserId, domain?: string): Promise<GroupRow[]> {
+  const query = db
+    .selectFrom('group_members')
+    .innerJoin('groups', 'groups.id', 'group_members.group_id')
+    .selectAll('groups')
+    .where('group_members.user_id', '=', userId)
+    .orderBy(sql`lower(groups.name)`)
+  return (domain === undefined ? query : query.where('groups.domain', '=', domain)).execute()
+}
+
 export function findGroup(db: Db, id: GroupId): Promise<CountedGroupRow | undefined> {
   return counted(db).where('groups.id', '=', id).executeTakeFirst()
 }

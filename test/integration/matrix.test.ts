@@ -279,6 +279,29 @@ describe('what is named in a request', () => {
     expect(await outcome(callers[who].api.addGroupMember({ params }))).toBe(expected)
   })
 
+  test.each([
+    ['user', 'own', 'ok'],
+    ['user', 'near', 'user_not_found'],
+    ['user', 'far', 'user_not_found'],
+    ['domain_admin', 'near', 'ok'],
+    ['domain_admin', 'top', 'user_not_found'],
+    ['domain_admin', 'far', 'user_not_found'],
+    ['superadmin', 'top', 'ok'],
+    ['superadmin', 'far', 'ok'],
+  ] as const)('usage asked by a %s of a user who is %s: %s', async (who, relation, expected) => {
+    const query = { userId: ownerOf(who, relation).id as never }
+    expect(await outcome(callers[who].api.getUsage({ query }))).toBe(expected)
+  })
+
+  test.each([
+    ['user', 'blue', 'domain_not_found'],
+    ['user', 'red', 'ok'],
+    ['domain_admin', 'blue', 'domain_not_found'],
+    ['superadmin', 'blue', 'ok'],
+  ] as const)('usage asked by a %s of the domain %s: %s', async (who, domain, expected) => {
+    expect(await outcome(callers[who].api.getUsage({ query: { domain } }))).toBe(expected)
+  })
+
   test('lists show what may be seen one by one, and nothing else', async () => {
     const far = others.far
     const farIds = [sessions.get(far), far.id, groups.far, 'blue', far.email]
