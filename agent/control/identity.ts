@@ -53,6 +53,7 @@ export async function openIdentity(directory: string): Promise<Identity> {
   }
   const { agentId } = stored.data
   let manager = stored.data.manager
+  let writing = Promise.resolve()
   return {
     agentId,
     publicKey: createPublicKey(key).export({ type: 'spki', format: 'der' }).toString('base64'),
@@ -62,9 +63,13 @@ export async function openIdentity(directory: string): Promise<Identity> {
     },
     sign: (nonce, managerId) =>
       sign(null, Buffer.from(controlSignaturePayload(nonce, managerId, agentId)), key).toString('base64'),
-    async remember(known) {
+    remember(known) {
       manager = known
-      await replaceFile(statePath, JSON.stringify({ agentId, manager }))
+      // One after the other: two connections may learn something at the same moment.
+      writing = writing
+        .catch(() => undefined)
+        .then(() => replaceFile(statePath, JSON.stringify({ agentId, manager: known })))
+      return writing
     },
   }
 }
