@@ -39,7 +39,7 @@ describe.each(BACKENDS)('backup and restore on %s PostgreSQL', (_name, serverUrl
       await manager.addUser(who.email)
       const admin = await manager.signIn()
       await admin.api.createUser({
-        body: { email: 'odd@example.org', name: 'Ö "quoted", \\back (slash)\ttab', password: 'Their-own-pass-1' },
+        body: { email: 'odd@example.org', name: 'Ö "quoted", \\back (slash) {brace} NULL', password: 'Their-own-pass-1' },
       })
       const source = { dataDir: manager.dataDir, databaseUrl: manager.config.databaseUrl }
       const masterKeyFile = join(manager.dataDir, 'master.key')
@@ -94,7 +94,7 @@ describe.each(BACKENDS)('backup and restore on %s PostgreSQL', (_name, serverUrl
     const { api } = await restored.signIn(who)
     expect((await api.me()).user.email).toBe(who.email)
     const admin = await restored.signIn()
-    expect((await admin.api.listUsers()).items.map(user => user.name)).toContain('Ö "quoted", \\back (slash)\ttab')
+    expect((await admin.api.listUsers()).items.map(user => user.name)).toContain('Ö "quoted", \\back (slash) {brace} NULL')
   })
 })
 
