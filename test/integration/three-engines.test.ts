@@ -1,0 +1,124 @@
+import { once } from 'node:events'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { WebSocket } from 'ws'
+import { type AgentId, type ApiClient, type Session, TERMINAL_PROTOCOL } from '#manager/contract'
+import { type AgentProcess, createAgentHome, spawnAgent } from '../fixtures/agent-process.ts'
+import { BUSYBOX_IMAGE, busyboxImage, TOOLBOX_IMAGE } from '../fixtures/docker.ts'
+import { type Engine, startEngine } from '../fixtures/docker-engine.ts'
+import { startTestManager, type TestManager } from '../fixtures/manager.ts'
+
+/** Three computers of a lab: real engines, each with a network of its own, and an agent on each that dials the manager. */
+interface Host {
+  readonly name: string
+  readonly engine: Engine
+  readonly agentId: AgentId
+  readonly agent: AgentProcess
+}
+
+const stack = new AsyncDisposableStack()
+let manager: TestManager
+let api: ApiClient
+let token: string
+let hosts: Host[]
+
+beforeAll(async () => {
+  await busyboxImage()
+  manager = stack.use(await startTestManager())
+  ;({ api, token } = await manager.signIn())
+  await api.updateResourceGroup({ params: { name: 'default' }, body: { selector: 'dispersed' } })
+  hosts = await Promise.all(['lab-one', 'lab-two', 'lab-three'].map(startHost))
+}, 120_000)
+afterAll(() => stack.disposeAsync(), 60_000)
+
+async function startHost(name: string): Promise<Host> {
+  const engine = stack.use(await startEngine())
+  await Promise.all([TOOLBOX_IMAGE, BUSYBOX_IMAGE].map(image => engine.load(image)))
+  stack.use(await engine.window(Number(new URL(manager.url).port)))
+  const home = stack.use(await createAgentHome())
+  const { join } = await api.createJoinToken({ body: {} })
+  const environment = { BERTH_JOIN: join, BERTH_AGENT_NAME: name, DOCKER_HOST: engine.host }
+  const agent = stack.use(await spawnAgent(home, environment, engine.prefix))
+  const { agentId } = (await agent.firstLine) as { agentId: AgentId }
+  return { name, engine, agentId, agent }
+}
+
+async function launch(resourceSpec: { cpu: string; mem: string } = { cpu: '0.5', mem: '128m' }): Promise<Session> {
+  const { items } = await api.createSession({ body: { image: BUSYBOX_IMAGE, resources: resourceSpec } })
+  const [session] = items
+  if (!session) throw new Error('no session')
+  return session
+}
+const show = (id: Session['id']) => api.getSession({ params: { id } })
+const runs = (id: Session['id']) =>
+  expect.poll(async () => (await show(id)).status, { timeout: 30_000 }).toBe('RUNNING')
+const agentOf = async (id: Session['id']) => (await show(id)).kernels[0]?.agentName
+const containersOn = async ({ engine }: Host) =>
+  (await engine.docker('ps', '-q', '--filter', 'label=berth.kernel')).split('\n').filter(Boolean).length
+
+/** What a shell in the session answers. */
+async function inTerminal(id: Session['id'], line: string, answer: RegExp): Promise<void> {
+  const url = `${manager.url.replace('http', 'ws')}/api/v1/sessions/${id}/terminal?name=t1&cols=80&rows=24`
+  const socket = new WebSocket(url, [TERMINAL_PROTOCOL], { headers: { authorization: `Bearer ${token}` } })
+  let screen = ''
+  socket.on('message', (data: Buffer) => (screen += data.toString()))
+  await once(socket, 'open')
+  socket.send(Buffer.from(`${line}\r`))
+  await expect.poll(() => screen, { timeout: 20_000 }).toMatch(answer)
+  socket.terminate()
+}
+
+test('dispersed sessions spread over three engines, and a terminal reaches each', async () => {
+  const sessions = await Promise.all([launch(), launch(), launch()])
+  for (const { id } of sessions) await runs(id)
+  const places = await Promise.all(sessions.map(({ id }) => agentOf(id)))
+  expect(places.toSorted()).toEqual(['lab-one', 'lab-three', 'lab-two'])
+  expect(await Promise.all(hosts.map(containersOn))).toEqual([1, 1, 1])
+  for (const { id } of sessions) await inTerminal(id, 'echo "six $((2*3))"', /six 6/)
+})
+
+test('each agent has an identity of its own, although all engines of one machine say the same ID', async () => {
+  const { items } = await api.listAgents()
+  expect(new Set(items.map(({ id }) => id)).size).toBe(3)
+  expect(items.map(({ status }) => status)).toEqual(['CONNECTED', 'CONNECTED', 'CONNECTED'])
+  const ids = await Promise.all(hosts.map(({ engine }) => engine.docker('info', '--format', '{{.ID}}')))
+  expect(new Set(ids).size).toBe(1)
+})
+
+test('an engine that is killed loses nothing: others take what is new, and it is used again once it is back', async () => {
+  const [victim] = hosts
+  if (!victim) throw new Error('no host')
+  const before = (await api.listSessions({ query: { status: 'live' } })).items
+  const there = before.find(({ kernels }) => kernels[0]?.agentId === victim.agentId)
+  await victim.engine.kill()
+  await expect
+    .poll(async () => agentOf((await launched()).id), { timeout: 30_000, interval: 500 })
+    .not.toBe(victim.name)
+  expect((await show(there?.id as Session['id'])).status).toBe('RUNNING')
+  await victim.engine.start()
+  await expect.poll(() => containersOn(victim), { timeout: 20_000 }).toBe(1)
+  await inTerminal(there?.id as Session['id'], 'echo "again $((3*3))"', /again 9/)
+  await expect.poll(async () => agentOf((await launched()).id), { timeout: 60_000, interval: 500 }).toBe(victim.name)
+
+  async function launched(): Promise<Session> {
+    const session = await launch({ cpu: '0.1', mem: '64m' })
+    await runs(session.id)
+    return session
+  }
+})
+
+test('an agent whose computer is gone keeps its sessions, shown as out of reach, and is not given new ones', async () => {
+  const lost = hosts[2]
+  if (!lost) throw new Error('no host')
+  const there = (await api.listSessions({ query: { status: 'live' } })).items.filter(
+    ({ kernels }) => kernels[0]?.agentId === lost.agentId,
+  )
+  expect(there.length).toBeGreaterThan(0)
+  lost.agent.kill('SIGKILL')
+  await lost.agent.exited
+  const id = there[0]?.id as Session['id']
+  await expect.poll(async () => (await show(id)).reachable, { timeout: 60_000 }).toBe(false)
+  expect((await show(id)).status).toBe('RUNNING')
+  const next = await launch({ cpu: '0.1', mem: '64m' })
+  await runs(next.id)
+  expect(await agentOf(next.id)).not.toBe(lost.name)
+})
