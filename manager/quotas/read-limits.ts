@@ -28,11 +28,7 @@ export async function readLimits(
   const ids = scopeIdsOf(sessions)
   const rows = await listScopes(db, ids, { limitedOnly: true })
   const scopes = await withHeld(db, rows)
-  const access = await readGroupAccess(
-    db,
-    resourceGroup,
-    sessions.map(session => session.ownerId),
-  )
+  const access = await readGroupAccess(db, resourceGroup, ids.user)
   return {
     scopes,
     of(session) {

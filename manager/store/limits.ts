@@ -118,7 +118,7 @@ export interface GroupAccess {
   readonly users: ReadonlySet<string>
 }
 
-export async function readGroupAccess(db: Db, resourceGroup: string, users: readonly UserId[]): Promise<GroupAccess> {
+export async function readGroupAccess(db: Db, resourceGroup: string, users: readonly string[]): Promise<GroupAccess> {
   const { rows } = await sql<{ domain: string | null; group_id: string | null; user_id: string | null }>`
     select domain, group_id, user_id from resource_group_access where resource_group = ${resourceGroup}
     union all

@@ -84,7 +84,7 @@ test('usage of others is for admins: a superadmin sees all, an admin of a domain
     const { items } = await api.getUsage({ query: { domain: 'default' } })
     expect(items.map(({ kind }) => kind)).toEqual(['group', 'domain'])
     const group = of(items, 'group')?.id
-    const { items: one } = await api.getUsage({ query: { groupId: group as never } })
+    const { items: one } = await api.getUsage({ query: { groupId: group } })
     expect(one.map(({ id }) => id)).toEqual([group])
   }
   expect((await refusal(ann.getUsage({ query: { userId: bossId } }))).code).toBe('user_not_found')
