@@ -9,6 +9,7 @@ import { startProxy } from '#proxy'
 import { type Berth, execute, type Outcome, root, startBerth } from '../fixtures/berth.ts'
 
 const run = promisify(execFile)
+const POLL = { timeout: 60_000, interval: 500 }
 let berth: Berth
 let directory: string
 let api: ApiClient
@@ -23,7 +24,7 @@ afterAll(async () => {
 })
 
 /** `berth …` with nothing but a keypair in its environment. */
-async function signedCli(): Promise<(...args: string[]) => Promise<Outcome>> {
+async function signedCli(): Promise<{ cli: (...args: string[]) => Promise<Outcome>; end: () => Promise<unknown> }> {
   const { accessKey, secretKey } = await api.createKeypair({ body: {} })
   const env = {
     ...process.env,
@@ -32,7 +33,10 @@ async function signedCli(): Promise<(...args: string[]) => Promise<Outcome>> {
     BERTH_ACCESS_KEY: accessKey,
     BERTH_SECRET_KEY: secretKey,
   }
-  return (...args) => execute([join(root, 'bin/berth'), ...args], env)
+  return {
+    cli: (...args) => execute([join(root, 'bin/berth'), ...args], env),
+    end: () => api.updateKeypair({ params: { accessKey }, body: { active: false } }),
+  }
 }
 
 async function launch(name: string): Promise<SessionId> {
@@ -41,9 +45,7 @@ async function launch(name: string): Promise<SessionId> {
   })
   const id = items[0]?.id
   if (!id) throw new Error('no session')
-  await expect
-    .poll(async () => (await api.getSession({ params: { id } })).status, { timeout: 60_000, interval: 100 })
-    .toBe('RUNNING')
+  await expect.poll(async () => (await api.getSession({ params: { id } })).status, POLL).toBe('RUNNING')
   return id
 }
 
@@ -123,9 +125,20 @@ test('what would be more than a key is refused, and nothing is kept of it', asyn
 })
 
 test('a job with a keypair in its environment needs no sign-in: it launches, tunnels, reads the audit log', async () => {
-  const cli = await signedCli()
+  const { cli, end } = await signedCli()
   expect((await cli('whoami')).stdout).toContain(berth.adminEmail)
-  const flags = ['--image', 'berth/python:3.13', '--name', 'nightly', '--cpu', '0.5', '--mem', '256m', '--wait', '--json']
+  const flags = [
+    '--image',
+    'berth/python:3.13',
+    '--name',
+    'nightly',
+    '--cpu',
+    '0.5',
+    '--mem',
+    '256m',
+    '--wait',
+    '--json',
+  ]
   const created = await cli('session', 'create', ...flags)
   expect(created).toMatchObject({ code: 0 })
   expect((await cli('ssh', 'nightly', '--', 'echo from the job')).stdout).toBe('from the job\n')
@@ -133,8 +146,17 @@ test('a job with a keypair in its environment needs no sign-in: it launches, tun
   const exported = await cli('admin', 'audit', 'export', '--format', 'csv', '--action', 'createSession')
   expect(exported.stdout.split('\r\n')[0]).toContain('id,at,actor')
   expect(exported.stdout).toContain('AKIA')
-  expect((await cli('session', 'rm', 'nightly')).code).toBe(0)
   expect((await cli('logout')).code).not.toBe(0)
+
+  // Its open tunnels end with it, though the session does not.
+  const { id } = JSON.parse(created.stdout) as { id: SessionId }
+  const began = 'touch began; sleep 600'
+  const long = cli('ssh', 'nightly', '--', began)
+  await expect.poll(async () => (await berth.cli('ssh', 'nightly', '--', 'ls')).stdout, POLL).toContain('began')
+  await end()
+  expect((await long).code).not.toBe(0)
+  expect((await cli('whoami')).stderr).toContain('keypair_inactive')
+  expect((await api.getSession({ params: { id } })).status).toBe('RUNNING')
 })
 
 test('half a keypair in the environment is told, not passed over', async () => {
