@@ -126,16 +126,12 @@ async function remove(engine: EngineClient, name: string): Promise<void> {
 }
 
 /** Files `*.json` of the folder itself, by name of the app. Links, other kinds and what is too large are left out. */
-export async function readArchive(archive: NodeJS.ReadableStream): Promise<Map<string, unknown>> {
+export async function readArchive(archive: AsyncIterable<unknown>): Promise<Map<string, unknown>> {
   const found = new Map<string, unknown>()
+  const { bytes, cut } = await readStart(archive)
   const entries = extract()
-  let total = 0
-  archive.on('data', (chunk: Buffer) => {
-    total += chunk.length
-    if (total > MAX_ARCHIVE_BYTES) entries.destroy()
-  })
-  archive.on('error', (error: Error) => entries.destroy(error))
-  archive.pipe(entries)
+  // Read first, so that nothing but this loop can fail of it.
+  entries.end(bytes)
   try {
     for await (const entry of entries) {
       const service = /^(?:\.\/)?service-defs\/([A-Za-z0-9_-]+)\.json$/.exec(entry.header.name)?.[1]
@@ -150,9 +146,20 @@ export async function readArchive(archive: NodeJS.ReadableStream): Promise<Map<s
       if (definition !== undefined) found.set(appName(service), definition)
     }
   } catch (error) {
-    if (total <= MAX_ARCHIVE_BYTES) throw error
+    if (!cut) throw error
   }
   return found
+}
+
+async function readStart(stream: AsyncIterable<unknown>): Promise<{ bytes: Buffer; cut: boolean }> {
+  const chunks: Buffer[] = []
+  let total = 0
+  for await (const chunk of stream as AsyncIterable<Buffer>) {
+    total += chunk.length
+    if (total > MAX_ARCHIVE_BYTES) return { bytes: Buffer.concat(chunks), cut: true }
+    chunks.push(chunk)
+  }
+  return { bytes: Buffer.concat(chunks), cut: false }
 }
 
 function parseJson(text: string): unknown {

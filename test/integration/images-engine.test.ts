@@ -171,3 +171,23 @@ test('an admin pulls an image to agents ahead, and clean-up takes it away again'
   const failed = await ended(await api.pullImage({ body: { reference: `${cr.name}/lab/none:1` } }))
   expect(failed).toMatchObject({ status: 'failed', pull: [{ status: 'failed', error: { code: 'image_not_found' } }] })
 })
+
+test('a session gets the image that it was made for, although its name means another one by now', async () => {
+  const known = (await api.listImages()).items.find(image => image.reference === reference)
+  await cr.push('lab/box', ['1'], { labels: { 'berth.image.title': 'newer' } })
+  const session = await running((await api.createSession({ body: { image: reference } })).items[0])
+  const { Image } = await docker.getContainer(session.kernels[0]?.containerId ?? '').inspect()
+  expect(Image).toBe(known?.digest)
+  await expect.poll(imageOnAgents, { timeout: 10_000 }).toMatchObject({ digest: known?.digest, outdated: false })
+  await ended(await api.rescanRegistry({ params: { name: cr.name } }))
+  expect(await imageOnAgents()).toMatchObject({ digest: known?.digest, outdated: true })
+  const params = { id: session.id }
+  await api.deleteSession({ params })
+  await expect.poll(async () => (await api.getSession({ params })).status, { timeout: 30_000 }).toBe('TERMINATED')
+  // Pulled on purpose, the name means the newer one.
+  expect((await ended(await api.pullImage({ body: { reference } }))).status).toBe('done')
+  await expect.poll(imageOnAgents, { timeout: 10_000 }).toMatchObject({ title: 'newer', outdated: false })
+  // The older one has lost its name: it goes, and the newer one with it, because the registry has that.
+  const clean = (await api.cleanUpImages({ body: {} })).items[0]
+  expect(clean?.images.map(image => image.digest)).toContain(known?.digest)
+})
