@@ -45,7 +45,10 @@ export function addServerCommands(program: Command): void {
       })
     })
   addServer(program, 'manager', 'manager/main.ts', 'The manager alone; configured by environment variables.')
-  addServer(program, 'agent', 'agent/main.ts', 'The agent of one Docker Engine; join it with BERTH_JOIN.')
+  addServer(program, 'agent', 'agent/main.ts', 'The agent of one Docker Engine.').option(
+    '--join <string>',
+    'of `berth admin agent join-token`, for the first start (BERTH_JOIN, which other users of the host cannot see)',
+  )
   addServer(
     program,
     'wsproxy',
@@ -54,13 +57,16 @@ export function addServerCommands(program: Command): void {
   )
 }
 
-function addServer(program: Command, name: string, script: string, description: string): void {
-  program
+function addServer(program: Command, name: string, script: string, description: string): Command {
+  return program
     .command(name)
     .description(description)
-    .action(async () => {
+    .action(async ({ join }: { join?: string }) => {
       const path = resolve(import.meta.dirname, '../..', script)
-      const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', path], { stdio: 'inherit' })
+      const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', path], {
+        stdio: 'inherit',
+        env: { ...process.env, ...(join === undefined ? {} : { BERTH_JOIN: join }) },
+      })
       untilInterrupted().addEventListener('abort', () => child.kill('SIGTERM'))
       const code = await new Promise<number>(done => child.once('exit', status => done(status ?? 1)))
       process.exitCode = code
