@@ -22,7 +22,9 @@ export function addAgentCommands(program: Command): void {
     .action(async ({ json = false }: JsonFlag) => {
       const { api } = await connect()
       const { items } = await api.listAgents()
-      createOutput(json).data(items, () => agentTable(items))
+      const output = createOutput(json)
+      for (const { name, problem } of items) if (problem) output.note(`agent ${name}: ${problem}`)
+      output.data(items, () => agentTable(items))
     })
 
   agent
