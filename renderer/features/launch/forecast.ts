@@ -1,4 +1,12 @@
-import { lackingSlots, SLOTS, type Resources, type ResourceSlots, type SlotName } from '#manager/contract'
+import {
+  lackingSlots,
+  parseSlots,
+  SLOT_NAMES,
+  SLOTS,
+  type Resources,
+  type ResourceSlots,
+  type SlotName,
+} from '#manager/contract'
 import { formatBytes } from '../../ui/format.ts'
 
 export interface Forecast {
@@ -27,6 +35,8 @@ export function forecast({ requested, count, resources, largest, free, holders }
     const has = amountText(tooLarge, largest[tooLarge] ?? 0)
     return { kind: 'never', text: `Cannot start: the largest agent has ${has}.` }
   }
+  const limit = limitText(requested, resources)
+  if (limit) return { kind: 'waits', text: `Will wait: ${limit}` }
   const waiting = resources.sessions.pending
   const queue = waiting > 0 ? ` ${waiting} ${waiting === 1 ? 'session is' : 'sessions are'} waiting already.` : ''
   const lacking = lackingSlots(requested, free)
@@ -40,6 +50,36 @@ export function forecast({ requested, count, resources, largest, free, holders }
   const pull = holders === 0 ? ' The image is pulled first.' : ''
   const start = count > 1 ? 'The first starts now, the others as there is room.' : 'Starts now.'
   return { kind: 'now', text: `${start}${pull}` }
+}
+
+function limitText(requested: ResourceSlots, { left, sessionsLeft }: Resources): string {
+  if (sessionsLeft === 0) return 'you have as many sessions as you may have at the same time.'
+  const limits = parseSlots(left)
+  const over = SLOT_NAMES.find(slot => (requested[slot] ?? 0) > (limits[slot] ?? Infinity))
+  return over ? `your limits leave ${leftText(over, limits[over] ?? 0)}.` : ''
+}
+
+/** As `amountText`, for what is left of a limit: `6 CPU cores`, `no GPU`. */
+export function leftText(slot: SlotName, amount: number): string {
+  return amount > 0 ? amountText(slot, amount) : `no ${SLOTS[slot].label}`
+}
+
+/**
+ * Where limits, and not the agents, are what ends a field: what they leave, as a sentence.
+ *
+ * @returns empty where the agents end it, or nobody is limited
+ */
+export function quotaNote(slot: SlotName, largest: ResourceSlots, left: ResourceSlots): string {
+  const limit = left[slot]
+  if (limit === undefined || limit >= (largest[slot] ?? 0)) return ''
+  return `Your limits leave ${leftText(slot, Math.max(0, limit))} for now`
+}
+
+/** How many more sessions may run beside those that do; empty where their number is not limited. */
+export function sessionsLeftText(sessionsLeft: number | null): string {
+  if (sessionsLeft === null) return ''
+  if (sessionsLeft <= 0) return 'No session left: it waits until one of yours ends'
+  return `${sessionsLeft} ${sessionsLeft === 1 ? 'session' : 'sessions'} left`
 }
 
 export function amountText(slot: SlotName, amount: number): string {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { AppError, SessionSpec, type Image, type ResourceSlots } from '#manager/contract'
-import { forecast } from './forecast.ts'
+import { forecast, quotaNote, sessionsLeftText } from './forecast.ts'
 import {
   defaultForm,
   fitForm,
@@ -107,6 +107,28 @@ describe('the form', () => {
     })
   })
 
+  test('ends where limits end, and says that it is they', () => {
+    const left = { cpu: 3000, mem: 32 * GIB, 'cuda.device': 0 }
+    const limits = limitsOf(image(), withGpus, GIB, left)
+    expect(limits).toMatchObject({ cpu: { max: 3000 }, mem: { max: 16 * GIB }, gpu: { min: 0, max: 0 } })
+    expect(fitForm(form({ cpu: 6000, gpu: 1 }), image(), withGpus, left)).toMatchObject({ cpu: 3000, gpu: 0 })
+    expect(quotaNote('cpu', withGpus, left)).toBe('Your limits leave 3 CPU cores for now')
+    expect(quotaNote('cuda.device', withGpus, left)).toBe('Your limits leave no GPU for now')
+    expect(quotaNote('mem', withGpus, left)).toBe('')
+    expect(quotaNote('cpu', withGpus, {})).toBe('')
+    // Nothing left: the smallest can still be asked for, and waits.
+    expect(limitsOf(image(), largest, GIB, { cpu: 0 }).cpu).toMatchObject({ min: 500, max: 500 })
+  })
+
+  test('says how many sessions are left, where their number is limited', () => {
+    expect([null, 0, 1, 3].map(sessionsLeftText)).toEqual([
+      '',
+      'No session left: it waits until one of yours ends',
+      '1 session left',
+      '3 sessions left',
+    ])
+  })
+
   test('leaves empty rows and an empty command out of the request', () => {
     const spec = toSpec(
       form({
@@ -148,6 +170,13 @@ describe('the forecast', () => {
       kind: 'never',
       text: 'Cannot start: the largest agent has 4 GPUs.',
     })
+    expect(ask({ cpu: 1000 }, largest, { sessionsLeft: 0 })).toEqual({
+      kind: 'waits',
+      text: 'Will wait: you have as many sessions as you may have at the same time.',
+    })
+    expect(ask({ cpu: 1000 }, largest, { left: { cpu: '0.5' } }).text).toBe(
+      'Will wait: your limits leave 0.5 CPU cores.',
+    )
     expect(ask({ cpu: 1000 }, {}, { agents: { connected: 0, lost: 1 } }).kind).toBe('waits')
   })
 })

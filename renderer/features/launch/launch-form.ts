@@ -3,6 +3,7 @@ import {
   parseAmount,
   parseSlots,
   SESSION_NAME,
+  SLOT_NAMES,
   type Image,
   type ResourceSlots,
   type Session,
@@ -30,7 +31,7 @@ export type LaunchErrors = Readonly<Partial<Record<LaunchField, string>>>
 
 export type GpuSlot = 'cuda.device' | 'cuda.shares'
 
-/** What one request may hold, from the image's minimum to the largest agent. */
+/** What one request may hold, from the image's minimum to the largest agent, or to what limits leave of it. */
 export interface LaunchLimits {
   readonly cpu: Range
   readonly mem: Range
@@ -44,17 +45,34 @@ interface Range {
   readonly step: number
 }
 
-export function limitsOf(image: Image | undefined, largest: ResourceSlots, mem: number): LaunchLimits {
+/** The largest agent, and what limits leave: a slot that is not in `left` is not limited. */
+export function atMost(largest: ResourceSlots, left: ResourceSlots): ResourceSlots {
+  const names = SLOT_NAMES.filter(name => largest[name] !== undefined)
+  return Object.fromEntries(
+    names.map(name => [name, Math.min(largest[name] ?? 0, Math.max(0, left[name] ?? Infinity))]),
+  )
+}
+
+/** @param left what limits leave; the fields end there, or at the minimum of the image, with which it waits */
+export function limitsOf(
+  image: Image | undefined,
+  largest: ResourceSlots,
+  mem: number,
+  left: ResourceSlots = {},
+): LaunchLimits {
   const minimum = parseSlots(image?.minimum ?? {})
   // Shares are the finer unit: where agents offer them, they are what people ask for.
   const slot: GpuSlot = (largest['cuda.shares'] ?? 0) > 0 ? 'cuda.shares' : 'cuda.device'
-  const gpus = largest[slot] ?? 0
+  const most = atMost(largest, left)
   const range = (min: number, max: number, step: number): Range => ({ min, max: Math.max(min, max), step })
   return {
-    cpu: range(minimum.cpu ?? 100, largest.cpu ?? 0, (largest.cpu ?? 0) > 4000 ? 1000 : 500),
-    mem: range(minimum.mem ?? 64 * MIB, largest.mem ?? 0, (largest.mem ?? 0) > 32 * GIB ? GIB : 256 * MIB),
+    cpu: range(minimum.cpu ?? 100, most.cpu ?? 0, (largest.cpu ?? 0) > 4000 ? 1000 : 500),
+    mem: range(minimum.mem ?? 64 * MIB, most.mem ?? 0, (largest.mem ?? 0) > 32 * GIB ? GIB : 256 * MIB),
     shmem: range(0, mem, mem > 8 * GIB ? 256 * MIB : 64 * MIB),
-    gpu: gpus > 0 ? { slot, ...range(minimum[slot] ?? 0, gpus, slot === 'cuda.shares' ? 10 : 1) } : null,
+    gpu:
+      (largest[slot] ?? 0) > 0
+        ? { slot, ...range(minimum[slot] ?? 0, most[slot] ?? 0, slot === 'cuda.shares' ? 10 : 1) }
+        : null,
   }
 }
 
@@ -87,8 +105,13 @@ export function defaultForm(image: Image | undefined, largest: ResourceSlots): L
 }
 
 /** Keeps what was chosen where the new image or a smaller cluster allows it. */
-export function fitForm(form: LaunchForm, image: Image | undefined, largest: ResourceSlots): LaunchForm {
-  const limits = limitsOf(image, largest, form.mem)
+export function fitForm(
+  form: LaunchForm,
+  image: Image | undefined,
+  largest: ResourceSlots,
+  left: ResourceSlots = {},
+): LaunchForm {
+  const limits = limitsOf(image, largest, form.mem, left)
   const clamp = (value: number, { min, max }: Range) => Math.min(Math.max(value, min), max)
   const mem = clamp(form.mem, limits.mem)
   const shmem = Math.min(Math.max(form.shmem, parseAmount('mem', image?.shmem ?? '') ?? 0), mem)

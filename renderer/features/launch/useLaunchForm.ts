@@ -8,6 +8,7 @@ import { useResources } from '../sessions/useResources.ts'
 import { useSessions } from '../sessions/useSessions.ts'
 import { forecast } from './forecast.ts'
 import {
+  atMost,
   defaultForm,
   fitForm,
   formLike,
@@ -39,7 +40,7 @@ export function useLaunchForm() {
   const refused = ref<LaunchErrors>({})
 
   const image = computed(() => resources.images?.find(({ reference }) => reference === form.value.image))
-  const limits = computed(() => limitsOf(image.value, resources.largest, form.value.mem))
+  const limits = computed(() => limitsOf(image.value, resources.largest, form.value.mem, resources.left))
   const taken = computed(
     () => new Set(sessions.live.filter(({ ownerId }) => ownerId === account.user?.id).map(({ name }) => name)),
   )
@@ -68,9 +69,10 @@ export function useLaunchForm() {
       const last = recall()
       const wanted = launch.like?.image ?? last?.image
       const start = images.find(({ reference }) => reference === wanted) ?? images.toSorted(mostApps)[0]
-      const base = defaultForm(start, resources.largest)
+      const base = defaultForm(start, atMost(resources.largest, resources.left))
       const kept = launch.like ? formLike(launch.like) : last && last.image === start?.reference ? last : {}
-      form.value = fitForm({ ...base, ...kept, image: start?.reference ?? '' }, start, resources.largest)
+      const wish = { ...base, ...kept, image: start?.reference ?? '' }
+      form.value = fitForm(wish, start, resources.largest, resources.left)
     },
     { immediate: true },
   )
@@ -91,7 +93,7 @@ export function useLaunchForm() {
 
   function chooseImage(reference: string): void {
     const next = resources.images?.find(candidate => candidate.reference === reference)
-    form.value = fitForm({ ...form.value, image: reference }, next, resources.largest)
+    form.value = fitForm({ ...form.value, image: reference }, next, resources.largest, resources.left)
   }
 
   /** @returns true once the sessions exist */

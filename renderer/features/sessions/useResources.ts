@@ -15,6 +15,8 @@ export const useResources = defineStore('resources', () => {
   const occupied = computed(() => parseSlots(resources.value?.occupied ?? {}))
   const largest = computed(() => parseSlots(resources.value?.largest ?? {}))
   const free = computed(() => parseSlots(resources.value?.free ?? {}))
+  /** What limits leave; a slot that is not in it is not limited. */
+  const left = computed(() => parseSlots(resources.value?.left ?? {}))
 
   async function loadResources(): Promise<void> {
     try {
@@ -59,5 +61,5 @@ export const useResources = defineStore('resources', () => {
     error.value = null
   }
 
-  return { resources, images, error, capacity, occupied, largest, free, load, clear }
+  return { resources, images, error, capacity, occupied, largest, free, left, load, clear }
 })
