@@ -66,7 +66,9 @@ const open = (pinned: string | undefined) =>
 test('the control connection, too, trusts the pinned key and nobody else', async () => {
   const { signal } = new AbortController()
   using _link = await dialManager({ url: url(), fingerprint, nonce: 'n' }, signal)
-  await expect(dialManager({ url: url(), fingerprint: 'ab'.repeat(32), nonce: 'n' }, signal)).rejects.toMatchObject({ code: 'forbidden' })
+  await expect(dialManager({ url: url(), fingerprint: 'ab'.repeat(32), nonce: 'n' }, signal)).rejects.toMatchObject({
+    code: 'forbidden',
+  })
   await expect(dialManager({ url: url(), fingerprint: undefined, nonce: 'n' }, signal)).rejects.toThrow(/self-signed/)
 })
 
