@@ -59,6 +59,17 @@ test('a message that is too long, and one of a stranger, make the others look at
   expect(gap).toHaveBeenCalledTimes(2)
 })
 
+test.each(['null', '1', '{}', '{"from":"x","told":1}', '{"from":"x","told":[null]}', '{"from":"x","told":[[1,2]]}'])(
+  'the notification %s of a stranger ends nothing, and makes everybody look',
+  payload => {
+    const { b } = pair()
+    const gap = vi.fn()
+    b.onGap(gap)
+    b.receive(payload)
+    expect(gap).toHaveBeenCalledTimes(1)
+  },
+)
+
 test('a listener that throws does not keep the others from their messages', async () => {
   const { a, b } = pair()
   const heard = vi.fn()

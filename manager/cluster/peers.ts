@@ -125,14 +125,20 @@ export function createPeers({ processId, notify, log }: PeersDeps): PeersHub {
   }
 }
 
+/** Every role that may connect to the database may notify, so nothing of the form is taken for granted. */
 function parse(payload: string): { from: string; told: readonly Entry[] } {
   try {
-    const { from, told } = JSON.parse(payload) as { from: string; told: readonly Entry[] }
-    return { from, told }
+    const { from, told } = JSON.parse(payload) as { from: unknown; told: unknown }
+    if (typeof from === 'string' && Array.isArray(told) && told.every(isEntry)) return { from, told }
   } catch {
-    // Not one of ours; but who knows what it wanted to say.
-    return { from: '', told: [[GAP, null]] }
+    // No JSON, or not of an object.
   }
+  // Not one of ours; but who knows what it wanted to say.
+  return { from: '', told: [[GAP, null]] }
+}
+
+function isEntry(value: unknown): value is Entry {
+  return Array.isArray(value) && typeof value[0] === 'string'
 }
 
 /** Of a manager that is alone on its database. */

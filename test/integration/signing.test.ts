@@ -3,7 +3,7 @@ import { createHash, createHmac, randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { EMPTY_BODY_HASH, signRequest, type SigningKeypair, stringToSign } from '#manager/contract'
 import { openStore } from '../../manager/store/open-store.ts'
 import { silentLog } from '../../manager/log.ts'
@@ -184,6 +184,26 @@ describe('a request signed in our own way', () => {
   ])('with the header "%s" is told that it is none, and a cookie beside it does not help', async authorization => {
     const reply = await rawRequest(`${manager.url}/api/v1/me`, { headers: { authorization, cookie: 'berth_1=x' } })
     expect(reply.status).toBe(401)
+  })
+
+  test('whose body is not the signed one harms nobody else where its body is not read', async () => {
+    const uncaught = vi.fn()
+    process.on('uncaughtException', uncaught)
+    try {
+      const head = (method: string) => {
+        const signed = Object.entries(sign(keypair, parts({ method, body: 'signed' })))
+        return `${method} /api/v1/me HTTP/1.1\r\nhost: ${new URL(manager.url).host}\r\nconnection: close\r\n${signed
+          .map(([name, value]) => `${name}: ${value}\r\n`)
+          .join('')}`
+      }
+      // Nobody reads the body of a GET, so nobody waits to hear what is wrong with it.
+      await exchange(`${head('GET')}content-length: 4\r\n\r\nsent`)
+      await exchange(`${head('GET')}transfer-encoding: chunked\r\n\r\n4\r\nsent\r\n0\r\n\r\n`)
+      expect((await send(parts())).status).toBe(200)
+      expect(uncaught).not.toHaveBeenCalled()
+    } finally {
+      process.off('uncaughtException', uncaught)
+    }
   })
 })
 

@@ -19,6 +19,9 @@ export function checkedBody(body: Readable, hash: string): Readable {
       else done(new AppError('signature_invalid', { why: 'The body is not the one that was signed.' }))
     },
   })
+  // Where no parser reads the body (of a GET, or beyond the limit of size) nobody else hears of it, and an error that nobody
+  // hears of ends the process.
+  checked.on('error', () => undefined)
   body.on('error', error => checked.destroy(error))
   return body.pipe(checked)
 }
