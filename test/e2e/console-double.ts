@@ -8,7 +8,10 @@ import {
   AppError,
   type AuthOptions,
   type ErrorCode,
+  type GroupRef,
   type Image,
+  type Preset,
+  type ResourceGroup,
   type Resources,
   type Session,
 } from '#manager/contract'
@@ -28,6 +31,9 @@ export interface World {
   sessions: Session[]
   images: Image[]
   resources: Resources
+  presets?: Preset[]
+  projects?: GroupRef[]
+  resourceGroups?: ResourceGroup[]
   /** The next request of this route (`METHOD path`) fails with this error. */
   failures: Map<string, { code: ErrorCode; detail?: Record<string, unknown> }>
   /** Requests seen that change something, as `METHOD path`, with their bodies. */
@@ -195,6 +201,12 @@ function answer(world: World, route: string, url: URL, body: unknown, response: 
     case 'GET /api/v1/resources':
       send(response, 200, world.resources)
       return
+    case 'GET /api/v1/presets':
+      send(response, 200, { items: world.presets ?? [] })
+      return
+    case 'GET /api/v1/resource-groups':
+      send(response, 200, { items: world.resourceGroups ?? [] })
+      return
     case 'GET /api/v1/images':
       send(response, 200, { items: world.images })
       return
@@ -251,7 +263,8 @@ function meOf(world: World) {
   const createdAt = '2026-11-01T09:00:00.000Z'
   const id = world.sessions[0]?.ownerId ?? '01990000-0000-7000-8000-000000000001'
   const flags = { active: true, emailVerified: true, secondFactor: false, resourcePolicy: 'default' }
-  const user = { id, email, name, role: world.role, domain: 'default', groups: [], ...flags, createdAt }
+  const groups = world.projects ?? []
+  const user = { id, email, name, role: world.role, domain: 'default', groups, ...flags, createdAt }
   return { user, csrf: 'a-token', expiresAt: '2027-01-01T00:00:00.000Z' }
 }
 

@@ -2,7 +2,7 @@ import { mkdir } from 'node:fs/promises'
 import { chromium, type Browser, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startConsoleDouble, type ConsoleDouble, type World } from './console-double.ts'
-import { aSession, aWorld, statsOf } from './console-world.ts'
+import { aSession, aWorld, LIMITED, statsOf } from './console-world.ts'
 import { loadPage } from '../fixtures/browser.ts'
 
 /** What the page does, against a manager of cardboard: states that the real one cannot be brought into at will. */
@@ -314,6 +314,32 @@ describe('launching', () => {
     await button(it.page, 'New session').click()
     expect(await it.page.getByRole('textbox', { name: 'RAM', exact: true }).inputValue()).toBe('12 GiB')
     expect(await it.page.getByLabel('Name optional').inputValue()).toBe('')
+  })
+
+  test('offers sizes, projects and resource groups where there is a choice, and says which limits end the fields', async () => {
+    await using it = await open('/sessions', LIMITED)
+    await button(it.page, 'New session').click()
+    await it.page.getByText('Your limits leave 6 CPU cores for now').waitFor()
+    await it.page.getByText('2 sessions left').waitFor()
+    expect(await button(it.page, /^Two GPUs/).isDisabled()).toBe(true)
+    await it.page.getByText('Now free: 1 GPU').waitFor()
+    await button(it.page, /^Medium/).press('Enter')
+    expect(await it.page.getByRole('textbox', { name: 'RAM', exact: true }).inputValue()).toBe('16 GiB')
+    expect(await button(it.page, /^Medium/).getAttribute('aria-pressed')).toBe('true')
+    await it.page.getByRole('textbox', { name: 'CPU', exact: true }).fill('7')
+    await it.page.getByText('At most 6. Your limits leave 6 CPU cores for now').waitFor()
+    await button(it.page, /^One GPU/).click()
+    await it.page.getByRole('combobox', { name: 'Project' }).press('ArrowDown')
+    await it.page.getByRole('option', { name: 'vision' }).click()
+    await it.page.getByRole('combobox', { name: 'Resource group' }).press('ArrowDown')
+    await it.page.getByRole('option', { name: 'gpu-large' }).click()
+    await button(it.page, /^Launch$/).click()
+    await it.page.getByRole('heading', { name: 'New session' }).waitFor({ state: 'hidden' })
+    expect(it.world.changes.at(-1)?.body).toMatchObject({
+      group: LIMITED.projects?.[1]?.id,
+      resourceGroup: 'gpu-large',
+      resources: { cpu: '4', mem: String(32 * 2 ** 30), 'cuda.device': '1' },
+    })
   })
 
   test('puts a refusal on the field it is about', async () => {

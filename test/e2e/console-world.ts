@@ -1,4 +1,12 @@
-import { type Image, type Resources, type Session, type SessionStatus } from '#manager/contract'
+import {
+  type GroupRef,
+  type Image,
+  type Preset,
+  type ResourceGroup,
+  type Resources,
+  type Session,
+  type SessionStatus,
+} from '#manager/contract'
 import { type World } from './console-double.ts'
 
 const GIB = 2 ** 30
@@ -134,6 +142,47 @@ export const RESOURCES: Resources = {
   occupied: { cpu: '27.5', mem: String(201 * GIB), 'cuda.device': '7' },
   agents: { connected: 2, lost: 0 },
   sessions: { running: 9, pending: 1 },
+}
+
+const GROUP_IDS = ['01990000-0000-7000-8000-0000000000b1', '01990000-0000-7000-8000-0000000000b2'] as const
+const preset = (name: string, slots: Preset['slots'], fits = true): Preset => ({
+  name,
+  slots,
+  shmem: null,
+  fits,
+  createdAt: ago(10_000),
+  version: 1,
+})
+const resourceGroup = (name: string, description: string, active = true): ResourceGroup => ({
+  name,
+  description,
+  sequencer: 'fifo',
+  selector: 'concentrated',
+  options: {},
+  active,
+  createdAt: ago(10_000),
+  version: 1,
+})
+
+/** Someone in two projects with limits, who may use two resource groups. */
+export const LIMITED: Partial<World> = {
+  resources: {
+    ...RESOURCES,
+    left: { cpu: '6', mem: String(64 * GIB), 'cuda.device': '2' },
+    sessionsLeft: 2,
+  },
+  projects: [
+    { id: GROUP_IDS[0] as GroupRef['id'], name: 'default' },
+    { id: GROUP_IDS[1] as GroupRef['id'], name: 'vision' },
+  ],
+  resourceGroups: [resourceGroup('default', ''), resourceGroup('gpu-large', 'Eight GPUs each')],
+  presets: [
+    preset('Small', { cpu: '1', mem: '2g' }),
+    preset('Medium', { cpu: '4', mem: '16g' }),
+    preset('One GPU', { cpu: '4', mem: '32g', 'cuda.device': '1' }),
+    preset('Two GPUs', { cpu: '6', mem: '64g', 'cuda.device': '2' }, false),
+    preset('Everything', { cpu: '32', mem: '256g', 'cuda.device': '4' }, false),
+  ],
 }
 
 /** One of everything that a list can show. */

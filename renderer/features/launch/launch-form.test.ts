@@ -217,7 +217,15 @@ describe('what is remembered', () => {
       form({ name: 'mine', environ: [{ name: 'TOKEN', value: 'secret' }], startupCommand: 'x', cpu: 3000 }),
       storage,
     )
-    expect(recall(storage)).toEqual({ image: 'berth/python:3.13', cpu: 3000, mem: 4 * GIB, shmem: 64 * MIB, gpu: 0 })
+    expect(recall(storage)).toEqual({
+      image: 'berth/python:3.13',
+      cpu: 3000,
+      mem: 4 * GIB,
+      shmem: 64 * MIB,
+      gpu: 0,
+      project: '',
+      resourceGroup: 'default',
+    })
   })
 
   test('is nothing when it is not what we wrote', () => {

@@ -1,4 +1,5 @@
 import {
+  DEFAULT_RESOURCE_GROUP,
   formatAmount,
   parseAmount,
   parseSlots,
@@ -17,6 +18,9 @@ export const GIB = 2 ** 30
 /** What the dialog edits. Amounts in base units: cpu 1/1000 core, memory bytes, shares 1/100. */
 export interface LaunchForm {
   image: string
+  /** Id; empty where there is no choice. */
+  project: string
+  resourceGroup: string
   name: string
   cpu: number
   mem: number
@@ -88,6 +92,8 @@ export function defaultForm(image: Image | undefined, largest: ResourceSlots): L
   const mem = within(4 * GIB, minimum.mem, largest.mem && Math.max(largest.mem / 2, minimum.mem ?? 0))
   return {
     image: image?.reference ?? '',
+    project: '',
+    resourceGroup: DEFAULT_RESOURCE_GROUP,
     name: '',
     // Half of a small machine, so that a second session still has room.
     cpu: within(
@@ -123,6 +129,8 @@ export function formLike(session: Session): LaunchForm {
   const requested = parseSlots(session.requested)
   return {
     image: session.image,
+    project: session.group?.id ?? '',
+    resourceGroup: session.resourceGroup,
     name: session.name,
     cpu: requested.cpu ?? 0,
     mem: requested.mem ?? 0,
@@ -190,7 +198,8 @@ export function toSpec(form: LaunchForm, limits: LaunchLimits): SessionSpec {
     shmem: String(form.shmem),
     environ: Object.fromEntries(form.environ.filter(({ name }) => name !== '').map(({ name, value }) => [name, value])),
     count: form.count,
-    resourceGroup: 'default',
+    resourceGroup: form.resourceGroup,
+    ...(form.project ? { group: form.project } : {}),
     ...(command ? { startupCommand: command } : {}),
   }
 }

@@ -1,5 +1,5 @@
 import { computed, ref, watch } from 'vue'
-import { type Image } from '#manager/contract'
+import { type Image, type Preset } from '#manager/contract'
 import { useServices } from '../../services.ts'
 import { errorText, type ErrorText } from '../../ui/error-text.ts'
 import { useNotifications } from '../../ui/useNotifications.ts'
@@ -17,10 +17,13 @@ import {
   toSpec,
   validate,
   type LaunchErrors,
+  type LaunchForm,
 } from './launch-form.ts'
+import { presetHindrance, withPreset } from './presets.ts'
 import { refusedFields } from './refused-fields.ts'
 import { recall, remember } from './remembered.ts'
 import { useLaunch } from './useLaunch.ts'
+import { useLaunchRoom } from './useLaunchRoom.ts'
 
 const mostApps = (a: Image, b: Image) => Number(b.labelled) - Number(a.labelled) || b.apps.length - a.apps.length
 
@@ -33,14 +36,20 @@ export function useLaunchForm() {
   const resources = useResources()
   const sessions = useSessions()
 
-  const form = ref(launch.like ? formLike(launch.like) : defaultForm(undefined, {}))
+  const last = recall()
+  const form = ref<LaunchForm>({
+    ...defaultForm(undefined, {}),
+    ...(last ? { project: last.project ?? '', resourceGroup: last.resourceGroup ?? '' } : {}),
+    ...(launch.like ? formLike(launch.like) : {}),
+  })
+  const place = useLaunchRoom(form)
   const filled = ref(false)
   const busy = ref(false)
   const failure = ref<ErrorText | null>(null)
   const refused = ref<LaunchErrors>({})
 
   const image = computed(() => resources.images?.find(({ reference }) => reference === form.value.image))
-  const limits = computed(() => limitsOf(image.value, resources.largest, form.value.mem, resources.left))
+  const limits = computed(() => limitsOf(image.value, place.room.value.largest, form.value.mem, place.room.value.left))
   const taken = computed(
     () => new Set(sessions.live.filter(({ ownerId }) => ownerId === account.user?.id).map(({ name }) => name)),
   )
@@ -52,9 +61,9 @@ export function useLaunchForm() {
     forecast({
       requested: requestedSlots(form.value, limits.value),
       count: form.value.count,
-      resources: resources.resources,
-      largest: resources.largest,
-      free: resources.free,
+      resources: place.resources.value,
+      largest: place.room.value.largest,
+      free: place.room.value.free,
       holders: image.value?.agentIds.length ?? 0,
     }),
   )
@@ -62,20 +71,26 @@ export function useLaunchForm() {
 
   // The first time that images and limits are known, the form gets sensible values; later ones change nothing typed.
   watch(
-    () => [resources.images, resources.resources] as const,
-    ([images, known]) => {
-      if (filled.value || !images || !known) return
+    () => [resources.images, place.resources.value, place.ready.value] as const,
+    ([images, known, placed]) => {
+      if (filled.value || !images || !known || !placed) return
       filled.value = true
-      const last = recall()
+      const { largest, left } = place.room.value
       const wanted = launch.like?.image ?? last?.image
       const start = images.find(({ reference }) => reference === wanted) ?? images.toSorted(mostApps)[0]
-      const base = defaultForm(start, atMost(resources.largest, resources.left))
+      const base = defaultForm(start, atMost(largest, left))
       const kept = launch.like ? formLike(launch.like) : last && last.image === start?.reference ? last : {}
-      const wish = { ...base, ...kept, image: start?.reference ?? '' }
-      form.value = fitForm(wish, start, resources.largest, resources.left)
+      const { project, resourceGroup } = form.value
+      const wish = { ...base, ...kept, image: start?.reference ?? '', project, resourceGroup }
+      form.value = fitForm(wish, start, largest, left)
     },
     { immediate: true },
   )
+  // Another project or resource group has other limits and other agents.
+  watch(place.ready, ready => {
+    if (!ready || !filled.value) return
+    form.value = fitForm(form.value, image.value, place.room.value.largest, place.room.value.left)
+  })
   watch(
     () => form.value.mem,
     mem => {
@@ -93,8 +108,23 @@ export function useLaunchForm() {
 
   function chooseImage(reference: string): void {
     const next = resources.images?.find(candidate => candidate.reference === reference)
-    form.value = fitForm({ ...form.value, image: reference }, next, resources.largest, resources.left)
+    form.value = fitForm({ ...form.value, image: reference }, next, place.room.value.largest, place.room.value.left)
   }
+
+  const presetContext = () => ({ limits: limits.value, image: image.value, room: place.room.value })
+  function choosePreset(preset: Preset): void {
+    form.value = withPreset(form.value, preset, presetContext())
+  }
+  /** The one that the fields show. */
+  const preset = computed(() => {
+    const { cpu, mem, shmem, gpu } = form.value
+    const same = place.presets.value.find(each => {
+      const like = withPreset(form.value, each, presetContext())
+      const chosen = like.cpu === cpu && like.mem === mem && like.shmem === shmem && like.gpu === gpu
+      return chosen && presetHindrance(each, limits.value.gpu?.slot, place.room.value) === ''
+    })
+    return same?.name ?? null
+  })
 
   /** @returns true once the sessions exist */
   async function submit(): Promise<boolean> {
@@ -116,5 +146,20 @@ export function useLaunchForm() {
     }
   }
 
-  return { form, limits, image, errors, prediction, busy, failure, ready, chooseImage, submit }
+  return {
+    form,
+    filled,
+    place,
+    limits,
+    image,
+    preset,
+    errors,
+    prediction,
+    busy,
+    failure,
+    ready,
+    chooseImage,
+    choosePreset,
+    submit,
+  }
 }

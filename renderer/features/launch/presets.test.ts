@@ -1,0 +1,48 @@
+import { describe, expect, test } from 'vitest'
+import { type Preset } from '#manager/contract'
+import { defaultForm, GIB, limitsOf, MIB } from './launch-form.ts'
+import { presetHindrance, presetSize, withPreset, type Room } from './presets.ts'
+
+const preset = (change: Partial<Preset> = {}): Preset => ({
+  name: 'large',
+  slots: { cpu: '4', mem: '8g', 'cuda.device': '1' },
+  shmem: '1g',
+  fits: true,
+  createdAt: '2026-11-01T09:00:00.000Z',
+  version: 1,
+  ...change,
+})
+const all = { cpu: 8000, mem: 16 * GIB, 'cuda.device': 2 }
+const room: Room = { largest: all, free: all, left: {}, sessionsLeft: null }
+const hindrance = (each: Preset, change: Partial<Room> = {}) =>
+  presetHindrance(each, 'cuda.device', { ...room, ...change })
+
+describe('a preset', () => {
+  test('says how large it is', () => {
+    expect(presetSize(preset())).toBe('4 CPU cores · 8 GiB RAM · 1 GPU')
+  })
+
+  test('can be chosen where it fits, and else says what is in the way: limits before agents', () => {
+    const tight = preset({ fits: false })
+    expect(hindrance(preset())).toBe('')
+    expect(hindrance(tight, { left: { cpu: 1000 } })).toBe('Your limits leave 1 CPU core')
+    expect(hindrance(tight, { largest: { cpu: 8000, mem: 16 * GIB } })).toBe('The largest agent has no GPU')
+    expect(hindrance(tight, { sessionsLeft: 0 })).toBe('No session left')
+    expect(hindrance(tight, { free: { ...all, mem: 2 * GIB } })).toBe('Now free: 2 GiB RAM')
+    expect(hindrance(tight)).toBe('No agent has room for it now')
+    expect(presetHindrance(preset(), 'cuda.shares', room)).toBe('For GPUs of another kind')
+  })
+
+  test('fills the fields, and takes the GPU away that it does not name', () => {
+    const form = { ...defaultForm(undefined, all), gpu: 2, name: 'mine' }
+    const context = { limits: limitsOf(undefined, all, form.mem), image: undefined, room }
+    expect(withPreset(form, preset(), context)).toMatchObject({ cpu: 4000, mem: 8 * GIB, shmem: GIB, gpu: 1 })
+    expect(withPreset(form, preset({ slots: { cpu: '1' }, shmem: null }), context)).toMatchObject({
+      name: 'mine',
+      cpu: 1000,
+      mem: form.mem,
+      shmem: 64 * MIB,
+      gpu: 0,
+    })
+  })
+})

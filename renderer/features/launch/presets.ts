@@ -1,0 +1,52 @@
+import { parseAmount, parseSlots, SLOT_NAMES, type Image, type Preset, type ResourceSlots } from '#manager/contract'
+import { amountText, leftText } from './forecast.ts'
+import { fitForm, MIB, type GpuSlot, type LaunchForm, type LaunchLimits } from './launch-form.ts'
+
+/** What a session may be made of at the moment: of agents and of limits. */
+export interface Room {
+  readonly largest: ResourceSlots
+  readonly free: ResourceSlots
+  readonly left: ResourceSlots
+  readonly sessionsLeft: number | null
+}
+
+const GPU_SLOTS = ['cuda.device', 'cuda.shares'] as const
+
+/** `2 CPU cores · 4 GiB RAM · 1 GPU` */
+export function presetSize(preset: Preset): string {
+  const slots = parseSlots(preset.slots)
+  return SLOT_NAMES.flatMap(name => (slots[name] ? [amountText(name, slots[name])] : [])).join(' · ')
+}
+
+/** Why a preset cannot be chosen; empty means that it can. Limits are named before agents: they are what users can ask for. */
+export function presetHindrance(preset: Preset, gpu: GpuSlot | undefined, room: Room): string {
+  const slots = parseSlots(preset.slots)
+  const over = (most: ResourceSlots) => SLOT_NAMES.find(name => (slots[name] ?? 0) > (most[name] ?? 0))
+  const limited = SLOT_NAMES.find(name => (slots[name] ?? 0) > (room.left[name] ?? Infinity))
+  if (limited) return `Your limits leave ${leftText(limited, Math.max(0, room.left[limited] ?? 0))}`
+  const tooLarge = over(room.largest)
+  if (tooLarge) return `The largest agent has ${leftText(tooLarge, room.largest[tooLarge] ?? 0)}`
+  if (GPU_SLOTS.some(name => name !== gpu && (slots[name] ?? 0) > 0)) return 'For GPUs of another kind'
+  if (preset.fits) return ''
+  if (room.sessionsLeft !== null && room.sessionsLeft <= 0) return 'No session left'
+  const busy = over(room.free)
+  return busy ? `Now free: ${leftText(busy, Math.max(0, room.free[busy] ?? 0))}` : 'No agent has room for it now'
+}
+
+/** The form with the amounts of a preset: what it does not name stays, except GPUs, which it then has none of. */
+export function withPreset(
+  form: LaunchForm,
+  preset: Preset,
+  { limits, image, room }: { limits: LaunchLimits; image: Image | undefined; room: Room },
+): LaunchForm {
+  const slots = parseSlots(preset.slots)
+  const shmem = preset.shmem === null ? undefined : parseAmount('mem', preset.shmem)
+  const sized = {
+    ...form,
+    cpu: slots.cpu ?? form.cpu,
+    mem: slots.mem ?? form.mem,
+    shmem: shmem ?? 64 * MIB,
+    gpu: limits.gpu ? (slots[limits.gpu.slot] ?? 0) : 0,
+  }
+  return fitForm(sized, image, room.largest, room.left)
+}

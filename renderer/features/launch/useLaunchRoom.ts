@@ -1,0 +1,85 @@
+import { computed, onMounted, ref, shallowRef, watch, type Ref } from 'vue'
+import { DEFAULT_RESOURCE_GROUP, parseSlots, type Preset, type ResourceGroup, type Resources } from '#manager/contract'
+import { useServices } from '../../services.ts'
+import { useAccount } from '../account/useAccount.ts'
+import { useResources } from '../sessions/useResources.ts'
+import { type LaunchForm } from './launch-form.ts'
+
+/**
+ * Where the session would be, and what there is for it: agents of the resource group, limits of the project, presets.
+ * Everything is asked for again when the choice changes, and when a hint says that something else has.
+ */
+export function useLaunchRoom(form: Ref<LaunchForm>) {
+  const { api } = useServices()
+  const account = useAccount()
+  const overall = useResources()
+  const resourceGroups = shallowRef<readonly ResourceGroup[]>([])
+  const own = shallowRef<Resources | null>(null)
+  const presets = shallowRef<readonly Preset[]>([])
+  /** Once what is shown belongs to the choice in the form, or cannot be had. */
+  const ready = ref(false)
+  const listed = ref(false)
+  let asked = 0
+
+  const projects = computed(() => account.user?.groups ?? [])
+  const resources = computed(() => own.value ?? overall.resources)
+  const room = computed(() => ({
+    largest: parseSlots(resources.value?.largest ?? {}),
+    free: parseSlots(resources.value?.free ?? {}),
+    left: parseSlots(resources.value?.left ?? {}),
+    sessionsLeft: resources.value?.sessionsLeft ?? null,
+  }))
+
+  /** What the form says, if it is still there to be chosen; else what the manager would take. */
+  function settle(): void {
+    const usable = resourceGroups.value.filter(({ active }) => active)
+    const named = (name: string) => usable.find(group => group.name === name)
+    const chosen = named(form.value.resourceGroup) ?? named(DEFAULT_RESOURCE_GROUP) ?? usable[0]
+    form.value.resourceGroup = chosen?.name ?? DEFAULT_RESOURCE_GROUP
+    const mine = projects.value
+    const project = mine.find(({ id }) => id === form.value.project) ?? mine.find(({ name }) => name === 'default')
+    form.value.project = mine.length > 1 ? ((project ?? mine[0])?.id ?? '') : ''
+  }
+
+  async function load(): Promise<void> {
+    const turn = ++asked
+    const group = form.value.project || projects.value[0]?.id
+    const query = { resourceGroup: form.value.resourceGroup, ...(group ? { group } : {}) }
+    const [figures, sizes] = await Promise.all([
+      api.getResources({ query }).catch(() => null),
+      api.listPresets({ query }).catch(() => null),
+    ])
+    if (turn !== asked) return
+    own.value = figures
+    presets.value = sizes?.items ?? []
+    ready.value = true
+  }
+
+  async function begin(): Promise<void> {
+    resourceGroups.value = await api.listResourceGroups().then(
+      ({ items }) => items,
+      () => [],
+    )
+    settle()
+    listed.value = true
+    await load()
+  }
+
+  onMounted(() => void begin())
+  watch(
+    () => [form.value.resourceGroup, form.value.project] as const,
+    ([resourceGroup, project], [resourceGroupBefore, projectBefore]) => {
+      if (!listed.value || (resourceGroup === resourceGroupBefore && project === projectBefore)) return
+      ready.value = false
+      void load()
+    },
+  )
+  watch(
+    () => overall.resources,
+    () => {
+      if (ready.value) void load()
+    },
+  )
+
+  return { resources, room, presets, projects, resourceGroups, ready, settle }
+}
