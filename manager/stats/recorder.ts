@@ -21,8 +21,8 @@ const MINUTE_MS = 60_000
 const PRUNE_EVERY_MS = 60 * 60_000
 const KEPT_DAYS = 7
 const PRUNE_BATCH = 20_000
-/** Minutes that a database which does not answer may be behind. */
-const MAX_UNSAVED = 5
+/** A database that does not answer may be so far behind. */
+const MAX_BEHIND_MS = 5 * 60_000
 
 interface Batch {
   readonly middle: number
@@ -51,7 +51,9 @@ export function startStatsRecorder({ store, log, minuteMs = MINUTE_MS }: StatsRe
   }
 
   function save(minutes: readonly SessionMinute[]): void {
-    unsaved = [...unsaved, { middle: startedAt + MINUTE_MS / 2, minutes }].slice(-MAX_UNSAVED)
+    const middle = startedAt + MINUTE_MS / 2
+    // By age, not by number: any number of sessions may end at once, each with what it has used last.
+    unsaved = [...unsaved.filter(batch => batch.middle > middle - MAX_BEHIND_MS), { middle, minutes }]
     saving = saving.then(async () => {
       for (let batch = unsaved[0]; batch; batch = unsaved[0]) {
         await insertMinutes(store.db, batch.minutes, Date.now() - batch.middle)

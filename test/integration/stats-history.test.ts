@@ -124,6 +124,16 @@ describe.each(BACKENDS)('minutes on %s PostgreSQL', (_name, serverUrl) => {
       select count(*) from session_stats_minutes where session_id = any(${ids}::uuid[])`.execute(store.db)
     expect(rows[0]?.count).toBe(2000)
   }, 60_000)
+
+  test('of sessions that end all at once each keeps what it used last', async () => {
+    const ids = await sessions(40)
+    await using recorder = startStatsRecorder({ store, log: silentLog })
+    for (const id of ids) recorder.add(id, newId(KernelId), { ...STILL, at: new Date().toISOString(), cpuSeconds: 7 })
+    for (const id of ids) recorder.end(id)
+    await expect
+      .poll(async () => [...(await readLastMinutes(store.db, ids)).values()].map(stats => stats.cpuSeconds), SOON)
+      .toEqual(ids.map(() => 7))
+  })
 })
 
 describe('figures over time of a session', () => {
