@@ -102,7 +102,12 @@ export function startScheduler(deps: SchedulerDeps): Scheduler {
           continue
         }
         for (const group of positions.keys()) if (!groups.includes(group)) positions.delete(group)
-        for (const group of groups) await tickGroup(group)
+        for (const group of groups) {
+          // One that cannot be scheduled must not keep the others waiting.
+          await tickGroup(group).catch((error: unknown) => {
+            log.error({ err: error, group }, 'a resource group could not be scheduled; the next tick tries again')
+          })
+        }
       } catch (error) {
         log.error({ err: error }, 'scheduler pass failed; the next tick tries again')
       }
