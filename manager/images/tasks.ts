@@ -60,14 +60,17 @@ export function createTasks({ store, events, log }: TasksDeps): Tasks {
   async function perform(id: string, spec: TaskSpec, controller: AbortController): Promise<void> {
     const { signal } = controller
     let detail = spec.detail
-    let saving = Promise.resolve()
+    let saving: Promise<void> | undefined
     const save = async () => {
       const row = await saveTaskProgress(store.db, id, detail)
       if (row) hint(id, row.version)
       if (!row || row.cancel_asked) controller.abort(CANCELLED)
     }
+    // One at a time: while the database does not answer they must not pile up.
     const timer = setInterval(() => {
-      saving = saving.then(save).catch((error: unknown) => log.warn({ err: error, task: id }, 'progress was not saved'))
+      saving ??= save()
+        .catch((error: unknown) => log.warn({ err: error, task: id }, 'progress was not saved'))
+        .finally(() => (saving = undefined))
     }, SAVE_EVERY_MS)
     let outcome: Pick<TaskRow, 'status' | 'error'> = { status: 'done', error: null }
     try {
