@@ -13,6 +13,7 @@ import {
 } from '#manager/contract'
 import { type EventPublisher } from '../events/bus.ts'
 import { type Log } from '../log.ts'
+import { deleteEmailTokens } from '../store/email-tokens.ts'
 import { deleteTickets } from '../store/logins.ts'
 import { type Store } from '../store/open-store.ts'
 import {
@@ -158,7 +159,9 @@ export function createUsers({ store, passwords, logins, events }: UsersDeps): Us
     },
   }
 
+  /** And what signs in later: a link that was made for the account as it was sets no password of what it is now. */
   async function endSignIns(userId: UserId, except: string | undefined): Promise<void> {
+    await deleteEmailTokens(db, userId)
     await deleteTickets(db, userId)
     await logins.end({ userId, ...(except === undefined ? {} : { except }) })
     logins.forget(userId)

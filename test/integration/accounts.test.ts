@@ -309,6 +309,22 @@ describe('a forgotten password', () => {
     expect(await codeOf(link(admin, id))).toBe('forbidden')
   })
 
+  test('a link does not outlive the account that it was made for: another role, a new password', async () => {
+    const { id, api } = await manager.addUser(newAddress())
+    const params = { id: UserId.parse(id) }
+    const link = async (by: ApiClient) =>
+      tokenOf((await by.createAccountLink({ params, body: { purpose: 'reset' } })).url)
+    const domainAdmin = (await manager.addUser(newAddress(), 'domain_admin')).api
+    const before = await link(admin)
+    await api.changePassword({ body: { oldPassword: PASSWORD, newPassword: 'Brand-new-pass-4' } })
+    expect(await reset(before, 'Brand-new-pass-5')).toBe('link_invalid')
+    // Else the way up: an admin of a domain makes a link for somebody who is about to be a superadmin.
+    const token = await link(domainAdmin)
+    await admin.updateUser({ params, body: { role: 'superadmin' } })
+    expect(await reset(token, 'Brand-new-pass-5')).toBe('link_invalid')
+    await admin.updateUser({ params, body: { role: 'user' } })
+  })
+
   test('the password that one has is no new one', async () => {
     const { api } = await manager.addUser(newAddress())
     const change = api.changePassword({ body: { oldPassword: PASSWORD, newPassword: PASSWORD } })
