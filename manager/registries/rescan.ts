@@ -162,7 +162,8 @@ function problemOf(error: unknown): { kind: TagProblem['kind'] | 'failed'; messa
 
 async function collect<T>(pages: AsyncIterable<readonly T[]>): Promise<T[]> {
   const all: T[] = []
-  for await (const page of pages) all.push(...page)
+  // Not `push(...page)`: a page may hold more names than a call may have arguments.
+  for await (const page of pages) for (const one of page) all.push(one)
   return all
 }
 
@@ -181,10 +182,12 @@ async function retrying<T>(signal: AbortSignal, work: () => Promise<T>): Promise
 
 /** The first failure ends it, once those under way have ended too. */
 async function forEachOf<T>(items: readonly T[], atOnce: number, work: (item: T) => Promise<void>): Promise<void> {
-  const queue = [...items]
+  // One for all workers. Not `shift`, which moves everything behind it: a registry may list very many.
+  const rest = items.values()
   let failed = false
   const worker = async () => {
-    for (let item = queue.shift(); item !== undefined && !failed; item = queue.shift()) {
+    for (const item of rest) {
+      if (failed) return
       await work(item).catch((error: unknown) => {
         failed = true
         throw error

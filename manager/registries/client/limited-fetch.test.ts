@@ -49,6 +49,10 @@ test.each(['http://169.254.169.254/latest/meta-data', 'file:///etc/passwd', 'htt
   },
 )
 
+test.each(['https://169.254.169.254/token', 'http://[fe80::1]/'])('nobody asks %s at first, either', async address => {
+  await expect(ask(address)).rejects.toMatchObject({ code: 'registry_failed' })
+})
+
 test('nor in circles', async () => {
   const registry = await serve((_, response) => response.writeHead(302, { location: '/again' }).end())
   await expect(ask(registry.url)).rejects.toMatchObject({ code: 'registry_failed' })

@@ -29,6 +29,8 @@ const MAX_REDIRECTS = 5
  * @throws AppError `registry_unreachable`, `registry_failed`; the reason of the signal
  */
 export async function limitedFetch(address: URL, request: LimitedRequest): Promise<LimitedReply> {
+  // The address of a token server is the registry's word, too.
+  if (isLinkLocal(address.hostname)) throw new AppError('registry_failed', { why: `Nobody asks ${address.host}.` })
   let url = address
   for (let redirects = 0; ; redirects++) {
     const { authorization, ...others } = request.headers ?? {}

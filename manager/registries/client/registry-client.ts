@@ -57,6 +57,8 @@ const MAX_MANIFEST_BYTES = 4 * 2 ** 20
 const MAX_CONFIG_BYTES = 8 * 2 ** 20
 const PAGE = 100
 const MAX_PAGES = 5_000
+/** Of all pages of a list together: more than a million names. */
+const MAX_LIST_BYTES = 64 * 2 ** 20
 
 const Names = z.array(z.string().max(255)).nullish()
 const Catalogue = z.object({ repositories: Names })
@@ -104,8 +106,11 @@ export function createRegistryClient({ url: base, credentials, architecture }: R
   async function* pages(first: URL, scope: string, signal: AbortSignal): AsyncGenerator<LimitedReply> {
     const seen = new Set<string>()
     let next: URL | undefined = first
+    let bytes = 0
     while (next) {
       const reply: LimitedReply = await call(next, { scope, maxBytes: MAX_PAGE_BYTES, signal })
+      bytes += reply.body.length
+      if (bytes > MAX_LIST_BYTES) throw new AppError('registry_failed', { why: 'Its list has no end.' })
       yield reply
       seen.add(next.href)
       const link = parseNextLink(reply.headers.get('link'))
