@@ -33,14 +33,23 @@ describe.each(BACKENDS)('backup and restore on %s PostgreSQL', (_name, serverUrl
     const file = join(place, 'berth.backup')
     let content: Record<string, string[]>
     let masterKey: Buffer
+    let resetToken: string
     const who = { email: 'kim@example.org', password: 'Their-own-pass-1' }
     {
       await using manager = await startTestManager({ serverUrl })
       await manager.addUser(who.email)
       const admin = await manager.signIn()
       await admin.api.createUser({
-        body: { email: 'odd@example.org', name: 'Ö "quoted", \\back (slash) {brace} NULL', password: 'Their-own-pass-1' },
+        body: {
+          email: 'odd@example.org',
+          name: 'Ö "quoted", \\back (slash) {brace} NULL',
+          password: 'Their-own-pass-1',
+        },
       })
+      const { id } = (await admin.api.listUsers({ query: { search: who.email } })).items[0] ?? {}
+      if (!id) throw new Error('the user is not there')
+      const link = await admin.api.createAccountLink({ params: { id }, body: { purpose: 'reset' } })
+      resetToken = link.url.split('token=')[1] ?? ''
       const source = { dataDir: manager.dataDir, databaseUrl: manager.config.databaseUrl }
       const masterKeyFile = join(manager.dataDir, 'master.key')
       masterKey = await readFile(masterKeyFile)
@@ -91,10 +100,15 @@ describe.each(BACKENDS)('backup and restore on %s PostgreSQL', (_name, serverUrl
     expect({ ...restoredContent, settings: restoredContent.settings?.filter(row => !isPause(row)) }).toEqual(content)
 
     await using restored = await startTestManager({ dataDir: otherDir, databaseUrl: otherUrl })
+    // It may have been used since the backup: no link works twice.
+    const again = restored.api().resetPassword({ body: { token: resetToken, password: 'Brand-new-pass-2' } })
+    await expect(again).rejects.toMatchObject({ code: 'link_invalid' })
     const { api } = await restored.signIn(who)
     expect((await api.me()).user.email).toBe(who.email)
     const admin = await restored.signIn()
-    expect((await admin.api.listUsers()).items.map(user => user.name)).toContain('Ö "quoted", \\back (slash) {brace} NULL')
+    expect((await admin.api.listUsers()).items.map(user => user.name)).toContain(
+      'Ö "quoted", \\back (slash) {brace} NULL',
+    )
   })
 })
 
