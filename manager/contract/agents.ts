@@ -33,7 +33,11 @@ export const Agent = z
     version: z.string(),
     engineVersion: z.string(),
     lastSeenAt: z.iso.datetime(),
-    problem: z.string().nullable().optional().describe('What it reports and cannot be taken up; tried again all the time.'),
+    problem: z
+      .string()
+      .nullable()
+      .optional()
+      .describe('What it reports and cannot be taken up; tried again all the time.'),
   })
   .meta({ id: 'Agent' })
 export type Agent = z.infer<typeof Agent>

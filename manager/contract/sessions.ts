@@ -296,7 +296,10 @@ export const Session = z
     environ: z.record(z.string(), z.string()),
     startupCommand: z.string().nullable(),
     kind: SessionKind,
-    result: z.enum(['success', 'failure']).nullable().describe('How a batch session ended; null before, and for others.'),
+    result: z
+      .enum(['success', 'failure'])
+      .nullable()
+      .describe('How a batch session ended; null before, and for others.'),
     idleTimeoutSeconds: z.int().nullable().describe('The effective one; null = never.'),
     maxLifetimeSeconds: z.int().nullable().describe('The effective one; null = unlimited.'),
     expiresAt: z.iso.datetime().nullable().describe('When its maximum lifetime is over; known once it runs.'),

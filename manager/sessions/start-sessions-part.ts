@@ -125,7 +125,7 @@ export async function startSessionsPart(deps: SessionsPartDeps): Promise<Session
   }
 
   const images = createImagesPart({ store, box, events, agents, log })
-  const { pullOf } = images.registries
+  const pullOf: typeof images.registries.pullOf = (...given) => images.registries.pullOf(...given)
   const scheduling = createSchedulingSwitch({ db: store.db, onResumed: trigger })
   const lifecycle = stack.use(createLifecycle({ store, changes, agents, pullOf, log, timings }))
   const recorder = stack.use(startStatsRecorder({ store, log }))
@@ -148,7 +148,7 @@ export async function startSessionsPart(deps: SessionsPartDeps): Promise<Session
         () => undefined,
       ),
     log,
-    onImagePull: images.pulls.onProgress,
+    onImagePull: (...given) => images.pulls.onProgress(...given),
     // Every manager has its own report.
     onAgentChanged: look,
   })
@@ -174,7 +174,7 @@ export async function startSessionsPart(deps: SessionsPartDeps): Promise<Session
       cancel: (id, reason) => lifecycle.cancel(id, reason),
       hint: touched => changes.hint(touched),
       managers: cluster.turns,
-      isPaused: scheduling.isPaused,
+      isPaused: () => scheduling.isPaused(),
       log,
       ...(slowTickMs === undefined ? {} : { slowTickMs }),
     }),
@@ -203,7 +203,7 @@ export async function startSessionsPart(deps: SessionsPartDeps): Promise<Session
       presence,
       lifecycle,
       changes,
-      windowOf: live.window,
+      windowOf: (...given) => live.window(...given),
       activityOf: id => activityOf(id),
       audit: deps.audit,
       log,
@@ -249,12 +249,17 @@ export async function startSessionsPart(deps: SessionsPartDeps): Promise<Session
     positionOf,
     onEnqueued: trigger,
   })
-  const lifetimes = createLifetimeService({ store, changes, live, get: sessions.get })
+  const lifetimes = createLifetimeService({ store, changes, live, get: (...given) => sessions.get(...given) })
   const limitsChanged = () => {
     trigger()
     events.publish({ topic: 'resources', id: 'all', version: Date.now() }, 'everyone')
   }
-  const setPriority = createSetPriority({ store, changes, onChanged: trigger, get: sessions.get })
+  const setPriority = createSetPriority({
+    store,
+    changes,
+    onChanged: trigger,
+    get: (...given) => sessions.get(...given),
+  })
   const opened = stack.move()
   return {
     handlers: {

@@ -13,7 +13,10 @@ export async function findResourceGroup(db: Db, name: string): Promise<ResourceG
 }
 
 /** @returns undefined if there is one of this name */
-export async function insertResourceGroup(db: Db, spec: Omit<ResourceGroupSpec, 'domains'>): Promise<ResourceGroupRow | undefined> {
+export async function insertResourceGroup(
+  db: Db,
+  spec: Omit<ResourceGroupSpec, 'domains'>,
+): Promise<ResourceGroupRow | undefined> {
   return db
     .insertInto('resource_groups')
     .values({ ...spec, options: JSON.stringify(spec.options) })

@@ -1,5 +1,10 @@
 import { type ColumnType, type Generated, type Kysely } from 'kysely'
-import { type AgentLinksTable, type AuditLogTable, type ManagersTable, type SessionStatsMinutesTable } from './tables/operation.ts'
+import {
+  type AgentLinksTable,
+  type AuditLogTable,
+  type ManagersTable,
+  type SessionStatsMinutesTable,
+} from './tables/operation.ts'
 import { type Default, type Json, type MaybeTime, type Time } from './tables/columns.ts'
 import {
   type DomainsTable,
