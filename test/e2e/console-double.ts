@@ -14,6 +14,8 @@ import {
   type ResourceGroup,
   type Resources,
   type Session,
+  type SessionSpec,
+  type WhatIf,
 } from '#manager/contract'
 
 const PAGE = new URL('../../dist/renderer/', import.meta.url).pathname
@@ -34,6 +36,8 @@ export interface World {
   presets?: Preset[]
   projects?: GroupRef[]
   resourceGroups?: ResourceGroup[]
+  /** What happens to a request; starts now if left out. */
+  whatIf?: (spec: SessionSpec) => WhatIf
   /** The next request of this route (`METHOD path`) fails with this error. */
   failures: Map<string, { code: ErrorCode; detail?: Record<string, unknown> }>
   /** Requests seen that change something, as `METHOD path`, with their bodies. */
@@ -95,7 +99,7 @@ export async function startConsoleDouble(world: World): Promise<ConsoleDouble> {
     }
     const body = await readBody(request)
     const route = `${request.method ?? ''} ${url.pathname}`
-    if (request.method !== 'GET') world.changes.push({ request: route, body })
+    if (request.method !== 'GET' && !route.endsWith('/what-if')) world.changes.push({ request: route, body })
     if (world.delayMs > 0) await new Promise(resolve => setTimeout(resolve, world.delayMs))
     const failure = world.failures.get(route)
     if (failure) {
@@ -213,6 +217,11 @@ function answer(world: World, route: string, url: URL, body: unknown, response: 
     case 'GET /api/v1/sessions':
       send(response, 200, pageOf(world, url))
       return
+    case 'POST /api/v1/sessions/what-if': {
+      const now: WhatIf = { startsNow: true, reason: null, smaller: [], notices: [] }
+      send(response, 200, world.whatIf?.(body as SessionSpec) ?? now)
+      return
+    }
     case 'POST /api/v1/sessions': {
       const { name, image } = body as { name?: string; image: string }
       const [like] = world.sessions

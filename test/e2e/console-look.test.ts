@@ -3,7 +3,7 @@ import { createRequire } from 'node:module'
 import { chromium, type Browser, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startConsoleDouble, type ConsoleDouble, type World } from './console-double.ts'
-import { aSession, aWorld, LIMITED } from './console-world.ts'
+import { aSession, aWorld, LIMITED, oneGpuNow } from './console-world.ts'
 import { loadPage } from '../fixtures/browser.ts'
 
 /** Screenshots of every state of the console, for eyes; axe (WCAG 2.2 AA) and the page's own error log, for machines. */
@@ -221,13 +221,15 @@ const scenes: Scene[] = [
   {
     name: 'launch-limits',
     path: '/sessions',
-    world: LIMITED,
+    world: { ...LIMITED, whatIf: oneGpuNow },
     async act(page) {
       await button(page, 'New session').click()
       await button(page, /^Medium/).click()
+      await page.getByRole('textbox', { name: 'GPU', exact: true }).fill('2')
+      await button(page, 'Use 1 GPU').waitFor()
       await page.getByText('2 sessions left').waitFor()
       await page.getByRole('heading', { name: 'Resources', exact: true }).scrollIntoViewIfNeeded()
-      await page.locator('.launch-form').evaluate(form => form.scrollBy(0, 260))
+      await page.locator('.launch-form').evaluate(form => form.scrollBy(0, 330))
     },
   },
   {

@@ -2,7 +2,7 @@ import { mkdir } from 'node:fs/promises'
 import { chromium, type Browser, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startConsoleDouble, type ConsoleDouble, type World } from './console-double.ts'
-import { aSession, aWorld, LIMITED, statsOf } from './console-world.ts'
+import { aSession, aWorld, LIMITED, oneGpuNow, statsOf } from './console-world.ts'
 import { loadPage } from '../fixtures/browser.ts'
 
 /** What the page does, against a manager of cardboard: states that the real one cannot be brought into at will. */
@@ -340,6 +340,27 @@ describe('launching', () => {
       resourceGroup: 'gpu-large',
       resources: { cpu: '4', mem: String(32 * 2 ** 30), 'cuda.device': '1' },
     })
+  })
+
+  test('says before what would happen, and offers what would start now', async () => {
+    await using it = await open('/sessions', { whatIf: oneGpuNow })
+    await button(it.page, 'New session').click()
+    const gpus = it.page.getByRole('textbox', { name: 'GPU', exact: true })
+    await gpus.fill('2')
+    await it.page.getByText('Would wait: 2 GPUs are needed on one agent').waitFor()
+    expect(await button(it.page, /^Launch$/).isEnabled()).toBe(true)
+    await button(it.page, 'Use 1 GPU').press('Enter')
+    await it.page.getByText('Starts now.').waitFor()
+    expect(await gpus.inputValue()).toBe('1')
+    expect(it.world.changes).toEqual([])
+
+    it.world.failures.set('POST /api/v1/sessions/what-if', {
+      code: 'over_user_policy',
+      detail: { why: 'Your policy allows 1 GPU.' },
+    })
+    await gpus.fill('2')
+    await it.page.getByText('Cannot start: Your policy allows 1 GPU.').waitFor()
+    expect(await button(it.page, /^Launch$/).isDisabled()).toBe(true)
   })
 
   test('puts a refusal on the field it is about', async () => {

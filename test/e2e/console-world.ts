@@ -185,6 +185,19 @@ export const LIMITED: Partial<World> = {
   ],
 }
 
+/** More than one GPU has to be waited for. */
+export const oneGpuNow: NonNullable<World['whatIf']> = ({ resources }) => {
+  const startsNow = Number(resources['cuda.device'] ?? 0) <= 1
+  const message =
+    '2 GPUs are needed on one agent, the agent with most has 1 free now. It starts when other sessions end.'
+  return {
+    startsNow,
+    reason: startsNow ? null : { code: 'capacity', message },
+    smaller: startsNow ? [] : [{ slot: 'cuda.device', amount: '1' }],
+    notices: [],
+  }
+}
+
 /** One of everything that a list can show. */
 export function variedSessions(): Session[] {
   const gpu = { cpu: '8', mem: String(64 * GIB), 'cuda.device': '2' }

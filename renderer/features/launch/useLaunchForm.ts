@@ -19,11 +19,13 @@ import {
   type LaunchErrors,
   type LaunchForm,
 } from './launch-form.ts'
+import { outlookOf, withOffer, type Offer, type Outlook } from './outlook.ts'
 import { presetHindrance, withPreset } from './presets.ts'
 import { refusedFields } from './refused-fields.ts'
 import { recall, remember } from './remembered.ts'
 import { useLaunch } from './useLaunch.ts'
 import { useLaunchRoom } from './useLaunchRoom.ts'
+import { useOutlook } from './useOutlook.ts'
 
 const mostApps = (a: Image, b: Image) => Number(b.labelled) - Number(a.labelled) || b.apps.length - a.apps.length
 
@@ -57,7 +59,7 @@ export function useLaunchForm() {
     ...refused.value,
     ...validate(form.value, { limits: limits.value, images: resources.images ?? [], taken: taken.value }),
   }))
-  const prediction = computed(() =>
+  const guess = computed(() =>
     forecast({
       requested: requestedSlots(form.value, limits.value),
       count: form.value.count,
@@ -67,6 +69,22 @@ export function useLaunchForm() {
       holders: image.value?.agentIds.length ?? 0,
     }),
   )
+  const asked = useOutlook(
+    () => {
+      if (!filled.value || !place.ready.value || Object.keys(errors.value).length > 0) return null
+      const { name: _, ...spec } = toSpec(form.value, limits.value)
+      return { ...spec, count: 1, environ: {} }
+    },
+    () => place.resources.value,
+    answer =>
+      outlookOf(answer, {
+        count: form.value.count,
+        pulled: image.value?.agentIds.length === 0,
+        gpu: limits.value.gpu?.slot,
+      }),
+  )
+  // What the page can say by itself, until the manager has answered.
+  const prediction = computed<Outlook>(() => asked.outlook.value ?? { ...guess.value, offer: null })
   const ready = computed(() => Object.keys(errors.value).length === 0 && prediction.value.kind !== 'never')
 
   // The first time that images and limits are known, the form gets sensible values; later ones change nothing typed.
@@ -115,6 +133,9 @@ export function useLaunchForm() {
   function choosePreset(preset: Preset): void {
     form.value = withPreset(form.value, preset, presetContext())
   }
+  function takeOffer(offer: Offer): void {
+    form.value = withOffer(form.value, offer)
+  }
   /** The one that the fields show. */
   const preset = computed(() => {
     const { cpu, mem, shmem, gpu } = form.value
@@ -155,11 +176,13 @@ export function useLaunchForm() {
     preset,
     errors,
     prediction,
+    asking: asked.pending,
     busy,
     failure,
     ready,
     chooseImage,
     choosePreset,
+    takeOffer,
     submit,
   }
 }

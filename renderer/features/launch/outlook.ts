@@ -1,0 +1,78 @@
+import { isAppError, parseAmount, type ErrorCode, type SlotName, type WhatIf } from '#manager/contract'
+import { errorText } from '../../ui/error-text.ts'
+import { amountText, type Forecast } from './forecast.ts'
+import { type GpuSlot, type LaunchForm } from './launch-form.ts'
+
+/** A change of one slot with which it would start now. */
+export interface Offer {
+  readonly field: 'cpu' | 'mem' | 'gpu'
+  readonly amount: number
+  readonly text: string
+}
+
+/** What the manager says about a request, as it is shown. */
+export interface Outlook extends Forecast {
+  readonly offer: Offer | null
+}
+
+/** Refusals that only another request can end. */
+const REFUSALS: ReadonlySet<ErrorCode> = new Set([
+  'group_inactive',
+  'group_not_found',
+  'over_concurrency_limit',
+  'over_container_limit',
+  'over_domain_limit',
+  'over_group_limit',
+  'over_keypair_policy',
+  'over_user_policy',
+  'request_too_large',
+  'resource_group_not_found',
+])
+
+/** The short form, beside the button that launches. */
+export const OUTLOOK_LABELS: Readonly<Record<Forecast['kind'], string>> = {
+  now: 'Starts now',
+  waits: 'Would wait',
+  never: 'Cannot start',
+  unknown: '',
+}
+
+/** @param pulled whether the image has to be fetched first */
+export function outlookOf(
+  { startsNow, reason, smaller }: WhatIf,
+  { count, pulled, gpu }: { count: number; pulled: boolean; gpu: GpuSlot | undefined },
+): Outlook {
+  if (startsNow) {
+    const pull = pulled ? ' The image is pulled first.' : ''
+    const start = count > 1 ? 'The first starts now, the others as there is room.' : 'Starts now.'
+    return { kind: 'now', text: `${start}${pull}`, offer: null }
+  }
+  const why = reason ? `: ${reason.message.replace(/\.?$/, '.')}` : '.'
+  const latest = reason?.expectedBy ? ` It starts by ${whenText(reason.expectedBy)} at the latest.` : ''
+  const offers = smaller.flatMap(({ slot, amount }) => {
+    const offer = offerOf(slot, amount, gpu)
+    return offer ? [offer] : []
+  })
+  return { kind: 'waits', text: `Would wait${why}${latest}`, offer: offers[0] ?? null }
+}
+
+/** @returns null for a failure that says nothing about the request */
+export function outlookOfRefusal(error: unknown): Outlook | null {
+  if (!isAppError(error) || !REFUSALS.has(error.code)) return null
+  const { title, why } = errorText(error)
+  return { kind: 'never', text: `Cannot start: ${why || `${title}.`}`, offer: null }
+}
+
+export function withOffer(form: LaunchForm, { field, amount }: Offer): LaunchForm {
+  return { ...form, [field]: amount }
+}
+
+function offerOf(slot: SlotName, text: string, gpu: GpuSlot | undefined): Offer | null {
+  const amount = parseAmount(slot, text)
+  const field = slot === 'cpu' || slot === 'mem' ? slot : slot === gpu ? 'gpu' : null
+  return amount === undefined || field === null ? null : { field, amount, text: `Use ${amountText(slot, amount)}` }
+}
+
+function whenText(iso: string): string {
+  return new Date(iso).toLocaleString(undefined, { weekday: 'short', hour: '2-digit', minute: '2-digit' })
+}
