@@ -1,0 +1,189 @@
+import { type AgentId, type KernelId, type Reason, type SessionId, toWireError } from '#manager/contract'
+import { type AgentLinks } from '../cluster/agent-links.ts'
+import { type EventPublisher } from '../events/bus.ts'
+import { type Log } from '../log.ts'
+import { type SessionChanges } from '../sessions/changes.ts'
+import { importContainer } from '../sessions/import.ts'
+import { type Lifecycle } from '../sessions/lifecycle.ts'
+import { type Change, isStarting } from '../sessions/transition.ts'
+import { findAgent } from '../store/agents.ts'
+import { type KernelRow, noteKernelDone } from '../store/kernels.ts'
+import { type Store } from '../store/open-store.ts'
+import { touchSessions } from '../store/sessions.ts'
+import { type Action } from './reconcile.ts'
+
+export interface ActingDeps {
+  readonly store: Store
+  readonly events: EventPublisher
+  readonly changes: SessionChanges
+  readonly lifecycle: Lifecycle
+  /** Of the other managers. */
+  readonly links: Pick<AgentLinks, 'isElsewhere' | 'wasElsewhere'>
+  /** End of the log of a container that has ended; undefined if its agent does not say in time. */
+  readonly lastLog: (agentId: AgentId, kernelId: KernelId) => Promise<string | undefined>
+  /** After a restore: what agents have may be newer than what the database says. */
+  readonly isRestored: () => Promise<boolean>
+  /** An agent came, went, or changed: placements may be possible now. */
+  readonly onAgentChanged: () => void
+  readonly log: Log
+}
+
+/** What this process remembers of agents and their kernels. */
+export interface ActingMemory {
+  /** Ends that may be part of a start at another manager: since when they are reported. */
+  readonly endedSince: (agentId: AgentId) => Map<string, number>
+  /** This process has learned that the kernel runs. */
+  readonly isKnownToRun: (kernelId: KernelId) => boolean
+}
+
+const ELSEWHERE_MS = 8_000
+
+/**
+ * Carries out what reconciliation of a report has found: sessions go on, end, or are imported.
+ *
+ * @returns a function that does so with every action; `first` says that the agent was not ready before. It returns what
+ *   could not be taken up, if anything
+ */
+export function createActing(deps: ActingDeps & ActingMemory) {
+  const { store, events, changes, lifecycle, log } = deps
+
+  async function actOnAll(agentId: AgentId, actions: readonly Action[], first: boolean): Promise<string | null> {
+    let failed: string | null = null
+    for (const action of actions) {
+      // One that cannot be carried out must not keep the others, and the agent, from their work; the next report repeats it.
+      await act(agentId, action, first).catch((error: unknown) => {
+        log.error({ err: error, agentId, action }, 'what an agent reported of a kernel could not be taken up')
+        const kernelId = action.do === 'import' ? action.label.kernelId : 'kernelId' in action ? action.kernelId : ''
+        failed = `Kernel ${kernelId} (${action.do}): ${toWireError(error).message}. It is tried again with its next report.`
+      })
+    }
+    return failed
+  }
+
+  async function act(agentId: AgentId, action: Action, first: boolean): Promise<void> {
+    switch (action.do) {
+      case 'phase':
+        return setPhase(action)
+      case 'running': {
+        const adopted: Reason = { code: 'adopted', message: 'Found running on its agent after a restart.' }
+        const started: Reason = { code: 'started', message: 'Its container runs.' }
+        return lifecycle.markRunning(action.sessionId, { ...action, reason: first ? adopted : started })
+      }
+      case 'ended': {
+        // The reply to create_kernel decides first whether this was a start at all.
+        if (lifecycle.isStartInFlight(action.kernelId) || startsElsewhere(agentId, action)) return
+        const { exit, attempt } = action
+        // With its end: who waits for that reads it next.
+        const logTail = await deps.lastLog(agentId, action.kernelId)
+        await end(agentId, action, { attempt, reason: exitReason(exit), exitCode: exit.exitCode, logTail })
+        lifecycle.cleanUp(agentId, action.kernelId, attempt)
+        return
+      }
+      case 'gone': {
+        const restored = await deps.isRestored()
+        const message = restored
+          ? 'It ran when the backup was made; its container is not there any more.'
+          : 'Its container disappeared from its agent without the manager ending it.'
+        await end(agentId, action, {
+          attempt: action.attempt,
+          reason: { code: restored ? 'lost_by_restore' : 'container_gone', message },
+        })
+        // Network and scratch of the session are still there.
+        lifecycle.cleanUp(agentId, action.kernelId, action.attempt)
+        return
+      }
+      case 'destroy':
+        lifecycle.cleanUp(agentId, action.kernelId, action.attempt)
+        return
+      case 'import':
+        return importRunning(agentId, action)
+    }
+  }
+
+  async function setPhase({ sessionId, attempt, phase }: Extract<Action, { do: 'phase' }>): Promise<void> {
+    await changes.apply(sessionId, state => {
+      if (state.attempt !== attempt) return undefined
+      if (phase === 'pulling' && state.status === 'PREPARING') {
+        return { to: 'PULLING', reason: { code: 'image_missing', message: 'Its agent is pulling the image.' } }
+      }
+      if (phase === 'preparing' && state.status === 'PULLING') {
+        return { to: 'PREPARING', reason: { code: 'image_pulled', message: 'The image is there.' } }
+      }
+      return undefined
+    })
+  }
+
+  async function end(
+    agentId: AgentId,
+    { sessionId, kernelId }: { sessionId: SessionId; kernelId: KernelId },
+    words: { attempt: number; reason: Reason; exitCode?: number; logTail?: string | undefined },
+  ): Promise<void> {
+    const { attempt, reason, exitCode, logTail } = words
+    if (exitCode === 0 && (await noteKernelDone(store.db, kernelId, { attempt, agentId }))) {
+      changes.hint(await touchSessions(store.db, [sessionId]))
+      deps.onAgentChanged()
+      return
+    }
+    const applied = await changes.apply(sessionId, state =>
+      state.agentId === agentId && state.attempt === attempt && (state.status === 'RUNNING' || isStarting(state.status))
+        ? { ...endOf(state.kernels, { kernelId, reason, exitCode }), logTail }
+        : undefined,
+    )
+    if (applied?.to === 'TERMINATING') lifecycle.finishTermination(sessionId)
+  }
+
+  async function importRunning(agentId: AgentId, action: Extract<Action, { do: 'import' }>): Promise<void> {
+    const { label, containerId, startedAt } = action
+    const agent = await findAgent(store.db, agentId)
+    const resourceGroup = agent?.resource_group ?? label.resourceGroup
+    const outcome = await importContainer(store, events, { agentId, resourceGroup, label, containerId, startedAt })
+    const { sessionId, kernelId } = label
+    const what = { audit: true, agentId, sessionId, kernelId, containerId, owner: label.owner.email }
+    if (outcome === 'imported') log.warn(what, 'container without a record imported')
+    else if (outcome === 'no_owner') log.warn(what, 'container without a record left alone: nobody it could belong to')
+    else if (outcome === 'not_of_its_session') {
+      log.warn(what, 'container ended: the session that it names has no such kernel')
+      lifecycle.cleanUp(agentId, kernelId, label.attempt)
+    }
+  }
+
+  /**
+   * The same, where the start may be another manager's: that one gets some time to hear the reply. Whether it is a start is
+   * not known here, so it is taken for one until the end has been reported for as long.
+   */
+  function startsElsewhere(agentId: AgentId, { kernelId, attempt }: Extract<Action, { do: 'ended' }>): boolean {
+    if (!deps.links.wasElsewhere(agentId) || deps.isKnownToRun(kernelId)) return false
+    const endedSince = deps.endedSince(agentId)
+    const key = `${kernelId} ${attempt}`
+    const since = endedSince.get(key) ?? performance.now()
+    endedSince.set(key, since)
+    return performance.now() - since < ELSEWHERE_MS
+  }
+
+  return actOnAll
+}
+
+/** A session ends with any of its kernels, except one beside the main one that has done its work (exit code 0). */
+function endOf(
+  kernels: readonly KernelRow[],
+  { kernelId, reason, exitCode }: { kernelId: KernelId; reason: Reason; exitCode: number | undefined },
+): Change {
+  if (kernels.length === 1) return { to: 'TERMINATED', reason, exitCode }
+  const role = kernels.find(kernel => kernel.id === kernelId)?.role ?? 'one'
+  // The others still run: it has ended once they are taken down.
+  const message = `Kernel ${role} ended, and the session with it. ${reason.message}`
+  return { to: 'TERMINATING', reason: { ...reason, message }, kernelId, exitCode }
+}
+
+function exitReason(exit: { exitCode: number; oomKilled: boolean; engineRestarted: boolean }): Reason {
+  if (exit.oomKilled) {
+    return {
+      code: 'oom_killed',
+      message: 'It used more memory than it had and was stopped by the kernel. Ask for more RAM.',
+    }
+  }
+  if (exit.engineRestarted) {
+    return { code: 'engine_restarted', message: 'Its Docker Engine, or the machine, restarted and took it along.' }
+  }
+  return { code: 'exited', message: `Its main process ended with exit code ${exit.exitCode}.` }
+}
