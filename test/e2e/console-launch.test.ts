@@ -1,0 +1,125 @@
+import { type Browser } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { openConsole, startBrowser, type Opened } from './console-open.ts'
+import { button } from './console-steps.ts'
+import { LIMITED, oneGpuNow } from './console-world.ts'
+
+/** The launch dialog, against a manager of cardboard. */
+let browser: Browser
+beforeAll(async () => {
+  browser = await startBrowser()
+})
+afterAll(() => browser.close())
+const open = (path: string, change: Parameters<typeof openConsole>[2] = {}): Promise<Opened> =>
+  openConsole(browser, path, change)
+
+describe('launching', () => {
+  test('sends what was chosen and shows the session at once', async () => {
+    await using it = await open('/sessions')
+    await button(it.page, 'New session').click()
+    await it.page.getByText('PyTorch 2.9 (CUDA 13)').click()
+    await it.page.getByRole('textbox', { name: 'CPU', exact: true }).fill('4')
+    await it.page.getByRole('textbox', { name: 'RAM', exact: true }).fill('12g')
+    await it.page.getByRole('textbox', { name: 'GPU', exact: true }).fill('1')
+    await it.page.getByLabel('Name optional').fill('my-training')
+    await button(it.page, /Environment variables and startup/).click()
+    await button(it.page, 'Paste .env').click()
+    await it.page.getByLabel('Lines of a .env file').fill('A=1\nexport B="two words"')
+    await button(it.page, 'Add these').click()
+    await it.page.getByText('Starts now.').waitFor()
+    await button(it.page, /^Launch$/).click()
+    await it.page.locator('tr.row', { hasText: 'my-training' }).waitFor()
+    expect(it.world.changes.at(-1)?.body).toEqual({
+      name: 'my-training',
+      image: 'berth/pytorch:2.9-cuda13',
+      resources: { cpu: '4', mem: String(12 * 2 ** 30), 'cuda.device': '1' },
+      shmem: String(2 ** 30),
+      environ: { A: '1', B: 'two words' },
+      count: 1,
+      resourceGroup: 'default',
+    })
+    await button(it.page, 'New session').click()
+    expect(await it.page.getByRole('textbox', { name: 'RAM', exact: true }).inputValue()).toBe('12 GiB')
+    expect(await it.page.getByLabel('Name optional').inputValue()).toBe('')
+  })
+
+  test('offers sizes, projects and resource groups where there is a choice, and says which limits end the fields', async () => {
+    await using it = await open('/sessions', LIMITED)
+    await button(it.page, 'New session').click()
+    await it.page.getByText('Your limits leave 6 CPU cores for now').waitFor()
+    await it.page.getByText('2 sessions left').waitFor()
+    expect(await button(it.page, /^Two GPUs/).isDisabled()).toBe(true)
+    await it.page.getByText('Now free: 1 GPU').waitFor()
+    await button(it.page, /^Medium/).press('Enter')
+    expect(await it.page.getByRole('textbox', { name: 'RAM', exact: true }).inputValue()).toBe('16 GiB')
+    expect(await button(it.page, /^Medium/).getAttribute('aria-pressed')).toBe('true')
+    await it.page.getByRole('textbox', { name: 'CPU', exact: true }).fill('7')
+    await it.page.getByText('At most 6. Your limits leave 6 CPU cores for now').waitFor()
+    await button(it.page, /^One GPU/).click()
+    await it.page.getByRole('combobox', { name: 'Project' }).press('ArrowDown')
+    await it.page.getByRole('option', { name: 'vision' }).click()
+    await it.page.getByRole('combobox', { name: 'Resource group' }).press('ArrowDown')
+    await it.page.getByRole('option', { name: 'gpu-large' }).click()
+    await button(it.page, /^Launch$/).click()
+    await it.page.getByRole('heading', { name: 'New session' }).waitFor({ state: 'hidden' })
+    expect(it.world.changes.at(-1)?.body).toMatchObject({
+      group: LIMITED.projects?.[1]?.id,
+      resourceGroup: 'gpu-large',
+      resources: { cpu: '4', mem: String(32 * 2 ** 30), 'cuda.device': '1' },
+    })
+  })
+
+  test('says before what would happen, and offers what would start now', async () => {
+    await using it = await open('/sessions', { whatIf: oneGpuNow })
+    await button(it.page, 'New session').click()
+    const gpus = it.page.getByRole('textbox', { name: 'GPU', exact: true })
+    await gpus.fill('2')
+    await it.page.getByText('Would wait: 2 GPUs are needed on one agent').waitFor()
+    expect(await button(it.page, /^Launch$/).isEnabled()).toBe(true)
+    await button(it.page, 'Use 1 GPU').press('Enter')
+    await it.page.getByText('Starts now.').waitFor()
+    expect(await gpus.inputValue()).toBe('1')
+    expect(it.world.changes).toEqual([])
+
+    it.world.failures.set('POST /api/v1/sessions/what-if', {
+      code: 'over_user_policy',
+      detail: { why: 'Your policy allows 1 GPU.' },
+    })
+    await gpus.fill('2')
+    await it.page.getByText('Cannot start: Your policy allows 1 GPU.').waitFor()
+    expect(await button(it.page, /^Launch$/).isDisabled()).toBe(true)
+  })
+
+  test('puts a refusal on the field it is about', async () => {
+    const failures = new Map([
+      [
+        'POST /api/v1/sessions',
+        { code: 'session_name_taken', detail: { why: 'You have a live session named taken-name.' } },
+      ],
+    ] as const)
+    await using it = await open('/sessions', { failures })
+    await button(it.page, 'New session').click()
+    await it.page.getByLabel('Name optional').fill('taken-name')
+    await button(it.page, /^Launch$/).click()
+    await it.page.getByText('You have a live session named taken-name.').waitFor()
+    expect(await button(it.page, /^Launch$/).isDisabled()).toBe(true)
+    await it.page.getByLabel('Name optional').fill('another-name')
+    expect(await button(it.page, /^Launch$/).isEnabled()).toBe(true)
+  })
+
+  test('again takes everything over from a finished session', async () => {
+    await using it = await open('/sessions?list=finished')
+    const old = it.world.sessions.find(({ name }) => name === 'yesterday')!
+    Object.assign(old, {
+      environ: { KEPT: 'yes' },
+      startupCommand: 'echo hi',
+      requested: { cpu: '3', mem: String(6 * 2 ** 30) },
+    })
+    await it.page.reload()
+    await button(it.page, 'Launch yesterday again').click()
+    expect(await it.page.getByLabel('Name optional').inputValue()).toBe('yesterday')
+    expect(await it.page.getByRole('textbox', { name: 'CPU', exact: true }).inputValue()).toBe('3')
+    expect(await it.page.getByLabel('Value of KEPT').inputValue()).toBe('yes')
+    expect(await it.page.getByLabel(/Startup command/).inputValue()).toBe('echo hi')
+  })
+})

@@ -1,0 +1,42 @@
+import { chromium, type Browser, type Page } from 'playwright-core'
+import { loadPage } from '../fixtures/browser.ts'
+import { startConsoleDouble, type ConsoleDouble, type World } from './console-double.ts'
+import { aWorld } from './console-world.ts'
+
+export const startBrowser = () =>
+  chromium.launch({ executablePath: process.env['BERTH_CHROMIUM'] ?? '/usr/bin/chromium' })
+
+export interface Opened extends AsyncDisposable {
+  readonly page: Page
+  readonly double: ConsoleDouble
+  readonly world: World
+  newTab(path: string): Promise<Page>
+}
+
+/** The console with a manager of cardboard behind it, in a browser that remembers nothing. */
+export async function openConsole(
+  browser: Browser,
+  path: string,
+  change: Partial<World> = {},
+  viewport = { width: 1280, height: 800 },
+): Promise<Opened> {
+  const world = aWorld(change)
+  const double = await startConsoleDouble(world)
+  const context = await browser.newContext({ viewport, locale: 'en-GB', reducedMotion: 'reduce' })
+  const newTab = async (to: string) => {
+    const page = await context.newPage()
+    page.setDefaultTimeout(30_000)
+    await loadPage(page, `${double.url}/#${to}`)
+    return page
+  }
+  return {
+    page: await newTab(path),
+    double,
+    world,
+    newTab,
+    async [Symbol.asyncDispose]() {
+      await context.close()
+      await double[Symbol.asyncDispose]()
+    },
+  }
+}
