@@ -31,6 +31,14 @@ export function refusal(settings: StoredSettings): string | undefined {
   return undefined
 }
 
+/** The password was given for one mail server: whoever names another one must know it, not learn it there. */
+export function keepsPassword(
+  before: Pick<StoredSettings, 'smtpHost'>,
+  next: Pick<StoredSettings, 'smtpHost'>,
+): boolean {
+  return before.smtpHost === null || before.smtpHost === next.smtpHost
+}
+
 /** Links are mailed only where all of it is there. */
 export function isMailReady(settings: StoredSettings, smtpPasswordSet: boolean): boolean {
   const { smtpHost, smtpFrom, publicUrl, smtpUser } = settings

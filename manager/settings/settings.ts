@@ -4,7 +4,7 @@ import { findDomain } from '../store/domains.ts'
 import { type Store } from '../store/open-store.ts'
 import { SMTP_PASSWORD_PLACE } from '../store/sealed.ts'
 import { holdSystemSettings, readSystemSettings, writeSystemSettings } from '../store/system-settings.ts'
-import { applyChange, parseSettings, refusal, toAuthOptions, toSystemSettings } from './rules.ts'
+import { applyChange, keepsPassword, parseSettings, refusal, toAuthOptions, toSystemSettings } from './rules.ts'
 
 /** How to reach the mail server. */
 export interface MailServer {
@@ -44,13 +44,14 @@ export function createSettings({ store, box }: { store: Store; box: SecretBox })
       const sealed = typeof smtpPassword === 'string' ? box.seal(smtpPassword, SMTP_PASSWORD_PLACE) : smtpPassword
       await store.transaction(async trx => {
         await holdSystemSettings(trx)
-        const next = applyChange(parseSettings((await readSystemSettings(trx)).system), change)
+        const before = parseSettings((await readSystemSettings(trx)).system)
+        const next = applyChange(before, change)
         const why = refusal(next)
         if (why !== undefined) throw new AppError('bad_request', { why })
         if (change.signUpDomain !== undefined && !(await findDomain(trx, next.signUpDomain))) {
           throw new AppError('domain_not_found', { why: `There is no domain "${next.signUpDomain}".` })
         }
-        await writeSystemSettings(trx, next, sealed)
+        await writeSystemSettings(trx, next, keepsPassword(before, next) ? sealed : (sealed ?? null))
       })
       return read()
     },

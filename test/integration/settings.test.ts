@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { Secret, TOTP } from 'otpauth'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type ApiClient } from '#manager/contract'
+import { type ApiClient, type SystemSettingsChange } from '#manager/contract'
 import { silentLog } from '../../manager/log.ts'
 import { createMailer } from '../../manager/mail/mailer.ts'
 import { addMasterKey } from '../../manager/secrets/open-secret-box.ts'
@@ -74,6 +74,20 @@ describe('system settings', () => {
     expect(reply.json).toMatchObject({ smtpPasswordSet: true, mailReady: true })
     expect(reply.text).not.toContain('Very-secret')
     expect((await admin.updateSettings({ body: { smtpPassword: null } })).smtpPasswordSet).toBe(false)
+  })
+
+  test('the password of the mail server is sent to no other one', async () => {
+    const body = { ...NOTHING_SET, smtpHost: 'localhost', smtpUser: 'berth', smtpPassword: 'Very-secret-words-1' }
+    const isSet = async (change: SystemSettingsChange) => (await admin.updateSettings({ body: change })).smtpPasswordSet
+    expect(await isSet(body)).toBe(true)
+    expect(await isSet({ smtpPort: 2525, smtpHost: 'localhost' })).toBe(true)
+    expect(await isSet({ smtpHost: 'mail.example.org' })).toBe(false)
+    expect(await isSet(body)).toBe(true)
+    expect(await isSet({ smtpHost: null })).toBe(false)
+    expect(await isSet({ smtpPassword: 'Very-secret-words-1' })).toBe(true)
+    expect(await isSet({ smtpHost: 'localhost' })).toBe(true)
+    expect(await isSet({ smtpHost: 'mail.example.org', smtpPassword: 'Other-secret-words-1' })).toBe(true)
+    await admin.updateSettings({ body: NOTHING_SET })
   })
 
   test.each([
