@@ -44,7 +44,7 @@ export const UserSpec = z
     email: z
       .email()
       .max(254)
-      .or(z.string().regex(/^[^\s@]+@localhost$/)),
+      .or(z.string().regex(/^[^\s@\p{C}<>,;:"]+@localhost$/u)),
     name: PlainText.min(1).max(64),
     password: z.string().max(1024),
     role: Role.default('user'),

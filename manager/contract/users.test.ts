@@ -1,0 +1,20 @@
+import { expect, test } from 'vitest'
+import { UserSpec } from './users.ts'
+
+const isTaken = (email: string) => UserSpec.safeParse({ email, name: 'Kim', password: 'x' }).success
+
+test.each(['kim@example.org', 'admin@localhost', 'größe+1@localhost'])('%s is an address of an account', email => {
+  expect(isTaken(email)).toBe(true)
+})
+
+// The database refuses NUL, terminals obey escapes, and mail programs read a list of addresses.
+test.each([
+  'a\0b@localhost',
+  'a\u001b[2J@localhost',
+  'a\u202eb@localhost',
+  'a,b@localhost',
+  '<a>@localhost',
+  'a b@localhost',
+])('%j is none', email => {
+  expect(isTaken(email)).toBe(false)
+})
