@@ -50,7 +50,10 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
   const engine = createEngineClient(config.dockerHost)
   const claim = createEngineClaim(engine, agentId, config.claimVolume)
   await claim.check().catch(unlessAway)
-  const gpus = config.simulatedGpus === undefined ? [createNvidiaGpus()] : [createSimulatedGpus(config.simulatedGpus)]
+  const gpus =
+    config.simulatedGpus === undefined
+      ? [createNvidiaGpus({ shared: config.sharedGpus })]
+      : [createSimulatedGpus(config.simulatedGpus)]
   const devices = await discover(gpus)
 
   const parts: { control?: Control; watch?: EngineWatch } = {}

@@ -15,6 +15,8 @@ export interface Config {
   readonly networkRange: Cidr
   /** CIDRs that sessions may not reach. */
   readonly networkDeny: readonly Cidr[]
+  /** UUIDs of the GPUs whose parts are given out (`all` = every one); the others go as wholes. */
+  readonly sharedGpus: ReadonlySet<string>
   /** Path of a TOML file. */
   readonly simulatedGpus: string | undefined
   readonly toolboxImage: string
@@ -26,7 +28,7 @@ export interface Config {
 
 /**
  * @param environment BERTH_DATA (required), BERTH_MANAGER_URL, BERTH_JOIN, DOCKER_HOST, BERTH_AGENT_NAME, BERTH_AGENT_NETWORK_RANGE,
- *   BERTH_AGENT_NETWORK_DENY, BERTH_SIMULATED_GPUS, BERTH_TOOLBOX_IMAGE, BERTH_AGENT_SCRATCH, BERTH_AGENT_SCRATCH_FLOOR_MIB,
+ *   BERTH_AGENT_NETWORK_DENY, BERTH_GPU_SHARED, BERTH_SIMULATED_GPUS, BERTH_TOOLBOX_IMAGE, BERTH_AGENT_SCRATCH, BERTH_AGENT_SCRATCH_FLOOR_MIB,
  *   BERTH_AGENT_SCRATCH_RETENTION_S, BERTH_AGENT_CLAIM, BERTH_LOG; described in agent/README.md
  * @throws `config_invalid`
  */
@@ -57,6 +59,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
       .split(',')
       .filter(text => text.trim() !== '')
       .map(text => cidr('BERTH_AGENT_NETWORK_DENY', text.trim())),
+    sharedGpus: gpuNames(read('BERTH_GPU_SHARED') ?? ''),
     simulatedGpus: read('BERTH_SIMULATED_GPUS'),
     toolboxImage: read('BERTH_TOOLBOX_IMAGE') ?? 'berth/toolbox:latest',
     claimVolume: read('BERTH_AGENT_CLAIM') ?? 'berth-agent',
@@ -72,6 +75,20 @@ function cidr(name: string, text: string): Cidr {
   const parsed = parseCidr(text)
   if (!parsed) throw invalid(`${name} holds "${text}"; it must look like 10.213.0.0/16.`)
   return parsed
+}
+
+function gpuNames(text: string): Set<string> {
+  const names = text
+    .split(',')
+    .map(name => name.trim())
+    .filter(name => name !== '')
+  const wrong = names.find(name => name !== 'all' && !/^GPU-[\w-]{1,64}$/.test(name))
+  if (wrong !== undefined) {
+    throw invalid(
+      `BERTH_GPU_SHARED holds "${wrong}"; it must be "all" or UUIDs of GPUs, as \`nvidia-smi -L\` lists them.`,
+    )
+  }
+  return new Set(names)
 }
 
 function amount(name: string, text: string): number {

@@ -27,6 +27,25 @@ test('whole GPUs are offered by UUID, one in MIG mode by its instances', () => {
   ])
 })
 
+test('parts of a GPU are given out where the admin says so, by accounting; never of one in MIG mode', () => {
+  const slots = (shared: string[]) =>
+    parseNvidiaDevices(QUERY, LIST, new Set(shared)).map(device => [
+      device.uuid.slice(0, 8),
+      device.slot,
+      device.isolation,
+    ])
+  const instances = [
+    ['MIG-c6d4', 'cuda.device', 'mig'],
+    ['MIG-cba6', 'cuda.device', 'mig'],
+  ]
+  expect(slots(['all'])).toEqual([['GPU-5f1c', 'cuda.shares', 'accounted'], ...instances])
+  expect(slots(['GPU-5f1c0b0a-6f41-4c4f-9a51-6f2f8d0f0a11'])).toEqual(slots(['all']))
+  expect(slots(['GPU-b2a3c7a4-93a7-8a0a-3b42-9d2c4d1a7e02'])).toEqual([
+    ['GPU-5f1c', 'cuda.device', 'whole'],
+    ...instances,
+  ])
+})
+
 test('a GPU without instances in MIG mode offers nothing', () => {
   expect(parseNvidiaDevices(QUERY, '').map(device => device.model)).toEqual(['Tesla T4'])
 })
@@ -38,7 +57,7 @@ test('figures that the driver does not have are left out', () => {
 })
 
 test('without a driver there are no devices', async () => {
-  const gpus = createNvidiaGpus('/nonexistent/nvidia-smi')
+  const gpus = createNvidiaGpus({ program: '/nonexistent/nvidia-smi' })
   expect(await gpus.discover()).toEqual([])
   expect(await gpus.figures()).toEqual([])
 })

@@ -7,8 +7,19 @@ const run = promisify(execFile)
 const TIMEOUT_MS = 10_000
 const MiB = 2 ** 20
 
-/** Whole GPUs and MIG instances by nvidia-smi, which comes with the driver. No driver, no devices. */
-export function createNvidiaGpus(program = 'nvidia-smi'): GpuPlugin {
+export interface NvidiaOptions {
+  /** UUIDs, or `all`. */
+  readonly shared?: ReadonlySet<string>
+  readonly program?: string
+}
+
+/**
+ * Whole GPUs, parts of them and MIG instances by nvidia-smi, which comes with the driver. No driver, no devices.
+ *
+ * Parts are accounting: Docker hands a GPU over as a whole, and what a program takes of it is its own affair. Nothing
+ * that runs in the container can hold it to its part, so they are never called enforced.
+ */
+export function createNvidiaGpus({ shared = new Set(), program = 'nvidia-smi' }: NvidiaOptions = {}): GpuPlugin {
   const ask = async (...args: string[]) => (await run(program, args, { timeout: TIMEOUT_MS })).stdout
   return {
     name: 'nvidia',
@@ -18,7 +29,7 @@ export function createNvidiaGpus(program = 'nvidia-smi'): GpuPlugin {
           ask('--query-gpu=uuid,name,memory.total,mig.mode.current', '--format=csv,noheader,nounits'),
           ask('-L'),
         ])
-        return parseNvidiaDevices(query, list)
+        return parseNvidiaDevices(query, list, shared)
       } catch {
         // Not installed, or the driver does not answer: either way there is nothing to give away.
         return []
@@ -37,15 +48,18 @@ export function createNvidiaGpus(program = 'nvidia-smi'): GpuPlugin {
 }
 
 /**
- * A GPU in MIG mode is offered as its instances and not as itself.
+ * A GPU in MIG mode is offered as its instances and not as itself, and its instances as wholes.
  * @param query `uuid,name,memory.total,mig.mode.current` as CSV without header and units (MiB)   @param list of `nvidia-smi -L`
  */
-export function parseNvidiaDevices(query: string, list: string): Device[] {
+export function parseNvidiaDevices(query: string, list: string, shared: ReadonlySet<string> = new Set()): Device[] {
   const instances = parseMigInstances(list)
   return rows(query).flatMap(([uuid = '', model = '', memory = '', mig = '']): Device[] => {
     if (!uuid.startsWith('GPU-')) return []
     const memBytes = numberOf(memory) * MiB
     const device = { slot: 'cuda.device', plugin: 'nvidia' } as const
+    if (mig !== 'Enabled' && (shared.has('all') || shared.has(uuid))) {
+      return [{ plugin: 'nvidia', slot: 'cuda.shares', uuid, model, memBytes, isolation: 'accounted' }]
+    }
     if (mig !== 'Enabled') return [{ ...device, uuid, model, memBytes, isolation: 'whole' }]
     return instances
       .filter(instance => instance.parent === uuid)

@@ -35,6 +35,7 @@ logLevel = "warn"
 [agent]
 name = "ws"
 dockerHost = "unix:///run/docker.sock"
+gpu.shared = ["GPU-1a", "GPU-2b"]
 simulatedGpus = "gpus.toml"
 toolboxImage = "x:1"
 logLevel = "error"
@@ -69,6 +70,7 @@ test('every key reaches the servers that it is for, as the variable that they re
     BERTH_AGENT_SCRATCH: '/srv/scratch',
     BERTH_AGENT_SCRATCH_FLOOR_MIB: '5',
     BERTH_AGENT_SCRATCH_RETENTION_S: '0',
+    BERTH_GPU_SHARED: 'GPU-1a,GPU-2b',
     BERTH_SIMULATED_GPUS: '/etc/berth/gpus.toml',
     BERTH_TOOLBOX_IMAGE: 'x:1',
     BERTH_LOG: 'error',

@@ -135,6 +135,13 @@ export const SETTINGS: readonly Setting[] = [
     servers: ['agent'],
   },
   {
+    key: 'agent.gpu.shared',
+    schema: z.array(z.string().regex(/^(all|GPU-[\w-]{1,64})$/)),
+    allowed: 'a list of UUIDs of GPUs as `nvidia-smi -L` prints them, or ["all"]',
+    variable: 'BERTH_GPU_SHARED',
+    servers: ['agent'],
+  },
+  {
     key: 'agent.simulatedGpus',
     schema: text,
     allowed: 'the path of a TOML file that describes GPUs',
