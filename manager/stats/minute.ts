@@ -45,6 +45,11 @@ export class MinuteSums {
   }
 }
 
+/** Of a kernel that has nothing to tell in a minute any more: its counters, as they were last. Pure. */
+export function totalsOf(last: StatsMinute | undefined): StatsMinute[] {
+  return last ? [{ ...last, samples: 0, cpuMilli: 0, memBytes: 0, scratchBytes: null, gpus: [] }] : []
+}
+
 /** Kernels of one session in the same minute. Peaks of kernels need not meet: their sum is an upper bound. Pure. */
 export function addMinutes(one: StatsMinute, other: StatsMinute): StatsMinute {
   return {

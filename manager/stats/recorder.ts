@@ -2,7 +2,8 @@ import { type KernelId, type SessionId, type SessionStats } from '#manager/contr
 import { type Log } from '../log.ts'
 import { insertMinutes, pruneMinutes, type SessionMinute } from '../store/session-stats.ts'
 import { type Store } from '../store/open-store.ts'
-import { addMinutes, MinuteSums } from './minute.ts'
+import { type StatsMinute } from '../store/tables/operation.ts'
+import { addMinutes, MinuteSums, totalsOf } from './minute.ts'
 
 export interface StatsRecorderDeps {
   readonly store: Store
@@ -32,8 +33,8 @@ interface Batch {
 /** Restart and end lose no totals: those are counters of the container, and the last row has them. */
 export function startStatsRecorder({ store, log, minuteMs = MINUTE_MS }: StatsRecorderDeps): StatsRecorder {
   let running = new Map<SessionId, Map<KernelId, MinuteSums>>()
-  /** For agents that do not tell totals: CPU seconds so far. */
-  const seconds = new Map<KernelId, number>()
+  /** What each kernel had used by its last minute; one that has done its work still counts for its session. */
+  const lasts = new Map<KernelId, StatsMinute>()
   const kernelsOf = new Map<SessionId, Set<KernelId>>()
   /** Of the minute that runs, on the clock of this process. */
   let startedAt = startOf(Date.now())
@@ -42,11 +43,12 @@ export function startStatsRecorder({ store, log, minuteMs = MINUTE_MS }: StatsRe
 
   function minuteOf(sessionId: SessionId, kernels: ReadonlyMap<KernelId, MinuteSums>): SessionMinute[] {
     const means = [...kernels].flatMap(([kernelId, sums]) => {
-      const mean = sums.mean(seconds.get(kernelId) ?? 0)
-      if (mean) seconds.set(kernelId, mean.cpuSeconds)
+      const mean = sums.mean(lasts.get(kernelId)?.cpuSeconds ?? 0)
+      if (mean) lasts.set(kernelId, mean)
       return mean ?? []
     })
-    const [first, ...others] = means
+    const silent = [...(kernelsOf.get(sessionId) ?? [])].filter(kernelId => !kernels.has(kernelId))
+    const [first, ...others] = [...means, ...silent.flatMap(kernelId => totalsOf(lasts.get(kernelId)))]
     return first ? [{ sessionId, stats: others.reduce(addMinutes, first) }] : []
   }
 
@@ -66,7 +68,7 @@ export function startStatsRecorder({ store, log, minuteMs = MINUTE_MS }: StatsRe
   }
 
   function forget(sessionId: SessionId): void {
-    for (const kernelId of kernelsOf.get(sessionId) ?? []) seconds.delete(kernelId)
+    for (const kernelId of kernelsOf.get(sessionId) ?? []) lasts.delete(kernelId)
     kernelsOf.delete(sessionId)
   }
 

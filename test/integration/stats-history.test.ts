@@ -125,6 +125,21 @@ describe.each(BACKENDS)('minutes on %s PostgreSQL', (_name, serverUrl) => {
     expect(rows[0]?.count).toBe(2000)
   }, 60_000)
 
+  test('a kernel that has done its work counts for its session to the end', async () => {
+    const [id = newId(SessionId)] = await sessions(1)
+    const [main, sub] = [newId(KernelId), newId(KernelId)]
+    const usedInAll = async () => (await readLastMinutes(store.db, [id])).get(id)?.cpuSeconds
+    await using recorder = startStatsRecorder({ store, log: silentLog, minuteMs: 2_000 })
+    const add = (kernel: KernelId, cpuSeconds: number) =>
+      recorder.add(id, kernel, { ...STILL, at: new Date().toISOString(), cpuSeconds })
+    add(main, 1)
+    add(sub, 100)
+    await expect.poll(usedInAll, SOON).toBe(101)
+    add(main, 5)
+    recorder.end(id)
+    await expect.poll(usedInAll, SOON).toBe(105)
+  })
+
   test('of sessions that end all at once each keeps what it used last', async () => {
     const ids = await sessions(40)
     await using recorder = startStatsRecorder({ store, log: silentLog })
