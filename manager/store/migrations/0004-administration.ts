@@ -186,6 +186,7 @@ const STATEMENTS = [
     primary key (registry, reference)
   )`,
   'create index registry_images_digest on registry_images (digest)',
+  'create index registry_images_reference on registry_images (reference)',
   `create table image_settings (
     reference text primary key,
     minimum jsonb not null default '{}',
