@@ -80,6 +80,12 @@ export function startControl(deps: ControlDeps): Control {
     const pinned = invitation?.managerKey ?? (known || asOther ? identity.manager?.managerKey : undefined)
     const managerKey = checkManagerProof({ proof, agentNonce, nonce, managerId, pinned })
     if (asOther && !known) throw new AppError('forbidden', { why: `${where.url} is a manager of somebody else.` })
+    if (!known && !invitation && identity.manager?.managerKey !== undefined) {
+      // Perhaps a stranger who took the port while the manager is away: not a reason to give up.
+      throw new AppError('unavailable', {
+        why: `${where.url} is not the manager this agent joined. If it was set up anew, join it with a new join string.`,
+      })
+    }
     if ((!known || forgotten) && !invitation) {
       throw new AppError('agent_revoked', {
         why: `${where.url} is not the manager this agent joined. Join it with a new join string.`,

@@ -74,7 +74,7 @@ export function startManagerLink(deps: ManagerLinkDeps): ManagerLink {
     using link = await dialManager({ ...where, nonce: agentNonce }, stop.signal)
     using _closed = onAbort(stop.signal, () => link[Symbol.dispose]())
     const messages = link.messages()[Symbol.asyncIterator]()
-    const challenge = await expectMessage(messages, 'challenge')
+    const challenge = await expectChallenge(messages)
     const peer = challenge.processId ?? where.url
     if (deps.isTaken(peer)) throw new Taken()
     processId = peer
@@ -172,6 +172,18 @@ async function expectMessage<T extends FromManager['type']>(
   if (next.value.type === 'refused') throw refusal(next.value)
   if (next.value.type !== type) throw new Error(`the manager sent ${next.value.type} instead of ${type}`)
   return next.value as Extract<FromManager, { type: T }>
+}
+
+/** Whoever refuses before it has been asked to prove itself may be anybody: nothing to give up for. */
+async function expectChallenge(
+  messages: AsyncIterator<FromManager>,
+): Promise<Extract<FromManager, { type: 'challenge' }>> {
+  try {
+    return await expectMessage(messages, 'challenge')
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error
+    throw new AppError('unavailable', { why: error.detail.why ?? error.message }, { cause: error })
+  }
 }
 
 function refusal({ code, message }: { code: string; message: string }): AppError {

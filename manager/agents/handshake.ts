@@ -88,7 +88,11 @@ async function join({ agentId, name, publicKey, signature, token }: Join, nonce:
   await store.transaction(async trx => {
     const resourceGroup = await takeJoinToken(trx, hashToken(token), { agentId, publicKey })
     if (resourceGroup === undefined) throw new AppError('join_token_invalid')
-    await saveJoinedAgent(trx, { id: agentId, name, publicKey, resourceGroup })
+    if (!(await saveJoinedAgent(trx, { id: agentId, name, publicKey, resourceGroup }))) {
+      throw new AppError('join_token_invalid', {
+        why: 'An agent of this id has joined with another key. Forget it first, if this one takes its place.',
+      })
+    }
     const joined = { action: 'agentJoin', target: `agent:${agentId}`, result: 'ok', detail: { resourceGroup } }
     await insertAuditRows(trx, [toAuditRow(joined)])
   })

@@ -28,22 +28,30 @@ export interface JoinedAgent {
   readonly resourceGroup: string
 }
 
-/** A new agent, or a known one that joins again, with another key or after it was revoked. */
-export async function saveJoinedAgent(db: Db, agent: JoinedAgent): Promise<void> {
+/**
+ * A new agent, or a known one that joins again: with its own key, or after it was revoked with any.
+ *
+ * @returns false if somebody else has that id: a join string alone must not take over what another agent runs
+ */
+export async function saveJoinedAgent(db: Db, agent: JoinedAgent): Promise<boolean> {
   const values = { name: agent.name, public_key: agent.publicKey, resource_group: agent.resourceGroup }
-  await db
+  const { numInsertedOrUpdatedRows } = await db
     .insertInto('agents')
     .values({ id: agent.id, ...values, status: 'LOST', capacity: '{}', devices: '[]' })
     .onConflict(conflict =>
-      conflict.column('id').doUpdateSet({
-        ...values,
-        status: 'LOST',
-        // Revoking paused it; a pause of its own stays.
-        schedulable: sql`agents.schedulable or agents.status = 'REVOKED'`,
-        row_version: sql`agents.row_version + 1`,
-      }),
+      conflict
+        .column('id')
+        .doUpdateSet({
+          ...values,
+          status: 'LOST',
+          // Revoking paused it; a pause of its own stays.
+          schedulable: sql`agents.schedulable or agents.status = 'REVOKED'`,
+          row_version: sql`agents.row_version + 1`,
+        })
+        .where(eb => eb.or([eb('agents.public_key', '=', agent.publicKey), eb('agents.status', '=', 'REVOKED')])),
     )
-    .execute()
+    .executeTakeFirst()
+  return (numInsertedOrUpdatedRows ?? 0n) > 0n
 }
 
 export interface ReportedState {

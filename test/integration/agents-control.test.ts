@@ -49,6 +49,25 @@ describe('an agent', () => {
     expect(agent.refusal?.code).toBe('join_token_invalid')
   })
 
+  test('is not replaced by whoever has a join string and knows its id, unless it was revoked', async () => {
+    const agent = await cluster.join()
+    const { join } = await cluster.manager.createJoinToken()
+    const impostor = new ScriptedAgent({ url: cluster.url, join })
+    Object.defineProperty(impostor, 'id', { value: agent.id })
+    await impostor.connect()
+    expect(impostor.refusal?.code).toBe('join_token_invalid')
+    await agent.disconnect()
+    await agent.connect()
+    expect(agent.refusal).toBeUndefined()
+    await cluster.api.forgetAgent({ params: { id: agent.id } })
+    // The refused attempt did not use the string up.
+    impostor.rejoin(join)
+    await impostor.connect()
+    await expect.poll(async () => (await cluster.api.listAgents()).items.map(({ id }) => id)).toEqual([agent.id])
+    await impostor[Symbol.asyncDispose]()
+    await agent[Symbol.asyncDispose]()
+  })
+
   test('that was revoked takes work again once it has joined with a new token', async () => {
     const agent = await cluster.join()
     await cluster.api.forgetAgent({ params: { id: agent.id } })

@@ -180,6 +180,7 @@ test('whoever takes the port of a manager that is down gets nothing from its age
   await using squatter = await startSquatter(Number(new URL(a.url).port), managerId)
   await expect.poll(() => squatter.calls, { timeout: 10_000 }).toBeGreaterThan(3)
   expect(squatter.heard).toEqual([])
+  await expect.poll(() => squatter.refused, { timeout: 10_000 }).toBeGreaterThan(2)
   expect(squatter.credentials.filter(text => text.startsWith('Bearer'))).toEqual([])
   expect(agent.connectedTo.size).toBe(0)
 })
@@ -189,6 +190,7 @@ async function startSquatter(port: number, managerId: string) {
   const heard: string[] = []
   const credentials: string[] = []
   let calls = 0
+  let refused = 0
   const server = createServer()
   const sockets = new WebSocketServer({ noServer: true, handleProtocols: () => CONTROL_PROTOCOL })
   const open = new Set<Socket>()
@@ -206,13 +208,25 @@ async function startSquatter(port: number, managerId: string) {
     sockets.handleUpgrade(request, socket, head, peer => {
       calls++
       peer.on('message', (data: Buffer) => heard.push(data.toString()))
-      peer.send(JSON.stringify({ type: 'challenge', nonce: 'n', managerId, processId: 'p' }))
+      // In turn: one of the same name, one of another, one that sends agents away.
+      const stranger = '01a1f9b1-f8e7-7bc7-b749-5b341ce7b319'
+      const challenge = {
+        type: 'challenge',
+        nonce: 'n',
+        managerId: calls % 3 === 1 ? managerId : stranger,
+        processId: 'p',
+      }
+      if (calls % 3 === 0) refused++
+      peer.send(JSON.stringify(calls % 3 === 0 ? { type: 'refused', code: 'agent_revoked', message: '' } : challenge))
     })
   })
   await new Promise<void>(resolve => server.listen(port, '127.0.0.1', resolve))
   return {
     heard,
     credentials,
+    get refused() {
+      return refused
+    },
     get calls() {
       return calls
     },
