@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { DomainName, GroupRef } from './domains.ts'
 import { UserId } from './ids.ts'
 
+/** Each may more than the one before. */
 export const Role = z.enum(['user', 'domain_admin', 'superadmin'])
 export type Role = z.infer<typeof Role>
 

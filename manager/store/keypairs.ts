@@ -54,6 +54,11 @@ export function listKeypairs(
   return query.execute()
 }
 
+/** Those that a user has; nothing is opened with them any more. */
+export async function deactivateKeypairs(db: Db, ownerId: UserId): Promise<void> {
+  await db.updateTable('keypairs').set({ active: false }).where('user_id', '=', ownerId).execute()
+}
+
 /** All of a user, active or not. */
 export async function listAccessKeys(db: Db, ownerId: UserId): Promise<string[]> {
   const rows = await db

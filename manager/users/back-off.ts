@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import { AppError } from '#manager/contract'
 import { type BackOff, countAttempt, forgetFailures, takeBackAttempt } from '../store/login-failures.ts'
 import { type Store } from '../store/open-store.ts'
@@ -30,7 +31,7 @@ export async function withBackOff<T extends boolean | 'undecided'>(
   attempt: () => Promise<T>,
 ): Promise<T> {
   const account: BackOff = { key: `account:${who.email.toLowerCase()}`, from: ACCOUNT_FROM }
-  const address: BackOff = { key: `address:${who.address}`, from: ADDRESS_FROM }
+  const address: BackOff = { key: `address:${networkOf(who.address)}`, from: ADDRESS_FROM }
   await countAll(store, 'login_throttled', [account, address])
   const good = await attempt()
   if (good === false) return good
@@ -48,6 +49,20 @@ export async function withBackOff<T extends boolean | 'undecided'>(
  */
 export function limitRequests(store: Store, counts: readonly BackOff[]): Promise<void> {
   return countAll(store, 'rate_limited', counts)
+}
+
+/** One household or computer has 2^64 addresses of IPv6; they count as one. */
+export function networkOf(address: string): string {
+  if (isIP(address) !== 6 || address.startsWith('::ffff:')) return address
+  const [head = '', tail] = address.split('::')
+  const before = head === '' ? [] : head.split(':')
+  const after = tail === undefined || tail === '' ? [] : tail.split(':')
+  const zeros = Array.from({ length: Math.max(0, 8 - before.length - after.length) }, () => '0')
+  const groups = tail === undefined ? before : [...before, ...zeros, ...after]
+  return `${groups
+    .slice(0, 4)
+    .map(group => parseInt(group, 16).toString(16))
+    .join(':')}::/64`
 }
 
 async function countAll(

@@ -5,7 +5,7 @@ import {
   DEFAULT_DOMAIN,
   type GroupId,
   isAppError,
-  type Role,
+  Role,
   type User,
   type UserChange,
   UserId,
@@ -14,6 +14,7 @@ import {
 import { type EventPublisher } from '../events/bus.ts'
 import { type Log } from '../log.ts'
 import { deleteEmailTokens } from '../store/email-tokens.ts'
+import { deactivateKeypairs } from '../store/keypairs.ts'
 import { deleteTickets } from '../store/logins.ts'
 import { type Store } from '../store/open-store.ts'
 import {
@@ -36,6 +37,8 @@ import { requireSuperadmin } from './superadmins.ts'
 import { toUser, toUsers } from './to-user.ts'
 
 export const FIRST_ADMIN = 'admin@localhost'
+/** In the order of the list each role may more than the one before. */
+const rank = (role: Role) => Role.options.indexOf(role)
 const NOBODY = { items: [], nextCursor: null }
 
 export interface UserQuery {
@@ -60,7 +63,7 @@ export interface Users {
   create(caller: Caller, spec: UserSpec): Promise<User>
   /**
    * Deactivating ends sign-ins and, with them, grants and tunnels; keypairs stop working. Sessions go on: what they
-   * compute is not lost by it, and an admin ends them.
+   * compute is not lost by it, and an admin ends them. A higher role deactivates the keypairs, which its owner may activate.
    *
    * @throws AppError `user_not_found`, `weak_password`, `last_superadmin`, `forbidden` (to lock oneself out, to give out
    *   more than the own role), `domain_not_found`, `group_not_found`
@@ -128,6 +131,8 @@ export function createUsers({ store, passwords, logins, events }: UsersDeps): Us
         const moves = domain !== user.domain
         if (moves || groups) await replaceGroups(trx, id, { domain, groups })
         const changed = await mustFind(updateUser(trx, id, defined({ ...change, password_hash })))
+        // Who managed the account so far may know the secrets of its keypairs.
+        if (rank(role) > rank(user.role)) await deactivateKeypairs(trx, id)
         if (user.role === 'superadmin') await requireSuperadmin(trx)
         if (id === caller.userId && (!active || role !== user.role || moves)) {
           throw new AppError('forbidden', {

@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { EMPTY_BODY_HASH, signRequest, type SigningKeypair, stringToSign } from '#manager/contract'
+import { EMPTY_BODY_HASH, signRequest, type SigningKeypair, stringToSign, UserId } from '#manager/contract'
 import { openStore } from '../../manager/store/open-store.ts'
 import { silentLog } from '../../manager/log.ts'
 import { createRateLimits } from '../../manager/users/rate-limits.ts'
@@ -60,6 +60,14 @@ function send(sent: Parts, signed: Parts = sent, who = keypair): Promise<RawRepl
     ...(sent.body === '' ? {} : { body: sent.body }),
   })
 }
+
+test('a keypair that was made before its owner got a higher role does not get it', async () => {
+  const owner = await manager.addUser('rises@example.org')
+  const old = await owner.api.createKeypair({ body: {} })
+  const { api } = await manager.signIn()
+  await api.updateUser({ params: { id: UserId.parse(owner.id) }, body: { role: 'superadmin' } })
+  await expect(signedApi(manager.url, old).me()).rejects.toMatchObject({ code: 'keypair_inactive' })
+})
 
 describe('a request signed in our own way', () => {
   test('is its user, reads and changes, needs no CSRF value, and both implementations agree', async () => {
