@@ -1,4 +1,4 @@
-import { type AgentId, type KernelId, type PullProgress, type SessionStatus } from '#manager/contract'
+import { type AgentId, isFinished, type KernelId, type PullProgress, type SessionStatus } from '#manager/contract'
 import { type EventPublisher } from '../events/bus.ts'
 import { type SessionChanges } from '../sessions/changes.ts'
 import { type Effects } from '../sessions/transition.ts'
@@ -32,14 +32,18 @@ const PULL_HINT_EVERY_MS = 1_000
 export function createKernelFigures({ store, events, changes, live, recorder }: KernelFiguresDeps): KernelFigures {
   const owners = new Map<KernelId, KernelOwner>()
   const pullHints = new Map<KernelId, number>()
+  /** How often something was forgotten. */
+  let forgotten = 0
 
   /** Whose kernel it is, if it is one of this agent: what another says of it does not count. */
   async function ownerOf(agentId: AgentId, kernelId: KernelId) {
     const known = owners.get(kernelId)
     if (known?.agentId === agentId) return known
+    const before = forgotten
     const found = await findSessionOfKernel(store.db, kernelId)
     if (found?.agentId !== agentId) return undefined
-    owners.set(kernelId, found)
+    // What came after its end counts, but nothing would forget the owner again; nor if it ended during the question.
+    if (!isFinished(found.status) && before === forgotten) owners.set(kernelId, found)
     return found
   }
 
@@ -51,7 +55,7 @@ export function createKernelFigures({ store, events, changes, live, recorder }: 
   return {
     async onPull(agentId: AgentId, kernelId: KernelId, progress: PullProgress): Promise<void> {
       const session = await ownerOf(agentId, kernelId)
-      if (!session) return
+      if (!session || isFinished(session.status)) return
       live.setPull(kernelId, progress)
       const now = Date.now()
       if (now - (pullHints.get(kernelId) ?? 0) < PULL_HINT_EVERY_MS) return
@@ -69,7 +73,10 @@ export function createKernelFigures({ store, events, changes, live, recorder }: 
       }
     },
     forget(kernelId, to, effects) {
-      if (effects.freed) owners.delete(kernelId)
+      if (effects.freed) {
+        forgotten += 1
+        owners.delete(kernelId)
+      }
       if (to === 'RUNNING' || effects.freed) {
         live.forgetPull(kernelId)
         pullHints.delete(kernelId)

@@ -345,6 +345,8 @@ export interface KernelOwner {
   readonly domain: string
   readonly agentId: AgentId | null
   readonly role: string
+  /** Of the session. */
+  readonly status: SessionStatus
   /** All kernels of the session. */
   readonly siblings: readonly KernelId[]
 }
@@ -353,11 +355,18 @@ export async function findSessionOfKernel(db: Db, kernelId: KernelId): Promise<K
   const row = await db
     .selectFrom('kernels')
     .innerJoin('sessions', 'sessions.id', 'kernels.session_id')
-    .select(['sessions.id', 'sessions.owner_id', 'sessions.domain', 'kernels.agent_id', 'kernels.role'])
+    .select([
+      'sessions.id',
+      'sessions.owner_id',
+      'sessions.domain',
+      'sessions.status',
+      'kernels.agent_id',
+      'kernels.role',
+    ])
     .select(sql<KernelId[]>`array(select o.id from kernels o where o.session_id = sessions.id)`.as('siblings'))
     .where('kernels.id', '=', kernelId)
     .executeTakeFirst()
   if (!row) return undefined
-  const { id: sessionId, owner_id: ownerId, domain, agent_id: agentId, role, siblings } = row
-  return { sessionId, ownerId, domain, agentId, role, siblings }
+  const { id: sessionId, owner_id: ownerId, domain, agent_id: agentId, role, status, siblings } = row
+  return { sessionId, ownerId, domain, agentId, role, status, siblings }
 }
