@@ -65,12 +65,13 @@ describe.each(BACKENDS)('lifetimes on %s PostgreSQL', (_name, serverUrl) => {
     return id
   }
 
-  function look(options: { activityOf?: (id: SessionId) => SessionActivity } = {}) {
+  function look(options: { activityOf?: (id: SessionId) => SessionActivity; refused?: SessionId } = {}) {
     const hints: string[] = []
     const ended: { id: SessionId; code: string }[] = []
     const events = { publish: (hint: { id: string }) => void hints.push(hint.id), publishStats: () => undefined }
     const lifecycle = {
       terminate: (id: SessionId, { reason }: Termination) => {
+        if (id === options.refused) return Promise.reject(new Error('the database is away'))
         ended.push({ id, code: reason.code })
         return Promise.resolve()
       },
@@ -117,6 +118,15 @@ describe.each(BACKENDS)('lifetimes on %s PostgreSQL', (_name, serverUrl) => {
     await vi.waitFor(() => expect(watch.hints).toHaveLength(2))
     const row = await store.db.selectFrom('sessions').select('idle_since').where('id', '=', id).executeTakeFirst()
     expect(row?.idle_since).toBeNull()
+  })
+
+  test('a session that cannot be ended keeps neither the end nor the warnings of others', async () => {
+    const refused = await anIdleSession(7200, 3600)
+    const due = await anIdleSession(3600, 3600)
+    const warned = await anIdleSession(46 * 60, 3600)
+    await using watch = look({ refused })
+    await vi.waitFor(() => expect(watch.ended).toContainEqual({ id: due, code: 'idle_timeout' }))
+    await vi.waitFor(() => expect(watch.hints).toEqual([warned]))
   })
 
   test('output of a terminal is a sign of life that one manager sees for all', async () => {

@@ -66,26 +66,31 @@ export function startLifetimes(deps: LifetimesDeps): AsyncDisposable {
       those('idle').map(({ id }) => id),
       { seenEveryMs: timings.idleSeenEveryMs, gapMs: timings.idleGapMs },
     )
-    const news: SessionId[] = []
+    const news = new Map<SessionId, number | null>()
     for (const session of sessions) {
       const verdict = verdicts.get(session.id)
       const { idleForMs, idleSince } = idle.get(session.id) ?? session
       const seen = { ...session, idleSince, idleForMs: verdict === 'idle' ? idleForMs : null }
       const end = endIn(seen)
-      if (end && end.at <= 0) await finish(seen, end)
-      else if (verdict !== 'unknown' && isNews(session.id, end)) news.push(session.id)
+      if (end && end.at <= 0) await tryToFinish(seen, end)
+      else if (verdict !== 'unknown' && warningIn(end) !== (told.get(session.id) ?? null)) {
+        news.set(session.id, warningIn(end))
+      }
     }
     for (const id of told.keys()) if (!sessions.some(session => session.id === id)) told.delete(id)
-    changes.hint(await touchSessions(store.db, news))
+    changes.hint(await touchSessions(store.db, [...news.keys()]))
+    // Only now: what could not be told is told by the next sweep.
+    for (const [id, warning] of news) {
+      if (warning === null) told.delete(id)
+      else told.set(id, warning)
+    }
   }
 
-  /** A warning that is due now, or one that is void because the end was put off. */
-  function isNews(id: SessionId, end: End | null): boolean {
-    const due = end && warnedAt(end, 0)
-    if (!end || due === null) return told.delete(id)
-    const before = told.get(id)
-    told.set(id, end.at - due)
-    return before !== end.at - due
+  /** One that cannot be ended now must not keep the others; the next sweep tries it again. */
+  async function tryToFinish(session: MortalSession, end: End): Promise<void> {
+    await finish(session, end).catch((error: unknown) => {
+      log.error({ err: error, sessionId: session.id, why: end.why }, 'session that is due could not be ended')
+    })
   }
 
   async function finish(session: MortalSession, { why }: End): Promise<void> {
@@ -116,6 +121,12 @@ export function startLifetimes(deps: LifetimesDeps): AsyncDisposable {
       await running
     },
   }
+}
+
+/** The warning that is due now, as the time from it to the end; with now as 0. */
+function warningIn(end: End | null): number | null {
+  const due = end && warnedAt(end, 0)
+  return !end || due === null ? null : end.at - due
 }
 
 /** With now as 0. */
