@@ -72,13 +72,13 @@ export async function toSessions(db: Db, rows: readonly OwnedSessionRow[], deps:
       idleTimeoutSeconds: row.idle_timeout_seconds,
       maxLifetimeSeconds: row.max_lifetime_seconds,
       expiresAt: row.expires_at?.toISOString() ?? null,
-      ends: end && toSessionEnd(end, Date.now()),
+      ends: end && toSessionEnd(end, row.now.getTime()),
       usage: usageOf({
         live: running ? own.map(kernel => deps.live.stats(kernel.id)) : [],
         stored: minutes.get(row.id),
         gpus: own.flatMap(kernel => devicesOf.get(kernel.id) ?? []).reduce((sum, device) => sum + gpusIn(device), 0),
         ranMs:
-          row.started_at === null ? 0 : Math.max(0, (row.ended_at?.getTime() ?? Date.now()) - row.started_at.getTime()),
+          row.started_at === null ? 0 : Math.max(0, (row.ended_at ?? row.now).getTime() - row.started_at.getTime()),
       }),
       apps: appsOf(row),
       kernels: own.map(kernel => ({

@@ -20,6 +20,8 @@ export type OwnedSessionRow = SessionRow & {
   owner_email: string
   owner_ssh_public_key: string | null
   group_name: string | null
+  /** The database's clock: times of rows are compared with nothing else. */
+  now: Date
 }
 
 /** What the rules of who may see a session look at. */
@@ -95,6 +97,7 @@ const owned = (db: Db) =>
     .leftJoin('groups', 'groups.id', 'sessions.group_id')
     .selectAll('sessions')
     .select(['users.email as owner_email', 'users.ssh_public_key as owner_ssh_public_key', 'groups.name as group_name'])
+    .select(sql<Date>`now()`.as('now'))
 
 export async function findSession(db: Db, id: SessionId): Promise<OwnedSessionRow | undefined> {
   return owned(db).where('sessions.id', '=', id).executeTakeFirst()

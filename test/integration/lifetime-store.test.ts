@@ -1,15 +1,17 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { AgentId, KernelId, SessionId, UserId } from '#manager/contract'
+import { createLiveFigures } from '../../manager/agents/live.ts'
 import { silentLog } from '../../manager/log.ts'
 import { createSessionChanges } from '../../manager/sessions/changes.ts'
 import { type Termination } from '../../manager/sessions/lifecycle.ts'
 import { startLifetimes } from '../../manager/sessions/lifetime/start-lifetimes.ts'
+import { toSessions } from '../../manager/sessions/views.ts'
 import { saveJoinedAgent } from '../../manager/store/agents.ts'
 import { insertKernels } from '../../manager/store/kernels.ts'
 import { newId } from '../../manager/store/new-id.ts'
 import { openStore, type Store } from '../../manager/store/open-store.ts'
-import { insertSessions } from '../../manager/store/sessions.ts'
+import { findSession, insertSessions } from '../../manager/store/sessions.ts'
 import { insertUser } from '../../manager/store/users.ts'
 import { NO_ACTIVITY, type SessionActivity } from '../../manager/tunnels/activity.ts'
 import { BACKENDS, createDatabase, temporaryDirectory } from '../fixtures/manager.ts'
@@ -127,6 +129,20 @@ describe.each(BACKENDS)('lifetimes on %s PostgreSQL', (_name, serverUrl) => {
     await using watch = look({ refused })
     await vi.waitFor(() => expect(watch.ended).toContainEqual({ id: due, code: 'idle_timeout' }))
     await vi.waitFor(() => expect(watch.hints).toEqual([warned]))
+  })
+
+  test('what is left of a session is told by the clock of the database, whatever the one of this process says', async () => {
+    const id = await anIdleSession(1800, 3600)
+    const live = createLiveFigures()
+    const deps = { live, presence: { isReady: () => true }, positionOf: () => null }
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 3600_000 })
+    try {
+      const row = await findSession(store.db, id)
+      const [session] = await toSessions(store.db, row ? [row] : [], deps)
+      expect(session?.ends).toMatchObject({ why: 'idle_timeout', warnedAt: null })
+    } finally {
+      vi.useRealTimers()
+    }
   })
 
   test('output of a terminal is a sign of life that one manager sees for all', async () => {
