@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { type AgentId, type KernelId, type SessionId, type UserId } from '#manager/contract'
 import { type Db } from './schema.ts'
-import { type Touched } from './sessions.ts'
+import { lockedSessions, type Touched } from './sessions.ts'
 
 /** A running session that something may end. Ages and times left are by the database's clock. */
 export interface MortalSession {
@@ -36,8 +36,9 @@ export async function listMortal(db: Db): Promise<MortalSession[]> {
 export async function stopIdleClocks(db: Db, ids: readonly SessionId[]): Promise<void> {
   if (ids.length === 0) return
   await sql`
-    update sessions set idle_since = null, idle_seen_at = null
-    where id = any(${ids}::uuid[]) and idle_since is not null`.execute(db)
+    with ${lockedSessions(ids, sql`idle_since is not null`)}
+    update sessions s set idle_since = null, idle_seen_at = null
+    from locked where s.id = locked.id and s.idle_since is not null`.execute(db)
 }
 
 /**
@@ -52,17 +53,19 @@ export async function runIdleClocks(
   { seenEveryMs, gapMs }: { seenEveryMs: number; gapMs: number },
 ): Promise<Map<SessionId, Pick<MortalSession, 'idleForMs' | 'idleSince'>>> {
   if (ids.length === 0) return new Map()
+  const isDue = sql`status = 'RUNNING' and (idle_since is null or idle_seen_at is null
+    or idle_seen_at < now() - ${seenEveryMs} * interval '1 millisecond')`
   const { rows } = await sql<Pick<MortalSession, 'id' | 'idleForMs' | 'idleSince'>>`
-    update sessions set
+    with ${lockedSessions(ids, isDue)}
+    update sessions s set
       idle_since = case
         when idle_since is null then now()
         when idle_seen_at < now() - ${gapMs} * interval '1 millisecond' then idle_since + (now() - idle_seen_at)
         else idle_since
       end,
       idle_seen_at = now()
-    where id = any(${ids}::uuid[]) and status = 'RUNNING'
-      and (idle_since is null or idle_seen_at is null or idle_seen_at < now() - ${seenEveryMs} * interval '1 millisecond')
-    returning id, idle_since as "idleSince", (extract(epoch from now() - idle_since) * 1000)::bigint as "idleForMs"`.execute(
+    from locked where s.id = locked.id and ${isDue}
+    returning s.id, idle_since as "idleSince", (extract(epoch from now() - idle_since) * 1000)::bigint as "idleForMs"`.execute(
     db,
   )
   return new Map(rows.map(row => [row.id, row]))

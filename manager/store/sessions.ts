@@ -1,4 +1,4 @@
-import { type ExpressionBuilder, sql, type Selectable } from 'kysely'
+import { type ExpressionBuilder, type RawBuilder, sql, type Selectable } from 'kysely'
 import {
   type AgentId,
   type GroupId,
@@ -205,15 +205,26 @@ const toTouched = (row: Pick<SessionRow, (typeof TOUCHED)[number]>): Touched => 
   version: row.version,
 })
 
+/**
+ * Rows of `sessions` that one statement writes are locked in the order of their ids, as placements do it: two statements
+ * that went through the same rows in different orders would each wait for the other.
+ *
+ * @returns a CTE named `locked`, to be joined by id; what `where` says has to be said again there, for rows that changed
+ *   while they were waited for
+ */
+export function lockedSessions(ids: readonly SessionId[], where: RawBuilder<unknown> = sql`true`): RawBuilder<unknown> {
+  return sql`locked as materialized (
+      select id from sessions where id = any(${ids}::uuid[]) and ${where} order by id for update
+    )`
+}
+
 /** A new version without a transition: something that the view shows has changed. */
 export async function touchSessions(db: Db, ids: readonly SessionId[]): Promise<Touched[]> {
   if (ids.length === 0) return []
-  const rows = await db
-    .updateTable('sessions')
-    .set({ version: sql`version + 1` })
-    .where('id', 'in', ids)
-    .returning(TOUCHED)
-    .execute()
+  const { rows } = await sql<Pick<SessionRow, (typeof TOUCHED)[number]>>`
+    with ${lockedSessions(ids)}
+    update sessions s set version = s.version + 1 from locked where s.id = locked.id
+    returning s.id, s.owner_id, s.domain, s.version`.execute(db)
   return rows.map(toTouched)
 }
 
@@ -237,13 +248,16 @@ export async function updateReasons(
   reasons: ReadonlyMap<SessionId, Reason>,
 ): Promise<Touched[]> {
   if (reasons.size === 0) return []
+  const texts = [...reasons.values()].map(reason => JSON.stringify(reason))
+  // As in `lockedSessions`; joined there and then, for there may be ten thousand.
   const { rows } = await sql<Pick<SessionRow, (typeof TOUCHED)[number]>>`
-    update sessions s set reason = v.reason, version = s.version + 1
-    from (
-      select unnest(${[...reasons.keys()]}::uuid[]) as id,
-             unnest(${[...reasons.values()].map(reason => JSON.stringify(reason))}::text[])::jsonb as reason
-    ) v
-    where s.id = v.id and s.status = ${status}
+    with locked as materialized (
+      select o.id, v.reason::jsonb as reason
+      from unnest(${[...reasons.keys()]}::uuid[], ${texts}::text[]) as v (id, reason) join sessions o on o.id = v.id
+      where o.status = ${status} order by o.id for update of o
+    )
+    update sessions s set reason = locked.reason, version = s.version + 1
+    from locked where s.id = locked.id and s.status = ${status}
     returning s.id, s.owner_id, s.domain, s.version`.execute(db)
   return rows.map(toTouched)
 }

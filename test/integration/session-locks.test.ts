@@ -1,0 +1,62 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { KernelId, type Reason, SessionId, UserId } from '#manager/contract'
+import { silentLog } from '../../manager/log.ts'
+import { runIdleClocks, stopIdleClocks } from '../../manager/store/lifetime.ts'
+import { newId } from '../../manager/store/new-id.ts'
+import { openStore, type Store } from '../../manager/store/open-store.ts'
+import { insertKernels } from '../../manager/store/kernels.ts'
+import { insertSessions, touchSessions, updateReasons } from '../../manager/store/sessions.ts'
+import { insertUser } from '../../manager/store/users.ts'
+import { BACKENDS, createDatabase, temporaryDirectory } from '../fixtures/manager.ts'
+
+const COUNT = 300
+const ROUNDS = 10
+const reason: Reason = { code: 'started', message: 'It runs.' }
+
+describe.each(BACKENDS)('many sessions written at once on %s PostgreSQL', (_name, serverUrl) => {
+  const stack = new AsyncDisposableStack()
+  const ids = Array.from({ length: COUNT }, () => newId(SessionId))
+  let store: Store
+
+  beforeAll(async () => {
+    const dataDir = stack.use(await temporaryDirectory()).path
+    const databaseUrl = serverUrl === undefined ? undefined : stack.use(await createDatabase(serverUrl)).url
+    store = stack.use(await openStore({ dataDir, databaseUrl, log: silentLog }))
+    const ownerId = newId(UserId)
+    await insertUser(store.db, { id: ownerId, email: 'a@b.c', name: 'A', role: 'user', password_hash: 'x' })
+    const rest = { imageDigest: null, requested: {}, shmemBytes: 0, environ: {}, startupCommand: null, apps: [] }
+    const common = { ownerId, status: 'RUNNING', reason, resourceGroup: 'default', image: 'x', ...rest } as const
+    await insertSessions(
+      store.db,
+      ids.map(id => ({ id, name: id, ...common })),
+    )
+    await insertKernels(
+      store.db,
+      ids.map(sessionId => ({ id: newId(KernelId), sessionId, status: 'RUNNING', slots: {}, attempt: 1 })),
+    )
+  })
+  afterAll(() => stack.disposeAsync())
+
+  test('wait for each other instead of blocking each other, in whatever order they are named', async () => {
+    const backwards = ids.toReversed()
+    const clocks = { seenEveryMs: 0, gapMs: 60_000 }
+    const repeat = async (write: (round: number) => Promise<unknown>) => {
+      for (let round = 0; round < ROUNDS; round += 1) await write(round)
+    }
+    const reasons = (list: readonly SessionId[], round: number) =>
+      new Map(list.map(id => [id, { ...reason, message: `Round ${round}.` }]))
+    await Promise.all([
+      repeat(() => touchSessions(store.db, ids)),
+      repeat(() => touchSessions(store.db, backwards)),
+      repeat(round => updateReasons(store.db, 'RUNNING', reasons(ids, round))),
+      repeat(round => updateReasons(store.db, 'RUNNING', reasons(backwards, round))),
+      repeat(() => runIdleClocks(store.db, backwards, clocks)),
+      repeat(() => stopIdleClocks(store.db, ids)),
+    ])
+    const { versions } = await store.db
+      .selectFrom('sessions')
+      .select(eb => eb.fn.sum<number>('version').as('versions'))
+      .executeTakeFirstOrThrow()
+    expect(versions / COUNT).toBe(1 + 4 * ROUNDS)
+  })
+})
