@@ -34,6 +34,8 @@ export interface ActingMemory {
   readonly endedSince: (agentId: AgentId) => Map<string, number>
   /** This process has learned that the kernel runs. */
   readonly isKnownToRun: (kernelId: KernelId) => boolean
+  /** Of kernels whose agent said last that it pulls the image for them: the attempt. */
+  readonly pulling: Map<KernelId, number>
 }
 
 const ELSEWHERE_MS = 8_000
@@ -49,6 +51,8 @@ export function createActing(deps: ActingDeps & ActingMemory) {
 
   async function actOnAll(agentId: AgentId, actions: readonly Action[], first: boolean): Promise<string | null> {
     let failed: string | null = null
+    // All of them first: what becomes of a session must not depend on which of its kernels is told of first.
+    for (const action of actions) if (action.do === 'phase') notePhase(action)
     for (const action of actions) {
       // One that cannot be carried out must not keep the others, and the agent, from their work; the next report repeats it.
       await act(agentId, action, first).catch((error: unknown) => {
@@ -100,13 +104,24 @@ export function createActing(deps: ActingDeps & ActingMemory) {
     }
   }
 
-  async function setPhase({ sessionId, attempt, phase }: Extract<Action, { do: 'phase' }>): Promise<void> {
+  function notePhase({ kernelId, attempt, phase }: Extract<Action, { do: 'phase' }>): void {
+    if (phase === 'pulling') deps.pulling.set(kernelId, attempt)
+    else deps.pulling.delete(kernelId)
+  }
+
+  /** A session is PULLING while any of its kernels pulls. */
+  async function setPhase({ sessionId, kernelId, attempt, phase }: Extract<Action, { do: 'phase' }>): Promise<void> {
     await changes.apply(sessionId, state => {
-      if (state.attempt !== attempt) return undefined
+      if (state.attempt !== attempt || !isStarting(state.status)) {
+        // Told after that start was over: nothing would forget it.
+        if (deps.pulling.get(kernelId) === attempt) deps.pulling.delete(kernelId)
+        return undefined
+      }
       if (phase === 'pulling' && state.status === 'PREPARING') {
         return { to: 'PULLING', reason: { code: 'image_missing', message: 'Its agent is pulling the image.' } }
       }
-      if (phase === 'preparing' && state.status === 'PULLING') {
+      const pulls = state.kernels.some(({ id, status }) => isStarting(status) && deps.pulling.get(id) === attempt)
+      if (phase === 'preparing' && state.status === 'PULLING' && !pulls) {
         return { to: 'PREPARING', reason: { code: 'image_pulled', message: 'The image is there.' } }
       }
       return undefined

@@ -69,6 +69,7 @@ export function createReports(deps: ReportsDeps): Reports {
   const memories = new Map<AgentId, AgentMemory>()
   /** When this process learned that a kernel runs, on the clock of `performance.now()`. */
   const startedAt = new Map<KernelId, number>()
+  const pulling = new Map<KernelId, number>()
   const figures = createKernelFigures(deps)
 
   const memoryOf = (agentId: AgentId): AgentMemory => {
@@ -89,6 +90,7 @@ export function createReports(deps: ReportsDeps): Reports {
     ...deps,
     endedSince: agentId => memoryOf(agentId).endedSince,
     isKnownToRun: kernelId => startedAt.has(kernelId),
+    pulling,
   })
 
   async function onReport(agentId: AgentId, report: Report, arrivedAt: number): Promise<void> {
@@ -235,6 +237,7 @@ export function createReports(deps: ReportsDeps): Reports {
     if (!remote && (from === 'SCHEDULED' || effects.freed)) publishResources()
     for (const kernelId of kernelIds) {
       figures.forget(kernelId, to, effects)
+      if (to === 'RUNNING' || effects.freed) pulling.delete(kernelId)
       if (to === 'RUNNING') startedAt.set(kernelId, performance.now())
       if (effects.ended) startedAt.delete(kernelId)
     }
