@@ -117,6 +117,8 @@ describe('signing in', () => {
     await using it = await open('/sessions')
     await button(it.page, 'New session').click()
     await it.page.getByLabel('Name optional').fill('half-typed')
+    // It asks by itself what would happen; that must not be what finds the sign-in gone.
+    await it.page.getByText('Starts now').waitFor()
     it.world.signedIn = false
     await button(it.page, /^Launch/).click()
     await it.page.getByRole('heading', { name: 'Sign in again' }).waitFor()
