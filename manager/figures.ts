@@ -1,4 +1,4 @@
-import { formatAmount, isFinished, type ResourceSlots, SLOT_NAMES } from '#manager/contract'
+import { formatAmount, type ResourceSlots, SLOT_NAMES } from '#manager/contract'
 import { type Metrics, type Sample } from './metrics.ts'
 import { type Applied } from './sessions/changes.ts'
 import { type AgentFigures, readAgentFigures, readKernelFigures, readSessionFigures } from './store/figures.ts'
@@ -77,7 +77,7 @@ export function registerFigures({ metrics, db, onApplied, tunnels, eventStreams,
     labels: ['from', 'to'],
   })
   onApplied(({ from, to, remote }) => {
-    if (!remote && (from !== to || isFinished(to))) moved({ from, to })
+    if (!remote && from !== to) moved({ from, to })
   })
 
   metrics.gauge({

@@ -11,6 +11,7 @@ import { newId } from '../../manager/store/new-id.ts'
 import { openStore, type Store } from '../../manager/store/open-store.ts'
 import { insertSessions } from '../../manager/store/sessions.ts'
 import { insertUser } from '../../manager/store/users.ts'
+import { aSessionRow } from '../fixtures/session-rows.ts'
 import { BACKENDS, createDatabase, temporaryDirectory } from '../fixtures/manager.ts'
 
 const HOUR_MS = 3_600_000
@@ -45,24 +46,7 @@ describe.each(BACKENDS)('deadlines on %s PostgreSQL', (_name, serverUrl) => {
   async function stuckIn(status: SessionStatus, startByMs: number | null = null) {
     const [id, kernelId] = [newId(SessionId), newId(KernelId)]
     const reason: Reason = { code: 'placed', message: 'Placed.' }
-    await insertSessions(store.db, [
-      {
-        id,
-        name: `s-${id}`,
-        ownerId,
-        status,
-        reason,
-        resourceGroup: 'default',
-        image: 'x',
-        imageDigest: null,
-        requested: {},
-        shmemBytes: 0,
-        environ: {},
-        startupCommand: null,
-        apps: [],
-        attempt: 1,
-      },
-    ])
+    await insertSessions(store.db, [aSessionRow(ownerId, { id, status, reason, attempt: 1 })])
     await insertKernels(store.db, [{ id: kernelId, sessionId: id, status, slots: {}, agentId, attempt: 1 }])
     await sql`update sessions set status_at = now() - interval '1 hour' where id = ${id}`.execute(store.db)
     if (startByMs !== null) {

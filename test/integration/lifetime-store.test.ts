@@ -14,6 +14,7 @@ import { openStore, type Store } from '../../manager/store/open-store.ts'
 import { findSession, insertSessions } from '../../manager/store/sessions.ts'
 import { insertUser } from '../../manager/store/users.ts'
 import { NO_ACTIVITY, type SessionActivity } from '../../manager/tunnels/activity.ts'
+import { aSessionRow } from '../fixtures/session-rows.ts'
 import { BACKENDS, createDatabase, temporaryDirectory } from '../fixtures/manager.ts'
 
 const IDLE = { seconds: 60, cpuMilli: 0, gpuUtilization: 0, diskBytes: 0, netBytes: 0 }
@@ -42,25 +43,8 @@ describe.each(BACKENDS)('lifetimes on %s PostgreSQL', (_name, serverUrl) => {
   /** A running session whose idle clock has run for so long. */
   async function anIdleSession(idleSeconds: number, idleTimeoutSeconds: number): Promise<SessionId> {
     const [id, kernelId] = [newId(SessionId), newId(KernelId)]
-    const reason = { code: 'started', message: 'It runs.' } as const
-    await insertSessions(store.db, [
-      {
-        id,
-        name: `session-${id.slice(-8)}`,
-        ownerId,
-        status: 'RUNNING',
-        reason,
-        resourceGroup: 'default',
-        image: 'x',
-        imageDigest: null,
-        requested: {},
-        shmemBytes: 0,
-        environ: {},
-        startupCommand: null,
-        apps: [],
-        idleTimeoutSeconds,
-      },
-    ])
+    const name = `session-${id.slice(-8)}`
+    await insertSessions(store.db, [aSessionRow(ownerId, { id, name, idleTimeoutSeconds })])
     await insertKernels(store.db, [{ id: kernelId, sessionId: id, status: 'RUNNING', slots: {}, agentId, attempt: 1 }])
     await sql`update sessions set idle_since = now() - ${idleSeconds} * interval '1 second', idle_seen_at = now()
       where id = ${id}`.execute(store.db)

@@ -14,6 +14,7 @@ import { grantAccess } from '../../manager/store/resource-group-access.ts'
 import { assignResourcePolicy, insertResourcePolicy } from '../../manager/store/resource-policies.ts'
 import { insertSessions } from '../../manager/store/sessions.ts'
 import { insertUser } from '../../manager/store/users.ts'
+import { aSessionRow } from '../fixtures/session-rows.ts'
 import { BACKENDS, createDatabase, temporaryDirectory } from '../fixtures/manager.ts'
 import { PYTHON } from '../fixtures/scripted-agent.ts'
 
@@ -70,21 +71,18 @@ describe.each(BACKENDS)(
       const ids = Array.from({ length: count }, () => newId(SessionId))
       await insertSessions(
         store.db,
-        ids.map((id, index) => ({
-          id,
-          name: `${resourceGroup}-${index}-${requested.cpu}`,
-          ownerId,
-          status: 'PENDING',
-          reason,
-          resourceGroup,
-          image: 'berth/python:3.13',
-          imageDigest: PYTHON.id,
-          requested,
-          shmemBytes: 0,
-          environ: {},
-          startupCommand: null,
-          apps: [],
-        })),
+        ids.map((id, index) =>
+          aSessionRow(ownerId, {
+            id,
+            name: `${resourceGroup}-${index}-${requested.cpu}`,
+            resourceGroup,
+            status: 'PENDING',
+            reason,
+            image: 'berth/python:3.13',
+            imageDigest: PYTHON.id,
+            requested,
+          }),
+        ),
       )
       await insertKernels(
         store.db,

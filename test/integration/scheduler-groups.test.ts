@@ -10,6 +10,7 @@ import { openStore, type Store } from '../../manager/store/open-store.ts'
 import { grantAccess } from '../../manager/store/resource-group-access.ts'
 import { insertSessions } from '../../manager/store/sessions.ts'
 import { insertUser } from '../../manager/store/users.ts'
+import { aSessionRow } from '../fixtures/session-rows.ts'
 import { temporaryDirectory } from '../fixtures/manager.ts'
 import { PYTHON } from '../fixtures/scripted-agent.ts'
 
@@ -48,21 +49,16 @@ describe('a resource group that cannot be scheduled', () => {
       await replaceImages(store.db, agentId, [PYTHON])
       const requested = { cpu: 1000, mem: 2 ** 30 }
       await insertSessions(store.db, [
-        {
+        aSessionRow(ownerId, {
           id: sessionId,
           name: resourceGroup,
-          ownerId,
+          resourceGroup,
           status: 'PENDING',
           reason,
-          resourceGroup,
           image: 'berth/python:3.13',
           imageDigest: PYTHON.id,
           requested,
-          shmemBytes: 0,
-          environ: {},
-          startupCommand: null,
-          apps: [],
-        },
+        }),
       ])
       await insertKernels(store.db, [{ id: newId(KernelId), sessionId, status: 'PENDING', slots: requested }])
     }

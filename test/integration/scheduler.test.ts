@@ -22,6 +22,7 @@ import { newId } from '../../manager/store/new-id.ts'
 import { openStore, type Store } from '../../manager/store/open-store.ts'
 import { insertSessions } from '../../manager/store/sessions.ts'
 import { insertUser } from '../../manager/store/users.ts'
+import { aSessionRow } from '../fixtures/session-rows.ts'
 import { BACKENDS, createDatabase, temporaryDirectory } from '../fixtures/manager.ts'
 import { gpus, PYTHON } from '../fixtures/scripted-agent.ts'
 
@@ -66,21 +67,17 @@ describe.each(BACKENDS)('placements on %s PostgreSQL', (_name, serverUrl) => {
     const ids = Array.from({ length: count }, () => newId(SessionId))
     await insertSessions(
       store.db,
-      ids.map((id, index) => ({
-        id,
-        name: nameOf(index),
-        ownerId,
-        status: 'PENDING',
-        reason,
-        resourceGroup: 'default',
-        image: 'berth/python:3.13',
-        imageDigest: PYTHON.id,
-        requested,
-        shmemBytes: 0,
-        environ: {},
-        startupCommand: null,
-        apps: [],
-      })),
+      ids.map((id, index) =>
+        aSessionRow(ownerId, {
+          id,
+          name: nameOf(index),
+          status: 'PENDING',
+          reason,
+          image: 'berth/python:3.13',
+          imageDigest: PYTHON.id,
+          requested,
+        }),
+      ),
     )
     await insertKernels(
       store.db,

@@ -11,6 +11,7 @@ import { insertMinutes, listMinutes, pruneMinutes, readLastMinutes } from '../..
 import { insertSessions } from '../../manager/store/sessions.ts'
 import { type StatsMinute } from '../../manager/store/tables/operation.ts'
 import { insertUser } from '../../manager/store/users.ts'
+import { aSessionRow } from '../fixtures/session-rows.ts'
 import { BACKENDS, createDatabase, temporaryDirectory } from '../fixtures/manager.ts'
 import { pulse, STILL } from '../fixtures/pulse.ts'
 import { type SessionsCluster, startSessionsCluster } from '../fixtures/sessions-cluster.ts'
@@ -35,24 +36,9 @@ describe.each(BACKENDS)('minutes on %s PostgreSQL', (_name, serverUrl) => {
 
   async function sessions(count: number): Promise<SessionId[]> {
     const ids = Array.from({ length: count }, () => newId(SessionId))
-    const reason = { code: 'started', message: 'It runs.' } as const
     await insertSessions(
       store.db,
-      ids.map(id => ({
-        id,
-        name: `s-${id}`,
-        ownerId,
-        status: 'RUNNING',
-        reason,
-        resourceGroup: 'default',
-        image: 'x',
-        imageDigest: null,
-        requested: {},
-        shmemBytes: 0,
-        environ: {},
-        startupCommand: null,
-        apps: [],
-      })),
+      ids.map(id => aSessionRow(ownerId, { id })),
     )
     return ids
   }
