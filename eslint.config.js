@@ -38,6 +38,20 @@ export default tseslint.config(
   },
   { files: ['cli/**', 'build/**', 'test/**'], rules: { 'no-console': 'off' } },
   {
+    // Times of record are the database's (`store.now()`, `now()` in SQL); intervals are measured with `performance.now()`.
+    files: ['manager/**/*.ts'],
+    ignores: ['**/*.test.ts', 'manager/contract/**', 'manager/store/new-id.ts'],
+    rules: {
+      'no-restricted-syntax': [
+        'error',
+        ...[
+          'MemberExpression[object.name=Date][property.name=now]',
+          'NewExpression[callee.name=Date][arguments.length=0]',
+        ].map(selector => ({ selector, message: "The clock of this process is not the database's." })),
+      ],
+    },
+  },
+  {
     files: ['**/*.test.ts', 'test/**'],
     rules: { '@typescript-eslint/no-non-null-assertion': 'off', '@typescript-eslint/unbound-method': 'off' },
   },

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import { type AgentId, AppError, type Device, type ManagerId, type PullProgress } from '#manager/contract'
+import { type AgentId, AppError, type ManagerId, type PullProgress } from '#manager/contract'
 import { type KernelReport, KernelLabel, type Report } from '#agent/contract'
 import { capacityOf } from './capacity.ts'
 import { type Config } from './config.ts'
@@ -8,15 +8,17 @@ import { openIdentity } from './control/identity.ts'
 import { createEngineClaim } from './docker/engine-claim.ts'
 import { createEngineClient, engineMessage, isEngineUnreachable } from './docker/engine-client.ts'
 import { type EngineWatch, watchEngine } from './docker/engine-watch.ts'
-import { type GpuPlugin } from './gpu/gpu-plugin.ts'
+import { openDevices } from './gpu/devices.ts'
+import { createNvidiaLimits } from './gpu/memory-limits.ts'
 import { createNvidiaGpus } from './gpu/nvidia.ts'
+import { createProbe } from './gpu/probe.ts'
 import { createSimulatedGpus } from './gpu/simulated.ts'
 import { createImageCatalog } from './images/catalog.ts'
 import { pullImage } from './images/pull.ts'
 import { createUnusedImages } from './images/unused-images.ts'
 import { bootTime } from './kernel/exit.ts'
 import { createKernelFiles } from './kernel/kernel-files.ts'
-import { createKernelManager } from './kernel/kernel-manager.ts'
+import { createKernelManager, type KernelManager } from './kernel/kernel-manager.ts'
 import { createLog, type Log } from './log.ts'
 import { startFirewall } from './network/firewall.ts'
 import { createSessionNetworks } from './network/session-networks.ts'
@@ -45,8 +47,8 @@ export interface Agent {
 export async function startAgent(config: Config): Promise<Agent & AsyncDisposable> {
   await using stack = new AsyncDisposableStack()
   const log = createLog(config.logLevel)
-  const identity = await openIdentity(config.directory)
-  const { agentId, labelKey } = identity
+  const identity = await openIdentity(config.directory, replacedBy(config))
+  const { agentId } = identity
   const engine = createEngineClient(config.dockerHost)
   const claim = createEngineClaim(engine, agentId, config.claimVolume)
   await claim.check().catch(unlessAway)
@@ -54,10 +56,21 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
     config.simulatedGpus === undefined
       ? [createNvidiaGpus({ shared: config.sharedGpus })]
       : [createSimulatedGpus(config.simulatedGpus)]
-  const devices = await discover(gpus)
-
-  const parts: { control?: Control; watch?: EngineWatch } = {}
+  const parts: { control?: Control; watch?: EngineWatch; kernels?: KernelManager } = {}
   const changed = () => parts.control?.changed()
+  const limits = createNvidiaLimits()
+  const devices = stack.use(
+    await openDevices({
+      plugins: gpus,
+      limits,
+      probe: createProbe({ engine, limits, image: config.gpuProbeImage }),
+      held: () => devicesHeld(parts.kernels?.reports() ?? []),
+      // Before the kernels are known it is not known what is free.
+      isEngineUp: () => (parts.watch?.state.reachable ?? false) && (parts.kernels?.known ?? false),
+      onChange: changed,
+      log,
+    }),
+  )
   const images = createImageCatalog(engine, changed)
   const networks = createSessionNetworks(engine, config.networkRange)
   const firewall = stack.use(
@@ -77,7 +90,8 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
       networks,
       files,
       toolbox,
-      labelKey,
+      devices,
+      trust: identity,
       agentId,
       verifyEngine: () => claim.verify(),
       bootedAtSeconds: bootTime(await readFile('/proc/stat', 'utf8').catch(() => '')),
@@ -91,6 +105,7 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
       log,
     }),
   )
+  parts.kernels = kernels
   const unused = createUnusedImages({ engine, starting: () => imagesBeingUsed(kernels.reports()) })
   // Tunnels outlive the connection over which they were asked for.
   const streams = stack.use(createStreams({ kernels, docker: engine.streams, log }))
@@ -114,6 +129,7 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
         const managerId = identity.manager?.managerId
         if (managerId) await takeEngine(managerId).catch((error: unknown) => parts.control?.fail(error))
         await Promise.all([firewall.apply(), look()])
+        devices.engineCameUp()
         // Before the first session needs it; that session will say what is wrong.
         toolbox.volume().catch(() => undefined)
       },
@@ -139,8 +155,9 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
     version: VERSION,
     // What was last seen is still reported while the engine is away, but not as the truth.
     engine: { version: watch.state.version, reachable: watch.state.reachable && kernels.known },
-    capacity: capacityOf(watch.state, devices),
-    devices: [...devices],
+    capacity: capacityOf(watch.state),
+    devices: devices.list(),
+    deviceFigures: [...devices.figures()],
     images: [...images.images],
     kernels: kernels.reports(),
     network: firewall.state,
@@ -152,14 +169,19 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
       managerUrl: config.managerUrl,
       invitation: config.invitation,
       report,
+      onHeard({ engine: { reachable }, kernels: told }) {
+        // With its engine away what an agent says of containers does not count.
+        if (reachable) kernels.heard(told)
+      },
       claim: managerId => takeEngine(managerId).catch(unlessAway),
-      async onWelcome({ managerId, dataToken, parkedSockets }, { url, fingerprint, proven }) {
+      async onWelcome({ managerId, dataToken, parkedSockets }, { url, fingerprint, proven, dial }) {
         kernels.serve(managerId)
         // So that the first report is not "engine away" just because nobody has asked it yet.
         await watch.settled
         await look().catch((error: unknown) => complain(log, error))
         const serve = streams.serve.bind(streams)
-        return createDataSockets({ managerUrl: url, fingerprint, proven, dataToken, count: parkedSockets, serve, log })
+        const manager = { managerUrl: url, fingerprint, proven, dial, dataToken }
+        return createDataSockets({ ...manager, count: parkedSockets, serve, log })
       },
       handlers: {
         create_kernel: ({ spec, ...options }, signal) => kernels.create(spec, { ...options, signal }),
@@ -173,6 +195,10 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
           await look()
           if (!watch.state.reachable || !kernels.known) throw new AppError('engine_unreachable')
           return { kernels: kernels.reports() }
+        },
+        set_device_modes({ modes }) {
+          devices.setModes(modes)
+          return Promise.resolve({})
         },
         get_logs: ({ kernelId, tail }) => kernels.logs(kernelId, tail),
         async pull_image({ reference, pullId, auth }, signal) {
@@ -192,7 +218,7 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
     startStats({
       engine,
       kernels,
-      gpus,
+      devices,
       scratchOf: kernelId => files.paths(kernelId).scratch,
       onSample: samples => control.notify({ type: 'stats', kernels: samples }),
     }),
@@ -202,14 +228,34 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
   return { agentId, ended: control.ended, [Symbol.asyncDispose]: () => opened.disposeAsync() }
 }
 
+/**
+ * Whose place is taken is said twice: by the join string, which an admin made for that, and where the agent is started.
+ * @throws `config_invalid`
+ */
+function replacedBy({ replace, invitation }: Config): AgentId | undefined {
+  const { replaces } = invitation ?? {}
+  if (replaces !== undefined && !replace) {
+    throw new AppError('config_invalid', {
+      why: `This join string takes the place of agent ${replaces}: use --replace.`,
+    })
+  }
+  if (replace && invitation && replaces === undefined) {
+    throw new AppError('config_invalid', {
+      why: 'To take the place of an agent a join string for that is needed: berth admin agent join-token --replace AGENT.',
+    })
+  }
+  return replaces
+}
+
 /** Ids and names of images of which containers are being made. */
 function imagesBeingUsed(reports: readonly KernelReport[]): Set<string> {
   const labels = reports.filter(({ state }) => state.state === 'starting').map(({ label }) => KernelLabel.parse(label))
   return new Set(labels.flatMap(({ image }) => [image.digest, image.reference]))
 }
 
-async function discover(gpus: readonly GpuPlugin[]): Promise<Device[]> {
-  return (await Promise.all(gpus.map(plugin => plugin.discover()))).flat()
+/** Also by kernels that have ended and are not removed yet. */
+function devicesHeld(reports: readonly KernelReport[]): Set<string> {
+  return new Set(reports.flatMap(({ label }) => KernelLabel.parse(label).devices.map(({ uuid }) => uuid)))
 }
 
 /** An engine that is away is no reason to stop: it is looked for until it comes back. */

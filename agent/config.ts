@@ -10,13 +10,17 @@ export interface Config {
   readonly scratchDirectory: string
   readonly managerUrl: string | undefined
   readonly invitation: JoinInvitation | undefined
+  /** Take the place of the agent that the invitation names. */
+  readonly replace: boolean
   readonly dockerHost: string | undefined
   readonly name: string
   readonly networkRange: Cidr
   /** CIDRs that sessions may not reach. */
   readonly networkDeny: readonly Cidr[]
-  /** UUIDs of the GPUs whose parts are given out (`all` = every one); the others go as wholes. */
+  /** UUIDs of the GPUs whose parts are given out (`all` = every one) until an admin sets a mode; the others go as wholes. */
   readonly sharedGpus: ReadonlySet<string>
+  /** With python3: in it is tried whether limits of GPU memory hold. */
+  readonly gpuProbeImage: string
   /** Path of a TOML file. */
   readonly simulatedGpus: string | undefined
   readonly toolboxImage: string
@@ -27,8 +31,9 @@ export interface Config {
 }
 
 /**
- * @param environment BERTH_DATA (required), BERTH_MANAGER_URL, BERTH_JOIN, DOCKER_HOST, BERTH_AGENT_NAME, BERTH_AGENT_NETWORK_RANGE,
- *   BERTH_AGENT_NETWORK_DENY, BERTH_GPU_SHARED, BERTH_SIMULATED_GPUS, BERTH_TOOLBOX_IMAGE, BERTH_AGENT_SCRATCH, BERTH_AGENT_SCRATCH_FLOOR_MIB,
+ * @param environment BERTH_DATA (required), BERTH_MANAGER_URL, BERTH_JOIN, BERTH_AGENT_REPLACE, DOCKER_HOST, BERTH_AGENT_NAME, BERTH_AGENT_NETWORK_RANGE,
+ *   BERTH_AGENT_NETWORK_DENY, BERTH_GPU_SHARED, BERTH_GPU_PROBE_IMAGE, BERTH_SIMULATED_GPUS, BERTH_TOOLBOX_IMAGE, BERTH_AGENT_SCRATCH,
+ *   BERTH_AGENT_SCRATCH_FLOOR_MIB,
  *   BERTH_AGENT_SCRATCH_RETENTION_S, BERTH_AGENT_CLAIM, BERTH_LOG; described in agent/README.md
  * @throws `config_invalid`
  */
@@ -52,6 +57,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     scratchDirectory: scratch ?? join(directory, 'scratch'),
     managerUrl: read('BERTH_MANAGER_URL'),
     invitation: join_ === undefined ? undefined : parseJoinString(join_),
+    replace: read('BERTH_AGENT_REPLACE') === '1',
     dockerHost: read('DOCKER_HOST'),
     name,
     networkRange,
@@ -60,6 +66,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
       .filter(text => text.trim() !== '')
       .map(text => cidr('BERTH_AGENT_NETWORK_DENY', text.trim())),
     sharedGpus: gpuNames(read('BERTH_GPU_SHARED') ?? ''),
+    gpuProbeImage: read('BERTH_GPU_PROBE_IMAGE') ?? 'berth/python:3.13',
     simulatedGpus: read('BERTH_SIMULATED_GPUS'),
     toolboxImage: read('BERTH_TOOLBOX_IMAGE') ?? 'berth/toolbox:latest',
     claimVolume: read('BERTH_AGENT_CLAIM') ?? 'berth-agent',

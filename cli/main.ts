@@ -19,6 +19,7 @@ import { addSessionCommands } from './commands/session.ts'
 import { addSettingsCommands } from './commands/settings.ts'
 import { addSshKeypairCommands } from './commands/ssh-keypair.ts'
 import { addSshCommands } from './commands/ssh.ts'
+import { addManagerCommands } from './commands/managers.ts'
 import { addSchedulingCommands } from './commands/scheduling.ts'
 import { addUsageCommands } from './commands/usage.ts'
 import { addUserCommands } from './commands/users.ts'
@@ -53,6 +54,7 @@ export function createProgram(): Command {
   addPresetCommands(program)
   addUsageCommands(program)
   addSchedulingCommands(program)
+  addManagerCommands(program)
   addKeypairCommands(program)
   addSshKeypairCommands(program)
   addAuditCommands(program)

@@ -11,3 +11,14 @@ test('a failure quotes what a container said without its control sequences', () 
   const error = new AppError('app_failed', { why: 'Its output ends: \u001b]0;title\u0007' })
   expect(describeFailure(error, false)).not.toMatch(/[\u0007\u001b]/)
 })
+
+test('every field that was refused is named once', () => {
+  const fields = [
+    { path: 'name', message: 'is too short' },
+    { path: 'count', message: 'must be positive' },
+  ]
+  const error = new AppError('bad_request', { why: 'name: is too short (and 1 more)', fields })
+  expect(describeFailure(error, false)).toBe(
+    'berth: The request is not valid: name: is too short (and 1 more) (bad_request)\n  count: must be positive',
+  )
+})

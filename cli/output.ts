@@ -44,7 +44,7 @@ export function table(head: readonly string[], rows: readonly (readonly string[]
 /** One line a person can act on; with --json the problem itself. */
 export function describeFailure(error: unknown, json: boolean): string {
   if (json && isAppError(error)) return JSON.stringify({ error: wire(error) })
-  if (isAppError(error)) return printable(`berth: ${error.message} (${error.code})${fields(error)}`)
+  if (isAppError(error)) return printable(`berth: ${error.message} (${error.code})${moreFields(error)}`)
   return printable(`berth: ${error instanceof Error ? error.message : String(error)}`)
 }
 
@@ -52,11 +52,12 @@ function wire(error: AppError) {
   return { code: error.code, message: error.message, detail: error.detail }
 }
 
-/** `bad_request` names the fields: `{ fields: { name: 'must be…' } }`. */
-function fields(error: AppError): string {
-  const list = error.detail.fields
-  if (typeof list !== 'object' || list === null) return ''
-  return Object.entries(list)
-    .map(([name, why]) => `\n  ${name}: ${String(why)}`)
+/** `bad_request` names every field, and quotes the first in its message: `{ fields: [{ path: 'name', message: 'must be…' }] }`. */
+function moreFields(error: AppError): string {
+  const { fields } = error.detail
+  if (!Array.isArray(fields)) return ''
+  return (fields as { path: string; message: string }[])
+    .slice(1)
+    .map(({ path, message }) => `\n  ${path}: ${message}`)
     .join('')
 }

@@ -27,3 +27,22 @@ export const silentLog: Log = { debug: noop, info: noop, warn: noop, error: noop
 function noop(): void {
   // says nothing on purpose
 }
+
+/**
+ * For lines that strangers can cause: one, and then one for as many as came meanwhile, so that nobody fills the disk.
+ *
+ * @returns calls what it is given with the number of those that were left out since
+ */
+export function createSparing(everyMs = 10_000, now: () => number = () => performance.now()) {
+  let saidAt = Number.NEGATIVE_INFINITY
+  let leftOut = 0
+  return (say: (leftOut: number) => void): void => {
+    if (now() - saidAt < everyMs) {
+      leftOut++
+      return
+    }
+    say(leftOut)
+    saidAt = now()
+    leftOut = 0
+  }
+}

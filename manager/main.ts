@@ -3,6 +3,7 @@ import { sql } from 'kysely'
 import { ERRORS, type ManagerId, toWireError, type UserId } from '#manager/contract'
 import { openManagerKey } from './agents/manager-key.ts'
 import { type ClusterTimings, openCluster, standAlone } from './cluster/cluster.ts'
+import { SILENT_MS } from './cluster/dedicated-connection.ts'
 import { createAuditLog } from './audit/audit-log.ts'
 import { createAuditRecorder } from './audit/recorder.ts'
 import { type ManagerConfig, readConfig } from './config.ts'
@@ -13,6 +14,7 @@ import { createAccountRoutes } from './http/routes/accounts.ts'
 import { createDomainRoutes } from './http/routes/domains.ts'
 import { createIdentityRoutes } from './http/routes/identity.ts'
 import { createAuditRoutes } from './http/routes/audit.ts'
+import { createManagerRoutes } from './http/routes/managers.ts'
 import { createSshKeypairRoutes } from './http/routes/ssh-keypair.ts'
 import { createKeypairRoutes } from './http/routes/keypairs.ts'
 import { createSettingsRoutes } from './http/routes/settings.ts'
@@ -23,11 +25,15 @@ import { createMailer } from './mail/mailer.ts'
 import { createMetrics } from './metrics.ts'
 import { registerFigures } from './figures.ts'
 import { openSecretBox } from './secrets/open-secret-box.ts'
+import { createManagerList } from './scheduler/managers.ts'
 import { type SessionsPartTimings, startSessionsPart } from './sessions/start-sessions-part.ts'
+import { startRetention } from './settings/retention.ts'
 import { createSettings } from './settings/settings.ts'
 import { openStore } from './store/open-store.ts'
+import { readRestoredAt } from './store/restored.ts'
 import { loadManagerId } from './store/settings.ts'
 import { createTunnelGateway } from './tunnels/gateway.ts'
+import { createVia } from './tunnels/via.ts'
 import { createDomains } from './users/domains.ts'
 import { createGroups } from './users/groups.ts'
 import { createInvitations } from './users/invitations.ts'
@@ -68,14 +74,16 @@ export type ManagerTimings = SessionsPartTimings & { readonly cluster?: Partial<
 export async function startManager(config: ManagerConfig, log: Log, timings?: ManagerTimings): Promise<Manager> {
   await using stack = new AsyncDisposableStack()
   const dataDir = resolve(config.dataDir)
-  const store = stack.use(await openStore({ databaseUrl: config.databaseUrl, dataDir, log }))
+  const { databaseUrl } = config
+  // Where there may be others who want what it holds.
+  const silentMs = databaseUrl === undefined ? undefined : SILENT_MS
+  const store = stack.use(await openStore({ databaseUrl, dataDir, log, silentMs }))
   const managerId = await loadManagerId(store.db)
   const box = await openSecretBox({ store, dataDir, file: config.masterKeyFile, log })
   const key = await openManagerKey(store.db, box)
-  const { databaseUrl } = config
   const cluster = stack.use(
     databaseUrl === undefined
-      ? standAlone()
+      ? standAlone(VERSION, () => store.now())
       : await openCluster({ store, databaseUrl, version: VERSION, log, timings: timings?.cluster }),
   )
   const bus = createEventBus(cluster.peers)
@@ -90,10 +98,13 @@ export async function startManager(config: ManagerConfig, log: Log, timings?: Ma
   const lifetimes = async () => lifetimesOf(await settings.read())
   const logins = stack.use(createLogins({ store, passwords, secondFactor, lifetimes, peers: cluster.peers }))
   const mailer = stack.use(createMailer({ server: () => settings.mailServer(), log }))
-  const signers = stack.use(createSigners({ store, box, log, peers: cluster.peers }))
+  const restoredAt = await readRestoredAt(store.db)
+  const signers = stack.use(createSigners({ store, box, log, restoredAt, peers: cluster.peers }))
   const audit = stack.use(createAuditRecorder({ store, log }))
+  stack.use(startRetention({ store, settings, events: bus, log }))
   const authenticateUpgrade = createAuthenticateUpgrade({ logins, signers })
-  const users = createUsers({ store, passwords, logins, events: bus })
+  const onActiveChanged = () => sessions.limitsChanged()
+  const users = createUsers({ store, passwords, logins, events: bus, onActiveChanged })
 
   // Closed before the HTTP server, which waits for the sockets that they took over.
   await using parts = new AsyncDisposableStack()
@@ -123,6 +134,11 @@ export async function startManager(config: ManagerConfig, log: Log, timings?: Ma
     address => tunnels.match(address),
     (request, socket, head) => tunnels.handle(request, socket, head),
   )
+  const via = parts.use(createVia({ members: () => cluster.members(), agents }))
+  upgrades.on(
+    address => via.match(address),
+    (request, socket, head) => via.handle(request, socket, head),
+  )
   sessions.onSessionEnded(id => tunnels.closeSession(id))
   sessions.watchTraffic(id => tunnels.activity(id))
   sessions.onAgentGone(id => tunnels.dropAgent(id))
@@ -132,8 +148,7 @@ export async function startManager(config: ManagerConfig, log: Log, timings?: Ma
   }
   logins.onEnd(endAll)
   signers.onEnd(endAll)
-  // Who loses their sign-ins may have been deactivated, and their keypairs with them.
-  logins.onEnd(() => void signers.recheck().catch(() => undefined))
+  logins.onChange(() => void signers.recheck().catch(() => undefined))
 
   // The end of a sign-in at another manager may not have been heard of.
   cluster.peers.onGap(() => void logins.recheck(tunnels.openedWith()).catch(() => undefined))
@@ -152,6 +167,7 @@ export async function startManager(config: ManagerConfig, log: Log, timings?: Ma
       groups: createGroups({ store, events: bus, onLimitsChanged: () => sessions.limitsChanged() }),
     }),
     ...createAuditRoutes(createAuditLog(store.db)),
+    ...createManagerRoutes({ managers: createManagerList({ db: store.db, cluster }) }),
     ...createSshKeypairRoutes(createSshKeypairs(store)),
     ...createKeypairRoutes(createKeypairs({ store, box, onEnd: key => signers.end(key) })),
     ...sessions.handlers,
@@ -168,6 +184,7 @@ export async function startManager(config: ManagerConfig, log: Log, timings?: Ma
       db: store.db,
       bus,
       metrics,
+      warnings: () => cluster.warnings(),
       ping: async () => {
         await sql`select 1`.execute(store.db)
       },

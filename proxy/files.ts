@@ -2,12 +2,20 @@ import { randomUUID } from 'node:crypto'
 import { chmod, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
+/** `latin1` keeps every byte of a text that is not ours, whatever it was written in. */
+export type TextEncoding = 'utf8' | 'latin1'
+
 /** Writes beside the target and renames: readers see the old text or the new one, never a part. */
-export async function writeFileAtomically(path: string, text: string, mode = 0o600): Promise<void> {
+export async function writeFileAtomically(
+  path: string,
+  text: string,
+  mode = 0o600,
+  encoding: TextEncoding = 'utf8',
+): Promise<void> {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 })
   const temporary = `${path}.${randomUUID().slice(0, 8)}.tmp`
   try {
-    await writeFile(temporary, text, { mode, flag: 'wx' })
+    await writeFile(temporary, text, { mode, flag: 'wx', encoding })
     await chmod(temporary, mode) // the umask may have taken bits away
     await rename(temporary, path)
   } catch (error) {
@@ -17,9 +25,9 @@ export async function writeFileAtomically(path: string, text: string, mode = 0o6
 }
 
 /** The text of a file, or undefined where there is none. */
-export async function readIfThere(path: string): Promise<string | undefined> {
+export async function readIfThere(path: string, encoding: TextEncoding = 'utf8'): Promise<string | undefined> {
   try {
-    return await readFile(path, 'utf8')
+    return await readFile(path, encoding)
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
     throw error

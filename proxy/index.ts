@@ -94,15 +94,30 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
   async function open(input: TunnelSpec, wanted?: number): Promise<LocalTunnel> {
     const spec = TunnelSpec.parse(input)
     const key = `${spec.sessionId}/${spec.app}`
-    const running = tunnels.get(key) ?? openNew(key, spec, wanted)
-    tunnels.set(key, running)
-    return await running
+    const running = tunnels.get(key)
+    if (running) {
+      const tunnel = await running
+      if (isWhereAsked(tunnel, spec)) return tunnel
+      await makeWay(key, tunnel)
+      return await open(spec, wanted)
+    }
+    const opening = start(key, spec, wanted)
+    tunnels.set(key, opening)
+    opening.catch(() => tunnels.delete(key))
+    return await opening
   }
 
-  function openNew(key: string, spec: ReturnType<typeof TunnelSpec.parse>, wanted: number | undefined) {
-    const opening = start(key, spec, wanted)
-    opening.catch(() => tunnels.delete(key))
-    return opening
+  const isWhereAsked = (tunnel: LocalTunnel, { port, onPortTaken }: TunnelSpec) =>
+    port === undefined || onPortTaken === 'random' || tunnel.snapshot().port === port
+
+  /** It is asked for at another port. @throws AppError `app_open_elsewhere` where somebody uses it at this one */
+  async function makeWay(key: string, tunnel: LocalTunnel) {
+    const { port, connections } = tunnel.snapshot()
+    if (connections > 0) {
+      const why = `It is open at port ${port}, with ${connections} open connections. Close it there first.`
+      throw new AppError('app_open_elsewhere', { port, connections, why })
+    }
+    await finish(key, 'user')
   }
 
   async function start(key: string, spec: ReturnType<typeof TunnelSpec.parse>, wanted: number | undefined) {

@@ -28,6 +28,20 @@ describe('the host', () => {
     await expect(strange.tunnel.list()).rejects.toMatchObject({ code: 'unavailable' })
   })
 
+  test('tells its events again after the next sign-in', async () => {
+    let signedIn = false
+    const event = 'event: tunnel:closed\ndata: {"id":"a","reason":"closed"}\n\n'
+    const fetch = vi.fn(() => Promise.resolve(signedIn ? new Response(event) : new Response(null, { status: 401 })))
+    const host = createHost({ window: {}, fetch, csrf })
+    const heard = vi.fn()
+    const stop = host.on('tunnel:closed', heard)
+    await vi.waitFor(() => expect(fetch).toHaveBeenCalledOnce())
+    signedIn = true
+    host.reconnect()
+    await vi.waitFor(() => expect(heard).toHaveBeenCalledWith({ id: 'a', reason: 'closed' }))
+    stop()
+  })
+
   test('is the bridge of the desktop app where there is one', async () => {
     const list = vi.fn(() => Promise.resolve({ ok: true, value: [] }))
     const on = vi.fn(() => () => undefined)

@@ -10,7 +10,7 @@ import {
   type Reply,
 } from '#electron/contract'
 import { AppError, isErrorCode } from '#manager/contract'
-import { connectSse } from './api/sse-client.ts'
+import { connectSse, type SseConnection } from './api/sse-client.ts'
 
 type Listener<E extends keyof HostEvents> = (payload: HostEvents[E]) => void
 
@@ -20,6 +20,8 @@ export interface Host extends HostApi {
   readonly isDesktop: boolean
   /** @returns stops listening */
   on<E extends keyof HostEvents>(event: E, listener: Listener<E>): () => void
+  /** After signing in: events that ended with the sign-in before come again. */
+  reconnect(): void
 }
 
 /** What the preload script of the desktop app puts on `window`. */
@@ -48,6 +50,7 @@ export function createHost({ window, fetch, csrf }: HostDeps): Host {
         return valueOf(await call(...args))
       }),
       on: (event, listener) => hostEvents.on(event, listener),
+      reconnect: () => undefined,
     }
   }
   return {
@@ -57,7 +60,7 @@ export function createHost({ window, fetch, csrf }: HostDeps): Host {
         async (...args) =>
           valueOf(await post(fetch, csrf, pathOf(group, method), args)),
     ),
-    on: createHttpEvents(fetch),
+    ...createHttpEvents(fetch),
   }
 }
 
@@ -103,9 +106,9 @@ function isReply(body: unknown): body is Reply<unknown> {
 }
 
 /** One stream for the whole page, open while anyone listens. */
-function createHttpEvents(fetch: HostDeps['fetch']): Host['on'] {
+function createHttpEvents(fetch: HostDeps['fetch']): Pick<Host, 'on' | 'reconnect'> {
   const listeners = new Map<string, Set<(payload: never) => void>>()
-  let connection: { close(): void } | undefined
+  let connection: SseConnection | undefined
 
   const open = () =>
     connectSse({
@@ -118,16 +121,19 @@ function createHttpEvents(fetch: HostDeps['fetch']): Host['on'] {
       },
     })
 
-  return (event, listener) => {
-    const set = listeners.get(event) ?? new Set()
-    listeners.set(event, set.add(listener))
-    connection ??= open()
-    return () => {
-      set.delete(listener)
-      if (set.size === 0) listeners.delete(event)
-      if (listeners.size > 0) return
-      connection?.close()
-      connection = undefined
-    }
+  return {
+    on(event, listener) {
+      const set = listeners.get(event) ?? new Set()
+      listeners.set(event, set.add(listener))
+      connection ??= open()
+      return () => {
+        set.delete(listener)
+        if (set.size === 0) listeners.delete(event)
+        if (listeners.size > 0) return
+        connection?.close()
+        connection = undefined
+      }
+    },
+    reconnect: () => connection?.reconnect(),
   }
 }

@@ -3,11 +3,13 @@ import {
   AgentId,
   AppProtocol,
   Device,
+  DeviceFigures,
   KernelId,
   ManagerId,
   PullProgress,
   SessionId,
   SessionStats,
+  SettableMode,
   UserId,
 } from '#manager/contract'
 import { ManagerProof, Managers } from './managers.ts'
@@ -55,6 +57,11 @@ export const Welcome = z.object({
   parkedSockets: z.int(),
   /** Credential of the data sockets of this control connection, base64url; sent as `authorization: Bearer`. */
   dataToken: z.string(),
+  /**
+   * Where it takes the place of an agent whose data is lost, and with it the key of the container labels: ids of the
+   * containers that are known to be that agent's.
+   */
+  containers: z.array(z.string()).optional(),
 })
 export const Refused = z.object({ type: z.literal('refused'), code: z.string(), message: z.string() })
 
@@ -127,9 +134,11 @@ export const Report = z.object({
   sequence: z.int(),
   version: z.string(),
   engine: z.object({ version: z.string(), reachable: z.boolean() }),
-  /** Base units, reserve of the host already taken off. */
+  /** CPU and memory in base units, reserve of the host already taken off; devices are counted by the manager. */
   capacity: z.record(z.string(), z.int()),
+  /** In the modes that the agent was told last; of a device that nobody set yet, the agent's configuration says. */
   devices: z.array(Device),
+  deviceFigures: z.array(DeviceFigures).optional(),
   images: z.array(AgentImage).optional(),
   kernels: z.array(KernelReport),
   network: z.object({ isolation: z.enum(['full', 'partial']), reason: z.string().nullable() }),
@@ -215,7 +224,8 @@ export type KernelSsh = z.infer<typeof KernelSsh>
 /**
  * Requests of the manager. Idempotent by (kernelId, attempt): a repeated create_kernel of the same attempt answers with
  * the state of the first. `startWithinMs` counts on the agent's monotonic clock from receipt: an agent that cannot
- * confirm in time removes the container itself and answers `deadline_exceeded`… as error code `kernel_create_failed`.
+ * confirm in time removes the container itself and answers `kernel_create_failed`. A container of which no report has
+ * arrived at a manager by then is removed, too.
  */
 export const REQUESTS = {
   create_kernel: {
@@ -240,6 +250,11 @@ export const REQUESTS = {
   list_kernels: {
     input: z.object({}),
     reply: z.object({ kernels: z.array(KernelReport) }),
+  },
+  /** Of all devices that have one; others keep theirs. The manager repeats it until a report shows it. */
+  set_device_modes: {
+    input: z.object({ modes: z.record(z.string(), SettableMode) }),
+    reply: z.object({}),
   },
   get_logs: {
     input: z.object({ kernelId: KernelId, tail: z.int() }),

@@ -7,12 +7,12 @@ import { isOnThisMachine, type JoinInvitation, requireSafeUrl } from './join-str
 import {
   type Accepted,
   type Introduction,
-  type ManagerConnection,
   type ManagerLink,
   type ManagerLinkDeps,
   startManagerLink,
 } from './manager-link.ts'
 import { checkManagerProof } from './manager-proof.ts'
+import { type Route, type Where } from './reach.ts'
 import { type CurrentReport } from './reporter.ts'
 
 export interface ControlDeps {
@@ -23,6 +23,8 @@ export interface ControlDeps {
   readonly invitation: JoinInvitation | undefined
   readonly handlers: Handlers
   readonly report: () => CurrentReport
+  /** A manager has this report. */
+  readonly onHeard: (report: CurrentReport) => void
   /** Before the key is used: this engine is ours, for this manager. @throws `engine_already_managed` */
   readonly claim: (managerId: ManagerId) => Promise<void>
   readonly onWelcome: ManagerLinkDeps['onWelcome']
@@ -60,11 +62,13 @@ export function startControl(deps: ControlDeps): Control {
   let forgotten = false
   let closed = false
   const others = new Map<string, ManagerLink>()
+  /** As told last. */
+  let managersNow: readonly ManagerAddress[] = []
   const stopping = new Set<Promise<void>>()
   let freed = Promise.withResolvers<undefined>()
 
   /** The address that the agent was given. */
-  function given(): Omit<ManagerConnection, 'proven'> {
+  function given(): Where {
     const url = deps.managerUrl ?? invitation?.url ?? identity.manager?.url
     if (url === undefined) {
       throw new AppError('config_invalid', { why: 'This agent has no manager yet: start it with a join string.' })
@@ -102,6 +106,7 @@ export function startControl(deps: ControlDeps): Control {
     )
     const welcome = await hello.welcome()
     if (!asOther) {
+      if (joining && welcome.containers) identity.inherit(welcome.containers)
       const before = identity.manager
       if (joining || before?.url !== where.url || before.managerKey !== managerKey) {
         const { url, fingerprint } = where
@@ -120,13 +125,15 @@ export function startControl(deps: ControlDeps): Control {
     return { welcome, proven: managerKey !== undefined }
   }
 
-  function startLink(where: () => Omit<ManagerConnection, 'proven'>, asOther: boolean): ManagerLink {
+  function startLink(where: () => Where, asOther: boolean): ManagerLink {
     const link: ManagerLink = startManagerLink({
       where,
+      route: () => routeTo(where().url),
       introduce: hello => introduce(hello, asOther),
       isTaken: processId => all().some(other => other !== link && other.processId === processId),
       freed: () => freed.promise,
       report: deps.report,
+      onHeard: deps.onHeard,
       handlers: deps.handlers,
       onFreed() {
         // Those that wait because of this connection may be needed now.
@@ -150,6 +157,7 @@ export function startControl(deps: ControlDeps): Control {
 
   /** The managers there are now: connections to those that went are closed, new ones are dialled. */
   function learn(managers: readonly ManagerAddress[]): void {
+    managersNow = managers
     const urls = managers.map(({ url }) => url).filter(isWorthDialling)
     const { manager } = identity
     if (manager && JSON.stringify(manager.urls ?? []) !== JSON.stringify(urls)) {
@@ -158,6 +166,13 @@ export function startControl(deps: ControlDeps): Control {
         .catch((error: unknown) => log.warn({ err: error }, 'the addresses of the managers could not be kept'))
     }
     dial(urls)
+    for (const link of all()) link.wake()
+  }
+
+  function routeTo(url: string): Route | undefined {
+    const to = managersNow.find(manager => manager.url === url)?.id
+    const door = to === undefined ? undefined : all().find(link => link.door)?.door
+    return to !== undefined && door ? { door, to } : undefined
   }
 
   function dial(urls: readonly string[]): void {

@@ -13,6 +13,7 @@ export interface Dispatcher {
   cancel(id: number): void
   /** The connection is gone: work goes on (the next report tells its outcome), answers are dropped. */
   forget(): void
+  readonly isIdle: () => boolean
 }
 
 /** Ids of requests count per connection: make one dispatcher for each. */
@@ -52,6 +53,7 @@ export function createDispatcher(handlers: Handlers, log: Log): Dispatcher {
     forget() {
       forgotten = true
     },
+    isIdle: () => running.size === 0,
   }
 }
 

@@ -17,7 +17,12 @@ export const KnownManager = z.object({
 })
 export type KnownManager = z.infer<typeof KnownManager>
 
-const Stored = z.object({ agentId: AgentId, manager: KnownManager.optional() })
+const Stored = z.object({
+  agentId: AgentId,
+  manager: KnownManager.optional(),
+  /** Ids of containers that are ours, as the manager says, although our key did not sign them. */
+  containers: z.array(z.string()).optional(),
+})
 
 /**
  * Who this agent is: DATA/agent/agent.json, key.pem (Ed25519, PKCS #8) and label.key (32 bytes), each 0600 in a directory 0700.
@@ -29,13 +34,24 @@ export interface Identity {
   readonly publicKey: string
   readonly labelKey: Buffer
   readonly manager: KnownManager | undefined
+  /**
+   * Made by the agent whose place this one took: its key is lost with its data, so the manager's word counts. An id names one
+   * container for ever, and its labels never change.
+   */
+  readonly inherited: ReadonlySet<string>
   /** Base64 signature over `controlSignaturePayload`. */
   sign(nonce: string, managerId: ManagerId): string
   remember(manager: KnownManager): Promise<void>
+  /** Kept with the next `remember`. */
+  inherit(containers: readonly string[]): void
 }
 
-/** @throws `config_invalid` if the files are damaged: a new identity in their place would orphan running sessions */
-export async function openIdentity(directory: string): Promise<Identity> {
+/**
+ * @param replaces the agent whose place is taken, by a directory that has not joined yet
+ * @throws `config_invalid` if the files are damaged: a new identity in their place would orphan running sessions; or if they are
+ *   those of an agent that may not become another one
+ */
+export async function openIdentity(directory: string, replaces?: AgentId): Promise<Identity> {
   await mkdir(directory, { recursive: true, mode: 0o700 })
   await chmod(directory, 0o700)
   const statePath = join(directory, 'agent.json')
@@ -44,15 +60,20 @@ export async function openIdentity(directory: string): Promise<Identity> {
       Buffer.from(generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' })),
     ),
     readOrCreate(join(directory, 'label.key'), () => randomBytes(32)),
-    readOrCreate(statePath, () => Buffer.from(JSON.stringify({ agentId: newAgentId() }))),
+    readOrCreate(statePath, () => Buffer.from(JSON.stringify({ agentId: replaces ?? newAgentId() }))),
   ])
   const key = readKey(pem, directory)
   const stored = Stored.safeParse(parseJson(text.toString('utf8')))
   if (!stored.success || labelKey.length !== 32) {
     throw new AppError('config_invalid', { why: `The files in ${directory} are damaged; restore them from a backup.` })
   }
-  const { agentId } = stored.data
-  let manager = stored.data.manager
+  let { manager, containers = [] } = stored.data
+  const agentId = replaces && !manager ? replaces : stored.data.agentId
+  if (replaces && agentId !== replaces) {
+    throw new AppError('config_invalid', {
+      why: `${directory} is that of agent ${agentId}. Start with a new data directory to take the place of ${replaces}.`,
+    })
+  }
   let writing = Promise.resolve()
   return {
     agentId,
@@ -61,6 +82,9 @@ export async function openIdentity(directory: string): Promise<Identity> {
     get manager() {
       return manager
     },
+    get inherited() {
+      return new Set(containers)
+    },
     sign: (nonce, managerId) =>
       sign(null, Buffer.from(controlSignaturePayload(nonce, managerId, agentId)), key).toString('base64'),
     remember(known) {
@@ -68,9 +92,10 @@ export async function openIdentity(directory: string): Promise<Identity> {
       // One after the other: two connections may learn something at the same moment.
       writing = writing
         .catch(() => undefined)
-        .then(() => replaceFile(statePath, JSON.stringify({ agentId, manager: known })))
+        .then(() => replaceFile(statePath, JSON.stringify({ agentId, manager: known, containers })))
       return writing
     },
+    inherit: ids => void (containers = [...ids]),
   }
 }
 

@@ -1,11 +1,13 @@
 import { z } from 'zod'
-import { AppError } from '#manager/contract'
+import { AgentId, AppError } from '#manager/contract'
 
 const PREFIX = 'berth-join:'
 
 export const JoinInvitation = z.object({
   url: z.url({ protocol: /^https?$/ }),
   token: z.string().min(1),
+  /** The agent whose place is taken by whoever joins with it: its id and containers stay. */
+  replaces: AgentId.optional(),
   /** SHA-256 of the server's public key (SPKI), hexadecimal; pins an https server that no authority vouches for. */
   fingerprint: z
     .string()

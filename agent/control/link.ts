@@ -1,11 +1,20 @@
 import { type RawData, WebSocket } from 'ws'
-import { AGENT_NONCE_HEADER, CONTROL_PATH, CONTROL_PROTOCOL, FromManager, type FromAgent } from '#agent/contract'
+import {
+  AGENT_NONCE_HEADER,
+  CONTROL_PATH,
+  CONTROL_PROTOCOL,
+  FromManager,
+  type FromAgent,
+  VIA_HEADER,
+} from '#agent/contract'
 import { requireSafeUrl } from './join-string.ts'
-import { connectPinned } from './pinned-tls.ts'
+import { dialDirectly, dialThrough, type Route, type Where } from './reach.ts'
 
 /** One WebSocket to the manager, with messages instead of frames. */
 export interface Link extends Disposable {
   send(message: FromAgent): void
+  /** Once what was sent so far has arrived at the manager; never, where the connection ends before. */
+  onArrival(act: () => void): void
   /** Ends with the connection; throws only if the manager breaks the protocol. */
   messages(): AsyncIterable<FromManager>
 }
@@ -20,23 +29,25 @@ const MAX_MESSAGE_BYTES = 16 * 2 ** 20
  * that is settled. The nonce is for the manager to sign.
  */
 export async function dialManager(
-  { url, fingerprint, nonce }: { url: string; fingerprint: string | undefined; nonce: string },
+  { url, fingerprint, nonce, route }: Where & { nonce: string; route?: Route | undefined },
   signal: AbortSignal,
 ): Promise<Link> {
   const target = new URL(CONTROL_PATH, requireSafeUrl(url))
   target.protocol = target.protocol === 'https:' ? 'wss:' : 'ws:'
+  const where = { url, fingerprint }
+  const inTime = AbortSignal.any([signal, AbortSignal.timeout(HANDSHAKE_MS)])
+  const wire = await (route ? dialThrough(route, where, inTime) : dialDirectly(where, inTime))
   const socket = new WebSocket(target, [CONTROL_PROTOCOL], {
     perMessageDeflate: false,
     handshakeTimeout: HANDSHAKE_MS,
     maxPayload: MAX_MESSAGE_BYTES,
-    headers: { [AGENT_NONCE_HEADER]: nonce },
-    ...(fingerprint === undefined
-      ? {}
-      : { createConnection: (options: object) => connectPinned(options, fingerprint) }),
+    headers: { [AGENT_NONCE_HEADER]: nonce, ...(route ? { [VIA_HEADER]: route.door.processId } : {}) },
+    createConnection: () => wire,
   })
   const link = openLink(socket)
   const onAbort = () => socket.terminate()
   signal.addEventListener('abort', onAbort, { once: true })
+  if (signal.aborted) onAbort()
   try {
     await new Promise<void>((resolve, reject) => {
       socket.once('open', resolve)
@@ -58,6 +69,8 @@ function openLink(socket: WebSocket): Link {
   let ended = false
   let broken: Error | undefined
   let answered = true
+  let pings = 0
+  const arrivals = new Map<string, () => void>()
 
   const end = (error?: Error) => {
     broken ??= error
@@ -73,7 +86,12 @@ function openLink(socket: WebSocket): Link {
   }, PING_EVERY_MS)
   heartbeat.unref()
 
-  socket.on('pong', () => (answered = true))
+  socket.on('pong', data => {
+    answered = true
+    const ping = data.toString()
+    arrivals.get(ping)?.()
+    arrivals.delete(ping)
+  })
   socket.on('message', (data: RawData, isBinary) => {
     const message = isBinary ? undefined : FromManager.safeParse(parseJson(textOf(data)))
     if (!message?.success) {
@@ -90,6 +108,12 @@ function openLink(socket: WebSocket): Link {
   return {
     send(message) {
       if (socket.readyState === WebSocket.OPEN) socket.send(JSON.stringify(message))
+    },
+    onArrival(act) {
+      if (socket.readyState !== WebSocket.OPEN) return
+      const ping = String(++pings)
+      arrivals.set(ping, act)
+      socket.ping(ping)
     },
     async *messages() {
       for (;;) {

@@ -1,25 +1,29 @@
-import { randomBytes } from 'node:crypto'
+import { type Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type FromAgent, type FromManager, type ManagerAddress, type Welcome } from '#agent/contract'
 import { AppError, isErrorCode } from '#manager/contract'
 import { type z } from 'zod'
 import { type Log } from '../log.ts'
 import { backoffMs } from './backoff.ts'
-import { createDispatcher, type Handlers } from './dispatcher.ts'
+import { createDispatcher, type Dispatcher, type Handlers } from './dispatcher.ts'
 import { isOnThisMachine } from './join-string.ts'
-import { dialManager, type Link } from './link.ts'
+import { type Link } from './link.ts'
+import { canBeDialled, openLink } from './open-link.ts'
+import { dialDirectly, dialThrough, type Route, type Where } from './reach.ts'
 import { type CurrentReport, createReporter, type Reporter } from './reporter.ts'
 
-export interface ManagerConnection {
-  readonly url: string
-  readonly fingerprint: string | undefined
+export interface ManagerConnection extends Where {
   /** Its key is pinned, and it has shown that it has it. */
   readonly proven: boolean
+  /** Another connection to it, by the way that this one has taken. */
+  readonly dial: (signal: AbortSignal) => Promise<Socket>
 }
 
 export interface ManagerLinkDeps {
   /** Asked before every attempt. @throws `config_invalid` */
-  readonly where: () => Omit<ManagerConnection, 'proven'>
+  readonly where: () => Where
+  /** How it may be reached where it cannot be dialled; asked before every attempt. */
+  readonly route: () => Route | undefined
   /** Answers the challenge; the connection is worth nothing before. */
   readonly introduce: (hello: Introduction) => Promise<Accepted>
   /** Another connection of this agent goes to that process already: one is enough. */
@@ -29,6 +33,7 @@ export interface ManagerLinkDeps {
   /** The connection to a process is over. */
   readonly onFreed: () => void
   readonly report: () => CurrentReport
+  readonly onHeard: (report: CurrentReport) => void
   readonly handlers: Handlers
   /** After each welcome; the returned thing lives as long as the connection. */
   readonly onWelcome: (welcome: z.infer<typeof Welcome>, connection: ManagerConnection) => Promise<AsyncDisposable>
@@ -41,7 +46,7 @@ export interface ManagerLinkDeps {
 }
 
 export interface Introduction {
-  readonly where: Omit<ManagerConnection, 'proven'>
+  readonly where: Where
   readonly challenge: Extract<FromManager, { type: 'challenge' }>
   readonly agentNonce: string
   send(message: FromAgent): void
@@ -58,39 +63,76 @@ export interface Accepted {
 export interface ManagerLink extends AsyncDisposable {
   /** The process that it is connected to. */
   readonly processId: string | undefined
+  /** Through which other managers may be reached: while it is connected, and that directly. */
+  readonly door: Route['door'] | undefined
+  /** There is news of the managers: no waiting for the next attempt, or for the next look for a straighter way. */
+  wake(): void
   changed(): void
   notify(message: FromAgent): void
 }
+
+/** How often it is tried whether a manager that is reached through another can be dialled by now. */
+const STRAIGHTEN_MS = 30_000
 
 export function startManagerLink(deps: ManagerLinkDeps): ManagerLink {
   const { log } = deps
   const stop = new AbortController()
   let current: { link: Link; reporter: Reporter } | undefined
   let processId: string | undefined
+  let door: Route['door'] | undefined
+  /** Ends a pause, or an attempt that has not got through. */
+  let trying = new AbortController()
+  let isStraightOnly = true
+  let isPausing = false
+  let straightenNow: (() => void) | undefined
+  /** Whoever answers at its address is not it: not there again while there is another way. */
+  let isStranger = false
 
   async function connectOnce(onConnected: () => void): Promise<void> {
     const where = deps.where()
-    const agentNonce = randomBytes(32).toString('base64url')
-    using link = await dialManager({ ...where, nonce: agentNonce }, stop.signal)
+    const route = deps.route()
+    isStraightOnly = route === undefined
+    const opening = AbortSignal.any([stop.signal, trying.signal])
+    const opened = await openLink({ where, route, isDirectUseless: isStranger }, opening)
+    using link = opened.link
     using _closed = onAbort(stop.signal, () => link[Symbol.dispose]())
+    isStranger = false
     const messages = link.messages()[Symbol.asyncIterator]()
     const challenge = await expectChallenge(messages)
     const peer = challenge.processId ?? where.url
     if (deps.isTaken(peer)) throw new Taken()
     processId = peer
     try {
-      const { welcome, proven } = await deps.introduce({
-        where,
-        challenge,
-        agentNonce,
-        send: message => link.send(message),
-        welcome: () => expectMessage(messages, 'welcome'),
-      })
+      const { welcome, proven } = await deps
+        .introduce({
+          where,
+          challenge,
+          agentNonce: opened.nonce,
+          send: message => link.send(message),
+          welcome: () => expectMessage(messages, 'welcome'),
+        })
+        .catch((error: unknown) => {
+          isStranger = opened.route === undefined
+          throw error
+        })
       onConnected()
-      await serve(link, messages, welcome, { ...where, proven })
+      const { dataToken } = welcome
+      if (!opened.route) door = { ...where, processId: peer, dataToken, proven }
+      await serve(link, messages, welcome, { ...where, proven, dial: dialOf(where, opened.route) })
     } finally {
       processId = undefined
+      door = undefined
       deps.onFreed()
+    }
+  }
+
+  /** The manager in between may be another one by then. */
+  function dialOf(where: Where, route: Route | undefined): ManagerConnection['dial'] {
+    if (!route) return signal => dialDirectly(where, signal)
+    return async signal => {
+      const now = deps.route()
+      if (!now) throw new AppError('unavailable', { why: `There is no way to ${where.url} now.` })
+      return await dialThrough(now, where, signal)
     }
   }
 
@@ -101,12 +143,17 @@ export function startManagerLink(deps: ManagerLinkDeps): ManagerLink {
     connection: ManagerConnection,
   ): Promise<void> {
     const dispatcher = createDispatcher(deps.handlers, log)
-    using reporter = createReporter(deps.report, message => link.send(message))
+    using reporter = createReporter(deps.report, link, deps.onHeard)
     await using _data = await deps.onWelcome(welcome, connection)
     current = { link, reporter }
     reporter.now()
     deps.onReady()
-    log.info({ managerId: welcome.managerId, url: connection.url }, 'connected to the manager')
+    log.info(
+      { managerId: welcome.managerId, url: connection.url, direct: door !== undefined },
+      'connected to the manager',
+    )
+    using straightening = door ? undefined : every(STRAIGHTEN_MS, () => straighten(connection, link, dispatcher))
+    straightenNow = straightening?.now
     try {
       for (let next = await messages.next(); !next.done; next = await messages.next()) {
         const message = next.value
@@ -117,8 +164,16 @@ export function startManagerLink(deps: ManagerLinkDeps): ManagerLink {
       }
     } finally {
       current = undefined
+      straightenNow = undefined
       dispatcher.forget()
     }
+  }
+
+  /** Between two requests, so that nobody waits for an answer in vain. */
+  async function straighten(where: Where, link: Link, { isIdle }: Dispatcher): Promise<void> {
+    if (!isIdle() || !(await canBeDialled(where, stop.signal)) || !isIdle()) return
+    log.info({ url: where.url }, 'the manager can be dialled now')
+    link[Symbol.dispose]()
   }
 
   // A call, because it changes while something is awaited.
@@ -128,6 +183,7 @@ export function startManagerLink(deps: ManagerLinkDeps): ManagerLink {
   async function run(): Promise<void> {
     let attempt = 0
     while (!stopping()) {
+      trying = new AbortController()
       try {
         await connectOnce(() => (attempt = 0))
         if (!stopping()) log.warn({}, 'the manager closed the connection')
@@ -143,7 +199,9 @@ export function startManagerLink(deps: ManagerLinkDeps): ManagerLink {
         if (attempt === 0) log.warn({ err: error }, 'the manager cannot be reached')
       }
       const pause = backoffMs(attempt++, Math.random(), { local: isOnThisMachine(new URL(deps.where().url)) })
-      await delay(pause, undefined, { signal: stop.signal }).catch(() => undefined)
+      isPausing = true
+      await delay(pause, undefined, { signal: AbortSignal.any([stop.signal, trying.signal]) }).catch(() => undefined)
+      isPausing = false
     }
   }
 
@@ -151,6 +209,14 @@ export function startManagerLink(deps: ManagerLinkDeps): ManagerLink {
   return {
     get processId() {
       return processId
+    },
+    get door() {
+      return current && door
+    },
+    wake() {
+      straightenNow?.()
+      // An attempt that takes its time is left alone, unless there is a better one now.
+      if (!current && (isStraightOnly || isPausing)) trying.abort(new Error('there is news of the managers'))
     },
     changed: () => current?.reporter.soon(),
     notify: message => current?.link.send(message),
@@ -188,6 +254,20 @@ async function expectChallenge(
 
 function refusal({ code, message }: { code: string; message: string }): AppError {
   return new AppError(isErrorCode(code) ? code : 'unavailable', { why: message })
+}
+
+/** One at a time; a failure is no news. */
+function every(ms: number, act: () => Promise<void>): Disposable & { readonly now: () => void } {
+  let running = false
+  const now = () => {
+    if (running) return
+    running = true
+    void act()
+      .catch(() => undefined)
+      .finally(() => (running = false))
+  }
+  const timer = setInterval(now, ms)
+  return { now, [Symbol.dispose]: () => clearInterval(timer) }
 }
 
 function onAbort(signal: AbortSignal, act: () => void): Disposable {

@@ -1,4 +1,5 @@
-import { type FromAgent, HEARTBEAT_MS, type Report } from '#agent/contract'
+import { HEARTBEAT_MS, type Report } from '#agent/contract'
+import { type Link } from './link.ts'
 
 /** The full state. `images` is left out by the reporter where the manager knows them already. */
 export type CurrentReport = Omit<Report, 'type' | 'sequence' | 'clockMs'>
@@ -11,8 +12,15 @@ export interface Reporter extends Disposable {
 
 const GATHER_MS = 20
 
-/** For one connection: numbers reports, sends one with every heartbeat, and images only when they changed. */
-export function createReporter(report: () => CurrentReport, send: (message: FromAgent) => void): Reporter {
+/**
+ * For one connection: numbers reports, sends one with every heartbeat, and images only when they changed.
+ * @param onHeard called with each report that has arrived
+ */
+export function createReporter(
+  report: () => CurrentReport,
+  link: Pick<Link, 'send' | 'onArrival'>,
+  onHeard: (report: CurrentReport) => void,
+): Reporter {
   let sequence = 0
   let imagesSent = ''
   let gathering: NodeJS.Timeout | undefined
@@ -20,17 +28,19 @@ export function createReporter(report: () => CurrentReport, send: (message: From
   function now(): void {
     clearTimeout(gathering)
     gathering = undefined
-    const { images, ...rest } = report()
+    const current = report()
+    const { images, ...rest } = current
     const text = JSON.stringify(images)
     const changed = text !== imagesSent
     imagesSent = text
-    send({
+    link.send({
       type: 'report',
       sequence: ++sequence,
       clockMs: Date.now(),
       ...rest,
       ...(changed && images ? { images } : {}),
     })
+    link.onArrival(() => onHeard(current))
   }
 
   const heartbeat = setInterval(now, HEARTBEAT_MS)

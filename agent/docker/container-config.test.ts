@@ -51,6 +51,7 @@ test('a container holds exactly what the allowlist names', () => {
       'FOO=bar',
       'BERTH_SESSION_ID=01920000-0000-7000-8000-000000000002',
       'BERTH_SESSION_NAME=My.Session',
+      'NVIDIA_VISIBLE_DEVICES=void',
       'HOME=/home/work',
       'USER=work',
       'LOGNAME=work',
@@ -103,6 +104,23 @@ test('a user cannot override what Berth sets in the environment', () => {
 test('the language of an image is left as it is', () => {
   const { Env } = containerConfig(aSpec(), { ...plan, imageEnvironment: ['LANG=de_DE.UTF-8'] })
   expect(Env?.filter(line => line.startsWith('LANG='))).toEqual([])
+})
+
+test('GPUs and MIG instances are asked for by UUID, and only those that were placed are visible', () => {
+  const uuids = ['GPU-5f1c0b0a-6f41-4c4f-9a51-6f2f8d0f0a11', 'MIG-c6d4f1ef-42e4-5de3-91c7-45d71c87eb3f']
+  const devices = [
+    { uuid: 'GPU-5f1c0b0a-6f41-4c4f-9a51-6f2f8d0f0a11', slot: 'cuda.shares', amount: 30 },
+    { uuid: 'MIG-c6d4f1ef-42e4-5de3-91c7-45d71c87eb3f', slot: 'cuda.device', amount: 1 },
+  ]
+  const environ = { NVIDIA_VISIBLE_DEVICES: 'all' }
+  const { HostConfig, Env } = containerConfig(aSpec({ devices, environ }), plan)
+  expect(HostConfig?.DeviceRequests).toEqual([{ Driver: '', DeviceIDs: uuids, Capabilities: [['gpu']] }])
+  const visible = (env: string[] = []) => env.filter(line => line.startsWith('NVIDIA_VISIBLE_DEVICES='))
+  expect(visible(Env)).toEqual([`NVIDIA_VISIBLE_DEVICES=${uuids.join(',')}`])
+  // An engine whose default runtime is NVIDIA's would give all GPUs to an image of CUDA.
+  const none = containerConfig(aSpec({ environ }), { ...plan, imageEnvironment: ['NVIDIA_VISIBLE_DEVICES=all'] })
+  expect(none.HostConfig).not.toHaveProperty('DeviceRequests')
+  expect(visible(none.Env)).toEqual(['NVIDIA_VISIBLE_DEVICES=void'])
 })
 
 test('whole GPUs are asked for by UUID, simulated ones only named in the environment', () => {

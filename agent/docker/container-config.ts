@@ -1,4 +1,4 @@
-import { type ContainerCreateOptions } from 'dockerode'
+import { type ContainerCreateOptions, type HostConfig } from 'dockerode'
 import { type KernelSpec } from '#agent/contract'
 import { AppError, clusterRoles } from '#manager/contract'
 import { type SessionUser } from '../kernel/types.ts'
@@ -57,7 +57,6 @@ export function containerConfig(spec: KernelSpec, plan: ContainerPlan): Containe
     })
   }
   const { uid, gid } = plan.user
-  const gpus = deviceIds(spec)
   return {
     name: plan.name,
     Image: plan.image,
@@ -93,12 +92,17 @@ export function containerConfig(spec: KernelSpec, plan: ContainerPlan): Containe
         { Type: 'bind', Source: plan.paths.control, Target: '/run/berth', ReadOnly: true },
         { Type: 'bind', Source: plan.paths.scratch, Target: HOME, ReadOnly: false },
       ],
-      ...(gpus.length > 0 ? { DeviceRequests: [{ Driver: '', DeviceIDs: gpus, Capabilities: [['gpu']] }] } : {}),
+      ...gpuRequests(deviceIds(spec)),
     },
     ...(isCluster(spec)
       ? { NetworkingConfig: { EndpointsConfig: { [plan.networkName]: { Aliases: [spec.role] } } } }
       : {}),
   }
+}
+
+/** GPUs and MIG instances, by UUID: an index means another one after a restart. */
+export function gpuRequests(uuids: readonly string[]): Pick<HostConfig, 'DeviceRequests'> {
+  return uuids.length > 0 ? { DeviceRequests: [{ Driver: '', DeviceIDs: [...uuids], Capabilities: [['gpu']] }] } : {}
 }
 
 /** What Berth sets, over what the user asked for; the image's own variables lie below both. */
@@ -111,6 +115,9 @@ export function sessionEnvironment(spec: KernelSpec, image: readonly string[]): 
     BERTH_SESSION_NAME: spec.sessionName,
     ...clusterEnvironment(spec),
     ...(simulated.length > 0 ? { BERTH_SIMULATED_GPUS: simulated.join(',') } : {}),
+    // Where NVIDIA's runtime is the engine's default it gives a container the GPUs that this names, and images of CUDA say
+    // "all".
+    NVIDIA_VISIBLE_DEVICES: deviceIds(spec).join(',') || 'void',
     HOME,
     USER: 'work',
     LOGNAME: 'work',

@@ -46,7 +46,8 @@ export function createEngineClaim(engine: EngineClient, agentId: AgentId, volume
     throw new AppError('engine_already_managed', {
       why:
         `Agent ${owner ?? 'unknown'} of manager ${labels[LABEL_MANAGER] ?? 'unknown'} has sessions on it. Start Berth with the data ` +
-        `directory of that agent, or, if it is gone for good, remove its claim: docker volume rm ${volume}`,
+        'directory of that agent. If that is lost, take its place: berth admin agent join-token --replace, then berth agent ' +
+        `--replace. If that manager is gone for good as well, end its containers and remove its claim: docker volume rm ${volume}`,
       owner,
     })
   }

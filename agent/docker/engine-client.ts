@@ -75,7 +75,8 @@ export function engineMessage(error: unknown): string {
   const body = 'json' in error ? error.json : undefined
   if (typeof body === 'object' && body !== null && 'message' in body && typeof body.message === 'string')
     return body.message
-  return error.message
+  // Of a stream, docker-modem keeps the text only: "(HTTP code 500) server error - no such host ".
+  return error.message.replace(/^\(HTTP code \d+\) [^-]* - /, '').trim()
 }
 
 const UNREACHABLE = new Set([

@@ -27,8 +27,18 @@ const label: KernelLabel = {
   createdAt: '2026-01-01T00:00:00.000Z',
 }
 
+const verify = (labels: Record<string, string>, inherited: readonly string[] = []) =>
+  verifyKernelLabels({ id: 'this', labels }, { labelKey: key, inherited: new Set(inherited) })
+
+test('a container that the manager has named needs no signature of ours, but labels that agree', () => {
+  const theirs = signKernelLabel(label, Buffer.alloc(32, 8))
+  expect(verify(theirs, ['this'])).toEqual(label)
+  expect(verify(theirs, ['another'])).toBeUndefined()
+  expect(verify({ ...theirs, 'berth.manager': id('9') }, ['this'])).toBeUndefined()
+})
+
 test('a signed label comes back as it was', () => {
-  expect(verifyKernelLabels(signKernelLabel(label, key), key)).toEqual(label)
+  expect(verify(signKernelLabel(label, key))).toEqual(label)
 })
 
 function signed(text: string): Record<string, string> {
@@ -48,5 +58,5 @@ test.each([
   ['with no labels at all', () => ({})],
   ['signed, but not JSON', () => signed('{')],
 ])('a container %s is ignored', (_what, change) => {
-  expect(verifyKernelLabels(change(signKernelLabel(label, key)), key)).toBeUndefined()
+  expect(verify(change(signKernelLabel(label, key)))).toBeUndefined()
 })

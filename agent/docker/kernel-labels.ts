@@ -3,7 +3,8 @@ import { KernelLabel, LABEL_KERNEL, LABEL_KERNEL_ID, LABEL_MANAGER, LABEL_SIGNAT
 
 /**
  * Labels of a session container. An image's own labels appear on its containers, and anyone who may use the engine can set
- * labels; so a label counts only with our HMAC-SHA256 over it. The key never leaves DATA/agent/label.key (0600).
+ * labels; so a label counts only with our HMAC-SHA256 over it. The key never leaves DATA/agent/label.key (0600). Where that is
+ * lost, the manager names the containers that are ours.
  */
 export function signKernelLabel(label: KernelLabel, key: Buffer): Record<string, string> {
   const text = JSON.stringify(label)
@@ -15,18 +16,32 @@ export function signKernelLabel(label: KernelLabel, key: Buffer): Record<string,
   }
 }
 
+/** By what a container is known to be this agent's. */
+export interface LabelTrust {
+  readonly labelKey: Buffer
+  /** Ids of those that the manager has named. */
+  readonly inherited: ReadonlySet<string>
+}
+
 /** @returns undefined for a container that this agent did not make, or whose labels were changed */
-export function verifyKernelLabels(labels: Readonly<Record<string, string>>, key: Buffer): KernelLabel | undefined {
+export function verifyKernelLabels(
+  { id, labels }: { readonly id: string; readonly labels: Readonly<Record<string, string>> },
+  { labelKey, inherited }: LabelTrust,
+): KernelLabel | undefined {
   const text = labels[LABEL_KERNEL]
   const signature = labels[LABEL_SIGNATURE]
-  if (text === undefined || signature === undefined || !/^[0-9a-f]{64}$/.test(signature)) return undefined
-  if (!timingSafeEqual(Buffer.from(signature, 'hex'), signatureOf(text, key))) return undefined
+  if (text === undefined || !(inherited.has(id) || isSigned(text, signature, labelKey))) return undefined
   const label = KernelLabel.safeParse(parse(text))
   if (!label.success) return undefined
   // The unsigned labels are there for filters; they must not say anything else.
   if (labels[LABEL_MANAGER] !== label.data.managerId || labels[LABEL_KERNEL_ID] !== label.data.kernelId)
     return undefined
   return label.data
+}
+
+function isSigned(text: string, signature: string | undefined, key: Buffer): boolean {
+  if (signature === undefined || !/^[0-9a-f]{64}$/.test(signature)) return false
+  return timingSafeEqual(Buffer.from(signature, 'hex'), signatureOf(text, key))
 }
 
 /** Signed by us it is JSON as a rule; one bad container must not keep the others from being seen. */

@@ -1,64 +1,134 @@
-import { expect, test } from 'vitest'
-import { createNvidiaGpus, parseNvidiaDevices, parseNvidiaFigures } from './nvidia.ts'
+import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { createNvidiaGpus } from './nvidia.ts'
 import { createSimulatedGpus, parseSimulatedGpus } from './simulated.ts'
 
-// In the format of nvidia-smi 550: a T4 beside an A100 that is cut into two instances.
-const QUERY = `GPU-5f1c0b0a-6f41-4c4f-9a51-6f2f8d0f0a11, Tesla T4, 15360, [N/A]
-GPU-b2a3c7a4-93a7-8a0a-3b42-9d2c4d1a7e02, NVIDIA A100-SXM4-40GB, 40960, Enabled
-`
-const LIST = `GPU 0: Tesla T4 (UUID: GPU-5f1c0b0a-6f41-4c4f-9a51-6f2f8d0f0a11)
-GPU 1: NVIDIA A100-SXM4-40GB (UUID: GPU-b2a3c7a4-93a7-8a0a-3b42-9d2c4d1a7e02)
-  MIG 3g.20gb     Device  0: (UUID: MIG-c6d4f1ef-42e4-5de3-91c7-45d71c87eb3f)
-  MIG 1g.5gb      Device  1: (UUID: MIG-cba663e8-9bed-5b25-b243-5985ef7c9beb)
-`
+const T4 = 'GPU-5f1c0b0a-6f41-4c4f-9a51-6f2f8d0f0a11'
+const A100 = 'GPU-b2a3c7a4-93a7-8a0a-3b42-9d2c4d1a7e02'
+const GiB = 2 ** 30
+const MiB = 2 ** 20
 
-test('whole GPUs are offered by UUID, one in MIG mode by its instances', () => {
-  expect(
-    parseNvidiaDevices(QUERY, LIST).map(device => [
-      device.uuid.slice(0, 8),
-      device.model,
-      device.memBytes / 2 ** 30,
-      device.isolation,
-    ]),
-  ).toEqual([
-    ['GPU-5f1c', 'Tesla T4', 15, 'whole'],
-    ['MIG-c6d4', 'NVIDIA A100-SXM4-40GB 3g.20gb', 20, 'mig'],
-    ['MIG-cba6', 'NVIDIA A100-SXM4-40GB 1g.5gb', 5, 'mig'],
-  ])
+let directory: string
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'berth-test-gpu-'))
 })
+afterEach(() => rm(directory, { recursive: true }))
 
-test('parts of a GPU are given out where the admin says so, by accounting; never of one in MIG mode', () => {
-  const slots = (shared: string[]) =>
-    parseNvidiaDevices(QUERY, LIST, new Set(shared)).map(device => [
-      device.uuid.slice(0, 8),
-      device.slot,
-      device.isolation,
-    ])
-  const instances = [
-    ['MIG-c6d4', 'cuda.device', 'mig'],
-    ['MIG-cba6', 'cuda.device', 'mig'],
+/** A stand-in for nvidia-smi: its arguments are `$*`. */
+async function nvidiaSmi(script: string): Promise<{ program: string; procDirectory: string; kernelLog: string }> {
+  const program = join(directory, 'nvidia-smi')
+  await writeFile(program, `#!/bin/sh\n${script}\n`)
+  await chmod(program, 0o755)
+  return { program, procDirectory: join(directory, 'gpus'), kernelLog: join(directory, 'kmsg') }
+}
+
+const HEALTHY = `case "$*" in
+  *-L*) echo 'GPU 0: Tesla T4 (UUID: ${T4})'
+    echo 'GPU 1: NVIDIA A100-SXM4-40GB (UUID: ${A100})'
+    echo '  MIG 3g.20gb     Device  0: (UUID: MIG-c6d4f1ef-42e4-5de3-91c7-45d71c87eb3f)'
+    echo '  MIG 1g.5gb      Device  1: (UUID: MIG-cba663e8-9bed-5b25-b243-5985ef7c9beb)' ;;
+  *-q*-x*) echo '<gpu id="1"><mig_devices><mig_device><index>1</index><fb_memory_usage><total>4864 MiB</total><used>12 MiB</used>'
+    echo '</fb_memory_usage></mig_device></mig_devices><uuid>${A100}</uuid></gpu>' ;;
+  *) echo '${T4}, 15360, [N/A], 0, 37, 1024, Tesla T4'
+    echo '${A100}, 40960, Enabled, 0, [N/A], [N/A], NVIDIA A100-SXM4-40GB' ;;
+esac`
+
+test('whole GPUs are offered by UUID, one in MIG mode by its instances; their use is unknown, not 0', async () => {
+  const gpus = createNvidiaGpus(await nvidiaSmi(HEALTHY))
+  const { gpus: found, figures } = await gpus.look()
+  expect(found.map(({ uuid, model, memBytes, mode }) => [uuid.slice(0, 8), model, memBytes / MiB, mode])).toEqual([
+    ['GPU-5f1c', 'Tesla T4', 15360, 'whole'],
+    ['MIG-c6d4', 'NVIDIA A100-SXM4-40GB 3g.20gb', 20 * 1024, 'mig'],
+    ['MIG-cba6', 'NVIDIA A100-SXM4-40GB 1g.5gb', 4864, 'mig'],
+  ])
+  const expected = [
+    { uuid: T4, utilization: 37, memBytes: GiB },
+    { uuid: 'MIG-c6d4f1ef-42e4-5de3-91c7-45d71c87eb3f', utilization: null, memBytes: null },
+    { uuid: 'MIG-cba663e8-9bed-5b25-b243-5985ef7c9beb', utilization: null, memBytes: 12 * MiB },
   ]
-  expect(slots(['all'])).toEqual([['GPU-5f1c', 'cuda.shares', 'accounted'], ...instances])
-  expect(slots(['GPU-5f1c0b0a-6f41-4c4f-9a51-6f2f8d0f0a11'])).toEqual(slots(['all']))
-  expect(slots(['GPU-b2a3c7a4-93a7-8a0a-3b42-9d2c4d1a7e02'])).toEqual([
-    ['GPU-5f1c', 'cuda.device', 'whole'],
-    ...instances,
+  expect(figures).toEqual(expected)
+  expect(await gpus.figures()).toEqual(expected)
+})
+
+test('the configuration names GPUs that are given out in parts at first; never one in MIG mode', async () => {
+  const modes = async (...shared: string[]) => {
+    const { gpus } = await createNvidiaGpus({ ...(await nvidiaSmi(HEALTHY)), shared: new Set(shared) }).look()
+    return gpus.map(gpu => gpu.mode)
+  }
+  expect(await modes('all')).toEqual(['shared', 'mig', 'mig'])
+  expect(await modes(T4)).toEqual(['shared', 'mig', 'mig'])
+  expect(await modes(A100)).toEqual(['whole', 'mig', 'mig'])
+})
+
+test('one lost GPU makes nvidia-smi fail for all: the others stay healthy, it becomes a problem', async () => {
+  const two = `echo '${T4}, 15360, [N/A], 0, 37, 1024, Tesla T4'; echo '${A100}, 40960, Disabled, 0, 0, 1, NVIDIA A100'`
+  const options = await nvidiaSmi(two)
+  const gpus = createNvidiaGpus(options)
+  await gpus.look()
+  await nvidiaSmi(`case "$*" in
+    *${T4}*) echo '${T4}, 15360, [N/A], 0, 37, 1024, Tesla T4' ;;
+    *) echo 'Unable to determine the device handle for gpu 0000:05:00.0: GPU is lost.  Reboot the system to recover this GPU'; exit 15 ;;
+  esac`)
+  const problems = async () => (await gpus.look()).gpus.map(({ uuid, problem }) => [uuid, problem])
+  const lost = [
+    [T4, null],
+    [A100, expect.stringContaining('GPU is lost.  Reboot the system')],
+  ]
+  expect(await problems()).toEqual(lost)
+  // Also for an agent that was started afterwards: the kernel module knows of it.
+  for (const [bus, uuid] of [['0000:05:00.0', A100] as const, ['0000:06:00.0', T4] as const]) {
+    await mkdir(join(options.procDirectory, bus), { recursive: true })
+    await writeFile(join(options.procDirectory, bus, 'information'), `Model: \t NVIDIA\nGPU UUID: \t ${uuid}\n`)
+  }
+  const after = (await createNvidiaGpus(options).look()).gpus.map(({ uuid, problem }) => [uuid, problem])
+  expect(after.toSorted()).toEqual(lost.toSorted())
+  await nvidiaSmi(two)
+  expect(await problems()).toEqual([
+    [T4, null],
+    [A100, null],
   ])
 })
 
-test('a GPU without instances in MIG mode offers nothing', () => {
-  expect(parseNvidiaDevices(QUERY, '').map(device => device.model)).toEqual(['Tesla T4'])
+test('a driver that stops answering takes no device away; each says what is wrong', async () => {
+  const gpus = createNvidiaGpus(await nvidiaSmi(HEALTHY))
+  await gpus.look()
+  await nvidiaSmi(`echo "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver." >&2; exit 9`)
+  const { gpus: found, figures } = await gpus.look()
+  expect(found.map(({ uuid }) => uuid.slice(0, 8)).toSorted()).toEqual(['GPU-5f1c', 'MIG-c6d4', 'MIG-cba6'])
+  for (const { problem } of found) expect(problem).toContain("couldn't communicate")
+  expect(figures).toEqual([])
 })
 
-test('figures that the driver does not have are left out', () => {
-  expect(parseNvidiaFigures('GPU-1, 37, 1024\nGPU-2, [N/A], [N/A]\n')).toEqual([
-    { uuid: 'GPU-1', utilization: 37, memBytes: 2 ** 30 },
-  ])
+test('a fatal Xid in the kernel log makes a problem of a GPU that nvidia-smi calls healthy', async () => {
+  const options = await nvidiaSmi(HEALTHY)
+  for (const [bus, uuid] of [['0000:3b:00.0', T4] as const, ['0000:af:00.0', A100] as const]) {
+    await mkdir(join(options.procDirectory, bus), { recursive: true })
+    await writeFile(join(options.procDirectory, bus, 'information'), `Model: \t NVIDIA\nGPU UUID: \t ${uuid}\n`)
+  }
+  const { kernelLog } = options
+  await writeFile(kernelLog, '')
+  await using gpus = createNvidiaGpus(options)
+  const problems = async () => (await gpus.look()).gpus.map(gpu => gpu.problem)
+  expect(await problems()).toEqual([null, null, null])
+  await writeFile(
+    kernelLog,
+    `4,1,9000000000000000,-;NVRM: Xid (PCI:0000:af:00): 95, pid=7, name=x, Uncontained ECC error.\n`,
+  )
+  expect(await problems()).toEqual([null, ...Array<unknown>(2).fill(expect.stringContaining('Xid 95'))])
+})
+
+test('an instance that its host has removed is gone', async () => {
+  const gpus = createNvidiaGpus(await nvidiaSmi(HEALTHY))
+  await gpus.look()
+  await nvidiaSmi(HEALTHY.replace(/.*Device {2}0.*\n/, ''))
+  expect((await gpus.look()).gpus.map(gpu => gpu.uuid.slice(0, 8))).toEqual(['GPU-5f1c', 'MIG-cba6'])
 })
 
 test('without a driver there are no devices', async () => {
-  const gpus = createNvidiaGpus({ program: '/nonexistent/nvidia-smi' })
-  expect(await gpus.discover()).toEqual([])
+  const gpus = createNvidiaGpus({ program: '/nonexistent/nvidia-smi', procDirectory: '/none', kernelLog: '/none' })
+  expect(await gpus.look()).toEqual({ gpus: [], figures: [] })
   expect(await gpus.figures()).toEqual([])
 })
 
@@ -69,20 +139,20 @@ test('simulated GPUs come from a file and must look simulated', async () => {
     {
       uuid: 'SIM-0',
       model: 'Simulated GPU',
-      slot: 'cuda.device',
-      memBytes: 40 * 2 ** 30,
-      isolation: 'whole',
-      plugin: 'simulated',
+      memBytes: 40 * GiB,
+      mode: 'whole',
+      sharedBecause: null,
+      problem: null,
     },
     {
       uuid: 'SIM-1',
       model: 'Simulated GPU',
-      slot: 'cuda.shares',
-      memBytes: 16 * 2 ** 30,
-      isolation: 'accounted',
-      plugin: 'simulated',
+      memBytes: 16 * GiB,
+      mode: 'shared',
+      sharedBecause: null,
+      problem: null,
     },
   ])
   expect(() => parseSimulatedGpus('[[gpu]]\nuuid = "GPU-0"\n')).toThrow(/SIM-/)
-  await expect(createSimulatedGpus('/nonexistent').discover()).rejects.toMatchObject({ code: 'config_invalid' })
+  await expect(createSimulatedGpus('/nonexistent').look()).rejects.toMatchObject({ code: 'config_invalid' })
 })

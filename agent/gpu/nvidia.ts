@@ -1,111 +1,187 @@
 import { execFile } from 'node:child_process'
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { type Device } from '#manager/contract'
-import { type GpuFigures, type GpuPlugin } from './gpu-plugin.ts'
+import { type DeviceFigures } from '#manager/contract'
+import { type FoundGpu, type GpuLook, type GpuPlugin } from './gpu-plugin.ts'
+import {
+  GPU_FIELDS,
+  type GpuRow,
+  type MigInstance,
+  parseGpuRows,
+  parseMigInstances,
+  parseMigMemory,
+  parseProcGpu,
+  toGpu,
+} from './nvidia-smi.ts'
+import { watchXids } from './xid.ts'
 
 const run = promisify(execFile)
+/** A GPU that fell off the bus can hold it up for long. */
 const TIMEOUT_MS = 10_000
-const MiB = 2 ** 20
+const QUERY = [`--query-gpu=${GPU_FIELDS}`, '--format=csv,noheader,nounits']
 
 export interface NvidiaOptions {
-  /** UUIDs, or `all`. */
+  /** UUIDs, or `all`: given out in parts until an admin says otherwise. */
   readonly shared?: ReadonlySet<string>
   readonly program?: string
+  readonly procDirectory?: string
+  readonly kernelLog?: string
+}
+
+/** What nvidia-smi says, also where it fails: one lost GPU makes it fail for all of them. */
+interface Said {
+  readonly text: string
+  readonly failure: string | null
+  readonly isMissing: boolean
 }
 
 /**
- * Whole GPUs, parts of them and MIG instances by nvidia-smi, which comes with the driver. No driver, no devices.
- *
- * Parts are accounting: Docker hands a GPU over as a whole, and what a program takes of it is its own affair. Nothing
- * that runs in the container can hold it to its part, so they are never called enforced.
+ * GPUs and MIG instances by nvidia-smi, which comes with the driver. No driver, no devices. One that was there and is not
+ * any more (lost, fallen off the bus, driver gone) stays, as a problem: sessions may hold it.
  */
-export function createNvidiaGpus({ shared = new Set(), program = 'nvidia-smi' }: NvidiaOptions = {}): GpuPlugin {
-  const ask = async (...args: string[]) => (await run(program, args, { timeout: TIMEOUT_MS })).stdout
+export function createNvidiaGpus({
+  shared = new Set(),
+  program = 'nvidia-smi',
+  procDirectory = '/proc/driver/nvidia/gpus',
+  kernelLog,
+}: NvidiaOptions = {}): GpuPlugin {
+  const xids = watchXids(kernelLog)
+  const known = new Map<string, FoundGpu>()
+  let migFigures: readonly DeviceFigures[] = []
+  /** Of MIG instances, the GPU that each is part of. */
+  const parentOf = new Map<string, string>()
+
+  async function ask(...args: string[]): Promise<Said> {
+    try {
+      const { stdout } = await run(program, args, { timeout: TIMEOUT_MS, killSignal: 'SIGKILL' })
+      return { text: stdout, failure: null, isMissing: false }
+    } catch (error) {
+      const said = error as { stdout?: string; stderr?: string; message?: string; code?: unknown; killed?: boolean }
+      const why = [said.stderr, said.stdout, said.message].find(text => text?.trim()) ?? 'unknown'
+      return {
+        text: said.stdout ?? '',
+        failure: said.killed ? `nvidia-smi did not answer in ${TIMEOUT_MS / 1000} s.` : lastLine(why),
+        isMissing: said.code === 'ENOENT',
+      }
+    }
+  }
+
+  /** Each by itself, where asking for all of them has not told of all. */
+  async function askOneByOne(missing: ReadonlyMap<string, FoundGpu>): Promise<{ rows: GpuRow[]; lost: FoundGpu[] }> {
+    const rows: GpuRow[] = []
+    const lost: FoundGpu[] = []
+    for (const [uuid, gpu] of missing) {
+      const said = await ask('-i', uuid, ...QUERY)
+      const row = parseGpuRows(said.text).find(one => one.uuid === uuid)
+      if (row) rows.push(row)
+      else lost.push({ ...gpu, problem: said.failure ?? 'nvidia-smi does not list it any more.' })
+    }
+    return { rows, lost }
+  }
+
+  /** As the kernel's module knows them, by PCI address: `0000:3b:00.0`. */
+  async function readProc(): Promise<{ address: string; uuid: string; model: string }[]> {
+    const names = await readdir(procDirectory).catch(() => [])
+    const texts = names.map(name => readFile(join(procDirectory, name, 'information'), 'utf8').catch(() => ''))
+    const found = (await Promise.all(texts)).map(parseProcGpu)
+    return names.flatMap((address, index) => (found[index] ? [{ address, ...found[index] }] : []))
+  }
+
+  /** GPUs that should be there: found before, or known to the kernel's module. */
+  function expected(module: readonly { uuid: string; model: string }[]): Map<string, FoundGpu> {
+    const wholes = [...known.values()].filter(gpu => gpu.mode !== 'mig')
+    const others = [...module, ...[...parentOf.values()].map(uuid => ({ uuid, model: 'NVIDIA GPU' }))]
+    return new Map([...others.map(gpu => ({ ...whole(gpu.uuid), ...gpu })), ...wholes].map(gpu => [gpu.uuid, gpu]))
+  }
+
+  const whole = (uuid: string) => ({
+    mode: shared.has('all') || shared.has(uuid) ? ('shared' as const) : ('whole' as const),
+    memBytes: 0,
+    sharedBecause: null,
+    problem: null,
+  })
+
+  /** @param lost GPUs that do not answer; they may be the ones whose instances are known */
+  async function readMig(rows: readonly GpuRow[], lost: readonly FoundGpu[]): Promise<GpuLook> {
+    const parents = rows.filter(row => row.inMigMode)
+    const gpus: FoundGpu[] = []
+    const figures: DeviceFigures[] = []
+    let failure: string | null = null
+    if (parents.length > 0) {
+      const [list, details] = await Promise.all([ask('-L'), ask('-q', '-x')])
+      failure = list.failure
+      const memory = parseMigMemory(details.text)
+      for (const instance of parseMigInstances(list.text)) {
+        const parent = parents.find(row => row.uuid === instance.parent)
+        if (!parent) continue
+        const own = memory.find(one => isOf(one, instance))
+        gpus.push(toGpu(instance, parent, own))
+        figures.push({ uuid: instance.uuid, utilization: null, memBytes: own?.usedBytes ?? null })
+        parentOf.set(instance.uuid, instance.parent)
+      }
+    }
+    for (const [uuid, parent] of parentOf) {
+      if (gpus.some(gpu => gpu.uuid === uuid)) continue
+      const before = known.get(uuid)
+      const problem = lost.find(gpu => gpu.uuid === parent)?.problem
+      const isThere = failure !== null && parents.some(row => row.uuid === parent)
+      if (before && problem !== undefined) gpus.push({ ...before, problem })
+      else if (before && isThere) gpus.push(before)
+      // Somebody removed it, or cut its GPU up anew.
+      else parentOf.delete(uuid)
+    }
+    return { gpus, figures }
+  }
+
   return {
     name: 'nvidia',
-    async discover() {
-      try {
-        const [query, list] = await Promise.all([
-          ask('--query-gpu=uuid,name,memory.total,mig.mode.current', '--format=csv,noheader,nounits'),
-          ask('-L'),
-        ])
-        return parseNvidiaDevices(query, list, shared)
-      } catch {
-        // Not installed, or the driver does not answer: either way there is nothing to give away.
-        return []
-      }
+    async look() {
+      const all = await ask(...QUERY)
+      if (all.isMissing && known.size === 0) return { gpus: [], figures: [] }
+      const [module, logged] = await Promise.all([readProc(), xids.read()])
+      const answered = parseGpuRows(all.text)
+      const seen = new Set(answered.map(row => row.uuid))
+      const missing = new Map([...expected(module)].filter(([uuid]) => !seen.has(uuid)))
+      const rest = await askOneByOne(missing)
+      const rows = [...answered, ...rest.rows].map(row => {
+        const address = module.find(({ uuid }) => uuid === row.uuid)?.address.replace(/\.\d$/, '')
+        return { ...row, problem: row.problem ?? logged.get(address?.toLowerCase() ?? '') ?? null }
+      })
+      const instanced = new Set(parentOf.values())
+      const mig = await readMig(rows, rest.lost)
+      migFigures = mig.figures
+      const wholes = rows
+        .filter(row => !row.inMigMode)
+        .map(({ uuid, model, memBytes, problem }) => ({
+          ...whole(uuid),
+          uuid,
+          model,
+          memBytes: memBytes ?? 0,
+          problem,
+        }))
+      const gpus = [...wholes, ...rest.lost.filter(gpu => !instanced.has(gpu.uuid)), ...mig.gpus]
+      known.clear()
+      for (const gpu of gpus) known.set(gpu.uuid, gpu)
+      return { gpus, figures: [...figuresOf(rows), ...mig.figures] }
     },
     async figures() {
-      try {
-        return parseNvidiaFigures(
-          await ask('--query-gpu=uuid,utilization.gpu,memory.used', '--format=csv,noheader,nounits'),
-        )
-      } catch {
-        return []
-      }
+      return [...figuresOf(parseGpuRows((await ask(...QUERY)).text)), ...migFigures]
     },
+    [Symbol.asyncDispose]: () => xids[Symbol.asyncDispose](),
   }
 }
 
-/**
- * A GPU in MIG mode is offered as its instances and not as itself, and its instances as wholes.
- * @param query `uuid,name,memory.total,mig.mode.current` as CSV without header and units (MiB)   @param list of `nvidia-smi -L`
- */
-export function parseNvidiaDevices(query: string, list: string, shared: ReadonlySet<string> = new Set()): Device[] {
-  const instances = parseMigInstances(list)
-  return rows(query).flatMap(([uuid = '', model = '', memory = '', mig = '']): Device[] => {
-    if (!uuid.startsWith('GPU-')) return []
-    const memBytes = numberOf(memory) * MiB
-    const device = { slot: 'cuda.device', plugin: 'nvidia' } as const
-    if (mig !== 'Enabled' && (shared.has('all') || shared.has(uuid))) {
-      return [{ plugin: 'nvidia', slot: 'cuda.shares', uuid, model, memBytes, isolation: 'accounted' }]
-    }
-    if (mig !== 'Enabled') return [{ ...device, uuid, model, memBytes, isolation: 'whole' }]
-    return instances
-      .filter(instance => instance.parent === uuid)
-      .map(instance => ({
-        ...device,
-        uuid: instance.uuid,
-        model: `${model} ${instance.profile}`,
-        memBytes: profileBytes(instance.profile) ?? memBytes,
-        isolation: 'mig',
-      }))
-  })
+/** Of a GPU in MIG mode it is its instances that are used. */
+function figuresOf(rows: readonly GpuRow[]): DeviceFigures[] {
+  return rows.filter(row => !row.inMigMode).map(row => row.figures)
 }
 
-function parseMigInstances(list: string): { parent: string; uuid: string; profile: string }[] {
-  let parent = ''
-  return list.split('\n').flatMap(line => {
-    const gpu = /^GPU \d+: .*\(UUID: (GPU-[^)]+)\)/.exec(line)
-    if (gpu) parent = gpu[1] ?? ''
-    const mig = /^\s+MIG (\S+)\s+Device\s+\d+: \(UUID: (MIG-[^)]+)\)/.exec(line)
-    return mig ? [{ parent, profile: mig[1] ?? '', uuid: mig[2] ?? '' }] : []
-  })
+function isOf(one: { parent: string; index: number }, instance: MigInstance): boolean {
+  return one.parent === instance.parent && one.index === instance.index
 }
 
-/** `3g.20gb` has 20 GB. */
-function profileBytes(profile: string): number | undefined {
-  const match = /\.(\d+)gb/.exec(profile)
-  return match ? Number(match[1]) * 2 ** 30 : undefined
-}
-
-/** @param query `uuid,utilization.gpu,memory.used` as CSV without header and units (percent, MiB) */
-export function parseNvidiaFigures(query: string): GpuFigures[] {
-  return rows(query).flatMap(([uuid = '', utilization = '', memory = '']) =>
-    uuid.startsWith('GPU-') && /^\d+$/.test(utilization)
-      ? [{ uuid, utilization: Number(utilization), memBytes: numberOf(memory) * MiB }]
-      : [],
-  )
-}
-
-function rows(csv: string): string[][] {
-  return csv
-    .split('\n')
-    .filter(line => line.trim() !== '')
-    .map(line => line.split(',').map(cell => cell.trim()))
-}
-
-/** `[N/A]` and `[Not Supported]` count as 0. */
-function numberOf(text: string): number {
-  return /^\d+$/.test(text) ? Number(text) : 0
+/** What went wrong is said at the end. */
+function lastLine(text: string): string {
+  return text.trim().split('\n').at(-1)?.trim() ?? text
 }

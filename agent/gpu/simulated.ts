@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises'
 import { parse } from 'smol-toml'
 import { z } from 'zod'
-import { AppError, type Device, Isolation, parseAmount } from '#manager/contract'
+import { AppError, DeviceMode, parseAmount } from '#manager/contract'
 import { isSimulated } from '../docker/container-config.ts'
-import { type GpuPlugin } from './gpu-plugin.ts'
+import { type FoundGpu, type GpuPlugin } from './gpu-plugin.ts'
 
 const SimulatedGpus = z.object({
   gpu: z.array(
@@ -11,7 +11,7 @@ const SimulatedGpus = z.object({
       uuid: z.string().refine(isSimulated, 'must start with "SIM-"'),
       model: z.string().default('Simulated GPU'),
       memory: z.string().default('16g'),
-      mode: z.enum(['whole', 'shared']).default('whole'),
+      mode: DeviceMode.default('whole'),
     }),
   ),
 })
@@ -23,14 +23,14 @@ const SimulatedGpus = z.object({
  *     uuid = "SIM-0"          # must start with SIM-
  *     model = "Simulated A100"
  *     memory = "40g"
- *     mode = "whole"          # or "shared": 100 shares, by accounting
+ *     mode = "whole"          # or "shared", or "mig"; of a new one, until an admin sets another
  */
 export function createSimulatedGpus(path: string): GpuPlugin {
   return {
     name: 'simulated',
-    async discover() {
+    async look() {
       try {
-        return parseSimulatedGpus(await readFile(path, 'utf8'))
+        return { gpus: parseSimulatedGpus(await readFile(path, 'utf8')), figures: [] }
       } catch (error) {
         throw new AppError(
           'config_invalid',
@@ -40,16 +40,15 @@ export function createSimulatedGpus(path: string): GpuPlugin {
       }
     },
     figures: () => Promise.resolve([]),
+    [Symbol.asyncDispose]: () => Promise.resolve(),
   }
 }
 
-export function parseSimulatedGpus(text: string): Device[] {
-  return SimulatedGpus.parse(parse(text)).gpu.map(({ uuid, model, memory, mode }) => ({
-    uuid,
-    model,
-    slot: mode === 'whole' ? 'cuda.device' : 'cuda.shares',
+export function parseSimulatedGpus(text: string): FoundGpu[] {
+  return SimulatedGpus.parse(parse(text)).gpu.map(({ memory, ...gpu }) => ({
+    ...gpu,
     memBytes: parseAmount('mem', memory) ?? 0,
-    isolation: mode === 'whole' ? Isolation.enum.whole : Isolation.enum.accounted,
-    plugin: 'simulated',
+    sharedBecause: null,
+    problem: null,
   }))
 }

@@ -1,6 +1,6 @@
 import { type ImageInfo } from 'dockerode'
 import { expect, test } from 'vitest'
-import { readImage } from './image-labels.ts'
+import { readImage, repoDigestsOf, tagsOf } from './image-labels.ts'
 
 const anImage = (RepoTags: string[] | null, Labels: Record<string, string> | null) =>
   ({ Id: 'sha256:1', RepoTags, Labels, Size: 5 }) as unknown as ImageInfo
@@ -90,4 +90,19 @@ test('nobody launches the toolbox or an image without a name', () => {
   for (const tags of [['berth/toolbox:1', 'berth/toolbox:latest'], ['<none>:<none>'], [], null]) {
     expect(readImage(anImage(tags, {}))).toBeUndefined()
   }
+})
+
+test("with containerd's image store a digest is no name, and an image that was made here is of no registry", () => {
+  const [own, other] = [`sha256:${'1'.repeat(64)}`, `sha256:${'2'.repeat(64)}`]
+  const made = { Id: own, RepoTags: ['berth/python:3'], RepoDigests: [`berth/python@${own}`] }
+  expect(repoDigestsOf(made)).toEqual([])
+  // As the classic store tells of one from Docker Hub.
+  expect(repoDigestsOf({ ...made, RepoDigests: [`python@${other}`] })).toEqual([`python@${other}`])
+  const pulled = {
+    Id: own,
+    RepoTags: [`cr.example.org:5000/lab@${own}`],
+    RepoDigests: [`cr.example.org:5000/lab@${own}`],
+  }
+  expect(tagsOf(pulled)).toEqual([])
+  expect(repoDigestsOf(pulled)).toEqual([`cr.example.org:5000/lab@${own}`])
 })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { advancePull, type PullLine, type PullState, summarizePull } from './pull.ts'
+import { advancePull, finishPull, type PullLine, type PullState, summarizePull } from './pull.ts'
 
 // As printed by Docker 20.10 for a pull of two layers.
 const LINES: PullLine[] = [
@@ -18,6 +18,20 @@ const after = (count: number) =>
 test('a pull counts layers and bytes, and never goes back when a layer is unpacked', () => {
   expect(after(4)).toMatchObject({ layersDone: 1, layersTotal: 2, bytesDone: 500, bytesTotal: 2000 })
   expect(after(6)).toMatchObject({ layersDone: 1, bytesDone: 2000 })
-  expect(after(6).layers[0]).toMatchObject({ id: 'aaa', status: 'Extracting' })
+  expect(after(6).layers[0]).toMatchObject({ id: 'aaa', status: 'Extracting', unpacked: 100 })
   expect(after(8)).toMatchObject({ layersDone: 2, layersTotal: 2, bytesDone: 2000, bytesTotal: 2000 })
+})
+
+test('a pull that has succeeded has all of its layers, whatever the engine told of them last', () => {
+  // As Docker 26 prints it with containerd's image store.
+  const lines: PullLine[] = [
+    { status: 'Pulling from lab/demo', id: '1' },
+    { status: 'Pulling fs layer', progressDetail: {}, id: 'aaa' },
+    { status: 'Downloading', progressDetail: { current: 7, total: 32 }, id: 'aaa' },
+    { status: 'Download complete', progressDetail: {}, id: 'aaa' },
+    { status: 'Digest: sha256:123' },
+  ]
+  const state = lines.reduce<PullState>((before, line) => advancePull(before, line), new Map())
+  expect(summarizePull(state)).toMatchObject({ layersDone: 0, bytesDone: 32 })
+  expect(summarizePull(finishPull(state))).toMatchObject({ layersDone: 1, layersTotal: 1, bytesDone: 32 })
 })

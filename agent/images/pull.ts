@@ -26,12 +26,13 @@ const DONE = new Set(['Pull complete', 'Already exists'])
 /** Lines with an id that is a tag, not a layer. */
 const NOT_A_LAYER = /^(Pulling from|Digest:|Status:)/
 
-/** Downloading counts as bytes done; unpacking starts from 0 again in the engine's answer, so it only changes the status. */
+/** Downloading counts as bytes done; unpacking starts from 0 again in the engine's answer, so it has a figure of its own. */
 export function advancePull(state: PullState, line: PullLine): PullState {
   if (line.id === undefined || line.status === undefined || NOT_A_LAYER.test(line.status)) return state
   const before = state.get(line.id) ?? { id: line.id, status: '', bytesDone: 0, bytesTotal: 0 }
   const bytesTotal = line.progressDetail?.total ?? before.bytesTotal
   const downloading = line.status === 'Downloading'
+  const unpacked = line.status === 'Extracting' ? line.progressDetail?.current : undefined
   const layer = {
     id: line.id,
     status: line.status,
@@ -41,8 +42,15 @@ export function advancePull(state: PullState, line: PullLine): PullState {
         ? bytesTotal
         : before.bytesDone,
     bytesTotal,
+    ...(unpacked === undefined ? {} : { unpacked }),
   }
   return new Map(state).set(line.id, layer)
+}
+
+/** Containerd's image store does not tell of unpacking; once all has succeeded every layer is there. */
+export function finishPull(state: PullState): PullState {
+  const done = (layer: Layer) => (DONE.has(layer.status) ? layer : { ...layer, status: 'Pull complete' })
+  return new Map([...state].map(([id, layer]) => [id, { ...done(layer), bytesDone: layer.bytesTotal }]))
 }
 
 export function summarizePull(state: PullState): PullProgress {
@@ -124,7 +132,7 @@ export async function pullImage(
       saidAt = now
       onProgress?.(summarizePull(state))
     }
-    onProgress?.(summarizePull(state))
+    onProgress?.(summarizePull(finishPull(state)))
   } catch (error) {
     signal?.throwIfAborted()
     if (error instanceof AppError) throw error

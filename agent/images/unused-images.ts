@@ -6,8 +6,9 @@ import {
   fromEngine,
   isEngineUnreachable,
   isMissing,
+  statusOf,
 } from '../docker/engine-client.ts'
-import { realNames, TOOLBOX_REPOSITORY } from './image-labels.ts'
+import { repoDigestsOf, tagsOf, TOOLBOX_REPOSITORY } from './image-labels.ts'
 
 export interface UnusedImagesDeps {
   readonly engine: EngineClient
@@ -24,7 +25,7 @@ export function createUnusedImages({ engine, starting }: UnusedImagesDeps) {
     const [images, used] = await Promise.all([listWithSharedSizes(engine), usedImages(engine)])
     const busy = starting()
     return images.flatMap(image => {
-      const references = realNames(image.RepoTags)
+      const references = tagsOf(image)
       const keep = used.has(image.Id) || isToolbox(references) || isBusy(busy, image.Id, references)
       return keep ? [] : [toUnused(image, references)]
     })
@@ -32,14 +33,25 @@ export function createUnusedImages({ engine, starting }: UnusedImagesDeps) {
 
   async function removeOne({ id, reference }: { id: string; reference?: string | undefined }): Promise<string[]> {
     const found = await engine.calls.getImage(id).inspect()
-    const tags = realNames(found.RepoTags)
+    const tags = tagsOf(found)
     if (isToolbox(tags)) throw new Kept('It is the toolbox of sessions.')
     if ((await usedImages(engine)).has(found.Id)) throw new Kept('A container uses it.')
     if (isBusy(starting(), found.Id, tags)) throw new Kept('A session is being started with it.')
     if (reference !== undefined && !tags.includes(reference)) throw new Kept(`It is not named ${reference} any more.`)
     const names = reference === undefined ? tags : [reference]
-    for (const name of names.length > 0 ? names : [found.Id]) await engine.calls.getImage(name).remove({ force: false })
+    for (const name of names) await engine.calls.getImage(name).remove({ force: false })
+    if (names.length === 0) await engine.calls.getImage(found.Id).remove({ force: false })
+    else if (names.length === tags.length) await removeNameless(found.Id)
     return names
+  }
+
+  /** Containerd's image store keeps what was pulled by digest under that, when its last name goes. Others may keep it for images made of it. */
+  async function removeNameless(id: string): Promise<void> {
+    try {
+      await engine.calls.getImage(id).remove({ force: false })
+    } catch (error) {
+      if (!isMissing(error) && statusOf(error) !== 409) throw error
+    }
   }
 
   return {
@@ -102,7 +114,7 @@ function toUnused(image: ImageInfo, references: string[]): UnusedImage {
   return {
     id: image.Id,
     references: references.toSorted(),
-    repoDigests: realNames(image.RepoDigests).toSorted(),
+    repoDigests: repoDigestsOf(image),
     sizeBytes: image.Size,
     uniqueBytes: Math.max(0, image.Size - Math.max(0, image.SharedSize)),
     labelled: isLabelled(labels),

@@ -44,6 +44,7 @@ export function createApps({ engine, files, find }: AppsDeps): {
   ensure(kernelId: string, app: string, timeoutMs?: number): Promise<StartedApp>
 } {
   const starting = new Map<string, Promise<StartedApp>>()
+  /** Those that run. */
   const processes = new Map<string, AppProcess>()
   const definitions = createServiceDefinitions(engine)
 
@@ -54,9 +55,8 @@ export function createApps({ engine, files, find }: AppsDeps): {
     if (await isListening(engine, kernel, app.port)) return started
     const what = await commandOf(kernel, app, secret)
     let running = processes.get(key)
-    if (what.command.length > 0 && running?.exitCode !== undefined) running = undefined
     if (what.command.length > 0 && !running) {
-      running = await execute(kernel, what, secret)
+      running = await execute(kernel, what, secret, () => processes.delete(key))
       processes.set(key, running)
     }
     const deadline = performance.now() + timeoutMs
@@ -92,6 +92,7 @@ export function createApps({ engine, files, find }: AppsDeps): {
     kernel: RunningKernel,
     { command, environ }: ServiceCommand,
     secret: string,
+    onEnd: () => void,
   ): Promise<AppProcess> {
     const exec = await engine.streams.getContainer(kernel.containerId).exec({
       Cmd: [...command],
@@ -112,6 +113,7 @@ export function createApps({ engine, files, find }: AppsDeps): {
         .then(({ ExitCode }) => (process.exitCode = ExitCode ?? 0))
         // The container is gone, or the engine is: the port tells the rest.
         .catch(() => (process.exitCode = 0))
+        .finally(onEnd)
     })
     stream.once('error', () => stream.destroy())
     return process

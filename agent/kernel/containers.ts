@@ -2,7 +2,7 @@ import { type ContainerInfo } from 'dockerode'
 import { z } from 'zod'
 import { type KernelLabel, KernelState, LABEL_KERNEL_ID, LABEL_MANAGER } from '#agent/contract'
 import { type EngineClient, engineMessage, isMissing } from '../docker/engine-client.ts'
-import { verifyKernelLabels } from '../docker/kernel-labels.ts'
+import { type LabelTrust, verifyKernelLabels } from '../docker/kernel-labels.ts'
 import { demultiplex, tailBytes } from '../docker/log-frames.ts'
 import { networkKeyOf, networkName } from '../network/session-networks.ts'
 import { wasTakenByEngine } from './exit.ts'
@@ -34,9 +34,10 @@ const Inspected = z.object({
 })
 
 export interface InspectContext {
-  readonly labelKey: Buffer
+  readonly trust: LabelTrust
   readonly bootedAtSeconds: number | undefined
   readonly endedWhileEngineWasAway: boolean
+  readonly ranUnderEngine: boolean
 }
 
 /** @returns undefined if it is not there (any more) or is not ours */
@@ -56,7 +57,7 @@ export async function inspectContainer(
 /** Pure. @param inspection answer of the engine */
 export function readInspection(inspection: unknown, context: InspectContext): FoundContainer | undefined {
   const found = Inspected.parse(inspection)
-  const label = verifyKernelLabels(found.Config.Labels, context.labelKey)
+  const label = verifyKernelLabels({ id: found.Id, labels: found.Config.Labels }, context.trust)
   if (!label) return undefined
   const { State } = found
   const address = found.NetworkSettings.Networks[networkName(networkKeyOf(label))]?.IPAddress
@@ -79,6 +80,7 @@ export function readInspection(inspection: unknown, context: InspectContext): Fo
                     exitCode: State.ExitCode,
                     startedAt: State.StartedAt,
                     endedWhileEngineWasAway: context.endedWhileEngineWasAway,
+                    ranUnderEngine: context.ranUnderEngine,
                     bootedAtSeconds: context.bootedAtSeconds,
                   }),
                 },

@@ -1,9 +1,10 @@
 import { type KernelLabel, type KernelSpec, type KernelSsh, type RegistryAuth } from '#agent/contract'
 import { AppError, type PullProgress } from '#manager/contract'
-import { chooseCores, containerConfig, type EngineLimits, sessionEnvironment } from '../docker/container-config.ts'
+import { containerConfig, type EngineLimits, sessionEnvironment } from '../docker/container-config.ts'
 import { type EngineClient, fromEngine } from '../docker/engine-client.ts'
-import { signKernelLabel } from '../docker/kernel-labels.ts'
+import { type LabelTrust, signKernelLabel } from '../docker/kernel-labels.ts'
 import { ensureImage } from '../images/ensure-image.ts'
+import { type Devices } from '../gpu/devices.ts'
 import { type SessionNetworks } from '../network/session-networks.ts'
 import { type Toolbox } from '../toolbox/toolbox.ts'
 import { type FoundContainer, inspectContainer, listContainers, removeContainer } from './containers.ts'
@@ -14,15 +15,16 @@ export interface CreateDeps {
   readonly networks: SessionNetworks
   readonly files: KernelFiles
   readonly toolbox: Toolbox
-  readonly labelKey: Buffer
+  readonly devices: Pick<Devices, 'settled' | 'limit'>
+  readonly trust: LabelTrust
 }
 
 export interface Creation {
   readonly spec: KernelSpec
   readonly label: KernelLabel
   readonly limits: EngineLimits
-  /** Cores that the other kernels are pinned to; undefined where cores must not be chosen. */
-  readonly pinned: readonly (readonly number[])[] | undefined
+  /** Cores to pin to; empty = any. */
+  readonly cpus: readonly number[]
   readonly signal: AbortSignal
   /** For the pull, where one is needed. */
   readonly registryAuth: RegistryAuth | undefined
@@ -57,9 +59,9 @@ export async function undoKernel(
 
 async function build(
   deps: CreateDeps,
-  { spec, label, limits, pinned, signal, registryAuth, onPull }: Creation,
+  { spec, label, limits, cpus, signal, registryAuth, onPull }: Creation,
 ): Promise<CreatedKernel> {
-  const { engine, networks, files, toolbox, labelKey } = deps
+  const { engine, networks, files, toolbox, devices, trust } = deps
   // Of an agent that crashed while it undid an attempt.
   for (const id of await listContainers(engine, label.managerId, spec.kernelId)) await removeContainer(engine, id)
   signal.throwIfAborted()
@@ -73,6 +75,7 @@ async function build(
     files.createControl(spec.kernelId, spec.authorizedKeys),
     networks.create(spec, label.managerId),
     files.createScratch(spec.kernelId),
+    devices.settled(spec),
   ] as const
   // Not Promise.all: an undo must not start while something is still being made. But nobody pulls for what has failed.
   for (const part of parts) part.catch((error: unknown) => failed.abort(error))
@@ -88,8 +91,8 @@ async function build(
     networkName: network.name,
     toolboxVolume,
     paths: files.paths(spec.kernelId),
-    labels: signKernelLabel(label, labelKey),
-    cpus: pinned ? chooseCores(spec.slots.cpu ?? 0, limits.cpus, pinned) : [],
+    labels: signKernelLabel(label, trust.labelKey),
+    cpus,
     limits,
     imageEnvironment: image.environment,
   })
@@ -98,13 +101,19 @@ async function build(
   signal.throwIfAborted()
   await container.start()
   signal.throwIfAborted()
-  const found = await inspectContainer(engine, container.id, {
-    labelKey,
-    bootedAtSeconds: undefined,
-    endedWhileEngineWasAway: false,
-  })
+  const look = () =>
+    inspectContainer(engine, container.id, {
+      trust,
+      bootedAtSeconds: undefined,
+      endedWhileEngineWasAway: false,
+      ranUnderEngine: true,
+    })
+  const found = await look()
   if (!found) throw new AppError('kernel_create_failed', { why: 'Somebody removed the container while it started.' })
   signal.throwIfAborted()
+  if (found.state.state === 'running') {
+    await devices.limit(spec, found.pid, async () => (await look())?.state.state === 'exited')
+  }
   return { container: found, ssh }
 }
 

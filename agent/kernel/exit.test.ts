@@ -5,6 +5,7 @@ const exit = (changes: Partial<Exit>): Exit => ({
   exitCode: 0,
   startedAt: '2026-01-01T00:00:00Z',
   endedWhileEngineWasAway: false,
+  ranUnderEngine: false,
   bootedAtSeconds: Date.parse('2025-12-31T00:00:00Z') / 1000,
   ...changes,
 })
@@ -17,6 +18,11 @@ test.each([
   ['a kill together with the engine', exit({ exitCode: 137, endedWhileEngineWasAway: true }), true],
   ['an end of its own while the engine was away', exit({ exitCode: 3, endedWhileEngineWasAway: true }), false],
   ['a process that the new engine did not find', exit({ exitCode: 255 }), true],
+  [
+    'an exit code that means it otherwise, under an engine that was there',
+    exit({ exitCode: 255, ranUnderEngine: true }),
+    false,
+  ],
   ['a kill before the machine booted', exit({ exitCode: 137, bootedAtSeconds: rebooted }), true],
   ['a clean end before the machine booted', exit({ bootedAtSeconds: rebooted }), false],
 ])('%s', (_what, how, taken) => expect(wasTakenByEngine(how)).toBe(taken))

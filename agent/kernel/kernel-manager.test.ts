@@ -56,7 +56,7 @@ function kernelsOn(inspect: () => Promise<unknown>) {
     engine: { calls, streams: calls } as unknown as EngineClient,
     files: { user: () => Promise.resolve({ uid: 1000, gid: 1000 }), sweep: () => Promise.resolve() },
     networks: { list: () => Promise.resolve([]) },
-    labelKey: LABEL_KEY,
+    trust: { labelKey: LABEL_KEY, inherited: new Set() },
     agentId: LABEL.agentId,
     onChange: () => undefined,
     onRemoved: () => undefined,
@@ -90,4 +90,19 @@ test('the end of an attempt that has been replaced leaves the newer one alone', 
   await kernels.rescan(LIMITS)
   expect(await kernels.destroy(KERNEL, 0, LABEL.attempt - 1)).toEqual({ exitCode: null, logTail: '' })
   expect(kernels.reports().map(report => report.state.state)).toEqual(['running'])
+})
+
+test('the end of a container is seen although something else has happened to it just before', async () => {
+  const inspect = vi.fn(() => Promise.resolve<unknown>(inspection('running')))
+  await using kernels = kernelsOn(inspect)
+  await kernels.rescan(LIMITS)
+  const [first, second] = [Promise.withResolvers<unknown>(), Promise.withResolvers<unknown>()]
+  inspect.mockImplementationOnce(() => first.promise).mockImplementationOnce(() => second.promise)
+  inspect.mockImplementation(() => Promise.resolve(inspection('exited')))
+  kernels.containerChanged(KERNEL)
+  kernels.containerChanged(KERNEL)
+  first.resolve(inspection('running'))
+  await first.promise
+  second.resolve(inspection('exited'))
+  await vi.waitFor(() => expect(kernels.reports().map(report => report.state.state)).toEqual(['exited']))
 })

@@ -8,16 +8,17 @@ import {
   type RequestReply,
 } from '#agent/contract'
 import { type AgentId, AppError, type KernelId, type ManagerId, type PullProgress } from '#manager/contract'
-import { type EngineLimits } from '../docker/container-config.ts'
+import { chooseCores, type EngineLimits } from '../docker/container-config.ts'
 import { engineMessage, fromEngine, isEngineUnreachable } from '../docker/engine-client.ts'
 import { type Log } from '../log.ts'
 import { createApps } from './apps.ts'
 import { type FoundContainer, inspectContainer, listContainers, readLogs, removeContainer } from './containers.ts'
 import { endContainer } from './end-container.ts'
-import { type CreateDeps, createKernel, undoKernel } from './create-kernel.ts'
+import { type CreateDeps, type Creation, createKernel, undoKernel } from './create-kernel.ts'
 import { labelOf, late, sortContainers, withBuiltIn } from './kernel-rules.ts'
 import { createNetworkUse } from './network-use.ts'
 import { type Kernels, type KernelRecord, type RunningKernel } from './types.ts'
+import { createUnheardStarts } from './unheard-starts.ts'
 
 export interface KernelManagerDeps extends CreateDeps {
   readonly agentId: AgentId
@@ -57,6 +58,8 @@ export interface KernelManager extends Kernels, AsyncDisposable {
   /** Compares with the engine: adopts, finishes, cleans up. Call when the engine came up, and now and then. */
   rescan(limits: EngineLimits): Promise<void>
   engineWentAway(): void
+  /** A manager has a report with these. */
+  heard(reports: readonly KernelReport[]): void
   /** The engine says that something happened to a container. */
   containerChanged(kernelId: string): void
 }
@@ -68,11 +71,17 @@ interface Entry extends KernelRecord {
   clearing?: Promise<unknown>
 }
 
+interface Starting {
+  /** On the clock of `performance.now()`. */
+  readonly startBy: number
+  readonly signal: AbortSignal
+}
+
 const LOG_LIMIT_BYTES = 1024 * 1024
 const UNDO_RETRY_MS = 1_000
 
 export function createKernelManager(deps: KernelManagerDeps): KernelManager {
-  const { engine, files, networks, labelKey, agentId, log, onChange } = deps
+  const { engine, files, networks, trust, agentId, log, onChange } = deps
   const entries = new Map<string, Entry>()
   const stop = new AbortController()
   let manager: ManagerId | undefined
@@ -81,6 +90,11 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
   let user = '1000:1000'
   const apps = createApps({ engine, files, find })
   const networkUse = createNetworkUse(networks, () => entries.values())
+  const unheard = createUnheardStarts({
+    takeBack: (kernelId, attempt) => destroy(kernelId, 0, attempt),
+    stop: stop.signal,
+    log,
+  })
 
   function find(kernelId: string): RunningKernel | undefined {
     const entry = entries.get(kernelId)
@@ -113,12 +127,17 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
   function forget(kernelId: string): void {
     entries.delete(kernelId)
     networkUse.forget(kernelId)
+    unheard.forget(kernelId)
     deps.onRemoved()
   }
 
   function adopt(found: FoundContainer): void {
     if (found.state.state === 'created') return
-    const { label, state, address, pid, cpus } = found
+    const { label, address, pid, cpus } = found
+    const before = entries.get(label.kernelId)
+    // How it ended is best known to the look that has seen the end.
+    const isKnownEnd = before?.containerId === found.id && before.state.state === 'exited'
+    const state = isKnownEnd ? before.state : found.state
     set(label.kernelId, { label, state, containerId: found.id, address, pid, cpus })
   }
 
@@ -133,12 +152,14 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
     // Not even tried: without an engine nothing could be undone.
     if (!known) throw new AppError('engine_unreachable', { why: 'The Docker Engine of this agent does not answer.' })
     const deadline = new AbortController()
+    const startBy = performance.now() + startWithinMs
     // Counted from the receipt of the request, by a timer: a clock that is set does not move it.
     const timer = setTimeout(() => deadline.abort(late(startWithinMs)), startWithinMs)
     try {
       for (;;) {
         const entry = entries.get(spec.kernelId)
-        if (!entry) return await begin(spec, AbortSignal.any([signal, deadline.signal]), registryAuth)
+        const inTime = AbortSignal.any([signal, deadline.signal])
+        if (!entry) return await begin(spec, { startBy, signal: inTime, registryAuth })
         if (entry.label.attempt > spec.attempt) {
           throw new AppError('kernel_create_failed', { why: `Attempt ${entry.label.attempt} is under way already.` })
         }
@@ -168,47 +189,58 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
 
   function begin(
     spec: KernelSpec,
-    signal: AbortSignal,
-    registryAuth: RegistryAuth | undefined,
+    { startBy, signal, registryAuth }: Starting & Pick<Creation, 'registryAuth'>,
   ): Promise<RequestReply<'create_kernel'>> {
     const label = labelOf(spec, requireManager(), agentId)
     const abort = new AbortController()
-    const promise = build(spec, label, { signal: AbortSignal.any([signal, abort.signal, stop.signal]), registryAuth })
-    const base = { label, containerId: null, address: null, pid: 0, cpus: [] }
+    // Chosen and noted in one go: of kernels that start together each sees the cores of the others.
+    const cpus = coresFor(spec)
+    const wanted = AbortSignal.any([signal, abort.signal, stop.signal])
+    const promise = build(spec, label, { cpus, startBy, signal: wanted, registryAuth })
     set(spec.kernelId, {
-      ...base,
+      label,
+      containerId: null,
+      address: null,
+      pid: 0,
+      cpus,
       state: { state: 'starting', phase: 'preparing' },
       creation: { promise, abort: why => abort.abort(why) },
     })
     return promise
   }
 
+  function coresFor({ slots }: KernelSpec): readonly number[] {
+    if (deps.cores !== limits.cpus) return []
+    const pinned = [...entries.values()].map(entry => entry.cpus)
+    return chooseCores(slots.cpu ?? 0, limits.cpus, pinned)
+  }
+
   async function build(
     spec: KernelSpec,
     label: KernelLabel,
-    { signal, registryAuth }: { signal: AbortSignal; registryAuth: RegistryAuth | undefined },
+    { startBy, ...options }: Starting & Pick<Creation, 'cpus' | 'registryAuth'>,
   ): Promise<RequestReply<'create_kernel'>> {
     const { kernelId } = spec
-    const pinned = [...entries.values()].map(entry => entry.cpus)
     try {
       // Also gives `begin` the time to make the entry.
       await deps.verifyEngine().catch((error: unknown) => {
         throw error instanceof AppError ? error : fromEngine(error, 'kernel_create_failed')
       })
       const { container, ssh } = await createKernel(deps, {
+        ...options,
         spec,
         label,
         limits,
-        pinned: deps.cores === limits.cpus ? pinned : undefined,
-        signal,
-        registryAuth,
         onPull: progress => {
           const entry = entries.get(kernelId)
           if (entry) set(kernelId, { ...entry, state: { state: 'starting', phase: 'pulling' } })
           deps.onPull(kernelId, progress)
         },
       })
+      unheard.watch(kernelId, spec.attempt, startBy - performance.now())
       adopt(container)
+      // What the engine said of it meanwhile was not looked at.
+      containerChanged(kernelId)
       if (container.state.state === 'running') {
         log.info({ kernelId, containerId: container.id }, 'kernel runs')
         return { containerId: container.id, startedAt: container.state.startedAt, ssh }
@@ -282,10 +314,11 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
 
   // --- the engine's truth
 
-  const context = (endedWhileEngineWasAway: boolean) => ({
-    labelKey,
+  const context = (endedWhileEngineWasAway: boolean, ranUnderEngine = false) => ({
+    trust,
     bootedAtSeconds: deps.bootedAtSeconds,
     endedWhileEngineWasAway,
+    ranUnderEngine,
   })
   const isBusy = (kernelId: string) => {
     const entry = entries.get(kernelId)
@@ -293,12 +326,24 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
   }
 
   async function refresh(kernelId: string): Promise<void> {
-    const entry = entries.get(kernelId)
-    if (!entry?.containerId || isBusy(kernelId)) return
-    const found = await inspectContainer(engine, entry.containerId, context(false))
-    if (entries.get(kernelId) !== entry || isBusy(kernelId)) return
-    if (found) adopt(found)
-    else await clearGone(entry)
+    for (;;) {
+      const entry = entries.get(kernelId)
+      if (!entry?.containerId || isBusy(kernelId)) return
+      const found = await inspectContainer(engine, entry.containerId, context(false, known))
+      // Another look was quicker, and may have seen less: only a look at what is known now counts.
+      if (entries.get(kernelId) !== entry) continue
+      if (isBusy(kernelId)) return
+      if (found) adopt(found)
+      else await clearGone(entry)
+      return
+    }
+  }
+
+  function containerChanged(kernelId: string): void {
+    refresh(kernelId).catch((error: unknown) => {
+      // The look after the outage will see it.
+      if (!isEngineUnreachable(error)) log.error({ kernelId, why: engineMessage(error) }, 'a container cannot be read')
+    })
   }
 
   /**
@@ -388,13 +433,8 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
     engineWentAway() {
       known = false
     },
-    containerChanged(kernelId) {
-      refresh(kernelId).catch((error: unknown) => {
-        // The look after the outage will see it.
-        if (!isEngineUnreachable(error))
-          log.error({ kernelId, why: engineMessage(error) }, 'a container cannot be read')
-      })
-    },
+    heard: reports => unheard.heard(reports),
+    containerChanged,
     async [Symbol.asyncDispose]() {
       stop.abort(new AppError('unavailable', { why: 'The agent is stopping.' }))
       await Promise.allSettled([...entries.values()].flatMap(entry => entry.creation?.promise ?? []))

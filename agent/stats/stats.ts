@@ -1,7 +1,7 @@
-import { type KernelId, type SessionStats } from '#manager/contract'
+import { type DeviceFigures, type KernelId, type SessionStats } from '#manager/contract'
 import { type EngineClient } from '../docker/engine-client.ts'
 import { endStream, readLines } from '../docker/lines.ts'
-import { type GpuFigures, type GpuPlugin } from '../gpu/gpu-plugin.ts'
+import { type Devices } from '../gpu/devices.ts'
 import { type RunningKernel } from '../kernel/types.ts'
 import { type Counters, readCounters } from './cgroup.ts'
 import { directorySize } from './directory-size.ts'
@@ -10,7 +10,7 @@ import { readDockerSample } from './docker-stats.ts'
 export interface StatsDeps {
   readonly engine: EngineClient
   readonly kernels: { running(): RunningKernel[] }
-  readonly gpus: readonly GpuPlugin[]
+  readonly devices: Pick<Devices, 'measure'>
   readonly scratchOf: (kernelId: KernelId) => string
   readonly onSample: (samples: { kernelId: KernelId; stats: SessionStats }[]) => void
 }
@@ -31,7 +31,7 @@ interface Watched {
  * Measures every running kernel once a second, from its control group: Docker's own one-shot call blocks for a second, and its stream
  * costs a connection each. The stream is used where the engine's processes are not those of this host.
  */
-export function startStats({ engine, kernels, gpus, scratchOf, onSample }: StatsDeps): AsyncDisposable {
+export function startStats({ engine, kernels, devices, scratchOf, onSample }: StatsDeps): AsyncDisposable {
   const watched = new Map<string, Watched>()
   let stopped = false
   let working: Promise<void> = Promise.resolve()
@@ -42,14 +42,14 @@ export function startStats({ engine, kernels, gpus, scratchOf, onSample }: Stats
     forgetOthers(new Set(running.map(kernel => kernel.containerId)))
     if (running.length === 0) return
     const wantGpus = running.some(kernel => kernel.devices.length > 0)
-    const figures = wantGpus ? (await Promise.all(gpus.map(plugin => plugin.figures()))).flat() : []
+    const figures = wantGpus ? await devices.measure() : []
     const samples = await Promise.all(running.map(kernel => measure(kernel, figures)))
     onSample(samples.filter(entry => entry !== undefined))
   }
 
   async function measure(
     kernel: RunningKernel,
-    figures: readonly GpuFigures[],
+    figures: readonly DeviceFigures[],
   ): Promise<{ kernelId: KernelId; stats: SessionStats } | undefined> {
     const state = stateOf(kernel.containerId)
     const now = (await readCounters(kernel.pid, kernel.containerId)) ?? fromStream(kernel.containerId, state)

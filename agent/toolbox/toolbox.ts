@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { type EngineClient, engineMessage, isEngineUnreachable, isMissing } from '../docker/engine-client.ts'
 import { AppError } from '#manager/contract'
 
@@ -13,18 +14,34 @@ export interface Toolbox {
 
 export interface ToolboxDeps {
   readonly engine: EngineClient
-  /** Image with the toolbox; its label `berth.toolbox` names the recipe. */
+  /** Image with the toolbox. */
   readonly image: string
   readonly log: { info(fields: object, message: string): void }
 }
 
-/** Written last: a copy that was cut short by a crash has none and is made again. */
-const FILL =
-  'PATH=/opt/berth/applets; [ -e /volume/.complete ] || { cp -af /opt/berth/. /volume/ && sync && : > /volume/.complete; }'
+/**
+ * Copies beside, and moves what is whole to its place, where it is not there yet: however many do this at once, and wherever
+ * one of them is killed, nothing half copied is ever in place, and nothing in place is ever written to. The mark comes last.
+ */
+const FILL = `
+  PATH=/opt/berth/applets
+  cd /volume || exit 1
+  fill() {
+    cp -a /opt/berth "$COPY" && sync || return 1
+    for entry in "$COPY"/* "$COPY"/.[!.]*; do
+      [ -e "$entry" ] || [ -L "$entry" ] || continue
+      name="\${entry##*/}"
+      mv -T "$entry" "$name" 2>/dev/null || [ -e "$name" ] || return 1
+    done
+    sync && : > .complete
+  }
+  [ -e .complete ] || fill
+  [ -e .complete ] && rm -rf .copy-*
+  [ -e .complete ]`
 const FILL_WITHIN_MS = 120_000
 
 /**
- * Copies the toolbox image into a volume once per recipe. (Docker itself would fill an empty volume that is mounted over the
+ * Copies the toolbox image into a volume once per image. (Docker itself would fill an empty volume that is mounted over the
  * same path, but an engine that dies meanwhile leaves it half full, and Docker never looks again.)
  */
 export function createToolbox({ engine, image, log }: ToolboxDeps): Toolbox {
@@ -32,8 +49,8 @@ export function createToolbox({ engine, image, log }: ToolboxDeps): Toolbox {
   let preparing: Promise<string> | undefined
 
   async function prepare(): Promise<string> {
-    const { id, hash } = await findImage()
-    const name = `berth-toolbox-${hash}`
+    const id = await findImage()
+    const name = `berth-toolbox-${id.replace('sha256:', '').slice(0, 12)}`
     const found = await inspectVolume(name)
     if (found !== undefined && verified.get(name) === found) return name
     await fill(name, id)
@@ -42,10 +59,9 @@ export function createToolbox({ engine, image, log }: ToolboxDeps): Toolbox {
     return name
   }
 
-  async function findImage(): Promise<{ id: string; hash: string }> {
+  async function findImage(): Promise<string> {
     try {
-      const { Id, Config } = await engine.calls.getImage(image).inspect()
-      return { id: Id, hash: Config.Labels['berth.toolbox'] ?? Id.replace('sha256:', '').slice(0, 12) }
+      return (await engine.calls.getImage(image).inspect()).Id
     } catch (error) {
       if (!isMissing(error)) throw error
       throw new AppError('toolbox_missing', {
@@ -65,37 +81,49 @@ export function createToolbox({ engine, image, log }: ToolboxDeps): Toolbox {
     }
   }
 
-  /** One container of a fixed name: one that a killed agent left behind is in the way, and is removed. */
+  /** A container that its agent does not live to see end finishes its work, and the engine takes it away. */
   async function fill(volume: string, imageId: string): Promise<void> {
+    await removeNeverStarted()
     await engine.calls.createVolume({ Name: volume, Labels: { [LABEL_TOOLBOX]: volume } })
-    const name = `${volume}-fill`
-    await removeByName(name)
     const container = await engine.calls.createContainer({
-      name,
       Image: imageId,
       Entrypoint: [],
       Cmd: ['/opt/berth/bin/busybox', 'sh', '-c', FILL],
+      Env: [`COPY=.copy-${randomUUID()}`],
       Labels: { [LABEL_TOOLBOX]: volume },
-      HostConfig: { NetworkMode: 'none', Mounts: [{ Type: 'volume', Source: volume, Target: '/volume' }] },
+      HostConfig: {
+        NetworkMode: 'none',
+        AutoRemove: true,
+        Mounts: [{ Type: 'volume', Source: volume, Target: '/volume' }],
+      },
     })
-    try {
-      await container.start()
-      const { StatusCode } = (await container.wait({ abortSignal: AbortSignal.timeout(FILL_WITHIN_MS) })) as {
-        StatusCode: number
-      }
-      if (StatusCode !== 0)
-        throw new AppError('toolbox_missing', { why: `The volume ${volume} could not be filled from ${image}.` })
-    } finally {
-      await removeByName(name)
+    // Asked before it starts: once it has ended it is gone.
+    const ended = container.wait({ condition: 'next-exit', abortSignal: AbortSignal.timeout(FILL_WITHIN_MS) })
+    const started = container.start().catch(async (error: unknown) => {
+      await remove(container.id)
+      throw error
+    })
+    const [{ StatusCode }] = (await Promise.all([ended, started])) as [{ StatusCode: number }, unknown]
+    if (StatusCode !== 0)
+      throw new AppError('toolbox_missing', { why: `The volume ${volume} could not be filled from ${image}.` })
+  }
+
+  /** Of agents that were killed between making one and starting it: the engine takes away only what has run. */
+  async function removeNeverStarted(): Promise<void> {
+    const filters = { label: [LABEL_TOOLBOX], status: ['created'] }
+    for (const { Id, Created } of await engine.calls.listContainers({ all: true, filters })) {
+      if (Date.now() - Created * 1000 > FILL_WITHIN_MS) await remove(Id)
     }
   }
 
-  async function removeByName(name: string): Promise<void> {
-    try {
-      await engine.calls.getContainer(name).remove({ force: true })
-    } catch (error) {
-      if (!isMissing(error)) throw error
-    }
+  async function remove(containerId: string): Promise<void> {
+    await engine.calls
+      .getContainer(containerId)
+      .remove({ force: true })
+      .catch((error: unknown) => {
+        if (!isMissing(error))
+          log.info({ container: containerId, error: engineMessage(error) }, 'it could not be removed')
+      })
   }
 
   return {

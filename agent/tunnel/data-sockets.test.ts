@@ -2,22 +2,25 @@ import { generateKeyPairSync, X509Certificate } from 'node:crypto'
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { type AddressInfo } from 'node:net'
+import { type AddressInfo, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createServer, type Server } from 'node:https'
+import { type Duplex } from 'node:stream'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { WebSocketServer } from 'ws'
 import { dialManager } from '../control/link.ts'
 import { DATA_PATH } from '#agent/contract'
 import { keyFingerprint } from '../control/pinned-tls.ts'
-import { createDataSockets } from './data-sockets.ts'
+import { createDataSockets, type DataSocketsDeps } from './data-sockets.ts'
 
 /** A manager behind https with a certificate of its own making, as in a laboratory without an authority. */
 let server: Server
 let fingerprint: string
 const requests: string[] = []
+/** Data sockets, as the manager sees them. */
+const parked = new Set<Duplex>()
 
 beforeAll(async () => {
   const folder = await mkdtemp(join(tmpdir(), 'berth-test-tls-'))
@@ -39,6 +42,12 @@ beforeAll(async () => {
       return
     }
     requests.push(request.headers.authorization ?? '')
+    parked.add(socket)
+    const gone = () => {
+      parked.delete(socket)
+      socket.destroy()
+    }
+    socket.on('end', gone).on('close', gone).resume()
     socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: berth-data\r\n\r\n')
   })
   server.on('tlsClientError', () => undefined)
@@ -53,7 +62,7 @@ afterAll(() => {
 
 const log = { debug: () => undefined, warn: () => undefined }
 const url = () => `https://127.0.0.1:${(server.address() as AddressInfo).port}`
-const open = (pinned: string | undefined) =>
+const open = (pinned: string | undefined, more: Partial<DataSocketsDeps> = {}) =>
   createDataSockets({
     managerUrl: url(),
     fingerprint: pinned,
@@ -61,6 +70,7 @@ const open = (pinned: string | undefined) =>
     count: 2,
     serve: () => undefined,
     log,
+    ...more,
   })
 
 test('the control connection, too, trusts the pinned key and nobody else', async () => {
@@ -91,4 +101,34 @@ test.each([
   server.off('connection', count)
   expect(sockets.parked).toBe(0)
   expect(requests).toEqual([])
+})
+
+test('what a burst of tunnels left parked is closed again, on both sides; tunnels that run are left alone', async () => {
+  parked.clear()
+  const served: Socket[] = []
+  await using sockets = open(fingerprint, {
+    serve: (_header, socket) => void served.push(socket),
+    shrinkAfterMs: 1_000,
+  })
+  const header = JSON.stringify({
+    kind: 'app',
+    kernelId: '01900000-0000-7000-8000-000000000002',
+    app: 'web',
+    framed: true,
+  })
+  const taken = new Set<Duplex>()
+  const takeAll = () => {
+    for (const socket of parked) {
+      if (taken.has(socket)) continue
+      taken.add(socket)
+      socket.write(`${header}\n`)
+    }
+    return sockets.parked
+  }
+  await expect.poll(takeAll, { timeout: 10_000 }).toBeGreaterThan(4)
+  await expect.poll(() => sockets.parked, { timeout: 10_000 }).toBe(2)
+  await expect.poll(() => [...parked].filter(socket => !taken.has(socket)).length).toBe(2)
+  expect(served).toHaveLength(taken.size)
+  expect(served.filter(socket => socket.destroyed)).toEqual([])
+  for (const socket of served) socket.destroy()
 })

@@ -1,16 +1,7 @@
-import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
-import { connect, type Socket } from 'node:net'
-import {
-  AGENT_NONCE_HEADER,
-  DATA_PATH,
-  DATA_PROOF_HEADER,
-  DATA_SCHEME,
-  DATA_UPGRADE,
-  dataProofPayload,
-  type DataHeader,
-} from '#agent/contract'
-import { PING_INTERVAL_MS } from '#manager/contract'
-import { connectPinned } from '../control/pinned-tls.ts'
+import { type Socket } from 'node:net'
+import { DATA_PATH, DATA_UPGRADE, type DataHeader } from '#agent/contract'
+import { dialDirectly } from '../control/reach.ts'
+import { requestUpgrade } from '../control/upgrade-socket.ts'
 import { parseHeader, readLine } from './header-reader.ts'
 
 export interface Log {
@@ -31,6 +22,10 @@ export interface DataSocketsDeps {
   readonly fingerprint?: string | undefined
   /** The manager has proven itself on the control connection, and does so here. */
   readonly proven?: boolean
+  /** How soon half of what a burst left parked is closed; shorter in tests. */
+  readonly shrinkAfterMs?: number
+  /** How it is reached, if not directly. */
+  readonly dial?: ((signal: AbortSignal) => Promise<Socket>) | undefined
 }
 
 export interface DataSockets extends AsyncDisposable {
@@ -54,15 +49,24 @@ const LONGEST_BACKOFF_MS = 1_500
  */
 export function createDataSockets(deps: DataSocketsDeps): DataSockets {
   const url = new URL(deps.managerUrl)
-  const idle = new Set<Socket>()
-  const ready = new Set<Socket>()
+  const { dataToken, proven = false, fingerprint } = deps
+  const dial = deps.dial ?? (signal => dialDirectly({ url: deps.managerUrl, fingerprint }, signal))
+  const idle = new Set<Parking>()
+  const ready = new Set<Parking>()
   let wanted = deps.count
   let failures = 0
   let ended = false
   let retry: NodeJS.Timeout | undefined
   const shrink = setInterval(() => {
     wanted = Math.max(deps.count, Math.floor(wanted / 2))
-  }, SHRINK_AFTER_MS).unref()
+    // The manager takes the freshest: hardly ever one that is being closed here, and then it takes another.
+    for (const parking of ready) {
+      if (idle.size <= wanted) break
+      idle.delete(parking)
+      ready.delete(parking)
+      parking.socket?.destroy()
+    }
+  }, deps.shrinkAfterMs ?? SHRINK_AFTER_MS).unref()
 
   function fill() {
     if (ended || retry) return
@@ -70,46 +74,50 @@ export function createDataSockets(deps: DataSocketsDeps): DataSockets {
   }
 
   function open() {
-    const { socket, connected } = dial(url, deps.fingerprint)
-    idle.add(socket)
-    // Between its owners a socket must not take the process down with it.
-    socket.on('error', error => deps.log.debug({ error: error.message }, 'a data socket broke'))
-    const { authorization, expected } = introduction(deps)
-    // Not before: the token is for the holder of the manager's key.
-    socket.once(connected, () => {
-      if (socket.destroyed) return
-      socket.write(
-        `GET ${url.pathname.replace(/\/$/, '')}${DATA_PATH} HTTP/1.1\r\nHost: ${url.host}\r\nConnection: Upgrade\r\n` +
-          `Upgrade: ${DATA_UPGRADE}\r\n${authorization}\r\n\r\n`,
-      )
-    })
-    readUpgrade(socket, expected, accepted => {
+    const parking: Parking = { dialling: new AbortController(), socket: undefined }
+    idle.add(parking)
+    dial(parking.dialling.signal).then(
+      socket => introduce(parking, socket),
+      (error: unknown) => {
+        deps.log.debug({ error: String(error) }, 'a data socket could not be opened')
+        failed(parking)
+      },
+    )
+  }
+
+  function introduce(parking: Parking, socket: Socket) {
+    parking.socket = socket
+    if (ended) {
+      socket.destroy()
+      return
+    }
+    requestUpgrade(socket, { url, path: DATA_PATH, protocol: DATA_UPGRADE }, { dataToken, proven }, accepted => {
       if (!accepted) {
-        failed(socket)
+        failed(parking)
         return
       }
       failures = 0
-      ready.add(socket)
+      ready.add(parking)
       readLine(socket, line => {
         const header = line === undefined ? undefined : parseHeader(line)
         if (header === undefined) {
           if (line !== undefined) deps.log.warn({}, 'the manager sent a header that this agent does not know')
-          failed(socket)
+          failed(parking)
           return
         }
         if (ready.size === 1) wanted = Math.min(wanted * 2, MAX_PARKED)
-        idle.delete(socket)
-        ready.delete(socket)
+        idle.delete(parking)
+        ready.delete(parking)
         fill()
         deps.serve(header, socket)
       })
     })
   }
 
-  function failed(socket: Socket) {
-    socket.destroy()
-    ready.delete(socket)
-    if (!idle.delete(socket) || ended || retry) return
+  function failed(parking: Parking) {
+    parking.socket?.destroy()
+    ready.delete(parking)
+    if (!idle.delete(parking) || ended || retry) return
     const delay = Math.random() * Math.min(LONGEST_BACKOFF_MS, 50 * 2 ** failures++)
     retry = setTimeout(() => {
       retry = undefined
@@ -126,59 +134,17 @@ export function createDataSockets(deps: DataSocketsDeps): DataSockets {
       ended = true
       clearInterval(shrink)
       clearTimeout(retry)
-      for (const socket of idle) socket.destroy()
+      for (const { dialling, socket } of idle) {
+        dialling.abort()
+        socket?.destroy()
+      }
       return Promise.resolve()
     },
   }
 }
 
-function dial(url: URL, fingerprint: string | undefined): { socket: Socket; connected: 'connect' | 'secureConnect' } {
-  const secure = url.protocol === 'https:'
-  const host = url.hostname.replace(/^\[|\]$/g, '')
-  const where = { host, port: Number(url.port || (secure ? 443 : 80)), allowHalfOpen: true }
-  const socket = secure ? connectPinned(where, fingerprint) : connect(where)
-  socket.setNoDelay(true).setKeepAlive(true, PING_INTERVAL_MS)
-  return { socket, connected: secure ? 'secureConnect' : 'connect' }
-}
-
-/** Header lines that say who we are, and what the manager answers if it is it. */
-function introduction({ dataToken, proven }: DataSocketsDeps): { authorization: string; expected: Buffer | undefined } {
-  if (!proven) return { authorization: `Authorization: Bearer ${dataToken}`, expected: undefined }
-  const nonce = randomBytes(16).toString('base64url')
-  const id = createHash('sha256').update(dataToken).digest('base64url')
-  const mac = (side: 'agent' | 'manager') =>
-    createHmac('sha256', dataToken).update(dataProofPayload(side, nonce)).digest()
-  const proof = mac('agent').toString('base64url')
-  return {
-    authorization: `Authorization: ${DATA_SCHEME} ${id}.${proof}\r\n${AGENT_NONCE_HEADER}: ${nonce}`,
-    expected: mac('manager'),
-  }
-}
-
-const PROOF_LINE = new RegExp(`^${DATA_PROOF_HEADER}:\\s*(\\S+)`, 'i')
-
-function equal(a: Buffer, b: Buffer): boolean {
-  return a.length === b.length && timingSafeEqual(a, b)
-}
-
-/** The answer to the upgrade, line by line: a parked socket's header may come in the same packet as the 101. */
-function readUpgrade(socket: Socket, expected: Buffer | undefined, done: (accepted: boolean) => void): void {
-  let status: string | undefined
-  let isProven = expected === undefined
-  const next = () =>
-    readLine(socket, line => {
-      if (line === undefined) {
-        done(false)
-        return
-      }
-      status ??= line
-      const proof = PROOF_LINE.exec(line)?.[1]
-      if (expected && proof !== undefined) isProven = equal(Buffer.from(proof, 'base64url'), expected)
-      if (line !== '' && line !== '\r') {
-        next()
-        return
-      }
-      done(isProven && /^HTTP\/1\.1 101 /.test(status))
-    })
-  next()
+/** One that is being opened, or is open and waits. */
+interface Parking {
+  readonly dialling: AbortController
+  socket: Socket | undefined
 }

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { installPackages, missingPackages } from './apt.ts'
 import { connect, followBuild, type ImageDeps } from './build-image.ts'
@@ -67,7 +67,8 @@ async function make({ engine, note, signal, workDir }: BaseImageDeps): Promise<v
   const missing = await missingPackages(['debootstrap', 'debian-archive-keyring'])
   if (missing.length > 0) await installPackages(missing, note, signal)
   mkdirSync(workDir, { recursive: true })
-  const folder = mkdtempSync(join(workDir, 'debian-'))
+  await removeLeftovers(workDir)
+  const folder = mkdtempSync(join(workDir, `debian-${process.pid}-`))
   try {
     await runCommand('debootstrap', ['--variant=minbase', SUITE, folder], { note, signal })
     const sources = sourcesOf(readText(join(folder, 'etc/apt/sources.list')))
@@ -99,7 +100,11 @@ async function make({ engine, note, signal, workDir }: BaseImageDeps): Promise<v
       changes: ['CMD ["bash"]', 'ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'],
     })
     await followBuild(docker, answer, note, signal)
-    await ended
+    const [code] = (await ended) as [number | null]
+    if (code !== 0) {
+      await docker.getImage(`${REPOSITORY}:${TAG}`).remove()
+      throw new StepError(`tar ended with ${String(code)}: the image would not be whole.`, 'Look for room on the disk.')
+    }
   } finally {
     await removeTree(folder)
   }
@@ -112,6 +117,14 @@ function sourcesOf(list: string | undefined): string {
   const entry = (uri: string, suites: string) =>
     `Types: deb\nURIs: ${uri}\nSuites: ${suites}\nComponents: main\nSigned-By: /usr/share/keyrings/debian-archive-keyring.gpg\n`
   return [entry(mirror, `${SUITE} ${SUITE}-updates`), entry(`${mirror}-security`, `${SUITE}-security`)].join('\n')
+}
+
+/** Of runs that were killed; one that still works has its process id in the name. */
+async function removeLeftovers(workDir: string): Promise<void> {
+  for (const name of readdirSync(workDir)) {
+    const pid = /^debian-(\d+)-/.exec(name)?.[1]
+    if (pid !== undefined && readText(`/proc/${pid}/status`) === undefined) await removeTree(join(workDir, name))
+  }
 }
 
 /** An interrupted debootstrap may leave /proc and /sys mounted in there: never delete through them. */

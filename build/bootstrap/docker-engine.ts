@@ -109,7 +109,7 @@ export async function ensureEngine(deps: EngineDeps): Promise<{ engine: EngineEn
         break
       case 'start':
         if (result.endsWith('started'))
-          throw new StepError('Docker Engine was started, but does not answer', 'Look at its log.')
+          throw new EngineUnavailable('Docker Engine was started, but does not answer', 'Look at its log.')
         if (remedy.by === 'systemd') await runCommand('systemctl', ['start', 'docker'], { note, signal })
         else await startOurselves(deps)
         result = result === 'installed' ? 'installed and started' : 'started'
@@ -154,7 +154,7 @@ async function startOurselves({ dataDir, note, signal }: EngineDeps): Promise<vo
     }
     if (ended !== undefined || Date.now() > deadline) {
       const tail = readFileSync(logFile, 'utf8').trimEnd().split('\n').slice(-10).join('\n')
-      throw new StepError(
+      throw new EngineUnavailable(
         `Docker Engine did not start: ${ended ?? 'no answer within a minute'}`,
         `The end of ${logFile}:\n${tail}`,
       )

@@ -3,11 +3,13 @@ import { type Invitation, LINK_PURPOSES, type LinkPurpose } from '#manager/contr
 import { connect } from '../config/connect.ts'
 import { createOutput, table } from '../output.ts'
 import { promptSecret, readStandardInput } from '../secret-input.ts'
+import { adminOf } from './admin.ts'
+import { everyPage } from './every-page.ts'
 import { findUserId } from './find-user.ts'
 
 /** Invitations and links that an admin hands out, and the own second factor. */
 export function addAccountCommands(program: Command): void {
-  const admin = program.commands.find(command => command.name() === 'admin') ?? program.command('admin')
+  const admin = adminOf(program)
   addInvitationCommands(admin)
   addAccountAdminCommands(admin)
   addTotpCommands(program)
@@ -34,13 +36,7 @@ function addInvitationCommands(admin: Command): void {
     .option('--json', 'print JSON')
     .action(async ({ json = false }: { json?: boolean }) => {
       const { api } = await connect()
-      const items: Invitation[] = []
-      let cursor: string | undefined
-      do {
-        const page = await api.listInvitations({ query: { limit: 500, cursor } })
-        items.push(...page.items)
-        cursor = page.nextCursor ?? undefined
-      } while (cursor !== undefined)
+      const items = await everyPage(page => api.listInvitations({ query: page }))
       createOutput(json).data(items, () => invitationTable(items))
     })
 

@@ -1,8 +1,9 @@
 import { type Command } from 'commander'
-import { type Agent, type AgentId, type ApiClient, AppError } from '#manager/contract'
+import { type Agent, type AgentDevice, type AgentId, type ApiClient, AppError, DeviceMode } from '#manager/contract'
 import { connect } from '../config/connect.ts'
 import { createOutput, table } from '../output.ts'
-import { age, amounts } from './text.ts'
+import { adminOf } from './admin.ts'
+import { age, amounts, bytes } from './text.ts'
 
 interface JsonFlag {
   json?: boolean
@@ -10,11 +11,7 @@ interface JsonFlag {
 
 /** `berth admin agent …`, for superadmins. */
 export function addAgentCommands(program: Command): void {
-  const agent = program
-    .command('admin')
-    .description('For administrators.')
-    .command('agent')
-    .description('Docker hosts.')
+  const agent = adminOf(program).command('agent').description('Docker hosts.')
 
   agent
     .command('ls')
@@ -31,12 +28,16 @@ export function addAgentCommands(program: Command): void {
     .command('join-token')
     .description('A one-time join string for a new agent: `berth agent --join STRING` on its host, within 15 minutes.')
     .option('--resource-group <name>', 'which one the agent comes into', 'default')
+    .option('--replace <agent>', 'for `berth agent --replace` where the data directory of this agent is lost')
     .option('--json', 'print JSON')
-    .action(async ({ json = false, resourceGroup }: JsonFlag & { resourceGroup: string }) => {
-      const { api } = await connect()
-      const token = await api.createJoinToken({ body: { resourceGroup } })
-      createOutput(json).data(token, () => token.join)
-    })
+    .action(
+      async ({ json = false, resourceGroup, replace }: JsonFlag & { resourceGroup: string; replace?: string }) => {
+        const { api } = await connect()
+        const replaces = replace === undefined ? {} : { replaces: await idOf(api, replace) }
+        const token = await api.createJoinToken({ body: { resourceGroup, ...replaces } })
+        createOutput(json).data(token, () => token.join)
+      },
+    )
 
   for (const [name, schedulable, description] of SWITCH) {
     agent
@@ -50,6 +51,8 @@ export function addAgentCommands(program: Command): void {
       })
   }
 
+  addDeviceCommands(agent)
+
   agent
     .command('forget <agent>')
     .description('Revoke an agent that will not come back; its sessions end as agent_forgotten.')
@@ -58,6 +61,61 @@ export function addAgentCommands(program: Command): void {
       await api.forgetAgent({ params: { id: await idOf(api, wanted) } })
     })
 }
+
+/** `berth admin agent device …` */
+function addDeviceCommands(agent: Command): void {
+  const device = agent.command('device').description('GPUs of an agent, and how they are given out.')
+
+  device
+    .command('ls <agent>')
+    .option('--json', 'print JSON')
+    .action(async (wanted: string, { json = false }: JsonFlag) => {
+      const { api } = await connect()
+      const id = await idOf(api, wanted)
+      const { items } = await api.listAgents()
+      showDevices(items.find(one => one.id === id)?.devices ?? [], json)
+    })
+
+  device
+    .command('mode <agent> <uuid> <mode>')
+    .description('Give a GPU out as a whole (whole) or in parts (shared); only while no session holds it.')
+    .option('--json', 'print JSON')
+    .action(async (wanted: string, uuid: string, mode: string, { json = false }: JsonFlag) => {
+      const body = { mode: DeviceMode.safeParse(mode).data }
+      if (body.mode === undefined) throw new AppError('bad_request', { why: 'The mode is whole or shared.' })
+      const { api } = await connect()
+      const params = { id: await idOf(api, wanted), uuid }
+      const changed = await api.setDeviceMode({ params, body: { mode: body.mode } })
+      showDevices(
+        changed.devices.filter(one => one.uuid === uuid),
+        json,
+      )
+    })
+}
+
+function showDevices(devices: readonly AgentDevice[], json: boolean): void {
+  const output = createOutput(json)
+  for (const { uuid, problem, isolationReason } of devices) {
+    if (problem !== null) output.note(`${uuid}: ${problem}`)
+    if (isolationReason !== null) output.note(`${uuid}: ${isolationReason}`)
+  }
+  output.data(devices, () => deviceTable(devices))
+}
+
+const deviceTable = (devices: readonly AgentDevice[]) =>
+  table(
+    ['UUID', 'MODEL', 'MODE', 'LIMITS', 'HELD', 'USE', 'MEMORY', 'STATE'],
+    devices.map(one => [
+      one.uuid,
+      one.model,
+      one.mode,
+      one.isolation,
+      one.occupied,
+      one.utilization === null ? '–' : `${Math.round(one.utilization)}%`,
+      `${one.memUsedBytes === null ? '–' : bytes(one.memUsedBytes)} / ${bytes(one.memBytes)}`,
+      one.problem === null ? 'ok' : 'problem',
+    ]),
+  )
 
 const SWITCH = [
   ['pause', false, 'Give it no new sessions, for maintenance; what runs there goes on.'],
@@ -77,7 +135,7 @@ async function idOf(api: ApiClient, wanted: string): Promise<AgentId> {
 
 const agentTable = (items: readonly Agent[]) =>
   table(
-    ['ID', 'NAME', 'GROUP', 'STATUS', 'OCCUPIED', 'CAPACITY', 'SEEN'],
+    ['ID', 'NAME', 'GROUP', 'STATUS', 'OCCUPIED', 'CAPACITY', 'SEEN', 'MANAGERS'],
     items.map(one => [
       one.id,
       one.name,
@@ -86,5 +144,12 @@ const agentTable = (items: readonly Agent[]) =>
       amounts(one.occupied),
       amounts(one.capacity),
       `${age(one.lastSeenAt)} ago`,
+      managersOf(one),
     ]),
   )
+
+/** Where several managers share a database. */
+const managersOf = ({ managers = [] }: Agent) =>
+  managers
+    .map(({ url, via }) => (via === null ? new URL(url).host : `${new URL(url).host} via ${new URL(via).host}`))
+    .join(', ') || '-'

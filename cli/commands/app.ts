@@ -1,9 +1,11 @@
 import { type Command } from 'commander'
-import { connect, findSession } from '../config/connect.ts'
+import { AppError } from '#manager/contract'
+import { connect } from '../config/connect.ts'
 import { untilInterrupted } from '../interrupt.ts'
 import { createOutput } from '../output.ts'
 import { openProxy } from '../proxy.ts'
 import { openBrowser } from '../up/browser.ts'
+import { findSession } from './find-session.ts'
 import { parsePort } from './servers.ts'
 
 interface AppFlags {
@@ -23,7 +25,7 @@ export function addAppCommand(program: Command): void {
     .option('--json', 'print one line of JSON when it listens')
     .action(async (reference: string, app: string, flags: AppFlags) => {
       const connection = await connect()
-      const { id } = await findSession(connection.api, reference)
+      const { id } = await findSession(connection, reference)
       await using proxy = await openProxy(connection)
       const spec = {
         sessionId: id,
@@ -33,6 +35,9 @@ export function addAppCommand(program: Command): void {
       }
       const signal = untilInterrupted()
       const output = createOutput(flags.json ?? false)
+      const ended = new Promise<void>(done => {
+        proxy.on('tunnel:closed', () => done())
+      })
       const tunnel = await proxy.tunnel.open(spec)
       const address = `${tunnel.host}:${tunnel.port}`
       if (tunnel.app.protocol === 'http') {
@@ -43,6 +48,8 @@ export function addAppCommand(program: Command): void {
         output.data(tunnel, () => `${tunnel.app.title}: ${address} (any user of this computer can connect)`)
       }
       output.note('Ctrl-C closes it.')
-      await new Promise<void>(done => signal.addEventListener('abort', () => done(), { once: true }))
+      const interrupted = new Promise<void>(done => signal.addEventListener('abort', () => done(), { once: true }))
+      await Promise.race([interrupted, ended])
+      if (!signal.aborted) throw new AppError('session_not_running', { why: 'It has ended.' })
     })
 }

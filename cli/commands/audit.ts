@@ -5,6 +5,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander'
 import { AppError, AUDIT_FORMATS, type AuditEntry, fromProblem, Problem } from '#manager/contract'
 import { connect } from '../config/connect.ts'
 import { createOutput, table } from '../output.ts'
+import { adminOf } from './admin.ts'
 
 interface Filter {
   actor?: string
@@ -16,7 +17,7 @@ interface Filter {
 
 /** `berth admin audit …`, for admins. */
 export function addAuditCommands(program: Command): void {
-  const admin = program.commands.find(command => command.name() === 'admin') ?? program.command('admin')
+  const admin = adminOf(program)
   const audit = admin.command('audit').description('Who did what, and what came of it.')
 
   withFilter(audit.command('ls').description('The newest entries.'))

@@ -2,6 +2,7 @@ import { type Command } from 'commander'
 import { type ApiClient, AppError, type Domain, type DomainChange, type WireSlots } from '#manager/contract'
 import { connect } from '../config/connect.ts'
 import { createOutput, table } from '../output.ts'
+import { adminOf } from './admin.ts'
 import { namesSlots, type SlotFlags, slotsOf, withSlots } from './limit-flags.ts'
 import { limitsText } from './text.ts'
 
@@ -13,7 +14,7 @@ interface DomainFlags extends SlotFlags {
 
 /** `berth admin domain …`, for superadmins; the admin of a domain may list. */
 export function addDomainCommands(program: Command): void {
-  const admin = program.commands.find(command => command.name() === 'admin') ?? program.command('admin')
+  const admin = adminOf(program)
   const domain = admin.command('domain').description('Domains: who belongs together, and what they may hold in all.')
 
   domain

@@ -2,6 +2,7 @@ import { type Command } from 'commander'
 import { type Group, type GroupChange, type WireSlots } from '#manager/contract'
 import { connect } from '../config/connect.ts'
 import { createOutput, table } from '../output.ts'
+import { adminOf } from './admin.ts'
 import { findGroup, findUserId } from './find-user.ts'
 import { namesSlots, type SlotFlags, slotsOf, withSlots } from './limit-flags.ts'
 import { limitsText } from './text.ts'
@@ -16,7 +17,7 @@ interface GroupFlags extends SlotFlags {
 
 /** `berth admin group …`, for superadmins and the admins of a domain. */
 export function addGroupCommands(program: Command): void {
-  const admin = program.commands.find(command => command.name() === 'admin') ?? program.command('admin')
+  const admin = adminOf(program)
   const group = admin.command('group').description('Projects: users of a domain who share limits.')
 
   group

@@ -3,6 +3,7 @@ import { type AgentCleanUp, type Image } from '#manager/contract'
 import { connect } from '../config/connect.ts'
 import { EXIT } from '../exit-codes.ts'
 import { createOutput, table } from '../output.ts'
+import { adminOf } from './admin.ts'
 import { followTask } from './follow-task.ts'
 import { type SlotFlags, slotsOf, withSlots } from './limit-flags.ts'
 import { amounts, bytes } from './text.ts'
@@ -39,7 +40,7 @@ export function addImageCommands(program: Command): void {
 }
 
 export function addAdminImageCommands(program: Command): void {
-  const admin = program.commands.find(command => command.name() === 'admin') ?? program.command('admin')
+  const admin = adminOf(program)
   const image = admin.command('image').description('Images: where they are, and what they need at least.')
 
   image

@@ -1,72 +1,71 @@
 import { type Command, InvalidArgumentError } from 'commander'
-import { type Keypair } from '#manager/contract'
+import { type Keypair, type KeypairSpec } from '#manager/contract'
 import { connect } from '../config/connect.ts'
 import { createOutput, table } from '../output.ts'
+import { adminOf } from './admin.ts'
+import { everyPage } from './every-page.ts'
+import { findUserId } from './find-user.ts'
 import { age } from './text.ts'
 
 interface KeypairFlags {
-  user?: string
   rateLimit?: number
   active?: boolean
   inactive?: boolean
-  mine?: boolean
   json?: boolean
 }
 
-/** `berth keypair …`: everybody their own, a superadmin all. */
+/** `berth keypair …`: everybody their own. `berth admin keypair …`: those of the users whom an admin manages. */
 export function addKeypairCommands(program: Command): void {
-  const keypair = program.command('keypair').description('Access keys for scripts.')
+  addOwn(program.command('keypair').description('Own access keys for scripts.'))
+  addManaged(adminOf(program).command('keypair').description('Access keys of users.'))
+}
 
+function addOwn(keypair: Command): void {
   keypair
     .command('ls')
-    .option('--mine', 'own ones only, for superadmins')
     .option('--json', 'print JSON')
-    .action(async ({ mine = false, json = false }: KeypairFlags) => {
-      const { api } = await connect()
-      const items: Keypair[] = []
-      let cursor: string | undefined
-      do {
-        const page = await api.listKeypairs({
-          query: { limit: 500, ...(mine ? { mine: 'true' } : {}), ...(cursor === undefined ? {} : { cursor }) },
-        })
-        items.push(...page.items)
-        cursor = page.nextCursor ?? undefined
-      } while (cursor !== undefined)
-      createOutput(json).data(items, () => keypairTable(items))
-    })
-
+    .action(({ json = false }: KeypairFlags) => list({ mine: 'true' }, json))
   keypair
     .command('create')
     .description('Make a keypair. The secret key is printed this once.')
-    .option('--user <id>', 'for another user; for superadmins')
+    .option('--inactive', 'not to be used at first')
+    .option('--json', 'print JSON')
+    .action(({ inactive = false, json = false }: KeypairFlags) => create({ active: !inactive }, json))
+  addUpdate(keypair)
+  addRemove(keypair)
+}
+
+function addManaged(keypair: Command): void {
+  keypair
+    .command('ls')
+    .option('--json', 'print JSON')
+    .action(({ json = false }: KeypairFlags) => list({}, json))
+  keypair
+    .command('create <user>')
+    .description('Make a keypair for a user (address or id). The secret key is printed this once.')
     .option('--rate-limit <n>', 'requests per 15 minutes; for superadmins', parseCount)
     .option('--inactive', 'not to be used at first')
     .option('--json', 'print JSON')
-    .action(async ({ user, rateLimit, inactive = false, json = false }: KeypairFlags) => {
+    .action(async (user: string, { rateLimit, inactive = false, json = false }: KeypairFlags) => {
       const { api } = await connect()
-      const body = {
-        active: !inactive,
-        ...(user === undefined ? {} : { userId: user }),
-        ...(rateLimit === undefined ? {} : { rateLimit }),
-      }
-      const made = await api.createKeypair({ body })
-      createOutput(json).data(made, () => `access key  ${made.accessKey}\nsecret key  ${made.secretKey}`)
+      const limit = rateLimit === undefined ? {} : { rateLimit }
+      await create({ active: !inactive, userId: await findUserId(api, user), ...limit }, json)
     })
+  addUpdate(keypair).option('--rate-limit <n>', 'requests per 15 minutes; for superadmins', parseCount)
+  addRemove(keypair)
+}
 
-  keypair
+function addUpdate(keypair: Command): Command {
+  return keypair
     .command('update <access-key>')
     .description('What is left out stays.')
-    .option('--rate-limit <n>', 'requests per 15 minutes; for superadmins', parseCount)
     .option('--active', 'may be used')
     .option('--no-active', 'may not be used')
     .option('--json', 'print JSON')
-    .action(async (accessKey: string, { rateLimit, active, json = false }: KeypairFlags) => {
-      const { api } = await connect()
-      const body = { ...(active === undefined ? {} : { active }), ...(rateLimit === undefined ? {} : { rateLimit }) }
-      const changed = await api.updateKeypair({ params: { accessKey }, body })
-      createOutput(json).data(changed, () => keypairTable([changed]))
-    })
+    .action(update)
+}
 
+function addRemove(keypair: Command): void {
   keypair
     .command('rm <access-key>')
     .description('Delete it; refused while sessions refer to it.')
@@ -74,6 +73,25 @@ export function addKeypairCommands(program: Command): void {
       const { api } = await connect()
       await api.deleteKeypair({ params: { accessKey } })
     })
+}
+
+async function list(whose: { mine?: 'true' }, json: boolean): Promise<void> {
+  const { api } = await connect()
+  const items = await everyPage(page => api.listKeypairs({ query: { ...whose, ...page } }))
+  createOutput(json).data(items, () => keypairTable(items))
+}
+
+async function create(body: KeypairSpec, json: boolean): Promise<void> {
+  const { api } = await connect()
+  const made = await api.createKeypair({ body })
+  createOutput(json).data(made, () => `access key  ${made.accessKey}\nsecret key  ${made.secretKey}`)
+}
+
+async function update(accessKey: string, { rateLimit, active, json = false }: KeypairFlags): Promise<void> {
+  const { api } = await connect()
+  const body = { ...(active === undefined ? {} : { active }), ...(rateLimit === undefined ? {} : { rateLimit }) }
+  const changed = await api.updateKeypair({ params: { accessKey }, body })
+  createOutput(json).data(changed, () => keypairTable([changed]))
 }
 
 function parseCount(text: string): number {

@@ -8,6 +8,7 @@ import {
 } from '#manager/contract'
 import { connect } from '../config/connect.ts'
 import { createOutput, table } from '../output.ts'
+import { adminOf } from './admin.ts'
 import { namesSlots, parseLimit, type SlotFlags, slotsOf, UNLIMITED, withSlots } from './limit-flags.ts'
 import { amounts } from './text.ts'
 
@@ -23,7 +24,7 @@ interface PolicyFlags extends SlotFlags {
 
 /** `berth admin policy …`. Limits of users and keypairs under a name; everything not named is unlimited. */
 export function addPolicyCommands(program: Command): void {
-  const admin = program.commands.find(command => command.name() === 'admin') ?? program.command('admin')
+  const admin = adminOf(program)
   const policy = admin.command('policy').description('Resource policies: limits of users and keypairs.')
 
   policy

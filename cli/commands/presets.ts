@@ -2,6 +2,7 @@ import { type Command } from 'commander'
 import { type Preset } from '#manager/contract'
 import { connect } from '../config/connect.ts'
 import { createOutput, table } from '../output.ts'
+import { adminOf } from './admin.ts'
 import { namesSlots, type SlotFlags, slotsOf, withSlots } from './limit-flags.ts'
 import { amounts, bytes } from './text.ts'
 
@@ -19,7 +20,7 @@ interface ListFlags {
 
 /** `berth preset ls` for everybody, `berth admin preset …` for superadmins. */
 export function addPresetCommands(program: Command): void {
-  const admin = program.commands.find(command => command.name() === 'admin') ?? program.command('admin')
+  const admin = adminOf(program)
   const preset = admin.command('preset').description('Sizes to choose from when a session is launched.')
   addList(program.command('preset').description('Sizes to choose from.').command('ls'))
   addList(preset.command('ls'))

@@ -3,6 +3,7 @@ import { AppError, type Registry, type RegistryChange } from '#manager/contract'
 import { connect } from '../config/connect.ts'
 import { createOutput, table } from '../output.ts'
 import { promptSecret, readStandardInput } from '../secret-input.ts'
+import { adminOf } from './admin.ts'
 import { followTask } from './follow-task.ts'
 import { age } from './text.ts'
 
@@ -22,7 +23,7 @@ interface RegistryFlags {
 
 /** `berth admin registry …`, for superadmins. */
 export function addRegistryCommands(program: Command): void {
-  const admin = program.commands.find(command => command.name() === 'admin') ?? program.command('admin')
+  const admin = adminOf(program)
   const registry = admin.command('registry').description('Registries whose images can be launched.')
 
   registry

@@ -12,6 +12,7 @@ import {
 } from '#manager/contract'
 import { connect } from '../config/connect.ts'
 import { createOutput, table } from '../output.ts'
+import { adminOf } from './admin.ts'
 
 interface GroupFlags {
   description?: string
@@ -33,7 +34,7 @@ interface AccessFlags {
 export function addResourceGroupCommands(program: Command): void {
   const own = program.command('resource-group').description('Agents to choose from.')
   addList(own.command('ls').description('Those that you may use.'))
-  const admin = program.commands.find(command => command.name() === 'admin') ?? program.command('admin')
+  const admin = adminOf(program)
   const group = admin.command('resource-group').description('Agents that share one queue.')
 
   addList(group.command('ls'))

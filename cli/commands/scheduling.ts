@@ -2,10 +2,11 @@ import { type Command } from 'commander'
 import { type Scheduling } from '#manager/contract'
 import { connect } from '../config/connect.ts'
 import { createOutput } from '../output.ts'
+import { adminOf } from './admin.ts'
 
 /** `berth admin pause` and `berth admin resume`: whether sessions are started at all. */
 export function addSchedulingCommands(program: Command): void {
-  const admin = program.commands.find(command => command.name() === 'admin') ?? program.command('admin')
+  const admin = adminOf(program)
   admin
     .command('pause')
     .description('Start no sessions until `berth admin resume`; what runs goes on.')

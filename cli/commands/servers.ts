@@ -3,6 +3,7 @@ import { resolve } from 'node:path'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { untilInterrupted } from '../interrupt.ts'
 import { createOutput } from '../output.ts'
+import { SERVER_OPTIONS } from '../server-options.ts'
 import { up } from '../up/up.ts'
 
 interface UpFlags {
@@ -45,10 +46,15 @@ export function addServerCommands(program: Command): void {
       })
     })
   addServer(program, 'manager', 'manager/main.ts', 'The manager alone; configured by environment variables.')
-  addServer(program, 'agent', 'agent/main.ts', 'The agent of one Docker Engine.').option(
-    '--join <string>',
-    'of `berth admin agent join-token`, for the first start (BERTH_JOIN, which other users of the host cannot see)',
-  )
+  addServer(program, 'agent', 'agent/main.ts', 'The agent of one Docker Engine.')
+    .option(
+      '--join <string>',
+      'of `berth admin agent join-token`, for the first start (BERTH_JOIN, which other users of the host cannot see)',
+    )
+    .option(
+      '--replace',
+      'take the place of the agent that this engine had: its id and containers stay (BERTH_AGENT_REPLACE=1)',
+    )
   addServer(
     program,
     'wsproxy',
@@ -61,11 +67,15 @@ function addServer(program: Command, name: string, script: string, description: 
   return program
     .command(name)
     .description(description)
-    .action(async ({ join }: { join?: string }) => {
+    .action(async ({ join, replace = false }: { join?: string; replace?: boolean }) => {
       const path = resolve(import.meta.dirname, '../..', script)
-      const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', path], {
+      const child = spawn(process.execPath, [...SERVER_OPTIONS, path], {
         stdio: 'inherit',
-        env: { ...process.env, ...(join === undefined ? {} : { BERTH_JOIN: join }) },
+        env: {
+          ...process.env,
+          ...(join === undefined ? {} : { BERTH_JOIN: join }),
+          ...(replace ? { BERTH_AGENT_REPLACE: '1' } : {}),
+        },
       })
       untilInterrupted().addEventListener('abort', () => child.kill('SIGTERM'))
       const code = await new Promise<number>(done => child.once('exit', status => done(status ?? 1)))

@@ -3,17 +3,20 @@ import { type Command, InvalidArgumentError } from 'commander'
 import {
   type ApiClient,
   AppError,
+  durationText,
   isFinished,
   type Session,
   type SessionEvent,
   type SessionSpec,
   type SessionStats,
 } from '#manager/contract'
-import { connect, findSession } from '../config/connect.ts'
+import { connect } from '../config/connect.ts'
 import { EXIT } from '../exit-codes.ts'
 import { createOutput, type Output, table } from '../output.ts'
 import { untilInterrupted } from '../interrupt.ts'
-import { durationText, parseDuration } from './duration.ts'
+import { durationOption } from './duration.ts'
+import { everyPage } from './every-page.ts'
+import { findSession } from './find-session.ts'
 import { clusterRows, collect, parsePriority, startText, whatIfText } from './session-waiting.ts'
 import { age, amounts, bytes } from './text.ts'
 
@@ -64,8 +67,8 @@ export function addSessionCommands(program: Command): void {
     .option('--count <number>', 'how many of them', parseCount, 1)
     .option('--command <line>', 'run by the shell of the image when the session starts')
     .option('--batch', 'the session is its --command: it ends with its exit code')
-    .option('--idle-timeout <time>', 'end it when nothing happens in it for so long, e.g. 90m', parseDuration)
-    .option('--max-lifetime <time>', 'end it so long after its start, whatever it does, e.g. 8h', parseDuration)
+    .option('--idle-timeout <time>', 'end it when nothing happens in it for so long, e.g. 90m', durationOption)
+    .option('--max-lifetime <time>', 'end it so long after its start, whatever it does, e.g. 8h', durationOption)
     .option('--resource-group <name>', 'agents to choose from')
     .option('--group <name>', 'the project whose limits it counts for')
     .option('--cluster-size <kernels>', 'so many containers on one host, each with these resources', parseCount)
@@ -98,12 +101,13 @@ export function addSessionCommands(program: Command): void {
     .option(
       '--by <time>',
       'e.g. 2h; if left out and the lifetime ends it next: by what it was, as far as allowed',
-      parseDuration,
+      durationOption,
     )
     .option('--json', 'print JSON')
     .action(async (reference: string, flags: JsonFlag & { by?: number }) => {
-      const { api } = await connect()
-      const { id } = await findSession(api, reference)
+      const connection = await connect()
+      const { api } = connection
+      const { id } = await findSession(connection, reference)
       const body = flags.by === undefined ? {} : { seconds: flags.by }
       const extended = await api.extendSession({ params: { id }, body })
       createOutput(flags.json ?? false).data(extended, () => `${describe(extended)}  ${endText(extended)}`.trimEnd())
@@ -112,12 +116,13 @@ export function addSessionCommands(program: Command): void {
   session
     .command('stats <session>')
     .description('Its figures over time: 5 minutes by the second, 7 days by the minute.')
-    .option('--last <time>', 'how far back, e.g. 5m or 2d', parseDuration, 3_600)
-    .option('--step <time>', 'one line for so long', parseDuration)
+    .option('--last <time>', 'how far back, e.g. 5m or 2d', durationOption, 3_600)
+    .option('--step <time>', 'one line for so long', durationOption)
     .option('--json', 'print JSON')
     .action(async (reference: string, flags: JsonFlag & { last: number; step?: number }) => {
-      const { api } = await connect()
-      const { id } = await findSession(api, reference)
+      const connection = await connect()
+      const { api } = connection
+      const { id } = await findSession(connection, reference)
       // By the manager's clock: it takes now for the end.
       const from = new Date(Date.now() - flags.last * 1000).toISOString()
       const step = flags.step === undefined ? {} : { step: flags.step }
@@ -132,10 +137,11 @@ export function addSessionCommands(program: Command): void {
     .option('--status <list>', 'live, finished, or statuses separated by commas')
     .option('--json', 'print JSON')
     .action(async (flags: JsonFlag & { all?: boolean; status?: string }) => {
-      const { api } = await connect()
+      const { api, userId } = await connect()
       const status = flags.status ?? (flags.all ? undefined : 'live')
       const items = await everyPage(cursor => api.listSessions({ query: { ...(status ? { status } : {}), ...cursor } }))
-      createOutput(flags.json ?? false).data(items, () => sessionTable(items))
+      const me = await userId()
+      createOutput(flags.json ?? false).data(items, () => sessionTable(items, me))
     })
 
   session
@@ -143,8 +149,7 @@ export function addSessionCommands(program: Command): void {
     .description('One session with its resources, apps and reason.')
     .option('--json', 'print JSON')
     .action(async (reference: string, { json = false }: JsonFlag) => {
-      const { api } = await connect()
-      const found = await findSession(api, reference)
+      const found = await findSession(await connect(), reference)
       createOutput(json).data(found, () => card(found))
     })
 
@@ -154,12 +159,13 @@ export function addSessionCommands(program: Command): void {
     .option('--wait', 'until they have ended')
     .option('--json', 'print JSON')
     .action(async (references: string[], flags: JsonFlag & { wait?: boolean }) => {
-      const { api } = await connect()
+      const connection = await connect()
+      const { api } = connection
       const output = createOutput(flags.json ?? false)
       const signal = untilInterrupted()
       const ended: Session[] = []
       for (const reference of references) {
-        const { id } = await findSession(api, reference)
+        const { id } = await findSession(connection, reference)
         const session = await api.deleteSession({ params: { id } })
         ended.push(flags.wait ? await waitUntil(api, session, one => isFinished(one.status), signal) : session)
       }
@@ -173,8 +179,9 @@ export function addSessionCommands(program: Command): void {
     .option('--tail <lines>', 'how many of the last lines', parseCount, 2000)
     .option('--json', 'print JSON')
     .action(async (reference: string, flags: JsonFlag & { tail: number; kernel?: string }) => {
-      const { api } = await connect()
-      const { id } = await findSession(api, reference)
+      const connection = await connect()
+      const { api } = connection
+      const { id } = await findSession(connection, reference)
       const logs = await api.getSessionLogs({
         params: { id },
         query: { tail: flags.tail, ...(flags.kernel === undefined ? {} : { kernel: flags.kernel }) },
@@ -188,8 +195,9 @@ export function addSessionCommands(program: Command): void {
     .option('--json', 'print JSON')
     .allowUnknownOption()
     .action(async (reference: string, number: string, { json = false }: JsonFlag) => {
-      const { api } = await connect()
-      const { id } = await findSession(api, reference)
+      const connection = await connect()
+      const { api } = connection
+      const { id } = await findSession(connection, reference)
       const changed = await api.setSessionPriority({ params: { id }, body: { priority: parsePriority(number) } })
       createOutput(json).data(changed, () => `${describe(changed)}  priority ${changed.priority}`)
     })
@@ -199,8 +207,9 @@ export function addSessionCommands(program: Command): void {
     .description('Every state of the session with its reason.')
     .option('--json', 'print JSON')
     .action(async (reference: string, { json = false }: JsonFlag) => {
-      const { api } = await connect()
-      const { id } = await findSession(api, reference)
+      const connection = await connect()
+      const { api } = connection
+      const { id } = await findSession(connection, reference)
       const { items } = await api.listSessionEvents({ params: { id } })
       createOutput(json).data(items, () => items.map(eventLine).join('\n'))
     })
@@ -268,43 +277,38 @@ async function waitUntil(
   }
 }
 
-async function everyPage<T>(
-  page: (cursor: { cursor?: string; limit: number }) => Promise<{ items: T[]; nextCursor: string | null }>,
-): Promise<T[]> {
-  const all: T[] = []
-  for (let cursor: string | null | undefined; ;) {
-    const { items, nextCursor } = await page({ limit: 500, ...(cursor ? { cursor } : {}) })
-    all.push(...items)
-    if (!nextCursor) return all
-    cursor = nextCursor
-  }
-}
-
 const describe = (session: Session) => `${session.id}  ${session.name}  ${session.status}`
 function statusCell({ status, ends }: Session): string {
   const soon = ends?.warnedAt ? ` (ends in ${durationText((Date.parse(ends.at) - Date.now()) / 1000)})` : ''
   return status + soon
 }
 
-const sessionTable = (items: readonly Session[]) =>
-  table(
-    ['ID', 'NAME', 'STATUS', 'IMAGE', 'RESOURCES', 'AGE'],
-    items.map(one => [one.id, one.name, statusCell(one), one.image, amounts(one.requested), age(one.createdAt)]),
+/** With a column of owners where somebody else's are among them, as admins see them. */
+function sessionTable(items: readonly Session[], me: string): string {
+  const others = items.some(one => one.ownerId !== me)
+  return table(
+    ['ID', 'NAME', ...(others ? ['OWNER'] : []), 'STATUS', 'IMAGE', 'RESOURCES', 'AGE'],
+    items.map(one => [
+      ...[one.id, one.name, ...(others ? [one.ownerEmail] : []), statusCell(one)],
+      ...[one.image, resourcesCell(one), age(one.createdAt)],
+    ]),
   )
+}
+
+const resourcesCell = ({ clusterSize, requested }: Session) =>
+  `${clusterSize > 1 ? `${clusterSize} × ` : ''}${amounts(requested)}`
 
 function card(session: Session): string {
   const waits = session.queuePosition === null ? '' : ` (position ${session.queuePosition})`
   const rows = [
     ['id', session.id],
     ['name', session.name],
+    ['owner', session.ownerEmail],
     ['status', `${session.status}${waits}${session.reachable ? '' : ' (agent not reachable)'}`],
     ['reason', session.reason.message],
     ...(session.status === 'PENDING' ? [['starts', startText(session)]] : []),
     ['image', session.image],
-    [
-      'resources',
-      `${session.clusterSize > 1 ? `${session.clusterSize} × ` : ''}${amounts(session.requested)}, ${bytes(Number(session.shmem))} shared memory`,
-    ],
+    ['resources', `${resourcesCell(session)}, ${bytes(Number(session.shmem))} shared memory`],
     ...clusterRows(session),
     ['apps', session.apps.map(app => app.name).join(', ') || '–'],
     ['agent', [...new Set(session.kernels.map(kernel => kernel.agentName ?? '–'))].join(', ')],
@@ -336,7 +340,7 @@ const statsTable = (items: readonly SessionStats[]) =>
       one.at,
       (one.cpuMilli / 1000).toFixed(2),
       bytes(one.memBytes),
-      one.gpus.map(gpu => `${Math.round(gpu.utilization)}%`).join(' ') || '–',
+      one.gpus.map(gpu => (gpu.utilization === null ? '?' : `${Math.round(gpu.utilization)}%`)).join(' ') || '–',
       bytes(one.netRxBytes),
       bytes(one.netTxBytes),
       bytes(one.diskReadBytes),

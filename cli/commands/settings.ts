@@ -3,10 +3,11 @@ import { AppError, type SystemSettings, SystemSettingsChange } from '#manager/co
 import { connect } from '../config/connect.ts'
 import { createOutput, table } from '../output.ts'
 import { promptSecret, readStandardInput } from '../secret-input.ts'
+import { adminOf } from './admin.ts'
 
 /** `berth admin settings …`, for superadmins. */
 export function addSettingsCommands(program: Command): void {
-  const admin = program.commands.find(command => command.name() === 'admin') ?? program.command('admin')
+  const admin = adminOf(program)
   const settings = admin.command('settings').description('Sign-up, links and mail of the whole Berth.')
 
   settings

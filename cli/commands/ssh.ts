@@ -5,8 +5,9 @@ import { resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { type Command } from 'commander'
 import { AppError, type Session } from '#manager/contract'
-import { connect, findSession } from '../config/connect.ts'
+import { connect } from '../config/connect.ts'
 import { openProxy } from '../proxy.ts'
+import { findSession } from './find-session.ts'
 import { hostBlock, sshOptions, writeSshFiles } from '../ssh/access.ts'
 
 /** `ssh`, `sftp`, `scp` by the system's OpenSSH, and what other programs need to connect by themselves. */
@@ -36,10 +37,11 @@ export function addSshCommands(program: Command): void {
     .command('ssh-config [session...]')
     .description('Print Host blocks for ~/.ssh/config; of all running sessions where none is named.')
     .action(async (references: string[]) => {
-      const { api } = await connect()
+      const connection = await connect()
+      const { api } = connection
       const sessions =
         references.length > 0
-          ? await Promise.all(references.map(reference => findSession(api, reference)))
+          ? await Promise.all(references.map(reference => findSession(connection, reference)))
           : (await api.listSessions({ query: { status: 'RUNNING', mine: 'true', limit: 500 } })).items
       const berth = resolve(import.meta.dirname, '../../bin/berth')
       const block = async (session: Session) => hostBlock(session, await writeSshFiles(api, session), berth)
@@ -52,7 +54,7 @@ export function addSshCommands(program: Command): void {
     .description('Connect standard input and output to an app of a session (ProxyCommand of ssh).')
     .action(async (reference: string, app: string | undefined) => {
       const connection = await connect()
-      const { id } = await findSession(connection.api, reference)
+      const { id } = await findSession(connection, reference)
       await using proxy = await openProxy(connection)
       const tunnel = await proxy.tunnel.open({ sessionId: id, app: app ?? 'sshd' })
       const socket = connectTcp({ host: '127.0.0.1', port: tunnel.port, noDelay: true })
@@ -70,7 +72,7 @@ async function runOpenSsh(
   withOptions: (options: string[]) => string[],
 ): Promise<void> {
   const connection = await connect()
-  const session = await findSession(connection.api, reference)
+  const session = await findSession(connection, reference)
   await using proxy = await openProxy(connection)
   const [tunnel, files] = await Promise.all([
     proxy.tunnel.open({ sessionId: session.id, app: 'sshd' }),

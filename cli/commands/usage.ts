@@ -2,6 +2,7 @@ import { type Command } from 'commander'
 import { type GroupId, type ScopeUsage, SLOT_NAMES, SLOTS, type UserId } from '#manager/contract'
 import { connect } from '../config/connect.ts'
 import { createOutput, table } from '../output.ts'
+import { adminOf } from './admin.ts'
 import { bytes } from './text.ts'
 
 interface UsageFlags {
@@ -31,7 +32,7 @@ export function addUsageCommands(program: Command): void {
       createOutput(json).data(items, () => usageTable(items))
     })
 
-  const admin = program.commands.find(command => command.name() === 'admin') ?? program.command('admin')
+  const admin = adminOf(program)
   admin
     .command('recalculate')
     .description(
@@ -43,11 +44,12 @@ export function addUsageCommands(program: Command): void {
       const output = createOutput(json)
       const done = await api.recalculateUsage()
       for (const agent of done.agents) {
-        if (!agent.compared) output.note(`agent ${agent.name} could not be asked and was left as it is`)
+        if (!agent.compared) output.note(`agent ${agent.name} was not compared, and left as it is: ${agent.why}`)
       }
       output.data(done, () => {
         const containers = done.agents.reduce((sum, agent) => sum + agent.containers, 0)
-        if (done.findings.length === 0) return `Everything agrees: ${containers} containers.`
+        if (done.findings.length === 0)
+          return `Everything agrees: ${containers} ${containers === 1 ? 'container' : 'containers'}.`
         return done.findings.map(finding => `${finding.kind}  ${finding.message}`).join('\n')
       })
     })

@@ -3,6 +3,8 @@ import { type ApiClient, Role, type User, type UserChange } from '#manager/contr
 import { connect } from '../config/connect.ts'
 import { createOutput, table } from '../output.ts'
 import { promptSecret, readStandardInput } from '../secret-input.ts'
+import { adminOf } from './admin.ts'
+import { everyPage } from './every-page.ts'
 import { findGroup, findUserId } from './find-user.ts'
 import { age } from './text.ts'
 
@@ -22,7 +24,7 @@ interface UserFlags {
 
 /** `berth admin user …`, for superadmins and the admins of a domain. Passwords are never arguments: others see those. */
 export function addUserCommands(program: Command): void {
-  const admin = program.commands.find(command => command.name() === 'admin') ?? program.command('admin')
+  const admin = adminOf(program)
   const user = admin.command('user').description('Accounts. They are deactivated, never deleted.')
 
   user
@@ -84,14 +86,7 @@ export function addUserCommands(program: Command): void {
 async function listUsers(api: ApiClient, { all, inactive, domain, group, role, search }: UserFlags): Promise<User[]> {
   const groupId = group === undefined ? undefined : (await findGroup(api, group)).id
   const active = all ? undefined : inactive ? 'false' : 'true'
-  const items: User[] = []
-  let cursor: string | undefined
-  do {
-    const page = await api.listUsers({ query: { limit: 500, cursor, active, domain, group: groupId, role, search } })
-    items.push(...page.items)
-    cursor = page.nextCursor ?? undefined
-  } while (cursor !== undefined)
-  return items
+  return everyPage(page => api.listUsers({ query: { ...page, active, domain, group: groupId, role, search } }))
 }
 
 async function readPassword(fromStdin = false): Promise<string> {

@@ -71,6 +71,6 @@ test('a failing nvidia-smi is told from an absent one', async () => {
   expect(await lookAtNvidia(program)).toEqual({ status: 'absent' })
   await writeFile(program, '#!/bin/sh\necho "Driver/library version mismatch"\nexit 18\n', { mode: 0o755 })
   expect(await lookAtNvidia(program)).toEqual({ status: 'failing', why: 'Driver/library version mismatch' })
-  await writeFile(program, '#!/bin/sh\nprintf "570.1\\n570.1\\n"\n')
-  expect(await lookAtNvidia(program)).toEqual({ status: 'works', driver: '570.1', gpus: 2 })
+  await writeFile(program, '#!/bin/sh\n[ "$1" != memory-limits ] && printf "570.1\\n570.1\\n"\n')
+  expect(await lookAtNvidia(program)).toEqual({ status: 'works', driver: '570.1', gpus: 2, limitsMemory: false })
 })

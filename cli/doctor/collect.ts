@@ -13,6 +13,7 @@ import {
   lookAtSecrets,
   readIpForward,
   readManagerAhead,
+  readManagerWarnings,
   readSshVersion,
   resolvesLocalhostNames,
 } from './look/host.ts'
@@ -43,7 +44,7 @@ export async function collectFacts(options: CollectOptions): Promise<Facts> {
     join(configDirectory(), 'sign-in.json'),
     ...(options.secretFiles ?? []),
   ]
-  const [dataDirectory, engine, nvidia, consolePort, database, secretFiles, managerAheadMs, iptables] =
+  const [dataDirectory, engine, nvidia, consolePort, database, secretFiles, managerAheadMs, managerWarnings, iptables] =
     await Promise.all([
       lookAtDataDirectory(data),
       lookAtEngine(dockerHost, toolboxImage),
@@ -52,6 +53,7 @@ export async function collectFacts(options: CollectOptions): Promise<Facts> {
       lookAtDatabase(data, databaseUrl),
       lookAtSecrets(secrets),
       readManagerAhead(running?.url),
+      readManagerWarnings(running?.url),
       hasIptables(),
     ])
   const [ipForward, localhostNamesResolve, sshVersion] = await Promise.all([
@@ -71,6 +73,7 @@ export async function collectFacts(options: CollectOptions): Promise<Facts> {
     secrets: secretFiles,
     running,
     managerAheadMs,
+    managerWarnings,
     iptables,
     ipForward,
     localhostNamesResolve,

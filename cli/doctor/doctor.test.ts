@@ -34,6 +34,7 @@ const HEALTHY: Facts = {
   secrets: [{ path: '/var/lib/berth/admin-password', mode: 0o600 }],
   running: { url: 'http://localhost:8400', pid: 7 },
   managerAheadMs: -900,
+  managerWarnings: [],
   iptables: true,
   ipForward: true,
   localhostNamesResolve: true,
@@ -41,7 +42,7 @@ const HEALTHY: Facts = {
 }
 const withEngine = (change: Partial<Reachable>): Facts => ({ ...HEALTHY, engine: { ...ENGINE, ...change } })
 const external = { kind: 'external', status: 'reachable', version: '15.4', versionNumber: 150_004, aheadMs: 3 } as const
-const gpus = { status: 'works', driver: '570.1', gpus: 2 } as const
+const gpus = { status: 'works', driver: '570.1', gpus: 2, limitsMemory: false } as const
 
 test('a healthy computer passes every check', () => {
   const { level, checks } = diagnose(HEALTHY)
@@ -144,6 +145,13 @@ const CASES: readonly [string, Facts, string, 'warning' | 'problem', RegExp][] =
   ],
   ['the clock of a manager that is behind', { ...HEALTHY, managerAheadMs: -9_000 }, 'clock', 'warning', /9 s behind/],
   [
+    'managers of different versions',
+    { ...HEALTHY, managerWarnings: ['manager_versions_differ', 'of_a_newer_manager'] },
+    'managers',
+    'warning',
+    /different versions.* of_a_newer_manager/,
+  ],
+  [
     'a driver that fails',
     { ...HEALTHY, nvidia: { status: 'failing', why: 'version mismatch' } },
     'GPU',
@@ -174,6 +182,15 @@ test.each(CASES)('%s is found, and nothing else', (_name, facts, check, level, s
 
 test.each([{ runtimes: ['runc', 'nvidia'] }, { cdi: true }])('GPUs are fine with %j', change => {
   expect(diagnose({ ...withEngine(change), nvidia: gpus }).level).toBe('ok')
+})
+
+test('what stands behind parts of GPUs is said', () => {
+  const saysOf = (limitsMemory: boolean) => {
+    const facts = { ...withEngine({ cdi: true }), nvidia: { ...gpus, limitsMemory } }
+    return diagnose(facts).checks.find(({ name }) => name === 'GPU')?.says
+  }
+  expect(saysOf(false)).toContain('by accounting only')
+  expect(saysOf(true)).toContain('the agent tries')
 })
 
 test('the text says how to mend what is wrong, below it', () => {

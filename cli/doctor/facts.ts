@@ -14,6 +14,8 @@ export interface Facts {
   readonly running: { readonly url: string; readonly pid: number } | undefined
   /** Clock of the running manager minus ours; undefined where none runs. Whole seconds, as HTTP has it. */
   readonly managerAheadMs: number | undefined
+  /** What the running manager says of itself and the others on its database; undefined where none runs. */
+  readonly managerWarnings: readonly string[] | undefined
   readonly iptables: boolean
   /** net.ipv4.ip_forward; undefined where there is no such thing. */
   readonly ipForward: boolean | undefined
@@ -55,7 +57,7 @@ export type Engine =
 export type Nvidia =
   | { readonly status: 'absent' }
   | { readonly status: 'failing'; readonly why: string }
-  | { readonly status: 'works'; readonly driver: string; readonly gpus: number }
+  | { readonly status: 'works'; readonly driver: string; readonly gpus: number; readonly limitsMemory: boolean }
 
 export interface ConsolePort {
   readonly port: number

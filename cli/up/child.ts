@@ -1,7 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createWriteStream } from 'node:fs'
 import { createInterface } from 'node:readline'
+import { type Readable } from 'node:stream'
 import { AppError, isErrorCode } from '#manager/contract'
+import { SERVER_OPTIONS } from '../server-options.ts'
 import { childEnvironment } from './child-environment.ts'
 
 export interface ChildSpec {
@@ -27,6 +29,7 @@ export interface Child extends AsyncDisposable {
 }
 
 const STOP_WITHIN_MS = 10_000
+const LOG_AGAIN_MS = 5_000
 
 /**
  * Starts a server process of ours and waits until it is ready.
@@ -35,14 +38,13 @@ const STOP_WITHIN_MS = 10_000
  * @throws the child's own error, or `unavailable` where it ended or stayed silent
  */
 export async function startChild(spec: ChildSpec): Promise<Child> {
-  const process_ = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', spec.script], {
+  const process_ = spawn(process.execPath, [...SERVER_OPTIONS, spec.script], {
     env: { ...childEnvironment(spec.name, process.env), ...spec.environment },
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     // Ctrl-C reaches the whole terminal group; we stop our children ourselves, in order.
     detached: true,
   })
-  const log = createWriteStream(spec.logFile, { flags: 'a', mode: 0o600 })
-  process_.stderr?.pipe(log)
+  if (process_.stderr) appendTo(spec.logFile, process_.stderr)
   const ended = new Promise<{ code: number | null; signal: NodeJS.Signals | null }>(resolve => {
     process_.once('exit', (code, signal) => resolve({ code, signal }))
     process_.once('error', () => resolve({ code: null, signal: null }))
@@ -61,6 +63,19 @@ export async function startChild(spec: ChildSpec): Promise<Child> {
     await stop()
     throw error
   }
+}
+
+/** A log that cannot be written (a full disk) costs its lines, never the server, and goes on when it can. */
+function appendTo(logFile: string, source: Readable): void {
+  const log = createWriteStream(logFile, { flags: 'a', mode: 0o600 })
+  log.once('error', () => {
+    source.unpipe(log)
+    source.resume()
+    setTimeout(() => {
+      if (!source.readableEnded) appendTo(logFile, source)
+    }, LOG_AGAIN_MS).unref()
+  })
+  source.pipe(log)
 }
 
 async function firstLine(child: ChildProcess, spec: ChildSpec): Promise<Record<string, unknown>> {

@@ -1,20 +1,32 @@
 import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { access, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+
+/** One that lacks a library or a display has said so by then. */
+const EARLY_END_MS = 2_000
 
 /**
- * Opens the desktop app where Electron's binary and its bundle are there; it signs in by itself through the door of the
- * data directory. Importing `electron` would start a download, so its files are looked at instead.
- * @returns false where there is none
+ * Opens the desktop app where Electron's binary and its bundle are there. It takes the sign-in link from its environment,
+ * which only its user can read; the ticket works once. Importing `electron` would start a download, so its files are
+ * looked at instead.
+ *
+ * @returns false where there is none, or it ends at once; as root it would, for Chromium refuses to run without its sandbox
  */
-export async function openDesktop(root: string, url: string): Promise<boolean> {
+export async function openDesktop(root: string, signInUrl: string): Promise<boolean> {
+  if (process.getuid?.() === 0) return false
   const package_ = join(root, 'node_modules', 'electron')
   try {
     const binary = join(package_, 'dist', (await readFile(join(package_, 'path.txt'), 'utf8')).trim())
     await Promise.all([access(binary), access(join(root, 'dist', 'electron', 'main', 'main.js'))])
-    const app = spawn(binary, [root], { detached: true, stdio: 'ignore', env: { ...process.env, BERTH_ENDPOINT: url } })
+    const env = { ...process.env, BERTH_ENDPOINT: signInUrl }
+    const app = spawn(binary, [root], { detached: true, stdio: 'ignore', env })
+    await once(app, 'spawn')
     app.unref()
-    return true
+    const code = await Promise.race([once(app, 'exit').then(([code]) => code as number | null), wait(EARLY_END_MS)])
+    // Zero: one that runs already has taken over.
+    return code === undefined || code === 0
   } catch {
     return false // no binary, no bundle: the browser is the console
   }

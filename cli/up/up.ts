@@ -126,7 +126,7 @@ async function present(running: Running, { open, ticket, output }: PresentOption
   const line = { url: ticket ? signInUrl : url, adminEmail, adminPasswordFile, pid }
   output.data(line, () => `\nBerth is ready: ${url}\nSign in once with this link: ${signInUrl}\n`)
   if (!open || !hasDisplay()) return
-  if (!(await openDesktop(root, url)) && !(await openBrowser(signInPage)))
+  if (!(await openDesktop(root, signInUrl)) && !(await openBrowser(signInPage)))
     output.note('No browser could be opened; use the link above.')
 }
 

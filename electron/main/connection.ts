@@ -30,8 +30,8 @@ export interface Connection extends AsyncDisposable {
 
 export interface ConnectionDeps {
   readonly choice: EndpointChoice
-  /** True where BERTH_ENDPOINT decides. */
-  readonly fixed: boolean
+  /** Where BERTH_ENDPOINT decides; a sign-in link has a ticket. */
+  readonly fixed?: { readonly ticket: string | null } | undefined
   readonly credentials: CredentialStore
   readonly fetch: typeof fetch
   readonly startStack: () => Promise<EmbeddedStack>
@@ -55,7 +55,7 @@ export async function openConnection(deps: ConnectionDeps): Promise<Connection> 
 
   const account = await openAccount({
     endpoint: url,
-    ticket: stack?.ticket ?? null,
+    ticket: (stack ?? deps.fixed)?.ticket ?? null,
     credentials: deps.credentials,
     fetch: deps.fetch,
     async onSignedInAgain() {

@@ -34,7 +34,10 @@ beforeEach(async () => {
 })
 afterEach(() => rm(dir, { recursive: true }))
 
-async function aDesktop({ owned = true } = {}): Promise<Fake> {
+async function aDesktop({
+  owned = true,
+  startStack,
+}: { owned?: boolean; startStack?: () => Promise<EmbeddedStack> } = {}): Promise<Fake> {
   const fake: Fake = { stopped: [], tunnels: [], listeners: [] }
   const proxy: UserProxy = {
     tunnel: {
@@ -70,7 +73,7 @@ async function aDesktop({ owned = true } = {}): Promise<Fake> {
     argv: [],
     settings: await openSettingsFile(path.join(dir, 'desktop.json')),
     credentials,
-    startStack: () => Promise.resolve(stack),
+    startStack: startStack ?? (() => Promise.resolve(stack)),
     startProxy: () => Promise.resolve(proxy),
     fetch: () =>
       Promise.resolve(Response.json({ user: { id: '01900000-0000-7000-8000-000000000001' }, csrf: '', token: null })),
@@ -79,10 +82,18 @@ async function aDesktop({ owned = true } = {}): Promise<Fake> {
   return fake
 }
 
+const fromThePage = () => ({
+  sender: stub.windows[0]!.webContents,
+  senderFrame: { url: 'berth://console/', parent: null },
+})
+
+/** The page has asked for the endpoint and got it. */
+const connected = () => stub.handlers.get('host:host.endpoint')!(fromThePage(), [])
+
 /** Opens a tunnel the way a page does. */
 async function openTunnel(fake: Fake): Promise<void> {
   fake.tunnels = [TUNNEL]
-  const event = { sender: stub.windows[0]!.webContents, senderFrame: { url: 'berth://console/', parent: null } }
+  const event = fromThePage()
   const spec = { sessionId: '01900000-0000-7000-8000-0000000000aa', app: 'sshd' }
   expect(await stub.handlers.get('host:tunnel.open')!(event, [spec])).toEqual({ ok: true, value: TUNNEL })
 }
@@ -123,6 +134,7 @@ describe('quitting', () => {
 
   test('asks about a stack of its own, and not about one that another process runs', async () => {
     await aDesktop({ owned: true })
+    await connected()
     stub.answer = 1
     stub.app.quit()
     await eventually(() => expect(stub.app.exitCode).toBe(0))
@@ -131,6 +143,7 @@ describe('quitting', () => {
     stub.app.removeAllListeners()
     stub.app.exitCode = undefined
     await aDesktop({ owned: false })
+    await connected()
     stub.app.quit()
     await eventually(() => expect(stub.app.exitCode).toBe(0))
     expect(stub.questions).toHaveLength(1)
@@ -138,6 +151,7 @@ describe('quitting', () => {
 
   test('two impatient clicks ask once', async () => {
     await aDesktop()
+    await connected()
     stub.answer = 2
     stub.app.quit()
     stub.app.quit()
@@ -153,4 +167,10 @@ test('reloading the page keeps tunnels and still tells it what happens to them',
   fake.listeners[0]!(TUNNEL)
   expect(page.sent.at(-1)).toEqual({ channel: 'host:event', args: ['tunnel:changed', TUNNEL] })
   expect(fake.stopped).toEqual([])
+})
+
+test('quitting does not wait for a connection that hangs', async () => {
+  await aDesktop({ startStack: () => new Promise(() => undefined) })
+  stub.app.quit()
+  await eventually(() => expect(stub.app.exitCode).toBe(0))
 })

@@ -1,6 +1,7 @@
 import { type EndpointChoice, type Endpoint } from '#electron/contract'
 import { AppError } from '#manager/contract'
 import { openConnection, type Connection, type StartUserProxy } from './connection.ts'
+import { createConnector } from './connector.ts'
 import { createConsoleHandler } from './console/serve-console.ts'
 import { type CredentialStore } from './credentials/credential-store.ts'
 import { type ElectronSlice, type TraySlice } from './electron-slice.ts'
@@ -10,6 +11,7 @@ import { serveHostApi } from './ipc/serve-host-api.ts'
 import { CONSOLE_SCHEME } from './security/console-origin.ts'
 import { denyPermissions, guardContents } from './security/guard-contents.ts'
 import { type SettingsFile } from './settings/settings-file.ts'
+import { parseSignInLink } from './sign-in-link.ts'
 import { type EmbeddedStack } from './stack/embedded-stack.ts'
 import { createTerminals } from './terminal/terminals.ts'
 import { askBeforeQuit } from './windows/ask-before-quit.ts'
@@ -25,7 +27,7 @@ export interface DesktopDeps {
   readonly argv: readonly string[]
   readonly settings: SettingsFile
   readonly credentials: CredentialStore
-  /** BERTH_ENDPOINT: instead of the user's choice. */
+  /** BERTH_ENDPOINT: an address, or a sign-in link, instead of the user's choice. */
   readonly fixedEndpoint?: string | undefined
   readonly startStack: () => Promise<EmbeddedStack>
   readonly startProxy: StartUserProxy
@@ -50,9 +52,11 @@ export function startDesktop(deps: DesktopDeps): void {
   const windows = createConsoleWindows({ electron, preload: deps.preload })
   const onUnexpected = (where: string, error: unknown) => log.error({ where, err: error }, 'unexpected failure')
 
-  const connect = (choice: EndpointChoice, fixed = false): Promise<Connection> =>
+  const fixed = deps.fixedEndpoint === undefined ? undefined : parseSignInLink(deps.fixedEndpoint)
+  const choice = (): EndpointChoice => (fixed ? { kind: 'remote', url: fixed.endpoint } : settings.current.endpoint)
+  const connect = (to: EndpointChoice): Promise<Connection> =>
     openConnection({
-      choice,
+      choice: to,
       fixed,
       credentials: deps.credentials,
       fetch: deps.fetch,
@@ -61,34 +65,34 @@ export function startDesktop(deps: DesktopDeps): void {
       emit: windows.emit,
       onUserChanged: () => terminals.closeAll(),
     })
-  const begin = () =>
-    deps.fixedEndpoint === undefined
-      ? connect(settings.current.endpoint)
-      : connect({ kind: 'remote', url: deps.fixedEndpoint }, true)
-  // The page is there at once and its first request waits for this; a failure is what that request is told.
-  let connection = begin()
-  connection.catch((error: unknown) => log.error({ err: error }, 'the manager could not be reached'))
+  const connector = createConnector(
+    () => connect(choice()),
+    error => log.error({ err: error }, 'the manager could not be reached'),
+  )
+  // The page will ask; until then its failure is only logged.
+  connector.current().catch(() => undefined)
 
-  const terminals = createTerminals({ account: async () => (await connection).account })
+  const account = async () => (await connector.current()).account
+  const terminals = createTerminals({ account })
 
-  const setEndpoint = async (choice: EndpointChoice): Promise<Endpoint> => {
-    if (deps.fixedEndpoint !== undefined) throw new AppError('forbidden', { why: 'BERTH_ENDPOINT decides.' })
-    const before = await connection.catch(() => undefined)
-    if (before && choice.kind === 'embedded' && before.endpoint.kind === 'embedded') return before.endpoint
-    const next = await connect(choice)
-    connection = Promise.resolve(next)
+  const setEndpoint = async (wanted: EndpointChoice): Promise<Endpoint> => {
+    if (fixed) throw new AppError('forbidden', { why: 'BERTH_ENDPOINT decides.' })
+    const before = await connector.settled()
+    if (before && wanted.kind === 'embedded' && before.endpoint.kind === 'embedded') return before.endpoint
+    const next = await connect(wanted)
+    connector.replace(next)
     terminals.closeAll()
     await before?.[Symbol.asyncDispose]()
-    await settings.update({ endpoint: choice })
+    await settings.update({ endpoint: wanted })
     return next.endpoint
   }
 
   const endpoint = async (): Promise<Endpoint> => {
-    const known = await connection.catch(() => undefined)
+    const known = await connector.settled()
     if (known) return known.endpoint
-    if (deps.fixedEndpoint !== undefined) return { kind: 'fixed', url: deps.fixedEndpoint }
-    const { endpoint: choice } = settings.current
-    return { kind: choice.kind, url: choice.kind === 'remote' ? choice.url : '' }
+    const wanted = choice()
+    const url = wanted.kind === 'remote' ? wanted.url : ''
+    return { kind: fixed ? 'fixed' : wanted.kind, url }
   }
 
   denyPermissions(electron)
@@ -96,7 +100,7 @@ export function startDesktop(deps: DesktopDeps): void {
     CONSOLE_SCHEME,
     createConsoleHandler({
       root: deps.consoleDir,
-      account: async () => (await connection).account,
+      account,
       fetch: deps.fetch,
       onUnexpected,
     }),
@@ -104,7 +108,7 @@ export function startDesktop(deps: DesktopDeps): void {
   serveHostApi({
     ipcMain: electron.ipcMain,
     inputs: HOST_INPUTS,
-    apiFor: createHostApi({ electron, connection: () => connection, endpoint, setEndpoint, terminals }),
+    apiFor: createHostApi({ electron, connection: () => connector.current(), endpoint, setEndpoint, terminals }),
     onUnexpected,
   })
   app.on('web-contents-created', (_event, contents) => {
@@ -121,14 +125,17 @@ export function startDesktop(deps: DesktopDeps): void {
     if (leaving === 'stopping') return
     leaving = 'stopping'
     terminals.closeAll()
-    await connection.then(c => c[Symbol.asyncDispose]()).catch((error: unknown) => onUnexpected('stop', error))
+    // A stack that still starts ends by itself: it loses its channel to us.
+    const { known } = connector
+    if (known)
+      await Promise.resolve(known[Symbol.asyncDispose]()).catch((error: unknown) => onUnexpected('stop', error))
     tray?.destroy()
     app.exit(0)
   }
   const leave = async () => {
     if (leaving !== 'no') return
     leaving = 'asking'
-    const running = await (await connection.catch(() => undefined))?.running()
+    const running = await connector.known?.running()
     const answer = running ? await askBeforeQuit(electron.dialog, running) : 'stop'
     leaving = 'no'
     if (answer === 'stop') {

@@ -11,7 +11,7 @@ import { startEmbeddedStack } from './stack/embedded-stack.ts'
  * Main process of the desktop app. Bundled into `dist/electron/main/main.js`; the page is `dist/renderer`, the preload
  * script `dist/electron/preload/index.cjs`.
  *
- * Environment: BERTH_ENDPOINT (a manager instead of the user's choice), BERTH_CONFIG_DIR, BERTH_CONSOLE_DIR (the built
+ * Environment: BERTH_ENDPOINT (an address or a sign-in link, instead of the user's choice), BERTH_CONFIG_DIR, BERTH_CONSOLE_DIR (the built
  * page), BERTH_NODE (Node 24 that runs the embedded stack), BERTH_LOG. The stack reads BERTH_DATA and the rest itself.
  */
 const here = import.meta.dirname

@@ -4,12 +4,11 @@ import { type EventPublisher } from '../events/bus.ts'
 import { type Log } from '../log.ts'
 import { type SessionChanges } from '../sessions/changes.ts'
 import { importContainer } from '../sessions/import.ts'
-import { type Lifecycle } from '../sessions/lifecycle.ts'
+import { type Lifecycle, STARTED } from '../sessions/lifecycle.ts'
 import { type Change, isStarting } from '../sessions/transition.ts'
 import { findAgent } from '../store/agents.ts'
-import { type KernelRow, noteKernelDone } from '../store/kernels.ts'
+import { type KernelRow } from '../store/kernels.ts'
 import { type Store } from '../store/open-store.ts'
-import { touchSessions } from '../store/sessions.ts'
 import { type Action } from './reconcile.ts'
 
 export interface ActingDeps {
@@ -70,8 +69,7 @@ export function createActing(deps: ActingDeps & ActingMemory) {
         return setPhase(action)
       case 'running': {
         const adopted: Reason = { code: 'adopted', message: 'Found running on its agent after a restart.' }
-        const started: Reason = { code: 'started', message: 'Its container runs.' }
-        return lifecycle.markRunning(action.sessionId, { ...action, reason: first ? adopted : started })
+        return lifecycle.markRunning(action.sessionId, { ...action, reason: first ? adopted : STARTED })
       }
       case 'ended': {
         // The reply to create_kernel decides first whether this was a start at all.
@@ -134,8 +132,7 @@ export function createActing(deps: ActingDeps & ActingMemory) {
     words: { attempt: number; reason: Reason; exitCode?: number; logTail?: string | undefined },
   ): Promise<void> {
     const { attempt, reason, exitCode, logTail } = words
-    if (exitCode === 0 && (await noteKernelDone(store.db, kernelId, { attempt, agentId }))) {
-      changes.hint(await touchSessions(store.db, [sessionId]))
+    if (exitCode === 0 && (await lifecycle.markDone(sessionId, { kernelId, attempt, agentId }))) {
       deps.onAgentChanged()
       return
     }

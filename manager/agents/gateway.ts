@@ -10,20 +10,23 @@ import {
   type FromAgent,
   type FromManager,
   type ManagerAddress,
+  VIA_HEADER,
 } from '#agent/contract'
 import { type Audit } from '../audit/recorder.ts'
 import { type Upgrades } from '../http/upgrades.ts'
-import { type Log } from '../log.ts'
-import { findAgent } from '../store/agents.ts'
+import { createSparing, type Log } from '../log.ts'
 import { type Store } from '../store/open-store.ts'
+import { watchArrivals } from './arrivals.ts'
 import { AgentConnection, type AgentRequests } from './connection.ts'
 import { acceptAgent, hashToken, parseMessage } from './handshake.ts'
 import { type ManagerKey } from './manager-key.ts'
+import { createAgentReads } from './reads.ts'
+import { createStrangers, type Stranger, type StrangersOptions } from './strangers.ts'
 
 /** What happens on control connections. Calls for one agent come one after the other, each awaited, except `came` and `gone`. */
 export interface AgentListener {
-  /** It has a connection now. Called at once. */
-  came(agentId: AgentId): void
+  /** It has a connection now, dialled directly or through the named manager process. Called at once. */
+  came(agentId: AgentId, via: string | null): void
   connected(agentId: AgentId): Promise<void>
   /** @param arrivedAt on the clock of `performance.now()`: it may be handled much later */
   message(agentId: AgentId, message: Notice, arrivedAt: number): Promise<void>
@@ -37,6 +40,11 @@ export type Notice = Exclude<FromAgent, { type: 'join' | 'prove' | 'reply' }>
 
 export interface AgentGateway extends AgentRequests, AsyncDisposable {
   isConnected(agentId: AgentId): boolean
+  /**
+   * Resolves when it has a connection here; where another manager has one, it is called to this one and waited for.
+   * @throws AppError `agent_unreachable`; the signal's reason
+   */
+  reach(agentId: AgentId, signal?: AbortSignal): Promise<void>
   /** Whose control connection this data socket belongs to. */
   verifyDataToken(token: string): AgentId | undefined
   /**
@@ -49,8 +57,8 @@ export interface AgentGateway extends AgentRequests, AsyncDisposable {
   disconnect(agentId: AgentId, why: string): void
   /** Starts the clock of agents that the database believes connected, after a start of the manager. */
   expect(agentIds: readonly AgentId[]): void
-  /** Tells every agent which managers there are now. */
-  announceManagers(): void
+  /** Tells every agent, or one, which managers there are now: it connects to those that it has no connection to. */
+  announceManagers(agentId?: AgentId): void
 }
 
 export interface AgentGatewayDeps {
@@ -61,12 +69,17 @@ export interface AgentGatewayDeps {
   readonly key: ManagerKey
   /** All that live; agents are told. */
   readonly managers: () => readonly ManagerAddress[]
+  /** An agent is needed that has no connection here. @returns false where no other manager has one either */
+  readonly seek?: ((agentId: AgentId) => Promise<boolean>) | undefined
+  /** Another one has taken its place: connections of the old one, at other managers, are void. */
+  readonly onReplaced?: (agentId: AgentId) => void
   readonly upgrades: Upgrades
   readonly listener: AgentListener
   readonly audit?: Audit | undefined
   readonly log: Log
   readonly parkedSockets?: number
   readonly lostMs?: number
+  readonly strangers?: StrangersOptions
 }
 
 /** A report of a host with thousands of images and containers stays well below. */
@@ -74,6 +87,8 @@ const MAX_MESSAGE_BYTES = 16 * 1024 * 1024
 const HANDSHAKE_TIMEOUT_MS = 10_000
 const PARKED_SOCKETS = 4
 const NONCE_LENGTH = 128
+/** An agent that hears of a manager is connected to it within a second, the longest way round. */
+const SEEK_MS = 3_000
 
 interface Entry {
   connection: AgentConnection | undefined
@@ -93,8 +108,10 @@ interface Entry {
 export function startAgentGateway(deps: AgentGatewayDeps): AgentGateway {
   const { store, managerId, processId, key, managers, upgrades, listener, log } = deps
   const lostMs = deps.lostMs ?? AGENT_LOST_MS
+  const reads = createAgentReads(store.db)
   const handshake = {
     store,
+    reads,
     managerId,
     processId,
     key,
@@ -108,14 +125,17 @@ export function startAgentGateway(deps: AgentGatewayDeps): AgentGateway {
     perMessageDeflate: false,
     handleProtocols: protocols => (protocols.has(CONTROL_PROTOCOL) ? CONTROL_PROTOCOL : false),
   })
+  const strangers = createStrangers(deps.strangers)
+  const sparing = createSparing()
   const agents = new Map<AgentId, Entry>()
+  const arrivals = watchArrivals()
   const dataTokens = new Map<string, { readonly agentId: AgentId; readonly token: string }>()
   let closed = false
 
   const entryOf = (agentId: AgentId): Entry => {
     const entry = agents.get(agentId) ?? {
       connection: undefined,
-      seenAt: new Date(),
+      seenAt: new Date(store.now()),
       work: Promise.resolve(),
       lostTimer: undefined,
       decided: undefined,
@@ -140,15 +160,22 @@ export function startAgentGateway(deps: AgentGatewayDeps): AgentGateway {
     }, lostMs)
   }
 
-  async function serve(socket: WebSocket, agentNonce: string | undefined): Promise<void> {
-    socket.on('error', error => log.warn({ err: error }, 'control connection failed'))
+  async function serve(
+    socket: WebSocket,
+    { agentNonce, via, stranger }: { agentNonce: string | undefined; via: string | null; stranger: Stranger },
+  ): Promise<void> {
+    socket.on('error', error => sparing(leftOut => log.warn({ err: error, leftOut }, 'control connection failed')))
     const early: RawData[] = []
     const keep = (data: RawData) => early.push(data)
     const accepted = await acceptAgent(socket, {
       ...handshake,
       agentNonce,
-      onAnswered: () => socket.on('message', keep),
+      onAnswered: () => {
+        stranger.answered()
+        socket.on('message', keep)
+      },
     })
+    stranger.accepted()
     socket.off('message', keep)
     if (socket.readyState !== socket.OPEN || closed) return
     const connection = new AgentConnection(accepted, socket)
@@ -157,12 +184,13 @@ export function startAgentGateway(deps: AgentGatewayDeps): AgentGateway {
     entry.connection?.end('It connected again.')
     entry.connection = connection
     settle(entry)
+    if (accepted.replaced) deps.onReplaced?.(agentId)
     dataTokens.set(hashOf(accepted.dataToken), { agentId, token: accepted.dataToken })
-    listener.came(agentId)
+    listener.came(agentId, via)
     if (managers().length > 0) connection.send({ type: 'managers', managers: [...managers()] })
-    log.info({ agentId, name: accepted.agentName }, 'agent connected')
+    log.info({ agentId, name: accepted.agentName, via }, 'agent connected')
     const seen = () => {
-      entry.seenAt = new Date()
+      entry.seenAt = new Date(store.now())
       if (entry.connection === connection) armLost(agentId)
     }
     const onMessage = (data: RawData) => {
@@ -190,7 +218,7 @@ export function startAgentGateway(deps: AgentGatewayDeps): AgentGateway {
 
   /** Who was revoked during the handshake could not be hung up on yet. */
   async function endIfRevoked(connection: AgentConnection): Promise<void> {
-    const agent = await findAgent(store.db, connection.agentId)
+    const agent = await reads.find(connection.agentId)
     if (agent && agent.status !== 'REVOKED') return
     log.warn({ agentId: connection.agentId }, 'agent was revoked while it connected')
     connection.end('It was revoked.')
@@ -203,7 +231,7 @@ export function startAgentGateway(deps: AgentGatewayDeps): AgentGateway {
       if (message.type === 'reply') connection.onReply(message)
       else if (message.type === 'join' || message.type === 'prove') throw new AppError('bad_request')
       else {
-        const arrivedAt = performance.now()
+        const arrivedAt = arrivals.time()
         enqueue(agentId, message.type, async () => {
           // A notice of a connection that has been replaced tells of the past.
           if (entryOf(agentId).connection === connection && connection.open)
@@ -215,30 +243,64 @@ export function startAgentGateway(deps: AgentGatewayDeps): AgentGateway {
     }
   }
 
+  /** @throws AppError `agent_unreachable`; the signal's reason */
+  async function connectionTo(agentId: AgentId, signal?: AbortSignal, patient = false): Promise<AgentConnection> {
+    const now = () => {
+      const connection = agents.get(agentId)?.connection
+      return connection?.open ? connection : undefined
+    }
+    const found = now()
+    if (found) return found
+    const isElsewhere = !closed && ((await deps.seek?.(agentId)) ?? false)
+    signal?.throwIfAborted()
+    const isAwaited = patient && agents.get(agentId)?.lostTimer !== undefined
+    if (!closed && !now() && (isAwaited || isElsewhere))
+      await decision(agentId, isAwaited ? undefined : SEEK_MS, signal)
+    signal?.throwIfAborted()
+    const connection = now()
+    if (connection) return connection
+    const why = isElsewhere
+      ? 'Its agent is connected to another manager, but not to this one: an administrator sees in "berth admin manager ls" why.'
+      : 'Its agent is not connected.'
+    throw new AppError('agent_unreachable', { agentId, why })
+  }
+
+  /** Resolves when it connects or counts as lost, but in time. */
+  async function decision(agentId: AgentId, withinMs: number | undefined, signal?: AbortSignal): Promise<void> {
+    const entry = entryOf(agentId)
+    entry.decided ??= Promise.withResolvers<undefined>()
+    const { promise, resolve } = Promise.withResolvers<undefined>()
+    const stop = () => resolve(undefined)
+    const timer = withinMs === undefined ? undefined : setTimeout(stop, withinMs)
+    signal?.addEventListener('abort', stop, { once: true })
+    await Promise.race([entry.decided.promise, promise])
+    clearTimeout(timer)
+    signal?.removeEventListener('abort', stop)
+  }
+
   upgrades.on(
     url => url.pathname === CONTROL_PATH,
     (request, socket, head) => {
       if (closed) throw new AppError('unavailable')
+      const stranger = strangers.admit(socket)
       server.handleUpgrade(request, socket, head, webSocket => {
         const nonce = request.headers[AGENT_NONCE_HEADER]
-        serve(webSocket, typeof nonce === 'string' && nonce.length <= NONCE_LENGTH ? nonce : undefined).catch(
-          (error: unknown) => log.warn({ err: error }, 'agent refused'),
-        )
+        const agentNonce = typeof nonce === 'string' && nonce.length <= NONCE_LENGTH ? nonce : undefined
+        const via = managers().find(({ id }) => id === request.headers[VIA_HEADER])?.id ?? null
+        serve(webSocket, { agentNonce, via, stranger }).catch((error: unknown) => {
+          sparing(leftOut => log.warn({ err: error, leftOut }, 'agent refused'))
+        })
       })
     },
   )
   return {
     isConnected: agentId => agents.get(agentId)?.connection?.open ?? false,
     lastSeen: agentId => agents.get(agentId)?.seenAt,
+    async reach(agentId, signal) {
+      await connectionTo(agentId, signal)
+    },
     async request(agentId, name, input, options) {
-      const entry = agents.get(agentId)
-      if (options.patient && entry?.lostTimer && !entry.connection && !closed) {
-        entry.decided ??= Promise.withResolvers<undefined>()
-        await entry.decided.promise
-        options.signal?.throwIfAborted()
-      }
-      const connection = agents.get(agentId)?.connection
-      if (!connection) throw new AppError('agent_unreachable', { agentId, why: 'Its agent is not connected.' })
+      const connection = await connectionTo(agentId, options.signal, options.patient)
       return connection.request(name, input, options)
     },
     // Looked up by hash, so that the time it takes says nothing about the tokens.
@@ -261,12 +323,13 @@ export function startAgentGateway(deps: AgentGatewayDeps): AgentGateway {
       entry.connection?.end(why)
     },
     expect: agentIds => agentIds.forEach(armLost),
-    announceManagers() {
+    announceManagers(agentId) {
       const message: FromManager = { type: 'managers', managers: [...managers()] }
-      for (const { connection } of agents.values()) connection?.send(message)
+      for (const [id, { connection }] of agents) if (agentId === undefined || id === agentId) connection?.send(message)
     },
     async [Symbol.asyncDispose]() {
       closed = true
+      arrivals[Symbol.dispose]()
       for (const entry of agents.values()) {
         clearTimeout(entry.lostTimer)
         settle(entry)

@@ -4,12 +4,15 @@ import { AppError, type AgentId, type ManagerId, toWireError } from '#manager/co
 import { controlSignaturePayload, FromAgent, type FromManager } from '#agent/contract'
 import { type Audit, toAuditRow } from '../audit/recorder.ts'
 import { insertAuditRows } from '../store/audit-log.ts'
-import { findAgent, saveJoinedAgent, takeJoinToken } from '../store/agents.ts'
+import { saveJoinedAgent, takeJoinToken } from '../store/agents.ts'
+import { listContainersOn } from '../store/kernels.ts'
 import { type Store } from '../store/open-store.ts'
 import { type ManagerKey } from './manager-key.ts'
+import { type AgentReads } from './reads.ts'
 
 export interface HandshakeDeps {
   readonly store: Store
+  readonly reads: Pick<AgentReads, 'find'>
   readonly managerId: ManagerId
   /** Of this process. */
   readonly processId: string
@@ -25,17 +28,24 @@ export interface HandshakeDeps {
   readonly onAnswered: () => void
 }
 
+/** For who was refused to hear it. */
+const REFUSED_MS = 1_000
+
 export interface AcceptedAgent {
   readonly agentId: AgentId
   readonly agentName: string
   readonly dataToken: string
+  /** It has taken the place of another one of its id. */
+  readonly replaced: boolean
 }
 
 /**
  * Proves who dials. Threat model: anyone who reaches the manager's port may open this connection. Until it is accepted a
- * peer can make us do one signature, one token or key lookup and one signature check, within a deadline. Joining takes a one-time token
- * (stored hashed) *and* the private key of the public key that is handed in; afterwards only that key counts. The
- * signature covers a fresh nonce and our manager id, so it can be replayed neither here nor at another manager.
+ * peer can make us do one signature, one token or key lookup and one signature check, within a deadline; what it takes of
+ * our memory is bounded in `strangers.ts`. Joining takes a one-time token (stored hashed) *and* the private key of the
+ * public key that is handed in; afterwards only that key counts. Whoever takes the place of an agent needs a token that an
+ * admin has made for that very agent; the key that it had counts no more. The signature covers a fresh nonce and our
+ * manager id, so it can be replayed neither here nor at another manager.
  *
  * @throws AppError `join_token_invalid`, `agent_revoked`, `bad_request`; the peer has been told
  */
@@ -47,21 +57,36 @@ export async function acceptAgent(socket: WebSocket, deps: HandshakeDeps): Promi
     const { managerId, processId, agentNonce, key } = deps
     const proof = agentNonce === undefined ? {} : { proof: key.prove({ agentNonce, nonce, managerId }) }
     send({ type: 'challenge', nonce, managerId, processId, ...proof })
-    const agent = await identify(await answer, nonce, deps)
+    const { containers, ...agent } = await identify(await answer, nonce, deps)
     const dataToken = randomBytes(32).toString('base64url')
     const { parkedSockets } = deps
-    send({ type: 'welcome', managerId, parkedSockets, dataToken })
-    return { ...agent, dataToken }
+    send({
+      type: 'welcome',
+      managerId,
+      parkedSockets,
+      dataToken,
+      ...(containers ? { containers: [...containers] } : {}),
+    })
+    return { ...agent, dataToken, replaced: containers !== undefined }
   } catch (error) {
     const { code, message } = toWireError(error)
     if (socket.readyState === socket.OPEN) send({ type: 'refused', code, message })
     socket.close(1008)
+    // A peer that does not answer the close frame either.
+    setTimeout(() => socket.terminate(), REFUSED_MS).unref()
     throw error
   }
 }
 
-async function identify(message: FromAgent, nonce: string, deps: HandshakeDeps) {
-  const { store, managerId, audit } = deps
+interface Identified {
+  readonly agentId: AgentId
+  readonly agentName: string
+  /** Of an agent whose place it takes: what it cannot know to be its own. */
+  readonly containers?: readonly string[]
+}
+
+async function identify(message: FromAgent, nonce: string, deps: HandshakeDeps): Promise<Identified> {
+  const { reads, managerId, audit } = deps
   if (message.type === 'join') {
     return await join(message, nonce, deps).catch(async (error: unknown) => {
       const { code: result } = toWireError(error)
@@ -70,7 +95,7 @@ async function identify(message: FromAgent, nonce: string, deps: HandshakeDeps) 
     })
   }
   if (message.type === 'prove') {
-    const agent = await findAgent(store.db, message.agentId)
+    const agent = await reads.find(message.agentId)
     if (!agent || agent.status === 'REVOKED') {
       throw new AppError('agent_revoked', { why: 'This manager does not know it (any more). Join with a new token.' })
     }
@@ -82,21 +107,28 @@ async function identify(message: FromAgent, nonce: string, deps: HandshakeDeps) 
 
 type Join = Extract<FromAgent, { type: 'join' }>
 
-async function join({ agentId, name, publicKey, signature, token }: Join, nonce: string, deps: HandshakeDeps) {
+async function join(
+  { agentId, name, publicKey, signature, token }: Join,
+  nonce: string,
+  deps: HandshakeDeps,
+): Promise<Identified> {
   const { store, managerId } = deps
   checkSignature(publicKey, signature, controlSignaturePayload(nonce, managerId, agentId))
-  await store.transaction(async trx => {
-    const resourceGroup = await takeJoinToken(trx, hashToken(token), { agentId, publicKey })
-    if (resourceGroup === undefined) throw new AppError('join_token_invalid')
-    if (!(await saveJoinedAgent(trx, { id: agentId, name, publicKey, resourceGroup }))) {
+  return await store.transaction(async trx => {
+    const taken = await takeJoinToken(trx, hashToken(token), { agentId, publicKey })
+    if (!taken) throw new AppError('join_token_invalid')
+    const { resourceGroup } = taken
+    const replaces = taken.replaces !== null
+    if (!(await saveJoinedAgent(trx, { id: agentId, name, publicKey, resourceGroup }, { replaces }))) {
       throw new AppError('join_token_invalid', {
-        why: 'An agent of this id has joined with another key. Forget it first, if this one takes its place.',
+        why: 'An agent of this id has joined with another key. If this one takes its place, make a join string for that.',
       })
     }
-    const joined = { action: 'agentJoin', target: `agent:${agentId}`, result: 'ok', detail: { resourceGroup } }
+    const detail = { resourceGroup, ...(replaces ? { replaces } : {}) }
+    const joined = { action: 'agentJoin', target: `agent:${agentId}`, result: 'ok', detail }
     await insertAuditRows(trx, [toAuditRow(joined)])
+    return { agentId, agentName: name, ...(replaces ? { containers: await listContainersOn(trx, agentId) } : {}) }
   })
-  return { agentId, agentName: name }
 }
 
 function checkSignature(publicKey: string, signature: string, payload: string): void {

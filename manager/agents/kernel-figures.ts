@@ -57,8 +57,8 @@ export function createKernelFigures({ store, events, changes, live, recorder }: 
       const session = await ownerOf(agentId, kernelId)
       if (!session || isFinished(session.status)) return
       live.setPull(kernelId, progress)
-      const now = Date.now()
-      if (now - (pullHints.get(kernelId) ?? 0) < PULL_HINT_EVERY_MS) return
+      const now = performance.now()
+      if (now - (pullHints.get(kernelId) ?? -Infinity) < PULL_HINT_EVERY_MS) return
       pullHints.set(kernelId, now)
       changes.hint(await touchSessions(store.db, [session.sessionId]))
     },

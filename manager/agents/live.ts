@@ -11,8 +11,8 @@ export interface LiveFigures {
   window(kernelId: KernelId, span: { windowMs: number; freshMs: number }): SampleWindow | undefined
   setPull(kernelId: KernelId, progress: PullProgress): void
   pull(kernelId: KernelId): PullProgress | null
-  /** When bytes or layers last moved. */
-  pullMovedAt(kernelId: KernelId): number | undefined
+  /** How long nothing was downloaded or unpacked for any of these, if this process has seen anything move. */
+  pullQuietMs(kernelIds: readonly KernelId[]): number | undefined
   forgetPull(kernelId: KernelId): void
   forget(kernelId: KernelId): void
 }
@@ -21,7 +21,8 @@ const KEPT_SAMPLES = 300
 /** Of sessions that ended without this process being told (another manager did it) nothing is kept for long. */
 const FORGET_AFTER_MS = 10 * 60_000
 
-export function createLiveFigures(now: () => number = Date.now): LiveFigures {
+/** @param now the clock that figures are stamped with: the database's, for they are shown beside what it holds */
+export function createLiveFigures(now: () => number): LiveFigures {
   const rings = new Map<KernelId, SampleRing>()
   let lookedAt = now()
   const pulls = new Map<KernelId, { progress: PullProgress; movedAt: number }>()
@@ -33,7 +34,7 @@ export function createLiveFigures(now: () => number = Date.now): LiveFigures {
     addStats(kernelId, stats) {
       if (now() - lookedAt > FORGET_AFTER_MS) forgetOld()
       const ring = rings.get(kernelId) ?? new SampleRing(KEPT_SAMPLES)
-      // Stamped by the clock of this process: those of agents may differ from it and from each other.
+      // Clocks of agents may differ from it and from each other.
       ring.add({ ...stats, at: new Date(now()).toISOString() })
       rings.set(kernelId, ring)
     },
@@ -42,15 +43,23 @@ export function createLiveFigures(now: () => number = Date.now): LiveFigures {
     window: (kernelId, span) => rings.get(kernelId)?.window(now(), span),
     setPull(kernelId, progress) {
       const last = pulls.get(kernelId)
-      const moved = last?.progress.bytesDone !== progress.bytesDone || last.progress.layersDone !== progress.layersDone
-      pulls.set(kernelId, { progress, movedAt: moved ? now() : last.movedAt })
+      const moved = !last || movedBy(last.progress) !== movedBy(progress)
+      pulls.set(kernelId, { progress, movedAt: moved ? performance.now() : last.movedAt })
     },
     pull: kernelId => pulls.get(kernelId)?.progress ?? null,
-    pullMovedAt: kernelId => pulls.get(kernelId)?.movedAt,
+    pullQuietMs(kernelIds) {
+      const movedAt = kernelIds.flatMap(id => pulls.get(id)?.movedAt ?? [])
+      return movedAt.length > 0 ? performance.now() - Math.max(...movedAt) : undefined
+    },
     forgetPull: kernelId => void pulls.delete(kernelId),
     forget(kernelId) {
       rings.delete(kernelId)
       pulls.delete(kernelId)
     },
   }
+}
+
+/** Not the status of a layer: one that waits, or is tried again and again, does not move. */
+function movedBy({ bytesDone, layersDone, layers }: PullProgress): string {
+  return JSON.stringify([bytesDone, layersDone, layers.map(({ unpacked }) => unpacked)])
 }

@@ -53,6 +53,7 @@ const known = (status: SessionStatus, more: Partial<KnownKernel> = {}): KnownKer
   status,
   agentId,
   attempt: 1,
+  forMs: 10_000,
   ...more,
 })
 const run = (kernels: KnownKernel[], reported: KernelReport[], more: Partial<ReconcileInput> = {}) =>
@@ -62,7 +63,7 @@ const run = (kernels: KnownKernel[], reported: KernelReport[], more: Partial<Rec
     known: kernels,
     reported,
     complete: true,
-    startedSince: () => false,
+    ageMs: 0,
     missingBefore: new Set(),
     ...more,
   })
@@ -126,7 +127,7 @@ describe('what is known but not reported', () => {
     const first = run([known('RUNNING')], [])
     const seen = run([known('RUNNING')], [report('running')], { missingBefore: first.missing })
     expect(seen.missing.size).toBe(0)
-    const stale = run([known('RUNNING')], [], { startedSince: () => true, missingBefore: first.missing })
+    const stale = run([known('RUNNING')], [], { ageMs: 60_000, missingBefore: first.missing })
     expect(stale).toMatchObject({ actions: [], missing: new Set() })
   })
 

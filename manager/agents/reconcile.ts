@@ -22,8 +22,8 @@ export interface ReconcileInput {
   readonly reported: readonly KernelReport[]
   /** True if `reported` is everything on the engine, so that what is missing is not there. */
   readonly complete: boolean
-  /** The kernel became RUNNING only after the report had arrived: its absence proves nothing. */
-  readonly startedSince: (kernelId: KernelId) => boolean
+  /** How old the report is, at least: of a kernel that has been RUNNING for a shorter time its absence proves nothing. */
+  readonly ageMs: number
   /** Kernels that were missing from the complete report before this one as well. */
   readonly missingBefore: ReadonlySet<KernelId>
 }
@@ -40,7 +40,7 @@ export interface Reconciliation {
  * been put together before its container was there, and sent after.
  */
 export function reconcile(input: ReconcileInput): Reconciliation {
-  const { agentId, managerId, reported, complete, startedSince, missingBefore } = input
+  const { agentId, managerId, reported, complete, ageMs, missingBefore } = input
   const known = new Map(input.known.map(kernel => [kernel.kernelId, kernel]))
   const actions = reported.flatMap(report => {
     const kernel = known.get(report.kernelId)
@@ -49,8 +49,8 @@ export function reconcile(input: ReconcileInput): Reconciliation {
   if (!complete) return { actions, missing: missingBefore }
   const present = new Set(reported.map(report => report.kernelId))
   const absent = input.known.filter(
-    ({ kernelId, agentId: on, status }) =>
-      on === agentId && status === 'RUNNING' && !present.has(kernelId) && !startedSince(kernelId),
+    ({ kernelId, agentId: on, status, forMs }) =>
+      on === agentId && status === 'RUNNING' && !present.has(kernelId) && forMs > ageMs,
   )
   const gone = absent.filter(kernel => missingBefore.has(kernel.kernelId)).map(goneAction)
   return { actions: [...actions, ...gone], missing: new Set(absent.map(kernel => kernel.kernelId)) }

@@ -1,24 +1,33 @@
-import { type AgentId, type KernelId, type ManagerId, type PullProgress } from '#manager/contract'
-import { type KernelReport } from '#agent/contract'
+import {
+  type AgentId,
+  type Device,
+  type DeviceFigures,
+  type KernelId,
+  type ManagerId,
+  type PullProgress,
+} from '#manager/contract'
+import { type AgentImage, type KernelReport } from '#agent/contract'
 import { adoptWaiting } from '../sessions/adopt.ts'
 import { isStarting } from '../sessions/transition.ts'
 import {
   findAgent,
+  listDeviceHolders,
   lockAgent,
   type ReportedState,
   saveReportedState,
   setAgent,
-  setLastSeen,
   setProblem,
 } from '../store/agents.ts'
 import { replaceImages } from '../store/images.ts'
-import { listKernelsToReconcile, listSessionsOnAgent } from '../store/kernels.ts'
 import { type StatsRecorder } from '../stats/recorder.ts'
-import { touchSessions } from '../store/sessions.ts'
+import { type Db } from '../store/schema.ts'
 import { type ActingDeps, createActing } from './act-on-report.ts'
 import { type AgentListener, type Notice } from './gateway.ts'
+import { type DeviceModes, takeUpDevices, withDevices } from './devices.ts'
 import { createKernelFigures } from './kernel-figures.ts'
+import { digestOf, isAsWritten } from './known-state.ts'
 import { type LiveFigures } from './live.ts'
+import { createAgentReads } from './reads.ts'
 import { type Action, reconcile } from './reconcile.ts'
 
 type Report = Extract<Notice, { type: 'report' }>
@@ -28,12 +37,17 @@ export interface ReportsDeps extends ActingDeps {
   readonly live: LiveFigures
   readonly recorder: Pick<StatsRecorder, 'add'>
   readonly onImagePull: (agentId: AgentId, pullId: string, progress: PullProgress) => void
+  readonly tellDeviceModes: (agentId: AgentId, modes: DeviceModes) => Promise<unknown>
 }
 
 /** Handles what agents tell, and knows which of them may be given work. */
 export interface Reports extends Omit<AgentListener, 'came' | 'gone'> {
   /** Connected, reconciled at least once on this connection, and its engine answers. */
   isReady(agentId: AgentId): boolean
+  /** Of its devices, as far as its last report says. */
+  deviceFigures(agentId: AgentId): readonly DeviceFigures[]
+  /** Tells it, if it is connected here, what an admin has set. */
+  modesChanged(agentId: AgentId): Promise<void>
   /** Another manager went, or its turn came here: takes up what it may have left lying, on every agent that is ready. */
   takeOver(): Promise<void>
   /**
@@ -58,7 +72,14 @@ interface AgentMemory {
   problem: string | null | undefined
   /** What was written last, to write only changes. */
   written: string
+  modes: DeviceModes
+  tellingModes: boolean
+  /** Those that have still to be written. */
+  images: readonly AgentImage[] | undefined
+  deviceFigures: readonly DeviceFigures[]
   writtenAt: number
+  /** By how much its clock is ahead of the database's. */
+  skewMs: number
   skewLogged: boolean
   /** Ends that may be part of a start at another manager: since when they are reported. */
   readonly endedSince: Map<string, number>
@@ -66,6 +87,7 @@ interface AgentMemory {
 
 export function createReports(deps: ReportsDeps): Reports {
   const { store, managerId, events, changes, lifecycle, log } = deps
+  const reads = createAgentReads(store.db)
   const memories = new Map<AgentId, AgentMemory>()
   /** When this process learned that a kernel runs, on the clock of `performance.now()`. */
   const startedAt = new Map<KernelId, number>()
@@ -78,7 +100,12 @@ export function createReports(deps: ReportsDeps): Reports {
       missing: new Set<KernelId>(),
       problem: undefined,
       written: '',
+      modes: {},
+      tellingModes: false,
+      images: undefined,
+      deviceFigures: [],
       writtenAt: 0,
+      skewMs: 0,
       skewLogged: false,
       endedSince: new Map<string, number>(),
     }
@@ -95,17 +122,14 @@ export function createReports(deps: ReportsDeps): Reports {
 
   async function onReport(agentId: AgentId, report: Report, arrivedAt: number): Promise<void> {
     const memory = memoryOf(agentId)
-    checkSkew(memory, agentId, report)
-    if (report.images) {
-      const { images } = report
-      await store.transaction(async trx => {
-        // Every manager is told, and writes.
-        await lockAgent(trx, agentId)
-        await replaceImages(trx, agentId, images)
-      })
-      events.publish({ topic: 'image', id: agentId, version: Date.now() }, 'everyone')
-    }
+    noteSkew(memory, agentId, report, arrivedAt)
+    // Told only when they change: what could not be written is written with the next report.
+    memory.images = report.images ?? memory.images
+    const otherImages = memory.images !== undefined && (await saveImages(agentId, memory.images))
+    memory.images = undefined
+    memory.deviceFigures = report.deviceFigures ?? []
     const changed = await saveState(agentId, memory, report)
+    tellModes(agentId, memory, report.devices)
     // With its engine down an agent sees no containers; that says nothing about them.
     if (report.engine.reachable) {
       await applyReport(agentId, report.kernels, { complete: true, arrivedAt })
@@ -114,14 +138,27 @@ export function createReports(deps: ReportsDeps): Reports {
       memory.ready = false
       await touchSessionsOn(agentId)
     }
-    if (changed || report.images) deps.onAgentChanged()
+    if (changed || otherImages) deps.onAgentChanged()
   }
 
-  function checkSkew(memory: AgentMemory, agentId: AgentId, { clockMs }: Report): void {
-    const skewMs = Math.round(clockMs - Date.now())
-    if (Math.abs(skewMs) <= MAX_SKEW_MS || memory.skewLogged) return
+  /** @returns false if they are known */
+  async function saveImages(agentId: AgentId, images: readonly AgentImage[]): Promise<boolean> {
+    const digest = digestOf(images)
+    if ((await reads.find(agentId))?.images_digest === digest) return false
+    await store.transaction(async trx => {
+      // Every manager is told, and writes.
+      await lockAgent(trx, agentId)
+      await replaceImages(trx, agentId, images, digest)
+    })
+    events.publish({ topic: 'image', id: agentId, version: store.now() }, 'everyone')
+    return true
+  }
+
+  function noteSkew(memory: AgentMemory, agentId: AgentId, { clockMs }: Report, arrivedAt: number): void {
+    memory.skewMs = Math.round(clockMs - store.now() + (performance.now() - arrivedAt))
+    if (Math.abs(memory.skewMs) <= MAX_SKEW_MS || memory.skewLogged) return
     memory.skewLogged = true
-    log.warn({ agentId, skewMs }, 'the clock of this agent differs; times in its logs will, too')
+    log.warn({ agentId, skewMs: memory.skewMs }, 'the clock of this agent differs; times in its logs will, too')
   }
 
   async function saveState(agentId: AgentId, memory: AgentMemory, report: Report): Promise<boolean> {
@@ -134,20 +171,57 @@ export function createReports(deps: ReportsDeps): Reports {
       engineVersion: report.engine.version,
     }
     const text = JSON.stringify(state)
-    const now = Date.now()
+    const now = performance.now()
+    if (memory.written === '') {
+      const row = await reads.find(agentId)
+      if (row && isAsWritten(row, state)) {
+        Object.assign(memory, { written: text, writtenAt: now, modes: row.device_modes, problem: row.problem })
+        return false
+      }
+    }
     if (memory.written !== text) {
-      const version = await saveReportedState(store.db, agentId, state)
-      if (version === undefined) return false
-      Object.assign(memory, { written: text, writtenAt: now })
+      const saved = await store.transaction(trx => saveInModes(trx, agentId, state))
+      if (!saved) return false
+      const { version, modes } = saved
+      Object.assign(memory, { written: text, writtenAt: now, modes })
       events.publish({ topic: 'agent', id: agentId, version }, 'superadmins')
       publishResources()
       return true
     }
     if (now - memory.writtenAt > LAST_SEEN_EVERY_MS) {
       memory.writtenAt = now
-      await setLastSeen(store.db, agentId)
+      await reads.seen(agentId)
     }
     return false
+  }
+
+  /** Locked, so that an admin who sets a mode meanwhile does not lose it. */
+  async function saveInModes(
+    trx: Db,
+    agentId: AgentId,
+    state: ReportedState,
+  ): Promise<{ version: number; modes: DeviceModes } | undefined> {
+    const row = await lockAgent(trx, agentId)
+    if (!row) return undefined
+    const here = new Set(state.devices.map(({ uuid }) => uuid))
+    const isLost = row.devices.some(({ uuid }) => !here.has(uuid))
+    const held = new Set(isLost ? (await listDeviceHolders(trx, agentId)).map(({ uuid }) => uuid) : [])
+    const known = { devices: row.devices, modes: row.device_modes, held }
+    const { devices, modes } = takeUpDevices(state.devices, known)
+    const capacity = withDevices(state.capacity, devices)
+    const version = await saveReportedState(trx, agentId, { ...state, capacity, devices, modes })
+    return version === undefined ? undefined : { version, modes }
+  }
+
+  /** In the background: it may take long to answer, and its next report says whether it has to be told again. */
+  function tellModes(agentId: AgentId, memory: AgentMemory, devices: readonly Device[]): void {
+    const knows = devices.every(({ uuid, mode }) => mode === 'mig' || mode === (memory.modes[uuid] ?? mode))
+    if (knows || memory.tellingModes) return
+    memory.tellingModes = true
+    deps
+      .tellDeviceModes(agentId, memory.modes)
+      .catch((error: unknown) => log.warn({ err: error, agentId }, 'an agent was not told how devices are given out'))
+      .finally(() => (memory.tellingModes = false))
   }
 
   async function applyReport(
@@ -156,19 +230,20 @@ export function createReports(deps: ReportsDeps): Reports {
     { complete, arrivedAt }: { complete: boolean; arrivedAt: number },
   ): Promise<void> {
     const memory = memoryOf(agentId)
-    const ids = reported.map(report => report.kernelId)
+    const kernels = inOurTime(reported, memory)
+    const ids = kernels.map(report => report.kernelId)
     if (complete && (await deps.isRestored())) {
       const resourceGroup = (await findAgent(store.db, agentId))?.resource_group ?? 'default'
-      changes.hint(await adoptWaiting(store, { agentId, managerId, resourceGroup }, reported))
+      changes.hint(await adoptWaiting(store, { agentId, managerId, resourceGroup }, kernels))
     }
-    const known = await listKernelsToReconcile(store.db, agentId, ids)
+    const known = await reads.kernels({ agentId, kernelIds: ids })
     const { actions, missing } = reconcile({
       agentId,
       managerId,
       known,
-      reported,
+      reported: kernels,
       complete,
-      startedSince: kernelId => (startedAt.get(kernelId) ?? -Infinity) >= arrivedAt,
+      ageMs: performance.now() - arrivedAt,
       missingBefore: memory.missing,
     })
     memory.missing = missing
@@ -193,10 +268,10 @@ export function createReports(deps: ReportsDeps): Reports {
     const { actions } = reconcile({
       agentId,
       managerId,
-      known: await listKernelsToReconcile(store.db, agentId, ids),
-      reported,
+      known: await reads.kernels({ agentId, kernelIds: ids }),
+      reported: inOurTime(reported, memoryOf(agentId)),
       complete: true,
-      startedSince: kernelId => !ranBefore.has(kernelId),
+      ageMs: 0,
       missingBefore: ranBefore,
     })
     await actOnAll(agentId, actions, false)
@@ -208,11 +283,12 @@ export function createReports(deps: ReportsDeps): Reports {
     memory.ready = true
     await takeUpWork(agentId)
     await touchSessionsOn(agentId)
+    publishResources()
     deps.onAgentChanged()
   }
 
   async function takeUpWork(agentId: AgentId): Promise<void> {
-    for (const { sessionId, status } of await listSessionsOnAgent(store.db, agentId)) {
+    for (const { sessionId, status } of await reads.sessionsOn(agentId)) {
       if (isStarting(status)) lifecycle.start(sessionId)
       else if (status === 'TERMINATING') lifecycle.finishTermination(sessionId)
     }
@@ -220,17 +296,11 @@ export function createReports(deps: ReportsDeps): Reports {
 
   /** Whether a session is reachable is part of what clients show. */
   async function touchSessionsOn(agentId: AgentId): Promise<void> {
-    const sessions = await listSessionsOnAgent(store.db, agentId)
-    changes.hint(
-      await touchSessions(
-        store.db,
-        sessions.map(session => session.sessionId),
-      ),
-    )
+    changes.hint(await reads.touchSessionsOn(agentId))
   }
 
   function publishResources(): void {
-    events.publish({ topic: 'resources', id: 'all', version: Date.now() }, 'everyone')
+    events.publish({ topic: 'resources', id: 'all', version: store.now() }, 'everyone')
   }
 
   changes.onApplied(({ kernelIds, from, to, effects, remote }) => {
@@ -245,6 +315,14 @@ export function createReports(deps: ReportsDeps): Reports {
 
   return {
     isReady: agentId => memories.get(agentId)?.ready ?? false,
+    deviceFigures: agentId => memories.get(agentId)?.deviceFigures ?? [],
+    async modesChanged(agentId) {
+      const row = await findAgent(store.db, agentId)
+      const memory = memories.get(agentId)
+      if (!row || !memory) return
+      memory.modes = row.device_modes
+      await deps.tellDeviceModes(agentId, row.device_modes)
+    },
     takeUp,
     connected(agentId) {
       // A fresh memory: what an earlier connection told proves nothing about this one.
@@ -286,4 +364,13 @@ export function createReports(deps: ReportsDeps): Reports {
       deps.onAgentChanged()
     },
   }
+}
+
+/** What the clock of the agent's machine says becomes the database's time. */
+function inOurTime(kernels: readonly KernelReport[], { skewMs }: { skewMs: number }): KernelReport[] {
+  return kernels.map(kernel => {
+    if (kernel.state.state !== 'running') return kernel
+    const startedAt = new Date(Date.parse(kernel.state.startedAt) - skewMs).toISOString()
+    return { ...kernel, state: { ...kernel.state, startedAt } }
+  })
 }

@@ -1,9 +1,15 @@
 import { randomBytes } from 'node:crypto'
 import {
   type Agent,
+  type AgentDevice,
   type AgentId,
   AppError,
+  type Device,
+  type DeviceFigures,
+  type DeviceMode,
+  formatAmount,
   formatSlots,
+  isFinished,
   type Reason,
   type Resources,
   type ResourceSlots,
@@ -17,10 +23,23 @@ import { Room } from '../scheduler/plan/index.ts'
 import { requireResourceGroup } from '../scheduler/groups.ts'
 import { type AgentPresence, readAgents } from '../scheduler/snapshot.ts'
 import { type SessionChanges } from '../sessions/changes.ts'
-import { type AgentRow, findAgent, insertJoinToken, listAgents, readUsage, setAgent } from '../store/agents.ts'
-import { listSessionsOnAgent } from '../store/kernels.ts'
+import {
+  type AgentRow,
+  findAgent,
+  insertJoinToken,
+  listAgents,
+  listDeviceHolders,
+  lockAgent,
+  readUsage,
+  setAgent,
+  setDevices,
+} from '../store/agents.ts'
+import { listSessionsOnAgents } from '../store/kernels.ts'
+import { listAgentLinks } from '../store/managers.ts'
 import { type Store } from '../store/open-store.ts'
-import { countSessions } from '../store/sessions.ts'
+import { type Db } from '../store/schema.ts'
+import { countSessions, lockResourceGroup } from '../store/sessions.ts'
+import { inMode, withDevices } from './devices.ts'
 import { type AgentGateway } from './gateway.ts'
 import { hashToken } from './handshake.ts'
 
@@ -28,10 +47,19 @@ export interface AgentService {
   list(): Promise<Agent[]>
   /** @throws `not_found` */
   setSchedulable(id: AgentId, schedulable: boolean): Promise<Agent>
+  /** @throws `not_found`, `device_not_found`, `device_mode_fixed`, `device_in_use` */
+  setDeviceMode(id: AgentId, uuid: string, mode: DeviceMode): Promise<Agent>
   /** Revokes its key, hangs up, and ends its sessions as `agent_forgotten`. @throws `not_found` */
   forget(id: AgentId, actor: string): Promise<void>
-  /** @throws `resource_group_not_found` */
-  createJoinToken(options: { resourceGroup: string; createdBy: UserId | null }): Promise<JoinToken>
+  /**
+   * @param replaces the agent whose place is taken by whoever joins with it; it stays in its resource group
+   * @throws `resource_group_not_found`, `not_found`
+   */
+  createJoinToken(options: {
+    resourceGroup: string
+    createdBy: UserId | null
+    replaces?: AgentId | undefined
+  }): Promise<JoinToken>
   /** @param groups only the agents of these resource groups */
   resources(groups?: ReadonlySet<string>): Promise<Figures>
 }
@@ -57,6 +85,9 @@ export interface AgentServiceDeps {
   /** Of the key with which managers prove themselves; agents pin it when they join. */
   readonly keyFingerprint: string
   readonly onAgentChanged: () => void
+  readonly deviceFigures: (id: AgentId) => readonly DeviceFigures[]
+  /** Its agent is to be told, through whichever manager it is connected to. */
+  readonly onModesChanged: (id: AgentId) => void
 }
 
 const TOKEN_LIFETIME_MS = 15 * 60_000
@@ -65,6 +96,7 @@ export function createAgentService(deps: AgentServiceDeps): AgentService {
   const { store, gateway, presence, changes, events } = deps
 
   async function toAgents(rows: readonly AgentRow[]): Promise<Agent[]> {
+    const linksOf = Map.groupBy(await listAgentLinks(store.db), link => link.agentId)
     const usage = await readUsage(
       store.db,
       rows.map(row => row.id),
@@ -77,7 +109,10 @@ export function createAgentService(deps: AgentServiceDeps): AgentService {
       schedulable: row.schedulable,
       capacity: formatSlots(row.capacity),
       occupied: formatSlots(usage.slots(row.id)),
-      devices: row.devices,
+      devices: row.devices.map(device =>
+        toDevice(device, usage.device(row.id, device.uuid), deps.deviceFigures(row.id)),
+      ),
+      managers: linksOf.get(row.id)?.map(({ id, url, via }) => ({ id, url, via })) ?? [],
       networkIsolation: row.network_isolation,
       networkIsolationReason: row.network_isolation_reason,
       version: row.version,
@@ -89,7 +124,7 @@ export function createAgentService(deps: AgentServiceDeps): AgentService {
 
   function announce(row: AgentRow): void {
     events.publish({ topic: 'agent', id: row.id, version: row.row_version }, 'superadmins')
-    events.publish({ topic: 'resources', id: 'all', version: Date.now() }, 'everyone')
+    events.publish({ topic: 'resources', id: 'all', version: store.now() }, 'everyone')
     deps.onAgentChanged()
   }
 
@@ -102,6 +137,21 @@ export function createAgentService(deps: AgentServiceDeps): AgentService {
       announce(row)
       return agent
     },
+    async setDeviceMode(id, uuid, mode) {
+      const known = await findAgent(store.db, id)
+      if (!known || known.status === 'REVOKED') throw new AppError('not_found', { agentId: id })
+      const row = await store.transaction(async trx => {
+        // Nothing is placed meanwhile, so what is empty now is empty until this is written.
+        await lockResourceGroup(trx, known.resource_group)
+        const locked = await lockAgent(trx, id)
+        return locked && changeMode(trx, locked, uuid, mode)
+      })
+      const [agent] = row ? await toAgents([row]) : []
+      if (!row || !agent) throw new AppError('not_found', { agentId: id })
+      announce(row)
+      deps.onModesChanged(id)
+      return agent
+    },
     async forget(id, actor) {
       const agent = await findAgent(store.db, id)
       const row = agent && (await setAgent(store.db, id, { status: 'REVOKED', schedulable: false }))
@@ -109,9 +159,11 @@ export function createAgentService(deps: AgentServiceDeps): AgentService {
       gateway.disconnect(id, 'It was revoked.')
       const message = `Agent ${row.name} was removed from this manager; what runs there is not its business any more.`
       const reason: Reason = { code: 'agent_forgotten', message }
-      for (const { sessionId } of await listSessionsOnAgent(store.db, id)) {
+      const [sessions = []] = await listSessionsOnAgents(store.db, [id])
+      for (const { sessionId } of sessions) {
         await changes.apply(sessionId, state => {
-          if (state.agentId !== id) return undefined
+          // It may have ended since it was listed.
+          if (state.agentId !== id || isFinished(state.status)) return undefined
           // Never asked for: another agent can take it. Everything else ends here.
           if (state.status === 'SCHEDULED') return { to: 'PENDING', reason: { ...reason, code: 'retried' }, actor }
           return { to: 'TERMINATED', reason, actor }
@@ -119,13 +171,16 @@ export function createAgentService(deps: AgentServiceDeps): AgentService {
       }
       announce(row)
     },
-    async createJoinToken({ resourceGroup, createdBy }) {
+    async createJoinToken({ createdBy, replaces, ...wanted }) {
+      const old = replaces && (await findAgent(store.db, replaces))
+      if (replaces && (!old || old.status === 'REVOKED')) throw new AppError('not_found', { agentId: replaces })
+      const resourceGroup = old?.resource_group ?? wanted.resourceGroup
       await requireResourceGroup(store.db, resourceGroup)
       const token = randomBytes(32).toString('base64url')
       const tokenHash = hashToken(token)
       const lifetimeMs = TOKEN_LIFETIME_MS
-      const expiresAt = await insertJoinToken(store.db, { tokenHash, resourceGroup, createdBy, lifetimeMs })
-      const text = JSON.stringify({ url: deps.url(), token, managerKey: deps.keyFingerprint })
+      const expiresAt = await insertJoinToken(store.db, { tokenHash, resourceGroup, createdBy, lifetimeMs, replaces })
+      const text = JSON.stringify({ url: deps.url(), token, managerKey: deps.keyFingerprint, replaces })
       const join = `berth-join:${Buffer.from(text).toString('base64url')}`
       return { token, join, expiresAt: expiresAt.toISOString() }
     },
@@ -138,6 +193,7 @@ export function createAgentService(deps: AgentServiceDeps): AgentService {
       return {
         largest: formatSlots(largestOf(open.map(agent => new Room(agent, 'empty')))),
         free: formatSlots(largestOf(open.map(agent => new Room(agent)))),
+        partsHold: howPartsHold(rows.filter(row => row.schedulable && presence.isReady(row.id))),
         capacity: sum(agent => agent.capacity),
         occupied: sum(agent => agent.occupied),
         agents: {
@@ -148,6 +204,46 @@ export function createAgentService(deps: AgentServiceDeps): AgentService {
       }
     },
   }
+}
+
+async function changeMode(trx: Db, row: AgentRow, uuid: string, mode: DeviceMode): Promise<AgentRow | undefined> {
+  const device = row.devices.find(one => one.uuid === uuid)
+  if (!device) throw new AppError('device_not_found', { agentId: row.id, uuid })
+  if (mode === 'mig' || device.mode === 'mig') {
+    throw new AppError('device_mode_fixed', {
+      why: 'A GPU is cut into MIG instances, or made whole again, with nvidia-smi on its host; the agent finds what is there.',
+      uuid,
+    })
+  }
+  if (device.mode === mode) return row
+  const holders = (await listDeviceHolders(trx, row.id)).filter(holder => holder.uuid === uuid)
+  if (holders.length > 0) {
+    const sessions = holders.map(({ session }) => session)
+    throw new AppError('device_in_use', { why: `Held by ${sessions.join(', ')}.`, uuid, sessions })
+  }
+  const devices = row.devices.map(one => (one === device ? inMode(device, mode) : one))
+  const modes = { ...row.device_modes, [uuid]: mode }
+  return setDevices(trx, row.id, { capacity: withDevices(row.capacity, devices), devices, modes })
+}
+
+function toDevice(
+  device: Device,
+  held: { readonly amount: number } | undefined,
+  figures: readonly DeviceFigures[],
+): AgentDevice {
+  const now = figures.find(({ uuid }) => uuid === device.uuid)
+  return {
+    ...device,
+    occupied: formatAmount(device.slot, held?.amount ?? 0),
+    utilization: now?.utilization ?? null,
+    memUsedBytes: now?.memBytes ?? null,
+  }
+}
+
+function howPartsHold(rows: readonly AgentRow[]): Resources['partsHold'] {
+  const shared = rows.flatMap(row => row.devices).filter(({ mode, problem }) => mode === 'shared' && problem === null)
+  if (shared.length === 0) return null
+  return shared.every(({ isolation }) => isolation === 'enforced') ? 'enforced' : 'accounted'
 }
 
 /** Per slot what the best agent offers: the upper end of each control in the launch dialog. */

@@ -25,6 +25,18 @@ test('figures of a session are the sums over its kernels; a GPU that they share 
   ])
 })
 
+test('what is not known of a GPU is not 0', () => {
+  const known = { uuid: 'GPU-a', utilization: 90, memBytes: 100 }
+  const unknown = { uuid: 'MIG-a', utilization: null, memBytes: null }
+  expect(sumStats([stats(1, [known, unknown]), stats(2, [known])])?.gpus).toEqual([
+    { uuid: 'GPU-a', utilization: 100, memBytes: 200 },
+    unknown,
+  ])
+  expect(sumStats([stats(1, [known]), stats(2, [{ ...known, utilization: null }])])?.gpus).toEqual([
+    { uuid: 'GPU-a', utilization: null, memBytes: 200 },
+  ])
+})
+
 test('one kernel is the session, and none has no figures', () => {
   expect(sumStats([stats(1)])).toEqual(stats(1))
   expect(sumStats([])).toBeNull()

@@ -23,11 +23,15 @@ function add(a: SessionStats, b: SessionStats): SessionStats {
     // Kernels may share a device: each says what it uses of it.
     gpus: [...Map.groupBy([...a.gpus, ...b.gpus], gpu => gpu.uuid)].map(([uuid, parts]) => ({
       uuid,
-      utilization: Math.min(
-        100,
-        parts.reduce((sum, part) => sum + part.utilization, 0),
-      ),
-      memBytes: parts.reduce((sum, part) => sum + part.memBytes, 0),
+      utilization: capped(sumKnown(parts.map(part => part.utilization))),
+      memBytes: sumKnown(parts.map(part => part.memBytes)),
     })),
   }
+}
+
+const capped = (percent: number | null) => (percent === null ? null : Math.min(100, percent))
+
+/** Unknown as soon as a part is. */
+function sumKnown(parts: readonly (number | null)[]): number | null {
+  return parts.reduce<number | null>((sum, part) => (sum === null || part === null ? null : sum + part), 0)
 }

@@ -2,6 +2,7 @@ import { AppError, type AuditEntry, type AuditFilter } from '#manager/contract'
 import { type AuditRow, listAuditRows } from '../store/audit-log.ts'
 import { type Db } from '../store/schema.ts'
 import { type Caller, isSuperadmin } from '../users/authorize.ts'
+import { withoutStanding } from '../users/standing.ts'
 import { csvHeader, csvLine } from './csv.ts'
 
 /** Reading the audit log. A superadmin sees all; others, admins of a domain, what was done in their domain. */
@@ -15,6 +16,7 @@ export interface AuditLog {
 }
 
 const EXPORT_BATCH = 1000
+const LOST = 'The account is not what it was when the export began.'
 
 export function createAuditLog(db: Db): AuditLog {
   const domainOf = (caller: Caller) => (isSuperadmin(caller) ? {} : { domain: caller.domain })
@@ -40,6 +42,8 @@ export function createAuditLog(db: Db): AuditLog {
         const rows = await listAuditRows(db, page)
         const last = rows.at(-1)
         if (!last) return
+        // It may go on for minutes, at the pace of who reads it.
+        if ((await withoutStanding(db, [caller])).length > 0) throw new AppError('forbidden', { why: LOST })
         after = last.id
         yield rows
           .map(toEntry)

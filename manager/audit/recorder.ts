@@ -1,6 +1,7 @@
 import { type Log } from '../log.ts'
 import { insertAuditRows, type NewAuditRow } from '../store/audit-log.ts'
 import { type Store } from '../store/open-store.ts'
+import { createFolds } from './folds.ts'
 
 /** What is left out is null or empty. */
 export type AuditRecord = Pick<NewAuditRow, 'action' | 'result'> & Partial<NewAuditRow>
@@ -12,8 +13,9 @@ export type Audit = Pick<AuditRecorder, 'record'>
  * Writes the audit log. Rows wait for the database in a bounded queue, and what arrives while one statement is under way
  * goes into the next.
  *
- * Threat model: requests of people without credentials become rows, too; so that nobody fills the disk from outside, those
- * that were refused are kept up to ANONYMOUS_PER_MINUTE, and of the rest the number. Texts are cut and cleaned of what
+ * Threat model: refused requests become rows, too, also of people without credentials; so that nobody fills the disk with
+ * them, those that are alike are counted within WINDOW_MS, and those of one actor are kept up to REFUSED_PER_MINUTE, of the rest
+ * the number (see `folds.ts`; a manager that is killed takes the counts of its last minute along). Texts are cut and cleaned of what
  * PostgreSQL refuses: one bad row must not stop the others.
  */
 export interface AuditRecorder extends AsyncDisposable {
@@ -27,56 +29,46 @@ const MAX_WAITING = 10_000
 const BATCH = 200
 const PATIENCE_MS = 2_000
 const RETRY_MS = 1_000
-const ANONYMOUS_PER_MINUTE = 120
-const MINUTE_MS = 60_000
+const REFUSED_PER_MINUTE = 120
+const WINDOW_MS = 60_000
 const MAX_TEXT = 300
 
 export interface AuditRecorderDeps {
   readonly store: Pick<Store, 'db'>
   readonly log: Log
-  readonly now?: () => number
-  readonly anonymousPerMinute?: number
+  /** Of one actor. */
+  readonly refusedPerMinute?: number
+  readonly windowMs?: number
 }
 
 export function createAuditRecorder(deps: AuditRecorderDeps): AuditRecorder {
-  const { store, log, now = Date.now, anonymousPerMinute = ANONYMOUS_PER_MINUTE } = deps
+  const { store, log, refusedPerMinute = REFUSED_PER_MINUTE, windowMs = WINDOW_MS } = deps
   const queue: { readonly row: NewAuditRow; readonly written: () => void }[] = []
-  const anonymous = { minute: 0, count: 0, suppressed: 0 }
+  const folds = createFolds(refusedPerMinute)
+  let windowEnd: NodeJS.Timeout | undefined
   let lost = 0
   let writing: Promise<void> | undefined
   const stopping = new AbortController()
 
-  /** Not signed in, and refused: is it one of too many? */
-  function isTooMuch({ actor_id, result }: NewAuditRow): boolean {
-    if (actor_id !== null || result === 'ok') return false
-    const minute = Math.floor(now() / MINUTE_MS)
-    if (minute !== anonymous.minute) {
-      anonymous.minute = minute
-      anonymous.count = 0
-    }
-    return ++anonymous.count > anonymousPerMinute
+  /** Rows that are gone, told by one as soon as one can be written. */
+  function losses(): NewAuditRow[] {
+    if (lost === 0) return []
+    const row = toAuditRow({ action: 'auditLost', result: 'ok', detail: { rows: lost } })
+    lost = 0
+    return [row]
   }
 
-  /** What became of rows that are not there, told by a row of its own as soon as one can be written. */
-  function sums(): NewAuditRow[] {
-    const rows: NewAuditRow[] = []
-    const minuteIsOver = Math.floor(now() / MINUTE_MS) !== anonymous.minute || stopping.signal.aborted
-    if (anonymous.suppressed > 0 && minuteIsOver) {
-      rows.push(toAuditRow({ action: 'auditSuppressed', result: 'ok', detail: { refused: anonymous.suppressed } }))
-      anonymous.suppressed = 0
-    }
-    if (lost > 0) {
-      rows.push(toAuditRow({ action: 'auditLost', result: 'ok', detail: { rows: lost } }))
-      lost = 0
-    }
-    return rows
+  function closeWindow(): void {
+    clearTimeout(windowEnd)
+    windowEnd = undefined
+    for (const row of folds.sums()) void enqueue(row)
   }
 
   async function write(): Promise<void> {
     while (queue.length > 0) {
       const batch = queue.slice(0, BATCH)
       try {
-        await insert([...sums(), ...batch.map(({ row }) => row)])
+        await insert([...losses(), ...batch.map(({ row }) => row)])
         queue.splice(0, batch.length)
         for (const { written } of batch) written()
       } catch (error) {
@@ -110,6 +102,24 @@ export function createAuditRecorder(deps: AuditRecorderDeps): AuditRecorder {
     })
   }
 
+  function enqueue(row: NewAuditRow): Promise<void> {
+    if (queue.length >= MAX_WAITING) {
+      lost++
+      return Promise.resolve()
+    }
+    const { promise, resolve } = Promise.withResolvers<undefined>()
+    const timer = setTimeout(() => resolve(undefined), PATIENCE_MS).unref()
+    queue.push({
+      row,
+      written() {
+        clearTimeout(timer)
+        resolve(undefined)
+      },
+    })
+    pump()
+    return promise
+  }
+
   return {
     get waiting() {
       return queue.length
@@ -117,32 +127,16 @@ export function createAuditRecorder(deps: AuditRecorderDeps): AuditRecorder {
 
     record(record) {
       const row = toAuditRow(record)
-      if (isTooMuch(row)) {
-        anonymous.suppressed++
-        return Promise.resolve()
-      }
-      if (queue.length >= MAX_WAITING) {
-        lost++
-        return Promise.resolve()
-      }
-      const { promise, resolve } = Promise.withResolvers<undefined>()
-      const timer = setTimeout(() => resolve(undefined), PATIENCE_MS).unref()
-      queue.push({
-        row,
-        written() {
-          clearTimeout(timer)
-          resolve(undefined)
-        },
-      })
-      pump()
-      return promise
+      if (row.result !== 'ok') windowEnd ??= setTimeout(closeWindow, windowMs).unref()
+      return folds.takes(row) ? enqueue(row) : Promise.resolve()
     },
 
     async [Symbol.asyncDispose]() {
+      closeWindow()
       stopping.abort()
       await writing
       await write()
-      const last = sums()
+      const last = losses()
       if (last.length > 0)
         await insert(last).catch((error: unknown) => log.error({ err: error }, 'audit log: last rows'))
       if (queue.length > 0)

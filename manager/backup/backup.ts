@@ -6,11 +6,13 @@ import { createGunzip, createGzip } from 'node:zlib'
 import { AppError } from '#manager/contract'
 import { openStore } from '../store/open-store.ts'
 import { requeueStarting, writePause } from '../store/pause.ts'
+import { endOneTimeThings } from '../store/restored.ts'
 import { type Db } from '../store/schema.ts'
 import { inSnapshot, readCounters, readMigrationNames, readRows, readShapes, refill } from '../store/snapshot.ts'
 import { decode, encode, type Entry, FORMAT_VERSION, type Header } from './format.ts'
 import { toAuditRow } from '../audit/recorder.ts'
 import { insertAuditRows } from '../store/audit-log.ts'
+import { TOTP_PERIOD_SECONDS } from '../users/totp-codes.ts'
 import { openToRead, type Source } from './open-database.ts'
 import { openKey, sealKey } from './sealed-key.ts'
 
@@ -44,7 +46,7 @@ export async function backup({ file, masterKeyFile, passphrase, ...source }: Bac
     const counts = await inSnapshot(store.db, async trx => {
       const tables = await readShapes(trx)
       const schema = await readMigrationNames(trx)
-      const createdAt = new Date().toISOString()
+      const createdAt = new Date(store.now()).toISOString()
       const header: Header = { berthBackup: FORMAT_VERSION, createdAt, schema, tables, masterKey }
       let rows = 0
       const entries = async function* (): AsyncGenerator<Entry> {
@@ -116,6 +118,7 @@ export async function restore(options: BackupOptions): Promise<Outcome> {
     // What runs by now is not what ran then: agents tell first, and the admin decides when to go on.
     await requeueStarting(into.trx)
     await writePause(into.trx, 'restored')
+    await endOneTimeThings(into.trx, TOTP_PERIOD_SECONDS)
     // Last of all that may fail; the tables become lasting right after it.
     if (key) await writeFile(masterKeyFile, key, { mode: 0o600, flag: 'wx', flush: true })
     return count

@@ -6,8 +6,8 @@ import { type Peers } from './peers.ts'
 
 /** Which manager has a control connection to which agent: an agent is lost only when none has. */
 export interface AgentLinks {
-  /** This manager has a connection to the agent now. */
-  add(agentId: AgentId): void
+  /** This manager has a connection to the agent now; `via` another manager process where the agent cannot dial it. */
+  add(agentId: AgentId, via: string | null): void
   /** It has none any more. */
   remove(agentId: AgentId): void
   /** Asks the database: another manager has one. */
@@ -34,7 +34,7 @@ export interface AgentLinksDeps {
 }
 
 export function createAgentLinks({ db, processId, peers, lostMs, log }: AgentLinksDeps): SyncedLinks {
-  const own = new Set<AgentId>()
+  const own = new Map<AgentId, string | null>()
   const listeners: ((agentId: AgentId) => void)[] = []
   const changed = peers.topic<null>('links')
   let elsewhere: ReadonlySet<AgentId> = new Set()
@@ -47,7 +47,7 @@ export function createAgentLinks({ db, processId, peers, lostMs, log }: AgentLin
     if (!dirty) return
     dirty = false
     try {
-      await saveAgentLinks(db, processId, [...own])
+      await saveAgentLinks(db, processId, own)
     } catch (error) {
       dirty = true
       throw error
@@ -80,8 +80,8 @@ export function createAgentLinks({ db, processId, peers, lostMs, log }: AgentLin
   changed.on(() => void run(look))
 
   return {
-    add(agentId) {
-      own.add(agentId)
+    add(agentId, via) {
+      own.set(agentId, via)
       soon()
     },
     remove(agentId) {

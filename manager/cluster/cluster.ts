@@ -1,11 +1,22 @@
 import { type Log } from '../log.ts'
-import { deleteManager, endSessionsNamed, listManagers, saveManager } from '../store/managers.ts'
+import { type AgentId, type Manager, type ManagerWarning } from '#manager/contract'
+import {
+  countLinks,
+  deleteManager,
+  endSessionsNamed,
+  type LinkCounts,
+  listLockHolders,
+  listManagers,
+  type ManagerRow,
+  saveManager,
+} from '../store/managers.ts'
 import { newUuid } from '../store/new-id.ts'
 import { type Store } from '../store/open-store.ts'
 import { type DedicatedConnection, openDedicatedConnection, type Query } from './dedicated-connection.ts'
 import { createAgentLinks, type AgentLinks, NO_LINKS } from './agent-links.ts'
+import { judgeManagers } from './judge-managers.ts'
 import { createPeers, NO_PEERS, type Peers } from './peers.ts'
-import { ALL_TURNS, createTurns, type Turns } from './turns.ts'
+import { ALL_TURNS, createTurns, TURN_PREFIX, type Turns } from './turns.ts'
 
 export interface Member {
   /** Of the process: new with every start. */
@@ -24,8 +35,19 @@ export interface Cluster extends AsyncDisposable {
   /** All that live, this one among them, oldest first; empty where there can be only one. */
   members(): readonly Member[]
   onMembers(listener: () => void): void
+  /** As the database knows them now. @param jobs whose turns are told */
+  overview(jobs: readonly string[]): Promise<ManagerOverview[]>
+  /** What is wrong with them, as of the last look. */
+  warnings(): readonly ManagerWarning[]
   /** From here on the others, and agents, know of this manager. */
   join(url: string): Promise<void>
+}
+
+/** A manager, with the jobs whose turn it has. */
+export type ManagerOverview = Omit<Manager, 'schedules' | 'startedAt' | 'seenAt'> & {
+  readonly jobs: readonly string[]
+  readonly startedAt: Date
+  readonly seenAt: Date
 }
 
 export interface ClusterTimings {
@@ -47,6 +69,8 @@ export interface ClusterDeps {
 }
 
 const CHANNEL = 'berth'
+/** A turn that comes free is taken so soon. */
+const RETRY_TURNS_MS = 500
 const nameOf = (processId: string) => `berth-manager ${processId}`
 
 /**
@@ -83,6 +107,7 @@ export async function openCluster({ store, databaseUrl, version, log, timings }:
   const changed = peers.topic<null>('members')
 
   let members: readonly Member[] = []
+  let warnings: readonly ManagerWarning[] = []
   const listeners: (() => void)[] = []
   /** Since when every heartbeat has succeeded. */
   let steadySince = Number.POSITIVE_INFINITY
@@ -103,6 +128,12 @@ export async function openCluster({ store, databaseUrl, version, log, timings }:
     for (const { id, url } of gone) await remove(id, url)
     see(rows.filter(row => !gone.includes(row)).map(({ id, url }) => ({ id, url })))
     await links.sync()
+    warnings = judgeManagers(await withLinks(rows.filter(row => !gone.includes(row))))
+  }
+
+  async function withLinks(rows: readonly ManagerRow[]): Promise<Omit<ManagerOverview, 'jobs'>[]> {
+    const counts = new Map((await countLinks(db, goneMs)).map(count => [count.id, count]))
+    return rows.map(row => ({ ...describe(row, counts.get(row.id)), self: row.id === processId }))
   }
 
   async function remove(id: string, url: string): Promise<void> {
@@ -133,7 +164,10 @@ export async function openCluster({ store, databaseUrl, version, log, timings }:
     return beating
   }
   changed.on(() => void beatSoon())
-  const timer = setInterval(() => void beatSoon(), heartbeatMs)
+  const timers = [
+    setInterval(() => void beatSoon(), heartbeatMs),
+    setInterval(() => void turns.retry(), RETRY_TURNS_MS),
+  ]
 
   return {
     processId,
@@ -142,6 +176,22 @@ export async function openCluster({ store, databaseUrl, version, log, timings }:
     links,
     members: () => members,
     onMembers: listener => void listeners.push(listener),
+    async overview(jobs) {
+      const [managers, held] = await Promise.all([
+        listManagers(db).then(withLinks),
+        listLockHolders(
+          db,
+          jobs.map(job => TURN_PREFIX + job),
+        ),
+      ])
+      return managers.map(manager => ({
+        ...manager,
+        jobs: held.flatMap(({ text, holder }) =>
+          holder === nameOf(manager.id) ? [text.slice(TURN_PREFIX.length)] : [],
+        ),
+      }))
+    },
+    warnings: () => warnings,
     async join(url) {
       own.member = { id: processId, url }
       members = [own.member]
@@ -149,7 +199,7 @@ export async function openCluster({ store, databaseUrl, version, log, timings }:
     },
     async [Symbol.asyncDispose]() {
       closed = true
-      clearInterval(timer)
+      for (const timer of timers) clearInterval(timer)
       await beating
       await links[Symbol.asyncDispose]()
       if (own.member) await deleteManager(db, processId).catch(() => undefined)
@@ -165,16 +215,37 @@ function sameMembers(a: readonly Member[], b: readonly Member[]): boolean {
   return textOf(a) === textOf(b)
 }
 
+function describe(row: ManagerRow, counts: LinkCounts | undefined) {
+  const { id, url, version, startedAt, seenAt, clockAheadMs } = row
+  const { agents = 0, via: agentsVia = 0, missing: agentsMissing = 0 } = counts ?? {}
+  return { id, url, version, startedAt, seenAt, clockAheadMs, agents, agentsVia, agentsMissing }
+}
+
 /** The one manager of an embedded database. */
-export function standAlone(): Cluster {
+export function standAlone(version: string, now: Store['now']): Cluster {
+  const processId = newUuid()
+  const own = new Set<AgentId>()
+  const startedAt = new Date(now())
+  let url = ''
   return {
-    processId: newUuid(),
+    processId,
     peers: NO_PEERS,
     turns: ALL_TURNS,
-    links: NO_LINKS,
+    links: { ...NO_LINKS, add: id => void own.add(id), remove: id => void own.delete(id) },
     members: () => [],
     onMembers: () => undefined,
-    join: () => Promise.resolve(),
+    overview: jobs =>
+      Promise.resolve([
+        {
+          ...{ id: processId, url, version, startedAt, seenAt: new Date(now()), clockAheadMs: 0, jobs, self: true },
+          ...{ agents: own.size, agentsVia: 0, agentsMissing: 0 },
+        },
+      ]),
+    warnings: () => [],
+    join(where) {
+      url = where
+      return Promise.resolve()
+    },
     [Symbol.asyncDispose]: () => Promise.resolve(),
   }
 }

@@ -24,14 +24,20 @@ export interface DedicatedConnectionDeps {
   readonly log: Log
 }
 
-const PROBE_MS = 2_000
+const PROBE_MS = 500
+/** The server ends a session of a process that says nothing for so long, and frees what it locked. */
+export const SILENT_MS = 3_000
 /** A query that takes longer means that nobody is there. */
 const QUERY_TIMEOUT_MS = 5_000
 const RETRY_MS = 300
 
-/** The server notices within about ten seconds that this machine is gone, and frees what it locked. */
-const SETTLE = `select set_config('tcp_keepalives_idle', '5', false), set_config('tcp_keepalives_interval', '2', false),
-  set_config('tcp_keepalives_count', '3', false)`
+/**
+ * A process that is stopped, or whose machine or network is gone, keeps its connection as far as the server can tell; so the
+ * server is told to expect a word every now and then. Where it is busy writing to that connection, TCP has to notice.
+ */
+const SETTLE = `select set_config('idle_session_timeout', '${SILENT_MS}', false),
+  set_config('tcp_user_timeout', '${SILENT_MS}', false), set_config('tcp_keepalives_idle', '2', false),
+  set_config('tcp_keepalives_interval', '1', false), set_config('tcp_keepalives_count', '3', false)`
 
 /**
  * Connects, and again whenever the connection is lost.

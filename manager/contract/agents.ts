@@ -5,17 +5,44 @@ import { WireSlots } from './resource-slots.ts'
 /** How a GPU's limits hold: `mig` and `whole` by hardware, `enforced` by a probed limit, `accounted` on trust. */
 export const Isolation = z.enum(['whole', 'mig', 'enforced', 'accounted'])
 
+/** How a GPU is given out: as a whole, in parts, or by the instances into which it is cut on its host. */
+export const DeviceMode = z.enum(['whole', 'shared', 'mig'])
+export type DeviceMode = z.infer<typeof DeviceMode>
+
+/** The modes that an administrator chooses between; `mig` is found. */
+export const SettableMode = DeviceMode.exclude(['mig'])
+export type SettableMode = z.infer<typeof SettableMode>
+
 export const Device = z
   .object({
     uuid: z.string(),
     model: z.string(),
     slot: z.enum(['cuda.device', 'cuda.shares']),
     memBytes: z.number(),
+    mode: DeviceMode,
     isolation: Isolation,
+    isolationReason: z.string().nullable().describe('Why it is of this class, where that is not plain from the mode.'),
+    problem: z.string().nullable().describe('Why nothing is started on it; null for a healthy one.'),
     plugin: z.enum(['nvidia', 'simulated']),
   })
   .meta({ id: 'Device' })
 export type Device = z.infer<typeof Device>
+
+/** Use of a GPU now. Null = unknown, which is not 0: the driver does not tell the utilisation of a MIG instance. */
+export const DeviceFigures = z.object({
+  uuid: z.string(),
+  /** Percent. */
+  utilization: z.number().nullable(),
+  memBytes: z.number().nullable(),
+})
+export type DeviceFigures = z.infer<typeof DeviceFigures>
+
+export const AgentDevice = Device.extend({
+  occupied: z.string().describe('What sessions hold of it, in its slot: 1 device, or a part like 0.30.'),
+  utilization: DeviceFigures.shape.utilization.describe('Percent, now; null where it is not known.'),
+  memUsedBytes: DeviceFigures.shape.memBytes.describe('Now; null where it is not known.'),
+}).meta({ id: 'AgentDevice' })
+export type AgentDevice = z.infer<typeof AgentDevice>
 
 export const Agent = z
   .object({
@@ -26,13 +53,19 @@ export const Agent = z
     schedulable: z.boolean(),
     capacity: WireSlots,
     occupied: WireSlots,
-    devices: z.array(Device),
+    devices: z.array(AgentDevice),
     /** `partial` where the agent could not set up its firewall; the reason says why. */
     networkIsolation: z.enum(['full', 'partial']),
     networkIsolationReason: z.string().nullable(),
     version: z.string(),
     engineVersion: z.string(),
     lastSeenAt: z.iso.datetime(),
+    managers: z
+      .array(z.object({ id: z.uuid(), url: z.string(), via: z.string().nullable() }))
+      .optional()
+      .describe(
+        'The managers that it has a connection to; `via` is the address of the one in between where it cannot dial.',
+      ),
     problem: z
       .string()
       .nullable()
@@ -53,6 +86,10 @@ export const Resources = z
     /** Largest request that one agent could start now. */
     free: WireSlots,
     left: WireSlots.describe('What limits leave the caller to ask for; a slot that is left out is unlimited.'),
+    partsHold: z
+      .enum(['enforced', 'accounted'])
+      .nullable()
+      .describe('How parts of GPUs hold: `accounted` as soon as one does so; null where none is given out in parts.'),
     sessionsLeft: z.int().nullable().describe('How many more sessions limits let start now; null = any number.'),
     capacity: WireSlots,
     occupied: WireSlots,

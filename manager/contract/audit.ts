@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { UserId } from './ids.ts'
 
-/** One thing that somebody did, or was refused to do. Rows are never changed and never deleted. */
+/** One thing that somebody did, or was refused to do. Entries are never changed, and kept for as long as `auditDays` says. */
 export const AuditEntry = z
   .object({
     id: z.int(),
@@ -13,7 +13,9 @@ export const AuditEntry = z
     action: z.string().describe('Name of the route, or of what the system did.'),
     target: z.string().nullable().describe('Kind and id, e.g. `session:0198…`.'),
     result: z.string().describe('`ok`, or the code of the error.'),
-    detail: z.record(z.string(), z.unknown()).describe('Ids, flags and numbers; never secrets, never free text.'),
+    detail: z
+      .record(z.string(), z.unknown())
+      .describe('Ids, flags and numbers; never secrets, never free text. `repeats`: so often again.'),
     address: z.string().nullable(),
   })
   .meta({ id: 'AuditEntry' })

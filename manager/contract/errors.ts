@@ -100,7 +100,10 @@ export const ERRORS = {
 
   // agents and engines
   agent_revoked: { status: 401, retry: false, title: 'This agent was revoked' },
-  disk_full: { status: 507, retry: true, title: 'Too little disk space for the session' },
+  device_in_use: { status: 409, retry: true, title: 'Sessions hold this device' },
+  device_mode_fixed: { status: 409, retry: false, title: 'MIG is set up on the host, not here' },
+  device_not_found: { status: 404, retry: false, title: 'The agent has no such device' },
+  disk_full: { status: 507, retry: true, title: 'Too little disk space' },
   engine_already_managed: { status: 409, retry: false, title: 'Another agent manages this Docker Engine' },
   engine_unreachable: { status: 503, retry: true, title: 'The Docker Engine does not answer' },
   kernel_create_failed: { status: 502, retry: true, title: 'The container could not be started' },
@@ -109,6 +112,7 @@ export const ERRORS = {
   toolbox_missing: { status: 503, retry: true, title: 'The toolbox image is not on this engine' },
 
   // local proxy and desktop
+  app_open_elsewhere: { status: 409, retry: false, title: 'The app is open at another port' },
   backup_damaged: { status: 400, retry: false, title: 'The backup is damaged' },
   config_invalid: { status: 400, retry: false, title: 'The configuration is not valid' },
   data_dir_locked: { status: 409, retry: false, title: 'Another Berth uses this data directory' },

@@ -6,6 +6,7 @@ import { DOMAIN_ROUTES } from './routes/domains.ts'
 import { GRANT_ROUTES } from './routes/grants.ts'
 import { IMAGE_ROUTES } from './routes/images.ts'
 import { KEYPAIR_ROUTES } from './routes/keypairs.ts'
+import { MANAGER_ROUTES } from './routes/managers.ts'
 import { REGISTRY_ROUTES } from './routes/registries.ts'
 import { POLICY_ROUTES } from './routes/policies.ts'
 import { PRESET_ROUTES } from './routes/presets.ts'
@@ -35,6 +36,7 @@ export const ROUTES = {
   ...IMAGE_ROUTES,
   ...REGISTRY_ROUTES,
   ...AGENT_ROUTES,
+  ...MANAGER_ROUTES,
   ...RESOURCE_GROUP_ROUTES,
   ...POLICY_ROUTES,
   ...PRESET_ROUTES,

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { DeviceFigures } from './agents.ts'
 import { GroupRef } from './domains.ts'
 import { AgentId, KernelId, SessionId, UserId } from './ids.ts'
 import { parseAmount, WireSlots } from './resource-slots.ts'
@@ -83,6 +84,9 @@ export const REASON_CODES = [
   'group_limit', // as before, of the group (project)
   'domain_limit', // as before, of the domain
   'group_not_allowed', // access to its resource group was withdrawn
+  'domain_inactive', // an admin has deactivated its domain
+  'project_inactive', // as before, its project (group)
+  'owner_inactive', // as before, its owner
   'dependencies', // sessions that it depends on have not ended yet
   // why a waiting session was cancelled
   'dependency_failed',
@@ -218,7 +222,7 @@ export const SessionStats = z
     diskReadBytes: z.number(),
     diskWriteBytes: z.number(),
     scratchBytes: z.number().nullable(),
-    gpus: z.array(z.object({ uuid: z.string(), utilization: z.number(), memBytes: z.number() })),
+    gpus: z.array(DeviceFigures),
   })
   .meta({ id: 'SessionStats' })
 export type SessionStats = z.infer<typeof SessionStats>
@@ -230,7 +234,16 @@ export const PullProgress = z
     layersTotal: z.int(),
     bytesDone: z.number(),
     bytesTotal: z.number(),
-    layers: z.array(z.object({ id: z.string(), status: z.string(), bytesDone: z.number(), bytesTotal: z.number() })),
+    layers: z.array(
+      z.object({
+        id: z.string(),
+        status: z.string(),
+        bytesDone: z.number(),
+        bytesTotal: z.number(),
+        /** How far it is unpacked, in whatever the engine counts that. */
+        unpacked: z.number().optional(),
+      }),
+    ),
   })
   .meta({ id: 'PullProgress' })
 export type PullProgress = z.infer<typeof PullProgress>

@@ -28,6 +28,19 @@ const fields = {
   browserIdleHours: z.number().int().min(1).max(720).describe('A browser is signed out when unused for so long.'),
   browserMaxDays: z.number().int().min(1).max(MAX_BROWSER_DAYS).describe('A browser is signed out after that.'),
   tokenDays: z.number().int().min(1).max(365).describe('Sign-ins of the CLI and the desktop app last so long.'),
+  unconfirmedDays: z
+    .number()
+    .int()
+    .min(1)
+    .max(365)
+    .describe('Accounts whose address was not confirmed are removed after that; the address is free again.'),
+  auditDays: z
+    .number()
+    .int()
+    .min(30)
+    .max(36_500)
+    .nullable()
+    .describe('Entries of the audit log are deleted after that; null keeps them for ever.'),
   publicUrl: HttpUrl.nullable().describe('Address of the console in links that are mailed.'),
   termsUrl: HttpUrl.nullable().describe('Terms of service to agree to when signing up.'),
   privacyUrl: HttpUrl.nullable().describe('Privacy policy to agree to when signing up.'),
@@ -47,6 +60,8 @@ export const SYSTEM_SETTINGS_DEFAULTS = {
   browserIdleHours: 12,
   browserMaxDays: 7,
   tokenDays: 30,
+  unconfirmedDays: 7,
+  auditDays: null,
   publicUrl: null,
   termsUrl: null,
   privacyUrl: null,

@@ -48,7 +48,8 @@ export const Recalculation = z
       z.object({
         agentId: AgentId,
         name: z.string(),
-        compared: z.boolean().describe('False: it is not connected, or its engine does not answer.'),
+        compared: z.boolean(),
+        why: z.string().nullable().describe('Why it was not compared, and is left as it is.'),
         containers: z.int(),
       }),
     ),

@@ -15,7 +15,7 @@ function storeOf(answers: (() => Promise<unknown>)[]): Store {
     {},
     { get: (_, name) => (name === 'executeTakeFirst' ? () => answers.shift()?.() : () => query) },
   )
-  return { db: query } as Store
+  return { db: query, now: Date.now } as Store
 }
 
 function grantsOn(...answers: (() => Promise<unknown>)[]) {

@@ -5,14 +5,7 @@ import { type AgentRequests } from '../agents/connection.ts'
 import { type Log } from '../log.ts'
 import { findTunnelApp } from '../sessions/apps.ts'
 import { type SessionChanges } from '../sessions/changes.ts'
-import {
-  deleteExpiredGrants,
-  deleteGrantsOfSession,
-  extendGrant,
-  findValidGrant,
-  insertGrant,
-  type ValidGrant,
-} from '../store/grants.ts'
+import { deleteGrantsOfSession, extendGrant, findValidGrant, insertGrant, type ValidGrant } from '../store/grants.ts'
 import { listKernels } from '../store/kernels.ts'
 import { touchLoginOfGrant } from '../store/logins.ts'
 import { newUuid } from '../store/new-id.ts'
@@ -53,7 +46,7 @@ const CACHE_MS = 5_000
 const START_APP_TIMEOUT_MS = 60_000
 const PURGE_EVERY_MS = 10 * 60_000
 
-export function startGrants({ store, agents, changes, log, now = Date.now }: GrantsDeps): Grants {
+export function startGrants({ store, agents, changes, log, now = store.now }: GrantsDeps): Grants {
   const verified = new Map<string, { grant: ValidGrant; until: number }>()
   /** Secrets of apps, which the database must not have; asked for again after a restart. */
   const injections = new Map<string, { readonly inject: Grant['inject']; readonly expiresAt: Date }>()
@@ -107,7 +100,6 @@ export function startGrants({ store, agents, changes, log, now = Date.now }: Gra
   }
 
   const timer = setInterval(() => {
-    background('expired grants were not deleted', deleteExpiredGrants(store.db))
     for (const [key, { until }] of verified) if (until < now()) verified.delete(key)
     for (const [id, { expiresAt }] of injections) if (expiresAt.getTime() < now()) injections.delete(id)
   }, PURGE_EVERY_MS)

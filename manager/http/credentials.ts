@@ -19,8 +19,6 @@ export interface Credentials {
   readonly expiresAt: Date
   /** What is opened with it ends with this: the id of the sign-in, or the access key. */
   readonly endsWith: string
-  /** Does it still hold? Looking does not keep it alive. */
-  holds(): Promise<boolean>
   /** Only of a signed request. */
   readonly signed?: { readonly bodyHash: string; readonly rate: RateState }
 }
@@ -56,7 +54,6 @@ export async function readCredentials(
     csrf: from === 'cookie' ? login.csrf : '',
     expiresAt,
     endsWith: credentialOf(caller),
-    holds: async () => (await logins.authenticate(token, false)) !== undefined,
   }
 }
 
@@ -72,7 +69,6 @@ async function readSigned(signers: Signers, request: IncomingMessage): Promise<C
     csrf: '',
     expiresAt,
     endsWith: keypair,
-    holds: () => signers.isUsable(keypair),
     signed: { bodyHash, rate },
   }
 }

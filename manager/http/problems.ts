@@ -23,6 +23,9 @@ export function createErrorHandler(log: Log) {
       const where = { requestId: request.id, method: request.method, route: request.routeOptions.url }
       log.error({ ...where, err: error }, 'request failed')
     }
+    // Fastify would hang up while the client still sends, and the reset could overtake the answer. Node throws the rest
+    // away instead, for as long as a request may take to arrive.
+    if (known.code === 'body_too_large') void reply.removeHeader('connection')
     return sendProblem(reply, known)
   }
 }
@@ -54,6 +57,9 @@ export function toAppError(error: unknown): AppError {
   if (error instanceof SyntaxError && statusCode === 400) {
     return new AppError('bad_request', { why: 'The body is not valid JSON.' }, { cause: error })
   }
+  if (code === DISK_FULL) {
+    return new AppError('disk_full', { why: 'The disk of the database is full. Make room on it.' }, { cause: error })
+  }
   if (isDatabaseGone(code, error)) {
     return new AppError(
       'unavailable',
@@ -70,6 +76,9 @@ function sentenceOf(fields: readonly { path: string; message: string }[]): strin
   const rest = more.length > 0 ? ` (and ${more.length} more)` : ''
   return `${first.path}: ${first.message}${rest}`
 }
+
+/** SQLSTATE of PostgreSQL. */
+const DISK_FULL = '53100'
 
 /** Classes 08 connection exception, 53 insufficient resources, 57P shutdown; and what sockets and the pool say. */
 function isDatabaseGone(code: unknown, error: unknown): boolean {

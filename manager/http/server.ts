@@ -8,7 +8,7 @@ import {
   serializerCompiler,
   validatorCompiler,
 } from 'fastify-type-provider-zod'
-import { type Access, AppError, isAppError } from '#manager/contract'
+import { type Access, AppError, isAppError, type ManagerWarning } from '#manager/contract'
 import { type AuditRecorder } from '../audit/recorder.ts'
 import { recordRequests } from '../audit/record-requests.ts'
 import { type EventBus } from '../events/bus.ts'
@@ -60,6 +60,8 @@ export interface HttpServerDeps {
   readonly db: Db
   readonly bus: EventBus
   readonly metrics: Metrics
+  /** What is wrong with the managers on this database. */
+  readonly warnings: () => readonly ManagerWarning[]
   /** Resolves if the database answers. */
   readonly ping: () => Promise<void>
   readonly log: Log
@@ -156,8 +158,13 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
   })
   app.after(() => {
     registerContractRoutes(app, deps.handlers)
-    registerEventRoute(app, { bus: deps.bus, logins, signers })
-    registerOperationsRoutes(app, { metrics, authenticators: { logins, signers }, ping: deps.ping })
+    registerEventRoute(app, { bus: deps.bus, logins, signers, db: deps.db })
+    registerOperationsRoutes(app, {
+      metrics,
+      authenticators: { logins, signers },
+      ping: deps.ping,
+      warnings: deps.warnings,
+    })
   })
 
   app.server.on('upgrade', (request, socket, head) => {

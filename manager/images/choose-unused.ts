@@ -2,7 +2,7 @@ import { type AgentId } from '#manager/contract'
 import { type UnusedImage } from '#agent/contract'
 import { registryOf } from '../registries/registry-address.ts'
 import { type ImageInUse } from '../store/images.ts'
-import { type OfferedImage } from './known-images.ts'
+import { isOffered, type OfferedImage } from './known-images.ts'
 
 export interface CleanUpContext {
   readonly agentId: AgentId
@@ -53,13 +53,7 @@ function reasonToKeep(image: UnusedImage, context: CleanUpContext): string | und
   return 'No active registry is known to have it: it could not be pulled again.'
 }
 
-function isOfferedAgain({ id, references, repoDigests }: UnusedImage, { offered }: CleanUpContext): boolean {
-  return (
-    references.length > 0 &&
-    references.every(reference => {
-      const known = offered.get(reference)
-      if (!known) return false
-      return known.image.id === id || repoDigests.some(name => name.endsWith(`@${known.manifestDigest}`))
-    })
-  )
+function isOfferedAgain(image: UnusedImage, { offered }: CleanUpContext): boolean {
+  const { references } = image
+  return references.length > 0 && references.every(reference => isOffered(image, offered.get(reference)))
 }

@@ -46,7 +46,7 @@ export function createImages({ store, events }: { store: Store; events: EventPub
       const { labelMinimum } = await find(caller, reference)
       await setImageMinimum(db, reference, minimum === null ? null : parseSlots(minimum))
       // Not its name: not everybody may know that it is there.
-      events.publish({ topic: 'image', id: 'all', version: Date.now() }, 'everyone')
+      events.publish({ topic: 'image', id: 'all', version: store.now() }, 'everyone')
       const image = await find(caller, reference)
       return { image, notices: belowLabels(parseSlots(labelMinimum), parseSlots(image.minimum)) }
     },

@@ -34,13 +34,16 @@ export async function readKnownImages(
   allowed: readonly string[] | null,
   references?: readonly string[],
 ): Promise<KnownImages> {
-  const [held, rows, minimums] = await Promise.all([
+  const isHubAllowed = allowed === null || allowed.includes(DOCKER_HUB)
+  const [held, rows, minimums, ofHub] = await Promise.all([
     listHeldImages(db),
     listOfferedImages(db, { registries: allowed, references }),
     readImageMinimums(db),
+    isHubAllowed ? [] : listOfferedImages(db, { registries: [DOCKER_HUB], references }),
   ])
+  const hub = new Map(ofHub.map(row => [row.reference, toOffered(row)]))
   return {
-    held: allowed === null ? held : held.flatMap(copy => allowedCopy(copy, allowed)),
+    held: allowed === null ? held : held.flatMap(copy => allowedCopy(copy, allowed, hub)),
     offered: new Map(rows.map(row => [row.reference, toOffered(row)])),
     minimums,
   }
@@ -71,9 +74,14 @@ export function registryOfHeld(
   return repoDigests.some(name => name.startsWith(`${repository}@`)) ? DOCKER_HUB : null
 }
 
-function allowedCopy({ agentId, image }: HeldImage, allowed: readonly string[]): HeldImage[] {
+/** @param hub what Docker Hub has, where it is not allowed: some engines do not tell what came from there */
+function allowedCopy(
+  { agentId, image }: HeldImage,
+  allowed: readonly string[],
+  hub: ReadonlyMap<string, OfferedImage>,
+): HeldImage[] {
   const references = image.references.filter(reference => {
-    const registry = registryOfHeld(reference, image)
+    const registry = registryOfHeld(reference, image) ?? (isOffered(image, hub.get(reference)) ? DOCKER_HUB : null)
     return registry === null || allowed.includes(registry)
   })
   return references.length === 0 ? [] : [{ agentId, image: { ...image, references } }]
@@ -86,9 +94,13 @@ function toOffered(row: RegistryImageRow): OfferedImage {
 }
 
 /** Is it what the registry offers? By image id, or by manifest where engines have another idea of ids. */
-export function isOffered({ id, repoDigests = [] }: AgentImage, offered: OfferedImage | undefined): boolean {
+export function isOffered(
+  { id, repoDigests = [] }: Pick<AgentImage, 'id' | 'repoDigests'>,
+  offered: OfferedImage | undefined,
+): boolean {
   if (!offered) return false
-  return id === offered.image.id || repoDigests.some(name => name.endsWith(`@${offered.manifestDigest}`))
+  const { image, manifestDigest } = offered
+  return [image.id, manifestDigest].includes(id) || repoDigests.some(name => name.endsWith(`@${manifestDigest}`))
 }
 
 /** As users see them: one entry per name and image on agents, then what only registries have. Pure. */

@@ -39,15 +39,15 @@ export function findDifferences({ agentId, agentName, before, reported, actions,
     })
   const containers = reported.flatMap(({ kernelId, sessionId, state }): Finding[] => {
     if (state.state !== 'running' || known.has(kernelId)) return []
-    const action = actions.find(one => 'kernelId' in one && one.kernelId === kernelId)
+    const isRemoved = actions.some(one => one.do === 'destroy' && one.kernelId === kernelId)
     const imported = actions.find(one => one.do === 'import' && one.label.kernelId === kernelId)
     const ids = { agentId, sessionId, kernelId }
-    if (imported?.do === 'import') {
+    if (imported?.do === 'import' && after.has(kernelId)) {
       const message = `A container of session ${imported.label.sessionName} ran on agent ${agentName} without a record; it was taken up.`
       return [{ kind: 'unknown_container', message, ...ids }]
     }
-    if (action?.do !== 'destroy') return []
-    const message = `A container ran on agent ${agentName} although its session had ended, or runs elsewhere; it is removed.`
+    if (!isRemoved && !imported) return []
+    const message = `A container ran on agent ${agentName} although its session had ended, runs elsewhere, or has no such kernel; it is removed.`
     return [{ kind: 'stray_container', message, ...ids }]
   })
   return [...ended, ...containers]

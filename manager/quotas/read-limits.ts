@@ -1,5 +1,6 @@
-import { type LimitedSession, type Scope } from '../scheduler/plan/index.ts'
+import { type Inactive, type LimitedSession, type Scope } from '../scheduler/plan/index.ts'
 import {
+  listInactive,
   listScopes,
   mayUse,
   readGroupAccess,
@@ -16,10 +17,10 @@ import { type Db } from '../store/schema.ts'
 export interface LimitsNow {
   /** Of these sessions, those with limits; most have none. */
   readonly scopes: ReadonlyMap<string, Scope>
-  of(session: ScopedSession): Pick<LimitedSession, 'scopes' | 'groupAllowed'>
+  of(session: ScopedSession): Pick<LimitedSession, 'scopes' | 'groupAllowed' | 'inactive'>
 }
 
-/** Reads limits, what is held of them, and who may use the resource group, as of now. */
+/** Reads limits, what is held of them, who may use the resource group, and who is deactivated, as of now. */
 export async function readLimits(
   db: Db,
   resourceGroup: string,
@@ -29,16 +30,28 @@ export async function readLimits(
   const rows = await listScopes(db, ids, { limitedOnly: true })
   const scopes = await withHeld(db, rows)
   const access = await readGroupAccess(db, resourceGroup, ids.user)
+  const inactive = await listInactive(db, ids)
   return {
     scopes,
     of(session) {
       const limited = scopes.size === 0 ? [] : scopeKeysOf(session).filter(key => scopes.has(key))
+      const shut = inactiveOf(session, inactive)
       return {
         groupAllowed: mayUse(access, session),
+        ...(shut ? { inactive: shut } : {}),
         ...(limited.length === 0 ? {} : { scopes: limited }),
       }
     },
   }
+}
+
+/** The largest that is deactivated: what has to become active again first. */
+function inactiveOf(session: ScopedSession, inactive: ReadonlySet<string>): Inactive | undefined {
+  if (inactive.size === 0) return undefined
+  const { domain, groupId, ownerId } = session
+  if (inactive.has(scopeKey('domain', domain))) return 'domain'
+  if (groupId !== null && inactive.has(scopeKey('group', groupId))) return 'group'
+  return inactive.has(scopeKey('user', ownerId)) ? 'user' : undefined
 }
 
 export async function withHeld(db: Db, rows: readonly ScopeRow[]): Promise<Map<string, Scope>> {

@@ -1,8 +1,7 @@
-import { type Finding, type Recalculation } from '#manager/contract'
+import { type Finding, isAppError, type Recalculation, toWireError } from '#manager/contract'
 import { type AgentRequests } from '../agents/connection.ts'
 import { type Reports } from '../agents/reports.ts'
 import { type Log } from '../log.ts'
-import { type AgentPresence } from '../scheduler/snapshot.ts'
 import { type AgentRow, listAgents } from '../store/agents.ts'
 import { type Store } from '../store/open-store.ts'
 import { lockResourceGroup } from '../store/sessions.ts'
@@ -11,7 +10,7 @@ import { findDifferences, findOtherAmounts } from './compare.ts'
 
 export interface RecalculateDeps {
   readonly store: Store
-  readonly agents: AgentRequests & AgentPresence
+  readonly agents: AgentRequests
   readonly reports: Pick<Reports, 'takeUp'>
   /** Something was given back: what waits may start. */
   readonly onChanged: () => void
@@ -23,7 +22,8 @@ const AGENT_TIMEOUT_MS = 30_000
 /**
  * Compares what the rows of kernels say, from which all usage is derived, with the containers that every connected agent
  * has now, and repairs the rows: sessions through their life cycle, amounts by the container's signed label. Where usage
- * is true, and it should be always, there is nothing to do. Agents that cannot be asked are left as they are.
+ * is true, and it should be always, there is nothing to do. An agent that only another manager has a connection to is called
+ * to this one; those that cannot be asked are named, and left as they are.
  */
 export async function recalculate(deps: RecalculateDeps, actor: string): Promise<Recalculation> {
   const { store, log, onChanged } = deps
@@ -50,17 +50,15 @@ async function compareAgent(
   { store, agents, reports, log }: RecalculateDeps,
   { id: agentId, name, resource_group: resourceGroup }: AgentRow,
 ): Promise<{ agent: Recalculation['agents'][number]; findings: Finding[] }> {
-  const skipped = { agent: { agentId, name, compared: false, containers: 0 }, findings: [] }
-  if (!agents.isReady(agentId)) return skipped
   // Read before the question: what runs now is in the answer, unless it is gone.
   const before = await listHolding(store.db, agentId)
   const reply = await agents
     .request(agentId, 'list_kernels', {}, { timeoutMs: AGENT_TIMEOUT_MS })
     .catch((error: unknown) => {
       log.warn({ err: error, agentId }, 'agent could not say what it runs')
-      return undefined
+      return { why: whyOf(error) }
     })
-  if (!reply) return skipped
+  if ('why' in reply) return { agent: { agentId, name, compared: false, why: reply.why, containers: 0 }, findings: [] }
   const running = new Set(before.filter(({ status }) => status === 'RUNNING').map(({ kernelId }) => kernelId))
   const actions = await reports.takeUp(agentId, reply.kernels, running)
   const after = new Set((await listHolding(store.db, agentId)).map(({ kernelId }) => kernelId))
@@ -75,5 +73,9 @@ async function compareAgent(
     if (written) findings.push({ kind: 'other_amounts', message, agentId, sessionId, kernelId })
   }
   const containers = reply.kernels.filter(({ state }) => state.state === 'running').length
-  return { agent: { agentId, name, compared: true, containers }, findings }
+  return { agent: { agentId, name, compared: true, why: null, containers }, findings }
+}
+
+function whyOf(error: unknown): string {
+  return isAppError(error) && typeof error.detail.why === 'string' ? error.detail.why : toWireError(error).message
 }

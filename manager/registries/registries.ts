@@ -88,7 +88,7 @@ export function createRegistries({ store, box, tasks, events }: RegistriesDeps):
   }
 
   function announceImages(): void {
-    events.publish({ topic: 'image', id: 'all', version: Date.now() }, 'everyone')
+    events.publish({ topic: 'image', id: 'all', version: store.now() }, 'everyone')
   }
 
   function credentialsOf({ name, username, sealed_password }: RegistryRow): Credentials | undefined {
@@ -170,7 +170,7 @@ export function createRegistries({ store, box, tasks, events }: RegistriesDeps):
       for (const { id, kind, target, status } of await tasks.list()) {
         if (kind === 'rescan' && target === name && status === 'running') await tasks.cancel(id)
       }
-      events.publish({ topic: 'registry', id: name, version: Date.now() }, 'superadmins')
+      events.publish({ topic: 'registry', id: name, version: store.now() }, 'superadmins')
       announceImages()
     },
 

@@ -4,7 +4,9 @@ import { readLimits } from '../quotas/read-limits.ts'
 import { insertKernelDevices } from '../store/kernels.ts'
 import { listScopedSessions, listScopes, lockLimits, scopeIdsOf } from '../store/limits.ts'
 import { type Store } from '../store/open-store.ts'
+import { holdPause } from '../store/pause.ts'
 import { lockPending, markScheduled } from '../store/placements.ts'
+import { findResourceGroup } from '../store/resource-groups.ts'
 import { type Db } from '../store/schema.ts'
 import { insertSessionEvents } from '../store/session-events.ts'
 import { lockResourceGroup, type Touched } from '../store/sessions.ts'
@@ -16,19 +18,24 @@ const BATCH = 200
 
 /**
  * Writes placements, leaving out those that are no longer possible: the session is not pending any more, its slots or
- * devices are taken, or somebody's limit is. Capacity is checked again under the lock of the resource group, so two schedulers (or an
+ * devices are taken, or somebody's limit is; all of them where an admin has paused everything, or closed the group. Capacity is checked again under the lock of the resource group, so two schedulers (or an
  * import of running containers) at the same time cannot give out the same thing twice.
+ *
+ * @param onCommitted called after each transaction: a later one may fail
  */
 export async function commitPlacements(
   store: Store,
   resourceGroup: string,
   placements: readonly Placement[],
   presence: AgentPresence,
+  onCommitted: (touched: readonly Touched[]) => void = () => undefined,
 ): Promise<Touched[]> {
   const committed: Touched[] = []
   for (let start = 0; start < placements.length; start += BATCH) {
     const batch = placements.slice(start, start + BATCH)
-    committed.push(...(await store.transaction(trx => commitBatch(trx, resourceGroup, batch, presence))))
+    const placed = await store.transaction(trx => commitBatch(trx, resourceGroup, batch, presence))
+    onCommitted(placed)
+    committed.push(...placed)
   }
   return committed
 }
@@ -39,7 +46,9 @@ async function commitBatch(
   placements: readonly Placement[],
   presence: AgentPresence,
 ): Promise<readonly Touched[]> {
+  if (await holdPause(trx)) return []
   await lockResourceGroup(trx, resourceGroup)
+  if ((await findResourceGroup(trx, resourceGroup))?.active === false) return []
   const wanted = new Set(placements.map(placement => placement.agentId))
   const rows = (await listAgents(trx, resourceGroup)).filter(row => wanted.has(row.id) && row.schedulable)
   const agents = new Map((await readAgents(trx, rows, presence)).map(agent => [agent.id, agent]))

@@ -1,22 +1,31 @@
 import { type Reason, type Scheduling } from '#manager/contract'
 import { deletePause, readPause, writePause } from '../store/pause.ts'
-import { type Db } from '../store/schema.ts'
+import { type Store } from '../store/open-store.ts'
 
 /** The switch for the whole scheduler, at all managers. A restored database starts with it off. */
 export interface SchedulingSwitch {
   read(): Promise<Scheduling>
   pause(): Promise<Scheduling>
   resume(): Promise<Scheduling>
-  /** As of a moment ago: for those who ask all the time. */
   isPaused(): Promise<boolean>
-  /** Paused because the database was restored: what agents have may be newer than what it says. */
+  /**
+   * Paused because the database was restored: what agents have may be newer than what it says. As of a moment ago, for
+   * this is asked all the time.
+   */
   isRestored(): Promise<boolean>
 }
 
 const KEPT_MS = 1_000
 
 /** @param onResumed placements are possible again */
-export function createSchedulingSwitch({ db, onResumed }: { db: Db; onResumed: () => void }): SchedulingSwitch {
+export function createSchedulingSwitch({
+  store,
+  onResumed,
+}: {
+  store: Store
+  onResumed: () => void
+}): SchedulingSwitch {
+  const { db } = store
   let known: { at: number; paused: Promise<Scheduling['paused']> } | undefined
   const read = async (): Promise<Scheduling> => ({ paused: await readPause(db) })
   function lately(): Promise<Scheduling['paused']> {
@@ -33,13 +42,13 @@ export function createSchedulingSwitch({ db, onResumed }: { db: Db; onResumed: (
   }
   return {
     read,
-    pause: () => change(writePause(db, 'by_admin')),
+    pause: () => change(store.transaction(trx => writePause(trx, 'by_admin'))),
     async resume() {
       const now = await change(deletePause(db))
       onResumed()
       return now
     },
-    isPaused: async () => (await lately()) !== null,
+    isPaused: async () => (await readPause(db)) !== null,
     isRestored: async () => (await lately())?.why === 'restored',
   }
 }

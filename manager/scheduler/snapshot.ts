@@ -4,7 +4,8 @@ import { type LimitsNow, readLimits } from '../quotas/read-limits.ts'
 import { listDependencies } from '../store/dependencies.ts'
 import { readImageDigests } from '../store/images.ts'
 import { type ScopedSession } from '../store/limits.ts'
-import { readClock, readUsageByOwner } from '../store/placements.ts'
+import { readClock } from '../store/clock.ts'
+import { readUsageByOwner } from '../store/placements.ts'
 import { listMortalKernels } from '../store/occupants.ts'
 import { readPullable } from '../store/registry-images.ts'
 import { findReservation, findResourceGroup } from '../store/resource-groups.ts'
@@ -140,13 +141,16 @@ export async function readAgents(
       devices,
       latestEnd: latestEndOf(expiresAt),
     })),
-    devices: row.devices.map(({ uuid, slot }): DeviceSnapshot => {
-      const total = slot === 'cuda.device' ? 1 : SHARES_PER_DEVICE
-      const taken = usage.device(row.id, uuid)
-      // Held in the other mode (an admin changed it meanwhile): nothing of it can be given out.
-      const occupied = taken === undefined ? 0 : taken.slot === slot ? taken.amount : total
-      return { uuid, slot, total, occupied }
-    }),
+    // Nothing is placed on one with a problem; who holds it is counted in `occupied`.
+    devices: row.devices
+      .filter(({ problem }) => problem === null)
+      .map(({ uuid, slot }): DeviceSnapshot => {
+        const total = slot === 'cuda.device' ? 1 : SHARES_PER_DEVICE
+        const taken = usage.device(row.id, uuid)
+        // Held in the other mode (by a container that was imported): nothing of it can be given out.
+        const occupied = taken === undefined ? 0 : taken.slot === slot ? taken.amount : total
+        return { uuid, slot, total, occupied }
+      }),
     images: images.get(row.id) ?? new Set<string>(),
     schedulable: row.schedulable,
     connected: presence.isReady(row.id),

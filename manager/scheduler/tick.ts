@@ -1,9 +1,10 @@
+import { setTimeout as wait } from 'node:timers/promises'
 import { type AgentId, type Reason, type SessionId } from '#manager/contract'
 import { ALL_TURNS, type Turns } from '../cluster/turns.ts'
 import { type Log } from '../log.ts'
 import { type Store } from '../store/open-store.ts'
 import { saveReservation } from '../store/resource-groups.ts'
-import { listPending, listPendingGroups, type Touched, updateReasons } from '../store/sessions.ts'
+import { listGroupsToSchedule, listPending, type Touched, updateReasons } from '../store/sessions.ts'
 import { commitPlacements } from './commit.ts'
 import { type GroupSnapshot, plan, type Placement, type Reservation } from './plan/index.ts'
 import { PAUSED } from './pause.ts'
@@ -40,6 +41,11 @@ const WATCHED_POSITIONS = 50
 /** A manager that only looks at a queue does so this often at most, and is busy with it for so small a part of its time. */
 const LOOK_MS = 500
 const LOOK_SHARE = 10
+/** Between passes that follow each other at once, as while a thousand agents come back, it rests as long as the last one took. */
+const LONGEST_REST_MS = 1_000
+
+/** The turn to schedule a resource group. */
+export const schedulerTurn = (group: string) => `scheduler ${group}`
 
 /** The effectful half: snapshot → plan → commit → create_kernel, over and over. The decision itself is in `plan/`. */
 export function startScheduler(deps: SchedulerDeps): Scheduler {
@@ -47,17 +53,18 @@ export function startScheduler(deps: SchedulerDeps): Scheduler {
   const positions = new Map<string, ReadonlyMap<SessionId, number>>()
   // Whose turn it was last, for round robin. After a start of the manager the turns begin anew.
   const turns = new Map<AgentId, number>()
+  const closing = new AbortController()
   let wanted = false
+  const isWanted = () => wanted
   let closed = false
   let running: Promise<void> = Promise.resolve()
 
   /** Where another manager schedules: when to look at the queue again. Looking costs as much as scheduling. */
   const lookAt = new Map<string, number>()
-  const turnOf = (group: string) => `scheduler ${group}`
 
   async function tickGroup(group: string): Promise<void> {
     const since = performance.now()
-    const mine = await managers.take(turnOf(group))
+    const mine = await managers.take(schedulerTurn(group))
     if (!mine && since < (lookAt.get(group) ?? 0)) return
     const { snapshot: read, written, doomed, sequencer, selector } = await readGroup(store.db, group, presence)
     if (mine) for (const [id, reason] of doomed) await cancel(id, reason)
@@ -70,13 +77,14 @@ export function startScheduler(deps: SchedulerDeps): Scheduler {
     const now = new Map(queue.map((id, index) => [id, index + 1]))
     if (!mine) lookAt.set(group, performance.now() + Math.max(LOOK_MS, LOOK_SHARE * (performance.now() - since)))
     // The connection that holds the turn may be lost by now; another manager has it then.
-    if (!managers.holds(turnOf(group))) return void positions.set(group, now)
+    if (!managers.holds(schedulerTurn(group))) return void positions.set(group, now)
     // Before the placements: what is held must outlive a crash right after them.
     if (!sameReservation(snapshot.reservation, reservation)) await saveReservation(store.db, group, reservation)
     takeTurns(turns, placements)
-    const committed = await commitPlacements(store, group, placements, presence)
-    hint(committed)
-    for (const { id } of committed) start(id)
+    const committed = await commitPlacements(store, group, placements, presence, placed => {
+      hint(placed)
+      for (const { id } of placed) start(id)
+    })
     positions.set(group, now)
     hint(await updateReasons(store.db, 'PENDING', changedReasons({ reasons, written, before, now })))
     // Left out at the commit: somebody else was quicker, so the picture has changed.
@@ -95,8 +103,9 @@ export function startScheduler(deps: SchedulerDeps): Scheduler {
   async function run(): Promise<void> {
     while (wanted && !closed) {
       wanted = false
+      const since = performance.now()
       try {
-        const groups = await listPendingGroups(store.db)
+        const groups = await listGroupsToSchedule(store.db)
         if (await isPaused?.()) {
           await explainPause(groups)
           continue
@@ -111,6 +120,8 @@ export function startScheduler(deps: SchedulerDeps): Scheduler {
       } catch (error) {
         log.error({ err: error }, 'scheduler pass failed; the next tick tries again')
       }
+      const restMs = Math.min(LONGEST_REST_MS, performance.now() - since)
+      if (isWanted()) await wait(restMs, undefined, { signal: closing.signal }).catch(() => undefined)
     }
   }
 
@@ -140,6 +151,7 @@ export function startScheduler(deps: SchedulerDeps): Scheduler {
     },
     async [Symbol.asyncDispose]() {
       closed = true
+      closing.abort()
       clearInterval(timer)
       await running
     },

@@ -7,6 +7,7 @@ import { type Touched } from '../store/sessions.ts'
 interface Found {
   readonly label: KernelLabel
   readonly containerId: string
+  /** By the database's clock. */
   readonly startedAt: string
 }
 
@@ -45,7 +46,7 @@ function toFound(
     agentId,
     resourceGroup,
     attempt: Math.max(...found.map(({ label }) => label.attempt)),
-    startedAt: found.map(({ startedAt }) => startedAt).toSorted()[0] ?? new Date().toISOString(),
+    startedAt: found.map(({ startedAt }) => startedAt).reduce((a, b) => (a < b ? a : b)),
     kernels: found.map(({ label, containerId }) => ({ id: label.kernelId, containerId })),
     devices: found.flatMap(({ label }) =>
       label.devices.map(({ uuid, slot, amount }) => ({

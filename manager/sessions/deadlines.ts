@@ -12,8 +12,8 @@ export interface DeadlinesDeps {
   readonly presence: AgentPresence
   readonly lifecycle: Lifecycle
   readonly changes: SessionChanges
-  /** When the pull of a kernel last moved, if this process has seen it move. */
-  readonly pullMovedAt: (kernelId: KernelId) => number | undefined
+  /** How long the pulls of all these kernels have not moved, if this process has seen any move. */
+  readonly pullQuietMs: (kernelIds: readonly KernelId[]) => number | undefined
   /** Another manager has a connection to the agent: what it starts and ends is that one's to decide. */
   readonly isElsewhere?: (agentId: AgentId) => Promise<boolean>
   readonly log: Log
@@ -31,14 +31,14 @@ const TELL_AFTER = 3
 export function startDeadlines(deps: DeadlinesDeps): AsyncDisposable {
   const timings = { ...DEFAULT_TIMINGS, ...deps.timings }
   const { store, log } = deps
-  const startedAt = Date.now()
+  const startedAt = performance.now()
   const shortest = Math.min(timings.scheduledMs, timings.preparingMs, timings.pullStalledMs, timings.terminatingMs)
   /** Of ends that take long: the deadline, counted from the first, at which they were asked for last. */
   const askedAt = new Map<SessionId, number>()
   let running: Promise<void> | undefined
 
   async function sweep(): Promise<void> {
-    const ownAgeMs = Date.now() - startedAt
+    const ownAgeMs = performance.now() - startedAt
     const rows = await listTransitional(store.db, shortest)
     const ending = new Set(rows.filter(row => row.status === 'TERMINATING').map(row => row.sessionId))
     for (const id of askedAt.keys()) if (!ending.has(id)) askedAt.delete(id)
@@ -49,10 +49,10 @@ export function startDeadlines(deps: DeadlinesDeps): AsyncDisposable {
     }
   }
 
-  function isLate({ status, ageMs, kernelId }: Overdue): boolean {
+  function isLate({ status, ageMs, kernelIds }: Overdue): boolean {
     if (status === 'SCHEDULED') return ageMs >= timings.scheduledMs
     if (status === 'PREPARING') return ageMs >= timings.preparingMs
-    const quietMs = Date.now() - (deps.pullMovedAt(kernelId) ?? startedAt)
+    const quietMs = deps.pullQuietMs(kernelIds) ?? performance.now() - startedAt
     return ageMs >= timings.pullingMs || Math.min(ageMs, quietMs) >= timings.pullStalledMs
   }
 

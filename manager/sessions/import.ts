@@ -22,6 +22,7 @@ export interface ImportedContainer {
   readonly resourceGroup: string
   readonly label: KernelLabel
   readonly containerId: string
+  /** By the database's clock. */
   readonly startedAt: string
 }
 
@@ -79,7 +80,8 @@ async function insertRows(trx: Db, container: ImportedContainer) {
     idleTimeoutSeconds: kind === 'batch' ? null : limits.idleTimeoutSeconds,
     apps: label.apps,
     attempt: label.attempt,
-    createdAt: label.createdAt,
+    // Its label has a time as well, of another clock.
+    createdAt: container.startedAt,
     startedAt: container.startedAt,
   }
   if (!known) await insertSessions(trx, [session])

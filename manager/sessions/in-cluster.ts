@@ -34,8 +34,10 @@ export function followCluster(deps: InClusterDeps): AgentGateway {
   cluster.peers.onGap(takeOver)
   cluster.turns.onTaken(takeOver)
   cluster.links.onUnlinked(id => void reports.lost(id).catch(fail('the loss of an agent was not written')))
-  const revoked = cluster.peers.topic<AgentId>('agent_revoked')
+  const revoked = cluster.peers.topic<AgentId>(AGENT_REVOKED)
   revoked.on(id => gateway.disconnect(id, 'It was revoked.'))
+  const wanted = cluster.peers.topic<AgentId>(AGENT_WANTED)
+  wanted.on(id => gateway.announceManagers(id))
   endThroughOthers(deps)
   return {
     ...gateway,
@@ -43,6 +45,25 @@ export function followCluster(deps: InClusterDeps): AgentGateway {
       gateway.disconnect(id, why)
       revoked.tell(id)
     },
+  }
+}
+
+const AGENT_REVOKED = 'agent_revoked'
+const AGENT_WANTED = 'agent_wanted'
+
+/** For the gateway: the key that the agent had counts no more, at any manager. */
+export function createTellReplaced(cluster: Cluster): (agentId: AgentId) => void {
+  const revoked = cluster.peers.topic<AgentId>(AGENT_REVOKED)
+  return id => revoked.tell(id)
+}
+
+/** For the gateway: whoever has the agent tells it of this manager, once more. */
+export function createSeek(cluster: Cluster): (agentId: AgentId) => Promise<boolean> {
+  const wanted = cluster.peers.topic<AgentId>(AGENT_WANTED)
+  return async agentId => {
+    if (cluster.members().length < 2 || !(await cluster.links.isElsewhere(agentId))) return false
+    wanted.tell(agentId)
+    return true
   }
 }
 

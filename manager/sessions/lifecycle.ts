@@ -20,16 +20,18 @@ import {
   type KernelRow,
   listKernelDevices,
   listKernels,
+  noteKernelDone,
   noteKernelRunning,
   updateKernel,
 } from '../store/kernels.ts'
 import { type Store } from '../store/open-store.ts'
-import { findSession, type OwnedSessionRow } from '../store/sessions.ts'
+import { findReasonTo } from '../store/session-events.ts'
+import { findSession, type OwnedSessionRow, touchSessions } from '../store/sessions.ts'
 import { type LockedSession, type SessionChanges } from './changes.ts'
 import { type PullSource, type Registries } from '../registries/registries.ts'
 import { kernelSpecOf } from './kernel-spec.ts'
 import { DEFAULT_TIMINGS, type Timings } from './timings.ts'
-import { isStarting } from './transition.ts'
+import { type Change, isStarting } from './transition.ts'
 
 /**
  * Starts and ends kernels on their agents. Everything here may be called again at any time: each call looks first.
@@ -55,6 +57,8 @@ export interface Lifecycle extends AsyncDisposable {
    * notice or by a report, whichever comes first.
    */
   markRunning(id: SessionId, started: Started): Promise<void>
+  /** A kernel beside the main one has done its work: the session goes on. @returns false if it is none of those */
+  markDone(id: SessionId, done: Done): Promise<boolean>
   /** Between asking an agent and its answer. */
   isStartInFlight(kernelId: KernelId): boolean
 }
@@ -71,9 +75,19 @@ export interface Started {
   readonly kernelId: KernelId
   readonly attempt: number
   readonly containerId: string
-  readonly startedAt: string
+  /** Left out where it has just started. */
+  readonly startedAt?: string
   readonly reason: Reason
 }
+
+export interface Done {
+  readonly kernelId: KernelId
+  readonly attempt: number
+  readonly agentId: AgentId
+}
+
+/** Why a session runs that was not found running. */
+export const STARTED: Reason = { code: 'started', message: 'Its container runs.' }
 
 export interface LifecycleDeps {
   readonly store: Store
@@ -88,7 +102,7 @@ export interface LifecycleDeps {
 export function createLifecycle(deps: LifecycleDeps): Lifecycle {
   const { store, changes, agents, log } = deps
   const timings = { ...DEFAULT_TIMINGS, ...deps.timings }
-  const starts = new Map<KernelId, { readonly agentId: AgentId; readonly controller: AbortController }>()
+  const starts = new Map<KernelId, StartInFlight>()
   /** By agent and kernel: what an earlier attempt has left elsewhere is nothing to the present one. */
   const destroys = new Map<
     string,
@@ -111,11 +125,13 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
     work.add(task)
   }
 
-  /** One destroy per kernel and agent at a time, and never one that overtakes a start there. */
-  function destroy(agentId: AgentId, kernelId: KernelId, attempt: number, graceMs: number) {
+  function abortStart(kernelId: KernelId, agentId: AgentId, why: string): void {
     const start = starts.get(kernelId)
-    if (start?.agentId === agentId)
-      start.controller.abort(new AppError('unavailable', { why: 'The start was cancelled.' }))
+    if (start?.agentId === agentId) start.controller.abort(new AppError('unavailable', { why }))
+  }
+
+  /** One destroy per kernel and agent at a time. */
+  function destroy(agentId: AgentId, kernelId: KernelId, attempt: number, graceMs: number) {
     const place = placeOf(agentId, kernelId)
     const running = destroys.get(place)
     if (running && running.attempt >= attempt) return running.task
@@ -137,27 +153,31 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
   async function create(id: SessionId): Promise<void> {
     const session = await findSession(store.db, id)
     if (!session || !isStarting(session.status)) return
-    const kernels = await listKernels(store.db, [id])
+    // Those that have done their work while others of the session still start do not do it twice.
+    const kernels = (await listKernels(store.db, [id])).filter(kernel => !isFinished(kernel.status))
     const agentId = kernels[0]?.agent_id
     if (!agentId || !agents.isReady(agentId) || kernels.some(kernel => starts.has(kernel.id))) return
     const attempt = session.attempt
     const controller = new AbortController()
-    for (const { id: kernelId } of kernels) starts.set(kernelId, { agentId, controller })
+    const start: StartInFlight = { agentId, attempt, controller }
+    for (const kernel of kernels) starts.set(kernel.id, start)
     try {
       await Promise.allSettled(kernels.map(async kernel => destroys.get(placeOf(agentId, kernel.id))?.task))
       const held = await holdsImage(agentId, session)
       // With the image at hand the agent gets the time of PREPARING; a pull needs its own on top.
       const startWithinMs = held ? timings.preparingMs : timings.preparingMs + timings.pullingMs
-      if (!(await markPreparing(id, attempt, startWithinMs))) return
+      const pull = held ? {} : await deps.pullOf(session.image, session.image_digest)
+      // The agent counts from when it hears of it, which is later.
+      const withMarginMs = startWithinMs + timings.replyMarginMs
+      if (!(await markPreparing(id, attempt, withMarginMs))) return
       // Sent again after a restart, the agent counts anew.
       if (session.status !== 'SCHEDULED')
-        for (const kernel of kernels) await updateKernel(store.db, kernel.id, { startWithinMs })
-      const pull = held ? {} : await deps.pullOf(session.image, session.image_digest)
+        for (const kernel of kernels) await updateKernel(store.db, kernel.id, { startWithinMs: withMarginMs })
       await createAll(session, kernels, { agentId, startWithinMs, pull, signal: controller.signal })
     } catch (error) {
       await onStartFailed(error, { id, attempt, agentId, aborted: controller.signal.aborted, kernels })
     } finally {
-      for (const kernel of kernels) starts.delete(kernel.id)
+      for (const kernel of kernels) if (starts.get(kernel.id) === start) starts.delete(kernel.id)
     }
   }
 
@@ -178,12 +198,15 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
     const failed = new AbortController()
     const timeoutMs = startWithinMs + timings.replyMarginMs
     const sending = { timeoutMs, signal: AbortSignal.any([options.signal, failed.signal]) }
-    const reason: Reason = { code: 'started', message: 'Its container runs.' }
     const starting = kernels.map(async kernel => {
       const spec = kernelSpecOf(session, kernel, devices.get(kernel.id) ?? [], pull.manifestDigest)
       const input = { spec, startWithinMs, ...(pull.auth ? { registryAuth: pull.auth } : {}) }
-      const reply = await agents.request(agentId, 'create_kernel', input, sending)
-      await markRunning(session.id, { ...reply, kernelId: kernel.id, attempt: kernel.attempt, reason })
+      const { containerId } = await agents.request(agentId, 'create_kernel', input, sending)
+      const started = { containerId, kernelId: kernel.id, attempt: kernel.attempt, reason: STARTED }
+      // It runs, whether that can be written now or not: its agent says so again with the next report.
+      await markRunning(session.id, started).catch((error: unknown) => {
+        log.error({ err: error, id: session.id }, 'that a session runs could not be written')
+      })
     })
     for (const start of starting) start.catch((error: unknown) => failed.abort(error))
     await Promise.allSettled(starting)
@@ -226,24 +249,46 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
       if (attempt >= timings.maxAttempts) return { to: 'ERROR', reason: cause }
       return { to: 'PENDING', reason: { ...cause, code: 'retried', message: `${cause.message} It is tried again.` } }
     })
-    if (applied) log.warn({ id, attempt, to: applied.to, cause: cause.message }, 'session start failed')
+    if (!applied) return
+    log.warn({ id, attempt, to: applied.to, cause: cause.message }, 'session start failed')
+    // It may still be under way, with an agent that does not answer: the next attempt does not wait for that.
+    for (const kernelId of applied.kernelIds) {
+      const start = starts.get(kernelId)
+      if (start?.attempt !== attempt) continue
+      starts.delete(kernelId)
+      start.controller.abort(new AppError('unavailable', { why: 'This attempt has failed.' }))
+    }
   }
 
   async function markRunning(id: SessionId, started: Started): Promise<void> {
     const { kernelId, attempt, containerId, startedAt, reason } = started
     if ((await listKernels(store.db, [id])).length > 1) await noteKernelRunning(store.db, kernelId, started)
+    await runOnceAllDo(id, attempt, { reason, kernelId, containerId, startedAt })
+  }
+
+  /** @param learned of the kernel that runs now, if it is that on which the session has waited */
+  async function runOnceAllDo(id: SessionId, attempt: number, learned: Omit<Change, 'to'>): Promise<void> {
     await changes.apply(id, state => {
       // Not from SCHEDULED: nothing has been asked of an agent yet.
       if (!isStarting(state.status) || state.status === 'SCHEDULED' || state.attempt !== attempt) return undefined
       const late = state.kernels.some(
-        ({ id, status }) => id !== kernelId && status !== 'RUNNING' && !isFinished(status),
+        kernel => kernel.id !== learned.kernelId && kernel.status !== 'RUNNING' && !isFinished(kernel.status),
       )
-      return late ? undefined : { to: 'RUNNING', reason, kernelId, containerId, startedAt }
+      return late ? undefined : { to: 'RUNNING', ...learned }
     })
+  }
+
+  async function markDone(id: SessionId, done: Done): Promise<boolean> {
+    if (!(await noteKernelDone(store.db, done.kernelId, done))) return false
+    changes.hint(await touchSessions(store.db, [id]))
+    await runOnceAllDo(id, done.attempt, { reason: STARTED })
+    return true
   }
 
   function destroyAll(kernels: readonly KernelRow[], agentId: AgentId, graceMs: number) {
     const live = kernels.filter(kernel => !isFinished(kernel.status))
+    // Never one that overtakes a start there.
+    for (const { id } of live) abortStart(id, agentId, 'The start was cancelled.')
     return Promise.all(live.map(async ({ id, attempt }) => ({ id, ...(await destroy(agentId, id, attempt, graceMs)) })))
   }
 
@@ -257,9 +302,10 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
     const ended = await destroyAll(kernels, main.agent_id, graceMs)
     for (const words of ended) if (words.id !== main.id) await keepLastWords(store.db, words.id, words)
     const { exitCode, logTail } = ended.find(words => words.id === main.id) ?? { exitCode: null, logTail: '' }
+    const reason = (await findReasonTo(store.db, id, 'TERMINATING')) ?? session.reason
     await changes.apply(id, state =>
       state.status === 'TERMINATING'
-        ? { to: 'TERMINATED', reason: state.session.reason, exitCode: main.exit_code ?? exitCode, logTail }
+        ? { to: 'TERMINATED', reason, exitCode: main.exit_code ?? exitCode, logTail }
         : undefined,
     )
   }
@@ -303,6 +349,7 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
         await keepLastWords(store.db, kernelId, words)
       }),
     markRunning,
+    markDone,
     isStartInFlight: kernelId => starts.has(kernelId),
     async [Symbol.asyncDispose]() {
       // Nothing is cancelled: starts go on at their agents, and the next manager takes them up.
@@ -318,6 +365,13 @@ function terminationOf(state: LockedSession, reason: Reason, actor: string | und
   // Nothing has been asked of an agent before PREPARING.
   const untouched = state.status === 'PENDING' || state.status === 'SCHEDULED'
   return { to: untouched ? 'CANCELLED' : 'TERMINATING', reason, actor } as const
+}
+
+interface StartInFlight {
+  readonly agentId: AgentId
+  readonly attempt: number
+  /** One for all kernels of a session. */
+  readonly controller: AbortController
 }
 
 interface FailedStart {

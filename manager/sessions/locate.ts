@@ -36,7 +36,7 @@ export function createLocator(store: Store, changes: SessionChanges): (id: Sessi
   changes.onApplied(({ sessionId }) => void known.delete(sessionId))
   return async id => {
     const kept = known.get(id)
-    if (kept && kept.until > Date.now()) return kept.location
+    if (kept && kept.until > performance.now()) return kept.location
     const session = await findSession(store.db, id)
     if (!session) throw new AppError('session_not_found', { sessionId: id })
     const [kernel] = await listKernels(store.db, [id])
@@ -48,7 +48,7 @@ export function createLocator(store: Store, changes: SessionChanges): (id: Sessi
       ...ownedOf(session),
     }
     // Only what is stable: a starting session changes under our hands.
-    if (location.status === 'RUNNING') known.set(id, { location, until: Date.now() + KEPT_MS })
+    if (location.status === 'RUNNING') known.set(id, { location, until: performance.now() + KEPT_MS })
     return location
   }
 }

@@ -30,6 +30,7 @@ import { newId } from '../store/new-id.ts'
 import { type Store } from '../store/open-store.ts'
 import { insertSessionEvents, listSessionEvents } from '../store/session-events.ts'
 import {
+  countMatching,
   findSession,
   insertSessions,
   listSessions,
@@ -44,6 +45,7 @@ import { resolveDependencies } from './dependencies.ts'
 import { generateName, sessionNames } from './names.ts'
 import { requirePriority } from './priority.ts'
 import { resolveSpec } from './resolve-spec.ts'
+import { createTotals } from './totals.ts'
 import { answerWhatIf } from './what-if.ts'
 import { toSessions, type ViewDeps } from './views.ts'
 
@@ -101,6 +103,7 @@ const UNIQUE_VIOLATION = '23505'
 
 export function createSessionService(deps: SessionServiceDeps): SessionService {
   const { store, agents, lifecycle, events, presence } = deps
+  const totals = createTotals(filter => countMatching(store.db, filter))
 
   async function visible(caller: Caller, id: SessionId): Promise<OwnedSessionRow> {
     const session = await findSession(store.db, id)
@@ -186,7 +189,9 @@ export function createSessionService(deps: SessionServiceDeps): SessionService {
       const visible = mine ? { ownerId: caller.userId } : visibleTo(caller)
       const filter = { visible, statuses: parseStatuses(status), name, ownerId: owner, domain, groupId: group }
       // One more than asked for tells whether there is a next page.
-      const { rows, total } = await listSessions(store.db, filter, { limit: limit + 1, before: before?.data })
+      const rows = await listSessions(store.db, filter, { limit: limit + 1, before: before?.data })
+      const isAll = before === undefined && rows.length <= limit
+      const total = isAll ? rows.length : await totals(filter)
       const items = await toSessions(store.db, rows.slice(0, limit), deps)
       return { items, nextCursor: rows.length > limit ? (items.at(-1)?.id ?? null) : null, total }
     },

@@ -32,7 +32,7 @@ import { type Store } from '../store/open-store.ts'
 import { NO_ACTIVITY, type SessionActivity } from '../tunnels/activity.ts'
 import { type Applied, createSessionChanges } from './changes.ts'
 import { startDeadlines } from './deadlines.ts'
-import { followCluster } from './in-cluster.ts'
+import { createSeek, createTellReplaced, followCluster } from './in-cluster.ts'
 import { createLifecycle } from './lifecycle.ts'
 import { createLifetimeService } from './lifetime/service.ts'
 import { startLifetimes } from './lifetime/start-lifetimes.ts'
@@ -71,7 +71,7 @@ export interface SessionsPart extends AsyncDisposable {
     ReturnType<typeof createResourceGroupRoutes> &
     ImagesPart['handlers'] &
     ReturnType<typeof createQuotaRoutes>
-  readonly agents: Pick<AgentGateway, 'isConnected' | 'verifyDataToken' | 'verifyDataProof'>
+  readonly agents: Pick<AgentGateway, 'reach' | 'verifyDataToken' | 'verifyDataProof'>
   readonly agentService: AgentService
   readonly grants: Grants
   readonly scheduler: Scheduler
@@ -92,6 +92,7 @@ export interface SessionsPart extends AsyncDisposable {
 const LAST_LINES = 10_000
 const LAST_CHARACTERS = 64 * 1024
 const LAST_LOG_MS = 3_000
+const DEVICE_MODES_MS = 10_000
 
 /**
  * Wires and starts. Closed in reverse: first the connections to the agents, so that requests in flight end, then
@@ -102,7 +103,7 @@ export async function startSessionsPart(deps: SessionsPartDeps): Promise<Session
   await using stack = new AsyncDisposableStack()
   const endedListeners: ((id: SessionId) => void)[] = []
   const goneListeners: ((id: AgentId) => void)[] = []
-  const live = createLiveFigures()
+  const live = createLiveFigures(store.now)
   const changes = createSessionChanges({ store, events, peers: cluster.peers })
   changes.onApplied(({ sessionId, effects }) => {
     if (effects.ended) for (const listener of endedListeners) listener(sessionId)
@@ -118,6 +119,7 @@ export async function startSessionsPart(deps: SessionsPartDeps): Promise<Session
   const look = () => scheduler.trigger()
   const wake = cluster.peers.topic<null>('wake')
   wake.on(look)
+  cluster.turns.onTaken(look)
   /** Which manager schedules the group in question is not known here. */
   const trigger = () => {
     look()
@@ -126,7 +128,7 @@ export async function startSessionsPart(deps: SessionsPartDeps): Promise<Session
 
   const images = createImagesPart({ store, box, events, agents, log })
   const pullOf: typeof images.registries.pullOf = (...given) => images.registries.pullOf(...given)
-  const scheduling = createSchedulingSwitch({ db: store.db, onResumed: trigger })
+  const scheduling = createSchedulingSwitch({ store, onResumed: trigger })
   const lifecycle = stack.use(createLifecycle({ store, changes, agents, pullOf, log, timings }))
   const recorder = stack.use(startStatsRecorder({ store, log }))
   changes.onApplied(({ sessionId, effects }) => {
@@ -149,12 +151,14 @@ export async function startSessionsPart(deps: SessionsPartDeps): Promise<Session
       ),
     log,
     onImagePull: (...given) => images.pulls.onProgress(...given),
+    tellDeviceModes: (agentId, modes) =>
+      agents.request(agentId, 'set_device_modes', { modes }, { timeoutMs: DEVICE_MODES_MS }),
     // Every manager has its own report.
     onAgentChanged: look,
   })
   const listener = {
     ...reports,
-    came: (id: AgentId) => cluster.links.add(id),
+    came: (id: AgentId, via: string | null) => cluster.links.add(id, via),
     gone(id: AgentId) {
       cluster.links.remove(id)
       for (const gone of goneListeners) gone(id)
@@ -190,7 +194,7 @@ export async function startSessionsPart(deps: SessionsPartDeps): Promise<Session
       presence,
       lifecycle,
       changes,
-      pullMovedAt: id => live.pullMovedAt(id),
+      pullQuietMs: ids => live.pullQuietMs(ids),
       isElsewhere: id => cluster.links.isElsewhere(id),
       log,
       timings,
@@ -217,6 +221,8 @@ export async function startSessionsPart(deps: SessionsPartDeps): Promise<Session
       processId: cluster.processId,
       key,
       managers: () => cluster.members(),
+      seek: createSeek(cluster),
+      onReplaced: createTellReplaced(cluster),
       upgrades,
       listener,
       audit: deps.audit,
@@ -228,6 +234,16 @@ export async function startSessionsPart(deps: SessionsPartDeps): Promise<Session
   stack.use(images)
   gateway.expect((await listAgents(store.db)).filter(agent => agent.status === 'CONNECTED').map(agent => agent.id))
 
+  const modesChanged = cluster.peers.topic<AgentId>('device_modes_changed')
+  const tellModesHere = (id: AgentId) =>
+    void reports
+      .modesChanged(id)
+      .catch((error: unknown) => log.info({ err: error, agentId: id }, 'an agent is told of its devices later'))
+  modesChanged.on(tellModesHere)
+  const tellModes = (id: AgentId) => {
+    tellModesHere(id)
+    modesChanged.tell(id)
+  }
   const agentService = createAgentService({
     store,
     gateway: followCluster({ store, cluster, gateway, reports, presence, changes, lifecycle, log }),
@@ -237,6 +253,8 @@ export async function startSessionsPart(deps: SessionsPartDeps): Promise<Session
     url: deps.url,
     keyFingerprint: key.fingerprint,
     onAgentChanged: trigger,
+    deviceFigures: id => reports.deviceFigures(id),
+    onModesChanged: tellModes,
   })
   const positionOf = (id: SessionId) => scheduler.positionOf(id)
   const sessions = createSessionService({
@@ -252,7 +270,7 @@ export async function startSessionsPart(deps: SessionsPartDeps): Promise<Session
   const lifetimes = createLifetimeService({ store, changes, live, get: (...given) => sessions.get(...given) })
   const limitsChanged = () => {
     trigger()
-    events.publish({ topic: 'resources', id: 'all', version: Date.now() }, 'everyone')
+    events.publish({ topic: 'resources', id: 'all', version: store.now() }, 'everyone')
   }
   const setPriority = createSetPriority({
     store,

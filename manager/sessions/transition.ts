@@ -23,7 +23,7 @@ export interface Change {
   /** Of which kernel the rest tells; the main one if left out. */
   readonly kernelId?: KernelId | undefined
   readonly containerId?: string | undefined
-  /** ISO 8601; the database's time if left out. */
+  /** ISO 8601, by the database's clock; now if left out. */
   readonly startedAt?: string | undefined
   readonly exitCode?: number | null | undefined
   readonly logTail?: string | undefined

@@ -21,22 +21,26 @@ export interface ViewDeps {
 
 /** Rows as clients see them: with kernels and devices from the database, figures and queue positions from memory. */
 export async function toSessions(db: Db, rows: readonly OwnedSessionRow[], deps: ViewDeps): Promise<Session[]> {
-  const kernels = await listKernels(
-    db,
-    rows.map(row => row.id),
-  )
-  const devices = await listKernelDevices(
-    db,
-    kernels.map(kernel => kernel.id),
-  )
-  const names = await listAgentNames(
-    db,
-    kernels.flatMap(kernel => kernel.agent_id ?? []),
-  )
-  const minutes = await readLastMinutes(
-    db,
-    rows.filter(row => row.started_at !== null).map(row => row.id),
-  )
+  const [kernels, minutes] = await Promise.all([
+    listKernels(
+      db,
+      rows.map(row => row.id),
+    ),
+    readLastMinutes(
+      db,
+      rows.filter(row => row.started_at !== null).map(row => row.id),
+    ),
+  ])
+  const [devices, names] = await Promise.all([
+    listKernelDevices(
+      db,
+      kernels.map(kernel => kernel.id),
+    ),
+    listAgentNames(
+      db,
+      kernels.flatMap(kernel => kernel.agent_id ?? []),
+    ),
+  ])
   const devicesOf = Map.groupBy(devices, device => device.kernel_id)
   const kernelsOf = Map.groupBy(kernels, kernel => kernel.session_id)
   return rows.map(row => {
@@ -76,9 +80,10 @@ export async function toSessions(db: Db, rows: readonly OwnedSessionRow[], deps:
       usage: usageOf({
         live: running ? own.map(kernel => deps.live.stats(kernel.id)) : [],
         stored: minutes.get(row.id),
-        gpus: own.flatMap(kernel => devicesOf.get(kernel.id) ?? []).reduce((sum, device) => sum + gpusIn(device), 0),
-        ranMs:
-          row.started_at === null ? 0 : Math.max(0, (row.ended_at ?? row.now).getTime() - row.started_at.getTime()),
+        held: own.map(kernel => ({
+          gpus: (devicesOf.get(kernel.id) ?? []).reduce((sum, device) => sum + gpusIn(device), 0),
+          ms: ranMs(row, kernel),
+        })),
       }),
       apps: appsOf(row),
       kernels: own.map(kernel => ({
@@ -112,6 +117,12 @@ function pullOf(kernels: readonly KernelRow[], { live }: ViewDeps) {
     if (pull) return pull
   }
   return null
+}
+
+/** From the start of the session to the end of the kernel: one beside the main one may be done long before its session. */
+function ranMs({ started_at, ended_at, now }: OwnedSessionRow, kernel: KernelRow): number {
+  if (started_at === null) return 0
+  return Math.max(0, (kernel.ended_at ?? ended_at ?? now).getTime() - started_at.getTime())
 }
 
 /** A share is a hundredth of a GPU. */

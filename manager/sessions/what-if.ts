@@ -2,19 +2,22 @@ import { formatAmount, type SessionSpec, type WhatIf } from '#manager/contract'
 import { admit, requireWithinLimits } from '../quotas/admission.ts'
 import { imagesOf } from '../images/images.ts'
 import { isOffered } from '../images/known-images.ts'
+import { judgeDependencies } from '../scheduler/dependencies.ts'
 import { longestHold } from '../scheduler/latest-end.ts'
 import { type PendingSession, whatIf } from '../scheduler/plan/index.ts'
 import { type AgentPresence, readGroup } from '../scheduler/snapshot.ts'
+import { findDependencies } from '../store/dependencies.ts'
 import { readLifetimeLimits } from '../store/lifetime.ts'
 import { type Db } from '../store/schema.ts'
 import { type Caller } from '../users/authorize.ts'
+import { resolveDependencies } from './dependencies.ts'
 import { resolveLifetime } from './lifetime/ends.ts'
 import { FLOOR, resolveSpec } from './resolve-spec.ts'
 
 /**
  * Plans the group with the request added to it, and throws the plan away.
  *
- * @throws AppError `image_not_found`, `request_too_large`, and as `admit` and `requireWithinLimits`
+ * @throws AppError `image_not_found`, `request_too_large`, `dependency_not_found`, and as `admit` and `requireWithinLimits`
  */
 export async function answerWhatIf(
   { db, presence, caller }: { db: Db; presence: AgentPresence; caller: Caller },
@@ -26,6 +29,10 @@ export async function answerWhatIf(
   const { image, reference, requested, notices } = resolveSpec(spec, images, snapshot.agents)
   await requireWithinLimits(db, asker, { requested, clusterSize: spec.clusterSize ?? 1 })
   const lifetime = resolveLifetime(spec, await readLifetimeLimits(db, caller.userId, caller.keypair))
+  const dependsOn = await resolveDependencies(db, caller.userId, spec.dependsOn ?? [])
+  const dependencies = judgeDependencies(await findDependencies(db, asker.id, dependsOn))
+  const doomed = dependencies.failed.get(asker.id)
+  if (doomed) return { startsNow: false, reason: doomed, smaller: [], notices: [...notices] }
   const session: PendingSession = {
     id: asker.id,
     ownerId: asker.ownerId,
@@ -34,6 +41,7 @@ export async function answerWhatIf(
     requested,
     clusterSize: spec.clusterSize ?? 1,
     priority: spec.priority ?? 0,
+    waitsFor: dependencies.waitsFor.get(asker.id),
     imageDigest: image.id,
     image: reference,
     pullable: isOffered(image, images.offered.get(reference)),

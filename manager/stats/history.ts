@@ -1,6 +1,6 @@
 import { AppError, type KernelId, type SessionId, type SessionStats } from '#manager/contract'
 import { type LiveFigures } from '../agents/live.ts'
-import { type Db } from '../store/schema.ts'
+import { type Store } from '../store/open-store.ts'
 import { listMinutes } from '../store/session-stats.ts'
 import { addSources, type Point, pointOf, toSessionStats, toSteps } from './steps.ts'
 
@@ -42,11 +42,11 @@ export function rangeOf({ from, to, step }: HistoryQuery, now: number): Range {
 
 /** Figures of a session, all of its kernels together: from memory by the second, from the database by the minute. */
 export async function readHistory(
-  { db, live }: { db: Db; live: Pick<LiveFigures, 'recentStats'> },
+  { store: { db, now }, live }: { store: Store; live: Pick<LiveFigures, 'recentStats'> },
   { id, kernels }: { id: SessionId; kernels: readonly KernelId[] },
   query: HistoryQuery,
 ): Promise<History> {
-  const range = rangeOf(query, Date.now())
+  const range = rangeOf(query, now())
   const { from, to, stepMs } = range
   const within = ({ at }: Point) => at >= from && at < to
   const recent = (step: number) =>

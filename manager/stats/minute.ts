@@ -1,21 +1,40 @@
 import { type SessionStats } from '#manager/contract'
 import { type StatsMinute } from '../store/tables/operation.ts'
 
+/** Of the values that are known: what is unknown is not 0. */
+export class Mean {
+  #sum = 0
+  #weight = 0
+
+  add(value: number | null, weight = 1): void {
+    if (value === null) return
+    this.#sum += value * weight
+    this.#weight += weight
+  }
+
+  /** Null where nothing is known. @param parts of one: 10 = one decimal */
+  rounded(parts: number): number | null {
+    return this.#weight === 0 ? null : Math.round((this.#sum / this.#weight) * parts) / parts
+  }
+}
+
 /** Sums over the samples of one kernel within a minute; a few hundred bytes, whatever the rate of samples. */
 export class MinuteSums {
   samples = 0
   #cpuMilli = 0
   #memBytes = 0
   #last: SessionStats | undefined
-  readonly #gpus = new Map<string, { utilization: number; memBytes: number }>()
+  readonly #gpus = new Map<string, { utilization: Mean; memBytes: Mean }>()
 
   add(stats: SessionStats): void {
     this.samples++
     this.#cpuMilli += stats.cpuMilli
     this.#memBytes += stats.memBytes
     for (const { uuid, utilization, memBytes } of stats.gpus) {
-      const sums = this.#gpus.get(uuid) ?? { utilization: 0, memBytes: 0 }
-      this.#gpus.set(uuid, { utilization: sums.utilization + utilization, memBytes: sums.memBytes + memBytes })
+      const means = this.#gpus.get(uuid) ?? { utilization: new Mean(), memBytes: new Mean() }
+      means.utilization.add(utilization)
+      means.memBytes.add(memBytes)
+      this.#gpus.set(uuid, means)
     }
     this.#last = stats
   }
@@ -36,10 +55,10 @@ export class MinuteSums {
       diskReadBytes: last.diskReadBytes,
       diskWriteBytes: last.diskWriteBytes,
       scratchBytes: last.scratchBytes,
-      gpus: [...this.#gpus].map(([uuid, sums]) => ({
+      gpus: [...this.#gpus].map(([uuid, { utilization, memBytes }]) => ({
         uuid,
-        utilization: Math.round((sums.utilization / samples) * 10) / 10,
-        memBytes: Math.round(sums.memBytes / samples),
+        utilization: utilization.rounded(10),
+        memBytes: memBytes.rounded(1),
       })),
     }
   }

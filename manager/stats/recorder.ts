@@ -1,6 +1,6 @@
 import { type KernelId, type SessionId, type SessionStats } from '#manager/contract'
 import { type Log } from '../log.ts'
-import { insertMinutes, pruneMinutes, type SessionMinute } from '../store/session-stats.ts'
+import { insertMinutes, type SessionMinute } from '../store/session-stats.ts'
 import { type Store } from '../store/open-store.ts'
 import { type StatsMinute } from '../store/tables/operation.ts'
 import { addMinutes, MinuteSums, totalsOf } from './minute.ts'
@@ -19,9 +19,6 @@ export interface StatsRecorder extends AsyncDisposable {
 }
 
 const MINUTE_MS = 60_000
-const PRUNE_EVERY_MS = 60 * 60_000
-const KEPT_DAYS = 7
-const PRUNE_BATCH = 20_000
 /** A database that does not answer may be so far behind. */
 const MAX_BEHIND_MS = 5 * 60_000
 
@@ -36,8 +33,8 @@ export function startStatsRecorder({ store, log, minuteMs = MINUTE_MS }: StatsRe
   /** What each kernel had used by its last minute; one that has done its work still counts for its session. */
   const lasts = new Map<KernelId, StatsMinute>()
   const kernelsOf = new Map<SessionId, Set<KernelId>>()
-  /** Of the minute that runs, on the clock of this process. */
-  let startedAt = startOf(Date.now())
+  /** Of the minute that runs. */
+  let startedAt = startOf(store.now())
   let unsaved: Batch[] = []
   let saving: Promise<void> = Promise.resolve()
 
@@ -58,7 +55,7 @@ export function startStatsRecorder({ store, log, minuteMs = MINUTE_MS }: StatsRe
     unsaved = [...unsaved.filter(batch => batch.middle > middle - MAX_BEHIND_MS), { middle, minutes }]
     saving = saving.then(async () => {
       for (let batch = unsaved[0]; batch; batch = unsaved[0]) {
-        await insertMinutes(store.db, batch.minutes, Date.now() - batch.middle)
+        await insertMinutes(store.db, batch.minutes, store.now() - batch.middle)
         unsaved = unsaved.filter(one => one !== batch)
       }
     })
@@ -78,7 +75,7 @@ export function startStatsRecorder({ store, log, minuteMs = MINUTE_MS }: StatsRe
     // Ended elsewhere, or its agent is away.
     for (const id of kernelsOf.keys()) if (!ended.has(id)) forget(id)
     save([...ended].flatMap(([sessionId, kernels]) => minuteOf(sessionId, kernels)))
-    startedAt = startOf(Date.now())
+    startedAt = startOf(store.now())
   }
 
   let minute: NodeJS.Timeout
@@ -88,18 +85,11 @@ export function startStatsRecorder({ store, log, minuteMs = MINUTE_MS }: StatsRe
         onMinute()
         armMinute()
       },
-      minuteMs - (Date.now() % minuteMs),
+      minuteMs - (store.now() % minuteMs),
     )
   }
 
-  async function prune(): Promise<void> {
-    while ((await pruneMinutes(store.db, { days: KEPT_DAYS, limit: PRUNE_BATCH })) === PRUNE_BATCH);
-  }
-
   armMinute()
-  const hour = setInterval(() => {
-    prune().catch((error: unknown) => log.warn({ err: error }, 'old figures could not be removed'))
-  }, PRUNE_EVERY_MS)
   return {
     add(sessionId, kernelId, stats) {
       const kernels = running.get(sessionId) ?? new Map<KernelId, MinuteSums>()
@@ -116,7 +106,6 @@ export function startStatsRecorder({ store, log, minuteMs = MINUTE_MS }: StatsRe
     },
     async [Symbol.asyncDispose]() {
       clearTimeout(minute)
-      clearInterval(hour)
       onMinute()
       await saving
     },

@@ -30,7 +30,13 @@ test('what went in comes out, oldest first, and no more than is kept', () => {
     diskWriteBytes: amount,
     scratchBytes: fc.option(amount, { nil: null }),
     cpuSeconds: amount,
-    gpus: fc.tuple(fc.record({ uuid: fc.constant('GPU-1'), utilization: fc.nat(100), memBytes: amount })),
+    gpus: fc.tuple(
+      fc.record({
+        uuid: fc.constant('GPU-1'),
+        utilization: fc.option(fc.nat(100), { nil: null }),
+        memBytes: fc.option(amount, { nil: null }),
+      }),
+    ),
   })
   fc.assert(
     fc.property(fc.array(stats, { maxLength: 20 }), fc.integer({ min: 1, max: 8 }), (list, kept) => {
@@ -82,6 +88,13 @@ test('a window holds means of rates and the growth of totals', () => {
     netBytes: 45,
     diskBytes: 63,
   })
+})
+
+test('a GPU of which the use is unknown neither counts as busy nor hides another one', () => {
+  const unknown = { uuid: 'MIG-1', utilization: null, memBytes: 5 }
+  const gpus = [unknown, { uuid: 'GPU-1', utilization: 40, memBytes: 5 }]
+  expect(filled(0, 10, () => ({ gpus })).window(10_000, SPAN)?.gpuUtilization).toBe(40)
+  expect(filled(0, 10, () => ({ gpus: [unknown] })).window(10_000, SPAN)?.gpuUtilization).toBe(0)
 })
 
 test('there is no window without samples, of too few, or after they have stopped', () => {

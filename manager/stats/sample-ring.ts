@@ -17,7 +17,7 @@ export interface SampleWindow {
   /** Between the first and the last sample. */
   readonly seconds: number
   readonly cpuMilli: number
-  /** Mean of its busiest GPU; 0 without any. */
+  /** Mean of its busiest GPU of which it is known; 0 without any. */
   readonly gpuUtilization: number
   readonly diskBytes: number
   readonly netBytes: number
@@ -56,8 +56,8 @@ export class SampleRing {
     this.#numbers[at + FIXED - 2] = stats.cpuSeconds ?? NaN
     this.#numbers[at + FIXED - 1] = stats.scratchBytes ?? NaN
     stats.gpus.forEach(({ utilization, memBytes }, index) => {
-      this.#numbers[at + FIXED + 2 * index] = utilization
-      this.#numbers[at + FIXED + 2 * index + 1] = memBytes
+      this.#numbers[at + FIXED + 2 * index] = utilization ?? NaN
+      this.#numbers[at + FIXED + 2 * index + 1] = memBytes ?? NaN
     })
     this.#next = (this.#next + 1) % this.#kept
     this.#size = Math.min(this.#size + 1, this.#kept)
@@ -91,7 +91,7 @@ export class SampleRing {
       if (this.#number(at) <= now - windowMs) break
       first = at
       cpuMilli += this.#number(at + 1)
-      for (let i = 0; i < gpus.length; i++) gpus[i] = (gpus[i] ?? 0) + this.#number(at + FIXED + 2 * i)
+      for (let i = 0; i < gpus.length; i++) gpus[i] = (gpus[i] ?? 0) + (orNull(this.#number(at + FIXED + 2 * i)) ?? 0)
     }
     const spanMs = count === 0 ? 0 : this.#number(last) - this.#number(first)
     if (count === 0 || this.#number(last) < now - freshMs || spanMs < windowMs * ENOUGH) return undefined
@@ -130,15 +130,17 @@ export class SampleRing {
       at: new Date(number(0)).toISOString(),
       ...fields,
       ...(Number.isNaN(cpuSeconds) ? {} : { cpuSeconds }),
-      scratchBytes: Number.isNaN(scratchBytes) ? null : scratchBytes,
+      scratchBytes: orNull(scratchBytes),
       gpus: this.#gpus.map((uuid, i) => ({
         uuid,
-        utilization: number(FIXED + 2 * i),
-        memBytes: number(FIXED + 2 * i + 1),
+        utilization: orNull(number(FIXED + 2 * i)),
+        memBytes: orNull(number(FIXED + 2 * i + 1)),
       })),
     }
   }
 }
+
+const orNull = (value: number) => (Number.isNaN(value) ? null : value)
 
 function isSame(uuids: readonly string[], gpus: SessionStats['gpus']): boolean {
   return uuids.length === gpus.length && gpus.every((gpu, index) => gpu.uuid === uuids[index])

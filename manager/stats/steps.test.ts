@@ -34,6 +34,12 @@ describe('steps', () => {
     expect(steps).toMatchObject([{ at: 0, samples: 40, cpuMilli: 200, memPeakBytes: 9000, netRxBytes: 77 }])
   })
 
+  test('are means of what is known of a GPU; what never is stays unknown', () => {
+    const gpu = (utilization: number | null, memBytes: number | null) => [{ uuid: 'GPU-1', utilization, memBytes }]
+    const points = [point(0, { gpus: gpu(30, null) }), point(60, { gpus: gpu(null, null) })]
+    expect(toSteps(points, 100)[0]?.gpus).toEqual(gpu(30, null))
+  })
+
   test('begin at multiples of the step, and are missing where nothing was seen', () => {
     expect(toSteps([point(60), point(300), point(330)], 100).map(({ at }) => at)).toEqual([0, 300])
   })
@@ -53,6 +59,13 @@ describe('a minute', () => {
     const { samples: _, ...figures } = minute()
     return { at: '2026-01-01T00:00:00.000Z', ...figures, gpus: [], ...change }
   }
+
+  test('hold what is known of a GPU, and nothing in the place of what is not', () => {
+    const gpu = (utilization: number | null, memBytes: number | null) => [{ uuid: 'GPU-1', utilization, memBytes }]
+    const sums = new MinuteSums()
+    for (const gpus of [gpu(null, 8), gpu(null, 4)]) sums.add(sample({ gpus }))
+    expect(sums.mean(0)?.gpus).toEqual(gpu(null, 6))
+  })
 
   test('is the mean of its samples with the totals of the last', () => {
     const sums = new MinuteSums()
@@ -108,11 +121,11 @@ describe('the range of a question', () => {
 
 describe('what a session has used', () => {
   test('is unknown before the first figures', () => {
-    expect(usageOf({ live: [null], stored: undefined, gpus: 1, ranMs: 1000 })).toBeNull()
+    expect(usageOf({ live: [null], stored: undefined, held: [{ gpus: 1, ms: 1000 }] })).toBeNull()
   })
 
   test('comes from counters and from what was held, so half a GPU for an hour is half an hour', () => {
-    const usage = usageOf({ live: [], stored: minute({ cpuSeconds: 12.34 }), gpus: 0.5, ranMs: 3_600_000 })
+    const usage = usageOf({ live: [], stored: minute({ cpuSeconds: 12.34 }), held: [{ gpus: 0.5, ms: 3_600_000 }] })
     expect(usage).toEqual({ cpuSeconds: 12.3, gpuSeconds: 1800, memPeakBytes: 2000 })
   })
 })

@@ -1,6 +1,6 @@
 import { type SessionStats } from '#manager/contract'
 import { type StatsMinute } from '../store/tables/operation.ts'
-import { addMinutes } from './minute.ts'
+import { addMinutes, Mean } from './minute.ts'
 
 /** Figures of a stretch of time that begins at `at` (milliseconds since the epoch). */
 export interface Point extends StatsMinute {
@@ -49,13 +49,13 @@ function meanOf(points: readonly Point[]): StatsMinute {
     memBytes: Math.round(mean(point => point.memBytes)),
     memPeakBytes: Math.max(...points.map(point => point.memPeakBytes)),
     gpus: uuids.map(uuid => {
-      const figure = (field: 'utilization' | 'memBytes') =>
-        mean(point => point.gpus.find(gpu => gpu.uuid === uuid)?.[field] ?? 0)
-      return {
-        uuid,
-        utilization: Math.round(figure('utilization') * 10) / 10,
-        memBytes: Math.round(figure('memBytes')),
+      const [utilization, memBytes] = [new Mean(), new Mean()]
+      for (const { gpus, samples: weight } of points) {
+        const gpu = gpus.find(one => one.uuid === uuid) ?? { utilization: 0, memBytes: 0 }
+        utilization.add(gpu.utilization, weight)
+        memBytes.add(gpu.memBytes, weight)
       }
+      return { uuid, utilization: utilization.rounded(10), memBytes: memBytes.rounded(1) }
     }),
   }
 }

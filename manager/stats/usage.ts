@@ -1,18 +1,18 @@
 import { type SessionStats, type SessionUsage } from '#manager/contract'
 import { type StatsMinute } from '../store/tables/operation.ts'
 
-/** What a usage is made of; `gpus` are whole ones, so half a GPU is 0.5. */
+/** What a usage is made of. */
 export interface UsageFacts {
   /** Newest figures of each kernel, where they are known. */
   readonly live: readonly (SessionStats | null)[]
   /** The last minute that was written. */
   readonly stored: StatsMinute | undefined
-  readonly gpus: number
-  readonly ranMs: number
+  /** What each kernel has had for how long; `gpus` are whole ones, so half a GPU is 0.5. */
+  readonly held: readonly { readonly gpus: number; readonly ms: number }[]
 }
 
 /** CPU and memory from counters of the containers, GPU time from what was held: nothing is added up, so nothing drifts. Pure. */
-export function usageOf({ live, stored, gpus, ranMs }: UsageFacts): SessionUsage | null {
+export function usageOf({ live, stored, held }: UsageFacts): SessionUsage | null {
   const known = live.filter(stats => stats !== null)
   if (!stored && known.length === 0) return null
   const sum = (of: (stats: SessionStats) => number) => known.reduce((total, stats) => total + of(stats), 0)
@@ -23,7 +23,7 @@ export function usageOf({ live, stored, gpus, ranMs }: UsageFacts): SessionUsage
         sum(({ cpuSeconds = 0 }) => cpuSeconds),
       ),
     ),
-    gpuSeconds: round((gpus * ranMs) / 1000),
+    gpuSeconds: round(held.reduce((sum, { gpus, ms }) => sum + gpus * ms, 0) / 1000),
     memPeakBytes: Math.max(
       stored?.memPeakBytes ?? 0,
       sum(({ memPeakBytes }) => memPeakBytes),

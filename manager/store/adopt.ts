@@ -1,5 +1,5 @@
 import { type AgentId, type KernelId, type Reason, type SessionId } from '#manager/contract'
-import { insertKernelDevices, type KernelDeviceRow, listKernels } from './kernels.ts'
+import { insertKernelDevices, type KernelDeviceRow, listKernels, toStatus } from './kernels.ts'
 import { type Db } from './schema.ts'
 import { insertSessionEvents } from './session-events.ts'
 import { lockResourceGroup, lockSession, ownedOf, type Touched, updateSession } from './sessions.ts'
@@ -29,7 +29,7 @@ export async function adoptRunning(trx: Db, found: FoundRunning, reason: Reason)
   for (const { id, containerId } of found.kernels) {
     await trx
       .updateTable('kernels')
-      .set({ status: 'RUNNING', agent_id: agentId, attempt, container_id: containerId, start_by: null })
+      .set({ ...toStatus('RUNNING'), agent_id: agentId, attempt, container_id: containerId, start_by: null })
       .where('id', '=', id)
       .execute()
   }

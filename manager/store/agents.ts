@@ -4,7 +4,7 @@ import {
   type Device,
   OCCUPYING_STATUSES,
   type ResourceSlots,
-  type SlotName,
+  type SettableMode,
   type UserId,
 } from '#manager/contract'
 import { type AgentsTable, type Db } from './schema.ts'
@@ -13,6 +13,17 @@ export type AgentRow = Selectable<AgentsTable>
 
 export async function findAgent(db: Db, id: AgentId): Promise<AgentRow | undefined> {
   return db.selectFrom('agents').selectAll().where('id', '=', id).executeTakeFirst()
+}
+
+/** In the order of the ids. */
+export async function findAgents(db: Db, ids: readonly AgentId[]): Promise<(AgentRow | undefined)[]> {
+  const rows = await db
+    .selectFrom('agents')
+    .selectAll()
+    .where('id', '=', sql<AgentId>`any(${ids}::uuid[])`)
+    .execute()
+  const byId = new Map(rows.map(row => [row.id, row]))
+  return ids.map(id => byId.get(id))
 }
 
 /** All but the revoked ones, oldest first. */
@@ -29,11 +40,12 @@ export interface JoinedAgent {
 }
 
 /**
- * A new agent, or a known one that joins again: with its own key, or after it was revoked with any.
+ * A new agent, or a known one that joins again: with its own key; after it was revoked, or where an admin wants its place
+ * taken (`replaces`), with any. From then on only that key counts.
  *
  * @returns false if somebody else has that id: a join string alone must not take over what another agent runs
  */
-export async function saveJoinedAgent(db: Db, agent: JoinedAgent): Promise<boolean> {
+export async function saveJoinedAgent(db: Db, agent: JoinedAgent, { replaces = false } = {}): Promise<boolean> {
   const values = { name: agent.name, public_key: agent.publicKey, resource_group: agent.resourceGroup }
   const { numInsertedOrUpdatedRows } = await db
     .insertInto('agents')
@@ -48,7 +60,13 @@ export async function saveJoinedAgent(db: Db, agent: JoinedAgent): Promise<boole
           schedulable: sql`agents.schedulable or agents.status = 'REVOKED'`,
           row_version: sql`agents.row_version + 1`,
         })
-        .where(eb => eb.or([eb('agents.public_key', '=', agent.publicKey), eb('agents.status', '=', 'REVOKED')])),
+        .where(eb =>
+          eb.or([
+            eb('agents.public_key', '=', agent.publicKey),
+            eb('agents.status', '=', 'REVOKED'),
+            sql<boolean>`${replaces}::boolean`,
+          ]),
+        ),
     )
     .executeTakeFirst()
   return (numInsertedOrUpdatedRows ?? 0n) > 0n
@@ -64,13 +82,18 @@ export interface ReportedState {
 }
 
 /** @returns the new row version, undefined if the agent was revoked or is unknown */
-export async function saveReportedState(db: Db, id: AgentId, state: ReportedState): Promise<number | undefined> {
+export async function saveReportedState(
+  db: Db,
+  id: AgentId,
+  state: ReportedState & Partial<DeviceState>,
+): Promise<number | undefined> {
   const row = await db
     .updateTable('agents')
     .set({
       status: 'CONNECTED',
       capacity: JSON.stringify(state.capacity),
       devices: JSON.stringify(state.devices),
+      ...(state.modes ? { device_modes: JSON.stringify(state.modes) } : {}),
       network_isolation: state.networkIsolation,
       network_isolation_reason: state.networkIsolationReason,
       version: state.version,
@@ -83,6 +106,44 @@ export async function saveReportedState(db: Db, id: AgentId, state: ReportedStat
     .returning('row_version')
     .executeTakeFirst()
   return row?.row_version
+}
+
+export interface DeviceState {
+  readonly capacity: ResourceSlots
+  readonly devices: readonly Device[]
+  readonly modes: Readonly<Record<string, SettableMode>>
+}
+
+export async function setDevices(
+  db: Db,
+  id: AgentId,
+  { capacity, devices, modes }: DeviceState,
+): Promise<AgentRow | undefined> {
+  return db
+    .updateTable('agents')
+    .set({
+      capacity: JSON.stringify(capacity),
+      devices: JSON.stringify(devices),
+      device_modes: JSON.stringify(modes),
+      row_version: sql`row_version + 1`,
+    })
+    .where('id', '=', id)
+    .returningAll()
+    .executeTakeFirst()
+}
+
+/** Sessions that hold devices of the agent now, by UUID. */
+export async function listDeviceHolders(db: Db, id: AgentId): Promise<{ uuid: string; session: string }[]> {
+  return db
+    .selectFrom('kernel_devices as d')
+    .innerJoin('kernels as k', 'k.id', 'd.kernel_id')
+    .innerJoin('sessions as s', 's.id', 'k.session_id')
+    .select(['d.uuid', 's.name as session'])
+    .distinct()
+    .where('d.agent_id', '=', id)
+    .where('k.status', 'in', OCCUPYING_STATUSES)
+    .orderBy('s.name')
+    .execute()
 }
 
 export async function setAgent(
@@ -112,15 +173,17 @@ export async function setProblem(db: Db, id: AgentId, problem: string | null): P
 }
 
 /** Until the transaction ends. */
-export async function lockAgent(db: Db, id: AgentId): Promise<void> {
-  await db.selectFrom('agents').select('id').where('id', '=', id).forUpdate().execute()
+export async function lockAgent(db: Db, id: AgentId): Promise<AgentRow | undefined> {
+  return db.selectFrom('agents').selectAll().where('id', '=', id).forNoKeyUpdate().executeTakeFirst()
 }
 
-export async function setLastSeen(db: Db, id: AgentId): Promise<void> {
+/** They are here. Says so where another manager, not knowing, has called one of them lost. */
+export async function setLastSeen(db: Db, ids: readonly AgentId[]): Promise<void> {
   await db
     .updateTable('agents')
-    .set({ last_seen_at: sql`now()` })
-    .where('id', '=', id)
+    .set({ last_seen_at: sql`now()`, status: 'CONNECTED' })
+    .where('id', '=', sql<AgentId>`any(${ids}::uuid[])`)
+    .where('status', '<>', 'REVOKED')
     .execute()
 }
 
@@ -129,6 +192,7 @@ export interface NewJoinToken {
   readonly resourceGroup: string
   readonly createdBy: UserId | null
   readonly lifetimeMs: number
+  readonly replaces?: AgentId | undefined
 }
 
 export async function insertJoinToken(db: Db, token: NewJoinToken): Promise<Date> {
@@ -140,13 +204,10 @@ export async function insertJoinToken(db: Db, token: NewJoinToken): Promise<Date
       created_by: token.createdBy,
       expires_at: sql<Date>`now() + ${token.lifetimeMs} * interval '1 millisecond'`,
       used_by: null,
+      replaces: token.replaces ?? null,
     })
     .returning('expires_at')
     .executeTakeFirstOrThrow()
-  await db
-    .deleteFrom('join_tokens')
-    .where('expires_at', '<', sql<Date>`now() - interval '1 day'`)
-    .execute()
   return row.expires_at
 }
 
@@ -154,14 +215,14 @@ export async function insertJoinToken(db: Db, token: NewJoinToken): Promise<Date
  * Uses a token up. The agent that used it, proven by its key, may use it again until it expires, because it may not have
  * heard our answer; but not after it was revoked.
  *
- * @returns the resource group it leads to, undefined if it is unknown, expired, or used by another agent
+ * @returns where it leads to, undefined if it is unknown, expired, used by another agent, or for another one
  */
 export async function takeJoinToken(
   db: Db,
   tokenHash: Buffer,
   { agentId, publicKey }: { agentId: AgentId; publicKey: string },
-): Promise<string | undefined> {
-  const row = await db
+): Promise<TakenToken | undefined> {
+  return db
     .updateTable('join_tokens')
     .set({ used_at: sql`now()`, used_by: agentId })
     .where('token_hash', '=', tokenHash)
@@ -176,9 +237,14 @@ export async function takeJoinToken(
         .whereRef('agents.id', '=', 'join_tokens.used_by')
       return eb.or([eb('used_at', 'is', null), eb.exists(usedByIt)])
     })
-    .returning('resource_group')
+    .where(eb => eb.or([eb('replaces', 'is', null), eb('replaces', '=', agentId)]))
+    .returning(['resource_group as resourceGroup', 'replaces'])
     .executeTakeFirst()
-  return row?.resource_group
+}
+
+export interface TakenToken {
+  readonly resourceGroup: string
+  readonly replaces: AgentId | null
 }
 
 /** What agents hold now: sums over kernels in occupying states, never a counter. */
@@ -189,30 +255,31 @@ export interface Usage {
 }
 
 export async function readUsage(db: Db, agentIds: readonly AgentId[]): Promise<Usage> {
-  const slots = new Map<string, Partial<Record<SlotName, number>>>()
-  const devices = new Map<string, { slot: string; amount: number }>()
-  if (agentIds.length > 0) {
-    const held = await sql<{ agent_id: AgentId; slot: SlotName; amount: number }>`
+  if (agentIds.length === 0) return { slots: () => ({}), device: () => undefined }
+  // One row per agent: every pass of the scheduler reads this, and rows cost more than what is in them.
+  const { rows: held } = await sql<{ agent_id: AgentId; slots: ResourceSlots }>`
+    select agent_id, json_object_agg(slot, amount) as slots from (
       select k.agent_id, s.key as slot, sum(s.value::bigint)::bigint as amount
       from kernels k, jsonb_each_text(k.slots) s
       where k.status in (${sql.join(OCCUPYING_STATUSES)}) and k.agent_id = any(${agentIds}::uuid[])
-      group by k.agent_id, s.key`.execute(db)
-    for (const { agent_id, slot, amount } of held.rows) slots.set(agent_id, { ...slots.get(agent_id), [slot]: amount })
-    const taken = await db
-      .selectFrom('kernel_devices as d')
-      .innerJoin('kernels as k', 'k.id', 'd.kernel_id')
-      .select(['d.agent_id', 'd.uuid', 'd.slot', eb => eb.cast<number>(eb.fn.sum('d.amount'), 'bigint').as('amount')])
-      .where('k.status', 'in', OCCUPYING_STATUSES)
-      .where('d.agent_id', 'in', agentIds)
-      .groupBy(['d.agent_id', 'd.uuid', 'd.slot'])
-      .execute()
-    for (const row of taken) devices.set(`${row.agent_id} ${row.uuid}`, { slot: row.slot, amount: row.amount })
-  }
+      group by k.agent_id, s.key) sums
+    group by agent_id`.execute(db)
+  const { rows: taken } = await sql<{ agent_id: AgentId; devices: TakenDevices }>`
+    select agent_id, json_object_agg(uuid, json_build_object('slot', slot, 'amount', amount)) as devices from (
+      select d.agent_id, d.uuid, d.slot, sum(d.amount)::bigint as amount
+      from kernel_devices d join kernels k on k.id = d.kernel_id
+      where k.status in (${sql.join(OCCUPYING_STATUSES)}) and d.agent_id = any(${agentIds}::uuid[])
+      group by d.agent_id, d.uuid, d.slot) sums
+    group by agent_id`.execute(db)
+  const slots = new Map(held.map(row => [row.agent_id, row.slots]))
+  const devices = new Map(taken.map(row => [row.agent_id, row.devices]))
   return {
     slots: agentId => slots.get(agentId) ?? {},
-    device: (agentId, uuid) => devices.get(`${agentId} ${uuid}`),
+    device: (agentId, uuid) => devices.get(agentId)?.[uuid],
   }
 }
+
+type TakenDevices = Readonly<Record<string, { readonly slot: string; readonly amount: number } | undefined>>
 
 /** Also of revoked ones: sessions that ended there still say where they ran. */
 export async function listAgentNames(db: Db, ids: readonly AgentId[]): Promise<Map<AgentId, string>> {

@@ -48,6 +48,27 @@ export async function listAuditRows(db: Db, page: AuditPage): Promise<AuditRow[]
   return query.execute()
 }
 
+/**
+ * The oldest rows that are kept for longer than so many days, whole days of UTC at a time.
+ *
+ * @returns how many, and up to when everything is gone
+ */
+export async function deleteOldAuditRows(
+  trx: Db,
+  { days, limit }: { days: number; limit: number },
+): Promise<{ rows: number; before: Date }> {
+  const { rows } = await sql<{ rows: number; before: Date }>`
+    with cut as (
+      select date_trunc('day', now() - make_interval(days => ${days}), 'UTC') as before
+    ), gone as (
+      delete from audit_log where id in (
+        select id from audit_log, cut where at < cut.before order by id limit ${limit} for update of audit_log skip locked
+      ) returning id
+    )
+    select (select count(*) from gone)::int as rows, before from cut`.execute(trx)
+  return rows[0] ?? { rows: 0, before: new Date(0) }
+}
+
 interface Owner {
   readonly id: UserId
   readonly email: string

@@ -29,6 +29,22 @@ export interface Dependency {
   readonly exitCode: number | null
 }
 
+/** Of a session that is not there yet. */
+export async function findDependencies(
+  db: Db,
+  sessionId: SessionId,
+  dependsOn: readonly SessionId[],
+): Promise<Dependency[]> {
+  if (dependsOn.length === 0) return []
+  const rows = await db
+    .selectFrom('sessions as d')
+    .leftJoin('kernels as k', join => join.onRef('k.session_id', '=', 'd.id').on('k.role', '=', 'main1'))
+    .select(['d.name', 'd.status', 'k.exit_code as exitCode'])
+    .where('d.id', 'in', dependsOn)
+    .execute()
+  return rows.map(row => ({ sessionId, ...row }))
+}
+
 /** Of every waiting session of the group that depends on others. */
 export async function listDependencies(db: Db, resourceGroup: string): Promise<Dependency[]> {
   const { rows } = await sql<Dependency>`

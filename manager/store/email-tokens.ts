@@ -54,10 +54,3 @@ export async function takeEmailToken(trx: Db, hash: Buffer, userId: UserId): Pro
 export async function deleteEmailTokens(db: Db, userId: UserId): Promise<void> {
   await db.deleteFrom('email_tokens').where('user_id', '=', userId).execute()
 }
-
-export async function pruneEmailTokens(db: Db): Promise<void> {
-  await db
-    .deleteFrom('email_tokens')
-    .where(sql<boolean>`expires_at < now()`)
-    .execute()
-}

@@ -86,10 +86,3 @@ export async function extendGrant(db: Db, id: string, lifetimeMs: number): Promi
 export async function deleteGrantsOfSession(db: Db, sessionId: SessionId): Promise<void> {
   await db.deleteFrom('grants').where('session_id', '=', sessionId).execute()
 }
-
-export async function deleteExpiredGrants(db: Db): Promise<void> {
-  await db
-    .deleteFrom('grants')
-    .where('expires_at', '<', sql<Date>`now()`)
-    .execute()
-}

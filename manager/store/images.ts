@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import { type AgentId, LIVE_STATUSES } from '#manager/contract'
 import { type AgentImage } from '#agent/contract'
 import { type Db } from './schema.ts'
@@ -27,14 +28,20 @@ export async function readImageDigests(db: Db, agentIds: readonly AgentId[]): Pr
   const rows = await db
     .selectFrom('agent_images')
     .select(['agent_id', 'digest'])
-    .where('agent_id', 'in', agentIds)
+    .where('agent_id', '=', sql<AgentId>`any(${agentIds}::uuid[])`)
     .execute()
   for (const { agent_id, digest } of rows) held.get(agent_id)?.add(digest)
   return held
 }
 
-/** Replaces what is known of an agent's engine. */
-export async function replaceImages(db: Db, agentId: AgentId, images: readonly AgentImage[]): Promise<void> {
+/** Replaces what is known of an agent's engine. @param digest of the list: of equal lists nothing is written next time */
+export async function replaceImages(
+  db: Db,
+  agentId: AgentId,
+  images: readonly AgentImage[],
+  digest: string | null = null,
+): Promise<void> {
+  await db.updateTable('agents').set({ images_digest: digest }).where('id', '=', agentId).execute()
   await db.deleteFrom('agent_images').where('agent_id', '=', agentId).execute()
   const unique = [...new Map(images.map(image => [image.id, image])).values()]
   if (unique.length === 0) return

@@ -2,6 +2,7 @@ import { sql, type Selectable } from 'kysely'
 import {
   type AgentId,
   FINISHED_STATUSES,
+  isFinished,
   type KernelId,
   OCCUPYING_STATUSES,
   type ResourceSlots,
@@ -20,48 +21,79 @@ export interface KnownKernel {
   readonly status: SessionStatus
   readonly agentId: AgentId | null
   readonly attempt: number
+  /** How long its session has been in its state. */
+  readonly forMs: number
 }
 
-/** Kernels that hold slots on the agent, and those with these ids wherever they are. */
+/** For each question: kernels that hold slots on the agent, and those with these ids wherever they are. */
 export async function listKernelsToReconcile(
   db: Db,
-  agentId: AgentId,
-  kernelIds: readonly KernelId[],
-): Promise<KnownKernel[]> {
-  const rows = await db
-    .selectFrom('kernels')
-    .select(['id', 'session_id', 'status', 'agent_id', 'attempt'])
-    .where(eb =>
-      eb.or([
-        eb.and([eb('agent_id', '=', agentId), eb('status', 'in', OCCUPYING_STATUSES)]),
-        ...(kernelIds.length > 0 ? [eb('id', 'in', kernelIds)] : []),
-      ]),
-    )
-    .execute()
-  return rows.map(row => ({
-    kernelId: row.id,
-    sessionId: row.session_id,
-    status: row.status,
-    agentId: row.agent_id,
-    attempt: row.attempt,
-  }))
-}
-
-/** Sessions that hold slots on an agent, with the status of the session: some of its kernels may be further. */
-export async function listSessionsOnAgent(
-  db: Db,
-  agentId: AgentId,
-): Promise<{ sessionId: SessionId; status: SessionStatus }[]> {
+  questions: readonly { readonly agentId: AgentId; readonly kernelIds: readonly KernelId[] }[],
+): Promise<KnownKernel[][]> {
+  const agentIds = questions.map(({ agentId }) => agentId)
+  const kernelIds = questions.flatMap(question => question.kernelIds)
   const rows = await db
     .selectFrom('kernels')
     .innerJoin('sessions', 'sessions.id', 'kernels.session_id')
-    .select(['kernels.session_id', 'sessions.status'])
+    .select(['kernels.id', 'kernels.session_id', 'kernels.status', 'kernels.agent_id', 'kernels.attempt'])
+    .select(sql<number>`(extract(epoch from clock_timestamp() - sessions.status_at) * 1000)::bigint`.as('for_ms'))
+    .where(eb =>
+      eb.or([
+        eb.and([
+          eb('kernels.agent_id', '=', sql<AgentId>`any(${agentIds}::uuid[])`),
+          eb('kernels.status', 'in', OCCUPYING_STATUSES),
+        ]),
+        ...(kernelIds.length > 0 ? [eb('kernels.id', '=', sql<KernelId>`any(${kernelIds}::uuid[])`)] : []),
+      ]),
+    )
+    .execute()
+  const byId = new Map(rows.map(row => [row.id, row]))
+  const byAgent = Map.groupBy(rows, row => row.agent_id)
+  return questions.map(({ agentId, kernelIds: ids }) => {
+    const held = (byAgent.get(agentId) ?? []).filter(({ status }) => OCCUPYING.has(status))
+    return [...new Set([...held, ...ids.flatMap(id => byId.get(id) ?? [])])].map(row => ({
+      kernelId: row.id,
+      sessionId: row.session_id,
+      status: row.status,
+      agentId: row.agent_id,
+      attempt: row.attempt,
+      forMs: row.for_ms,
+    }))
+  })
+}
+
+const OCCUPYING: ReadonlySet<SessionStatus> = new Set(OCCUPYING_STATUSES)
+
+export interface SessionOnAgent {
+  readonly sessionId: SessionId
+  /** Of the session: some of its kernels may be further. */
+  readonly status: SessionStatus
+}
+
+/** For each agent the sessions that hold slots on it. */
+export async function listSessionsOnAgents(db: Db, agentIds: readonly AgentId[]): Promise<SessionOnAgent[][]> {
+  const rows = await db
+    .selectFrom('kernels')
+    .innerJoin('sessions', 'sessions.id', 'kernels.session_id')
+    .select(['kernels.agent_id', 'kernels.session_id', 'sessions.status'])
     .distinct()
-    .where('kernels.agent_id', '=', agentId)
+    .where('kernels.agent_id', '=', sql<AgentId>`any(${agentIds}::uuid[])`)
     .where('kernels.status', 'in', OCCUPYING_STATUSES)
     .orderBy('kernels.session_id')
     .execute()
-  return rows.map(row => ({ sessionId: row.session_id, status: row.status }))
+  const byAgent = Map.groupBy(rows, row => row.agent_id)
+  return agentIds.map(id => (byAgent.get(id) ?? []).map(({ session_id: sessionId, status }) => ({ sessionId, status })))
+}
+
+/** Containers of sessions that hold something on the agent, as far as they are known. */
+export async function listContainersOn(db: Db, agentId: AgentId): Promise<string[]> {
+  const rows = await db
+    .selectFrom('kernels')
+    .select('container_id')
+    .where('agent_id', '=', agentId)
+    .where('status', 'in', OCCUPYING_STATUSES)
+    .execute()
+  return rows.flatMap(({ container_id }) => container_id ?? [])
 }
 
 /** Of each session the main one first, then sub1, sub2, … */
@@ -140,14 +172,19 @@ export interface KernelChange {
   readonly startWithinMs?: number | null
 }
 
+/** A status with the time of its end: every statement that gives a kernel another status writes both. */
+export function toStatus(status: SessionStatus) {
+  return { status, ended_at: isFinished(status) ? sql<Date>`coalesce(ended_at, now())` : null }
+}
+
 const inMs = (ms: number) => sql<Date>`now() + ${ms} * interval '1 millisecond'`
 
 export async function updateKernel(db: Db, id: KernelId, change: KernelChange): Promise<void> {
-  const { startWithinMs, ...columns } = change
+  const { startWithinMs, status, ...columns } = change
   const startBy = startWithinMs === undefined ? {} : { start_by: startWithinMs === null ? null : inMs(startWithinMs) }
   await db
     .updateTable('kernels')
-    .set({ ...columns, ...startBy })
+    .set({ ...columns, ...(status === undefined ? {} : toStatus(status)), ...startBy })
     .where('id', '=', id)
     .execute()
   if (change.agent_id === null) await db.deleteFrom('kernel_devices').where('kernel_id', '=', id).execute()
@@ -167,7 +204,7 @@ export async function moveKernels(
   await db
     .updateTable('kernels')
     .set({
-      status,
+      ...toStatus(status),
       ...(status === 'PENDING' ? anew : {}),
       ...(typeof startWithinMs === 'number' ? { start_by: inMs(startWithinMs) } : {}),
     })
@@ -188,7 +225,7 @@ export async function noteKernelRunning(
 ): Promise<void> {
   await db
     .updateTable('kernels')
-    .set({ status: 'RUNNING', container_id: containerId })
+    .set({ ...toStatus('RUNNING'), container_id: containerId })
     .where('id', '=', id)
     .where('attempt', '=', attempt)
     .where('status', 'in', ['PREPARING', 'PULLING'])
@@ -203,7 +240,7 @@ export async function noteKernelDone(
 ): Promise<boolean> {
   const row = await db
     .updateTable('kernels')
-    .set({ status: 'TERMINATED', exit_code: 0 })
+    .set({ ...toStatus('TERMINATED'), exit_code: 0 })
     .where('id', '=', id)
     .where('attempt', '=', attempt)
     .where('agent_id', '=', agentId)

@@ -89,8 +89,8 @@ export async function readLifetimeLimits(db: Db, userId: UserId, keypair: string
 /** Whether capacity on an agent of the session is held for another one, which counts on when this one ends. */
 export async function isPromised(db: Db, id: SessionId): Promise<boolean> {
   const { rows } = await sql`
-    select 1 from reservations r join kernels k on k.agent_id = r.agent_id
-    where k.session_id = ${id} and r.session_id <> ${id} limit 1`.execute(db)
+    select 1 from reservations r join kernels k on k.agent_id = r.agent_id join sessions w on w.id = r.session_id
+    where w.status = 'PENDING' and k.session_id = ${id} and r.session_id <> ${id} limit 1`.execute(db)
   return rows.length > 0
 }
 

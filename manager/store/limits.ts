@@ -81,6 +81,17 @@ export async function listScopes(db: Db, ids: ScopeIds, { limitedOnly = false } 
   return rows
 }
 
+/** Keys of those that an admin has deactivated. A keypair is only a way in: what it asked for goes on. */
+export async function listInactive(db: Db, ids: ScopeIds): Promise<Set<string>> {
+  const { rows } = await sql<{ kind: 'user' | 'group' | 'domain'; id: string }>`
+    select 'user' as kind, id::text as id from users where not active and id = any(${ids.user}::uuid[])
+    union all
+    select 'group', id::text from groups where not active and id = any(${ids.group}::uuid[])
+    union all
+    select 'domain', name from domains where not active and name = any(${ids.domain}::text[])`.execute(db)
+  return new Set(rows.map(({ kind, id }) => scopeKey(kind, id)))
+}
+
 /** What the sessions of each hold now, by scope key: a sum over kernels in occupying states, in all resource groups. */
 export async function readHeld(db: Db, ids: ScopeIds): Promise<Map<string, Held>> {
   const held = new Map<string, Held>()

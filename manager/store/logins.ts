@@ -93,14 +93,16 @@ export async function listExpiredLogins(db: Db, now: Date): Promise<string[]> {
   return rows.map(row => row.id)
 }
 
-/** Of these the ones that hold. */
+/** Of these the ones that hold, as do their accounts. */
 export async function listLiveLogins(db: Db, ids: readonly string[]): Promise<Set<string>> {
   if (ids.length === 0) return new Set()
   const rows = await db
     .selectFrom('logins')
-    .select('id')
-    .where('id', 'in', ids)
+    .innerJoin('users', 'users.id', 'logins.user_id')
+    .select('logins.id')
+    .where('logins.id', 'in', ids)
     .where('expires_at', '>', sql<Date>`now()`)
+    .where(ACCOUNT_HOLDS)
     .execute()
   return new Set(rows.map(row => row.id))
 }
@@ -145,21 +147,4 @@ export async function takeTicket(db: Db, hash: Buffer): Promise<UserId | undefin
 
 export async function deleteTickets(db: Db, userId: UserId): Promise<void> {
   await db.deleteFrom('sign_in_tickets').where('user_id', '=', userId).execute()
-}
-
-/** Rows that no longer mean anything. */
-export async function pruneIdentity(db: Db): Promise<void> {
-  await db
-    .deleteFrom('logins')
-    // Not at once: every manager has yet to see that it ended.
-    .where(sql<boolean>`least(expires_at, ends_at) < now() - interval '1 hour'`)
-    .execute()
-  await db
-    .deleteFrom('sign_in_tickets')
-    .where(sql<boolean>`expires_at < now()`)
-    .execute()
-  await db
-    .deleteFrom('login_failures')
-    .where(sql<boolean>`last_failed_at < now() - interval '1 day'`)
-    .execute()
 }

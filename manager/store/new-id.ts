@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
 
 /**
- * A new UUIDv7 (RFC 9562 section 5.7): 48 bits of milliseconds, then random bits, so that ids sort by age.
+ * A new UUIDv7 (RFC 9562 section 5.7): 48 bits of milliseconds, then random bits, so that ids sort by age (by the
+ * clock of this process: that is an order to read in, not a time of record).
  *
  * @param schema the id's schema of the contract, e.g. `newId(UserId)`; gives the brand
  */

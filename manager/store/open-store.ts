@@ -1,7 +1,9 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { Kysely, PostgresDialect, sql, type Transaction } from 'kysely'
 import pg from 'pg'
 import { AppError } from '#manager/contract'
 import { type Log } from '../log.ts'
+import { startClock } from './clock.ts'
 import { openEmbedded } from './embedded/open-embedded.ts'
 import { migrate } from './migrate.ts'
 import { type Database, type Db } from './schema.ts'
@@ -13,6 +15,8 @@ export interface Store extends AsyncDisposable {
    * have no effect but through `trx`; no network in it, and never `store.db` (that would be another connection).
    */
   transaction<T>(work: (trx: Transaction<Database>) => Promise<T>): Promise<T>
+  /** The database's clock, in milliseconds since the epoch: every time that is compared with one of a row is this one's. */
+  readonly now: () => number
 }
 
 export interface StoreOptions {
@@ -22,12 +26,15 @@ export interface StoreOptions {
   readonly log: Log
   /** False: the tables are looked at as they are. */
   readonly migrate?: boolean
+  /** A transaction in which nothing is said for so long is ended by the server: its process may hang, and it holds locks. */
+  readonly silentMs?: number | undefined
 }
 
 /** `server_version_num` of the oldest PostgreSQL that our SQL is written for. */
 const OLDEST_SERVER = 150_000
 const POOL_SIZE = 10
 const STATEMENT_TIMEOUT_MS = 30_000
+const GOOD_BYE_MS = 2_000
 
 /**
  * Opens the database (starting the embedded one if there is no URL) and brings its tables up to date.
@@ -39,6 +46,7 @@ export async function openStore({
   dataDir,
   log,
   migrate: isMigrated = true,
+  silentMs = STATEMENT_TIMEOUT_MS,
 }: StoreOptions): Promise<Store> {
   await using stack = new AsyncDisposableStack()
   const connection =
@@ -50,23 +58,33 @@ export async function openStore({
     max: POOL_SIZE,
     application_name: 'berth-manager',
     statement_timeout: STATEMENT_TIMEOUT_MS,
-    idle_in_transaction_session_timeout: STATEMENT_TIMEOUT_MS,
+    idle_in_transaction_session_timeout: silentMs,
     connectionTimeoutMillis: 10_000,
     keepAlive: true,
     types: { getTypeParser: typeParserOf },
   })
-  // A connection that breaks (server restart) is replaced at the next query; unhandled it would end the process. The
-  // pool hears idle ones only, so each is listened to from its beginning.
-  const onLost = (error: Error) => log.warn({ err: error }, 'database connection lost')
-  pool.on('connect', client => client.on('error', onLost))
-  pool.on('error', onLost)
+  const connections = new Set<pg.PoolClient>()
+  pool.on('connect', client => {
+    connections.add(client)
+    client.once('end', () => connections.delete(client))
+    // One that breaks (server restart) is replaced at the next query; unhandled it would end the process.
+    client.on('error', (error: Error) => log.warn({ err: error }, 'database connection lost'))
+  })
+  pool.on('error', () => undefined) // of an idle one, which was told above
   const db = new Kysely<Database>({ dialect: new PostgresDialect({ pool }) })
-  stack.defer(() => db.destroy())
+  stack.defer(async () => {
+    const closed = Promise.all([...connections].map(client => new Promise(resolve => client.once('end', resolve))))
+    await db.destroy()
+    // That only says good-bye. A server that is stopped before it has heard it ends the connections as if they were in use.
+    await Promise.race([closed, delay(GOOD_BYE_MS, undefined, { ref: false })])
+  })
   await checkServer(db, log)
   if (isMigrated) await migrate(db, log)
+  const clock = stack.use(await startClock(db, log))
   const opened = stack.move()
   return {
     db,
+    now: () => clock.now(),
     transaction: work => runTransaction(db, work),
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   }

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { OCCUPYING_STATUSES, type Reason, type Scheduling, type SessionId } from '#manager/contract'
+import { toStatus } from './kernels.ts'
 import { type Db } from './schema.ts'
 import { insertSessionEvents } from './session-events.ts'
 
@@ -11,12 +12,21 @@ export async function readPause(db: Db): Promise<Pause | null> {
   return (row?.value as Pause | undefined) ?? null
 }
 
-/** A pause that is there already stays as it is. */
-export async function writePause(db: Db, why: Pause['why']): Promise<void> {
+const LOCK = sql`hashtextextended('berth:pause', 0)`
+
+/** As it is until the transaction ends: who pauses waits for all that were told that nothing is paused. */
+export async function holdPause(trx: Db): Promise<Pause | null> {
+  await sql`select pg_advisory_xact_lock_shared(${LOCK})`.execute(trx)
+  return readPause(trx)
+}
+
+/** In a transaction: once that has ended nothing is placed any more. A pause that is there already stays as it is. */
+export async function writePause(trx: Db, why: Pause['why']): Promise<void> {
+  await sql`select pg_advisory_xact_lock(${LOCK})`.execute(trx)
   await sql`
     insert into settings (key, value)
     values (${KEY}, jsonb_build_object('since', to_char(now() at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'why', ${why}::text))
-    on conflict (key) do nothing`.execute(db)
+    on conflict (key) do nothing`.execute(trx)
 }
 
 export async function deletePause(db: Db): Promise<void> {
@@ -44,7 +54,7 @@ export async function requeueStarting(trx: Db): Promise<void> {
     .execute()
   await trx
     .updateTable('kernels')
-    .set({ status: 'PENDING', agent_id: null, container_id: null, start_by: null })
+    .set({ ...toStatus('PENDING'), agent_id: null, container_id: null, start_by: null })
     .where('session_id', 'in', ids)
     .where('status', 'in', OCCUPYING_STATUSES)
     .execute()

@@ -48,7 +48,7 @@ export async function markScheduled(db: Db, placed: readonly PlacedSession[]): P
     returning s.id, s.owner_id as "ownerId", s.domain, s.version`.execute(db)
   const agents = placed.map(({ agentId }) => agentId)
   const kernels = await sql<{ session_id: SessionId; kernel_id: KernelId; role: string }>`
-    update kernels k set status = 'SCHEDULED', agent_id = v.agent_id, attempt = s.attempt, start_by = null
+    update kernels k set status = 'SCHEDULED', agent_id = v.agent_id, attempt = s.attempt, start_by = null, ended_at = null
     from (select unnest(${ids}::uuid[]) as id, unnest(${agents}::uuid[]) as agent_id) v join sessions s on s.id = v.id
     where k.session_id = v.id
     returning k.session_id, k.id as kernel_id, k.role`.execute(db)
@@ -78,10 +78,4 @@ export async function readUsageByOwner(db: Db, resourceGroup: string): Promise<M
   const usage = new Map<string, ResourceSlots>()
   for (const { owner_id, slot, amount } of rows) usage.set(owner_id, { ...usage.get(owner_id), [slot]: amount })
   return usage
-}
-
-/** Milliseconds since the epoch by the database's clock, which all times of record come from. */
-export async function readClock(db: Db): Promise<number> {
-  const { rows } = await sql<{ now: number }>`select (extract(epoch from now()) * 1000)::bigint as now`.execute(db)
-  return rows[0]?.now ?? 0
 }

@@ -5,7 +5,7 @@ import {
   type ManagersTable,
   type SessionStatsMinutesTable,
 } from './tables/operation.ts'
-import { type Default, type Json, type MaybeTime, type Time } from './tables/columns.ts'
+import { type Default, type DefaultJson, type Json, type MaybeTime, type Time } from './tables/columns.ts'
 import {
   type DomainsTable,
   type GroupMembersTable,
@@ -35,6 +35,7 @@ import {
   type Role,
   type SessionId,
   type SessionStatus,
+  type SettableMode,
   type UserId,
 } from '#manager/contract'
 import { type AgentImage, type KernelApp } from '#agent/contract'
@@ -157,6 +158,10 @@ export interface AgentsTable {
   /** Base units. */
   capacity: Json<ResourceSlots>
   devices: Json<Device[]>
+  /** By UUID. */
+  device_modes: DefaultJson<Readonly<Record<string, SettableMode>>>
+  /** Of the list of images that it told last. */
+  images_digest: string | null
   network_isolation: Default<'full' | 'partial'>
   network_isolation_reason: string | null
   /** Of the agent's software. */
@@ -178,6 +183,8 @@ export interface JoinTokensTable {
   expires_at: Time
   used_at: MaybeTime
   used_by: AgentId | null
+  /** The agent whose place is taken by whoever joins with it. */
+  replaces: AgentId | null
 }
 
 export interface AgentImagesTable {
@@ -247,6 +254,8 @@ export interface KernelsTable {
   slots: Json<ResourceSlots>
   /** When its agent gives up on the current attempt by itself; until then nobody else may start it. */
   start_by: MaybeTime
+  /** Since when it is finished; null while it is not. */
+  ended_at: MaybeTime
   log_tail: string | null
 }
 

@@ -24,6 +24,19 @@ export async function insertSessionEvents(db: Db, events: readonly NewSessionEve
   await db.insertInto('session_events').values(values).execute()
 }
 
+/** Why it went there last; what it says since may be about how far it has come. */
+export async function findReasonTo(db: Db, sessionId: SessionId, status: SessionStatus): Promise<Reason | undefined> {
+  const row = await db
+    .selectFrom('session_events')
+    .select('reason')
+    .where('session_id', '=', sessionId)
+    .where('to_status', '=', status)
+    .orderBy('id', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+  return row?.reason
+}
+
 /** Oldest first. */
 export async function listSessionEvents(db: Db, sessionId: SessionId): Promise<SessionEvent[]> {
   const rows = await db

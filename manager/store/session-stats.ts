@@ -57,18 +57,3 @@ export async function readLastMinutes(db: Db, ids: readonly SessionId[]): Promis
     ) m`.execute(db)
   return new Map(rows.map(row => [row.id, row.stats]))
 }
-
-/** All but the last minute of a session. @returns how many rows went; there may be more if it is `limit` */
-export async function pruneMinutes(db: Db, { days, limit }: { days: number; limit: number }): Promise<number> {
-  const { numAffectedRows } = await sql`
-    delete from session_stats_minutes where (session_id, minute) in (
-      select m.session_id, m.minute from session_stats_minutes m
-      where m.minute < now() - ${days} * interval '1 day'
-        and exists (
-          select 1 from session_stats_minutes later
-          where later.session_id = m.session_id and later.minute > m.minute
-        )
-      limit ${limit}
-    )`.execute(db)
-  return Number(numAffectedRows ?? 0)
-}

@@ -118,18 +118,27 @@ export interface SessionFilter {
   readonly name?: string | undefined
 }
 
-export interface SessionPage {
-  readonly rows: readonly OwnedSessionRow[]
-  readonly total: number
-}
-
 /** Newest first; ids sort by age. @param before id of the last row of the page before */
 export async function listSessions(
   db: Db,
   filter: SessionFilter,
   page: { limit: number; before?: SessionId | undefined },
-): Promise<SessionPage> {
-  const matches = (eb: ExpressionBuilder<Database, 'sessions'>) =>
+): Promise<OwnedSessionRow[]> {
+  const query = owned(db).where(matching(filter)).orderBy('sessions.id', 'desc').limit(page.limit)
+  return (page.before === undefined ? query : query.where('sessions.id', '<', page.before)).execute()
+}
+
+export async function countMatching(db: Db, filter: SessionFilter): Promise<number> {
+  const { total } = await db
+    .selectFrom('sessions')
+    .select(eb => eb.fn.countAll<number>().as('total'))
+    .where(matching(filter))
+    .executeTakeFirstOrThrow()
+  return total
+}
+
+function matching(filter: SessionFilter) {
+  return (eb: ExpressionBuilder<Database, 'sessions'>) =>
     eb.and([
       ...(filter.visible === undefined
         ? []
@@ -145,14 +154,6 @@ export async function listSessions(
       ...(filter.statuses === undefined ? [] : [eb('sessions.status', 'in', filter.statuses)]),
       ...(filter.name === undefined ? [] : [eb('sessions.name', '=', filter.name)]),
     ])
-  const query = owned(db).where(matches).orderBy('sessions.id', 'desc').limit(page.limit)
-  const rows = await (page.before === undefined ? query : query.where('sessions.id', '<', page.before)).execute()
-  const { total } = await db
-    .selectFrom('sessions')
-    .select(eb => eb.fn.countAll<number>().as('total'))
-    .where(matches)
-    .executeTakeFirstOrThrow()
-  return { rows, total }
 }
 
 export interface SessionChange {
@@ -167,6 +168,7 @@ export interface SessionChange {
 
 /** @returns the new version */
 export async function updateSession(db: Db, id: SessionId, change: SessionChange): Promise<number> {
+  const startedAt = change.started === 'now' ? sql<Date>`now()` : sql<Date>`${change.started}::timestamptz`
   const row = await db
     .updateTable('sessions')
     .set({
@@ -179,8 +181,8 @@ export async function updateSession(db: Db, id: SessionId, change: SessionChange
       ...(change.started === undefined
         ? {}
         : {
-            started_at: change.started === 'now' ? sql`now()` : change.started,
-            expires_at: sql`now() + max_lifetime_seconds * interval '1 second'`,
+            started_at: startedAt,
+            expires_at: sql`${startedAt} + max_lifetime_seconds * interval '1 second'`,
           }),
       ...(change.ended ? { ended_at: sql`now()` } : {}),
     })
@@ -262,12 +264,13 @@ export async function updateReasons(
   return rows.map(toTouched)
 }
 
-export async function listPendingGroups(db: Db): Promise<string[]> {
+/** Resource groups in which somebody waits, or has waited and something is still held for them. */
+export async function listGroupsToSchedule(db: Db): Promise<string[]> {
   const rows = await db
     .selectFrom('sessions')
     .select('resource_group')
-    .distinct()
     .where('status', '=', 'PENDING')
+    .union(db.selectFrom('reservations').select('resource_group'))
     .execute()
   return rows.map(row => row.resource_group)
 }
@@ -305,8 +308,7 @@ export async function listPending(db: Db, resourceGroup: string): Promise<Queued
 /** A session in a state that must not last, with how long it has lasted by the database's clock. */
 export interface Overdue {
   readonly sessionId: SessionId
-  /** The main one. */
-  readonly kernelId: KernelId
+  readonly kernelIds: readonly KernelId[]
   readonly status: SessionStatus
   readonly agentId: AgentId | null
   readonly attempt: number
@@ -318,7 +320,7 @@ export interface Overdue {
 
 export async function listTransitional(db: Db, minAgeMs: number): Promise<Overdue[]> {
   const { rows } = await sql<Overdue>`
-    select s.id as "sessionId", k.id as "kernelId", s.status, k.agent_id as "agentId", k.attempt, s.reason,
+    select s.id as "sessionId", array(select o.id from kernels o where o.session_id = s.id) as "kernelIds", s.status, k.agent_id as "agentId", k.attempt, s.reason,
            (extract(epoch from now() - s.status_at) * 1000)::bigint as "ageMs",
            not exists (
              select 1 from kernels o

@@ -97,15 +97,3 @@ export async function readRequests(
     .where('minute', '>', since)
     .execute()
 }
-
-/** What no signature and no limit depends on any more. */
-export async function pruneSigning(db: Db): Promise<void> {
-  await db
-    .deleteFrom('keypair_nonces')
-    .where('expires_at', '<', sql<Date>`now()`)
-    .execute()
-  await db
-    .deleteFrom('keypair_requests')
-    .where(sql<boolean>`minute < now() - interval '1 hour'`)
-    .execute()
-}

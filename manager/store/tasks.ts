@@ -5,17 +5,11 @@ import { type TasksTable } from './tables/images.ts'
 
 export type TaskRow = Selectable<TasksTable>
 
-const KEPT_DAYS = 7
-
 /** @returns false if a rescan of this target runs already */
 export async function insertTask(
   db: Db,
   task: { id: string; kind: Task['kind']; target: string; detail: TaskRow['detail']; startedBy: string },
 ): Promise<boolean> {
-  await db
-    .deleteFrom('tasks')
-    .where('ended_at', '<', sql<Date>`now() - ${sql.lit(KEPT_DAYS)} * interval '1 day'`)
-    .execute()
   const { id, kind, target, detail, startedBy } = task
   const { numInsertedOrUpdatedRows } = await db
     .insertInto('tasks')

@@ -7,7 +7,7 @@ import {
   type SessionId,
   type SessionStatus,
 } from '#manager/contract'
-import { insertKernelDevices } from './kernels.ts'
+import { insertKernelDevices, toStatus } from './kernels.ts'
 import { type Db, type HeldDevice } from './schema.ts'
 import { lockSession } from './sessions.ts'
 
@@ -61,7 +61,12 @@ export async function releaseHeldForNobody(
   const waits = session.status === 'PENDING'
   const { numUpdatedRows } = await trx
     .updateTable('kernels')
-    .set({ status: session.status, ...(waits ? { agent_id: null, container_id: null, start_by: null } : {}) })
+    .set({
+      ...toStatus(session.status),
+      // It ended with its session, whenever that is noticed.
+      ...(session.ended_at ? { ended_at: session.ended_at } : {}),
+      ...(waits ? { agent_id: null, container_id: null, start_by: null } : {}),
+    })
     .where('id', '=', kernelId)
     .where('status', 'in', OCCUPYING_STATUSES)
     .executeTakeFirst()

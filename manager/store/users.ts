@@ -38,6 +38,21 @@ export function findHoldingUser(db: Db, id: UserId): Promise<UserRow | undefined
   return db.selectFrom('users').selectAll().where('id', '=', id).where(ACCOUNT_HOLDS).executeTakeFirst()
 }
 
+/** Role and domain of each of these whose account holds. */
+export async function listStandings(
+  db: Db,
+  ids: readonly UserId[],
+): Promise<Map<UserId, Pick<UserRow, 'role' | 'domain'>>> {
+  if (ids.length === 0) return new Map()
+  const rows = await db
+    .selectFrom('users')
+    .select(['id', 'role', 'domain'])
+    .where('id', 'in', ids)
+    .where(ACCOUNT_HOLDS)
+    .execute()
+  return new Map(rows.map(({ id, ...standing }) => [id, standing]))
+}
+
 export function findUser(db: Db, id: UserId): Promise<UserRow | undefined> {
   return db.selectFrom('users').selectAll().where('id', '=', id).executeTakeFirst()
 }
@@ -75,6 +90,28 @@ export function listUsers(
   if (!superadmins) query = query.where('role', '<>', 'superadmin')
   if (after !== undefined) query = query.where('id', '>', after)
   return query.execute()
+}
+
+/**
+ * Removes accounts that were signed up for so many days ago and never confirmed, unless there is something of theirs by now,
+ * or a link that still confirms them. Nobody has ever signed in to one.
+ */
+export async function deleteUnconfirmed(
+  trx: Db,
+  { days, limit }: { days: number; limit: number },
+): Promise<Pick<UserRow, 'id' | 'version'>[]> {
+  const { rows } = await sql<Pick<UserRow, 'id' | 'version'>>`
+    select id, version from users where email_verified_at is null and role = 'user'
+      and created_at < now() - make_interval(days => ${days})
+      and not exists (select from email_tokens t where t.user_id = users.id and t.expires_at > now())
+      and not exists (select from keypairs k where k.user_id = users.id)
+      and not exists (select from sessions s where s.owner_id = users.id)
+    order by id limit ${limit} for update skip locked`.execute(trx)
+  const ids = rows.map(({ id }) => id)
+  if (ids.length === 0) return []
+  await trx.updateTable('invitations').set({ used_by: null }).where('used_by', 'in', ids).execute()
+  await trx.deleteFrom('users').where('id', 'in', ids).execute()
+  return rows
 }
 
 /** Nobody else changes the row until the transaction ends. */

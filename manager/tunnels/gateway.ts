@@ -1,14 +1,7 @@
 import { type IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
 import { type Duplex } from 'node:stream'
-import {
-  AGENT_NONCE_HEADER,
-  DATA_PATH,
-  DATA_PROOF_HEADER,
-  DATA_SCHEME,
-  DATA_UPGRADE,
-  type DataHeader,
-} from '#agent/contract'
+import { DATA_PATH, DATA_UPGRADE, type DataHeader } from '#agent/contract'
 import {
   type AgentId,
   AppError,
@@ -23,6 +16,7 @@ import {
   type UserId,
 } from '#manager/contract'
 import { canEnter, canSee } from '../users/authorize.ts'
+import { acceptAgentUpgrade, type AgentCredentials } from './agent-upgrade.ts'
 import { type Activity, createActivity, type SessionActivity, type TunnelOwner } from './activity.ts'
 import { createParkedSockets } from './parked-sockets.ts'
 import { Splice, type SpliceOptions } from './splice.ts'
@@ -49,15 +43,12 @@ export interface TunnelGatewayDeps {
   readonly authenticateUpgrade: (
     request: IncomingMessage,
   ) => Promise<{ readonly userId: UserId; readonly role: Role; readonly domain: string; readonly loginId: string }>
-  readonly agents: {
-    isConnected(agentId: AgentId): boolean
-    verifyDataToken(token: string): AgentId | undefined
-    /** The same without the token being shown, with what proves us to the agent. */
-    verifyDataProof(claim: {
-      id: string
-      proof: string
-      nonce: string
-    }): { agentId: AgentId; answer: string } | undefined
+  readonly agents: AgentCredentials & {
+    /**
+     * Resolves when it has a control connection here, which may be on its way.
+     * @throws AppError `agent_unreachable`; the signal's reason
+     */
+    reach(agentId: AgentId, signal: AbortSignal): Promise<void>
   }
   readonly takeTimeoutMs?: number
 }
@@ -101,26 +92,14 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
     activity.cut(which)
   }
 
-  function whichAgent({ headers }: IncomingMessage): { agentId?: AgentId | undefined; answer?: string } {
-    const [scheme, credential = ''] = (headers.authorization ?? '').split(' ')
-    if (scheme === 'Bearer') return { agentId: deps.agents.verifyDataToken(credential) }
-    const [id = '', proof = ''] = credential.split('.')
-    const nonce = headers[AGENT_NONCE_HEADER]
-    if (scheme !== DATA_SCHEME || typeof nonce !== 'string') return {}
-    return deps.agents.verifyDataProof({ id, proof, nonce }) ?? {}
-  }
-
   function park(request: IncomingMessage, socket: Socket, head: Buffer) {
-    const { agentId, answer } = whichAgent(request)
-    if (agentId === undefined) throw new AppError('not_signed_in', { why: 'The data token is not valid.' })
-    if (request.headers.upgrade?.toLowerCase() !== DATA_UPGRADE || head.length > 0) throw new AppError('bad_request')
-    const proof = answer === undefined ? '' : `${DATA_PROOF_HEADER}: ${answer}\r\n`
-    socket.write(`HTTP/1.1 101 Switching Protocols\r\nUpgrade: ${DATA_UPGRADE}\r\nConnection: Upgrade\r\n${proof}\r\n`)
+    const { agentId, accept } = acceptAgentUpgrade(request, { head, protocol: DATA_UPGRADE, agents: deps.agents })
+    accept(socket)
     parked.park(agentId, socket)
   }
 
   /** May this client go there, and can it? */
-  async function admit(request: IncomingMessage, target: Target) {
+  async function admit(request: IncomingMessage, target: Target, gone: AbortSignal) {
     const location = await locate(request, target)
     const loginId = await authorize(request, target, location)
     const { agentId, kernelId, status } = location
@@ -128,9 +107,7 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
       throw new AppError('app_not_found', { app: target.app })
     }
     if (status !== 'RUNNING' || !agentId || !kernelId) throw new AppError('session_not_running', { status })
-    if (!deps.agents.isConnected(agentId)) {
-      throw new AppError('agent_unreachable', { why: 'Its agent is not connected to this manager. Try again.' })
-    }
+    await deps.agents.reach(agentId, gone)
     return { agentId, kernelId, loginId }
   }
 
@@ -151,7 +128,7 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
     const waiting = watchClient(client, head)
 
     const before = cuts
-    const { agentId, kernelId, loginId } = await admit(request, target)
+    const { agentId, kernelId, loginId } = await admit(request, target, waiting.gone)
 
     const ours = target.kind === 'app' ? TUNNEL_PROTOCOL : TERMINAL_PROTOCOL
     const framed = protocols.includes(ours)
@@ -162,7 +139,7 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
     const agent = await parked.take(agentId, waiting.gone)
     // Something was cut meanwhile, when this tunnel was not there to be cut yet: ask again.
     if (cuts !== before) {
-      await admit(request, target).catch((error: unknown) => {
+      await admit(request, target, waiting.gone).catch((error: unknown) => {
         agent.destroy()
         throw error
       })

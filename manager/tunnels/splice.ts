@@ -158,7 +158,8 @@ export class Splice {
   }
 }
 
-function reset(socket: Socket): void {
+/** What the other end takes for a lost path, not for an end. */
+export function reset(socket: Socket): void {
   try {
     socket.resetAndDestroy()
   } catch {

@@ -108,6 +108,17 @@ export function canSeeKeypair(caller: Caller, owner: Account): boolean {
 }
 
 /**
+ * What asks for the password when it is the own account is not to be had without it by way of the admins' routes: a
+ * browser that was left signed in, or a stolen keypair, must not become the account.
+ *
+ * @param own how to do it for oneself
+ * @throws AppError `forbidden`
+ */
+export function requireAnother(caller: Pick<Caller, 'userId'>, userId: UserId, own: string): void {
+  if (caller.userId === userId) throw new AppError('forbidden', { why: `For the own account: ${own}.` })
+}
+
+/**
  * The role and the domain that an account is to have: nobody but a superadmin gives out more than their own role, or
  * reaches into another domain.
  *

@@ -38,7 +38,7 @@ export interface Domains {
 
 export interface DomainsDeps {
   readonly store: Store
-  readonly logins: Pick<Logins, 'end'>
+  readonly logins: Pick<Logins, 'end' | 'forget'>
   readonly onLimitsChanged?: () => void
 }
 
@@ -73,8 +73,11 @@ export function createDomains({ store, logins, onLimitsChanged }: DomainsDeps): 
         return updated
       })
       if (!row) throw new AppError('domain_not_found', { name, why: `There is no domain "${name}".` })
-      if (change.active === false) await logins.end({ domain: name })
-      if (change.limits) onLimitsChanged?.()
+      if (change.active === false) {
+        await logins.end({ domain: name })
+        logins.forget(null)
+      }
+      if (change.limits || change.active !== undefined) onLimitsChanged?.()
       return toView(row)
     },
   }

@@ -102,7 +102,7 @@ export function createGroups({ store, events, onLimitsChanged }: GroupsDeps): Gr
         if (!(error instanceof Error && 'code' in error && error.code === UNIQUE_VIOLATION)) throw error
         throw existing(group.domain, change.name ?? group.name, error)
       }
-      if (limits) onLimitsChanged?.()
+      if (limits || change.active !== undefined) onLimitsChanged?.()
       return toView(await managed(caller, id))
     },
 

@@ -1,6 +1,5 @@
 import { AppError, type Me, SYSTEM_SETTINGS_DEFAULTS, type UserId } from '#manager/contract'
 import { NO_PEERS, type Peers } from '../cluster/peers.ts'
-import { pruneEmailTokens } from '../store/email-tokens.ts'
 import {
   deleteLogins,
   findLiveLogin,
@@ -8,7 +7,6 @@ import {
   insertTicket,
   listExpiredLogins,
   listLiveLogins,
-  pruneIdentity,
   takeTicket,
   touchLogin,
 } from '../store/logins.ts'
@@ -27,9 +25,10 @@ const TICKET_SECONDS = 10 * 60
 /** How long another manager's logout, or a row changed by hand, may go unnoticed here. */
 const CACHE_MS = 5_000
 const CACHE_SIZE = 10_000
-const PRUNE_MS = 10 * 60_000
 /** How much later than its time a sign-in may still be lived on by what was opened with it. */
 const EXPIRE_MS = 15_000
+/** Users may be changed by the thousand; each look is a question to the database. */
+const TELL_CHANGES_MS = 100
 /** So many ids are well below what one message to other managers holds. */
 const TOLD_AT_ONCE = 100
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
@@ -81,8 +80,13 @@ export interface Logins extends Disposable {
   end(which: { id: string } | { userId: UserId; except?: string } | { domain: string }): Promise<void>
   /** Tells the end of those among these that have ended without our hearing; what is no sign-in is passed over. */
   recheck(loginIds: readonly string[]): Promise<void>
-  /** Drops what is remembered of a user whose row changed. */
-  forget(userId: UserId): void
+  /** The row of this user changed, or of many (null): drops what is remembered, and tells whoever listens to `onChange`. */
+  forget(userId: UserId | null): void
+  /**
+   * Roles, domains or accounts may be others than they were, here or by another manager: what lives longer than a request
+   * looks again. Returns the unsubscribe function.
+   */
+  onChange(listener: () => void): () => void
   /**
    * For what lives longer than a request (event streams, tunnels): called at every end, by time as well. Returns the
    * unsubscribe function.
@@ -103,22 +107,18 @@ export interface LoginsDeps {
 }
 
 export function createLogins(deps: LoginsDeps): Logins {
-  const { store, passwords, secondFactor, peers = NO_PEERS, now = Date.now, expireMs = EXPIRE_MS } = deps
+  const { store, passwords, secondFactor, peers = NO_PEERS, now = store.now, expireMs = EXPIRE_MS } = deps
   const { lifetimes = () => Promise.resolve(lifetimesOf(SYSTEM_SETTINGS_DEFAULTS)) } = deps
   const { db } = store
   const cache = new Map<string, { at: number; login: Promise<ActiveLogin | undefined> }>()
   const listeners = new Set<(loginId: string) => void>()
+  const changeListeners = new Set<() => void>()
+  let changesToTell: NodeJS.Timeout | undefined
+  let changesToldAt = Number.NEGATIVE_INFINITY
   /** Sign-ins over by time whose end was told. The rows stay for an hour, so that every manager comes to see them. */
   let told: ReadonlySet<string> = new Set<string>()
   let expiring: Promise<void> | undefined
   const timers = [
-    setInterval(
-      () =>
-        void pruneIdentity(db)
-          .then(() => pruneEmailTokens(db))
-          .catch(() => undefined),
-      PRUNE_MS,
-    ).unref(),
     // A database that does not answer ends nothing; the next round does.
     setInterval(
       () =>
@@ -130,11 +130,20 @@ export function createLogins(deps: LoginsDeps): Logins {
   ]
 
   const ended = peers.topic<readonly string[]>('logins_ended')
-  const userChanged = peers.topic<UserId>('user_changed')
-  const forget = (userId: UserId) => void forgetWhere(login => login.caller.userId === userId)
+  const userChanged = peers.topic<UserId | null>('user_changed')
+  const forget = (userId: UserId | null) => {
+    if (userId === null) cache.clear()
+    else void forgetWhere(login => login.caller.userId === userId)
+    changesToTell ??= setTimeout(tellChanges, Math.max(0, changesToldAt + TELL_CHANGES_MS - performance.now())).unref()
+  }
+  function tellChanges(): void {
+    changesToTell = undefined
+    changesToldAt = performance.now()
+    for (const listener of changeListeners) listener()
+  }
   ended.on(ids => void tellEnd(new Set(ids)))
   userChanged.on(forget)
-  peers.onGap(() => cache.clear())
+  peers.onGap(() => forget(null))
 
   async function endExpired(): Promise<void> {
     const expired = new Set(await listExpiredLogins(db, new Date(now())))
@@ -269,6 +278,14 @@ export function createLogins(deps: LoginsDeps): Logins {
       return () => void listeners.delete(listener)
     },
 
-    [Symbol.dispose]: () => timers.forEach(timer => clearInterval(timer)),
+    onChange(listener) {
+      changeListeners.add(listener)
+      return () => void changeListeners.delete(listener)
+    },
+
+    [Symbol.dispose]() {
+      for (const timer of timers) clearInterval(timer)
+      clearTimeout(changesToTell)
+    },
   }
 }

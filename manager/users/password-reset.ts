@@ -6,7 +6,7 @@ import { deleteEmailTokens, findEmailToken, insertEmailToken, takeEmailToken } f
 import { deleteTickets } from '../store/logins.ts'
 import { type Store } from '../store/open-store.ts'
 import { findUser, findUserByEmail, updateUser, type UserRow } from '../store/users.ts'
-import { type Caller, managesAccount } from './authorize.ts'
+import { type Caller, managesAccount, requireAnother } from './authorize.ts'
 import { forgetAccountFailures } from './back-off.ts'
 import { linkTo } from './links.ts'
 import { type Logins } from './logins.ts'
@@ -30,7 +30,7 @@ export interface PasswordResets {
   reset(request: { token: string; password: string }): Promise<{ email: string; domain: string }>
   /**
    * @param origin where the admin sees the console, for the link
-   * @throws AppError `user_not_found`, `bad_request` (nothing to verify), `forbidden` (inactive)
+   * @throws AppError `user_not_found`, `bad_request` (nothing to verify), `forbidden` (inactive, or oneself)
    */
   createLink(caller: Caller, request: { userId: UserId; purpose: LinkPurpose; origin: string }): Promise<AccountLink>
 }
@@ -84,7 +84,7 @@ export function createPasswordResets(deps: PasswordResetDeps): PasswordResets {
       await store.transaction(async trx => {
         if (!(await takeEmailToken(trx, hash, user.id))) throw linkInvalid()
         // The link reached whoever reads mail to this address, or was handed over by an admin.
-        const email_verified_at = user.email_verified_at ?? new Date()
+        const email_verified_at = user.email_verified_at ?? new Date(store.now())
         await updateUser(trx, user.id, { password_hash, email_verified_at })
         await deleteTickets(trx, user.id)
       })
@@ -98,6 +98,7 @@ export function createPasswordResets(deps: PasswordResetDeps): PasswordResets {
     async createLink(caller, { userId, purpose, origin }) {
       const user = await findUser(db, userId)
       if (!user || !managesAccount(caller, user)) throw new AppError('user_not_found')
+      requireAnother(caller, userId, 'POST /api/v1/me/password, with the old password')
       if (!user.active) throw new AppError('forbidden', { why: `${user.email} is not active.` })
       if (purpose === 'verify' && user.email_verified_at !== null) {
         throw new AppError('bad_request', { why: `The address ${user.email} is confirmed already.` })

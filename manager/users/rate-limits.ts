@@ -1,6 +1,6 @@
 import { AppError } from '#manager/contract'
 import { type Log } from '../log.ts'
-import { addRequests, pruneSigning, readRequests, type RequestCount } from '../store/signing.ts'
+import { addRequests, readRequests, type RequestCount } from '../store/signing.ts'
 import { type Store } from '../store/open-store.ts'
 
 export const RATE_WINDOW_SECONDS = 15 * 60
@@ -49,7 +49,7 @@ interface Entry {
   own: Map<number, number>
 }
 
-export function createRateLimits({ store, log, now = Date.now }: RateLimitsDeps): RateLimits {
+export function createRateLimits({ store, log, now = store.now }: RateLimitsDeps): RateLimits {
   const entries = new Map<string, Entry>()
   /** One after the other; `epoch` moves when one begins and when it is over. */
   let sharing: Promise<void> = Promise.resolve()
@@ -58,7 +58,6 @@ export function createRateLimits({ store, log, now = Date.now }: RateLimitsDeps)
   const pruning = setInterval(() => {
     const since = now() - 2 * WINDOW_MS
     for (const [key, entry] of entries) if (entry.own.size === 0 && entry.readAt < since) entries.delete(key)
-    void pruneSigning(store.db).catch((error: unknown) => log.warn({ err: error }, 'old signatures were not removed'))
   }, PRUNE_MS).unref()
 
   const minuteOf = (time: number) => Math.floor(time / MINUTE_MS) * MINUTE_MS

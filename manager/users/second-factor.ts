@@ -13,7 +13,7 @@ import {
   takeStep,
 } from '../store/second-factors.ts'
 import { findUser, type UserRow } from '../store/users.ts'
-import { type Caller } from './authorize.ts'
+import { type Caller, requireAnother } from './authorize.ts'
 import { withBackOff } from './back-off.ts'
 import { type Passwords } from './passwords.ts'
 import {
@@ -51,8 +51,8 @@ export interface SecondFactor extends SecondFactorCheck {
   renewRecoveryCodes(caller: Caller, request: Proof): Promise<RecoveryCodes>
   /** @throws AppError `totp_not_on`, `login_failed`, `totp_invalid` */
   disable(caller: Caller, request: Proof): Promise<void>
-  /** For a user who lost app and recovery codes. @throws AppError `user_not_found`, `totp_not_on` */
-  reset(userId: UserId): Promise<void>
+  /** For a user who lost app and recovery codes. @throws AppError `user_not_found`, `totp_not_on`, `forbidden` (oneself) */
+  reset(caller: Caller, userId: UserId): Promise<void>
 }
 
 interface Proof {
@@ -72,7 +72,7 @@ export interface SecondFactorDeps {
 }
 
 export function createSecondFactor(deps: SecondFactorDeps): SecondFactor {
-  const { store, box, passwords, events, onChanged, now = Date.now } = deps
+  const { store, box, passwords, events, onChanged, now = store.now } = deps
   const { db } = store
 
   const invalid = () => new AppError('totp_invalid', { why: 'Enter the one that your app shows now.' })
@@ -167,7 +167,8 @@ export function createSecondFactor(deps: SecondFactorDeps): SecondFactor {
       announce(user)
     },
 
-    async reset(userId) {
+    async reset(caller, userId) {
+      requireAnother(caller, userId, 'POST /api/v1/me/totp/disable, with password and code')
       const user = mustFind(await findUser(db, userId))
       const had = await store.transaction(trx => clearSecret(trx, userId))
       if (!had) throw new AppError('totp_not_on', { why: `${user.email} has none.` })

@@ -98,7 +98,7 @@ export function createSignUps({ store, passwords, settings, mailer, events }: Si
       if (!good) throw new AppError('login_failed', { why: 'Enter the password that you chose when signing up.' })
       const verified = await store.transaction(async trx => {
         if (!(await takeEmailToken(trx, hash, user.id))) throw linkInvalid()
-        return updateUser(trx, user.id, { password_hash, email_verified_at: new Date() })
+        return updateUser(trx, user.id, { password_hash, email_verified_at: new Date(store.now()) })
       })
       if (verified) events.publish({ topic: 'user', id: user.id, version: verified.version }, { userId: user.id })
       return user
@@ -152,8 +152,8 @@ async function enter(
   if (!(await findDomain(trx, domain))?.active) {
     throw new AppError('sign_up_closed', { why: `The domain "${domain}" is closed. Ask an admin.` })
   }
-  const email_verified_at = requireEmailVerification ? null : new Date()
-  const account = { email, name, domain, role: 'user', password_hash, email_verified_at } as const
+  const unconfirmed = requireEmailVerification ? { email_verified_at: null } : {}
+  const account = { email, name, domain, role: 'user', password_hash, ...unconfirmed } as const
   const made = await insertAccount(trx, account).catch((error: unknown) => {
     if (isAppError(error) && error.code === 'user_exists') return undefined
     throw error

@@ -47,8 +47,6 @@ export interface Signers extends AsyncDisposable {
    *   `rate_limited`
    */
   authenticate(claim: Claim): Promise<SignedCaller>
-  /** May the keypair still be used? Looking does not count as a request. */
-  isUsable(accessKey: string): Promise<boolean>
   /** Something outlives the request: from now on its end is looked for. Sign-ins are passed over. */
   watch(credential: string): void
   /** It was deactivated or deleted here. */
@@ -65,12 +63,14 @@ export interface SignersDeps {
   readonly log: Log
   /** Other managers are told of a keypair that ends here. */
   readonly peers?: Peers
+  /** When the database was restored: what was signed before may have been received before. */
+  readonly restoredAt?: Date | undefined
   readonly now?: () => number
   readonly recheckMs?: number
 }
 
 export function createSigners(deps: SignersDeps): Signers {
-  const { store, box, log, peers = NO_PEERS, now = Date.now, recheckMs = RECHECK_MS } = deps
+  const { store, box, log, restoredAt, peers = NO_PEERS, now = store.now, recheckMs = RECHECK_MS } = deps
   const { db } = store
   const rates = createRateLimits({ store, log, now })
   const listeners = new Set<(accessKey: string) => void>()
@@ -81,10 +81,6 @@ export function createSigners(deps: SignersDeps): Signers {
 
   const ended = peers.topic<string>('keypair_ended')
   ended.on(endHere)
-  // A user who was deactivated elsewhere, say.
-  const lookAgain = () => void recheck().catch(() => undefined)
-  peers.topic('user_changed').on(lookAgain)
-  peers.onGap(lookAgain)
 
   function endHere(accessKey: string): void {
     watched.delete(accessKey)
@@ -105,6 +101,11 @@ export function createSigners(deps: SignersDeps): Signers {
       const right = timingSafeEqual(Buffer.from(claim.expected(secretKey)), Buffer.from(claim.signature))
       if (!signer || !right) throw new AppError('signature_invalid', { why: 'Access key or signature is wrong.' })
       checkDate(date, now())
+      if (restoredAt && date < restoredAt) {
+        throw new AppError('signature_replayed', {
+          why: 'It was signed before the database was restored. Sign it anew.',
+        })
+      }
       const { keypair, user } = signer
       if (!keypair.active) throw new AppError('keypair_inactive', { why: 'Activate it, or use another.' })
       if (!user.active) throw new AppError('user_inactive', { why: 'An admin has deactivated it.' })
@@ -126,7 +127,6 @@ export function createSigners(deps: SignersDeps): Signers {
       }
     },
 
-    isUsable: async accessKey => (await listUsableKeypairs(db, [accessKey])).size > 0,
     watch(credential) {
       if (AccessKey.safeParse(credential).success) watched.add(credential)
     },

@@ -2,8 +2,8 @@ import { createHash, randomBytes } from 'node:crypto'
 import { Secret, TOTP } from 'otpauth'
 
 /** What every authenticator app understands: RFC 6238 with SHA-1, six digits, 30 seconds. */
-const PERIOD_SECONDS = 30
-const FORM = { algorithm: 'SHA1', digits: 6, period: PERIOD_SECONDS } as const
+export const TOTP_PERIOD_SECONDS = 30
+const FORM = { algorithm: 'SHA1', digits: 6, period: TOTP_PERIOD_SECONDS } as const
 /** 160 bits, as RFC 4226 recommends. */
 const SECRET_BYTES = 20
 /** A phone's clock may be so many steps off. */
@@ -23,7 +23,7 @@ export function stepOfCode(secret: string, code: string, now: number): number | 
   if (!/^\d{6}$/.test(code)) return undefined
   const totp = new TOTP({ ...FORM, secret: Secret.fromBase32(secret) })
   const delta = totp.validate({ token: code, timestamp: now, window: WINDOW })
-  return delta === null ? undefined : Math.floor(now / 1000 / PERIOD_SECONDS) + delta
+  return delta === null ? undefined : Math.floor(now / 1000 / TOTP_PERIOD_SECONDS) + delta
 }
 
 const LETTERS = 'abcdefghijklmnopqrstuvwxyz234567'

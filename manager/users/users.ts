@@ -28,7 +28,7 @@ import {
   type UserRow,
 } from '../store/users.ts'
 import { insertAccount, replaceGroups } from './accounts.ts'
-import { type Caller, managesAccount, requireMayAssign, visibleAccounts } from './authorize.ts'
+import { type Caller, managesAccount, requireAnother, requireMayAssign, visibleAccounts } from './authorize.ts'
 import { withBackOff } from './back-off.ts'
 import { type Logins } from './logins.ts'
 import { checkPassword, type Passwords } from './passwords.ts'
@@ -62,11 +62,11 @@ export interface Users {
   /** @throws AppError `user_exists`, `weak_password`, `forbidden`, `domain_not_found`, `group_not_found` */
   create(caller: Caller, spec: UserSpec): Promise<User>
   /**
-   * Deactivating ends sign-ins and, with them, grants and tunnels; keypairs stop working. Sessions go on: what they
-   * compute is not lost by it, and an admin ends them. A higher role deactivates the keypairs, which its owner may activate.
+   * Deactivating ends sign-ins and, with them, grants and tunnels; keypairs stop working. Sessions that run go on: what
+   * they compute is not lost by it, and an admin ends them. Those that wait do not start. A higher role deactivates the keypairs, which its owner may activate.
    *
-   * @throws AppError `user_not_found`, `weak_password`, `last_superadmin`, `forbidden` (to lock oneself out, to give out
-   *   more than the own role), `domain_not_found`, `group_not_found`
+   * @throws AppError `user_not_found`, `weak_password`, `last_superadmin`, `forbidden` (to lock oneself out, to set the own
+   *   password, to give out more than the own role), `domain_not_found`, `group_not_found`
    */
   change(caller: Caller, id: UserId, change: UserChange): Promise<User>
   /** As the account's owner and its admins see it. */
@@ -84,9 +84,11 @@ export interface UsersDeps {
   readonly passwords: Passwords
   readonly logins: Logins
   readonly events: EventPublisher
+  /** What waits may start, or not any more. */
+  readonly onActiveChanged?: () => void
 }
 
-export function createUsers({ store, passwords, logins, events }: UsersDeps): Users {
+export function createUsers({ store, passwords, logins, events, onActiveChanged }: UsersDeps): Users {
   const { db } = store
   const announce = (user: UserRow) =>
     events.publish({ topic: 'user', id: user.id, version: user.version }, { userId: user.id, domain: user.domain })
@@ -121,6 +123,7 @@ export function createUsers({ store, passwords, logins, events }: UsersDeps): Us
     },
 
     async change(caller, id, { password, groups, ...change }) {
+      if (password !== undefined) requireAnother(caller, id, 'POST /api/v1/me/password, with the old password')
       const password_hash = password === undefined ? undefined : await passwords.hash(password)
       const { user, changed } = await store.transaction(async trx => {
         await lockSuperadmins(trx)
@@ -143,9 +146,10 @@ export function createUsers({ store, passwords, logins, events }: UsersDeps): Us
       })
       const endsSignIns =
         !changed.active || changed.role !== user.role || changed.domain !== user.domain || password !== undefined
-      if (endsSignIns) await endSignIns(id, caller.userId === id ? (caller.loginId ?? undefined) : undefined)
+      if (endsSignIns) await endSignIns(id)
       else logins.forget(id)
       announce(changed)
+      if (changed.active !== user.active) onActiveChanged?.()
       return toUser(db, changed)
     },
 
@@ -165,7 +169,7 @@ export function createUsers({ store, passwords, logins, events }: UsersDeps): Us
   }
 
   /** And what signs in later: a link that was made for the account as it was sets no password of what it is now. */
-  async function endSignIns(userId: UserId, except: string | undefined): Promise<void> {
+  async function endSignIns(userId: UserId, except?: string): Promise<void> {
     await deleteEmailTokens(db, userId)
     await deleteTickets(db, userId)
     await logins.end({ userId, ...(except === undefined ? {} : { except }) })

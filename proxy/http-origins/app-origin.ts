@@ -146,10 +146,10 @@ function visitOf(request: IncomingMessage): Visit {
   }
 }
 
-/** Apps come from image labels: `//elsewhere` as a start page would lead the browser to another site. */
+/** Apps come from image labels: `//elsewhere`, or `/.//elsewhere`, as a start page would lead to another site. */
 function pathWithin(path: string): string {
   const url = new URL(path, 'http://app.localhost')
-  return url.host === 'app.localhost' ? url.pathname + url.search + url.hash : '/'
+  return url.host === 'app.localhost' ? url.pathname.replace(/^\/+/, '/') + url.search + url.hash : '/'
 }
 
 /** Node keeps the first of repeated Host or Origin fields; two are an attempt to show us one and the app the other. */

@@ -9,6 +9,7 @@ import {
 import { request as httpsRequest } from 'node:https'
 import { type Duplex } from 'node:stream'
 import { bodyFraming, endToEnd, hasBody, mapHeaders, type RawHeaders } from './headers.ts'
+import { whenUploaded } from './when-uploaded.ts'
 
 export interface Upstream {
   /** Agent or createConnection, and host/port/protocol where there is one. */
@@ -22,8 +23,8 @@ const STALE_RETRIES = 3
 
 /**
  * Streams one request to an upstream and its answer back, with backpressure both ways and nothing buffered.
- * `onFailure` is called at most once, and only while nothing of the answer was sent; later failures cut the connection, so
- * that a client never takes half an answer for a whole one.
+ * `onFailure` is called at most once, and only if there is no answer. An answer goes before an upload that breaks after it,
+ * and one that breaks off cuts the connection, so that a client never takes half an answer for a whole one.
  */
 export function forwardRequest(
   request: IncomingMessage,
@@ -36,10 +37,11 @@ export function forwardRequest(
   let failed = false
 
   function fail(error: Error) {
-    if (failed || response.destroyed) return
+    if (failed || response.destroyed || response.headersSent) return
     failed = true
-    if (response.headersSent) response.destroy()
-    else onFailure(error)
+    whenUploaded(request, response, () => {
+      onFailure(error)
+    })
   }
 
   function send(attempt: number) {
@@ -49,22 +51,30 @@ export function forwardRequest(
     ])
     outgoing = sent
     sent.on('response', incoming => {
-      answer(incoming, response)
+      answer(incoming, request, response)
     })
     sent.on('error', (error: Error) => {
       const isStale = sent.reusedSocket && !response.headersSent && isRepeatable && attempt < STALE_RETRIES
       if (isStale && !response.destroyed) send(attempt + 1)
       else fail(error)
     })
-    if (hasBody(request.rawHeaders)) request.pipe(sent)
-    else sent.end()
+    if (!hasBody(request.rawHeaders)) {
+      sent.end()
+      return
+    }
+    request.pipe(sent)
+    sent.on('close', () => {
+      // Nobody takes the rest, and a client that is not read does not get to its answer.
+      request.unpipe(sent)
+      request.resume()
+    })
   }
 
   response.on('close', () => outgoing?.destroy())
   send(0)
 }
 
-function answer(incoming: IncomingMessage, response: ServerResponse) {
+function answer(incoming: IncomingMessage, request: IncomingMessage, response: ServerResponse) {
   if (response.destroyed) {
     incoming.destroy()
     return
@@ -79,7 +89,10 @@ function answer(incoming: IncomingMessage, response: ServerResponse) {
   incoming.on('close', () => {
     if (!incoming.complete) response.destroy()
   })
-  incoming.pipe(response)
+  incoming.pipe(response, { end: false })
+  incoming.on('end', () => {
+    whenUploaded(request, response, () => response.end())
+  })
   // After the tick in which `pipe` begins to flow.
   process.nextTick(() => socket?.uncork())
 }

@@ -1,5 +1,5 @@
 import { type SshKit } from '#proxy/contract'
-import { quoteForShell } from './quoting.ts'
+import { quoteForShell, quoteForTerminal } from './quoting.ts'
 import { type Installed } from './kit-files.ts'
 
 export interface Connection {
@@ -12,9 +12,9 @@ export interface Connection {
 /** Lines to copy. With the Include in place the alias is enough; without it ssh is told to read our file. */
 export function commandsFor({ port, user, hostKeyFingerprint, installed }: Connection): SshKit['commands'] {
   const { alias, included } = installed
-  const option = included ? '' : ` -F ${quoteForShell(installed.configFile)}`
-  const rsyncShell = included ? '' : ` -e ${quoteForShell(`ssh -F ${quoteForShell(installed.configFile)}`)}`
-  const ppk = quoteForShell(`${installed.identityFile}.ppk`)
+  const option = included ? '' : ` -F ${quoteForTerminal(installed.configFile)}`
+  const rsyncShell = included ? '' : ` -e ${quoteForTerminal(`ssh -F ${quoteForShell(installed.configFile)}`)}`
+  const ppk = quoteForTerminal(`${installed.identityFile}.ppk`)
   return {
     ssh: `ssh${option} ${alias}`,
     sftp: `sftp${option} ${alias}`,

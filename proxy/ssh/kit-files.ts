@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { chmod, mkdir, open, readdir, realpath, rm, stat } from 'node:fs/promises'
-import { userInfo } from 'node:os'
+import { hostname, userInfo } from 'node:os'
 import { join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { readIfThere, writeFileAtomically } from '../files.ts'
@@ -53,19 +53,27 @@ export interface Installed {
   readonly identityFile: string
   readonly knownHostsFile: string
   readonly configFile: string
+  /** Whether the user's own configuration reads ours. */
   readonly included: boolean
 }
 
 /** OpenSSH takes the home directory from the user database, not from $HOME; so do we. */
 export const defaultSshDirectory = () => join(userInfo().homedir, '.ssh')
 
-const THIS_PROCESS: Owner = { pid: process.pid, run: randomUUID().slice(0, 8) }
+const THIS_PROCESS: Owner = {
+  host: hostname().replace(/\s/g, '-'),
+  pid: process.pid,
+  run: randomUUID().slice(0, 8),
+}
 
 export function createKitFiles(sshDirectory: string, owner: Owner = THIS_PROCESS): KitFiles {
   const directory = join(sshDirectory, 'berth')
   const configFile = join(directory, 'config')
   const knownHostsFile = join(directory, 'known_hosts')
   const isOurs = (block: Block) => block.owner.pid === owner.pid && block.owner.run === owner.run
+  /** A home may be shared: only a process of this computer can be looked for. */
+  const isLive = (block: Block) =>
+    isOurs(block) || block.owner.host !== owner.host || (block.owner.pid !== owner.pid && isAlive(block.owner.pid))
   const keyFile = (alias: string) => join(directory, `id_container-${alias}`)
 
   /** Rewrites our files under the lock; `change` gets the blocks of living processes. */
@@ -75,8 +83,7 @@ export function createKitFiles(sshDirectory: string, owner: Owner = THIS_PROCESS
     await makeDirectory(directory)
     await using _ = await lock(join(directory, '.lock'))
     const before = parseBlocks((await readIfThere(configFile)) ?? '')
-    const live = before.filter(block => isOurs(block) || (block.owner.pid !== owner.pid && isAlive(block.owner.pid)))
-    const { blocks, result } = await change(live)
+    const { blocks, result } = await change(before.filter(isLive))
     await writeFileAtomically(configFile, formatConfig(blocks))
     await pinOnly(blocks)
     await removeKeysExcept(blocks)
@@ -112,9 +119,8 @@ export function createKitFiles(sshDirectory: string, owner: Owner = THIS_PROCESS
         const block = blockOf({ ...entry, alias: chosen, identityFile, knownHostsFile, owner })
         return { blocks: [...others, block], result: chosen }
       })
-      if (kit.include) await include(sshDirectory, configFile)
-      const identityFile = keyFile(alias)
-      return { alias, identityFile, knownHostsFile, configFile, included: kit.include }
+      const included = kit.include && (await include(sshDirectory, configFile))
+      return { alias, identityFile: keyFile(alias), knownHostsFile, configFile, included }
     },
     remove: sessionId =>
       update(live =>
@@ -130,20 +136,28 @@ export function createKitFiles(sshDirectory: string, owner: Owner = THIS_PROCESS
   }
 }
 
-async function include(sshDirectory: string, configFile: string) {
+/** @returns false where the user's configuration cannot be written, e.g. because a tool keeps it read-only */
+async function include(sshDirectory: string, configFile: string): Promise<boolean> {
   const isDefault = resolve(sshDirectory) === resolve(defaultSshDirectory())
   const line = `Include ${isDefault ? '~/.ssh/berth/config' : quoteForSshConfig(configFile)}`
   const path = join(sshDirectory, 'config')
   // People keep their configuration in a repository and link it: write where the link points.
   const target = await realpath(path).catch(() => path)
-  const before = (await readIfThere(target)) ?? ''
-  const after = withInclude(before, line)
-  if (after === before) return
-  const mode = await stat(target).then(
-    found => found.mode & 0o777,
-    () => 0o600,
-  )
-  await writeFileAtomically(target, after, mode)
+  try {
+    const before = (await readIfThere(target, 'latin1')) ?? ''
+    const after = withInclude(before, Buffer.from(line).toString('latin1'))
+    if (after === before) return true
+    const mode = await stat(target).then(
+      found => found.mode & 0o777,
+      () => 0o600,
+    )
+    await writeFileAtomically(target, after, mode, 'latin1')
+    return true
+  } catch (error) {
+    // Whatever the operating system has against it: the commands then name our file, and work as well.
+    if (error instanceof Error && 'code' in error) return false
+    throw error
+  }
 }
 
 async function makeDirectory(directory: string) {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { quoteForShell, quoteForSshConfig } from './quoting.ts'
+import { quoteForShell, quoteForSshConfig, quoteForTerminal } from './quoting.ts'
 import { aliasFor, blockOf, formatConfig, parseBlocks, withInclude } from './ssh-config.ts'
 
 const INCLUDE = 'Include ~/.ssh/berth/config'
@@ -11,7 +11,7 @@ const entry = {
   identityFile: '/home/A B/.ssh/berth/id_container-berth-train',
   knownHostsFile: '/home/A B/.ssh/berth/known_hosts',
   hostKey: 'ssh-ed25519 AAAA',
-  owner: { pid: 7, run: 'r1' },
+  owner: { host: 'here', pid: 7, run: 'r1' },
 }
 
 test('the Include line goes above everything else, once', () => {
@@ -54,4 +54,9 @@ test('paths with spaces and percent signs are one argument of ssh_config; unwrit
 test('a word for the shell is quoted when it has to be', () => {
   expect(quoteForShell('/home/a/.ssh')).toBe('/home/a/.ssh')
   expect(quoteForShell("it's $HOME")).toBe(`'it'\\''s $HOME'`)
+})
+
+test('a word to copy on Windows has the quotes that its shells know', () => {
+  expect(quoteForTerminal('C:\\Users\\ada\\id.ppk', 'win32')).toBe('C:\\Users\\ada\\id.ppk')
+  expect(quoteForTerminal('C:\\Users\\A B\\id.ppk', 'win32')).toBe('"C:\\Users\\A B\\id.ppk"')
 })

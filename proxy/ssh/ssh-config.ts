@@ -15,6 +15,7 @@ export interface HostEntry {
 
 /** The process that keeps a tunnel: when it is gone, so is the block. Process ids come again, so one run has a name too. */
 export interface Owner {
+  readonly host: string
   readonly pid: number
   readonly run: string
 }
@@ -28,7 +29,7 @@ export function aliasFor(sessionName: string): string {
 }
 
 const HEADER = `# Written by Berth: one block per open session, removed when its tunnel closes. Changes here are lost.\n`
-const MARK = /^# berth session=(\S+) pid=(\d+) run=(\S+) alias=(\S+) port=(\d+)$/
+const MARK = /^# berth session=(\S+) host=(\S+) pid=(\d+) run=(\S+) alias=(\S+) port=(\d+)$/
 
 /** A block as it stands in our own config file; `text` is everything of it. */
 export interface Block {
@@ -44,8 +45,10 @@ export function parseBlocks(config: string): Block[] {
   return parts.flatMap(text => {
     const mark = MARK.exec(text.split('\n', 1)[0] ?? '')
     if (!mark) return []
-    const [, sessionId = '', pid = '', run = '', alias = '', port = ''] = mark
-    return [{ sessionId, owner: { pid: Number(pid), run }, alias, port: Number(port), text: `${text.trimEnd()}\n` }]
+    const [, sessionId = '', host = '', pid = '', run = '', alias = '', port = ''] = mark
+    return [
+      { sessionId, owner: { host, pid: Number(pid), run }, alias, port: Number(port), text: `${text.trimEnd()}\n` },
+    ]
   })
 }
 
@@ -53,11 +56,15 @@ export function formatConfig(blocks: readonly Block[]): string {
   return [HEADER, ...blocks.map(block => block.text)].join('\n')
 }
 
-/** Explicit, not a pattern, so that editors list it; the keepalive notices a dead tunnel in under a minute. */
+/**
+ * Explicit, not a pattern, so that editors list it; the keepalive notices a dead tunnel in under a minute. What the user
+ * says of all hosts must not send it elsewhere: through a bastion, whose 127.0.0.1 is another, or over the shared
+ * connection of a session that had the port before.
+ */
 export function blockOf(entry: HostEntry): Block {
   const { alias, sessionId, owner, port } = entry
   const lines = [
-    `# berth session=${sessionId} pid=${owner.pid} run=${owner.run} alias=${alias} port=${port}`,
+    `# berth session=${sessionId} host=${owner.host} pid=${owner.pid} run=${owner.run} alias=${alias} port=${port}`,
     `Host ${alias}`,
     '  HostName 127.0.0.1',
     `  Port ${port}`,
@@ -67,6 +74,8 @@ export function blockOf(entry: HostEntry): Block {
     `  HostKeyAlias ${hostKeyAlias(sessionId)}`,
     `  UserKnownHostsFile ${quoteForSshConfig(entry.knownHostsFile)}`,
     '  StrictHostKeyChecking yes',
+    '  ProxyCommand none',
+    '  ControlPath none',
     '  ServerAliveInterval 15',
   ]
   return { alias, sessionId, owner, port, text: `${lines.join('\n')}\n` }

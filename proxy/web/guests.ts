@@ -96,6 +96,7 @@ export function createGuests(deps: GuestsDeps): Guests {
   function letGo(key: string) {
     for (const onSignedOut of holders.get(key) ?? []) onSignedOut()
     holders.delete(key)
+    for (const { signIns } of entries.values()) signIns.delete(key)
   }
 
   function start(userId: UserId): Entry {
@@ -150,10 +151,9 @@ export function createGuests(deps: GuestsDeps): Guests {
     async signedOut(sent) {
       const key = keyOf(headersOf(sent))
       known.delete(key)
+      const theirs = [...entries].filter(([, { signIns }]) => signIns.has(key))
       letGo(key)
-      for (const [userId, entry] of entries) {
-        if (entry.signIns.delete(key) && entry.signIns.size === 0) await close(userId)
-      }
+      for (const [userId, { signIns }] of theirs) if (signIns.size === 0) await close(userId)
     },
     hold(guest, credentials, onSignedOut) {
       const entry = entries.get(guest.me.user.id)

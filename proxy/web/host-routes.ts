@@ -2,6 +2,7 @@ import { type IncomingMessage, type ServerResponse } from 'node:http'
 import { z, type ZodType } from 'zod'
 import { AppError, CSRF_HEADER, toWireError } from '#manager/contract'
 import { HOST_EVENTS_PATH, HOST_METHODS, type HostApi, type HostEvents, pathOf, type Reply } from '#electron/contract'
+import { whenUploaded } from '../http/when-uploaded.ts'
 import { isSameSecret } from '../http-origins/secrets.ts'
 import { type Log } from '../log.ts'
 import { answerJson, answerProblem } from './answers.ts'
@@ -42,7 +43,9 @@ export function createHostRoutes({ guests, version, trustedProxies, log }: HostR
     try {
       if (path === HOST_EVENTS_PATH && request.method === 'GET') {
         const credentials = credentialsOf(request, trustedProxies)
-        streamEvents(await guests.admit(credentials), credentials, response)
+        const guest = await guests.admit(credentials)
+        // A client that has gone meanwhile is not heard of again: nothing may be held for it.
+        if (!response.destroyed) streamEvents(guest, credentials, response)
         return
       }
       const call = methods.get(path)
@@ -55,7 +58,10 @@ export function createHostRoutes({ guests, version, trustedProxies, log }: HostR
       const place: Place = isFromThisComputer(request) ? 'local' : 'remote'
       answerJson(response, await invoke(hostFor(guest, place, version), call, args))
     } catch (error) {
-      answerProblem(response, error)
+      request.resume()
+      whenUploaded(request, response, () => {
+        answerProblem(response, error)
+      })
     }
   }
 
@@ -172,7 +178,8 @@ async function readJson(request: IncomingMessage): Promise<unknown> {
   if (!/^application\/json\b/i.test(type)) throw new AppError('bad_request', { why: 'The body must be JSON.' })
   const chunks: Buffer[] = []
   let size = 0
-  for await (const chunk of request) {
+  // Whatever is wrong with it, the answer needs the connection.
+  for await (const chunk of request.iterator({ destroyOnReturn: false })) {
     const bytes = chunk as Buffer
     size += bytes.length
     if (size > MAX_BODY_BYTES) throw new AppError('body_too_large', { limit: MAX_BODY_BYTES })

@@ -95,7 +95,7 @@ function route(server: Server, { manager, page, guests, names, trustedProxies, h
       return
     }
     if (isManagerPath(target)) {
-      if (request.method === ROUTES.logout.method && target === ROUTES.logout.path) {
+      if (request.method === ROUTES.logout.method && target.split('?', 1)[0] === ROUTES.logout.path) {
         response.once('finish', () => {
           if (response.statusCode < 300) void guests.signedOut(credentialsOf(request, trustedProxies))
         })

@@ -1,14 +1,16 @@
-import { createClient, isAppError, type ApiClient } from '#manager/contract'
+import { createClient, isAppError, type ApiClient, type Me } from '#manager/contract'
 import { csrfToken } from './csrf.ts'
 
 export interface ApiDeps {
   readonly fetch: typeof fetch
   /** Called when the manager no longer knows this sign-in. */
   readonly onSignedOut: () => void
+  /** Another tab signed in anew, and the cookie is its. @returns whether it is still the person of this page */
+  readonly adopt: (me: Me) => boolean
 }
 
 /** The typed client for a page of the manager's own origin: the cookie goes by itself, the CSRF token by header. */
-export function createApi({ fetch, onSignedOut }: ApiDeps): ApiClient {
+export function createApi({ fetch, onSignedOut, adopt }: ApiDeps): ApiClient {
   const client = createClient({
     baseUrl: '',
     fetch: (url, init) => {
@@ -27,8 +29,8 @@ export function createApi({ fetch, onSignedOut }: ApiDeps): ApiClient {
         if (!isAppError(error)) throw error
         if (error.code === 'not_signed_in') onSignedOut()
         if (error.code !== 'csrf_failed') throw error
-        // Another tab signed in anew: the cookie is its, our token is of the sign-in before.
-        csrfToken.set((await client.me()).csrf)
+        // Our token is of the sign-in before. What one person did is never done as another.
+        if (!adopt(await client.me())) throw error
         return await send()
       }
     },

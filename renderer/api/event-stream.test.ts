@@ -1,7 +1,8 @@
 import { describe, expect, test, vi } from 'vitest'
 import { type EventHint, type SessionId } from '#manager/contract'
+import { idOf } from '../testing/a-session.ts'
 import { createEventStream } from './event-stream.ts'
-import { openTabChannel } from './tab-channel.ts'
+import { openTabChannel, type TabMessage } from './tab-channel.ts'
 
 const A = '0199a000-0000-7000-8000-00000000000a' as SessionId
 const B = '0199a000-0000-7000-8000-00000000000b' as SessionId
@@ -74,11 +75,11 @@ let channels = 0
 function aBrowser(server: ReturnType<typeof aServer>) {
   const locks = someLocks()
   const name = `test-${(channels += 1)}`
-  return () =>
+  return (page = new EventTarget()) =>
     createEventStream({
       fetch: server.fetch,
       settleMs: 1,
-      openChannel: options => openTabChannel({ ...options, locks, name }),
+      openChannel: options => openTabChannel({ ...options, locks, name, page }),
     })
 }
 
@@ -137,6 +138,51 @@ describe('the event stream of a browser', () => {
     await vi.waitFor(() => expect(figures).toHaveLength(3))
     first.stop()
     second.stop()
+  })
+
+  test('does not keep the places of tabs that were closed, and what they showed last', async () => {
+    const server = aServer()
+    const newTab = aBrowser(server)
+    const watchedNow = () => server.open[0]?.url.split('watch=')[1]?.split(',') ?? []
+    const leader = newTab()
+    leader.start()
+    await vi.waitFor(() => expect(server.open).toHaveLength(1))
+    const closed = new EventTarget()
+    const tab = newTab(closed)
+    tab.watch([idOf(1)], () => undefined)
+    tab.start()
+    await vi.waitFor(() => expect(watchedNow()).toEqual([idOf(1)]))
+    closed.dispatchEvent(new Event('pagehide'))
+    leader.watch([idOf(2)], () => undefined)
+    await vi.waitFor(() => expect(watchedNow()).toEqual([idOf(2)]))
+    closed.dispatchEvent(new Event('pageshow'))
+    await vi.waitFor(() => expect(watchedNow()).toEqual([idOf(1), idOf(2)]))
+    leader.stop()
+    tab.stop()
+  })
+
+  test('gives the places that there are to its own sessions first, then to the newest of the other tabs', async () => {
+    const server = aServer()
+    const newTab = aBrowser(server)
+    const watchedNow = () => new Set(server.open[0]?.url.split('watch=')[1]?.split(','))
+    const range = (first: number, last: number) => Array.from({ length: last - first }, (_, n) => idOf(first + n))
+    const [leader, other] = [newTab(), newTab()]
+    // It said what it watched, and then nothing more.
+    const crashed = new BroadcastChannel(`test-${channels}`)
+    leader.start()
+    await vi.waitFor(() => expect(server.open).toHaveLength(1))
+    crashed.postMessage({ kind: 'watching', tab: 'crashed', ids: range(0, 80) } satisfies TabMessage)
+    await vi.waitFor(() => expect(watchedNow().size).toBe(80))
+    other.watch(range(100, 110), () => undefined)
+    other.start()
+    await vi.waitFor(() => expect(watchedNow()).toContain(idOf(109)))
+    leader.watch(range(200, 210), () => undefined)
+    await vi.waitFor(() => expect(watchedNow()).toContain(idOf(209)))
+    expect([...watchedNow()]).toEqual(expect.arrayContaining([...range(200, 210), ...range(100, 110)]))
+    expect(watchedNow().size).toBe(80)
+    crashed.close()
+    leader.stop()
+    other.stop()
   })
 
   test('asks every tab to fetch again after a resync, and ignores what it does not understand', async () => {

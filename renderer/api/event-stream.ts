@@ -32,7 +32,7 @@ export interface EventStreamDeps {
   readonly settleMs?: number
 }
 
-/** More than a screen shows; keeps the address of the stream short. */
+/** More than a screen shows; keeps the address of the stream short. Of more, those of this tab and the newest go first. */
 const MAX_WATCHED = 80
 
 export function createEventStream(deps: EventStreamDeps): EventStream {
@@ -76,7 +76,7 @@ export function createEventStream(deps: EventStreamDeps): EventStream {
   const ownIds = () => [...new Set([...watches].flatMap(watch => watch.ids))]
   const wantedIds = () => {
     const all = new Set([...ownIds(), ...(channel?.peerIds() ?? [])])
-    return [...all].toSorted().slice(0, MAX_WATCHED).join(',')
+    return [...all].slice(0, MAX_WATCHED).toSorted().join(',')
   }
 
   const lead = () => {

@@ -21,12 +21,15 @@ export interface TabChannelOptions {
   readonly onReconnect: () => void
   readonly current: () => ConnectionInfo
   readonly locks?: Pick<LockManager, 'request'> | undefined
+  /** Says when this tab goes. */
+  readonly page?: EventTarget
   readonly name?: string
 }
 
 export interface TabChannel {
   send(message: TabMessage): void
   setOwnIds(ids: readonly SessionId[]): void
+  /** What other tabs watch, the newest first: one that crashed did not say that it went. */
   peerIds(): SessionId[]
   close(): void
 }
@@ -37,6 +40,7 @@ export interface TabChannel {
  */
 export function openTabChannel(options: TabChannelOptions): TabChannel {
   const { onLead, onEvent, onConnection, onPeersChanged, onReconnect, current, name = 'berth-events' } = options
+  const page = options.page ?? (globalThis as Partial<typeof globalThis>).window
   const locks = 'locks' in options ? options.locks : (globalThis.navigator as Partial<Navigator>).locks
   const tab = crypto.randomUUID()
   const peers = new Map<string, readonly SessionId[]>()
@@ -47,6 +51,12 @@ export function openTabChannel(options: TabChannelOptions): TabChannel {
 
   const broadcast = locks ? new BroadcastChannel(name) : undefined
   const send = (message: TabMessage) => broadcast?.postMessage(message)
+  const say = () => {
+    send({ kind: 'watching', tab, ids: own })
+  }
+  const onHide = () => {
+    send({ kind: 'left', tab })
+  }
   const lead = () => {
     leading = true
     onLead()
@@ -62,6 +72,7 @@ export function openTabChannel(options: TabChannelOptions): TabChannel {
         if (!leading) onConnection(data.info)
         return
       case 'watching':
+        peers.delete(data.tab)
         peers.set(data.tab, data.ids)
         if (leading) onPeersChanged()
         return
@@ -69,13 +80,17 @@ export function openTabChannel(options: TabChannelOptions): TabChannel {
         peers.delete(data.tab)
         return
       case 'hello':
-        send({ kind: 'watching', tab, ids: own })
+        say()
         if (leading) send({ kind: 'connection', info: current() })
         return
       case 'reconnect':
         if (leading) onReconnect()
     }
   })
+
+  page?.addEventListener('pagehide', onHide)
+  // A page that comes back as it was.
+  page?.addEventListener('pageshow', say)
 
   if (locks) {
     send({ kind: 'hello' })
@@ -99,11 +114,13 @@ export function openTabChannel(options: TabChannelOptions): TabChannel {
     setOwnIds(ids) {
       if (ids.join() === own.join()) return
       own = ids
-      send({ kind: 'watching', tab, ids })
+      say()
     },
-    peerIds: () => [...peers.values()].flat(),
+    peerIds: () => [...peers.values()].toReversed().flat(),
     close() {
-      send({ kind: 'left', tab })
+      onHide()
+      page?.removeEventListener('pagehide', onHide)
+      page?.removeEventListener('pageshow', say)
       leaving.abort()
       release?.()
       broadcast?.close()

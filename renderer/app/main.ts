@@ -21,7 +21,11 @@ const pinia = createPinia()
 const app = createApp(App)
 app.use(pinia)
 provideServices(app, {
-  api: createApi({ fetch: fetchHere, onSignedOut: () => useAccount(pinia).expire() }),
+  api: createApi({
+    fetch: fetchHere,
+    onSignedOut: () => useAccount(pinia).expire(),
+    adopt: me => useAccount(pinia).adopt(me),
+  }),
   host: createHost({ window: window as HostWindow, fetch: fetchHere, csrf: csrfToken.get }),
   events: createEventStream({ fetch: fetchHere }),
 })

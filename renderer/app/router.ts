@@ -56,6 +56,12 @@ const routes: RouteRecordRaw[] = [
     ],
   },
   {
+    path: '/account',
+    name: 'account',
+    component: () => import('../features/account/AccountPage.vue'),
+    meta: { title: 'Your account' },
+  },
+  {
     path: '/terminal/:id',
     name: 'terminal',
     component: () => import('../features/terminal/TerminalPage.vue'),

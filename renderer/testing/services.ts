@@ -52,11 +52,11 @@ export function testApi(answers: Partial<ApiClient>): ApiClient {
 }
 
 /** Makes stores usable outside of components. */
-export function withServices(answers: Partial<ApiClient>, events = testEvents()) {
+export function withServices(answers: Partial<ApiClient>, events = testEvents(), host: Partial<Host> = {}) {
   const app = createApp({})
   const pinia = createPinia()
   app.use(pinia)
-  provideServices(app, { api: testApi(answers), events, host: {} as Host })
+  provideServices(app, { api: testApi(answers), events, host: host as Host })
   setActivePinia(pinia)
   return { app, events, pinia }
 }

@@ -1,3 +1,5 @@
+import { durationText } from '#manager/contract'
+
 /**
  * Sizes, amounts and times as people read them. Binary units, as Docker and the resource slots count. Formatters are
  * kept: making one costs more than a row of a list may.
@@ -45,22 +47,9 @@ export function formatPercent(fraction: number): string {
   return `${Math.round(Math.max(0, fraction) * 100)} %`
 }
 
-/** Between two moments: `42 s`, `3 min 5 s`, `2 h 10 min`, `3 d 4 h`. */
+/** Between two moments, whole seconds: `42 s`, `3 min 5 s`, `2 h 10 min`, `3 d 4 h`. */
 export function formatDuration(milliseconds: number): string {
-  const seconds = Math.max(0, Math.floor(milliseconds / 1000))
-  const parts: [number, string][] = [
-    [Math.floor(seconds / 86_400), 'd'],
-    [Math.floor(seconds / 3600) % 24, 'h'],
-    [Math.floor(seconds / 60) % 60, 'min'],
-    [seconds % 60, 's'],
-  ]
-  const first = parts.findIndex(([amount]) => amount > 0)
-  if (first === -1) return '0 s'
-  return parts
-    .slice(first, first + 2)
-    .filter(([amount]) => amount > 0)
-    .map(([amount, unit]) => `${amount} ${unit}`)
-    .join(' ')
+  return durationText(Math.floor(milliseconds / 1000))
 }
 
 export function formatDateTime(date: Date, locale?: string): string {

@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util'
 import { benchAgents } from './agents.ts'
+import { benchCrowd } from './crowd.ts'
 import { benchHttp } from './http.ts'
 import { benchLaunch } from './launch.ts'
 import { benchList } from './list.ts'
@@ -20,6 +21,7 @@ const PARTS = {
   memory: benchMemory,
   scheduler: benchScheduler,
   agents: benchAgents,
+  crowd: benchCrowd,
   list: benchList,
   http: benchHttp,
   sftp: benchSftp,

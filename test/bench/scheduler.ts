@@ -48,7 +48,9 @@ export async function benchScheduler() {
     fifoAllDifferent: planRate(AGENTS, fifo, different),
     drfAllDifferent: planRate(AGENTS, drf, different),
   }
-  const growth = [100, 1_000, 10_000].map(agents => ({ agents, planPerSecond: planRate(agents, fifo) }))
+  const growth = [100, 1_000, 10_000].map(agents => {
+    return { agents, planPerSecond: planRate(agents, fifo), allDifferent: planRate(agents, fifo, different) }
+  })
   const memoryMB = round(process.memoryUsage().rss / 2 ** 20, 0)
   return { scheduler: { planPerSecond, ...(await withDatabase()), growth, memoryMB, agents: AGENTS, pending: PENDING } }
 }

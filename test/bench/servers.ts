@@ -34,7 +34,8 @@ export async function residentMemory(
   return Object.fromEntries(await Promise.all(sizes)) as Record<Server, number>
 }
 
-async function residentBytes(pid: number, kind: 'all' | 'anonymous'): Promise<number> {
+/** Of one process. */
+export async function residentBytes(pid: number, kind: 'all' | 'anonymous'): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8')
   const field = kind === 'all' ? /^VmRSS:\s+(\d+) kB$/m : /^RssAnon:\s+(\d+) kB$/m
   return Number(field.exec(status)?.[1]) * 1024

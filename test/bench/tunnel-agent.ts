@@ -1,29 +1,11 @@
 /** The agent's half of the path, for real; the container is a service on this machine. `node tunnel-agent.ts MANAGER_PORT SERVICE_PORT` */
 import { createDataSockets } from '../../agent/tunnel/data-sockets.ts'
-import { createStreams } from '../../agent/tunnel/streams.ts'
+import { log, streamsTo } from './made-up-container.ts'
 import { DATA_TOKEN } from './tunnel-names.ts'
 import { serveMemory } from './tunnel-memory.ts'
 
 const [managerPort, servicePort] = process.argv.slice(2).map(Number)
-const log = { debug: () => undefined, warn: console.error }
-const streams = createStreams({
-  kernels: {
-    find: kernelId => ({
-      kernelId,
-      containerId: 'none',
-      address: '127.0.0.1',
-      user: '0:0',
-      apps: [{ name: 'bench', port: servicePort ?? 0 }],
-    }),
-    ensureApp: () => Promise.resolve(),
-  },
-  docker: {
-    getContainer: () => {
-      throw new Error('there is no container')
-    },
-  },
-  log,
-})
+const streams = streamsTo('bench', servicePort ?? 0)
 createDataSockets({
   managerUrl: `http://127.0.0.1:${managerPort}`,
   dataToken: DATA_TOKEN,

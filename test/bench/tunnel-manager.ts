@@ -20,7 +20,7 @@ const gateway = createTunnelGateway({
     grant === GRANT ? Promise.resolve({ loginId: LOGIN }) : Promise.reject(new AppError('grant_invalid')),
   authenticateUpgrade: () => Promise.reject(new AppError('not_signed_in')),
   agents: {
-    isConnected: () => true,
+    reach: () => Promise.resolve(),
     verifyDataToken: token => (token === DATA_TOKEN ? AGENT : undefined),
     verifyDataProof: () => undefined,
   },

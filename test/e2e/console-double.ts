@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { readFile } from 'node:fs/promises'
 import { type AddressInfo } from 'node:net'
 import { extname, join, normalize } from 'node:path'
+import { type HostSettings } from '#electron/contract'
 import {
   isFinished,
   toProblem,
@@ -15,8 +16,11 @@ import {
   type Resources,
   type Session,
   type SessionSpec,
+  type SshKeypair,
+  type TotpStatus,
   type WhatIf,
 } from '#manager/contract'
+import { answerAccount } from './console-double-account.ts'
 
 const PAGE = new URL('../../dist/renderer/', import.meta.url).pathname
 const TYPES: Readonly<Record<string, string>> = {
@@ -46,6 +50,9 @@ export interface World {
   delayMs: number
   /** What the sign-in page may offer. */
   authOptions?: Partial<AuthOptions>
+  totp?: TotpStatus
+  sshKey?: SshKeypair
+  hostSettings?: HostSettings
   /** Event streams are answered with 503. */
   refuseStreams?: boolean
 }
@@ -99,7 +106,9 @@ export async function startConsoleDouble(world: World): Promise<ConsoleDouble> {
     }
     const body = await readBody(request)
     const route = `${request.method ?? ''} ${url.pathname}`
-    if (request.method !== 'GET' && !route.endsWith('/what-if')) world.changes.push({ request: route, body })
+    // Host methods are all POST, whether they change something or not.
+    const isAsking = request.method === 'GET' || route.endsWith('/what-if') || url.pathname.startsWith('/host/')
+    if (!isAsking) world.changes.push({ request: route, body })
     if (world.delayMs > 0) await new Promise(resolve => setTimeout(resolve, world.delayMs))
     const failure = world.failures.get(route)
     if (failure) {
@@ -168,40 +177,13 @@ function answer(world: World, route: string, url: URL, body: unknown, response: 
     send(response, 202, session)
     return
   }
+  const account = answerAccount(world, route, body)
+  if (account) {
+    if ('error' in account) sendError(response, account.error)
+    else send(response, account.status, account.value)
+    return
+  }
   switch (route) {
-    case 'POST /api/v1/auth/login':
-    case 'POST /api/v1/auth/ticket':
-      world.signedIn = true
-      send(response, 200, { ...meOf(world), token: null })
-      return
-    case 'GET /api/v1/auth/options': {
-      const options = { signUp: 'off', verification: 'mail', passwordReset: 'mail', termsUrl: null, privacyUrl: null }
-      send(response, 200, { ...options, ...world.authOptions })
-      return
-    }
-    case 'POST /api/v1/auth/sign-up':
-      send(response, 202, { next: 'verify_email' })
-      return
-    case 'POST /api/v1/auth/verification':
-    case 'POST /api/v1/auth/password-reset':
-      send(response, 202, {})
-      return
-    case 'PUT /api/v1/auth/password-reset':
-      response.writeHead(204).end()
-      return
-    case 'POST /api/v1/auth/verify-email':
-      send(response, 200, { email: meOf(world).user.email })
-      return
-    case 'POST /api/v1/auth/logout':
-      world.signedIn = false
-      response.writeHead(204).end()
-      return
-    case 'POST /api/v1/me/password':
-      response.writeHead(204).end()
-      return
-    case 'GET /api/v1/me':
-      send(response, 200, meOf(world))
-      return
     case 'GET /api/v1/resources':
       send(response, 200, world.resources)
       return
@@ -247,6 +229,15 @@ function answer(world: World, route: string, url: URL, body: unknown, response: 
     case 'POST /host/host/info':
       send(response, 200, { ok: true, value: { kind: 'local', version: '0.1.0', platform: 'linux' } })
       return
+    case 'POST /host/host/settings':
+      send(response, 200, { ok: true, value: world.hostSettings ?? { preferredSshPort: null, manageSshConfig: true } })
+      return
+    case 'POST /host/host/saveSettings': {
+      const [settings] = body as [HostSettings]
+      world.hostSettings = settings
+      send(response, 200, { ok: true, value: settings })
+      return
+    }
     case 'POST /host/tunnel/list':
       send(response, 200, { ok: true, value: [] })
       return
@@ -266,19 +257,9 @@ function pageOf(world: World, url: URL) {
   return { items: all.slice(start, next), nextCursor: next < all.length ? String(next) : null, total: all.length }
 }
 
-function meOf(world: World) {
-  const email = world.role === 'superadmin' ? 'admin@localhost' : 'mira@example.com'
-  const name = world.role === 'superadmin' ? 'Administrator' : 'Mira Holm'
-  const createdAt = '2026-11-01T09:00:00.000Z'
-  const id = world.sessions[0]?.ownerId ?? '01990000-0000-7000-8000-000000000001'
-  const flags = { active: true, emailVerified: true, secondFactor: false, resourcePolicy: 'default' }
-  const groups = world.projects ?? []
-  const user = { id, email, name, role: world.role, domain: 'default', groups, ...flags, createdAt }
-  return { user, csrf: 'a-token', expiresAt: '2027-01-01T00:00:00.000Z' }
-}
-
 function send(response: ServerResponse, status: number, value: unknown): void {
-  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(value))
+  if (value === undefined) response.writeHead(status).end()
+  else response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(value))
 }
 
 function sendError(response: ServerResponse, code: ErrorCode, detail: Record<string, unknown> = {}): void {

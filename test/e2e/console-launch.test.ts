@@ -22,7 +22,7 @@ describe('launching', () => {
     await it.page.getByRole('textbox', { name: 'RAM', exact: true }).fill('12g')
     await it.page.getByRole('textbox', { name: 'GPU', exact: true }).fill('1')
     await it.page.getByLabel('Name optional').fill('my-training')
-    await button(it.page, /Environment variables and startup/).click()
+    await button(it.page, /^Environment variables/).click()
     await button(it.page, 'Paste .env').click()
     await it.page.getByLabel('Lines of a .env file').fill('A=1\nexport B="two words"')
     await button(it.page, 'Add these').click()
@@ -90,6 +90,40 @@ describe('launching', () => {
     expect(await button(it.page, /^Launch$/).isDisabled()).toBe(true)
   })
 
+  test('asks for a batch session that ends by itself, after another one, by keyboard alone', async () => {
+    await using it = await open('/sessions')
+    await button(it.page, 'New session').click()
+    await it.page.getByRole('radio', { name: 'Interactive' }).focus()
+    await it.page.keyboard.press('ArrowRight')
+    await it.page.getByText('A batch session needs a command').waitFor()
+    expect(await button(it.page, /^Launch$/).isDisabled()).toBe(true)
+    expect(await it.page.getByLabel(/Idle timeout/).count()).toBe(0)
+    await it.page.keyboard.press('Tab')
+    await it.page.keyboard.type('python3 train.py')
+    await it.page.keyboard.press('Tab')
+    await it.page.keyboard.type('tomorrow')
+    await it.page.getByText('A time such as 8h, 90m or 1h30m').waitFor()
+    await it.page.getByLabel(/Maximum lifetime/).fill('90m')
+    await it.page.getByText('Ends 1 h 30 min after its start').waitFor()
+
+    await button(it.page, /^Environment variables/).press('Enter')
+    await it.page.getByRole('combobox', { name: 'After these sessions' }).press('ArrowDown')
+    await it.page.getByRole('option', { name: 'data-clean_up.v2' }).press('Enter')
+    await it.page.keyboard.press('Escape')
+    await it.page.getByLabel('Priority').fill('1')
+    await it.page.getByText('A whole number from -10 to 0').waitFor()
+    await it.page.getByLabel('Priority').fill('-5')
+    await button(it.page, /^Launch$/).press('Enter')
+    await it.page.getByRole('heading', { name: 'New session' }).waitFor({ state: 'hidden' })
+    expect(it.world.changes.at(-1)?.body).toMatchObject({
+      kind: 'batch',
+      startupCommand: 'python3 train.py',
+      maxLifetimeSeconds: 5400,
+      priority: -5,
+      dependsOn: [it.world.sessions.find(({ name }) => name === 'data-clean_up.v2')?.id],
+    })
+  })
+
   test('puts a refusal on the field it is about', async () => {
     const failures = new Map([
       [
@@ -114,6 +148,7 @@ describe('launching', () => {
       environ: { KEPT: 'yes' },
       startupCommand: 'echo hi',
       requested: { cpu: '3', mem: String(6 * 2 ** 30) },
+      idleTimeoutSeconds: 7200,
     })
     await it.page.reload()
     await button(it.page, 'Launch yesterday again').click()
@@ -121,5 +156,6 @@ describe('launching', () => {
     expect(await it.page.getByRole('textbox', { name: 'CPU', exact: true }).inputValue()).toBe('3')
     expect(await it.page.getByLabel('Value of KEPT').inputValue()).toBe('yes')
     expect(await it.page.getByLabel(/Startup command/).inputValue()).toBe('echo hi')
+    expect(await it.page.getByLabel(/Idle timeout/).inputValue()).toBe('2 h')
   })
 })

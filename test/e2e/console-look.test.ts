@@ -3,6 +3,7 @@ import { createRequire } from 'node:module'
 import { chromium, type Browser, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startConsoleDouble, type ConsoleDouble, type World } from './console-double.ts'
+import { SSH_KEY, TOTP_CODE } from './console-double-account.ts'
 import { aSession, aWorld, LIMITED, oneGpuNow } from './console-world.ts'
 import { loadPage } from '../fixtures/browser.ts'
 
@@ -240,10 +241,26 @@ const scenes: Scene[] = [
       await page.getByText('PyTorch 2.9 (CUDA 13)').click()
       await page.getByLabel('Name optional').fill('my session')
       await page.getByRole('textbox', { name: 'GPU', exact: true }).fill('3')
-      await button(page, /Environment variables and startup/).click()
+      await button(page, /^Environment variables/).click()
       await button(page, 'Add variable').click()
       await page.getByLabel('Name of variable 1').fill('LD_PRELOAD')
       await page.getByText('Is set by Berth itself').waitFor()
+    },
+  },
+  {
+    name: 'launch-batch',
+    path: '/sessions',
+    async act(page) {
+      await button(page, 'New session').click()
+      await page.getByText('Runs one command').click()
+      await page.getByLabel('Startup command').fill('python3 train.py --epochs 40')
+      await page.getByLabel(/Maximum lifetime/).fill('8h')
+      await button(page, /^Environment variables/).click()
+      await page.getByRole('combobox', { name: 'After these sessions' }).press('ArrowDown')
+      await page.getByRole('option', { name: 'data-clean_up.v2' }).click()
+      await page.keyboard.press('Escape')
+      await page.getByText('Ends 8 h after its start').waitFor()
+      await page.locator('.launch-form').evaluate(form => form.scrollTo(0, form.scrollHeight))
     },
   },
   {
@@ -276,6 +293,54 @@ const scenes: Scene[] = [
       await page.getByText('Change password').click()
       await page.getByLabel('New password', { exact: true }).fill('onlyletters')
       await page.getByRole('heading', { name: 'Change password' }).waitFor()
+    },
+  },
+  { name: 'account', path: '/account', act: page => page.getByText('You have none yet').waitFor() },
+  {
+    name: 'account-on',
+    path: '/account',
+    world: { totp: { enabled: true, recoveryCodesLeft: 2 }, sshKey: SSH_KEY, projects: LIMITED.projects ?? [] },
+    act: page => page.getByText('Few recovery codes are left').waitFor(),
+  },
+  {
+    name: 'account-failed',
+    path: '/account',
+    world: { failures: new Map([['GET /api/v1/me/totp', { code: 'unavailable' }]]) },
+    act: page => page.getByText('The service is not ready').waitFor(),
+  },
+  {
+    name: 'ssh-settings',
+    path: '/account',
+    world: { hostSettings: { preferredSshPort: 22_022, manageSshConfig: true } },
+    async act(page) {
+      await page.getByLabel('Preferred SSH port').fill('80')
+      await button(page, 'Save').click()
+      await page.getByText('Enter a number from 1024 to 65535').waitFor()
+      await page.mouse.wheel(0, 4000)
+    },
+  },
+  {
+    name: 'second-factor-secret',
+    path: '/account',
+    async act(page) {
+      await button(page, 'Set up').click()
+      await page.getByLabel('Current password').fill('Right-one-1')
+      await button(page, 'Continue').click()
+      await page.getByLabel(/^Code of/).fill('000000')
+      await button(page, 'Switch on').click()
+      await page.getByText('Wrong, used or too old').waitFor()
+    },
+  },
+  {
+    name: 'recovery-codes',
+    path: '/account',
+    async act(page) {
+      await button(page, 'Set up').click()
+      await page.getByLabel('Current password').fill('Right-one-1')
+      await button(page, 'Continue').click()
+      await page.getByLabel(/^Code of/).fill(TOTP_CODE)
+      await button(page, 'Switch on').click()
+      await page.getByRole('heading', { name: 'Your recovery codes' }).waitFor()
     },
   },
   { name: 'not-found', path: '/nowhere', act: page => page.getByText('There is no such page').waitFor() },

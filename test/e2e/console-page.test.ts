@@ -131,6 +131,37 @@ describe('signing in', () => {
   })
 })
 
+const FRAMES = 120
+
+/** 260 px per frame is four new rows each time. */
+async function scrollRows(frames: number): Promise<void> {
+  const scroller = document.querySelector('.table-scroller')
+  for (let frame = 0; frame < frames; frame += 1) {
+    scroller?.scrollBy(0, 260)
+    await new Promise(resolve => requestAnimationFrame(resolve))
+  }
+}
+
+/** A plain table of about as much in a row, in an empty page: four rows go and four come, each frame. */
+async function movePlainRows(frames: number): Promise<void> {
+  const icon = '<button><svg width="20" height="20"><path d="M3 3h14v14H3zM5 5v10h10V5z"/></svg></button>'
+  const cell = '<td><div>a session of mine</div><div><span>python:3.13</span><span>12 %</span></div></td>'
+  const row = `<tr style="height:64px">${cell.repeat(6)}<td>${icon.repeat(5)}</td></tr>`
+  document.body.innerHTML = `<div style="height:600px;overflow:auto"><table>${row.repeat(40)}</table></div>`
+  const body = document.querySelector('tbody')
+  for (let frame = 0; frame < frames; frame += 1) {
+    for (let moved = 0; moved < 4; moved += 1) body?.firstElementChild?.remove()
+    body?.insertAdjacentHTML('beforeend', row.repeat(4))
+    await new Promise(resolve => requestAnimationFrame(resolve))
+  }
+}
+
+async function perFrameMs(busyMs: () => Promise<number>, run: () => Promise<void>): Promise<number> {
+  const before = await busyMs()
+  await run()
+  return ((await busyMs()) - before) / FRAMES
+}
+
 describe('the list', () => {
   test('stays small and fast with 10,000 sessions', async () => {
     const sessions = Array.from({ length: 10_000 }, (_, index) => aSession(index))
@@ -149,21 +180,18 @@ describe('the list', () => {
     const toFirstRow = (await busyMs()) - atStart
     await expect.poll(() => it.page.getByRole('table').getAttribute('aria-rowcount'), { timeout: 20_000 }).toBe('10001')
     expect(await it.page.locator('tr.row').count()).toBeLessThan(60)
-    const before = await busyMs()
-    await it.page.evaluate(async () => {
-      const scroller = document.querySelector('.table-scroller')
-      for (let frame = 0; frame < 120; frame += 1) {
-        scroller?.scrollBy(0, 260)
-        await new Promise(resolve => requestAnimationFrame(resolve))
-      }
-    })
-    const perFrame = ((await busyMs()) - before) / 120
-    console.log(`10,000 rows: ${toFirstRow.toFixed(0)} ms of work to the first, ${perFrame.toFixed(1)} ms per frame`)
-    expect(toFirstRow).toBeLessThan(1_000)
-    // 260 px per frame is four new rows each time, drawn by software; 60 frames a second leave 16.7 ms.
-    expect(perFrame).toBeLessThan(20)
+    const perFrame = await perFrameMs(busyMs, () => it.page.evaluate(scrollRows, FRAMES))
     await it.page.getByLabel('Search sessions').fill('session-9876')
     await expect.poll(() => rowNames(it.page)).toEqual(['session-9876'])
+
+    // What a frame costs on this machine just now, with all that runs beside.
+    await it.page.goto('about:blank')
+    const plain = await perFrameMs(busyMs, () => it.page.evaluate(movePlainRows, FRAMES))
+    const figures = [toFirstRow, perFrame, plain].map(ms => ms.toFixed(1)).join(', ')
+    console.log(`10,000 rows, ms of work: to the first row, a frame, a frame of a plain table: ${figures}`)
+    expect(toFirstRow).toBeLessThan(1_000)
+    // 1.3 to 1.6 as it is, whatever runs beside.
+    expect(perFrame / plain).toBeLessThan(2.2)
   })
 
   test('follows hints, and asks again for everything after the connection was lost', async () => {

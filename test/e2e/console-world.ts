@@ -138,6 +138,7 @@ export const RESOURCES: Resources = {
   free: { cpu: '14', mem: String(96 * GIB), 'cuda.device': '1' },
   left: {},
   sessionsLeft: null,
+  partsHold: null,
   capacity: { cpu: '64', mem: String(512 * GIB), 'cuda.device': '8' },
   occupied: { cpu: '27.5', mem: String(201 * GIB), 'cuda.device': '7' },
   agents: { connected: 2, lost: 0 },

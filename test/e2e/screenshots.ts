@@ -121,7 +121,16 @@ try {
   await rowOf(page, MAIN).waitFor()
   await openLaunchDialog(page)
   await page.getByLabel('Name optional').fill('plot-results')
+  const form = page.locator('.launch-form')
+  await form.evaluate(element => element.scrollTo(0, 0))
+  await page.getByText('Starts now.').waitFor()
   await shoot(page, 'launch')
+  await page.getByText('Runs one command').click()
+  await page.getByLabel('Startup command').fill('python3 train.py --epochs 40')
+  await page.getByLabel(/Maximum lifetime/).fill('8h')
+  await page.getByText('Starts now.').waitFor()
+  await form.evaluate(element => element.scrollTo(0, element.scrollHeight))
+  await shoot(page, 'launch-batch')
   await leaveDialog(page, 'New session')
 
   await openApps(page, MAIN)
@@ -148,6 +157,10 @@ try {
   await page.getByRole('link', { name: MAIN, exact: true }).click()
   await page.locator('ol.timeline').getByText('Running').first().waitFor()
   await shoot(page, 'timeline')
+
+  await page.goto(`${berth.url}/#/account`)
+  await page.getByText('You have none yet').waitFor()
+  await shoot(page, 'account')
   if (visitor.problems.length > 0) throw new Error(visitor.problems.join('\n'))
 } finally {
   await browser.close()

@@ -1,35 +1,22 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { join } from 'node:path'
-import { text } from 'node:stream/consumers'
 import { Secret, TOTP } from 'otpauth'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { ADMIN, startTestManager, temporaryDirectory, type TestManager } from '../fixtures/manager.ts'
+import { type Cli, createCli, loginCommand } from '../fixtures/cli.ts'
+import { ADMIN, startTestManager, type TestManager } from '../fixtures/manager.ts'
 
 let manager: TestManager
-let config: Awaited<ReturnType<typeof temporaryDirectory>>
+let cli: Cli
 beforeAll(async () => {
   manager = await startTestManager()
-  config = await temporaryDirectory()
+  cli = await createCli()
 })
 afterAll(async () => {
   await manager[Symbol.asyncDispose]()
-  await config[Symbol.asyncDispose]()
+  await cli[Symbol.asyncDispose]()
 })
 
-/** The command as a process, with that on its standard input. */
-async function berth(args: readonly string[], input = '') {
-  const env = { PATH: process.env.PATH, BERTH_CONFIG_DIR: config.path, HOME: config.path }
-  const child = spawn(process.execPath, [join(import.meta.dirname, '../../cli/main.ts'), ...args], { env })
-  child.stdin.end(input)
-  const [out, err] = [text(child.stdout), text(child.stderr)]
-  const [code] = (await once(child, 'close')) as [number]
-  return { code, out: await out, err: await err }
-}
-
+const berth: Cli['run'] = (args, input) => cli.run(args, input)
 const json = (reply: { out: string }) => JSON.parse(reply.out) as Record<string, unknown>
-const login = (input: string, ...more: string[]) =>
-  berth(['login', '--endpoint', manager.url, '--email', ADMIN.email, '--password-stdin', ...more], input)
+const login = (input: string, ...more: string[]) => berth([...loginCommand(manager.url), ...more], input)
 
 test('an admin sets the system up, invites, and hands out links; secrets come by standard input', async () => {
   expect((await login(`${ADMIN.password}\n`)).code).toBe(0)

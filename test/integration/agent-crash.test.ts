@@ -106,7 +106,10 @@ describe('an agent', () => {
     const agent = await start({ BERTH_JOIN: manager.join(), BERTH_SIMULATED_GPUS: gpus })
     await agent.firstLine
     await looked()
-    expect(manager.report?.capacity['cuda.device']).toBe(2)
+    expect(manager.report?.devices.map(({ uuid, mode }) => [uuid, mode])).toEqual([
+      ['SIM-0', 'whole'],
+      ['SIM-1', 'whole'],
+    ])
     const { NCPU } = (await docker.info()) as { NCPU: number }
     expect(manager.report?.capacity.cpu).toBe(NCPU * 1000)
     const references = manager.report?.images?.flatMap(image => image.references)

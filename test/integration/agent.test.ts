@@ -248,6 +248,21 @@ describe('a session that cannot be', () => {
     expect(await leftovers()).toEqual(NOTHING)
   })
 
+  test('because no manager hears of it in time is undone; those that were heard of go on', async () => {
+    const heard = aKernelSpec()
+    const withinMs = 5_000
+    await create(heard, withinMs)
+    await expect.poll(() => manager.kernel(heard.kernelId)?.state.state).toBe('running')
+    create(aKernelSpec(), withinMs).catch(() => undefined)
+    manager.refuse('unavailable')
+    manager.hangUp()
+    await expect.poll(async () => (await leftovers()).containers, { timeout: 20_000 }).toBe(2)
+    await expect.poll(leftovers, { timeout: 20_000 }).toEqual({ containers: 1, networks: 1, control: 1 })
+    manager.refuse(undefined)
+    await expect.poll(() => manager.connected, { timeout: 20_000 }).toBe(true)
+    await expect.poll(() => manager.report?.kernels).toMatchObject([{ kernelId: heard.kernelId }])
+  })
+
   test('because it was terminated meanwhile is undone', async () => {
     const spec = aKernelSpec()
     const created = create(spec)

@@ -1,36 +1,24 @@
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { text } from 'node:stream/consumers'
 import { expect, test } from 'vitest'
 import { type Agent } from '#manager/contract'
 import { createAgentHome } from '../fixtures/agent-process.ts'
+import { createCli } from '../fixtures/cli.ts'
 import { TOOLBOX_IMAGE } from '../fixtures/docker.ts'
-import { ADMIN, startTestManager, temporaryDirectory } from '../fixtures/manager.ts'
+import { startTestManager } from '../fixtures/manager.ts'
 
 test('a host is added, paused, resumed and forgotten by command', async () => {
   await using stack = new AsyncDisposableStack()
   const manager = stack.use(await startTestManager())
-  const config = stack.use(await temporaryDirectory())
+  const cli = stack.use(await createCli())
   const home = stack.use(await createAgentHome())
-  const command = (args: readonly string[], environment = {}) => {
-    const env = { PATH: process.env.PATH, HOME: config.path, BERTH_CONFIG_DIR: config.path, ...environment }
-    return spawn(process.execPath, [join(import.meta.dirname, '../../cli/main.ts'), ...args], { env })
-  }
-  const berth = async (...args: string[]) => {
-    const child = command(args)
-    child.stdin.end(args[0] === 'login' ? ADMIN.password : '')
-    const [out, err] = [text(child.stdout), text(child.stderr)]
-    const [code] = (await once(child, 'close')) as [number]
-    return { code, out: await out, err: await err }
-  }
+  const berth = (...args: string[]) => cli.run(args)
   const listed = async () => JSON.parse((await berth('admin', 'agent', 'ls', '--json')).out) as Agent[]
-  await berth('login', '--endpoint', manager.url, '--email', ADMIN.email, '--password-stdin')
+  await cli.signIn(manager.url)
   await berth('admin', 'resource-group', 'create', 'lab')
 
   const { out: joinString } = await berth('admin', 'agent', 'join-token', '--resource-group', 'lab')
-  const agent = command(['agent', '--join', joinString.trim()], {
+  const agent = cli.start(['agent', '--join', joinString.trim()], {
     BERTH_DATA: home.data,
     BERTH_AGENT_CLAIM: home.claimVolume,
     BERTH_AGENT_NAME: 'lab-nine',

@@ -1,7 +1,10 @@
 import { connect } from 'node:net'
+import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type EventHint, type SessionStats, UserId } from '#manager/contract'
+import { type EventHint, type SessionStats, type UserChange, UserId } from '#manager/contract'
+import { openToRead } from '../../manager/backup/open-database.ts'
 import { createEventBus, type EventBus } from '../../manager/events/bus.ts'
+import { silentLog } from '../../manager/log.ts'
 import { openEventStream } from '../fixtures/event-stream.ts'
 import { startTestManager, type TestManager } from '../fixtures/manager.ts'
 import { rawRequest } from '../fixtures/raw-http.ts'
@@ -111,6 +114,60 @@ test('a stream ends with its sign-in, and others of the user go on', async () =>
   await ends.ended
   expect(stays.isEnded()).toBe(false)
   await expect(openEventStream(manager.url, user)).resolves.toMatchObject({ status: 401 })
+})
+
+test.each<[string, UserChange]>([
+  ['is no superadmin any more', { role: 'user' }],
+  ['has another domain', { domain: 'moved' }],
+  ['is deactivated', { active: false }],
+])('streams of a user who %s end, opened with a sign-in or with a keypair alone', async (what, body) => {
+  const admin = (await manager.signIn()).api
+  await admin.createDomain({ body: { name: 'moved' } }).catch(() => undefined)
+  const email = `${what.replaceAll(' ', '-')}@example.org`
+  const user = await manager.addUser(email, 'superadmin')
+  const keypair = await user.api.createKeypair({ body: {} })
+  using bySignIn = await openEventStream(manager.url, user)
+  using byKeypair = await openEventStream(manager.url, keypair)
+  await admin.updateUser({ params: { id: user.id }, body: { name: 'Still there' } })
+  await admin.updateUser({ params: { id: user.id }, body })
+  await expect.poll(() => [bySignIn.isEnded(), byKeypair.isEnded()]).toEqual([true, true])
+  using again = await openEventStream(manager.url, keypair)
+  expect(again.status).toBe(body.active === false ? 401 : 200)
+
+  // Nobody's sign-in ends by it: only keypairs are there.
+  await admin.updateUser({ params: { id: user.id }, body: { active: true, role: 'superadmin', domain: 'default' } })
+  const { accessKey } = keypair
+  await admin.updateKeypair({ params: { accessKey }, body: { active: true } })
+  using without = await openEventStream(manager.url, keypair)
+  expect(without.status).toBe(200)
+  await admin.updateUser({ params: { id: user.id }, body })
+  await expect.poll(() => without.isEnded()).toBe(true)
+})
+
+test('a stream of a keypair ends with the keypair, and with the domain of its owner', async () => {
+  const admin = (await manager.signIn()).api
+  await admin.createDomain({ body: { name: 'closing' } })
+  const user = await manager.addUser('closing@example.org')
+  const [first, second] = [await user.api.createKeypair({ body: {} }), await user.api.createKeypair({ body: {} })]
+  await admin.updateUser({ params: { id: user.id }, body: { domain: 'closing' } })
+  using ends = await openEventStream(manager.url, first)
+  using stays = await openEventStream(manager.url, second)
+  await admin.updateKeypair({ params: { accessKey: first.accessKey }, body: { active: false } })
+  await expect.poll(() => ends.isEnded()).toBe(true)
+  expect(stays.isEnded()).toBe(false)
+  await admin.updateDomain({ params: { name: 'closing' }, body: { active: false } })
+  await expect.poll(() => stays.isEnded()).toBe(true)
+})
+
+test('a change that nobody told ends streams with their next ping', async () => {
+  await using own = await startTestManager()
+  const { api } = await own.signIn()
+  const keypair = await api.createKeypair({ body: {} })
+  using stream = await openEventStream(own.url, keypair)
+  await expect.poll(() => stream.of('ping').length).toBe(1)
+  await using store = await openToRead({ dataDir: own.dataDir, databaseUrl: undefined, log: silentLog })
+  await sql`update users set role = 'user'`.execute(store.db)
+  await expect.poll(() => stream.isEnded(), { timeout: 20_000 }).toBe(true)
 })
 
 test('a client that does not read is cut off, and costs the others nothing', async () => {

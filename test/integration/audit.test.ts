@@ -2,11 +2,13 @@ import { randomBytes } from 'node:crypto'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { type AuditEntry, type RouteName, ROUTES, type RouteSpec } from '#manager/contract'
+import { type AuditEntry, type RouteName, ROUTES, type RouteSpec, SessionId, UserId } from '#manager/contract'
+import { createAuditLog } from '../../manager/audit/audit-log.ts'
 import { createAuditRecorder } from '../../manager/audit/recorder.ts'
 import { silentLog } from '../../manager/log.ts'
 import { addMasterKey } from '../../manager/secrets/open-secret-box.ts'
 import { openToRead } from '../../manager/backup/open-database.ts'
+import { newId } from '../../manager/store/new-id.ts'
 import { type Store } from '../../manager/store/open-store.ts'
 import { rawRequest } from '../fixtures/raw-http.ts'
 import { ADMIN, signedApi, startTestManager, temporaryDirectory, type TestManager } from '../fixtures/manager.ts'
@@ -240,17 +242,83 @@ describe('the log', () => {
       },
     })
     {
-      await using recorder = createAuditRecorder({ store: { db }, log: silentLog, anonymousPerMinute: 3 })
+      await using recorder = createAuditRecorder({ store: { db }, log: silentLog, refusedPerMinute: 3 })
       const written = recorder.record({ action: 'first', result: 'ok', detail: { text: 'nul \0 and half \ud800' } })
       await recorder.record({ action: 'second', result: 'ok' })
       broken = false
       await written
-      for (let i = 0; i < 5; i++) await recorder.record({ action: 'knock', result: 'not_signed_in' })
+      for (let i = 0; i < 5; i++) await recorder.record({ action: 'knock', target: `${i}`, result: 'not_signed_in' })
     }
     const { rows: after } = await sql<{ action: string; detail: object }>`
       select action, detail from audit_log where id > ${since} order by id`.execute(store.db)
     expect(after.map(row => row.action)).toEqual(['first', 'second', 'knock', 'knock', 'knock', 'auditSuppressed'])
     expect(after.at(-1)?.detail).toEqual({ refused: 2 })
+  })
+
+  test('a signed-in caller whose requests fail fills no log: the same ones are counted, different ones up to a number', async () => {
+    const failing = await manager.addUser('failing@example.org')
+    const fail = async (id: string) => {
+      const gone = failing.api.deleteSession({ params: { id: SessionId.parse(id) } })
+      await expect(gone).rejects.toMatchObject({ code: 'session_not_found' })
+    }
+    const rowsOf = async (actor: string) => (await admin.api.listAuditLog({ query: { actor, limit: 500 } })).items
+    for (let i = 0; i < 150; i++) await fail('01900000-0000-7000-8000-000000000001')
+    const other = await manager.addUser('failing-too@example.org')
+    const body = { email: 'x@example.org', name: 'X', password: 'Their-own-pass-1' }
+    await expect(other.api.createUser({ body })).rejects.toMatchObject({ code: 'forbidden' })
+    const before = await rowsOf('failing@example.org')
+    expect(before.filter(({ action }) => action === 'deleteSession')).toHaveLength(1)
+    for (let i = 0; i < 200; i++) await fail(`01900000-0000-7000-8000-${String(i).padStart(12, '0')}`)
+    expect((await rowsOf('failing@example.org')).length).toBeLessThan(130)
+    expect((await rowsOf('failing-too@example.org')).map(({ action }) => action)).toContain('createUser')
+  })
+
+  test('is not exported on to who lost the right to it meanwhile', async () => {
+    await using store = await storeOf(manager)
+    const { id } = await manager.addUser('exports@example.org', 'superadmin')
+    await sql`insert into audit_log (action, result) select 'filler', 'ok' from generate_series(1, 2500)`.execute(
+      store.db,
+    )
+    const caller = {
+      userId: UserId.parse(id),
+      email: 'exports@example.org',
+      role: 'superadmin',
+      domain: 'default',
+    } as const
+    const pieces = createAuditLog(store.db).export({ ...caller, loginId: null, keypair: 'AKIA' }, { format: 'jsonl' })
+    expect((await pieces.next()).done).toBe(false)
+    await admin.api.updateUser({ params: { id: UserId.parse(id) }, body: { role: 'user' } })
+    await expect(pieces.next()).rejects.toMatchObject({ code: 'forbidden' })
+  })
+
+  test('what was counted is told when the minute is over', async () => {
+    await using store = await storeOf(manager)
+    await using recorder = createAuditRecorder({ store, log: silentLog, windowMs: 200 })
+    const [actor_id, actor] = [newId(UserId), 'counted@example.org']
+    const refused = { actor_id, actor, action: 'knock', result: 'forbidden', address: '10.0.0.1', detail: { a: 1 } }
+    for (let i = 0; i < 4; i++) await recorder.record({ ...refused, target: 'session:1' })
+    await recorder.record({ ...refused, target: 'session:2' })
+    for (let i = 0; i < 2; i++) await recorder.record({ ...refused, target: 'session:1', result: 'ok' })
+    const rows = async () => {
+      const { rows } = await sql<{ target: string; result: string; detail: object; address: string }>`
+        select target, result, detail, address from audit_log where actor = ${actor} order by id`.execute(store.db)
+      return rows
+    }
+    const row = { result: 'forbidden', detail: { a: 1 }, address: '10.0.0.1' }
+    await expect.poll(rows).toEqual([
+      { ...row, target: 'session:1' },
+      { ...row, target: 'session:2' },
+      { ...row, target: 'session:1', result: 'ok' },
+      { ...row, target: 'session:1', result: 'ok' },
+      { ...row, target: 'session:1', detail: { a: 1, repeats: 3 } },
+    ])
+    // Who is not signed in must not tell from the time of an answer whether a row was written for it.
+    const anybody = { ...refused, actor_id: null, target: 'user:1' }
+    for (let i = 0; i < 2; i++) await recorder.record(anybody)
+    expect((await rows()).filter(({ target }) => target === 'user:1')).toHaveLength(2)
+    // And begins anew.
+    await recorder.record({ ...refused, target: 'session:1' })
+    expect(await rows()).toHaveLength(8)
   })
 
   test('holds no secret of any request, whatever route and field it was in', async () => {

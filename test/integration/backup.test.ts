@@ -1,13 +1,24 @@
 import { readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import { sql } from 'kysely'
+import { Secret, TOTP } from 'otpauth'
 import { describe, expect, test } from 'vitest'
+import { signRequest, type UserId } from '#manager/contract'
 import { backup, restore } from '../../manager/backup/backup.ts'
 import { openToRead } from '../../manager/backup/open-database.ts'
 import { silentLog } from '../../manager/log.ts'
 import { readShapes } from '../../manager/store/snapshot.ts'
 import { execute, root } from '../fixtures/berth.ts'
-import { BACKENDS, createDatabase, startTestManager, temporaryDirectory } from '../fixtures/manager.ts'
+import {
+  BACKENDS,
+  createDatabase,
+  signedApi,
+  startTestManager,
+  temporaryDirectory,
+  type TestManager,
+} from '../fixtures/manager.ts'
+import { scriptedEngine, startMeshAgent } from '../fixtures/mesh-agent.ts'
 
 const PASSPHRASE = 'a long enough passphrase'
 
@@ -24,6 +35,24 @@ async function contentOf(source: { dataDir: string; databaseUrl: string | undefi
   return content
 }
 
+/** Counts and times of use are written a moment after the request. */
+const WRITES_COME_WITHIN_MS = 1_500
+
+/** The content once nothing is written to it any more. */
+async function settledContentOf(source: Parameters<typeof contentOf>[0]) {
+  let content = await contentOf(source)
+  let unchanged = 0
+  const look = async () => {
+    const before = content
+    content = await contentOf(source)
+    unchanged = isDeepStrictEqual(before, content) ? unchanged + 1 : 0
+    return unchanged
+  }
+  // The first look comes at once, the second after the interval.
+  await expect.poll(look, { interval: WRITES_COME_WITHIN_MS, timeout: 30_000 }).toBe(2)
+  return content
+}
+
 describe.each(BACKENDS)('backup and restore on %s PostgreSQL', (_name, serverUrl) => {
   test('a drill: filled, saved while it runs, restored elsewhere, the same rows, and users sign in', async () => {
     await using stack = new AsyncDisposableStack()
@@ -33,7 +62,9 @@ describe.each(BACKENDS)('backup and restore on %s PostgreSQL', (_name, serverUrl
     const file = join(place, 'berth.backup')
     let content: Record<string, string[]>
     let masterKey: Buffer
-    let resetToken: string
+    const before: { things?: OneTimeThings } = {}
+    const keypair: { accessKey: string; secretKey: string } = { accessKey: '', secretKey: '' }
+    let port: number
     const who = { email: 'kim@example.org', password: 'Their-own-pass-1' }
     {
       await using manager = await startTestManager({ serverUrl })
@@ -48,12 +79,13 @@ describe.each(BACKENDS)('backup and restore on %s PostgreSQL', (_name, serverUrl
       })
       const { id } = (await admin.api.listUsers({ query: { search: who.email } })).items[0] ?? {}
       if (!id) throw new Error('the user is not there')
-      const link = await admin.api.createAccountLink({ params: { id }, body: { purpose: 'reset' } })
-      resetToken = link.url.split('token=')[1] ?? ''
+      before.things = await makeOneTimeThings(manager, id)
+      Object.assign(keypair, await admin.api.createKeypair({ body: {} }))
+      port = Number(new URL(manager.url).port)
       const source = { dataDir: manager.dataDir, databaseUrl: manager.config.databaseUrl }
       const masterKeyFile = join(manager.dataDir, 'master.key')
       masterKey = await readFile(masterKeyFile)
-      content = await contentOf(source)
+      content = await settledContentOf(source)
       const outcome = await backup({ ...source, file, masterKeyFile, passphrase: PASSPHRASE, log: silentLog })
       expect(outcome).toMatchObject({ rows: Object.values(content).flat().length, withKey: true })
       expect((await stat(file)).mode & 0o777).toBe(0o600)
@@ -95,14 +127,18 @@ describe.each(BACKENDS)('backup and restore on %s PostgreSQL', (_name, serverUrl
     expect((await stat(join(otherDir, 'master.key'))).mode & 0o777).toBe(0o600)
     const restoredContent = await contentOf(target)
     // A restored database starts paused.
-    const isPause = (row: string) => row.startsWith('(scheduling_paused,')
-    expect(restoredContent.settings?.filter(isPause)).toHaveLength(1)
-    expect({ ...restoredContent, settings: restoredContent.settings?.filter(row => !isPause(row)) }).toEqual(content)
+    const isNew = (row: string) => /^.(scheduling_paused|restored_at),/.test(row)
+    expect(restoredContent.settings?.filter(isNew)).toHaveLength(2)
+    const settings = restoredContent.settings?.filter(row => !isNew(row))
+    // Compared apart: what works once has ended.
+    const { invitations, users } = restoredContent
+    expect(invitations).toHaveLength(content.invitations?.length ?? -1)
+    expect(users).toHaveLength(content.users?.length ?? -1)
+    expect({ ...restoredContent, settings, invitations, users }).toEqual({ ...content, invitations, users })
 
-    await using restored = await startTestManager({ dataDir: otherDir, databaseUrl: otherUrl })
-    // It may have been used since the backup: no link works twice.
-    const again = restored.api().resetPassword({ body: { token: resetToken, password: 'Brand-new-pass-2' } })
-    await expect(again).rejects.toMatchObject({ code: 'link_invalid' })
+    await using restored = await startTestManager({ dataDir: otherDir, databaseUrl: otherUrl, port })
+    await expectNothingWorksTwice(restored, before.things)
+    expect((await signedApi(restored.url, keypair).me()).user.email).toBe('admin@localhost')
     const { api } = await restored.signIn(who)
     expect((await api.me()).user.email).toBe(who.email)
     const admin = await restored.signIn()
@@ -111,6 +147,78 @@ describe.each(BACKENDS)('backup and restore on %s PostgreSQL', (_name, serverUrl
     )
   })
 })
+
+/** What works once, or opens doors for a while, as it was when the backup was made. */
+interface OneTimeThings {
+  readonly resetToken: string
+  readonly verifyToken: string
+  readonly invitation: string
+  readonly ticket: string
+  readonly join: string
+  readonly bearer: string
+  readonly totp: { readonly email: string; readonly secret: string }
+  readonly signed: { readonly url: string; readonly headers: Readonly<Record<string, string>> }
+}
+
+async function makeOneTimeThings(manager: TestManager, userId: UserId): Promise<OneTimeThings> {
+  const { api, token: bearer } = await manager.signIn()
+  const tokenOf = (link: { url: string }) => link.url.split('token=')[1] ?? ''
+  await api.updateSettings({ body: { allowSignUp: 'open' } })
+  await manager.api().signUp({ body: { email: 'new@example.org', name: 'New', password: 'Their-own-pass-1' } })
+  const unconfirmed = (await api.listUsers({ query: { search: 'new@example.org' } })).items[0]?.id as UserId
+  await api.updateSettings({ body: { allowSignUp: 'invitation' } })
+  const [resetLink, verifyLink] = [
+    await api.createAccountLink({ params: { id: userId }, body: { purpose: 'reset' } }),
+    await api.createAccountLink({ params: { id: unconfirmed }, body: { purpose: 'verify' } }),
+  ]
+  const totpUser = await manager.addUser('totp@example.org')
+  const { secret } = await totpUser.api.enrolTotp({ body: { password: 'Their-own-pass-1' } })
+  await totpUser.api.confirmTotp({ body: { code: codeOf(secret) } })
+  const keypair = await api.createKeypair({ body: {} })
+  const url = `${manager.url}/api/v1/me`
+  const headers = await signRequest({ method: 'GET', url }, keypair)
+  expect((await fetch(url, { headers })).status).toBe(200)
+  return {
+    resetToken: tokenOf(resetLink),
+    verifyToken: tokenOf(verifyLink),
+    invitation: (await api.createInvitation({ body: {} })).token,
+    ticket: (await manager.manager.createSignInTicket()).ticket,
+    join: (await manager.manager.createJoinToken()).join,
+    bearer,
+    totp: { email: 'totp@example.org', secret },
+    signed: { url, headers },
+  }
+}
+
+const codeOf = (secret: string) => new TOTP({ secret: Secret.fromBase32(secret) }).generate()
+
+/** It may all have been used, or taken back, since the backup was made. */
+async function expectNothingWorksTwice(restored: TestManager, before: OneTimeThings): Promise<void> {
+  const nobody = restored.api()
+  const password = 'Brand-new-pass-2'
+  const codeFor = (work: Promise<unknown>) =>
+    work.then(
+      () => 'worked',
+      (error: unknown) => (error as { code: string }).code,
+    )
+  expect(await codeFor(nobody.resetPassword({ body: { token: before.resetToken, password } }))).toBe('link_invalid')
+  const own = 'Their-own-pass-1'
+  expect(await codeFor(nobody.verifyEmail({ body: { token: before.verifyToken, password: own } }))).toBe('link_invalid')
+  const { invitation, ticket, totp } = before
+  const signUp = { email: 'guest@example.org', name: 'Guest', password, invitation }
+  expect(await codeFor(nobody.signUp({ body: signUp }))).toBe('invitation_invalid')
+  expect(await codeFor(nobody.loginWithTicket({ body: { ticket } }))).toBe('ticket_invalid')
+  expect(await codeFor(restored.api(before.bearer).me())).toBe('not_signed_in')
+  const login = { email: totp.email, password: own, kind: 'token', totp: codeOf(totp.secret) } as const
+  expect(await codeFor(nobody.login({ body: login }))).toBe('totp_invalid')
+  const again = await fetch(before.signed.url, { headers: before.signed.headers })
+  expect(await again.json()).toMatchObject({ code: 'signature_replayed' })
+  await using home = await temporaryDirectory()
+  const agent = startMeshAgent({ home: home.path, engine: scriptedEngine(), join: before.join })
+  expect(await codeFor(agent)).toBe('join_token_invalid')
+  const { api } = await restored.signIn()
+  expect((await api.listInvitations()).items.map(({ status }) => status)).toEqual(['expired'])
+}
 
 /** The embedded server of a manager that runs, as an address. */
 async function urlOf({ dataDir, databaseUrl }: { dataDir: string; databaseUrl: string | undefined }) {

@@ -141,6 +141,32 @@ describe('a session of several kernels', () => {
     expect(agent.containers.size).toBe(3)
   })
 
+  test('does not do the work of a kernel again that has done it while others still start', async () => {
+    const agent = await cluster.join()
+    agent.script.create_kernel = ({ spec }, signal) => (spec.role === 'main1' ? hang(signal) : agent.run(spec))
+    const { id } = await cluster.launch({ clusterSize: 2 })
+    const now = () => cluster.api.getSession({ params: { id } })
+    const statuses = async () => (await now()).kernels.map(kernel => kernel.status)
+    await expect.poll(statuses).toEqual(['PREPARING', 'RUNNING'])
+    const done = agent.containers.get(kernelOf(await now(), 'sub1').id)
+    if (!done) throw new Error('it does not run')
+    const released = Promise.withResolvers<undefined>()
+    await cluster.restart(async () => {
+      await agent.disconnect()
+      done.state = { state: 'exited', containerId: 'one', exitCode: 0, oomKilled: false, engineRestarted: false }
+      agent.log.length = 0
+      agent.script.create_kernel = ({ spec }) => released.promise.then(() => agent.run(spec))
+    })
+    await agent.connect()
+    await expect.poll(() => agent.requests('destroy_kernel')).toHaveLength(1)
+    expect(await statuses()).toEqual(['PREPARING', 'TERMINATED'])
+    released.resolve(undefined)
+    await cluster.reach(id, 'RUNNING')
+    expect(agent.requests('create_kernel').map(({ spec }) => spec.role)).toEqual(['main1'])
+    expect(agent.log.map(entry => entry.name)).not.toContain('cancel')
+    expect(await statuses()).toEqual(['RUNNING', 'TERMINATED'])
+  })
+
   test('shows figures of all of its kernels together, and the log of each', async () => {
     const agent = await cluster.join(withGpus)
     const { id } = await cluster.launch(threeKernels)

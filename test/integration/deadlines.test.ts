@@ -1,18 +1,17 @@
 import { sql } from 'kysely'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
-import { AgentId, KernelId, type Reason, SessionId, type SessionStatus, UserId } from '#manager/contract'
+import { type AgentId, KernelId, type Reason, SessionId, type SessionStatus, type UserId } from '#manager/contract'
 import { silentLog } from '../../manager/log.ts'
 import { createSessionChanges } from '../../manager/sessions/changes.ts'
 import { startDeadlines } from '../../manager/sessions/deadlines.ts'
 import { type Lifecycle } from '../../manager/sessions/lifecycle.ts'
-import { saveJoinedAgent } from '../../manager/store/agents.ts'
 import { insertKernels } from '../../manager/store/kernels.ts'
 import { newId } from '../../manager/store/new-id.ts'
-import { openStore, type Store } from '../../manager/store/open-store.ts'
+import { type Store } from '../../manager/store/open-store.ts'
 import { insertSessions } from '../../manager/store/sessions.ts'
-import { insertUser } from '../../manager/store/users.ts'
 import { aSessionRow } from '../fixtures/session-rows.ts'
-import { BACKENDS, createDatabase, temporaryDirectory } from '../fixtures/manager.ts'
+import { BACKENDS } from '../fixtures/manager.ts'
+import { insertAgent, openTestStore } from '../fixtures/test-store.ts'
 
 const HOUR_MS = 3_600_000
 const TIMINGS = {
@@ -31,13 +30,8 @@ describe.each(BACKENDS)('deadlines on %s PostgreSQL', (_name, serverUrl) => {
   let agentId: AgentId
 
   beforeAll(async () => {
-    const dataDir = stack.use(await temporaryDirectory()).path
-    const databaseUrl = serverUrl === undefined ? undefined : stack.use(await createDatabase(serverUrl)).url
-    store = stack.use(await openStore({ dataDir, databaseUrl, log: silentLog }))
-    ownerId = newId(UserId)
-    agentId = newId(AgentId)
-    await insertUser(store.db, { id: ownerId, email: 'a@b.c', name: 'A', role: 'user', password_hash: 'x' })
-    await saveJoinedAgent(store.db, { id: agentId, name: 'one', publicKey: 'key', resourceGroup: 'default' })
+    ;({ store, ownerId } = stack.use(await openTestStore(serverUrl)))
+    agentId = await insertAgent(store.db)
   })
   afterAll(() => stack.disposeAsync())
   afterEach(() => store.db.deleteFrom('sessions').execute())
@@ -56,7 +50,7 @@ describe.each(BACKENDS)('deadlines on %s PostgreSQL', (_name, serverUrl) => {
     return { id, kernelId }
   }
 
-  function watch({ ready = true, pullMovedAt = () => undefined as number | undefined } = {}) {
+  function watch({ ready = true, pullQuietMs = () => undefined as number | undefined } = {}) {
     const done: string[] = []
     const note = (what: string) => (_id: SessionId, attempt: number, cause: Reason) =>
       void done.push(`${what} ${attempt} ${cause.code}`)
@@ -72,6 +66,7 @@ describe.each(BACKENDS)('deadlines on %s PostgreSQL', (_name, serverUrl) => {
       },
       cleanUp: () => undefined,
       markRunning: () => Promise.resolve(),
+      markDone: () => Promise.resolve(false),
       isStartInFlight: () => false,
       [Symbol.asyncDispose]: () => Promise.resolve(),
     }
@@ -81,7 +76,7 @@ describe.each(BACKENDS)('deadlines on %s PostgreSQL', (_name, serverUrl) => {
       presence: { isReady: () => ready },
       lifecycle,
       changes: createSessionChanges({ store, events }),
-      pullMovedAt,
+      pullQuietMs,
       log: silentLog,
       timings: TIMINGS,
     })
@@ -128,7 +123,7 @@ describe.each(BACKENDS)('deadlines on %s PostgreSQL', (_name, serverUrl) => {
   test('PULLING: one that moves has its time, one that stands still is given up early', async () => {
     await stuckIn('PULLING', HOUR_MS)
     const startedAt = Date.now()
-    await using moving = watch({ pullMovedAt: () => Date.now() })
+    await using moving = watch({ pullQuietMs: () => 0 })
     await using still = watch()
     await vi.waitFor(() => expect(still.done).toContain('abandon 1 deadline_exceeded'))
     expect(moving.done).toEqual([])

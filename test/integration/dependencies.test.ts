@@ -66,6 +66,15 @@ describe('a session that depends on others', () => {
     await cluster.reach(report.id, 'CANCELLED')
   })
 
+  test('is said to wait, or never to start, before it is asked for', async () => {
+    const prepare = await started('prepare')
+    const ask = () => cluster.api.whatIf({ body: { image: prepare.image, dependsOn: ['prepare'] } })
+    expect(await ask()).toMatchObject({ startsNow: false, reason: { code: 'dependencies' }, smaller: [] })
+    exit(prepare, 2)
+    await cluster.reach(prepare.id, 'TERMINATED')
+    expect(await ask()).toMatchObject({ startsNow: false, reason: { code: 'dependency_failed' } })
+  })
+
   test('is refused where it names nothing of its owner, and never waits for itself', async () => {
     const { id } = await started('prepare')
     const mira = await cluster.addUser('mira@example.com')

@@ -1,10 +1,7 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { join } from 'node:path'
-import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type ApiClient, type Group, type User, UserId } from '#manager/contract'
-import { ADMIN, BACKENDS, startTestManager, temporaryDirectory, type TestManager } from '../fixtures/manager.ts'
+import { createCli, loginCommand } from '../fixtures/cli.ts'
+import { ADMIN, BACKENDS, startTestManager, type TestManager } from '../fixtures/manager.ts'
 
 const PASSWORD = 'Their-own-pass-1'
 
@@ -239,18 +236,9 @@ describe.each(BACKENDS)('domains, groups and users on %s PostgreSQL', (_name, se
 
 test('an admin of a domain manages it from the command line; passwords come by standard input', async () => {
   await using manager = await startTestManager()
-  await using config = await temporaryDirectory()
-  const berth = async (args: readonly string[], input = '') => {
-    const env = { PATH: process.env.PATH, BERTH_CONFIG_DIR: config.path, HOME: config.path }
-    const child = spawn(process.execPath, [join(import.meta.dirname, '../../cli/main.ts'), ...args], { env })
-    child.stdin.end(input)
-    const [out, err] = [text(child.stdout), text(child.stderr)]
-    const [code] = (await once(child, 'close')) as [number]
-    return { code, out: await out, err: await err }
-  }
-  const login = (email: string, password: string) =>
-    berth(['login', '--endpoint', manager.url, '--email', email, '--password-stdin'], `${password}\n`)
-  const admin = (command: string, input?: string) => berth(['admin', ...command.split(' ')], input)
+  await using cli = await createCli()
+  const login = (email: string, password: string) => cli.run(loginCommand(manager.url, email), `${password}\n`)
+  const admin = (command: string, input?: string) => cli.run(['admin', ...command.split(' ')], input)
 
   expect((await login(ADMIN.email, ADMIN.password)).code).toBe(0)
   expect((await admin('domain create lab --cpu 8 --gpu 0 --registries docker.io')).out).toMatch(

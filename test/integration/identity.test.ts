@@ -150,6 +150,33 @@ describe.each(BACKENDS)('identity on %s PostgreSQL', (_name, serverUrl) => {
     await expect(change({ role: 'user' })).rejects.toMatchObject({ code: 'forbidden' })
   })
 
+  test.each(['superadmin', 'domain_admin'] as const)(
+    'a %s who is signed in cannot do to the own account by the routes of admins what needs the password',
+    async role => {
+      const { id, api, token } = await manager.addUser(`own-${role}@example.org`, role)
+      const params = { id: UserId.parse(id) }
+      const own = api.updateUser({ params, body: { password: 'Brand-new-pass-2' } })
+      await expect(own).rejects.toMatchObject({
+        code: 'forbidden',
+        message: expect.stringContaining('POST /api/v1/me/password') as string,
+      })
+      for (const purpose of ['reset', 'verify'] as const)
+        await expect(api.createAccountLink({ params, body: { purpose } })).rejects.toMatchObject({ code: 'forbidden' })
+      await expect(api.resetTotp({ params })).rejects.toMatchObject({ code: 'forbidden' })
+      for (const body of [{ role: 'user' }, { active: false }, { domain: 'elsewhere' }] as const)
+        await expect(api.updateUser({ params, body })).rejects.toThrow()
+      // Nothing of it happened, and what is left to admins is still theirs.
+      expect(await manager.api(token).updateUser({ params, body: { name: 'Another name' } })).toMatchObject({
+        name: 'Another name',
+        role,
+        active: true,
+      })
+      const passwords = { oldPassword: 'Their-own-pass-1', newPassword: 'Brand-new-pass-2' }
+      await api.changePassword({ body: passwords })
+      await manager.signIn({ email: `own-${role}@example.org`, password: passwords.newPassword })
+    },
+  )
+
   test('an e-mail address is taken once, whatever its letter case, also by two at the same time', async () => {
     const admin = await manager.signIn()
     const create = (email: string) =>

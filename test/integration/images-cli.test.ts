@@ -1,10 +1,6 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { join } from 'node:path'
-import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type AgentCleanUp, type Registry, type Task } from '#manager/contract'
-import { ADMIN, temporaryDirectory } from '../fixtures/manager.ts'
+import { type Cli, createCli, outcomeOf } from '../fixtures/cli.ts'
 import { startRegistry, type TestRegistry } from '../fixtures/registry.ts'
 import { ScriptedError } from '../fixtures/scripted-agent.ts'
 import { type SessionsCluster, startSessionsCluster } from '../fixtures/sessions-cluster.ts'
@@ -14,40 +10,21 @@ const LABELS = { 'berth.image.title': 'R 4', 'berth.image.min.cpu': '1', 'berth.
 
 let cluster: SessionsCluster
 let cr: TestRegistry
-let config: Awaited<ReturnType<typeof temporaryDirectory>>
+let cli: Cli
 beforeAll(async () => {
   cluster = await startSessionsCluster()
   cr = await startRegistry({ htpasswd: BOB })
   await cr.push('lab/r', ['4'], { labels: LABELS })
-  config = await temporaryDirectory()
-  const signedIn = await berth(
-    ['login', '--endpoint', cluster.url, '--email', ADMIN.email, '--password-stdin'],
-    ADMIN.password,
-  )
-  if (signedIn.code !== 0) throw new Error(signedIn.err)
+  cli = await createCli()
+  await cli.signIn(cluster.url)
 })
 afterAll(async () => {
   await cluster[Symbol.asyncDispose]()
   await cr[Symbol.asyncDispose]()
-  await config[Symbol.asyncDispose]()
+  await cli[Symbol.asyncDispose]()
 })
 
-function start(args: readonly string[]) {
-  const env = { PATH: process.env.PATH, BERTH_CONFIG_DIR: config.path, HOME: config.path }
-  return spawn(process.execPath, [join(import.meta.dirname, '../../cli/main.ts'), ...args], { env })
-}
-
-async function outcomeOf(child: ReturnType<typeof start>) {
-  const [out, err] = [text(child.stdout), text(child.stderr)]
-  const [code] = (await once(child, 'close')) as [number]
-  return { code, out: await out, err: await err }
-}
-
-function berth(args: readonly string[], input = '') {
-  const child = start(args)
-  child.stdin.end(input)
-  return outcomeOf(child)
-}
+const berth: Cli['run'] = (args, input) => cli.run(args, input)
 
 test('an admin adds a registry, looks through it, and sets minimums; progress is on standard error', async () => {
   const add = ['admin', 'registry', 'add', cr.name, '--url', cr.url, '--username', 'bob', '--password-stdin', '--json']
@@ -72,7 +49,7 @@ test('an admin adds a registry, looks through it, and sets minimums; progress is
 
 test('Ctrl-C cancels the rescan at the manager', async () => {
   cr.pause()
-  const child = start(['admin', 'registry', 'rescan', cr.name, '--json'])
+  const child = cli.start(['admin', 'registry', 'rescan', cr.name, '--json'])
   child.stderr.once('data', () => child.kill('SIGINT'))
   const { code, out, err } = await outcomeOf(child)
   cr.resume()

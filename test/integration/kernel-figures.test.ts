@@ -1,39 +1,39 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { AgentId, KernelId, SessionId, type SessionStats, type SessionStatus, UserId } from '#manager/contract'
+import {
+  type AgentId,
+  KernelId,
+  SessionId,
+  type SessionStats,
+  type SessionStatus,
+  type UserId,
+} from '#manager/contract'
 import { createKernelFigures } from '../../manager/agents/kernel-figures.ts'
 import { createLiveFigures } from '../../manager/agents/live.ts'
-import { silentLog } from '../../manager/log.ts'
 import { createSessionChanges } from '../../manager/sessions/changes.ts'
-import { saveJoinedAgent } from '../../manager/store/agents.ts'
 import { insertKernels } from '../../manager/store/kernels.ts'
 import { newId } from '../../manager/store/new-id.ts'
-import { openStore, type Store } from '../../manager/store/open-store.ts'
+import { type Store } from '../../manager/store/open-store.ts'
 import { insertSessions } from '../../manager/store/sessions.ts'
-import { insertUser } from '../../manager/store/users.ts'
-import { BACKENDS, createDatabase, temporaryDirectory } from '../fixtures/manager.ts'
+import { BACKENDS } from '../fixtures/manager.ts'
+import { aSessionRow } from '../fixtures/session-rows.ts'
+import { insertAgent, openTestStore } from '../fixtures/test-store.ts'
 
 describe.each(BACKENDS)('figures of kernels on %s PostgreSQL', (_name, serverUrl) => {
   const stack = new AsyncDisposableStack()
-  const [ownerId, agentId] = [newId(UserId), newId(AgentId)]
   let store: Store
+  let ownerId: UserId
+  let agentId: AgentId
 
   beforeAll(async () => {
-    const dataDir = stack.use(await temporaryDirectory()).path
-    const databaseUrl = serverUrl === undefined ? undefined : stack.use(await createDatabase(serverUrl)).url
-    store = stack.use(await openStore({ dataDir, databaseUrl, log: silentLog }))
-    await insertUser(store.db, { id: ownerId, email: 'a@b.c', name: 'A', role: 'user', password_hash: 'x' })
-    await saveJoinedAgent(store.db, { id: agentId, name: 'one', publicKey: 'key', resourceGroup: 'default' })
+    ;({ store, ownerId } = stack.use(await openTestStore(serverUrl)))
+    agentId = await insertAgent(store.db)
   })
   afterAll(() => stack.disposeAsync())
 
   /** How many of two figures reach clients if the record of the session is gone before the second. */
   async function toldOfTwo(status: SessionStatus): Promise<number> {
     const [id, kernelId] = [newId(SessionId), newId(KernelId)]
-    const reason = { code: 'started', message: 'It runs.' } as const
-    const rest = { imageDigest: null, requested: {}, shmemBytes: 0, environ: {}, startupCommand: null, apps: [] }
-    await insertSessions(store.db, [
-      { id, name: id, ownerId, status, reason, resourceGroup: 'default', image: 'x', ...rest },
-    ])
+    await insertSessions(store.db, [aSessionRow(ownerId, { id, status })])
     await insertKernels(store.db, [{ id: kernelId, sessionId: id, status, slots: {}, agentId, attempt: 1 }])
     let told = 0
     const events = { publish: () => undefined, publishStats: () => void (told += 1) }
@@ -41,7 +41,7 @@ describe.each(BACKENDS)('figures of kernels on %s PostgreSQL', (_name, serverUrl
       store,
       events,
       changes: createSessionChanges({ store, events }),
-      live: createLiveFigures(),
+      live: createLiveFigures(store.now),
       recorder: { add: () => undefined },
     })
     const traffic = { netRxBytes: 0, netTxBytes: 0, diskReadBytes: 0, diskWriteBytes: 0, scratchBytes: null, gpus: [] }

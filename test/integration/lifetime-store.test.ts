@@ -1,21 +1,20 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
-import { AgentId, KernelId, SessionId, UserId } from '#manager/contract'
+import { type AgentId, KernelId, SessionId, type UserId } from '#manager/contract'
 import { createLiveFigures } from '../../manager/agents/live.ts'
 import { silentLog } from '../../manager/log.ts'
 import { createSessionChanges } from '../../manager/sessions/changes.ts'
 import { type Termination } from '../../manager/sessions/lifecycle.ts'
 import { startLifetimes } from '../../manager/sessions/lifetime/start-lifetimes.ts'
 import { toSessions } from '../../manager/sessions/views.ts'
-import { saveJoinedAgent } from '../../manager/store/agents.ts'
 import { insertKernels } from '../../manager/store/kernels.ts'
 import { newId } from '../../manager/store/new-id.ts'
-import { openStore, type Store } from '../../manager/store/open-store.ts'
+import { type Store } from '../../manager/store/open-store.ts'
 import { findSession, insertSessions } from '../../manager/store/sessions.ts'
-import { insertUser } from '../../manager/store/users.ts'
 import { NO_ACTIVITY, type SessionActivity } from '../../manager/tunnels/activity.ts'
 import { aSessionRow } from '../fixtures/session-rows.ts'
-import { BACKENDS, createDatabase, temporaryDirectory } from '../fixtures/manager.ts'
+import { BACKENDS } from '../fixtures/manager.ts'
+import { insertAgent, openTestStore } from '../fixtures/test-store.ts'
 
 const IDLE = { seconds: 60, cpuMilli: 0, gpuUtilization: 0, diskBytes: 0, netBytes: 0 }
 const TIMINGS = { lifetimeSweepMs: 20, idleSeenEveryMs: 60, idleGapMs: 60_000 }
@@ -27,13 +26,8 @@ describe.each(BACKENDS)('lifetimes on %s PostgreSQL', (_name, serverUrl) => {
   let agentId: AgentId
 
   beforeAll(async () => {
-    const dataDir = stack.use(await temporaryDirectory()).path
-    const databaseUrl = serverUrl === undefined ? undefined : stack.use(await createDatabase(serverUrl)).url
-    store = stack.use(await openStore({ dataDir, databaseUrl, log: silentLog }))
-    ownerId = newId(UserId)
-    agentId = newId(AgentId)
-    await insertUser(store.db, { id: ownerId, email: 'a@b.c', name: 'A', role: 'user', password_hash: 'x' })
-    await saveJoinedAgent(store.db, { id: agentId, name: 'one', publicKey: 'key', resourceGroup: 'default' })
+    ;({ store, ownerId } = stack.use(await openTestStore(serverUrl)))
+    agentId = await insertAgent(store.db)
   })
   afterAll(() => stack.disposeAsync())
   beforeEach(async () => {
@@ -117,7 +111,7 @@ describe.each(BACKENDS)('lifetimes on %s PostgreSQL', (_name, serverUrl) => {
 
   test('what is left of a session is told by the clock of the database, whatever the one of this process says', async () => {
     const id = await anIdleSession(1800, 3600)
-    const live = createLiveFigures()
+    const live = createLiveFigures(store.now)
     const deps = { live, presence: { isReady: () => true }, positionOf: () => null }
     vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 3600_000 })
     try {

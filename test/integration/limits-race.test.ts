@@ -1,25 +1,16 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { AgentId, KernelId, type Reason, type ResourceSlots, SessionId, UserId } from '#manager/contract'
-import { silentLog } from '../../manager/log.ts'
+import { type ResourceSlots, type UserId } from '#manager/contract'
 import { commitPlacements } from '../../manager/scheduler/commit.ts'
 import { concentrated, fifo, plan } from '../../manager/scheduler/plan/index.ts'
 import { readGroup } from '../../manager/scheduler/snapshot.ts'
-import { saveJoinedAgent, saveReportedState } from '../../manager/store/agents.ts'
-import { replaceImages } from '../../manager/store/images.ts'
-import { insertKernels } from '../../manager/store/kernels.ts'
 import { readHeld } from '../../manager/store/limits.ts'
-import { newId } from '../../manager/store/new-id.ts'
-import { openStore, type Store } from '../../manager/store/open-store.ts'
+import { type Store } from '../../manager/store/open-store.ts'
 import { grantAccess } from '../../manager/store/resource-group-access.ts'
 import { assignResourcePolicy, insertResourcePolicy } from '../../manager/store/resource-policies.ts'
-import { insertSessions } from '../../manager/store/sessions.ts'
-import { insertUser } from '../../manager/store/users.ts'
-import { aSessionRow } from '../fixtures/session-rows.ts'
-import { BACKENDS, createDatabase, temporaryDirectory } from '../fixtures/manager.ts'
-import { PYTHON } from '../fixtures/scripted-agent.ts'
+import { BACKENDS } from '../fixtures/manager.ts'
+import { insertAgent, insertWaiting, openTestStore, reportCapacity } from '../fixtures/test-store.ts'
 
 const presence = { isReady: () => true }
-const reason: Reason = { code: 'requested', message: 'asked for' }
 const GiB = 2 ** 30
 const GROUPS = ['default', 'second'] as const
 
@@ -31,11 +22,7 @@ describe.each(BACKENDS)(
     let ownerId: UserId
 
     beforeAll(async () => {
-      const dataDir = stack.use(await temporaryDirectory()).path
-      const databaseUrl = serverUrl === undefined ? undefined : stack.use(await createDatabase(serverUrl)).url
-      store = stack.use(await openStore({ dataDir, databaseUrl, log: silentLog }))
-      ownerId = newId(UserId)
-      await insertUser(store.db, { id: ownerId, email: 'a@b.c', name: 'A', role: 'user', password_hash: 'x' })
+      ;({ store, ownerId } = stack.use(await openTestStore(serverUrl)))
       await store.db.insertInto('resource_groups').values({ name: 'second' }).execute()
       await grantAccess(store.db, 'second', { domain: 'default' })
       const settings = {
@@ -50,16 +37,8 @@ describe.each(BACKENDS)(
       await insertResourcePolicy(store.db, 'five', settings)
       await assignResourcePolicy(store.db, 'five', { userId: ownerId })
       for (const resourceGroup of GROUPS) {
-        const id = newId(AgentId)
-        await saveJoinedAgent(store.db, { id, name: resourceGroup, publicKey: resourceGroup, resourceGroup })
-        const rest = {
-          networkIsolation: 'full',
-          networkIsolationReason: null,
-          version: '1',
-          engineVersion: '29',
-        } as const
-        await saveReportedState(store.db, id, { capacity: { cpu: 64_000, mem: 64 * GiB }, devices: [], ...rest })
-        await replaceImages(store.db, id, [PYTHON])
+        const id = await insertAgent(store.db, resourceGroup)
+        await reportCapacity(store.db, id, { cpu: 64_000, mem: 64 * GiB })
       }
     })
     afterAll(() => stack.disposeAsync())
@@ -67,28 +46,16 @@ describe.each(BACKENDS)(
       await store.db.deleteFrom('sessions').execute()
     })
 
-    async function enqueue(resourceGroup: string, count: number, requested: ResourceSlots): Promise<void> {
-      const ids = Array.from({ length: count }, () => newId(SessionId))
-      await insertSessions(
+    const enqueue = (resourceGroup: string, count: number, requested: ResourceSlots) =>
+      insertWaiting(
         store.db,
-        ids.map((id, index) =>
-          aSessionRow(ownerId, {
-            id,
-            name: `${resourceGroup}-${index}-${requested.cpu}`,
-            resourceGroup,
-            status: 'PENDING',
-            reason,
-            image: 'berth/python:3.13',
-            imageDigest: PYTHON.id,
-            requested,
-          }),
-        ),
+        ownerId,
+        Array.from({ length: count }, (_, index) => ({
+          name: `${resourceGroup}-${index}-${requested.cpu}`,
+          resourceGroup,
+          requested,
+        })),
       )
-      await insertKernels(
-        store.db,
-        ids.map(sessionId => ({ id: newId(KernelId), sessionId, status: 'PENDING', slots: requested })),
-      )
-    }
 
     async function decide(resourceGroup: string) {
       const { snapshot } = await readGroup(store.db, resourceGroup, presence)

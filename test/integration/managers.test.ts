@@ -64,6 +64,24 @@ test('a sign-in that ends at one manager ends its streams at the other at once, 
   await expect(apiOf(b.url, token).me()).rejects.toMatchObject({ code: 'not_signed_in' })
 })
 
+test('who is demoted or deactivated at one manager loses streams at the other, opened with a keypair too', async () => {
+  await using stack = new AsyncDisposableStack()
+  const { a, b } = stack.use(await two())
+  const { api } = await managers.admin(a)
+  const password = 'Their-own-pass-1'
+  const who = { email: 'streams@example.org', name: 'S', password, role: 'superadmin' } as const
+  const { id } = await api.createUser({ body: who })
+  const keypair = await api.createKeypair({ body: { userId: id } })
+  const demoted = stack.use(await openEventStream(b.url, keypair))
+  expect(demoted.status).toBe(200)
+  await api.updateUser({ params: { id }, body: { role: 'user' } })
+  await expect.poll(() => demoted.isEnded(), { timeout: 5_000 }).toBe(true)
+  const deactivated = stack.use(await openEventStream(b.url, keypair))
+  expect(deactivated.status).toBe(200)
+  await api.updateUser({ params: { id }, body: { active: false } })
+  await expect.poll(() => deactivated.isEnded(), { timeout: 5_000 }).toBe(true)
+})
+
 test('both managers say where in the queue a session is, and the manager whose turn it is starts it when there is room', async () => {
   await using stack = new AsyncDisposableStack()
   const { a, b } = stack.use(await two())

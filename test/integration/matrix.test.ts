@@ -35,6 +35,8 @@ const NOT_FOUND: Readonly<Record<Kind, ErrorCode>> = {
 }
 /** Terminal, apps and keys: the owner's alone. */
 const ENTERS: readonly string[] = ['getSshAccess', 'createGrant']
+/** What needs the password where it is the own account. */
+const FOR_OTHERS: readonly string[] = ['createAccountLink', 'resetTotp']
 /** Bodies that the schema takes, so that what is tried is the right to do it. */
 const BODIES: Partial<Record<RouteName, unknown>> = {
   updateUser: { name: 'Same' },
@@ -197,6 +199,7 @@ describe(`the matrix: ${size} requests of 4 roles over ${routes.length} routes`,
     else if (!MAY[route.access].includes(who)) expect(code).toBe('forbidden')
     else if (!sees(who, kind, relation)) expect(code).toBe(NOT_FOUND[kind])
     else if (ENTERS.includes(name) && relation !== 'own') expect(code).toBe('forbidden')
+    else if (FOR_OTHERS.includes(name) && relation === 'own') expect(code).toBe('forbidden')
     else {
       // A body that is refused would hide the refusal that was to be tried.
       expect(['not_signed_in', 'forbidden', 'bad_request', NOT_FOUND[kind]]).not.toContain(code)

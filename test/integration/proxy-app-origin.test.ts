@@ -248,11 +248,17 @@ test('an app that does not listen yet gives a page that says so and tries again'
   expect(answer.body).toContain('app_failed')
 })
 
-test('a start page that names another site leads to the root of the app', async () => {
+test.each([
+  '//evil.example/',
+  '/.//evil.example/',
+  '/x/..//evil.example/',
+  '/\\\\evil.example',
+  'http://evil.example/',
+])('the start page %s does not lead to another site', async path => {
   const { proxy, spec, manager } = await setUp()
-  manager.apps.set('evil', { app: httpApp('evil', '//evil.example/'), port: 9 })
-  const { welcome } = await letIn((await proxy.tunnel.openApp({ ...spec, app: 'evil' })).url)
-  expect(welcome.headers.location).toBe('/')
+  manager.apps.set('evil', { app: httpApp('evil', path), port: 9 })
+  const { welcome, origin } = await letIn((await proxy.tunnel.openApp({ ...spec, app: 'evil' })).url)
+  expect(new URL(welcome.headers.location ?? '', origin).origin).toBe(origin)
 })
 
 test('a one-time URL is made for HTTP apps only', async () => {

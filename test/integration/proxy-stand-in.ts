@@ -35,6 +35,8 @@ export class StandIn implements AsyncDisposable {
   /** Grants that are accepted; a restart forgets none unless told to. */
   readonly grants = new Set<string>()
   isSignedIn = true
+  /** The cookie's value of a sign-in that is over while others are not. */
+  ended: string | undefined
   readonly csrf = 'csrf-of-the-test'
   readonly userId = randomUUID()
   dials = 0
@@ -124,7 +126,8 @@ export class StandIn implements AsyncDisposable {
       send({ body: Buffer.concat(body).toString(), headers })
       return
     }
-    if (!this.isSignedIn) throw new AppError('not_signed_in')
+    const isEnded = this.ended !== undefined && headers.cookie?.endsWith(`=${this.ended}`) === true
+    if (!this.isSignedIn || isEnded) throw new AppError('not_signed_in')
     const base = `/api/v1/sessions/${this.session.id}`
     const grantOf = new RegExp(`^${base}/apps/([a-z-]+)/grant$`).exec(url)?.[1]
     if (url === '/api/v1/events') {
@@ -146,7 +149,7 @@ export class StandIn implements AsyncDisposable {
         createdAt: new Date().toISOString(),
       }
       send({ user, csrf: this.csrf, expiresAt: new Date(Date.now() + 3_600_000).toISOString() })
-    } else if (url === '/api/v1/auth/logout') {
+    } else if (url.split('?', 1)[0] === '/api/v1/auth/logout') {
       if (headers[CSRF_HEADER] !== this.csrf) throw new AppError('csrf_failed')
       response.writeHead(204).end()
     } else if (url === base) send(this.session)

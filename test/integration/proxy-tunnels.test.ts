@@ -247,6 +247,26 @@ test('a port that is taken on ::1 only counts as taken', async () => {
   await expect(proxy.tunnel.open({ ...spec, port })).rejects.toMatchObject({ code: 'port_in_use' })
 })
 
+test('an app that is open moves to a port that is asked for, but not away from those who use it', async () => {
+  const { proxy, spec } = await setUp(echo)
+  const { port: first } = await proxy.tunnel.open(spec)
+  expect((await proxy.tunnel.open({ ...spec, port: first })).port).toBe(first)
+  const server = createServer().listen({ port: 0, host: '127.0.0.1' })
+  await once(server, 'listening')
+  const { port: second } = server.address() as AddressInfo
+  await new Promise(resolve => server.close(resolve))
+  expect((await proxy.tunnel.open({ ...spec, port: second })).port).toBe(second)
+  expect((await proxy.tunnel.list()).map(tunnel => tunnel.port)).toEqual([second])
+
+  await dial(second)
+  await expect.poll(async () => (await proxy.tunnel.list())[0]?.connections).toBe(1)
+  await expect(proxy.tunnel.open({ ...spec, port: first })).rejects.toMatchObject({
+    code: 'app_open_elsewhere',
+    detail: { port: second, connections: 1 },
+  })
+  expect((await proxy.tunnel.open({ ...spec, port: first, onPortTaken: 'random' })).port).toBe(second)
+})
+
 test('a port of our own is said to belong to that session', async () => {
   const { proxy, spec, manager } = await setUp(echo)
   const other = tcpApp('other')

@@ -11,6 +11,7 @@ import { WebSocket, WebSocketServer } from 'ws'
 import { type HostApi, type Reply } from '#electron/contract'
 import { type Tunnel } from '#proxy/contract'
 import { startWeb } from '../../proxy/web/server.ts'
+import { startTestManager } from '../fixtures/manager.ts'
 import { StandIn, tcpApp } from './proxy-stand-in.ts'
 
 let stack = new AsyncDisposableStack()
@@ -168,6 +169,32 @@ test('a request to the manager arrives with its own host and origin and the name
   })
 })
 
+test('what the manager refuses before it has read all of it is refused in its words, not as a broken connection', async () => {
+  await using manager = await startTestManager()
+  const { web } = await setUp({ managerUrl: manager.url })
+  const headers = { 'content-type': 'application/json' }
+  for (let time = 0; time < 10; time++) {
+    const answer = await ask(web.port, '/api/v1/auth/login', { method: 'POST', headers, body: ' '.repeat(10_000_000) })
+    expect({ status: answer.status, ...JSON.parse(answer.body) }).toMatchObject({ status: 413, code: 'body_too_large' })
+  }
+})
+
+test('who still sends ten megabytes when it is clear that they are not wanted gets the answer all the same', async () => {
+  const context = await setUp()
+  const { web, manager } = context
+  const body = ' '.repeat(10_000_000)
+  const host = () => ask(web.port, '/host/tunnel/list', { method: 'POST', headers: signedIn(manager, web.port), body })
+  for (let time = 0; time < 5; time++) {
+    const answer = await host()
+    expect({ status: answer.status, ...JSON.parse(answer.body) }).toMatchObject({ status: 413, code: 'body_too_large' })
+  }
+  await manager.stop()
+  for (let time = 0; time < 5; time++) {
+    const answer = await ask(web.port, '/api/v1/echo', { method: 'POST', body })
+    expect({ status: answer.status, ...JSON.parse(answer.body) }).toMatchObject({ status: 503, code: 'unavailable' })
+  }
+})
+
 test('behind a trusted TLS reverse proxy the manager learns of the client and of https, also for host methods', async () => {
   const { web, manager } = await setUp({ trustedProxies: ['127.0.0.1'] })
   const relayed = { 'x-forwarded-for': '6.6.6.6, 192.0.2.1', 'x-forwarded-proto': 'https' }
@@ -295,15 +322,37 @@ test('cookies of other programs do not reach the manager with a host method', as
   expect(asked?.headers.cookie).toBe(`berth_${context.web.port}=sign-in`)
 })
 
-test('signing out closes the tunnels of that user', async () => {
+test.each(['', '?then=home'])('signing out%s closes the tunnels of that user', async query => {
   const context = await setUp()
   const { web, manager } = context
   await call(context, 'tunnel', 'open', { sessionId: manager.session.id, app: 'echo' })
   await expect.poll(() => manager.eventStreams).toBe(1)
   const headers = signedIn(manager, web.port)
-  expect((await ask(web.port, '/api/v1/auth/logout', { method: 'POST', headers })).status).toBe(204)
+  expect((await ask(web.port, `/api/v1/auth/logout${query}`, { method: 'POST', headers })).status).toBe(204)
   await expect.poll(() => manager.eventStreams).toBe(0)
   expect(await call(context, 'tunnel', 'list')).toEqual({ ok: true, value: [] })
+})
+
+test('what runs in the background goes on with the sign-ins that are left', async () => {
+  const { web, manager } = await setUp()
+  const as = async (name: string, method: string, ...args: unknown[]) =>
+    await ask(web.port, `/host/tunnel/${method}`, {
+      method: 'POST',
+      headers: { ...signedIn(manager, web.port), cookie: `berth_${web.port}=${name}` },
+      body: JSON.stringify(args),
+    })
+  await as('first', 'open', { sessionId: manager.session.id, app: 'echo' })
+  await as('second', 'list')
+  manager.ended = 'second'
+  vi.spyOn(performance, 'now').mockReturnValue(performance.now() + 60_000)
+  stack.defer(() => void vi.restoreAllMocks())
+  expect((await as('second', 'list')).status).toBe(401)
+  await manager.stop()
+  manager.seen.length = 0
+  await manager.start()
+  await expect
+    .poll(() => manager.seen.find(({ url }) => url === '/api/v1/events')?.headers.cookie, { timeout: 10_000 })
+    .toBe(`berth_${web.port}=first`)
 })
 
 test.each([

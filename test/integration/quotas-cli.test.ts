@@ -1,36 +1,23 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { join } from 'node:path'
-import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Preset, type Recalculation, type ResourcePolicy, type ScopeUsage } from '#manager/contract'
-import { ADMIN, temporaryDirectory } from '../fixtures/manager.ts'
+import { type Cli, createCli } from '../fixtures/cli.ts'
+import { ADMIN } from '../fixtures/manager.ts'
 import { type SessionsCluster, startSessionsCluster } from '../fixtures/sessions-cluster.ts'
 
 const GiB = 2 ** 30
 let cluster: SessionsCluster
-let config: Awaited<ReturnType<typeof temporaryDirectory>>
+let cli: Cli
 beforeAll(async () => {
   cluster = await startSessionsCluster()
-  config = await temporaryDirectory()
-  const signIn = ['login', '--endpoint', cluster.url, '--email', ADMIN.email, '--password-stdin']
-  const signedIn = await berth(signIn, ADMIN.password)
-  if (signedIn.code !== 0) throw new Error(signedIn.err)
+  cli = await createCli()
+  await cli.signIn(cluster.url)
 })
 afterAll(async () => {
   await cluster[Symbol.asyncDispose]()
-  await config[Symbol.asyncDispose]()
+  await cli[Symbol.asyncDispose]()
 })
 
-async function berth(args: readonly string[], input = '') {
-  const env = { PATH: process.env.PATH, BERTH_CONFIG_DIR: config.path, HOME: config.path }
-  const child = spawn(process.execPath, [join(import.meta.dirname, '../../cli/main.ts'), ...args], { env })
-  child.stdin.end(input)
-  const [out, err] = [text(child.stdout), text(child.stderr)]
-  const [code] = (await once(child, 'close')) as [number]
-  return { code, out: await out, err: await err }
-}
-
+const berth: Cli['run'] = (args, input) => cli.run(args, input)
 const json = async <T>(...args: string[]): Promise<T> => JSON.parse((await berth([...args, '--json'])).out) as T
 
 test('policies, usage, presets, access and recalculation by command', async () => {
@@ -72,5 +59,5 @@ test('policies, usage, presets, access and recalculation by command', async () =
   expect((await berth(['resource-group', 'ls'])).out).toMatch(/default/)
 
   expect(await json<Recalculation>('admin', 'recalculate')).toMatchObject({ findings: [] })
-  expect((await berth(['admin', 'recalculate'])).out).toBe('Everything agrees: 1 containers.\n')
+  expect((await berth(['admin', 'recalculate'])).out).toBe('Everything agrees: 1 container.\n')
 }, 180_000)

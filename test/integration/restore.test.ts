@@ -24,6 +24,7 @@ test('a restored database starts paused: what runs is adopted or imported, what 
   const engine = scriptedEngine({ capacity: { cpu: 2000, mem: 8 * 2 ** 30 } })
   const ids: Record<string, SessionId> = {}
   let port: number
+  let grant: string
   {
     await using manager = await startTestManager()
     port = Number(new URL(manager.url).port)
@@ -39,6 +40,7 @@ test('a restored database starts paused: what runs is adopted or imported, what 
     ids.gone = (await launch(manager, 'gone')).id
     await reach('steady', 'RUNNING')
     await reach('gone', 'RUNNING')
+    grant = (await api.createGrant({ params: { id: ids.steady, app: 'jupyter' } })).grant
     ids.waiting = (await launch(manager, 'waiting')).id
     ids.patient = (await launch(manager, 'patient', '2')).id
     await backup({
@@ -79,6 +81,8 @@ test('a restored database starts paused: what runs is adopted or imported, what 
   await eventually('steady', 'TERMINATED lost_by_restore')
   await eventually('patient', 'PENDING scheduling_paused')
   expect((await api.getScheduling()).paused).toMatchObject({ why: 'restored' })
+  const headers = { 'x-berth-grant': grant }
+  await expect(manager.api().renewGrant({ headers })).rejects.toMatchObject({ code: 'grant_invalid' })
   expect((await api.recalculateUsage()).findings).toEqual([])
 
   expect((await api.resumeScheduling()).paused).toBeNull()

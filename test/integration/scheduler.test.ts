@@ -1,33 +1,22 @@
+import { setTimeout as wait } from 'node:timers/promises'
+import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import {
-  AgentId,
-  KernelId,
-  type Reason,
-  ResourceGroupSpec,
-  type ResourceSlots,
-  SessionId,
-  UserId,
-} from '#manager/contract'
+import { type AgentId, ResourceGroupSpec, type ResourceSlots, type UserId } from '#manager/contract'
 import { silentLog } from '../../manager/log.ts'
 import { commitPlacements } from '../../manager/scheduler/commit.ts'
 import { createResourceGroups } from '../../manager/scheduler/groups.ts'
 import { concentrated, fifo, type Placement, plan } from '../../manager/scheduler/plan/index.ts'
 import { readGroup } from '../../manager/scheduler/snapshot.ts'
 import { startScheduler } from '../../manager/scheduler/tick.ts'
-import { readUsage, saveJoinedAgent, saveReportedState } from '../../manager/store/agents.ts'
-import { replaceImages } from '../../manager/store/images.ts'
-import { insertKernels } from '../../manager/store/kernels.ts'
+import { readUsage } from '../../manager/store/agents.ts'
+import { deletePause, holdPause, writePause } from '../../manager/store/pause.ts'
 import { findReservation } from '../../manager/store/resource-groups.ts'
-import { newId } from '../../manager/store/new-id.ts'
-import { openStore, type Store } from '../../manager/store/open-store.ts'
-import { insertSessions } from '../../manager/store/sessions.ts'
-import { insertUser } from '../../manager/store/users.ts'
-import { aSessionRow } from '../fixtures/session-rows.ts'
-import { BACKENDS, createDatabase, temporaryDirectory } from '../fixtures/manager.ts'
-import { gpus, PYTHON } from '../fixtures/scripted-agent.ts'
+import { type Store } from '../../manager/store/open-store.ts'
+import { BACKENDS } from '../fixtures/manager.ts'
+import { gpus } from '../fixtures/scripted-agent.ts'
+import { insertAgent, insertWaiting, openTestStore, reportCapacity } from '../fixtures/test-store.ts'
 
 const presence = { isReady: () => true }
-const reason: Reason = { code: 'requested', message: 'asked for' }
 const GiB = 2 ** 30
 
 describe.each(BACKENDS)('placements on %s PostgreSQL', (_name, serverUrl) => {
@@ -37,53 +26,25 @@ describe.each(BACKENDS)('placements on %s PostgreSQL', (_name, serverUrl) => {
   let agentId: AgentId
 
   beforeAll(async () => {
-    const dataDir = stack.use(await temporaryDirectory()).path
-    const databaseUrl = serverUrl === undefined ? undefined : stack.use(await createDatabase(serverUrl)).url
-    store = stack.use(await openStore({ dataDir, databaseUrl, log: silentLog }))
-    ownerId = newId(UserId)
-    await insertUser(store.db, { id: ownerId, email: 'a@b.c', name: 'A', role: 'user', password_hash: 'x' })
+    ;({ store, ownerId } = stack.use(await openTestStore(serverUrl)))
   })
   afterAll(() => stack.disposeAsync())
   beforeEach(async () => {
     await store.db.deleteFrom('sessions').execute()
     await store.db.deleteFrom('agents').execute()
-    agentId = newId(AgentId)
-    await saveJoinedAgent(store.db, { id: agentId, name: 'one', publicKey: 'key', resourceGroup: 'default' })
+    agentId = await insertAgent(store.db)
   })
 
-  async function report(capacity: ResourceSlots, devices = gpus(0)) {
-    const rest = { networkIsolation: 'full', networkIsolationReason: null, version: '1', engineVersion: '29' } as const
-    await saveReportedState(store.db, agentId, { capacity, devices, ...rest })
-    await replaceImages(store.db, agentId, [PYTHON])
-  }
+  const report = (capacity: ResourceSlots, devices = gpus(0)) => reportCapacity(store.db, agentId, capacity, devices)
 
   const enqueueNamed = (name: string, requested: ResourceSlots) => enqueue(1, requested, () => name)
 
-  async function enqueue(
-    count: number,
-    requested: ResourceSlots,
-    nameOf = (index: number) => `session-${index}`,
-  ): Promise<void> {
-    const ids = Array.from({ length: count }, () => newId(SessionId))
-    await insertSessions(
+  const enqueue = (count: number, requested: ResourceSlots, nameOf = (index: number) => `session-${index}`) =>
+    insertWaiting(
       store.db,
-      ids.map((id, index) =>
-        aSessionRow(ownerId, {
-          id,
-          name: nameOf(index),
-          status: 'PENDING',
-          reason,
-          image: 'berth/python:3.13',
-          imageDigest: PYTHON.id,
-          requested,
-        }),
-      ),
+      ownerId,
+      Array.from({ length: count }, (_, index) => ({ name: nameOf(index), requested })),
     )
-    await insertKernels(
-      store.db,
-      ids.map(sessionId => ({ id: newId(KernelId), sessionId, status: 'PENDING', slots: requested })),
-    )
-  }
 
   const decide = async (): Promise<readonly Placement[]> => {
     const { snapshot } = await readGroup(store.db, 'default', presence)
@@ -99,6 +60,21 @@ describe.each(BACKENDS)('placements on %s PostgreSQL', (_name, serverUrl) => {
     const committed = await Promise.all([commit(placements), commit(placements), commit(placements)])
     expect(committed.flat()).toHaveLength(2)
     expect((await readUsage(store.db, [agentId])).slots(agentId)).toEqual({ cpu: 2000, mem: 2 * GiB, 'cuda.device': 2 })
+  })
+
+  test('placements that were written are told of, although later ones could not be', async () => {
+    await report({ cpu: 300_000, mem: 300 * GiB })
+    await enqueue(201, { cpu: 1000, mem: GiB })
+    const placements = await decide()
+    expect(placements).toHaveLength(201)
+    let transactions = 0
+    const transaction: Store['transaction'] = work =>
+      transactions++ === 0 ? store.transaction(work) : Promise.reject(new Error('Connection terminated unexpectedly'))
+    const failing = { ...store, db: store.db, now: store.now, transaction }
+    const told: unknown[] = []
+    const committing = commitPlacements(failing, 'default', placements, presence, placed => told.push(...placed))
+    await expect(committing).rejects.toThrow('terminated')
+    expect(told).toHaveLength(200)
   })
 
   test('a placement that no longer fits is left out', async () => {
@@ -153,6 +129,38 @@ describe.each(BACKENDS)('placements on %s PostgreSQL', (_name, serverUrl) => {
     await expect(groups.update('none', {})).rejects.toMatchObject({ code: 'resource_group_not_found' })
   })
 
+  test('passes that follow each other at once leave as much time as they take, and a trigger is never forgotten', async () => {
+    await report({ cpu: 1000, mem: 8 * GiB })
+    let passes = 0
+    await using scheduler = startScheduler({
+      store,
+      presence,
+      start: () => undefined,
+      cancel: () => Promise.resolve(),
+      hint: () => undefined,
+      log: silentLog,
+      slowTickMs: 3_600_000,
+      isPaused: async () => {
+        passes++
+        await wait(50)
+        return false
+      },
+    })
+    await scheduler.settled()
+    passes = 0
+    const until = performance.now() + 1_000
+    while (performance.now() < until) {
+      scheduler.trigger()
+      await wait(5)
+    }
+    expect(passes).toBeGreaterThan(1)
+    expect(passes).toBeLessThanOrEqual(11)
+    await enqueue(1, { cpu: 1000, mem: GiB })
+    scheduler.trigger()
+    await scheduler.settled()
+    expect(await decide()).toEqual([])
+  })
+
   test('the one reservation outlives the manager, and ends when its session starts', async () => {
     const groups = createResourceGroups({ store, onChanged: () => undefined })
     await groups.update('default', { options: { reserveAfterSeconds: 0 } })
@@ -197,6 +205,48 @@ describe.each(BACKENDS)('placements on %s PostgreSQL', (_name, serverUrl) => {
       .executeTakeFirstOrThrow()
     expect(status).toBe('SCHEDULED')
     await groups.update('default', { options: {} })
+  })
+
+  test('once a pause is told nothing is placed, not even what was planned before', async () => {
+    await report({ cpu: 4000, mem: 8 * GiB })
+    await enqueue(1, { cpu: 1000, mem: GiB })
+    const placements = await decide()
+    const told: string[] = []
+    const { promise: isHeld, resolve: hold } = Promise.withResolvers<undefined>()
+    const { promise: isLetGo, resolve: letGo } = Promise.withResolvers<undefined>()
+    const underWay = store.transaction(async trx => {
+      expect(await holdPause(trx)).toBeNull()
+      hold(undefined)
+      await isLetGo
+      told.push('placed')
+    })
+    await isHeld
+    const pause = store.transaction(trx => writePause(trx, 'by_admin')).then(() => told.push('paused'))
+    await expect.poll(waitsForLock).toBe(true)
+    letGo(undefined)
+    await Promise.all([underWay, pause])
+    expect(told).toEqual(['placed', 'paused'])
+    expect(await commit(placements)).toEqual([])
+    await deletePause(store.db)
+    expect(await commit(placements)).toHaveLength(1)
+  })
+
+  const waitsForLock = async () => {
+    const { rows } = await sql`select 1 from pg_locks where locktype = 'advisory' and not granted`.execute(store.db)
+    return rows.length > 0
+  }
+
+  test('what was planned is not placed once its resource group, owner, project or domain is deactivated', async () => {
+    await report({ cpu: 4000, mem: 8 * GiB })
+    await enqueue(1, { cpu: 1000, mem: GiB })
+    await sql`update sessions set group_id = (select id from groups)`.execute(store.db)
+    const placements = await decide()
+    for (const table of ['resource_groups', 'users', 'groups', 'domains'] as const) {
+      await store.db.updateTable(table).set({ active: false }).execute()
+      expect(await commit(placements), table).toEqual([])
+      await store.db.updateTable(table).set({ active: true }).execute()
+    }
+    expect(await commit(placements)).toHaveLength(1)
   })
 
   test('a paused or revoked agent takes nothing, even if it was planned', async () => {

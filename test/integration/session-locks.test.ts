@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { KernelId, type Reason, SessionId, UserId } from '#manager/contract'
-import { silentLog } from '../../manager/log.ts'
+import { KernelId, type Reason, SessionId } from '#manager/contract'
 import { runIdleClocks, stopIdleClocks } from '../../manager/store/lifetime.ts'
 import { newId } from '../../manager/store/new-id.ts'
-import { openStore, type Store } from '../../manager/store/open-store.ts'
+import { type Store } from '../../manager/store/open-store.ts'
 import { insertKernels } from '../../manager/store/kernels.ts'
 import { insertSessions, touchSessions, updateReasons } from '../../manager/store/sessions.ts'
-import { insertUser } from '../../manager/store/users.ts'
-import { BACKENDS, createDatabase, temporaryDirectory } from '../fixtures/manager.ts'
+import { BACKENDS } from '../fixtures/manager.ts'
+import { aSessionRow } from '../fixtures/session-rows.ts'
+import { openTestStore } from '../fixtures/test-store.ts'
 
 const COUNT = 300
 const ROUNDS = 10
@@ -19,16 +19,12 @@ describe.each(BACKENDS)('many sessions written at once on %s PostgreSQL', (_name
   let store: Store
 
   beforeAll(async () => {
-    const dataDir = stack.use(await temporaryDirectory()).path
-    const databaseUrl = serverUrl === undefined ? undefined : stack.use(await createDatabase(serverUrl)).url
-    store = stack.use(await openStore({ dataDir, databaseUrl, log: silentLog }))
-    const ownerId = newId(UserId)
-    await insertUser(store.db, { id: ownerId, email: 'a@b.c', name: 'A', role: 'user', password_hash: 'x' })
-    const rest = { imageDigest: null, requested: {}, shmemBytes: 0, environ: {}, startupCommand: null, apps: [] }
-    const common = { ownerId, status: 'RUNNING', reason, resourceGroup: 'default', image: 'x', ...rest } as const
+    const opened = stack.use(await openTestStore(serverUrl))
+    store = opened.store
+    const { ownerId } = opened
     await insertSessions(
       store.db,
-      ids.map(id => ({ id, name: id, ...common })),
+      ids.map(id => aSessionRow(ownerId, { id })),
     )
     await insertKernels(
       store.db,

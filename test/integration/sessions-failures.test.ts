@@ -211,7 +211,9 @@ describe('the end of a session', () => {
       .toContain('when the agent returns')
     expect((await cluster.api.listAgents()).items[0]?.occupied.cpu).toBe('1')
     await agent.connect()
-    await cluster.reach(id, 'TERMINATED')
+    const { reason } = await cluster.reach(id, 'TERMINATED')
+    expect(reason.code).toBe('user_terminated')
+    expect(reason.message).not.toContain('when the agent returns')
     expect(agent.containers.size).toBe(0)
   })
 

@@ -1,24 +1,10 @@
-import { execFile } from 'node:child_process'
 import { createHash, createHmac, randomBytes } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
 import { connect } from 'node:net'
-import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { EMPTY_BODY_HASH, signRequest, type SigningKeypair, stringToSign, UserId } from '#manager/contract'
-import { openStore } from '../../manager/store/open-store.ts'
-import { silentLog } from '../../manager/log.ts'
-import { createRateLimits } from '../../manager/users/rate-limits.ts'
 import { rawRequest, type RawReply } from '../fixtures/raw-http.ts'
-import { type SessionsCluster, startSessionsCluster } from '../fixtures/sessions-cluster.ts'
-import {
-  createDatabase,
-  signedApi,
-  startTestManager,
-  temporaryDirectory,
-  type TestManager,
-} from '../fixtures/manager.ts'
+import { signedApi, startTestManager, type TestManager } from '../fixtures/manager.ts'
 
-const run = promisify(execFile)
 let manager: TestManager
 let keypair: SigningKeypair
 beforeAll(async () => {
@@ -308,147 +294,6 @@ describe("a request signed in the original's way", () => {
     expect(await upgrade(original({ path }))).toContain('session_not_found')
     expect(await upgrade(original({ path, who: { ...keypair, secretKey: 'no' } }))).toContain('signature_invalid')
     expect(await upgrade(sign(keypair, parts({ path })))).toContain('session_not_found')
-  })
-})
-
-describe('the rate limit of a keypair', () => {
-  test('is told with every answer, refuses what is beyond, and is not spent by others', async () => {
-    const admin = (await manager.signIn()).api
-    const limited = await admin.createKeypair({ body: { rateLimit: 3 } })
-    const ask = (who: SigningKeypair) => {
-      const now = parts()
-      return send(now, now, who)
-    }
-    const told = ({ headers }: RawReply) =>
-      ['limit', 'remaining', 'window'].map(name => Number(headers[`x-ratelimit-${name}`]))
-    expect(told(await ask(limited))).toEqual([3, 2, 900])
-    expect((await ask({ ...limited, secretKey: 'guess' })).status).toBe(401)
-    const replayed = parts()
-    expect(told(await send(replayed, replayed, limited))).toEqual([3, 1, 900])
-    expect((await send(replayed, replayed, limited)).json).toMatchObject({ code: 'signature_replayed' })
-    expect(told(await ask(limited))).toEqual([3, 0, 900])
-    const refused = await ask(limited)
-    expect(refused).toMatchObject({ status: 429, json: { code: 'rate_limited' } })
-    expect(told(refused)).toEqual([3, 0, 900])
-    expect(Number(refused.headers['retry-after'])).toBeGreaterThan(800)
-    expect(told(await rawRequest(`${manager.url}/healthz`))).toEqual([1000, 1000, 900])
-    await admin.updateKeypair({ params: limited, body: { rateLimit: 4 } })
-    expect((await ask(limited)).status).toBe(200)
-    await expect
-      .poll(async () => {
-        const { items } = await admin.listKeypairs({ query: { limit: 500 } })
-        return items.find(one => one.accessKey === limited.accessKey)?.lastUsedAt
-      })
-      .not.toBeNull()
-  })
-
-  test('holds across managers but for what they have not told each other, and moves with time', async () => {
-    const minute = 60_000
-    let time = Math.floor(Date.now() / minute) * minute
-    await using data = await temporaryDirectory()
-    await using database = process.env.TEST_DATABASE_URL
-      ? await createDatabase(process.env.TEST_DATABASE_URL)
-      : undefined
-    const { accessKey } = await (async () => {
-      await using first = await startTestManager({ dataDir: data.path, databaseUrl: database?.url })
-      return await (await first.signIn()).api.createKeypair({ body: {} })
-    })()
-    await using store = await openStore({ dataDir: data.path, databaseUrl: database?.url, log: silentLog })
-    const make = () => createRateLimits({ store, log: silentLog, now: () => time })
-    await using one = make()
-    await using two = make()
-    const takes = async (limits: typeof one, times: number) => {
-      for (let i = 0; i < times; i++) await limits.take(accessKey, 10)
-    }
-    await takes(one, 6)
-    await one.share()
-    time += 1500
-    expect(await two.take(accessKey, 10)).toEqual({ limit: 10, remaining: 3 })
-    await takes(two, 3)
-    await expect(two.take(accessKey, 10)).rejects.toMatchObject({ code: 'rate_limited' })
-    // What two admitted since then is not known to one yet: this is the overshoot.
-    await takes(one, 0)
-    await two.share()
-    time += 1500
-    await expect(one.take(accessKey, 10)).rejects.toMatchObject({ detail: { limit: 10 } })
-    time += 15 * minute
-    await expect(one.take(accessKey, 10)).rejects.toMatchObject({ code: 'rate_limited' })
-    time += minute
-    await takes(one, 10)
-    await expect(one.take(accessKey, 10)).rejects.toMatchObject({ code: 'rate_limited' })
-    await one.share()
-    const third = make()
-    await expect(third.take(accessKey, 10)).rejects.toMatchObject({ code: 'rate_limited' })
-    await third[Symbol.asyncDispose]()
-  })
-})
-
-describe('what is made with a keypair', () => {
-  let cluster: SessionsCluster
-  beforeAll(async () => {
-    cluster = await startSessionsCluster()
-  })
-  afterAll(() => cluster[Symbol.asyncDispose]())
-
-  test('an event stream ends with it', async () => {
-    const who = await cluster.api.createKeypair({ body: {} })
-    const url = `${cluster.url}/api/v1/events`
-    const stream = await fetch(url, { headers: await signRequest({ method: 'GET', url }, who) })
-    expect(stream.status).toBe(200)
-    const ended = stream.text()
-    await cluster.api.updateKeypair({ params: who, body: { active: false } })
-    expect(await ended).toContain('event: ping')
-  })
-
-  test('notes it; grants end with it; and it cannot be deleted while a session refers to it', async () => {
-    await cluster.join()
-    const who = await cluster.api.createKeypair({ body: {} })
-    const api = signedApi(cluster.url, who)
-    const { id } = await cluster.launch({}, api)
-    await cluster.reach(id, 'RUNNING')
-    const grant = await api.createGrant({ params: { id, app: 'jupyter' } })
-    const renew = () => cluster.api.renewGrant({ headers: { 'x-berth-grant': grant.grant } })
-    expect((await renew()).sessionId).toBe(id)
-    const { accessKey } = who
-    await expect(cluster.api.deleteKeypair({ params: { accessKey } })).rejects.toMatchObject({ code: 'keypair_in_use' })
-    await cluster.api.updateKeypair({ params: { accessKey }, body: { active: false } })
-    await expect(renew()).rejects.toMatchObject({ code: 'grant_invalid' })
-    await expect(api.me()).rejects.toMatchObject({ code: 'keypair_inactive' })
-    // It lives on: only the keypair has ended.
-    expect((await cluster.api.getSession({ params: { id } })).status).toBe('RUNNING')
-  })
-})
-
-describe('the examples of the documentation', () => {
-  const example = async (language: string) => {
-    const text = await readFile(new URL('../../docs/api-signing.md', import.meta.url), 'utf8')
-    const found = new RegExp(`\`\`\`${language}\n([^]*?)\`\`\``).exec(text)?.[1]
-    if (found === undefined) throw new Error(`no ${language}`)
-    return found
-  }
-  const env = () => ({
-    ...process.env,
-    BERTH_ENDPOINT: manager.url,
-    BERTH_ACCESS_KEY: keypair.accessKey,
-    BERTH_SECRET_KEY: keypair.secretKey,
-  })
-  const has = (program: string, flag: string) =>
-    run(program, [flag]).then(
-      () => true,
-      () => false,
-    )
-
-  test('Python', async context => {
-    if (!(await has('python3', '--version'))) context.skip('python3 is not installed')
-    const { stdout } = await run('python3', ['-c', await example('python')], { env: env() })
-    expect(stdout).toBe('script@example.org\nFalse\n')
-  })
-
-  test('shell', async context => {
-    const installed = (await has('openssl', 'version')) && (await has('curl', '--version'))
-    if (!installed) context.skip('openssl or curl is not installed')
-    const { stdout } = await run('sh', ['-c', await example('sh')], { env: env() })
-    expect(JSON.parse(stdout)).toMatchObject({ email: 'script@example.org', active: false })
   })
 })
 

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { type AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
+import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import ssh2 from 'ssh2'
@@ -111,6 +111,17 @@ test('OpenSSH reads from the configuration exactly what was meant', async () => 
   expect(said.find(line => line.startsWith('userknownhostsfile'))).toContain(join(sshDirectory, 'berth', 'known_hosts'))
 })
 
+test('what the user says of all hosts does not send a session through a bastion, nor over an old connection', async () => {
+  const { proxy, spec, ssh, config, sshDirectory } = await setUp()
+  await mkdir(sshDirectory, { recursive: true })
+  await writeFile(config, 'Host *\n  ProxyJump bastion.example.org\n  ControlMaster auto\n  ControlPath ~/.ssh/%h-%p\n')
+  const { hostAlias } = await proxy.ssh.connect(spec)
+  expect(await ssh('-G', hostAlias)).not.toMatch(/bastion|^controlpath/m)
+  expect(await ssh('-o', 'BatchMode=yes', hostAlias, 'hostname')).toBe('ran hostname')
+  await writeFile(config, (await readFile(config, 'utf8')).replace('ProxyJump', 'ProxyCommand nc'))
+  expect(await ssh('-o', 'BatchMode=yes', hostAlias, 'hostname')).toBe('ran hostname')
+})
+
 test('another host key is refused', async () => {
   const { proxy, spec, manager, ssh } = await setUp()
   const impostor = aKeyPair().public.trim()
@@ -135,7 +146,8 @@ test('keys and configuration can be read by their owner only, and go away with t
 test('the configuration of the user keeps every byte, mode and link, and gets one line once', async () => {
   const { proxy, spec, sshDirectory, config } = await setUp()
   const dotfiles = join(sshDirectory, '..', 'dotfiles')
-  const mine = '# mine\nHost *\n\tForwardAgent no'
+  // Not UTF-8: an ü as older editors wrote it.
+  const mine = Buffer.from('# mine\nHost *\n\tIdentityFile ~/Schl\xfcssel', 'latin1')
   await mkdir(sshDirectory, { recursive: true })
   await writeFile(dotfiles, mine, { mode: 0o640 })
   await symlink(dotfiles, config)
@@ -143,8 +155,8 @@ test('the configuration of the user keeps every byte, mode and link, and gets on
   await proxy.ssh.connect(spec)
   await proxy.tunnel.close(kit.tunnel.id)
   await proxy.ssh.connect(spec)
-  const after = await readFile(dotfiles, 'utf8')
-  expect(after).toBe(`Include "${join(sshDirectory, 'berth', 'config')}"\n${mine}`)
+  const line = Buffer.from(`Include "${join(sshDirectory, 'berth', 'config')}"\n`)
+  expect(await readFile(dotfiles)).toEqual(Buffer.concat([line, mine]))
   expect((await stat(dotfiles)).mode & 0o777).toBe(0o640)
 })
 
@@ -159,15 +171,30 @@ test('without permission for ~/.ssh/config the commands name our file instead', 
   expect(stdout).toBe('ran uptime')
 })
 
+test('a configuration that cannot be written is left alone, and the commands name our file', async () => {
+  const { proxy, spec, config, sshDirectory } = await setUp()
+  await mkdir(sshDirectory, { recursive: true })
+  await symlink('/proc/version', config)
+  const kit = await proxy.ssh.connect(spec)
+  expect(kit.configInstalled).toBe(false)
+  const { stdout } = await run('sh', ['-c', `${kit.commands.ssh} uptime`])
+  expect(stdout).toBe('ran uptime')
+})
+
 test('blocks of a process that is gone are removed at the start of the next, those of a living one stay', async () => {
   const { proxy, spec, start, sshDirectory, ssh } = await setUp()
   const kit = await proxy.ssh.connect(spec)
   const file = join(sshDirectory, 'berth', 'config')
-  const gone = 'pid=2147483646 run=gone alias=berth-old port=1'
-  await writeFile(file, `${await readFile(file, 'utf8')}\n# berth session=0190-old ${gone}\nHost berth-old\n  Port 1\n`)
+  const blockOf = (name: string, host: string) =>
+    `\n# berth session=0190-${name} host=${host} pid=2147483646 run=gone alias=berth-${name} port=1\nHost berth-${name}\n`
+  // Of a home that two computers share, each can only tell of its own processes.
+  const blocks = [blockOf('old', hostname()), blockOf('elsewhere', 'another-computer')]
+  await writeFile(file, `${await readFile(file, 'utf8')}${blocks.join('')}`)
   await writeFile(join(sshDirectory, 'berth', 'id_container-berth-old'), 'key')
   await start()
-  expect(await readFile(file, 'utf8')).not.toContain('berth-old')
+  const after = await readFile(file, 'utf8')
+  expect(after).not.toContain('berth-old')
+  expect(after).toContain('Host berth-elsewhere')
   expect(await readdir(join(sshDirectory, 'berth'))).not.toContain('id_container-berth-old')
   expect(await ssh(kit.hostAlias, 'still here')).toBe('ran still here')
 })

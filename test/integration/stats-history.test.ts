@@ -1,20 +1,21 @@
 import { sql } from 'kysely'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { KernelId, SessionId, UserId } from '#manager/contract'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { KernelId, SessionId, type UserId } from '#manager/contract'
 import { createLiveFigures } from '../../manager/agents/live.ts'
 import { silentLog } from '../../manager/log.ts'
 import { readHistory } from '../../manager/stats/history.ts'
 import { startStatsRecorder } from '../../manager/stats/recorder.ts'
 import { newId } from '../../manager/store/new-id.ts'
-import { openStore, type Store } from '../../manager/store/open-store.ts'
-import { insertMinutes, listMinutes, pruneMinutes, readLastMinutes } from '../../manager/store/session-stats.ts'
+import { type Store } from '../../manager/store/open-store.ts'
+import { deleteOutdated } from '../../manager/store/retention.ts'
+import { insertMinutes, listMinutes, readLastMinutes } from '../../manager/store/session-stats.ts'
 import { insertSessions } from '../../manager/store/sessions.ts'
 import { type StatsMinute } from '../../manager/store/tables/operation.ts'
-import { insertUser } from '../../manager/store/users.ts'
 import { aSessionRow } from '../fixtures/session-rows.ts'
-import { BACKENDS, createDatabase, temporaryDirectory } from '../fixtures/manager.ts'
+import { BACKENDS } from '../fixtures/manager.ts'
 import { pulse, STILL } from '../fixtures/pulse.ts'
 import { type SessionsCluster, startSessionsCluster } from '../fixtures/sessions-cluster.ts'
+import { openTestStore } from '../fixtures/test-store.ts'
 
 const MINUTE = 60_000
 const SOON = { timeout: 10_000 }
@@ -26,11 +27,7 @@ describe.each(BACKENDS)('minutes on %s PostgreSQL', (_name, serverUrl) => {
   let ownerId: UserId
 
   beforeAll(async () => {
-    const dataDir = stack.use(await temporaryDirectory()).path
-    const databaseUrl = serverUrl === undefined ? undefined : stack.use(await createDatabase(serverUrl)).url
-    store = stack.use(await openStore({ dataDir, databaseUrl, log: silentLog }))
-    ownerId = newId(UserId)
-    await insertUser(store.db, { id: ownerId, email: 'a@b.c', name: 'A', role: 'user', password_hash: 'x' })
+    ;({ store, ownerId } = stack.use(await openTestStore(serverUrl)))
   })
   afterAll(() => stack.disposeAsync())
 
@@ -66,7 +63,7 @@ describe.each(BACKENDS)('minutes on %s PostgreSQL', (_name, serverUrl) => {
     const day = 24 * 60
     for (const age of [9 * day, 8 * day, 6 * day]) await write(long, age, { cpuSeconds: 10 * day - age })
     for (const age of [30 * day, 20 * day]) await write(old, age, { cpuSeconds: 30 * day - age })
-    expect(await pruneMinutes(store.db, { days: 7, limit: 1000 })).toBe(3)
+    expect(await deleteOutdated(store.db, 'session_stats_minutes', 1000)).toBe(3)
     expect(await listMinutes(store.db, long, ...EVER)).toHaveLength(1)
     expect((await readLastMinutes(store.db, [long, old])).get(old)?.cpuSeconds).toBe(10 * day)
   })
@@ -74,19 +71,41 @@ describe.each(BACKENDS)('minutes on %s PostgreSQL', (_name, serverUrl) => {
   test('a session that has ended is still answered by the minute and by the hour', async () => {
     const [id = newId(SessionId)] = await sessions(1)
     for (let age = 120; age > 0; age--) await write(id, age, { cpuMilli: age > 60 ? 100 : 300, netRxBytes: 1000 - age })
-    const live = createLiveFigures()
+    const live = createLiveFigures(store.now)
     const from = new Date(Date.now() - 3 * 60 * MINUTE).toISOString()
-    const minutes = await readHistory({ db: store.db, live }, { id, kernels: [] }, { from })
+    const minutes = await readHistory({ store, live }, { id, kernels: [] }, { from })
     expect(minutes).toMatchObject({ step: 60 })
     expect(minutes.items).toHaveLength(120)
-    const hours = await readHistory({ db: store.db, live }, { id, kernels: [] }, { from, step: 3600 })
+    const hours = await readHistory({ store, live }, { id, kernels: [] }, { from, step: 3600 })
     expect(hours.items.length).toBeLessThanOrEqual(3)
     expect(hours.items.at(-1)?.netRxBytes).toBe(999)
   })
 
+  test('what the clock of this process says plays no part in it', async () => {
+    const [id = newId(SessionId)] = await sessions(1)
+    await write(id, 2, { cpuMilli: 100 })
+    const kernelId = newId(KernelId)
+    const before = Date.now()
+    vi.useFakeTimers({ toFake: ['Date'], now: before + 60 * MINUTE })
+    try {
+      const live = createLiveFigures(store.now)
+      live.addStats(kernelId, { ...STILL, at: '2001-01-01T00:00:00.000Z', cpuMilli: 7 })
+      const ask = (ageMs: number) =>
+        readHistory({ store, live }, { id, kernels: [kernelId] }, { from: new Date(before - ageMs).toISOString() })
+      const seconds = await ask(4 * MINUTE)
+      expect(seconds).toMatchObject({ step: 1, items: [{ cpuMilli: 7 }] })
+      const minutes = await ask(30 * MINUTE)
+      expect(minutes).toMatchObject({ step: 60, items: [{ cpuMilli: 100 }, { cpuMilli: 7 }] })
+      const apart = Date.parse(minutes.items[1]?.at ?? '') - Date.parse(minutes.items[0]?.at ?? '')
+      expect(apart).toBe(2 * MINUTE)
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+
   test('2,000 sessions are one statement a minute, and what they keep in memory is bounded', async () => {
     const ids = await sessions(2000)
-    const live = createLiveFigures()
+    const live = createLiveFigures(store.now)
     const recorder = startStatsRecorder({ store, log: silentLog })
     const kernels = ids.map(() => newId(KernelId))
     const before = process.memoryUsage().arrayBuffers

@@ -4,9 +4,12 @@ import { chmod, mkdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { sql } from 'kysely'
+import { Migrator } from 'kysely/migration'
 import { describe, expect, test } from 'vitest'
 import { UserId } from '#manager/contract'
-import { silentLog } from '../../manager/log.ts'
+import { type Log, silentLog } from '../../manager/log.ts'
+import { migrate } from '../../manager/store/migrate.ts'
+import { MIGRATIONS } from '../../manager/store/migrations/index.ts'
 import { newId } from '../../manager/store/new-id.ts'
 import { openStore } from '../../manager/store/open-store.ts'
 import { countUsers, findUserByEmail, insertUser } from '../../manager/store/users.ts'
@@ -78,6 +81,54 @@ describe.each(BACKENDS)('store on %s PostgreSQL', (_name, serverUrl) => {
     const stores = await Promise.all([openStore(options), openStore(options), openStore(options)])
     for (const store of stores) await store[Symbol.asyncDispose]()
     expect(await countUsers(opened.store.db)).toBe(0)
+  })
+
+  test('labels of domains that differ by letter case are one domain after the upgrade', async () => {
+    await using stack = new AsyncDisposableStack()
+    const { path: dataDir } = stack.use(await temporaryDirectory())
+    const databaseUrl = serverUrl === undefined ? undefined : stack.use(await createDatabase(serverUrl)).url
+    const { db } = stack.use(await openStore({ dataDir, databaseUrl, log: silentLog, migrate: false }))
+    const before = Object.entries(MIGRATIONS).filter(([name]) => name < '0004')
+    const provider = { getMigrations: () => Promise.resolve(Object.fromEntries(before)) }
+    expect((await new Migrator({ db, provider }).migrateToLatest()).error).toBeUndefined()
+    for (const [i, domain] of ['default', 'Default', 'ACME', 'acme', 'Acme', 'other'].entries()) {
+      await sql`insert into users (id, email, name, role, password_hash, domain)
+        values (gen_random_uuid(), ${`${i}@example.org`}, 'x', 'user', 'none', ${domain})`.execute(db)
+    }
+    await migrate(db, silentLog)
+    const { rows } = await sql<{ name: string; users: number }>`
+      select domain as name, count(*)::int as users from users group by domain`.execute(db)
+    const users = new Map(rows.map(row => [row.name, row.users]))
+    expect([users.get('default'), users.get('other'), users.size]).toEqual([2, 1, 3])
+    expect([...users.keys()].filter(name => name.toLowerCase() === 'acme')).toHaveLength(1)
+  })
+
+  test('a connection that is lost is told once, and one that is closed with the store not at all', async () => {
+    await using opened = await open()
+    const lost: string[] = []
+    const log: Log = { ...silentLog, warn: (_, message) => void lost.push(message) }
+    const { dataDir, databaseUrl } = opened
+    if (databaseUrl === undefined) await opened.store[Symbol.asyncDispose]()
+    for (let round = 0; round < 3; round++) {
+      await using store = await openStore({ dataDir, databaseUrl, log })
+      const { db } = store
+      await Promise.all(Array.from({ length: 10 }, () => sql`select pg_sleep(0.05)`.execute(db)))
+      await store[Symbol.asyncDispose]()
+    }
+    expect(lost).toEqual([])
+    await using store = await openStore({ dataDir, databaseUrl, log })
+    const { db } = store
+    const own = await Promise.all(
+      Array.from({ length: 2 }, () => sql<{ pid: number }>`select pg_backend_pid() as pid, pg_sleep(0.05)`.execute(db)),
+    )
+    const pids = own.flatMap(({ rows }) => rows.map(({ pid }) => pid))
+    await sql`
+      select pg_terminate_backend(pid) from unnest(${pids}::int[]) as pid where pid <> pg_backend_pid() limit 1`.execute(
+      db,
+    )
+    await expect.poll(() => lost).toHaveLength(1)
+    await store[Symbol.asyncDispose]()
+    expect(lost).toHaveLength(1)
   })
 
   test('tables of a newer Berth are refused', async () => {

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { NOTHING_YET } from '../../manager/registries/rescan.ts'
 import { createTasks, type TaskSpec } from '../../manager/images/tasks.ts'
 import { silentLog } from '../../manager/log.ts'
+import { deleteOutdated } from '../../manager/store/retention.ts'
 import { openStore, type Store } from '../../manager/store/open-store.ts'
 import { temporaryDirectory } from '../fixtures/manager.ts'
 
@@ -71,6 +72,7 @@ test('progress is written while it goes on, and what ended long ago is forgotten
   const old = await tasks.start(aRescan('d', () => Promise.resolve()))
   await expect.poll(async () => (await tasks.get(old.id)).status).toBe('done')
   await sql`update tasks set ended_at = now() - interval '8 days' where id = ${old.id}`.execute(store.db)
+  expect(await deleteOutdated(store.db, 'tasks', 100)).toBe(1)
   const task = await tasks.start(
     aRescan('e', ({ report, ...rest }) => {
       report({ rescan: { ...NOTHING_YET, tagsDone: 7 }, pull: null })

@@ -1,11 +1,10 @@
-import { once } from 'node:events'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { WebSocket } from 'ws'
-import { type AgentId, type ApiClient, type Session, TERMINAL_PROTOCOL } from '#manager/contract'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { type AgentId, type ApiClient, type Session } from '#manager/contract'
 import { type AgentProcess, createAgentHome, spawnAgent } from '../fixtures/agent-process.ts'
 import { BUSYBOX_IMAGE, busyboxImage, TOOLBOX_IMAGE } from '../fixtures/docker.ts'
 import { type Engine, startEngine } from '../fixtures/docker-engine.ts'
 import { startTestManager, type TestManager } from '../fixtures/manager.ts'
+import { inTerminal as typeIn } from '../fixtures/terminal.ts'
 
 /** Three computers of a lab: real engines, each with a network of its own, and an agent on each that dials the manager. */
 interface Host {
@@ -27,6 +26,9 @@ beforeAll(async () => {
   ;({ api, token } = await manager.signIn())
   await api.updateResourceGroup({ params: { name: 'default' }, body: { selector: 'dispersed' } })
   hosts = await Promise.all(['lab-one', 'lab-two', 'lab-three'].map(startHost))
+  // An agent says that it is ready when its first report is under way; what it can do is written last.
+  const known = async () => (await api.listAgents()).items.filter(({ capacity }) => capacity.cpu !== undefined).length
+  await vi.waitFor(async () => expect(await known()).toBe(hosts.length), { timeout: 30_000 })
 }, 120_000)
 afterAll(() => stack.disposeAsync(), 60_000)
 
@@ -55,17 +57,8 @@ const agentOf = async (id: Session['id']) => (await show(id)).kernels[0]?.agentN
 const containersOn = async ({ engine }: Host) =>
   (await engine.docker('ps', '-q', '--filter', 'label=berth.kernel')).split('\n').filter(Boolean).length
 
-/** What a shell in the session answers. */
-async function inTerminal(id: Session['id'], line: string, answer: RegExp): Promise<void> {
-  const url = `${manager.url.replace('http', 'ws')}/api/v1/sessions/${id}/terminal?name=t1&cols=80&rows=24`
-  const socket = new WebSocket(url, [TERMINAL_PROTOCOL], { headers: { authorization: `Bearer ${token}` } })
-  let screen = ''
-  socket.on('message', (data: Buffer) => (screen += data.toString()))
-  await once(socket, 'open')
-  socket.send(Buffer.from(`${line}\r`))
-  await expect.poll(() => screen, { timeout: 20_000 }).toMatch(answer)
-  socket.terminate()
-}
+const inTerminal = (id: Session['id'], line: string, answer: RegExp) =>
+  typeIn({ url: manager.url, token }, id, line, answer)
 
 test('dispersed sessions spread over three engines, and a terminal reaches each', async () => {
   const sessions = await Promise.all([launch(), launch(), launch()])

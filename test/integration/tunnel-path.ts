@@ -90,7 +90,7 @@ export async function startPath({
       return Promise.resolve({ userId: user, role, domain: 'default', loginId: 'login-2' })
     },
     agents: {
-      isConnected: connected ?? (() => true),
+      reach: () => ((connected?.() ?? true) ? Promise.resolve() : Promise.reject(new AppError('agent_unreachable'))),
       verifyDataToken: token => (token === 'data-token' ? AGENT : undefined),
       verifyDataProof: () => undefined,
     },

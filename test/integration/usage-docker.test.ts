@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { KernelId, type Session, SessionId } from '#manager/contract'
 import { silentLog } from '../../manager/log.ts'
@@ -52,6 +53,31 @@ test('on a healthy engine nothing is found; what somebody removed, or wrote into
   expect((await api.listAgents()).items[0]?.occupied).toEqual({ cpu: '0.1', mem: String(64 * 2 ** 20) })
   expect(await api.recalculateUsage()).toMatchObject({ findings: [], agents: [{ containers: 1 }] })
   expect((await cluster.reach(kept.id, 'RUNNING')).reason.code).toBe('started')
+}, 120_000)
+
+test('a signed container whose session has ended is found and removed; one without any record is taken up', async () => {
+  const { api } = cluster
+  const launch = () => cluster.launch({ image: TINY_IMAGE, resources: { cpu: '0.1', mem: '64m' } })
+  const [ended, forgotten] = await Promise.all(
+    [launch(), launch()].map(async made => cluster.reach((await made).id, 'RUNNING')),
+  )
+  const [stray, unknown] = [ended?.kernels[0], forgotten?.kernels[0]]
+  if (!ended || !forgotten || !stray || !unknown) throw new Error('two sessions')
+  await store.transaction(async trx => {
+    await sql`delete from sessions where id = ${forgotten.id}`.execute(trx)
+    await sql`update sessions set status = 'TERMINATED', ended_at = now() where id = ${ended.id}`.execute(trx)
+    await sql`update kernels set status = 'TERMINATED', ended_at = now() where id = ${stray.id}`.execute(trx)
+  })
+  const { findings } = await api.recalculateUsage()
+  expect(findings.map(({ kind, kernelId }) => [kind, kernelId]).toSorted()).toEqual([
+    ['stray_container', stray.id],
+    ['unknown_container', unknown.id],
+  ])
+  // It is given the time to end by itself.
+  await expect.poll(async () => (await api.recalculateUsage()).findings, { timeout: 20_000 }).toEqual([])
+  await expect(docker.getContainer(stray.containerId ?? '').inspect()).rejects.toThrow('no such container')
+  expect((await docker.getContainer(unknown.containerId ?? '').inspect()).State.Running).toBe(true)
+  expect((await cluster.reach(forgotten.id, 'RUNNING')).reason.code).toBe('imported')
 }, 120_000)
 
 /** A session that is said to run beside this one. */

@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import {
   type ApiClient,
@@ -14,6 +15,7 @@ import { newId } from '../../manager/store/new-id.ts'
 import { openStore, type Store } from '../../manager/store/open-store.ts'
 import { insertSessions } from '../../manager/store/sessions.ts'
 import { startDatabase } from '../fixtures/postgres.ts'
+import { pulse } from '../fixtures/pulse.ts'
 import { gpus, PYTHON, type ScriptedAgent } from '../fixtures/scripted-agent.ts'
 import { refusal, type SessionsCluster, startSessionsCluster } from '../fixtures/sessions-cluster.ts'
 
@@ -73,6 +75,30 @@ test('limit, held and left are exact: three times 0.3 are 0.9', async () => {
   expect(await api.getResources({})).toMatchObject({ left: { cpu: '0.1', 'cuda.shares': '0.1' }, sessionsLeft: 2 })
 })
 
+test('a GPU counts until its kernel is done, not until the whole session ends', async () => {
+  const agent = await cluster.join({ capacity: { cpu: 8000, mem: 16 * GiB, 'cuda.device': 2 }, devices: gpus(2) })
+  const { id } = await cluster.launch({ clusterSize: 2, resources: { cpu: '1', 'cuda.device': '1' } })
+  const [main, sub] = (await cluster.reach(id, 'RUNNING')).kernels
+  if (!main || !sub) throw new Error('two kernels')
+  using _ = pulse(agent, main.id)
+  await sql`update sessions set started_at = now() - interval '2 hours' where id = ${id}`.execute(store.db)
+  const gpuHours = async () => ((await admin.getSession({ params: { id } })).usage?.gpuSeconds ?? 0) / 3600
+  await expect.poll(gpuHours).toBeCloseTo(4, 1)
+  agent.change(sub.id, { state: 'exited', containerId: 'x', exitCode: 0, oomKilled: false, engineRestarted: false })
+  await expect
+    .poll(async () => (await admin.getSession({ params: { id } })).kernels.map(kernel => kernel.status))
+    .toEqual(['RUNNING', 'TERMINATED'])
+  await sql`update kernels set ended_at = ended_at - interval '1 hour' where session_id = ${id}`.execute(store.db)
+  expect(await gpuHours()).toBeCloseTo(3, 1)
+  await admin.deleteSession({ params: { id } })
+  await cluster.reach(id, 'TERMINATED')
+  expect(await gpuHours()).toBeCloseTo(3, 1)
+  const ends = sql<{ same: boolean }>`
+    select k.ended_at = s.ended_at as same from kernels k join sessions s on s.id = k.session_id
+    where s.id = ${id} order by k.role`
+  expect((await ends.execute(store.db)).rows.map(({ same }) => same)).toEqual([true, false])
+})
+
 test('usage of others is for admins: a superadmin sees all, an admin of a domain theirs', async () => {
   const [ann, boss] = [await cluster.addUser('ann@example.org'), await cluster.addUser('boss@example.org')]
   const [annId, bossId] = [await userId(ann), await userId(boss)]
@@ -129,10 +155,13 @@ test('recalculating finds nothing where all is well, whatever the sessions are d
   const done = await admin.recalculateUsage()
   expect(done).toEqual({
     findings: [],
-    agents: [{ agentId: agent.id, name: agent.name, compared: true, containers: 3 }],
+    agents: [{ agentId: agent.id, name: agent.name, compared: true, why: null, containers: 3 }],
   })
   await agent.disconnect()
-  expect((await admin.recalculateUsage()).agents[0]?.compared).toBe(false)
+  const why = 'Its agent is not connected.'
+  expect((await admin.recalculateUsage()).agents).toEqual([
+    { agentId: agent.id, name: agent.name, compared: false, why, containers: 0 },
+  ])
 })
 
 test('recalculating ends what has no container, takes up what has no row, and corrects amounts', async () => {
@@ -192,6 +221,26 @@ test('recalculating ends what has no container, takes up what has no row, and co
   expect(items[0]?.occupied).toMatchObject({ cpu: '2', 'cuda.device': '1' })
   const devices = (await admin.getSession({ params: { id: changed.id } })).kernels[0]?.devices
   expect(devices).toMatchObject([{ slot: 'cuda.device', amount: '1' }])
+  expect((await admin.recalculateUsage()).findings).toEqual([])
+})
+
+test('containers of sessions that have ended, or have no such kernel, are strays', async () => {
+  const agent = await silent()
+  const [ended, known] = await Promise.all([1, 2].map(() => cluster.launch({ resources: { cpu: '1' } })))
+  const [kernel, other] = await Promise.all(
+    [ended, known].map(async session => (await cluster.reach(session?.id ?? newId(SessionId), 'RUNNING')).kernels[0]),
+  )
+  const container = agent.containers.get(other?.id ?? newId(KernelId))
+  if (!kernel || !container) throw new Error('two kernels')
+  const nameless = newId(KernelId)
+  agent.containers.set(nameless, { ...container, label: { ...container.label, kernelId: nameless } })
+  await sql`update sessions set status = 'TERMINATED', ended_at = now() where id = ${ended?.id}`.execute(store.db)
+  await sql`update kernels set status = 'TERMINATED', ended_at = now() where id = ${kernel.id}`.execute(store.db)
+  const { findings } = await admin.recalculateUsage()
+  expect(findings.map(({ kind, kernelId }) => `${kind} ${kernelId}`).toSorted()).toEqual(
+    [kernel.id, nameless].map(id => `stray_container ${id}`).toSorted(),
+  )
+  await expect.poll(() => [...agent.containers.keys()]).toEqual([other?.id])
   expect((await admin.recalculateUsage()).findings).toEqual([])
 })
 

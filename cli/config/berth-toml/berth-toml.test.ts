@@ -36,6 +36,7 @@ logLevel = "warn"
 name = "ws"
 dockerHost = "unix:///run/docker.sock"
 gpu.shared = ["GPU-1a", "GPU-2b"]
+gpu.probeImage = "python:3"
 simulatedGpus = "gpus.toml"
 toolboxImage = "x:1"
 logLevel = "error"
@@ -71,6 +72,7 @@ test('every key reaches the servers that it is for, as the variable that they re
     BERTH_AGENT_SCRATCH_FLOOR_MIB: '5',
     BERTH_AGENT_SCRATCH_RETENTION_S: '0',
     BERTH_GPU_SHARED: 'GPU-1a,GPU-2b',
+    BERTH_GPU_PROBE_IMAGE: 'python:3',
     BERTH_SIMULATED_GPUS: '/etc/berth/gpus.toml',
     BERTH_TOOLBOX_IMAGE: 'x:1',
     BERTH_LOG: 'error',

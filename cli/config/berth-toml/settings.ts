@@ -142,6 +142,13 @@ export const SETTINGS: readonly Setting[] = [
     servers: ['agent'],
   },
   {
+    key: 'agent.gpu.probeImage',
+    schema: text,
+    allowed: 'the name of an image with python3, like "berth/python:3.13"',
+    variable: 'BERTH_GPU_PROBE_IMAGE',
+    servers: ['agent'],
+  },
+  {
     key: 'agent.simulatedGpus',
     schema: text,
     allowed: 'the path of a TOML file that describes GPUs',

@@ -12,6 +12,7 @@ import { gpu } from './gpu.ts'
 import { ipForward } from './ip-forward.ts'
 import { liveRestore } from './live-restore.ts'
 import { localhostNames } from './localhost-names.ts'
+import { managers } from './managers.ts'
 import { nodeVersion } from './node-version.ts'
 import { running } from './running.ts'
 import { secretFiles } from './secret-files.ts'
@@ -29,6 +30,7 @@ export const CHECKS: readonly Check[] = [
   secretFiles,
   database,
   clock,
+  managers,
   consolePort,
   engine,
   liveRestore,

@@ -16,13 +16,28 @@ export async function lookAtNvidia(program = 'nvidia-smi'): Promise<Nvidia> {
     const query = ['--query-gpu=driver_version', '--format=csv,noheader']
     const { stdout } = await run(program, query, { timeout: TIMEOUT_MS })
     const drivers = stdout.split('\n').flatMap(line => (line.trim() === '' ? [] : [line.trim()]))
-    return { status: 'works', driver: drivers[0] ?? 'unknown', gpus: drivers.length }
+    return {
+      status: 'works',
+      driver: drivers[0] ?? 'unknown',
+      gpus: drivers.length,
+      limitsMemory: await canLimitMemory(program),
+    }
   } catch (error) {
     if (isMissing(error)) return { status: 'absent' }
     const said = error as { stdout?: string; stderr?: string; message?: string }
     const why = [said.stderr, said.stdout, said.message].find(text => text?.trim())
     return { status: 'failing', why: (why ?? 'unknown').trim().split('\n')[0] ?? '' }
   }
+}
+
+/** What the agent tries before it calls a part of a GPU enforced. */
+async function canLimitMemory(program: string): Promise<boolean> {
+  const hasUnifiedGroups = await stat('/sys/fs/cgroup/cgroup.controllers').catch(() => undefined)
+  if (!hasUnifiedGroups) return false
+  return await run(program, ['memory-limits', '--help'], { timeout: TIMEOUT_MS }).then(
+    () => true,
+    () => false,
+  )
 }
 
 export async function lookAtDataDirectory(path: string): Promise<DataDirectory> {
@@ -77,6 +92,18 @@ export async function readSshVersion(): Promise<string | undefined> {
     return (stderr || stdout).trim()
   } catch {
     return undefined // not installed
+  }
+}
+
+/** Codes of `MANAGER_WARNINGS`, or of a newer manager. */
+export async function readManagerWarnings(url: string | undefined): Promise<readonly string[] | undefined> {
+  if (url === undefined) return undefined
+  try {
+    const reply = await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(TIMEOUT_MS) })
+    const { warnings = [] } = (await reply.json()) as { warnings?: string[] }
+    return warnings
+  } catch {
+    return undefined // as below
   }
 }
 

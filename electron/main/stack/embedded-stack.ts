@@ -4,6 +4,7 @@ import { createInterface } from 'node:readline'
 import { setTimeout as delay } from 'node:timers/promises'
 import { z } from 'zod'
 import { AppError, isErrorCode } from '#manager/contract'
+import { parseSignInLink } from '../sign-in-link.ts'
 
 const STOP_TIMEOUT_MS = 30_000
 
@@ -44,10 +45,8 @@ export async function startEmbeddedStack(deps: StackDeps): Promise<EmbeddedStack
   const line = await firstLine(child)
   let owned = line.pid === child.pid
   if (owned) supervise(child)
-  const url = new URL(line.url)
   return {
-    endpoint: url.origin,
-    ticket: ticketOf(url),
+    ...parseSignInLink(line.url),
     get owned() {
       return owned
     },
@@ -121,12 +120,6 @@ async function stop(child: ChildProcess): Promise<void> {
   const timer = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS)
   await exited
   clearTimeout(timer)
-}
-
-/** The console's router keeps its place in the fragment, which no server sees: `…/#/sign-in?ticket=…`. */
-function ticketOf(url: URL): string | null {
-  const query = url.hash.split('?')[1]
-  return query === undefined ? null : new URLSearchParams(query).get('ticket')
 }
 
 function parseJson(text: string): unknown {

@@ -48,8 +48,14 @@ export function createTerminals({ account }: TerminalsDeps): Terminals {
         socket.on('message', (data: Buffer, isBinary) => {
           if (isBinary) page.emit('terminal:data', { id, data: new Uint8Array(data) })
         })
-        await opened(socket)
+        // Known from the start: a page may be closed while its terminal opens.
         open.set(id, { pageId: page.id, socket })
+        try {
+          await opened(socket)
+        } catch (error) {
+          open.delete(id)
+          throw error
+        }
         socket.on('error', () => undefined) // the close that follows says what there is to say
         socket.on('close', (code, reason) => {
           open.delete(id)

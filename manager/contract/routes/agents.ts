@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { Agent, Resources } from '../agents.ts'
+import { Agent, DeviceMode, Resources } from '../agents.ts'
 import { AgentId } from '../ids.ts'
 import { type RouteSpec } from './route-spec.ts'
 
@@ -28,7 +28,12 @@ export const AGENT_ROUTES = {
     path: '/api/v1/agents/join-tokens',
     access: 'superadmin',
     summary: 'A one-time token (15 minutes) with which an agent joins.',
-    body: z.strictObject({ resourceGroup: z.string().max(64).default('default') }),
+    body: z.strictObject({
+      resourceGroup: z.string().max(64).default('default'),
+      replaces: AgentId.optional().describe(
+        'The agent whose place is taken by whoever joins with it: id, resource group and sessions stay, its key counts no more.',
+      ),
+    }),
     status: 201,
     reply: z.object({ token: z.string(), join: z.string(), expiresAt: z.iso.datetime() }),
   },
@@ -39,6 +44,15 @@ export const AGENT_ROUTES = {
     summary: 'Make an agent schedulable or not.',
     params: z.object({ id: AgentId }),
     body: z.strictObject({ schedulable: z.boolean() }),
+    reply: Agent,
+  },
+  setDeviceMode: {
+    method: 'PATCH',
+    path: '/api/v1/agents/:id/devices/:uuid',
+    access: 'superadmin',
+    summary: 'Give a GPU out as a whole or in parts; only while nothing holds it.',
+    params: z.object({ id: AgentId, uuid: z.string().max(128) }),
+    body: z.strictObject({ mode: DeviceMode }),
     reply: Agent,
   },
   forgetAgent: {

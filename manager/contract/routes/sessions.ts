@@ -49,7 +49,9 @@ export const SESSION_ROUTES = {
       domain: DomainName.optional(),
       group: GroupId.optional(),
     }),
-    reply: pageOf(Session).extend({ total: z.int() }),
+    reply: pageOf(Session).extend({
+      total: z.int().describe('All that match; from 10,000 on it may be some seconds old.'),
+    }),
   },
   getSession: {
     method: 'GET',

@@ -68,7 +68,7 @@ export function createAccountRoutes(deps: AccountRoutesDeps): AccountHandlers {
       secondFactor.renewRecoveryCodes(caller, { ...body, address: addressOf(request) }),
     disableTotp: ({ caller, request }, { body }) =>
       secondFactor.disable(caller, { ...body, address: addressOf(request) }),
-    resetTotp: (_context, { params }) => secondFactor.reset(params.id),
+    resetTotp: ({ caller }, { params }) => secondFactor.reset(caller, params.id),
   }
 }
 

@@ -2,15 +2,15 @@ import { type FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { AppError, SessionId } from '#manager/contract'
 import { type EventBus } from '../../events/bus.ts'
-import { isSuperadmin } from '../../users/authorize.ts'
+import { type Db } from '../../store/schema.ts'
+import { type Caller, isSuperadmin } from '../../users/authorize.ts'
 import { type Logins } from '../../users/logins.ts'
 import { type Signers } from '../../users/signers.ts'
+import { withoutStanding } from '../../users/standing.ts'
 import { type Credentials } from '../credentials.ts'
 import { SECURITY_HEADERS } from '../security-headers.ts'
 
 const PING_MS = 15_000
-/** Every so many pings the sign-in is looked up again: it may have ended at another manager, or by its time. */
-const PINGS_PER_CHECK = 4
 /**
  * A client so far behind does not read; it is cut off, and continues from its last event id when it comes back. Well above
  * what a resumed stream gets at once: the whole ring.
@@ -32,44 +32,54 @@ const Query = z.object({
 
 export interface EventRouteDeps {
   readonly bus: EventBus
-  readonly logins: Pick<Logins, 'onEnd'>
-  readonly signers: Pick<Signers, 'onEnd'>
+  readonly logins: Pick<Logins, 'onEnd' | 'onChange' | 'recheck'>
+  readonly signers: Pick<Signers, 'onEnd' | 'watch'>
+  /** For who has lost their standing since their stream was opened. */
+  readonly db: Db
   readonly pingMs?: number
 }
 
 interface Stream {
-  readonly credentials: Credentials
+  readonly caller: Caller
   readonly write: (frame: string) => void
   readonly end: () => void
 }
 
 /**
  * `GET /api/v1/events`: server-sent events. A stream ends with its sign-in or keypair, and with the server; one timer serves all.
+ *
+ * What a stream may carry is decided when it is opened, by role and domain. So it ends when these change, or the account
+ * is deactivated: at once, or with the next ping where the word of it was lost. Who may still have one opens it again.
  */
 export function registerEventRoute(
   app: FastifyInstance,
-  { bus, logins, signers, pingMs = PING_MS }: EventRouteDeps,
+  { bus, logins, signers, db, pingMs = PING_MS }: EventRouteDeps,
 ): void {
   const streams = new Map<string, Set<Stream>>()
   /** By sign-in, or by keypair. */
   const endStreams = (credential: string) => {
     for (const stream of streams.get(credential) ?? []) stream.end()
   }
-  const unsubscribe = [logins.onEnd(endStreams), signers.onEnd(endStreams)]
-  let pings = 0
+  // A database that does not answer ends nothing; the next ping does.
+  const lookAgain = () => void endOutdated().catch(() => undefined)
+  const unsubscribe = [logins.onEnd(endStreams), signers.onEnd(endStreams), logins.onChange(lookAgain)]
   const timer = setInterval(() => {
     const frame = bus.pingFrame()
     for (const set of streams.values()) for (const stream of set) stream.write(frame)
-    if (++pings % PINGS_PER_CHECK === 0) void endExpired()
+    lookAgain()
   }, pingMs)
   timer.unref()
 
-  async function endExpired(): Promise<void> {
-    for (const [credential, [stream]] of [...streams]) {
-      // A database that does not answer ends nothing.
-      const holds = await stream?.credentials.holds().catch(() => true)
-      if (holds === false) endStreams(credential)
-    }
+  /** @param which of these; all that there are if left out */
+  async function endOutdated(which: readonly Stream[] = [...streams.values()].flatMap(set => [...set])): Promise<void> {
+    await logins.recheck([...new Set(which.flatMap(({ caller }) => caller.loginId ?? []))])
+    const outdated = new Set(
+      await withoutStanding(
+        db,
+        which.map(({ caller }) => caller),
+      ),
+    )
+    for (const stream of which) if (outdated.has(stream.caller)) stream.end()
   }
 
   app.addHook('preClose', async () => {
@@ -112,7 +122,12 @@ export function registerEventRoute(
         if (raw.writableLength > BEHIND_BYTES) raw.destroy()
         else raw.write(frame)
       }
-      const stream: Stream = { credentials, write, end: () => raw.end() }
+      // Left before it is ended: the very change that ends it may be published in the same turn.
+      const end = () => {
+        leave()
+        raw.end()
+      }
+      const stream: Stream = { caller, write, end }
       const stop = bus.subscribe(
         {
           userId: caller.userId,
@@ -127,11 +142,15 @@ export function registerEventRoute(
       )
       own.add(stream)
       streams.set(endsWith, own)
-      raw.once('close', () => {
+      signers.watch(endsWith)
+      // What changed between the look at the credentials and here was told to nobody.
+      void endOutdated([stream]).catch(() => undefined)
+      const leave = () => {
         stop()
         own.delete(stream)
-        if (own.size === 0) streams.delete(endsWith)
-      })
+        if (own.size === 0 && streams.get(endsWith) === own) streams.delete(endsWith)
+      }
+      raw.once('close', leave)
     },
   })
 }

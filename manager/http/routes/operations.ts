@@ -1,5 +1,5 @@
 import { type FastifyInstance } from 'fastify'
-import { AppError } from '#manager/contract'
+import { AppError, type ManagerWarning } from '#manager/contract'
 import { type Metrics } from '../../metrics.ts'
 import { authorizeRoute } from '../../users/authorize.ts'
 import { type Authenticators, readCredentials } from '../credentials.ts'
@@ -11,12 +11,13 @@ export interface OperationsDeps {
   readonly metrics: Metrics
   readonly authenticators: Authenticators
   readonly ping: () => Promise<void>
+  readonly warnings: () => readonly ManagerWarning[]
 }
 
 /** What operators and load balancers ask; and the description of the API. */
 export function registerOperationsRoutes(
   app: FastifyInstance,
-  { metrics, authenticators, ping }: OperationsDeps,
+  { metrics, authenticators, ping, warnings }: OperationsDeps,
 ): void {
   const config = { access: 'none' } as const
   const schema = { hide: true }
@@ -32,7 +33,9 @@ export function registerOperationsRoutes(
       after(PING_TIMEOUT_MS),
     ])
     if (!answered) throw new AppError('unavailable', { why: 'The database does not answer.' })
-    return { status: 'ready' }
+    // Codes only: anybody may ask.
+    const codes = [...new Set(warnings().map(({ code }) => code))]
+    return { status: 'ready', ...(codes.length > 0 ? { warnings: codes } : {}) }
   })
 
   app.get('/metrics', { config, schema }, async (request, reply) => {

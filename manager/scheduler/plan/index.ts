@@ -1,5 +1,5 @@
 /** The scheduler's decision. Pure: imports only itself and the manager's contract. */
-export { giverOf, type LimitedSession, Limits, neverAllowed, type Scope } from './limits.ts'
+export { giverOf, type Inactive, type LimitedSession, Limits, neverAllowed, type Scope } from './limits.ts'
 export { plan } from './plan.ts'
 export { readable } from './amounts.ts'
 export { closest } from './reasons.ts'

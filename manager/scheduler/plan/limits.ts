@@ -37,7 +37,11 @@ export interface LimitedSession {
   readonly scopes?: readonly string[] | undefined
   /** False: whom it is for may not use this resource group (any more). */
   readonly groupAllowed?: boolean | undefined
+  /** What of it an admin has deactivated: nothing of that starts. */
+  readonly inactive?: Inactive | undefined
 }
+
+export type Inactive = Exclude<ScopeKind, 'keypair'>
 
 interface Ledger {
   readonly scope: Scope
@@ -68,7 +72,7 @@ export class Limits {
   }
 
   allows(session: LimitedSession): boolean {
-    if (session.groupAllowed === false) return false
+    if (isShut(session)) return false
     for (const key of session.scopes ?? []) {
       const ledger = this.#ledgers.get(key)
       if (ledger && (isFull(ledger) || hasTooLittle(ledger, session))) return false
@@ -85,8 +89,9 @@ export class Limits {
     }
   }
 
-  /** Why it may not start, the first that holds: number of sessions, user, keypair, group, domain, resource group. */
+  /** Why it may not start, the first that holds: deactivated, number of sessions, user, keypair, group, domain, resource group. */
   explain(session: LimitedSession): Reason | undefined {
+    if (session.inactive) return INACTIVE[session.inactive]
     const ledgers = (session.scopes ?? []).flatMap(key => this.#ledgers.get(key) ?? [])
     const full = ledgers.find(isFull)
     if (full) return concurrencyReason(full)
@@ -101,7 +106,7 @@ export class Limits {
 
   /** Of each limited slot what the scopes leave for one more kernel of the session. Undefined: not one. */
   left(session: LimitedSession): ResourceSlots | undefined {
-    if (session.groupAllowed === false) return undefined
+    if (isShut(session)) return undefined
     const left: Partial<Record<SlotName, number>> = {}
     for (const key of session.scopes ?? []) {
       const ledger = this.#ledgers.get(key)
@@ -132,6 +137,11 @@ export function neverAllowed(
   return undefined
 }
 
+/** Whatever room and limits there are. */
+function isShut({ groupAllowed, inactive }: LimitedSession): boolean {
+  return groupAllowed === false || inactive !== undefined
+}
+
 function demandOf({ requested, clusterSize = 1 }: LimitedSession, slot: SlotName): number {
   return (requested[slot] ?? 0) * clusterSize
 }
@@ -157,6 +167,21 @@ const REASONS = {
   group: 'group_limit',
   domain: 'domain_limit',
 } as const satisfies Record<ScopeKind, ReasonCode>
+
+const INACTIVE: Readonly<Record<Inactive, Reason>> = {
+  domain: {
+    code: 'domain_inactive',
+    message: 'Its domain is deactivated. It may start once an admin activates that again.',
+  },
+  group: {
+    code: 'project_inactive',
+    message: 'Its project is deactivated. It may start once an admin activates that again.',
+  },
+  user: {
+    code: 'owner_inactive',
+    message: 'Its owner is deactivated. It may start once an admin activates that account again.',
+  },
+}
 
 /** `resource policy "small" gives its owner`, … */
 export function giverOf({ kind, name, policy }: Scope): string {

@@ -5,6 +5,7 @@ import { canTake, dependencyReason, explain, isWaitingFor } from './reasons.ts'
 import { reserve, reservedReason, startOf } from './reservation.ts'
 import { Room } from './room.ts'
 import { type Selector } from './selectors.ts'
+import { kindsOf, Shelves } from './shelves.ts'
 import {
   type AgentSnapshot,
   type GroupSnapshot,
@@ -85,9 +86,13 @@ export class Pass {
   readonly #changed: Room[] = []
   // Requests are alike more often than not: what was found out about one holds for its equals.
   readonly #explained = new Map<string, Reason>()
-  readonly #allowed = new Map<string, readonly AgentRooms[]>()
+  readonly #able = new Map<string, readonly AgentRooms[]>()
+  readonly #fresh = new Map<string, readonly AgentRooms[]>()
   readonly #candidates = new Map<string, Candidates>()
-  readonly #rooms = new Map<readonly AgentRooms[], ReadonlySet<Room>>()
+  readonly #shelves = new Map<readonly AgentRooms[], Map<string | null, Shelves>>()
+  // One room of each kind: what holds for it holds for all that are like it.
+  readonly #empty = new Map<readonly AgentRooms[], readonly Room[]>()
+  readonly #before = new Map<readonly AgentRooms[], readonly Room[]>()
   #turn: number
   #reservation: Reservation | undefined
   /** When what is held is needed; Infinity where nobody knows. */
@@ -122,9 +127,9 @@ export class Pass {
     return { placements: this.#placements, reasons, queue: ids, reservation: this.#reservation }
   }
 
-  /** Rooms that the session may use, as they are after `run`. */
+  /** Rooms that the session may use, as they are after `run`; one of each kind. */
   roomsFor(session: PendingSession): readonly Room[] {
-    return [...this.#roomSet(session)]
+    return this.#shelvesFor(session).rooms
   }
 
   /** Of each limited slot what is left for the session after `run`; undefined: nothing at all. */
@@ -132,12 +137,16 @@ export class Pass {
     return this.#limits.left(session)
   }
 
-  /** Nearly always that of all open agents, so it is made once. */
-  #roomSet(session: PendingSession): ReadonlySet<Room> {
+  /** Of the rooms that the session may use, as they are now. Nearly always those of all open agents and one image. */
+  #shelvesFor(session: PendingSession): Shelves {
     const allowed = this.#allowedFor(session)
-    let rooms = this.#rooms.get(allowed)
-    if (!rooms) this.#rooms.set(allowed, (rooms = new Set(allowed.map(({ now }) => now))))
-    return rooms
+    const digest = session.imageDigest
+    const byImage = remembered(this.#shelves, allowed, () => new Map<string | null, Shelves>())
+    const { inTurn } = this.#selector
+    const rooms = () => allowed.map(({ now }) => now)
+    const shelves = remembered(byImage, digest, () => new Shelves(rooms(), { digest, inTurn }))
+    shelves.update(this.#changed)
+    return shelves
   }
 
   /** Who has the reservation is tried before everybody else, and otherwise keeps others off what is held. */
@@ -168,13 +177,9 @@ export class Pass {
     const useHeld = this.#mayUseHeld(session)
     const key = requestKey(session, useHeld)
     if (this.#explained.has(key)) return false
-    let candidates = this.#candidates.get(key)
-    if (!candidates) {
-      const request = { session, selector: this.#selector, capacity: this.#capacity, useHeld }
-      candidates = new Candidates(this.#roomSet(session), request)
-      this.#candidates.set(key, candidates)
-    }
-    const room = candidates.best(this.#changed)
+    const shelves = this.#shelvesFor(session)
+    const request = { session, selector: this.#selector, capacity: this.#capacity, useHeld }
+    const room = remembered(this.#candidates, key, () => new Candidates(shelves, request)).best()
     if (!room) return false
     this.#take(session, room, useHeld)
     return true
@@ -220,13 +225,26 @@ export class Pass {
       return { code: 'group_inactive', message: 'An admin has closed this resource group; nothing starts in it.' }
     }
     const allowed = this.#allowedFor(session)
+    const shelves = this.#shelvesFor(session)
+    const before = remembered(this.#before, allowed, () => kindsOf(allowed.map(({ before }) => before)))
+    // Nothing else is free and was not given to it.
+    const held = this.#reservation && this.#byId.get(this.#reservation.agentId)?.now
+    const kept = held && shelves.has(held) && fits(held, session, true)
     return explain({
       session,
-      empty: this.#agents.map(({ empty }) => empty),
-      rooms: this.roomsFor(session),
-      fittedBefore: allowed.some(({ before }) => fits(before, session)),
-      kept: allowed.find(({ now }) => fits(now, session, true))?.agent.name,
+      agents: this.#snapshot.agents,
+      empty: this.#emptyOf(this.#agents),
+      open: this.#emptyOf(this.#open),
+      holders: this.#emptyOf(this.#ableFor(session)),
+      rooms: shelves.rooms,
+      free: shelves.free,
+      fittedBefore: before.some(room => fits(room, session)),
+      kept: kept ? held.agent.name : undefined,
     })
+  }
+
+  #emptyOf(agents: readonly AgentRooms[]): readonly Room[] {
+    return remembered(this.#empty, agents, () => kindsOf(agents.map(({ empty }) => empty)))
   }
 
   /** Blocked on capacity for long enough, and nobody has the reservation. */
@@ -260,25 +278,31 @@ export class Pass {
    * long as another one could hold it when empty.
    */
   #allowedFor(session: PendingSession): readonly AgentRooms[] {
-    const key = requestKey(session, false)
-    let allowed = this.#allowed.get(key)
-    if (!allowed) this.#allowed.set(key, (allowed = allowedAgents(session, this.#open)))
-    return allowed
+    const able = this.#ableFor(session)
+    const { failedAgents } = session
+    if (failedAgents.length === 0) return able
+    const fresh = remembered(this.#fresh, `${imageKey(session)}|${failedAgents.join()}`, () => {
+      const failed = new Set(failedAgents)
+      return able.filter(({ agent }) => !failed.has(agent.id))
+    })
+    return this.#emptyOf(fresh).some(empty => fits(empty, session)) ? fresh : able
   }
+
+  #ableFor(session: PendingSession): readonly AgentRooms[] {
+    return remembered(this.#able, imageKey(session), () => agentsWithImage(session, this.#open))
+  }
+}
+
+function remembered<K, V>(known: Map<K, V>, key: K, make: () => V): V {
+  let value = known.get(key)
+  if (value === undefined) known.set(key, (value = make()))
+  return value
 }
 
 const fits = (room: Room, { requested, clusterSize }: PendingSession, useHeld = false) =>
   room.fits(requested, useHeld, clusterSize)
 
 const entry = (id: SessionId, reason: Reason | undefined) => (reason ? [[id, reason] as const] : [])
-
-function allowedAgents(session: PendingSession, open: readonly AgentRooms[]): readonly AgentRooms[] {
-  const able = agentsWithImage(session, open)
-  if (session.failedAgents.length === 0) return able
-  const failed = new Set(session.failedAgents)
-  const fresh = able.filter(({ agent }) => !failed.has(agent.id))
-  return fresh.some(({ empty }) => fits(empty, session)) ? fresh : able
-}
 
 /** What no registry offers runs only where it is: another agent would look for it under its name, and find somebody else's. */
 function agentsWithImage(session: PendingSession, open: readonly AgentRooms[]): readonly AgentRooms[] {
@@ -298,7 +322,12 @@ function stillThere({ devices }: Reservation, { agent, empty }: AgentRooms, sess
 
 /** Requests with the same key fit or fail alike. */
 function requestKey(session: PendingSession, useHeld: boolean): string {
-  const { requested, clusterSize = 1, imageDigest, image, pullable, failedAgents } = session
+  const { requested, clusterSize = 1, image, failedAgents } = session
   const { cpu, mem, 'cuda.device': devices, 'cuda.shares': shares } = requested
-  return `${cpu}|${mem}|${devices}|${shares}|${clusterSize}|${useHeld}|${imageDigest}|${image}|${pullable}|${failedAgents.join()}`
+  return `${cpu}|${mem}|${devices}|${shares}|${clusterSize}|${useHeld}|${imageKey(session)}|${image}|${failedAgents.join()}`
+}
+
+/** Images with the same key are on the same agents. */
+function imageKey({ imageDigest, pullable = false }: PendingSession): string {
+  return `${imageDigest}|${pullable}`
 }

@@ -6,10 +6,19 @@ import { type AgentSnapshot, type PendingSession, totalOf } from './snapshot.ts'
 /** Everything the explanation of a waiting session is made from. */
 export interface Situation {
   readonly session: PendingSession
+  /** All of the group. */
+  readonly agents: readonly AgentSnapshot[]
+  // Rooms are one of each kind: what holds for it holds for all that are like it.
   /** All agents of the group, as if nothing ran on them. */
   readonly empty: readonly Room[]
-  /** Room on the agents that may take this session, after this pass. */
+  /** Those of them that take sessions. */
+  readonly open: readonly Room[]
+  /** Those of them that hold the image, or can pull it. */
+  readonly holders: readonly Room[]
+  /** Room on the agents that may take this session, at the moment. */
   readonly rooms: readonly Room[]
+  /** What is free on these agents together. */
+  readonly free: ResourceSlots
   /** Whether it would have fitted before the sessions ahead of it were placed in this pass. */
   readonly fittedBefore: boolean
   /** The agent where it would fit, were what is free there not held for the session of the reservation. */
@@ -34,23 +43,20 @@ export function explain(situation: Situation): Reason {
   return noAgent(situation) ?? imageNowhere(situation) ?? tooLarge(situation) ?? noRoom(situation)
 }
 
-function noAgent({ empty }: Situation): Reason | undefined {
-  const agents = empty.map(room => room.agent)
+function noAgent({ agents }: Situation): Reason | undefined {
   if (agents.length === 0) return { code: 'no_agents', message: 'No agent has joined this resource group yet.' }
   if (!agents.some(agent => agent.connected)) {
     return { code: 'agents_unreachable', message: 'No agent of this resource group is connected at the moment.' }
   }
-  if (!agents.some(agent => agent.connected && agent.schedulable)) {
+  if (!agents.some(canTake)) {
     return { code: 'no_agents', message: 'No connected agent accepts new sessions; an admin has paused them.' }
   }
   return undefined
 }
 
-function imageNowhere({ session, empty }: Situation): Reason | undefined {
+function imageNowhere({ session, open, holders }: Situation): Reason | undefined {
   const { imageDigest: digest, image, requested, clusterSize, pullable = false } = session
   if (pullable && digest !== null) return undefined
-  const open = empty.filter(({ agent }) => canTake(agent))
-  const holders = open.filter(({ agent }) => digest !== null && agent.images.has(digest))
   if (holders.length === 0) {
     const message = `No connected agent holds the image ${image} any more, and no registry offers it.`
     return { code: 'image_nowhere', message }
@@ -61,10 +67,10 @@ function imageNowhere({ session, empty }: Situation): Reason | undefined {
   return { code: 'image_nowhere', message }
 }
 
-function tooLarge({ session, empty }: Situation): Reason | undefined {
+function tooLarge({ session, empty, open }: Situation): Reason | undefined {
   const { clusterSize } = session
   const fits = (room: Room) => room.fits(session.requested, false, clusterSize)
-  if (empty.some(room => canTake(room.agent) && fits(room))) return undefined
+  if (open.some(fits)) return undefined
   const requested = totalOf(session)
   const needed = formatSlots(requested)
   if (empty.some(fits)) {
@@ -76,7 +82,7 @@ function tooLarge({ session, empty }: Situation): Reason | undefined {
   return { code: 'too_large', message, needed: only(requested, slots), available: only(available, slots) }
 }
 
-function noRoom({ session, rooms, fittedBefore, kept }: Situation): Reason {
+function noRoom({ session, rooms, free, fittedBefore, kept }: Situation): Reason {
   const requested = totalOf(session)
   const { slots, available } = closest(session, rooms)
   const amounts = { needed: only(requested, slots), available: only(available, slots) }
@@ -87,7 +93,7 @@ function noRoom({ session, rooms, fittedBefore, kept }: Situation): Reason {
   if (fittedBefore) {
     return { code: 'queued_behind', message: 'Sessions ahead in the queue took the room that was free.', ...amounts }
   }
-  const inSum = SLOT_NAMES.every(slot => (requested[slot] ?? 0) <= total(rooms, slot))
+  const inSum = SLOT_NAMES.every(slot => (requested[slot] ?? 0) <= (free[slot] ?? 0))
   if (inSum) {
     const lack = describeLack(requested, available, slots, 'at most')
     const message = `${lack.slice(0, -1)} free on one agent or device, although enough is free in sum.`
@@ -101,21 +107,31 @@ export function canTake(agent: AgentSnapshot): boolean {
   return agent.connected && agent.schedulable
 }
 
-/** The room that lacks the fewest slots and, among those, has the most of what is lacking. */
+/** The room that lacks the fewest slots and, among those, has the most of what is lacking: of the scarcest, then in sum. */
 export function closest(
   session: Pick<PendingSession, 'requested' | 'clusterSize'>,
   rooms: readonly Room[],
 ): { slots: readonly SlotName[]; available: ResourceSlots } {
   const requested = totalOf(session)
-  let best: { slots: readonly SlotName[]; available: ResourceSlots; rank: number } | undefined
+  const asked = SLOT_NAMES.filter(slot => (requested[slot] ?? 0) > 0)
+  let best: Room | undefined
+  let [bestRank, bestSum] = [-Infinity, 0]
   for (const room of rooms) {
-    const slots = room.lacking(session.requested, session.clusterSize)
-    const share = Math.min(...slots.map(slot => room.largest(slot) / (requested[slot] ?? 1)))
-    const rank = share - slots.length
-    if (best && best.rank >= rank) continue
-    best = { slots, available: Object.fromEntries(slots.map(slot => [slot, room.largest(slot)])), rank }
+    let [rank, scarcest, sum] = [0, Infinity, 0]
+    for (const slot of asked) {
+      if (!room.lacks(slot, session.requested[slot], session.clusterSize)) continue
+      const share = room.largest(slot) / (requested[slot] ?? 1)
+      rank--
+      scarcest = Math.min(scarcest, share)
+      sum += share
+    }
+    rank += scarcest
+    if (best && (rank < bestRank || (rank === bestRank && sum <= bestSum))) continue
+    ;[best, bestRank, bestSum] = [room, rank, sum]
   }
-  return best ?? { slots: SLOT_NAMES.filter(slot => (requested[slot] ?? 0) > 0), available: {} }
+  if (!best) return { slots: asked, available: {} }
+  const slots = best.lacking(session.requested, session.clusterSize)
+  return { slots, available: Object.fromEntries(slots.map(slot => [slot, best.largest(slot)])) }
 }
 
 function describeLack(
@@ -130,8 +146,4 @@ function describeLack(
 
 function only(slots: ResourceSlots, names: readonly SlotName[]) {
   return formatSlots(Object.fromEntries(names.map(name => [name, slots[name] ?? 0])))
-}
-
-function total(rooms: readonly Room[], slot: SlotName): number {
-  return rooms.reduce((sum, room) => sum + room.free(slot), 0)
 }

@@ -80,6 +80,20 @@ describe('the one reservation', () => {
     expect(result.reasons.get(large.id)).toMatchObject({ expectedBy: new Date(NOW + 30 * MINUTE).toISOString() })
   })
 
+  test('is not kept for a session whose owner, project or domain is deactivated, and comes back with it', () => {
+    const small = aSession(2, { cpu: 1000, 'cuda.device': 1 }, { enqueuedAt: NOW })
+    const agents = [halfBusy(null)]
+    const { reservation } = plan({ agents, pending: [large], now: NOW }, fifo, concentrated)
+    for (const inactive of ['user', 'group', 'domain'] as const) {
+      const pending = [{ ...large, inactive }, small]
+      const shut = plan({ agents, pending, now: NOW, reservation }, fifo, concentrated)
+      expect(shut.reservation).toBeUndefined()
+      expect(shut.placements.map(({ sessionId: id }) => id)).toEqual([small.id])
+    }
+    const again = plan({ agents, pending: [large, small], now: NOW }, fifo, concentrated)
+    expect(again.reservation).toMatchObject({ sessionId: large.id })
+  })
+
   test('goes to the agent on which the session starts first', () => {
     const other = { ...halfBusy(NOW + MINUTE), id: agentId(2), name: 'agent-2' }
     const result = plan({ agents: [halfBusy(NOW + 5 * MINUTE), other], pending: [large], now: NOW }, fifo, concentrated)

@@ -52,6 +52,9 @@ export class Room {
   /** The most that is free on a shared GPU of which something is given out already. */
   #largestPart = 0
   #figures: RoomFigures | undefined
+  readonly #capacityKey: string
+  #likeness = ''
+  #likenessOf = -1
   #image = ''
   #holdsImage = false
 
@@ -60,14 +63,12 @@ export class Room {
     this.turn = agent.turn ?? 0
     this.#splitShares = splitShares
     const empty = occupancy === 'empty'
-    const devices = (slot: DeviceSlot) =>
-      agent.devices
-        .filter(device => device.slot === slot)
-        .map(({ uuid, total, occupied }) => {
-          return { uuid, total, free: empty ? total : Math.max(0, total - occupied), held: false }
-        })
-        .toSorted((a, b) => (a.uuid < b.uuid ? -1 : 1))
-    this.#devices = { 'cuda.device': devices('cuda.device'), 'cuda.shares': devices('cuda.shares') }
+    const devices: Record<DeviceSlot, DeviceRoom[]> = { 'cuda.device': [], 'cuda.shares': [] }
+    for (const { uuid, slot, total, occupied } of agent.devices) {
+      devices[slot].push({ uuid, total, free: empty ? total : Math.max(0, total - occupied), held: false })
+    }
+    for (const slot of DEVICE_SLOTS) devices[slot].sort((a, b) => (a.uuid < b.uuid ? -1 : 1))
+    this.#devices = devices
     this.#free = { cpu: 0, mem: 0, 'cuda.device': 0, 'cuda.shares': 0 }
     for (const slot of SLOT_NAMES) {
       const free = Math.max(0, (agent.capacity[slot] ?? 0) - (empty ? 0 : (agent.occupied[slot] ?? 0)))
@@ -79,6 +80,22 @@ export class Room {
     this.mem = Math.max(1, mem)
     this.gpus = gpusOf(agent.capacity)
     this.kinds = SLOT_NAMES.filter(slot => (agent.capacity[slot] ?? 0) > 0)
+    const { 'cuda.device': whole = 0, 'cuda.shares': shares = 0 } = agent.capacity
+    this.#capacityKey = `${cpu} ${mem} ${whole} ${shares}`
+  }
+
+  /**
+   * Equal in rooms that no request tells apart: they have the same capacity and the same free, in the same parts. One in
+   * which something is held is like no other. Images, turn and id are not in it.
+   */
+  get likeness(): string {
+    if (this.#likenessOf !== this.version) {
+      this.#likenessOf = this.version
+      const { cpu, mem, 'cuda.device': devices, 'cuda.shares': shares } = this.#free
+      const held = this.#hold === undefined ? '' : this.agent.id
+      this.#likeness = `${this.#capacityKey}|${cpu} ${mem} ${devices} ${shares}|${partsLeft(this.#devices['cuda.shares'])}|${held}`
+    }
+    return this.#likeness
   }
 
   /** @param useHeld whether what is held for the reservation counts as free */
@@ -127,11 +144,13 @@ export class Room {
 
   /** The slots that keep this request from being placed here. @param kernels so many alike, each with these slots */
   lacking(requested: ResourceSlots, kernels = 1): SlotName[] {
-    return SLOT_NAMES.filter(slot => {
-      const amount = requested[slot] ?? 0
-      if (amount === 0) return false
-      return amount * kernels > this.free(slot) || (slot === 'cuda.shares' && !this.#fitsShares(amount, false, kernels))
-    })
+    return SLOT_NAMES.filter(slot => this.lacks(slot, requested[slot], kernels))
+  }
+
+  /** Whether so much of the slot for each of so many kernels is too much. */
+  lacks(slot: SlotName, amount = 0, kernels = 1): boolean {
+    if (amount === 0) return false
+    return amount * kernels > this.free(slot) || (slot === 'cuda.shares' && !this.#fitsShares(amount, false, kernels))
   }
 
   /** @param kernels so many alike, each with these slots and with devices of its own; all or none */
@@ -277,6 +296,16 @@ function usable(slot: DeviceSlot, devices: readonly DeviceRoom[]): number {
   let total = 0
   for (const { free, total: all } of devices) if (slot === 'cuda.shares' || free === all) total += free
   return total
+}
+
+/** How much is free on each device, whichever it is. */
+function partsLeft(devices: readonly DeviceRoom[]): string {
+  return devices.length === 0
+    ? ''
+    : devices
+        .map(({ free, total }) => `${free}/${total}`)
+        .toSorted()
+        .join(' ')
 }
 
 function largestPart(devices: readonly DeviceRoom[]): number {

@@ -3,17 +3,22 @@ import { gpusOf, partsOf } from './amounts.ts'
 import { type Room } from './room.ts'
 import { type PendingSession } from './snapshot.ts'
 
-/**
- * Picks the agent of a session: the one with the lowest rank among those on which it fits, and of equal ones the lowest
- * id. The rank of a room may change only when something is placed in it.
- *
- * What depends on the request alone is worked out once; ranking a room is most of the work of a plan in which no two
- * requests are alike, so it names slots instead of looping over them, and allocates nothing.
- *
- * @param session `requested` is what all of its kernels take together
- * @param capacity of the whole group: makes amounts of different slots comparable
- */
-export type Selector = (session: PendingSession, capacity: ResourceSlots) => (room: Room) => number
+/** Picks the agent of a session: the one with the lowest rank among those on which it fits. */
+export interface Selector {
+  /**
+   * May look at nothing of a room but what its `likeness` tells and whether it holds the image: rooms that are alike
+   * have one rank.
+   *
+   * What depends on the request alone is worked out once; ranking is most of the work of a plan in which no two requests
+   * are alike, so it names slots instead of looping over them, and allocates nothing.
+   *
+   * @param session `requested` is what all of its kernels take together
+   * @param capacity of the whole group: makes amounts of different slots comparable
+   */
+  readonly rank: (session: PendingSession, capacity: ResourceSlots) => (room: Room) => number
+  /** Of equal rank: the agent that got its last session longest ago; else, and of equal ones, the one with the lowest id. */
+  readonly inTurn: boolean
+}
 
 // Ranks are one number for speed (they are made for every candidate of every placement): each criterion counts in
 // steps larger than everything below it. Every selector first keeps work off agents with slots that nobody asked for,
@@ -22,11 +27,7 @@ const KINDS = 1000
 const IMAGE = 100
 const OPENED_DEVICE = 10
 
-/**
- * Fills agents up: keeps whole GPUs whole, then leaves no GPU without CPU and RAM to use it with, and then the least
- * of everything.
- */
-export const concentrated: Selector = (session, capacity) => {
+const concentratedRank: Selector['rank'] = (session, capacity) => {
   const { requested } = session
   const { cpu = 0, mem = 0 } = requested
   const common = commonRank(session)
@@ -47,8 +48,13 @@ export const concentrated: Selector = (session, capacity) => {
   }
 }
 
-/** Spreads out: to the agent of which the largest part is free of what the session asks for. */
-export const dispersed: Selector = session => {
+/**
+ * Fills agents up: keeps whole GPUs whole, then leaves no GPU without CPU and RAM to use it with, and then the least
+ * of everything.
+ */
+export const concentrated: Selector = { rank: concentratedRank, inTurn: false }
+
+const dispersedRank: Selector['rank'] = session => {
   const common = commonRank(session)
   return room => {
     let free = 1
@@ -60,11 +66,11 @@ export const dispersed: Selector = session => {
   }
 }
 
+/** Spreads out: to the agent of which the largest part is free of what the session asks for. */
+export const dispersed: Selector = { rank: dispersedRank, inTurn: false }
+
 /** In turn: the agent that got its last session longest ago. */
-export const roundRobin: Selector = session => {
-  const common = commonRank(session)
-  return room => common(room) * 2 ** 40 + room.turn
-}
+export const roundRobin: Selector = { rank: commonRank, inTurn: true }
 
 function commonRank({ requested, imageDigest }: PendingSession): (room: Room) => number {
   const noCpu = requested.cpu ? 0 : KINDS

@@ -1,5 +1,5 @@
 import { addSlots, type AgentId, type Reason, type ResourceSlots, type SessionId } from '#manager/contract'
-import { type Scope } from './limits.ts'
+import { type Inactive, type Scope } from './limits.ts'
 
 /** The two ways in which a physical GPU is given out. */
 export type DeviceSlot = 'cuda.device' | 'cuda.shares'
@@ -64,6 +64,8 @@ export interface PendingSession {
   readonly scopes?: readonly string[] | undefined
   /** False: whom it is for may not use this resource group (any more). */
   readonly groupAllowed?: boolean | undefined
+  /** What of it an admin has deactivated: nothing of that starts. */
+  readonly inactive?: Inactive | undefined
 }
 
 /** How a resource group plans, beside sequencer and selector. */

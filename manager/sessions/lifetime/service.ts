@@ -37,7 +37,7 @@ export function createLifetimeService({ store, changes, live, get }: LifetimeSer
     },
     async stats(caller, id, query) {
       const { kernels } = await get(caller, id)
-      return readHistory({ db: store.db, live }, { id, kernels: kernels.map(kernel => kernel.id) }, query)
+      return readHistory({ store, live }, { id, kernels: kernels.map(kernel => kernel.id) }, query)
     },
   }
 }

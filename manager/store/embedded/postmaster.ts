@@ -83,8 +83,8 @@ export async function startPostmaster(spec: PostmasterSpec): Promise<ChildProces
 export const PG_ENV = { PATH: process.env.PATH, LC_ALL: 'C', TZ: 'UTC' }
 
 async function untilReady(clusterDir: string, child: ChildProcess): Promise<'ready' | Error> {
-  const deadline = Date.now() + START_TIMEOUT_MS
-  while (Date.now() < deadline && child.exitCode === null) {
+  const deadline = performance.now() + START_TIMEOUT_MS
+  while (performance.now() < deadline && child.exitCode === null) {
     const found = await readPidFile(clusterDir)
     if (found?.pid === child.pid && found?.status === 'ready') return 'ready'
     await delay(POLL_MS)
@@ -152,9 +152,9 @@ export async function stopProcess(pid: number): Promise<void> {
 }
 
 async function untilGone(pid: number, timeoutMs: number): Promise<boolean> {
-  const deadline = Date.now() + timeoutMs
+  const deadline = performance.now() + timeoutMs
   while (await processFacts(pid)) {
-    if (Date.now() > deadline) return false
+    if (performance.now() > deadline) return false
     await delay(POLL_MS)
   }
   return true

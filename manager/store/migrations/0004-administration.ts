@@ -23,7 +23,12 @@ const STATEMENTS = [
     version bigint not null default 1
   )`,
   'create unique index domains_name on domains (lower(name))',
-  `insert into domains (name) select 'default' union select domain from users`,
+  // It was a mere label so far, which gave no rights: spellings that differ by letter case are one domain from here on.
+  `insert into domains (name)
+    select distinct on (lower(name)) name from (select 'default' as name union select domain from users) as labels
+    order by lower(name), name <> 'default', name`,
+  `update users set domain = domains.name from domains
+    where lower(domains.name) = lower(users.domain) and domains.name <> users.domain`,
   'alter table users add foreign key (domain) references domains',
   'create index users_domain on users (domain, id)',
   `create table groups (

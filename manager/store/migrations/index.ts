@@ -3,6 +3,7 @@ import { foundation } from './0001-foundation.ts'
 import { resourceGroups } from './0002-resource-groups.ts'
 import { keypairs } from './0003-keypairs.ts'
 import { administration } from './0004-administration.ts'
+import { operation } from './0005-operation.ts'
 
 /** In order of their names. A migration that has been released is never edited; add the next number. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -10,4 +11,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0002-resource-groups': resourceGroups,
   '0003-keypairs': keypairs,
   '0004-administration': administration,
+  '0005-operation': operation,
 }

@@ -1,8 +1,8 @@
 import { type Generated } from 'kysely'
-import { type AgentId, type SessionId, type UserId } from '#manager/contract'
+import { type DeviceFigures, type AgentId, type SessionId, type UserId } from '#manager/contract'
 import { type Json, type Time } from './columns.ts'
 
-/** Append-only: the database refuses updates and deletes. */
+/** Append-only: the database refuses updates, and deletes of rows that are younger than the setting `auditDays`. */
 export interface AuditLogTable {
   id: Generated<number>
   at: Time
@@ -39,7 +39,7 @@ export interface StatsMinute {
   readonly diskReadBytes: number
   readonly diskWriteBytes: number
   readonly scratchBytes: number | null
-  readonly gpus: readonly { readonly uuid: string; readonly utilization: number; readonly memBytes: number }[]
+  readonly gpus: readonly DeviceFigures[]
 }
 
 /** Kept for 7 days; the last minute of every session for ever, as what it used in all. */
@@ -58,6 +58,8 @@ export interface ManagersTable {
   version: string
   started_at: Time
   seen_at: Time
+  /** Its clock minus that of the database, at its last sign of life. */
+  clock_ahead_ms: number
 }
 
 /** Which manager process has a control connection to which agent. */
@@ -65,4 +67,6 @@ export interface AgentLinksTable {
   agent_id: AgentId
   manager_id: string
   since: Time
+  /** The manager process through which it comes; null where the agent has dialled. */
+  via: string | null
 }

@@ -1,7 +1,8 @@
 import { defineStore } from 'pinia'
-import { computed, ref, watch } from 'vue'
-import { isAppError, type Me } from '#manager/contract'
+import { computed, onScopeDispose, ref, watch } from 'vue'
+import { isAppError, type Me, type UserId } from '#manager/contract'
 import { csrfToken } from '../../api/csrf.ts'
+import { openSignInChannel } from '../../api/sign-in-channel.ts'
 import { useServices } from '../../services.ts'
 
 /** `unknown` until the first answer; `expired` keeps the page and asks for the password again. */
@@ -16,19 +17,44 @@ export const useAccount = defineStore('account', () => {
   const user = computed(() => me.value?.user ?? null)
   const isSuperadmin = computed(() => user.value?.role === 'superadmin')
 
-  function signedIn(next: Me): void {
+  /** Whose data this page has in memory, also after signing out. */
+  let holder: UserId | undefined
+  const belongsTo = (id: UserId) => holder === undefined || holder === id
+
+  /**
+   * Takes this for the sign-in of the page, unless it is another person's: the cookie is that of the whole browser. Then the
+   * page begins anew, for nothing of the first may stay in memory, nor be done as the other.
+   * @returns false if the page begins anew
+   */
+  function adopt(next: Me): boolean {
+    if (!belongsTo(next.user.id)) {
+      globalThis.location.reload()
+      return false
+    }
+    holder = next.user.id
     me.value = next
     csrfToken.set(next.csrf)
     const before = state.value
     state.value = 'signed_in'
     if (before === 'expired') events.reconnect()
     else events.start()
+    return true
+  }
+
+  /** What is read needs no token: the other tabs are told, or they would show what is not their person's. */
+  const channel = openSignInChannel(id => {
+    if (!belongsTo(id)) globalThis.location.reload()
+  })
+  onScopeDispose(() => channel[Symbol.dispose]())
+  function signedIn(next: Me): void {
+    channel.announce(next.user.id)
+    adopt(next)
   }
 
   /** Asks the manager who we are. @throws what is not an answer, e.g. `unavailable` */
   async function restore(): Promise<void> {
     try {
-      signedIn(await api.me())
+      adopt(await api.me())
     } catch (error) {
       if (!isAppError(error) || error.code !== 'not_signed_in') throw error
       if (state.value === 'unknown') state.value = 'signed_out'
@@ -45,14 +71,7 @@ export const useAccount = defineStore('account', () => {
 
   /** @param totp after `totp_required`: a code of the authenticator app, or a recovery code */
   async function signIn(email: string, password: string, totp?: string): Promise<void> {
-    const before = user.value?.id
-    const next = await api.login({ body: { email: email.trim(), password, ...(totp === undefined ? {} : { totp }) } })
-    // Another person on the page of someone who was signed out: nothing of the first may stay in memory.
-    if (before !== undefined && before !== next.user.id) {
-      globalThis.location.reload()
-      return
-    }
-    signedIn(next)
+    signedIn(await api.login({ body: { email: email.trim(), password, ...(totp === undefined ? {} : { totp }) } }))
   }
 
   async function signInWithTicket(ticket: string): Promise<void> {
@@ -83,5 +102,18 @@ export const useAccount = defineStore('account', () => {
     if (connection === 'live' && state.value === 'expired') void restore().catch(() => undefined)
   })
 
-  return { state, me, user, isSuperadmin, startError, begin, signIn, signInWithTicket, signOut, expire, changePassword }
+  return {
+    state,
+    me,
+    user,
+    isSuperadmin,
+    startError,
+    adopt,
+    begin,
+    signIn,
+    signInWithTicket,
+    signOut,
+    expire,
+    changePassword,
+  }
 })

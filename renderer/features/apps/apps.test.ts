@@ -5,6 +5,7 @@ import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { AppError, type App, type SessionId } from '#manager/contract'
 import { type Tunnel } from '#proxy/contract'
 import { provideServices, type Services } from '../../services.ts'
+import { testEvents } from '../../testing/services.ts'
 import { appCards } from './app-kinds.ts'
 import { useOpenApp } from './useOpenApp.ts'
 
@@ -41,6 +42,7 @@ describe('opening an app', () => {
   function inPage() {
     let result: ReturnType<typeof useOpenApp> | undefined
     const services = {
+      events: testEvents(),
       host: { tunnel: { openApp, open: openApp, list: () => Promise.resolve([]) }, on: () => () => undefined },
     }
     const app = createApp(

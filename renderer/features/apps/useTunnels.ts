@@ -1,12 +1,14 @@
 import { defineStore } from 'pinia'
-import { computed, ref } from 'vue'
+import { computed, ref, watch } from 'vue'
 import { type SessionId } from '#manager/contract'
 import { type Tunnel, type TunnelId } from '#proxy/contract'
 import { useServices } from '../../services.ts'
+import { useAccount } from '../account/useAccount.ts'
 
 /** The open tunnels of this user on this computer, kept true by host events. */
 export const useTunnels = defineStore('tunnels', () => {
   const { host } = useServices()
+  const account = useAccount()
   const byId = ref(new Map<TunnelId, Tunnel>())
   const error = ref<unknown>(null)
   const closing = ref(new Set<TunnelId>())
@@ -33,6 +35,17 @@ export const useTunnels = defineStore('tunnels', () => {
       error.value = cause
     }
   }
+
+  // Tunnels end with the last sign-in of their user, and what happened in between was not told.
+  watch(
+    () => account.state,
+    state => {
+      if (state === 'signed_out') byId.value = new Map()
+      if (state !== 'signed_in' || !listening) return
+      host.reconnect()
+      void load()
+    },
+  )
 
   /** @throws what the host says; the tunnel is then still listed */
   async function close(id: TunnelId): Promise<void> {

@@ -82,6 +82,13 @@ export function sessionsLeftText(sessionsLeft: number | null): string {
   return `${sessionsLeft} ${sessionsLeft === 1 ? 'session' : 'sessions'} left`
 }
 
+/** What stands behind a part of a GPU: it must not look like more than it is. */
+export function partsText(partsHold: Resources['partsHold']): string {
+  const one = '1.00 is one whole GPU.'
+  if (partsHold === 'enforced') return `${one} Its memory is enforced: nobody can take more than their part.`
+  return `${one} Parts are added up, not enforced: others on the GPU could use more of its memory than theirs.`
+}
+
 export function amountText(slot: SlotName, amount: number): string {
   if (slot === 'mem') return `${formatBytes(amount)} RAM`
   const value = (amount / SLOTS[slot].base).toLocaleString(undefined, { maximumFractionDigits: 2 })

@@ -1,9 +1,11 @@
 import { describe, expect, test } from 'vitest'
-import { AppError, SessionSpec, type Image, type ResourceSlots } from '#manager/contract'
-import { forecast, quotaNote, sessionsLeftText } from './forecast.ts'
+import { AppError, SessionSpec, type Image, type ResourceSlots, type SessionId } from '#manager/contract'
+import { aSession } from '../../testing/a-session.ts'
+import { forecast, partsText, quotaNote, sessionsLeftText } from './forecast.ts'
 import {
   defaultForm,
   fitForm,
+  formLike,
   GIB,
   limitsOf,
   MIB,
@@ -41,6 +43,7 @@ const check = (change: Partial<LaunchForm>, taken: string[] = [], slots = larges
     limits: limitsOf(image(), slots, form(change).mem),
     images: [image()],
     taken: new Set(taken),
+    topPriority: 0,
   })
 
 describe('a name', () => {
@@ -129,6 +132,12 @@ describe('the form', () => {
     ])
   })
 
+  test('never calls a part of a GPU more than it is', () => {
+    expect(partsText('enforced')).toContain('nobody can take more than their part')
+    expect(partsText('accounted')).toContain('not enforced')
+    expect(partsText(null)).toContain('not enforced')
+  })
+
   test('leaves empty rows and an empty command out of the request', () => {
     const spec = toSpec(
       form({
@@ -146,12 +155,61 @@ describe('the form', () => {
   })
 })
 
+describe('how long and when', () => {
+  const specOf = (change: Partial<LaunchForm>) => toSpec(form(change), limitsOf(image(), largest, GIB))
+
+  test('a batch session has a command, and is never ended for idling', () => {
+    expect(check({ kind: 'batch', startupCommand: ' ' })).toHaveProperty('startupCommand')
+    const batch = { kind: 'batch', startupCommand: 'make', idleTimeout: 'odd', maxLifetime: '8h' } as const
+    expect(check(batch)).toEqual({})
+    expect(specOf(batch)).toMatchObject({ kind: 'batch', startupCommand: 'make', maxLifetimeSeconds: 28_800 })
+    expect(specOf(batch)).not.toHaveProperty('idleTimeoutSeconds')
+  })
+
+  test('durations are read as they are typed; none is no limit', () => {
+    expect(specOf({ maxLifetime: '1 h 30 min', idleTimeout: '45m' })).toMatchObject({
+      maxLifetimeSeconds: 5400,
+      idleTimeoutSeconds: 2700,
+    })
+    expect(specOf({})).not.toHaveProperty('maxLifetimeSeconds')
+    for (const wrong of ['soon', '-1h', '366d']) {
+      expect(Object.keys(check({ maxLifetime: wrong, idleTimeout: wrong }))).toEqual(['maxLifetime', 'idleTimeout'])
+    }
+  })
+
+  test('users step back, and only admins forward', () => {
+    expect(check({ priority: -10 })).toEqual({})
+    for (const priority of [1, -11, 0.5, Number.NaN]) expect(check({ priority })).toHaveProperty('priority')
+    const admin = { limits: limitsOf(image(), largest, GIB), images: [image()], taken: new Set<string>() }
+    expect(validate(form({ priority: 10 }), { ...admin, topPriority: 10 })).toEqual({})
+  })
+
+  test('again asks for the same, but for what it waited for', () => {
+    const ended = aSession(1, {
+      kind: 'batch',
+      startupCommand: 'make',
+      maxLifetimeSeconds: 5400,
+      dependsOn: ['x' as SessionId],
+      priority: -2,
+    })
+    expect(formLike(ended)).toMatchObject({
+      kind: 'batch',
+      startupCommand: 'make',
+      maxLifetime: '1 h 30 min',
+      idleTimeout: '',
+      priority: -2,
+      dependsOn: [],
+    })
+  })
+})
+
 describe('the forecast', () => {
   const resources = {
     largest: {},
     free: {},
     left: {},
     sessionsLeft: null,
+    partsHold: null,
     capacity: {},
     occupied: {},
     agents: { connected: 1, lost: 0 },

@@ -1,19 +1,26 @@
 import {
   DEFAULT_RESOURCE_GROUP,
+  durationText,
   formatAmount,
   parseAmount,
+  parseDuration,
   parseSlots,
   SESSION_NAME,
   SLOT_NAMES,
   type Image,
   type ResourceSlots,
   type Session,
+  type SessionId,
+  type SessionKind,
   type SessionSpec,
 } from '#manager/contract'
 import { environError, type EnvironmentRow } from './environment.ts'
 
 export const MIB = 2 ** 20
 export const GIB = 2 ** 30
+export const LOWEST_PRIORITY = -10
+const MOST_DEPENDENCIES = 20
+const YEAR_SECONDS = 31_536_000
 
 /** What the dialog edits. Amounts in base units: cpu 1/1000 core, memory bytes, shares 1/100. */
 export interface LaunchForm {
@@ -28,7 +35,14 @@ export interface LaunchForm {
   gpu: number
   count: number
   environ: EnvironmentRow[]
+  kind: SessionKind
   startupCommand: string
+  /** Durations as typed, such as `8h`; empty for no limit. */
+  maxLifetime: string
+  idleTimeout: string
+  priority: number
+  /** Own sessions that must have ended well before. */
+  dependsOn: SessionId[]
 }
 export type LaunchField = keyof LaunchForm
 export type LaunchErrors = Readonly<Partial<Record<LaunchField, string>>>
@@ -106,7 +120,12 @@ export function defaultForm(image: Image | undefined, largest: ResourceSlots): L
     gpu: 0,
     count: 1,
     environ: [],
+    kind: 'interactive',
     startupCommand: '',
+    maxLifetime: '',
+    idleTimeout: '',
+    priority: 0,
+    dependsOn: [],
   }
 }
 
@@ -138,19 +157,29 @@ export function formLike(session: Session): LaunchForm {
     gpu: requested['cuda.shares'] ?? requested['cuda.device'] ?? 0,
     count: 1,
     environ: Object.entries(session.environ).map(([name, value]) => ({ name, value })),
+    kind: session.kind,
     startupCommand: session.startupCommand ?? '',
+    maxLifetime: secondsText(session.maxLifetimeSeconds),
+    idleTimeout: secondsText(session.idleTimeoutSeconds),
+    priority: Math.min(session.priority, 0),
+    // What it waited for has ended.
+    dependsOn: [],
   }
 }
+
+const secondsText = (seconds: number | null) => (seconds === null ? '' : durationText(seconds))
 
 export interface LaunchContext {
   readonly limits: LaunchLimits
   readonly images: readonly Image[]
   /** Names of the user's live sessions. */
   readonly taken: ReadonlySet<string>
+  /** The largest that the user may give. */
+  readonly topPriority: number
 }
 
 /** Empty means that the manager will accept it, as far as this page can know. */
-export function validate(form: LaunchForm, { limits, images, taken }: LaunchContext): LaunchErrors {
+export function validate(form: LaunchForm, { limits, images, taken, topPriority }: LaunchContext): LaunchErrors {
   const environ = environError(form.environ)
   const errors: Partial<Record<LaunchField, string>> = {}
   if (!images.some(({ reference }) => reference === form.image)) errors.image = 'Choose an environment'
@@ -163,7 +192,26 @@ export function validate(form: LaunchForm, { limits, images, taken }: LaunchCont
   if (!Number.isInteger(form.count) || form.count < 1 || form.count > 50) errors.count = '1 to 50'
   if (environ) errors.environ = environ
   if (form.startupCommand.length > 16_384) errors.startupCommand = 'At most 16,384 characters'
+  if (isBatch(form) && form.startupCommand.trim() === '') errors.startupCommand = 'A batch session needs a command'
+  const maxLifetime = durationError(form.maxLifetime)
+  if (maxLifetime) errors.maxLifetime = maxLifetime
+  const idleTimeout = isBatch(form) ? '' : durationError(form.idleTimeout)
+  if (idleTimeout) errors.idleTimeout = idleTimeout
+  if (!Number.isInteger(form.priority) || form.priority < LOWEST_PRIORITY || form.priority > topPriority) {
+    errors.priority = `A whole number from ${LOWEST_PRIORITY} to ${topPriority}`
+  }
+  if (form.dependsOn.length > MOST_DEPENDENCIES) errors.dependsOn = `At most ${MOST_DEPENDENCIES} sessions`
   return errors
+}
+
+export const isBatch = (form: Pick<LaunchForm, 'kind'>) => form.kind === 'batch'
+
+/** Empty is fine: no limit of one's own. */
+export function durationError(text: string): string {
+  if (text.trim() === '') return ''
+  const seconds = parseDuration(text)
+  if (seconds === undefined) return 'A time such as 8h, 90m or 1h30m'
+  return seconds > YEAR_SECONDS ? 'At most 365 days' : ''
 }
 
 /** What is wrong with the name, in the order in which people run into it; empty is fine, the manager makes one. */
@@ -187,6 +235,8 @@ export function nameError(name: string, count: number, taken: ReadonlySet<string
 export function toSpec(form: LaunchForm, limits: LaunchLimits): SessionSpec {
   const { gpu } = limits
   const command = form.startupCommand.trim()
+  const maxLifetimeSeconds = parseDuration(form.maxLifetime)
+  const idleTimeoutSeconds = isBatch(form) ? undefined : parseDuration(form.idleTimeout)
   return {
     ...(form.name ? { name: form.name } : {}),
     image: form.image,
@@ -201,5 +251,10 @@ export function toSpec(form: LaunchForm, limits: LaunchLimits): SessionSpec {
     resourceGroup: form.resourceGroup,
     ...(form.project ? { group: form.project } : {}),
     ...(command ? { startupCommand: command } : {}),
+    ...(isBatch(form) ? { kind: form.kind } : {}),
+    ...(maxLifetimeSeconds === undefined ? {} : { maxLifetimeSeconds }),
+    ...(idleTimeoutSeconds === undefined ? {} : { idleTimeoutSeconds }),
+    ...(form.priority === 0 ? {} : { priority: form.priority }),
+    ...(form.dependsOn.length === 0 ? {} : { dependsOn: form.dependsOn }),
   }
 }

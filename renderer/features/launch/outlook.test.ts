@@ -20,6 +20,11 @@ describe('what the manager says about a request', () => {
     )
     expect(outlookOf(answer(), one).text).toBe('Would wait: 2 GPUs are needed, 1 is free.')
     expect(outlookOf(answer({ reason: null }), one).text).toBe('Would wait.')
+    const doomed = { code: 'dependency_failed', message: 'It depends on session "a", which is ERROR' } as const
+    expect(outlookOf(answer({ reason: doomed }), one)).toMatchObject({
+      kind: 'never',
+      text: 'Cannot start: It depends on session "a", which is ERROR.',
+    })
   })
 
   test('offers the mildest change that the form can make', () => {

@@ -1,3 +1,4 @@
+import { mdiAlertOctagonOutline, mdiLightningBolt, mdiTimerSandEmpty } from '@mdi/js'
 import { isAppError, parseAmount, type ErrorCode, type SlotName, type WhatIf } from '#manager/contract'
 import { errorText } from '../../ui/error-text.ts'
 import { amountText, type Forecast } from './forecast.ts'
@@ -29,12 +30,11 @@ const REFUSALS: ReadonlySet<ErrorCode> = new Set([
   'resource_group_not_found',
 ])
 
-/** The short form, beside the button that launches. */
-export const OUTLOOK_LABELS: Readonly<Record<Forecast['kind'], string>> = {
-  now: 'Starts now',
-  waits: 'Would wait',
-  never: 'Cannot start',
-  unknown: '',
+export const OUTLOOK_ICONS: Readonly<Record<Forecast['kind'], string>> = {
+  now: mdiLightningBolt,
+  waits: mdiTimerSandEmpty,
+  never: mdiAlertOctagonOutline,
+  unknown: mdiTimerSandEmpty,
 }
 
 /** @param pulled whether the image has to be fetched first */
@@ -48,6 +48,7 @@ export function outlookOf(
     return { kind: 'now', text: `${start}${pull}`, offer: null }
   }
   const why = reason ? `: ${reason.message.replace(/\.?$/, '.')}` : '.'
+  if (reason?.code === 'dependency_failed') return { kind: 'never', text: `Cannot start${why}`, offer: null }
   const latest = reason?.expectedBy ? ` It starts by ${whenText(reason.expectedBy)} at the latest.` : ''
   const offers = smaller.flatMap(({ slot, amount }) => {
     const offer = offerOf(slot, amount, gpu)

@@ -1,4 +1,12 @@
-import { parseAmount, parseSlots, SLOT_NAMES, type Image, type Preset, type ResourceSlots } from '#manager/contract'
+import {
+  parseAmount,
+  parseSlots,
+  SLOT_NAMES,
+  type Image,
+  type Preset,
+  type Resources,
+  type ResourceSlots,
+} from '#manager/contract'
 import { amountText, leftText } from './forecast.ts'
 import { fitForm, MIB, type GpuSlot, type LaunchForm, type LaunchLimits } from './launch-form.ts'
 
@@ -8,6 +16,7 @@ export interface Room {
   readonly free: ResourceSlots
   readonly left: ResourceSlots
   readonly sessionsLeft: number | null
+  readonly partsHold: Resources['partsHold']
 }
 
 const GPU_SLOTS = ['cuda.device', 'cuda.shares'] as const

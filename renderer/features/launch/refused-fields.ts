@@ -5,6 +5,7 @@ import { type LaunchErrors, type LaunchField } from './launch-form.ts'
 const FIELD_OF_CODE: Readonly<Partial<Record<ErrorCode, LaunchField>>> = {
   session_name_taken: 'name',
   image_not_found: 'image',
+  dependency_not_found: 'dependsOn',
 }
 const FIELD_OF_PATH: Readonly<Record<string, LaunchField>> = {
   name: 'name',
@@ -13,6 +14,10 @@ const FIELD_OF_PATH: Readonly<Record<string, LaunchField>> = {
   count: 'count',
   environ: 'environ',
   startupCommand: 'startupCommand',
+  maxLifetimeSeconds: 'maxLifetime',
+  idleTimeoutSeconds: 'idleTimeout',
+  priority: 'priority',
+  dependsOn: 'dependsOn',
   'resources.cpu': 'cpu',
   'resources.mem': 'mem',
   'resources.cuda.device': 'gpu',

@@ -55,10 +55,12 @@ export function useLaunchForm() {
   const taken = computed(
     () => new Set(sessions.live.filter(({ ownerId }) => ownerId === account.user?.id).map(({ name }) => name)),
   )
-  const errors = computed<LaunchErrors>(() => ({
-    ...refused.value,
-    ...validate(form.value, { limits: limits.value, images: resources.images ?? [], taken: taken.value }),
-  }))
+  // Everybody gets 0; only admins may go above it.
+  const topPriority = computed(() => (account.user?.role === 'user' ? 0 : 10))
+  const errors = computed<LaunchErrors>(() => {
+    const context = { limits: limits.value, images: resources.images ?? [], taken: taken.value }
+    return { ...refused.value, ...validate(form.value, { ...context, topPriority: topPriority.value }) }
+  })
   const guess = computed(() =>
     forecast({
       requested: requestedSlots(form.value, limits.value),
@@ -175,6 +177,7 @@ export function useLaunchForm() {
     image,
     preset,
     errors,
+    topPriority,
     prediction,
     asking: asked.pending,
     busy,

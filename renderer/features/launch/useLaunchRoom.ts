@@ -28,6 +28,7 @@ export function useLaunchRoom(form: Ref<LaunchForm>) {
     free: parseSlots(resources.value?.free ?? {}),
     left: parseSlots(resources.value?.left ?? {}),
     sessionsLeft: resources.value?.sessionsLeft ?? null,
+    partsHold: resources.value?.partsHold ?? null,
   }))
 
   /** What the form says, if it is still there to be chosen; else what the manager would take. */

@@ -1,0 +1,208 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { type Log } from '../log.ts'
+import { type Devices, openDevices } from './devices.ts'
+import { type FoundGpu } from './gpu-plugin.ts'
+import { probeContainer, type Verdict } from './probe.ts'
+
+const GiB = 2 ** 30
+const log = { info() {}, warn() {}, error() {} } as unknown as Log
+
+let found: FoundGpu[]
+let held: Set<string>
+let isEngineUp: boolean
+/** Of the probes that run, the next to answer first. */
+let probes: { uuid: string; answer: (verdict: Verdict) => void }[]
+let limited: unknown[]
+let devices: Devices
+
+const gpu = (uuid: string, more: Partial<FoundGpu> = {}): FoundGpu => ({
+  uuid,
+  model: 'Test GPU',
+  memBytes: 40 * GiB,
+  mode: 'whole',
+  sharedBecause: null,
+  problem: null,
+  ...more,
+})
+
+beforeEach(async () => {
+  vi.useFakeTimers()
+  found = [gpu('GPU-0'), gpu('GPU-1', { mode: 'shared' })]
+  held = new Set()
+  isEngineUp = true
+  probes = []
+  limited = []
+  devices = await openDevices({
+    plugins: [
+      {
+        name: 'nvidia',
+        look: () => Promise.resolve({ gpus: found, figures: [{ uuid: 'GPU-0', utilization: 7, memBytes: GiB }] }),
+        figures: () => Promise.resolve([]),
+        [Symbol.asyncDispose]: () => Promise.resolve(),
+      },
+    ],
+    probe: ({ uuid }) => new Promise(answer => probes.push({ uuid, answer })),
+    limits: {
+      missing: () => Promise.resolve(null),
+      set(...what) {
+        limited.push(what)
+        return what[2] < GiB ? Promise.reject(new Error('the driver refused')) : Promise.resolve()
+      },
+    },
+    held: () => held,
+    isEngineUp: () => isEngineUp,
+    onChange() {},
+    log,
+  })
+})
+afterEach(async () => {
+  for (const { answer } of probes) answer(ACCOUNTED)
+  await devices[Symbol.asyncDispose]()
+  vi.useRealTimers()
+})
+
+const ENFORCED: Verdict = { isolation: 'enforced', reason: 'Tried.' }
+const ACCOUNTED: Verdict = { isolation: 'accounted', reason: 'It did not hold.' }
+const answer = async (verdict: Verdict) => {
+  probes.shift()?.answer(verdict)
+  await vi.advanceTimersByTimeAsync(0)
+}
+const later = () => vi.advanceTimersByTimeAsync(10_000)
+const classes = () => devices.list().map(({ mode, isolation, isolationReason }) => [mode, isolation, isolationReason])
+const part = (uuid: string, amount: number) => ({ devices: [{ uuid, slot: 'cuda.shares', amount }] })
+
+test('only what is shared is tried, and only what was seen to hold is called enforced', async () => {
+  expect(probes.map(({ uuid }) => uuid)).toEqual(['GPU-1'])
+  expect(classes()).toEqual([
+    ['whole', 'whole', null],
+    ['shared', 'accounted', 'Whether limits hold is being tried.'],
+  ])
+  await answer(ENFORCED)
+  expect(classes()[1]).toEqual(['shared', 'enforced', 'Tried.'])
+  await later()
+  expect(probes).toEqual([])
+})
+
+test('a mode that the manager sets is tried at once, and forgotten with the mode', async () => {
+  await answer(ENFORCED)
+  devices.setModes({ 'GPU-0': 'shared', 'GPU-1': 'whole' })
+  expect(probes.map(({ uuid }) => uuid)).toEqual(['GPU-0'])
+  await answer(ACCOUNTED)
+  expect(classes()).toEqual([
+    ['shared', 'accounted', 'It did not hold.'],
+    ['whole', 'whole', null],
+  ])
+  devices.setModes({ 'GPU-0': 'shared', 'GPU-1': 'shared' })
+  expect(probes.map(({ uuid }) => uuid)).toEqual(['GPU-1'])
+})
+
+test('nothing is tried beside a session, nor while the engine is away, but afterwards', async () => {
+  held = new Set(['GPU-0'])
+  devices.setModes({ 'GPU-0': 'shared' })
+  expect(probes.map(({ uuid }) => uuid)).toEqual(['GPU-1'])
+  expect(classes()[0]?.[2]).toContain('once no session holds it')
+  held = new Set()
+  isEngineUp = false
+  await later()
+  expect(probes).toHaveLength(1)
+  isEngineUp = true
+  await later()
+  expect(probes.map(({ uuid }) => uuid)).toEqual(['GPU-1', 'GPU-0'])
+})
+
+test('a restart of the engine, and a GPU that comes back, are looked at anew', async () => {
+  await answer(ENFORCED)
+  devices.engineCameUp()
+  expect(probes).toHaveLength(1)
+  await answer(ENFORCED)
+  found = [gpu('GPU-0'), gpu('GPU-1', { mode: 'shared', problem: 'GPU is lost' })]
+  await later()
+  expect(devices.list()[1]).toMatchObject({ isolation: 'accounted', problem: 'GPU is lost' })
+  expect(probes).toEqual([])
+  found = [gpu('GPU-0'), gpu('GPU-1', { mode: 'shared' })]
+  await later()
+  expect(probes).toHaveLength(1)
+})
+
+test('a kernel waits for what is being tried on its GPU, and is then held to its part', async () => {
+  let settled = false
+  const waiting = devices.settled(part('GPU-1', 30)).then(() => (settled = true))
+  await devices.settled(part('GPU-0', 30))
+  await vi.advanceTimersByTimeAsync(1_000)
+  expect(settled).toBe(false)
+  await answer(ENFORCED)
+  await waiting
+  await devices.limit(part('GPU-1', 30), 4711)
+  expect(limited).toEqual([[4711, 'GPU-1', 12 * GiB]])
+})
+
+test('where limits do not hold none is set, nor for whole GPUs', async () => {
+  await answer(ACCOUNTED)
+  await devices.limit(part('GPU-1', 30), 4711)
+  await devices.limit({ devices: [{ uuid: 'GPU-0', slot: 'cuda.device', amount: 1 }] }, 4711)
+  expect(limited).toEqual([])
+})
+
+test('a session without its limit is not started, and the class is tried again', async () => {
+  await answer(ENFORCED)
+  await expect(devices.limit(part('GPU-1', 1), 4711)).rejects.toMatchObject({
+    code: 'kernel_create_failed',
+    detail: { why: expect.stringContaining('the driver refused') as string },
+  })
+  expect(classes()[1]?.[1]).toBe('accounted')
+  await later()
+  expect(probes).toHaveLength(1)
+})
+
+test('a session that has ended by itself needs no limit, and says nothing about the class', async () => {
+  await answer(ENFORCED)
+  await devices.limit(part('GPU-1', 1), 4711, () => Promise.resolve(true))
+  expect(classes()[1]?.[1]).toBe('enforced')
+})
+
+test('what could not be tried is tried again after some minutes', async () => {
+  await answer({ isolation: 'accounted', reason: 'The image is not here.', later: true })
+  await later()
+  expect(probes).toEqual([])
+  await vi.advanceTimersByTimeAsync(10 * 60_000)
+  expect(probes).toHaveLength(1)
+  expect(classes()[1]?.[2]).toBe('The image is not here.')
+  await answer(ENFORCED)
+  expect(classes()[1]?.[1]).toBe('enforced')
+})
+
+test('a MIG instance is what it is, whatever mode is said; one that shares its memory is not isolated', async () => {
+  found = [gpu('MIG-0', { mode: 'mig' }), gpu('MIG-1', { mode: 'mig', sharedBecause: 'A compute instance.' })]
+  await later()
+  devices.setModes({ 'MIG-0': 'shared', 'MIG-1': 'shared' })
+  expect(classes()).toEqual([
+    ['mig', 'mig', null],
+    ['mig', 'accounted', 'A compute instance.'],
+  ])
+})
+
+test('the container of a probe holds exactly what the allowlist names', () => {
+  expect(probeContainer('GPU-0', 'berth/python:3.13')).toEqual({
+    Image: 'berth/python:3.13',
+    User: '65534:65534',
+    WorkingDir: '/',
+    Entrypoint: [],
+    Cmd: ['python3', '-c', 'import time; time.sleep(60)'],
+    Env: ['NVIDIA_VISIBLE_DEVICES=GPU-0'],
+    Labels: { 'berth.gpu-probe': 'GPU-0' },
+    HostConfig: {
+      NanoCpus: 1_000_000_000,
+      Memory: 2 ** 31,
+      MemorySwap: 2 ** 31,
+      PidsLimit: 256,
+      Init: true,
+      SecurityOpt: ['no-new-privileges:true'],
+      CapDrop: ['ALL'],
+      IpcMode: 'private',
+      NetworkMode: 'none',
+      RestartPolicy: { Name: 'no' },
+      LogConfig: { Type: 'none', Config: {} },
+      DeviceRequests: [{ Driver: '', DeviceIDs: ['GPU-0'], Capabilities: [['gpu']] }],
+    },
+  })
+})

@@ -1,0 +1,174 @@
+import { type KernelSpec } from '#agent/contract'
+import { AppError, type Device, type DeviceFigures, type SettableMode } from '#manager/contract'
+import { engineMessage } from '../docker/engine-client.ts'
+import { type Log } from '../log.ts'
+import { type FoundGpu, type GpuPlugin } from './gpu-plugin.ts'
+import { type MemoryLimits } from './memory-limits.ts'
+import { type Probe, type Verdict } from './probe.ts'
+
+/** The GPUs of this host: what they are, how they are given out, and whether parts of them hold. */
+export interface Devices extends AsyncDisposable {
+  list(): Device[]
+  /** As they were seen last. */
+  figures(): readonly DeviceFigures[]
+  measure(): Promise<readonly DeviceFigures[]>
+  setModes(modes: Readonly<Record<string, SettableMode>>): void
+  /** The engine came (back): what was seen of limits before is of the past. */
+  engineCameUp(): void
+  /** Nothing is being tried on the GPUs of this kernel any more. Before its container is made. */
+  settled(spec: Pick<KernelSpec, 'devices'>): Promise<void>
+  /**
+   * Holds a container that has just been started to its parts, where that was seen to work.
+   * @param hasEnded asked where it cannot be: one that has ended by itself needs no limit
+   * @throws `kernel_create_failed`
+   */
+  limit(spec: Pick<KernelSpec, 'devices'>, pid: number, hasEnded?: () => Promise<boolean>): Promise<void>
+}
+
+export interface DevicesDeps {
+  readonly plugins: readonly GpuPlugin[]
+  readonly probe: Probe
+  readonly limits: MemoryLimits
+  /** UUIDs that kernels hold, also those that are being started. */
+  readonly held: () => ReadonlySet<string>
+  readonly isEngineUp: () => boolean
+  readonly onChange: () => void
+  readonly log: Log
+  readonly lookEveryMs?: number
+}
+
+interface Entry {
+  gpu: FoundGpu
+  readonly plugin: Device['plugin']
+}
+
+const LOOK_EVERY_MS = 10_000
+const TRY_AGAIN_MS = 10 * 60_000
+/** Of a GPU, in hundredths. */
+const SHARES = 100
+
+/** @throws `config_invalid` */
+export async function openDevices(deps: DevicesDeps): Promise<Devices> {
+  const { plugins, probe, limits, log, onChange } = deps
+  let entries: readonly Entry[] = []
+  let seen: readonly DeviceFigures[] = []
+  let modes: Readonly<Record<string, SettableMode>> = {}
+  const verdicts = new Map<string, Verdict & { readonly againAt: number }>()
+  const probing = new Map<string, Promise<void>>()
+  let stopped = false
+
+  const modeOf = ({ uuid, mode }: FoundGpu) => (mode === 'mig' ? mode : (modes[uuid] ?? mode))
+
+  async function look(): Promise<void> {
+    const before = JSON.stringify(entries)
+    const looks = await Promise.all(plugins.map(async plugin => ({ plugin, ...(await plugin.look()) })))
+    entries = looks.flatMap(({ plugin, gpus }) => gpus.map(gpu => ({ gpu, plugin: plugin.name })))
+    seen = looks.flatMap(({ figures }) => figures)
+    const healthy = new Set(entries.filter(({ gpu }) => gpu.problem === null).map(({ gpu }) => gpu.uuid))
+    // One that was lost comes back with a driver that was loaded anew.
+    for (const uuid of verdicts.keys()) if (!healthy.has(uuid)) verdicts.delete(uuid)
+    if (JSON.stringify(entries) !== before) onChange()
+    probeWhatIsFree()
+  }
+
+  /** Never beside a session: it would take memory away from it. */
+  function probeWhatIsFree(): void {
+    if (stopped || !deps.isEngineUp()) return
+    const held = deps.held()
+    for (const { gpu, plugin } of entries) {
+      const { uuid } = gpu
+      const due = plugin === 'nvidia' && modeOf(gpu) === 'shared' && gpu.problem === null
+      const isKnown = (verdicts.get(uuid)?.againAt ?? 0) > performance.now()
+      if (!due || held.has(uuid) || isKnown || probing.has(uuid)) continue
+      const work = probe(gpu)
+        .then(verdict => {
+          verdicts.set(uuid, { ...verdict, againAt: verdict.later ? performance.now() + TRY_AGAIN_MS : Infinity })
+          log.info({ uuid, ...verdict }, 'it was tried whether parts of a GPU hold')
+          onChange()
+        })
+        .catch((error: unknown) => log.warn({ uuid, err: error }, 'whether parts of a GPU hold was not tried'))
+        .finally(() => probing.delete(uuid))
+      probing.set(uuid, work)
+    }
+  }
+
+  function toDevice({ gpu, plugin }: Entry): Device {
+    const { uuid, model, memBytes, problem, sharedBecause } = gpu
+    const mode = modeOf(gpu)
+    const common = { uuid, model, memBytes, mode, problem, plugin }
+    if (mode === 'shared') {
+      return {
+        ...common,
+        slot: 'cuda.shares',
+        ...toIsolation(verdicts.get(uuid) ?? unknown(plugin, deps.held().has(uuid))),
+      }
+    }
+    const isolation = sharedBecause === null ? mode : 'accounted'
+    return { ...common, slot: 'cuda.device', isolation, isolationReason: sharedBecause }
+  }
+
+  await look()
+  let looking: Promise<unknown> = Promise.resolve()
+  const timer = setInterval(() => {
+    looking = looking.then(look).catch((error: unknown) => log.error({ err: error }, 'looking at the GPUs failed'))
+  }, deps.lookEveryMs ?? LOOK_EVERY_MS)
+
+  return {
+    list: () => entries.map(toDevice),
+    figures: () => seen,
+    async measure() {
+      seen = (await Promise.all(plugins.map(plugin => plugin.figures()))).flat()
+      return seen
+    },
+    setModes(wanted) {
+      modes = wanted
+      for (const { gpu } of entries) if (modeOf(gpu) !== 'shared') verdicts.delete(gpu.uuid)
+      probeWhatIsFree()
+      onChange()
+    },
+    engineCameUp() {
+      verdicts.clear()
+      probeWhatIsFree()
+    },
+    async settled(spec) {
+      await Promise.all(spec.devices.map(async ({ uuid }) => probing.get(uuid)))
+    },
+    async limit(spec, pid, hasEnded = () => Promise.resolve(false)) {
+      for (const { uuid, slot, amount } of spec.devices) {
+        const entry = entries.find(({ gpu }) => gpu.uuid === uuid)
+        if (!entry || slot !== 'cuda.shares' || verdicts.get(uuid)?.isolation !== 'enforced') continue
+        try {
+          await limits.set(pid, uuid, (entry.gpu.memBytes * amount) / SHARES)
+        } catch (error) {
+          if (await hasEnded()) return
+          // It does not hold any more; once the GPU is free it is tried anew.
+          verdicts.delete(uuid)
+          onChange()
+          throw new AppError(
+            'kernel_create_failed',
+            { why: `The limit of its part of GPU ${uuid} could not be set: ${engineMessage(error)}` },
+            { cause: error },
+          )
+        }
+      }
+    },
+    async [Symbol.asyncDispose]() {
+      stopped = true
+      clearInterval(timer)
+      await Promise.all([looking, ...probing.values()])
+      for (const plugin of plugins) await plugin[Symbol.asyncDispose]()
+    },
+  }
+}
+
+const toIsolation = ({ isolation, reason }: Verdict) => ({ isolation, isolationReason: reason })
+
+function unknown(plugin: Device['plugin'], isHeld: boolean): Verdict {
+  const reason =
+    plugin === 'simulated'
+      ? 'A simulated GPU has no memory that could be limited.'
+      : isHeld
+        ? 'Whether limits hold is tried once no session holds it.'
+        : 'Whether limits hold is being tried.'
+  return { isolation: 'accounted', reason }
+}

@@ -1,0 +1,74 @@
+import { execFile } from 'node:child_process'
+import { access, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+
+const run = promisify(execFile)
+const TIMEOUT_MS = 10_000
+const MiB = 2 ** 20
+/** Drivers round up to what they count in; NVIDIA's own example sets 4000 MiB and reads 4096. As much as this is let pass. */
+const ROUNDING_MIB = 256
+
+/** Limits of GPU memory that hold for everything in a container together, and that nothing in it can change. */
+export interface MemoryLimits {
+  /** Null where driver and kernel have them; otherwise why not. */
+  missing(): Promise<string | null>
+  /** For the whole control group of this process. @throws where it was not set, or more is in use already */
+  set(pid: number, uuid: string, bytes: number): Promise<void>
+}
+
+export interface NvidiaLimitsOptions {
+  readonly program?: string
+  readonly cgroupRoot?: string
+  readonly procDirectory?: string
+}
+
+/**
+ * By `nvidia-smi memory-limits` (driver R615 and newer), which counts by control group and refuses at the allocation. Only
+ * root of the host may set them. The soft limit stays 0: it is a reservation among control groups, which Docker would not
+ * give back when it removes one. See docs/adr/0014-gpu-parts.md for what else there is, and why it is no limit.
+ */
+export function createNvidiaLimits({
+  program = 'nvidia-smi',
+  cgroupRoot = '/sys/fs/cgroup',
+  procDirectory = '/proc',
+}: NvidiaLimitsOptions = {}): MemoryLimits {
+  const ask = async (...args: string[]) =>
+    (await run(program, ['memory-limits', ...args], { timeout: TIMEOUT_MS, killSignal: 'SIGKILL' })).stdout
+
+  return {
+    async missing() {
+      const isUnified = await access(join(cgroupRoot, 'cgroup.controllers')).then(
+        () => true,
+        () => false,
+      )
+      if (!isUnified) return 'The host has no control groups of version 2, by which the driver limits GPU memory.'
+      return ask('--help').then(
+        () => null,
+        () => 'The driver cannot limit the GPU memory of a session (nvidia-smi memory-limits; R615 and newer can).',
+      )
+    },
+    async set(pid, uuid, bytes) {
+      const limit = Math.floor(bytes / MiB)
+      const groups = await readFile(join(procDirectory, String(pid), 'cgroup'), 'utf8')
+      const path = /^0::(\/.*)$/m.exec(groups)?.[1]
+      // The root is everybody.
+      if (path === undefined || path === '/') throw new Error('the container has no control group of its own')
+      const where = ['--namespace', join(cgroupRoot, path), '-i', uuid]
+      await ask('--set', ...where, '--soft-limit', '0', '--hard-limit', String(limit))
+      const now = parseMemoryLimits(await ask('--get', ...where))
+      if (now.hard === undefined || now.hard >= limit + ROUNDING_MIB)
+        throw new Error(`the driver took ${limit} MiB and has ${now.hard ?? 'no limit'}`)
+      if (now.used !== undefined && now.used > limit) throw new Error(`${now.used} MiB are in use already`)
+    },
+  }
+}
+
+/** In MiB. @param text of `nvidia-smi memory-limits --get` */
+export function parseMemoryLimits(text: string): { hard: number | undefined; used: number | undefined } {
+  const field = (name: string) => {
+    const match = new RegExp(`^\\s*${name}:\\s*(\\d+) MiB`, 'im').exec(text)
+    return match ? Number(match[1]) : undefined
+  }
+  return { hard: field('hard limit'), used: field('current used') }
+}

@@ -1,0 +1,133 @@
+import { type DeviceFigures } from '#manager/contract'
+import { type FoundGpu } from './gpu-plugin.ts'
+
+const MiB = 2 ** 20
+
+/** Understood by every driver since 470. The name is last, so that a comma in it does no harm. */
+export const GPU_FIELDS =
+  'uuid,memory.total,mig.mode.current,ecc.errors.uncorrected.volatile.total,utilization.gpu,memory.used,name'
+
+/** One line of `nvidia-smi --query-gpu=GPU_FIELDS --format=csv,noheader,nounits`. */
+export interface GpuRow {
+  readonly uuid: string
+  readonly model: string
+  readonly memBytes: number | null
+  readonly inMigMode: boolean
+  readonly problem: string | null
+  readonly figures: DeviceFigures
+}
+
+/** What stands in the place of a value when the GPU itself does not answer. */
+const BROKEN = /^\[?(unknown error|gpu is lost|gpu requires reset|err!)\]?$/i
+
+/** Lines that are no rows (errors go to the same stream) are left out. */
+export function parseGpuRows(csv: string): GpuRow[] {
+  return csv.split('\n').flatMap((line): GpuRow[] => {
+    const [uuid = '', total = '', mig = '', ecc = '', utilization = '', used = '', ...name] = line
+      .split(',')
+      .map(cell => cell.trim())
+    if (!/^GPU-[\w-]+$/.test(uuid)) return []
+    const broken = [total, mig, ecc, utilization, used, ...name].find(cell => BROKEN.test(cell))
+    const errors = numberOf(ecc) ?? 0
+    return [
+      {
+        uuid,
+        model: BROKEN.test(name.join(', ')) ? 'NVIDIA GPU' : name.join(', '),
+        memBytes: bytesOf(total),
+        inMigMode: mig === 'Enabled',
+        problem:
+          broken !== undefined
+            ? `nvidia-smi says "${broken.replace(/^\[|\]$/g, '')}" of it.`
+            : errors > 0
+              ? `It had ${errors} uncorrectable memory errors (ECC) since the driver was loaded. Reset it: nvidia-smi -r -i ${uuid}`
+              : null,
+        figures: { uuid, utilization: numberOf(utilization), memBytes: bytesOf(used) },
+      },
+    ]
+  })
+}
+
+export interface MigInstance {
+  readonly parent: string
+  /** On its GPU; the same in `nvidia-smi -q -x`. */
+  readonly index: number
+  readonly uuid: string
+  /** `3g.20gb`, `1g.5gb+me`, `1c.3g.20gb`. */
+  readonly profile: string
+}
+
+/** @param list of `nvidia-smi -L` */
+export function parseMigInstances(list: string): MigInstance[] {
+  let parent = ''
+  return list.split('\n').flatMap(line => {
+    const gpu = /^GPU \d+: .*\(UUID: (GPU-[^)]+)\)/.exec(line)
+    if (gpu) parent = gpu[1] ?? ''
+    const mig = /^\s+MIG (\S+)\s+Device\s+(\d+): \(UUID: (MIG-[^)]+)\)/.exec(line)
+    return mig ? [{ parent, profile: mig[1] ?? '', index: Number(mig[2]), uuid: mig[3] ?? '' }] : []
+  })
+}
+
+export interface MigMemory {
+  readonly parent: string
+  readonly index: number
+  readonly totalBytes: number | null
+  readonly usedBytes: number | null
+}
+
+/** Memory of MIG instances, which nvidia-smi tells in this form only. @param xml of `nvidia-smi -q -x` */
+export function parseMigMemory(xml: string): MigMemory[] {
+  return xml.split(/<gpu id=/).flatMap(gpu => {
+    const parent = /<uuid>(GPU-[^<]+)<\/uuid>/.exec(gpu)?.[1]
+    if (parent === undefined) return []
+    return [...gpu.matchAll(/<mig_device>([\s\S]*?)<\/mig_device>/g)].map(([, instance = '']) => {
+      const memory = /<fb_memory_usage>([\s\S]*?)<\/fb_memory_usage>/.exec(instance)?.[1] ?? ''
+      const bytes = (tag: string) => bytesOf(new RegExp(`<${tag}>(\\d+) MiB</${tag}>`).exec(memory)?.[1] ?? '')
+      return {
+        parent,
+        index: Number(/<index>(\d+)<\/index>/.exec(instance)?.[1]),
+        totalBytes: bytes('total'),
+        usedBytes: bytes('used'),
+      }
+    })
+  })
+}
+
+/** An instance is a device of its own, with the memory that its hardware gives it. */
+export function toGpu(instance: MigInstance, { model, problem }: GpuRow, memory: MigMemory | undefined): FoundGpu {
+  return {
+    uuid: instance.uuid,
+    model: `${model} ${instance.profile}`,
+    memBytes: memory?.totalBytes ?? profileBytes(instance.profile),
+    mode: 'mig',
+    // Compute instances of one GPU instance have processors of their own, and its memory together.
+    sharedBecause: /^\d+c\./.test(instance.profile)
+      ? 'It is a compute instance: it has its GPU instance’s memory together with the others in it.'
+      : null,
+    problem,
+  }
+}
+
+/** By UUID as /proc/driver/nvidia/gpus has it: there even where nvidia-smi fails. */
+export function parseProcGpu(information: string): { uuid: string; model: string } | undefined {
+  const field = (name: string) => new RegExp(`^${name}:\\s*(.+?)\\s*$`, 'm').exec(information)?.[1]
+  const uuid = field('GPU UUID')
+  return uuid !== undefined && /^GPU-[0-9a-f-]+$/.test(uuid)
+    ? { uuid, model: field('Model') ?? 'NVIDIA GPU' }
+    : undefined
+}
+
+/** `3g.20gb` has 20 GB, more or less. */
+function profileBytes(profile: string): number {
+  const match = /\.(\d+)gb/.exec(profile)
+  return match ? Number(match[1]) * 2 ** 30 : 0
+}
+
+/** Null for `[N/A]`, `[Not Supported]` and the like: unknown is not 0. */
+function numberOf(text: string): number | null {
+  return /^\d+$/.test(text) ? Number(text) : null
+}
+
+function bytesOf(mebibytes: string): number | null {
+  const number = numberOf(mebibytes)
+  return number === null ? null : number * MiB
+}

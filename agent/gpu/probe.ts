@@ -1,0 +1,154 @@
+import { type ContainerCreateOptions } from 'dockerode'
+import { z } from 'zod'
+import { type EngineClient, engineMessage, isMissing } from '../docker/engine-client.ts'
+import { readLines } from '../docker/lines.ts'
+import { gpuRequests } from '../docker/container-config.ts'
+import { removeContainer } from '../kernel/containers.ts'
+import { type FoundGpu } from './gpu-plugin.ts'
+import { type MemoryLimits } from './memory-limits.ts'
+import { PROBE_SCRIPT } from './probe-script.ts'
+
+/** Whether a limit was seen to hold. */
+export interface Verdict {
+  readonly isolation: 'enforced' | 'accounted'
+  readonly reason: string
+  /** It could not be tried, which may pass. */
+  readonly later?: boolean
+}
+
+export interface ProbeDeps {
+  readonly engine: EngineClient
+  readonly limits: MemoryLimits
+  /** Must have `python3`. */
+  readonly image: string
+  /** Only a test's fake driver needs another one. */
+  readonly container?: (uuid: string, image: string) => ContainerCreateOptions
+}
+
+export type Probe = (gpu: FoundGpu) => Promise<Verdict>
+
+export const LABEL_PROBE = 'berth.gpu-probe'
+const MiB = 2 ** 20
+/**
+ * Of the GPU's memory; more than a program of CUDA needs for itself. A driver that counts in steps too large for limits of
+ * any size rounds it up too far to be let pass (`memory-limits.ts`).
+ */
+const PART = 1100 * MiB
+const WITHIN_MS = 60_000
+
+/**
+ * Tries whether a limit that is set from outside holds what runs in a container to its part: first without a limit, so that
+ * a refusal is known to come from it, then with one, by one program and by several together. Only what was seen counts; a
+ * probe that could not be carried out is `accounted`.
+ *
+ * It runs a container as sessions are made, without network, folders or capabilities; whatever happens it is removed, and
+ * what a crash of the agent left is removed by the next probe of that GPU.
+ */
+export function createProbe({ engine, limits, image, container = probeContainer }: ProbeDeps): Probe {
+  async function attempt(id: string, what: string, bytes: number): Promise<string> {
+    const exec = await engine.streams.getContainer(id).exec({
+      Cmd: ['python3', '-c', PROBE_SCRIPT, what, String(bytes)],
+      AttachStdout: true,
+      AttachStderr: false,
+      // Without framing of the stream.
+      Tty: true,
+    })
+    const stream = await exec.start({ hijack: false, stdin: false, Tty: true })
+    const lines: string[] = []
+    for await (const line of readLines(stream)) lines.push(line)
+    const outcome = Outcome.safeParse(lines.at(-1)?.trim())
+    if (!outcome.success)
+      throw new Error(`the program that tries it failed: ${lines.slice(-3).join(' ').slice(0, 300)}`)
+    return outcome.data
+  }
+
+  async function judge(id: string, { uuid, memBytes }: FoundGpu): Promise<Verdict> {
+    const part = Math.min(PART, Math.floor(memBytes / 4 / MiB) * MiB)
+    const [less, more] = [part / 4, part * 1.5]
+    if ((await attempt(id, 'one', more)) !== 'allocated') return untried('there was no room on it even without one.')
+    await limits.set((await inspectPid(id)) ?? 0, uuid, part)
+    if ((await attempt(id, 'one', less)) !== 'allocated')
+      return accounted('A limit was tried, and with it not even a quarter of the part could be allocated.')
+    if ((await attempt(id, 'one', more)) !== 'refused')
+      return accounted('A limit was tried and did not hold: a program got more than its part.')
+    if ((await attempt(id, 'several', less)) !== 'refused')
+      return accounted('A limit was tried and did not hold: several programs together got more than their part.')
+    return {
+      isolation: 'enforced',
+      reason:
+        'Tried: the driver refuses a session more memory than its part. Managed memory (cudaMallocManaged) it does not count.',
+    }
+  }
+
+  async function inspectPid(id: string): Promise<number | undefined> {
+    return (await engine.calls.getContainer(id).inspect()).State.Pid
+  }
+
+  async function removeLeft(uuid: string): Promise<void> {
+    const filters = { label: [`${LABEL_PROBE}=${uuid}`] }
+    for (const { Id } of await engine.calls.listContainers({ all: true, filters })) await removeContainer(engine, Id)
+  }
+
+  return async gpu => {
+    const missing = await limits.missing()
+    if (missing !== null) return accounted(missing)
+    try {
+      await removeLeft(gpu.uuid)
+      const made = await engine.calls.createContainer(container(gpu.uuid, image))
+      try {
+        await made.start()
+        return await within(WITHIN_MS, judge(made.id, gpu))
+      } finally {
+        await removeContainer(engine, made.id)
+      }
+    } catch (error) {
+      return untried(isMissing(error) ? `the image ${image} is not on this engine.` : engineMessage(error))
+    }
+  }
+}
+
+const Outcome = z.enum(['allocated', 'refused'])
+
+const accounted = (reason: string): Verdict => ({ isolation: 'accounted', reason })
+const untried = (why: string): Verdict => ({
+  ...accounted(`Whether limits hold could not be tried: ${why}`),
+  later: true,
+})
+
+/** From an allowlist, like that of a session; nothing in it comes from a user. */
+export function probeContainer(uuid: string, image: string): ContainerCreateOptions {
+  return {
+    Image: image,
+    User: '65534:65534',
+    WorkingDir: '/',
+    Entrypoint: [],
+    Cmd: ['python3', '-c', `import time; time.sleep(${WITHIN_MS / 1000})`],
+    Env: [`NVIDIA_VISIBLE_DEVICES=${uuid}`],
+    Labels: { [LABEL_PROBE]: uuid },
+    HostConfig: {
+      NanoCpus: 1_000_000_000,
+      Memory: 2 ** 31,
+      MemorySwap: 2 ** 31,
+      PidsLimit: 256,
+      Init: true,
+      SecurityOpt: ['no-new-privileges:true'],
+      CapDrop: ['ALL'],
+      IpcMode: 'private',
+      NetworkMode: 'none',
+      RestartPolicy: { Name: 'no' },
+      LogConfig: { Type: 'none', Config: {} },
+      ...gpuRequests([uuid]),
+    },
+  }
+}
+
+async function within<T>(timeoutMs: number, work: Promise<T>): Promise<T> {
+  const late = Promise.withResolvers<never>()
+  const timer = setTimeout(() => late.reject(new Error(`it took more than ${timeoutMs / 1000} s`)), timeoutMs)
+  work.catch(() => undefined)
+  try {
+    return await Promise.race([work, late.promise])
+  } finally {
+    clearTimeout(timer)
+  }
+}

@@ -1,0 +1,43 @@
+import { appendFile, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { parseXids, watchXids } from './xid.ts'
+
+const OFF_THE_BUS = `4,2091,5000000,-;NVRM: Xid (PCI:0000:3b:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.`
+const OWN_FAULT =
+  '4,2092,5000001,-;NVRM: Xid (PCI:0000:AF:00): 31, pid=1234, name=python3, Ch 00000008, MMU Fault: ENGINE GRAPHICS'
+const OLD_FORM =
+  '4,2093,5000002,-;NVRM: Xid (PCI:0000:AF:00.0): 48, An uncorrectable double bit error (DBE) has been detected on GPU'
+const OTHER = '6,2094,5000003,-;eth0: link up\n SUBSYSTEM=net'
+
+test('fatal errors of the kernel log count, faults of a program do not', () => {
+  const log = [OFF_THE_BUS, ' SUBSYSTEM=pci', OWN_FAULT, OLD_FORM, OTHER].join('\n')
+  expect(parseXids(log, 0)).toEqual([
+    {
+      address: '0000:3b:00',
+      problem: expect.stringMatching(/Xid 79 of it: GPU has fallen off the bus\. Reset/) as string,
+    },
+    { address: '0000:af:00', problem: expect.stringContaining('Xid 48') as string },
+  ])
+})
+
+test('what was logged before the agent started is of the past', () => {
+  expect(parseXids(OFF_THE_BUS, 5.1)).toEqual([])
+})
+
+test('the log is followed; where it cannot be read nothing is known', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'berth-test-xid-'))
+  const path = join(directory, 'kmsg')
+  await writeFile(path, `${OTHER}\n`)
+  {
+    await using watch = watchXids(path, 0)
+    expect([...(await watch.read()).keys()]).toEqual([])
+    await appendFile(path, `${OFF_THE_BUS}\n`)
+    expect([...(await watch.read()).keys()]).toEqual(['0000:3b:00'])
+    expect([...(await watch.read()).keys()]).toEqual(['0000:3b:00'])
+  }
+  await using none = watchXids(join(directory, 'nothing'))
+  expect((await none.read()).size).toBe(0)
+  await rm(directory, { recursive: true })
+})

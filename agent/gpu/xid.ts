@@ -1,0 +1,59 @@
+import { constants, type FileHandle, open } from 'node:fs/promises'
+import { uptime } from 'node:os'
+
+/** After these a GPU is good for nothing until it was reset; others are the fault of one program. */
+const FATAL = new Set([46, 48, 62, 64, 74, 79, 95, 119, 120, 140])
+
+export interface XidWatch extends AsyncDisposable {
+  /** What the kernel has logged of GPUs since the start of the watch, by PCI address: `0000:3b:00`. */
+  read(): Promise<ReadonlyMap<string, string>>
+}
+
+/**
+ * Fatal errors that the driver tells the kernel's log only. Who may not read that (not root, not Linux) does without.
+ * What was logged before the start is not counted: the GPU may have been reset since.
+ */
+export function watchXids(path = '/dev/kmsg', startedAtSeconds = uptime()): XidWatch {
+  const found = new Map<string, string>()
+  let opening: Promise<FileHandle | undefined> | undefined
+  const buffer = Buffer.alloc(16_384)
+
+  return {
+    async read() {
+      opening ??= open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch(() => undefined)
+      const file = await opening
+      while (file) {
+        try {
+          const { bytesRead } = await file.read(buffer)
+          if (bytesRead === 0) break
+          for (const { address, problem } of parseXids(buffer.toString('utf8', 0, bytesRead), startedAtSeconds))
+            found.set(address, problem)
+        } catch (error) {
+          // EPIPE: older records were overwritten before they were read. EAGAIN: that was the last one.
+          if (!(error instanceof Error && 'code' in error && error.code === 'EPIPE')) break
+        }
+      }
+      return found
+    },
+    async [Symbol.asyncDispose]() {
+      await (await opening)?.close()
+    },
+  }
+}
+
+/** @param log records of /dev/kmsg: `priority,sequence,microseconds,-;NVRM: Xid (PCI:0000:3b:00): 79, …` */
+export function parseXids(log: string, sinceSeconds: number): { address: string; problem: string }[] {
+  return log.split('\n').flatMap(line => {
+    const match = /^\d+,\d+,(\d+),[^;]*;NVRM: Xid \(PCI:([0-9a-f:]+)(?:\.\d)?\): (\d+), ?(.*)$/i.exec(line)
+    if (!match) return []
+    const [, micros = '', address = '', xid = '', text = ''] = match
+    if (Number(micros) / 1e6 < sinceSeconds || !FATAL.has(Number(xid))) return []
+    const what = text.split(', ').at(-1) ?? ''
+    return [
+      {
+        address: address.toLowerCase(),
+        problem: `The kernel logged Xid ${xid} of it: ${what} Reset it, then start the agent anew.`,
+      },
+    ]
+  })
+}

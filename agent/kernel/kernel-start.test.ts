@@ -1,0 +1,198 @@
+import { expect, test } from 'vitest'
+import { type KernelSpec } from '#agent/contract'
+import { AgentId, KernelId, ManagerId, SessionId, UserId } from '#manager/contract'
+import { type EngineClient } from '../docker/engine-client.ts'
+import { createKernelManager, type KernelManagerDeps } from './kernel-manager.ts'
+
+const uuid = (end: string) => `01900000-0000-7000-8000-${end.padStart(12, '0')}`
+const KERNEL = KernelId.parse(uuid('1'))
+const CORES = 8
+
+const aSpec = (more: Partial<KernelSpec> = {}): KernelSpec => ({
+  kernelId: KERNEL,
+  sessionId: SessionId.parse(uuid('4')),
+  sessionName: 'demo',
+  role: 'main1',
+  attempt: 1,
+  owner: { id: UserId.parse(uuid('5')), email: 'mira@example.com' },
+  resourceGroup: 'default',
+  image: { reference: 'image:1', digest: 'sha256:aa' },
+  slots: { cpu: 2000, mem: 2 ** 30 },
+  shmemBytes: 0,
+  devices: [],
+  environ: {},
+  startupCommand: null,
+  apps: [],
+  authorizedKeys: [],
+  ...more,
+})
+
+interface Container {
+  readonly config: {
+    readonly Labels: Readonly<Record<string, string>>
+    readonly HostConfig: { readonly CpusetCpus?: string }
+  }
+  status: 'created' | 'running' | 'exited'
+  exitCode: number
+}
+
+/** An engine that makes containers in memory, and a manager of kernels on it. */
+async function kernelsInMemory(more: Partial<KernelManagerDeps> = {}) {
+  const containers = new Map<string, Container>()
+  let made = 0
+  const container = (id: string) => {
+    const of = () => {
+      const found = containers.get(id)
+      if (!found) throw Object.assign(new Error('no such container'), { statusCode: 404 })
+      return found
+    }
+    return {
+      id,
+      start: () => Promise.resolve(void (of().status = 'running')),
+      stop: () => Promise.resolve(void (of().status = 'exited')),
+      logs: () => Promise.resolve(Buffer.alloc(0)),
+      remove: () => Promise.resolve(void containers.delete(id)),
+      // eslint-disable-next-line @typescript-eslint/require-await -- throws like the engine rejects
+      inspect: async () => {
+        const { config, status, exitCode } = of()
+        const Running = status === 'running'
+        const StartedAt = '2026-01-01T00:00:00Z'
+        return {
+          Id: id,
+          State: { Status: status, Running, OOMKilled: false, Pid: 1, ExitCode: exitCode, StartedAt },
+          Config: { Labels: config.Labels },
+          HostConfig: { CpusetCpus: config.HostConfig.CpusetCpus ?? '' },
+          NetworkSettings: { Networks: {} },
+        }
+      },
+    }
+  }
+  const calls = {
+    listContainers: ({ filters }: { filters: { label: string[] } }) =>
+      Promise.resolve(
+        [...containers].flatMap(([Id, { config }]) => {
+          const labels = new Set(Object.entries(config.Labels).map(([name, value]) => `${name}=${value}`))
+          return filters.label.every(label => labels.has(label)) ? [{ Id }] : []
+        }),
+      ),
+    getImage: () => ({ inspect: () => Promise.resolve({ Id: 'sha256:aa', Config: { Env: [] }, RepoDigests: [] }) }),
+    createContainer(config: Container['config']) {
+      const id = `container-${++made}`
+      containers.set(id, { config, status: 'created', exitCode: 0 })
+      return Promise.resolve(container(id))
+    },
+    getContainer: container,
+  }
+  const ssh = { user: 'work', hostKey: 'h', privateKey: 'p', publicKey: 'k' }
+  const nothing = () => Promise.resolve()
+  const deps = {
+    engine: { calls, streams: calls } as unknown as EngineClient,
+    files: {
+      user: () => Promise.resolve({ uid: 1000, gid: 1000 }),
+      sweep: nothing,
+      createControl: () => Promise.resolve(ssh),
+      createScratch: nothing,
+      writeEnvironment: nothing,
+      paths: () => ({ scratch: '/scratch', control: '/control', etc: '/etc' }),
+      readSsh: () => Promise.resolve(ssh),
+      discard: nothing,
+    },
+    networks: {
+      list: () => Promise.resolve([]),
+      create: () => Promise.resolve({ name: 'network' }),
+      remove: nothing,
+    },
+    toolbox: { volume: () => Promise.resolve('toolbox') },
+    devices: { settled: nothing, limit: nothing },
+    trust: { labelKey: Buffer.alloc(32, 7), inherited: new Set() },
+    agentId: AgentId.parse(uuid('3')),
+    verifyEngine: nothing,
+    cores: CORES,
+    bootedAtSeconds: undefined,
+    onChange: () => undefined,
+    onRemoved: () => undefined,
+    onPull: () => undefined,
+    log: { info: () => undefined, warn: () => undefined, error: () => undefined },
+    ...more,
+  } as unknown as KernelManagerDeps
+  const kernels = createKernelManager(deps)
+  kernels.serve(ManagerId.parse(uuid('2')))
+  await kernels.rescan({ cpus: CORES, memBytes: 2 ** 34 })
+  return {
+    containers,
+    kernels,
+    end(exitCode: number) {
+      for (const found of containers.values()) Object.assign(found, { status: 'exited', exitCode })
+    },
+    state: () => kernels.reports().map(({ state }) => state),
+    create: (spec = aSpec(), startWithinMs = 5_000) =>
+      kernels.create(spec, { startWithinMs, signal: new AbortController().signal }),
+    [Symbol.asyncDispose]: () => kernels[Symbol.asyncDispose](),
+  }
+}
+
+test('kernels that start together are pinned to cores of their own', async () => {
+  await using engine = await kernelsInMemory()
+  const ids = ['11', '12', '13', '14'].map(end => KernelId.parse(uuid(end)))
+  await Promise.all(ids.map(kernelId => engine.create(aSpec({ kernelId }))))
+  const pinned = [...engine.containers.values()].map(({ config }) => config.HostConfig.CpusetCpus)
+  expect(pinned.toSorted()).toEqual(['0,1', '2,3', '4,5', '6,7'])
+})
+
+test('a container that ends while its creation is finished is seen to have ended', async () => {
+  await using engine = await kernelsInMemory({
+    devices: {
+      settled: () => Promise.resolve(),
+      limit() {
+        engine.end(3)
+        // Nobody looks at a kernel that is being made.
+        engine.kernels.containerChanged(KERNEL)
+        return Promise.resolve()
+      },
+    },
+  })
+  await engine.create()
+  await expect.poll(engine.state).toMatchObject([{ state: 'exited', exitCode: 3 }])
+})
+
+test('a container of whose start no manager has heard in time is removed; one that was heard of stays', async () => {
+  await using engine = await kernelsInMemory()
+  const [heard, unheard] = [KernelId.parse(uuid('11')), KernelId.parse(uuid('12'))]
+  await engine.create(aSpec({ kernelId: heard }), 200)
+  engine.kernels.heard(engine.kernels.reports())
+  await engine.create(aSpec({ kernelId: unheard }), 200)
+  expect(engine.containers.size).toBe(2)
+  await expect.poll(() => engine.kernels.reports().map(({ kernelId }) => kernelId)).toEqual([heard])
+  expect(engine.containers.size).toBe(1)
+})
+
+test('a manager that has heard of the start of an attempt has not heard of that of the next', async () => {
+  await using engine = await kernelsInMemory()
+  await engine.create()
+  const before = engine.kernels.reports()
+  await engine.create(aSpec({ attempt: 2 }), 100)
+  engine.kernels.heard(before)
+  await expect.poll(() => engine.containers.size).toBe(0)
+})
+
+test('a short command that ends before its GPU is limited has ended, and is no failed start', async () => {
+  const limit: KernelManagerDeps['devices']['limit'] = async (_spec, _pid, hasEnded) => {
+    engine.end(0)
+    if (!(await hasEnded?.())) throw new Error('no such process')
+  }
+  await using engine = await kernelsInMemory({ devices: { settled: () => Promise.resolve(), limit } })
+  await engine.create()
+  await expect.poll(engine.state).toMatchObject([{ state: 'exited', exitCode: 0 }])
+})
+
+test('a process that ends with 255 was not taken along by the engine, and stays so', async () => {
+  await using engine = await kernelsInMemory()
+  await engine.create()
+  engine.end(255)
+  engine.kernels.containerChanged(KERNEL)
+  const ended = [{ state: 'exited', exitCode: 255, engineRestarted: false }]
+  await expect.poll(engine.state).toMatchObject(ended)
+  engine.kernels.engineWentAway()
+  await engine.kernels.rescan({ cpus: CORES, memBytes: 2 ** 34 })
+  expect(engine.state()).toMatchObject(ended)
+})

@@ -1,0 +1,41 @@
+import { expect, test } from 'vitest'
+import { type Session } from '#manager/contract'
+import { type Connection } from '../config/connect.ts'
+import { findSession } from './find-session.ts'
+
+const ME = 'me'
+const session = (id: string, ownerId: string, endedAt: string | null = null) =>
+  ({ id, name: 'work', ownerId, ownerEmail: `${ownerId}@example.org`, endedAt }) as unknown as Session
+
+/** Only what the search asks for. */
+const seeing = (items: readonly Session[]) =>
+  ({
+    api: { listSessions: () => Promise.resolve({ items, nextCursor: null }) },
+    userId: () => Promise.resolve(ME),
+  }) as unknown as Connection
+
+test('a live session goes before a newer finished one of the same name', async () => {
+  const found = await findSession(seeing([session('newer', ME, '2026-01-01'), session('live', ME)]), 'work')
+  expect(found.id).toBe('live')
+})
+
+test("an admin's own session goes before those of others", async () => {
+  const found = await findSession(seeing([session('theirs', 'ada'), session('mine', ME, '2026-01-01')]), 'work')
+  expect(found.id).toBe('mine')
+})
+
+test('the only session of a name is found, whoever owns it', async () => {
+  expect((await findSession(seeing([session('theirs', 'ada')]), 'work')).id).toBe('theirs')
+})
+
+test('a name that several others use is refused with their ids', async () => {
+  const several = seeing([session('one', 'ada'), session('two', 'bob')])
+  await expect(findSession(several, 'work')).rejects.toMatchObject({
+    code: 'bad_request',
+    message: expect.stringContaining('ada@example.org (one), bob@example.org (two)') as string,
+  })
+})
+
+test('a name that nobody uses is not found', async () => {
+  await expect(findSession(seeing([]), 'work')).rejects.toMatchObject({ code: 'session_not_found' })
+})

@@ -1,0 +1,40 @@
+import { AppError, type Session, SessionId } from '#manager/contract'
+import { type Connection } from '../config/connect.ts'
+
+/**
+ * A session by id, by the start of its id (8 characters or more), or by name: the newest one of that name, a live one
+ * before a finished one. Admins see those of others too: an own one goes first, and a name that only others use must be
+ * unambiguous, so that nobody ends the wrong person's session.
+ *
+ * @throws AppError `session_not_found`, `bad_request` where several fit
+ */
+export async function findSession({ api, userId }: Connection, reference: string): Promise<Session> {
+  if (SessionId.safeParse(reference).success) return await api.getSession({ params: { id: reference } })
+  const byName = await api.listSessions({ query: { name: reference, limit: 100 } })
+  const named = await choose(byName.items, userId, reference)
+  if (named) return named
+  if (/^[0-9a-f-]{8,}$/.test(reference)) {
+    const all = await api.listSessions({ query: { limit: 500 } })
+    const matches = all.items.filter(session => session.id.startsWith(reference))
+    if (matches.length > 1)
+      throw new AppError('bad_request', { why: `"${reference}" fits ${matches.length} sessions.` })
+    if (matches[0]) return matches[0]
+  }
+  throw new AppError('session_not_found', { why: `You have no session "${reference}". See \`berth session ls\`.` })
+}
+
+/** @param named newest first */
+async function choose(
+  named: readonly Session[],
+  userId: Connection['userId'],
+  reference: string,
+): Promise<Session | undefined> {
+  const owners = new Set(named.map(session => session.ownerId))
+  const me = owners.size > 1 ? await userId() : undefined
+  const own = owners.size > 1 ? named.filter(session => session.ownerId === me) : named
+  if (named.length > 0 && own.length === 0) {
+    const whose = named.map(session => `${session.ownerEmail} (${session.id})`).join(', ')
+    throw new AppError('bad_request', { why: `Several users have a session "${reference}"; give its id: ${whose}.` })
+  }
+  return own.find(session => session.endedAt === null) ?? own[0]
+}

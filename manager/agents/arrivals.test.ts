@@ -1,0 +1,27 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { watchArrivals } from './arrivals.ts'
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ['performance', 'setInterval', 'clearInterval'] }))
+afterEach(() => void vi.useRealTimers())
+
+/** The process stands still: the clock goes on, timers do not. */
+const standStill = (ms: number) => {
+  const until = performance.now() + ms
+  vi.setSystemTime(until)
+  vi.spyOn(performance, 'now').mockReturnValue(until)
+}
+
+test('a message comes when it is read, while the process runs', () => {
+  using arrivals = watchArrivals()
+  vi.advanceTimersByTime(5_000)
+  expect(arrivals.time()).toBe(performance.now())
+})
+
+test('what is read after a standstill came before it, until all that had piled up was read', () => {
+  using arrivals = watchArrivals()
+  vi.advanceTimersByTime(1_000)
+  const before = performance.now()
+  standStill(4_000)
+  expect(arrivals.time()).toBe(before)
+  vi.restoreAllMocks()
+})

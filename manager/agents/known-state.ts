@@ -1,0 +1,32 @@
+import { createHash } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
+import { type AgentImage } from '#agent/contract'
+import { type AgentRow, type ReportedState } from '../store/agents.ts'
+import { takeUpDevices, withDevices } from './devices.ts'
+
+/** What an agent says of itself is in its row already, as it would be written. */
+export function isAsWritten(row: AgentRow, state: ReportedState): boolean {
+  if (row.status !== 'CONNECTED' || row.version !== state.version || row.engine_version !== state.engineVersion)
+    return false
+  if (row.network_isolation !== state.networkIsolation) return false
+  if (row.network_isolation_reason !== state.networkIsolationReason) return false
+  // Of a device that is gone it would have to be known whether anybody holds it.
+  if (row.devices.length !== state.devices.length) return false
+  const { devices, modes } = takeUpDevices(state.devices, {
+    devices: row.devices,
+    modes: row.device_modes,
+    held: new Set(),
+  })
+  return (
+    isDeepStrictEqual(devices, row.devices) &&
+    isDeepStrictEqual(modes, row.device_modes) &&
+    isDeepStrictEqual(withDevices(state.capacity, devices), row.capacity)
+  )
+}
+
+/** Equal lists of images have equal digests, in whatever order they are told. */
+export function digestOf(images: readonly AgentImage[]): string {
+  const hash = createHash('sha256')
+  for (const text of images.map(image => JSON.stringify(image)).toSorted()) hash.update(`${text}\n`)
+  return hash.digest('base64url')
+}

@@ -1,0 +1,78 @@
+import { type Duplex } from 'node:stream'
+import { AppError } from '#manager/contract'
+
+export interface StrangersOptions {
+  /** So many at once, and so many bytes of each, are as much memory as can be taken from outside. */
+  readonly count: number
+  /** All that an agent sends before it is accepted is some hundred bytes. */
+  readonly bytes: number
+}
+
+export const STRANGERS: StrangersOptions = { count: 1024, bytes: 16 * 1024 }
+
+export interface Stranger {
+  /** It has sent its answer: from here on it waits for us, not we for it. */
+  answered(): void
+  /** It is one of our agents: no limits any more. */
+  accepted(): void
+}
+
+export interface Strangers {
+  /**
+   * Counts a peer until it is accepted or gone. Where there are too many, whoever has kept us waiting longest makes room,
+   * so that nobody can keep our agents out by opening connections and saying nothing.
+   *
+   * @throws AppError `unavailable` where all have answered and wait for us
+   */
+  admit(socket: Duplex): Stranger
+  readonly count: number
+}
+
+/**
+ * Peers on the control path of agents that have not proven who they are.
+ *
+ * Threat model: anyone who reaches the manager's port may open such connections, as many as they like, and send what they
+ * like. What they send is counted on the wire, before WebSocket frames are put together: neither a large message nor many
+ * small ones, nor one that never ends, takes more memory than this.
+ */
+export function createStrangers({ count, bytes }: StrangersOptions = STRANGERS): Strangers {
+  const all = new Set<Duplex>()
+  /** Oldest first. */
+  const silent = new Set<Duplex>()
+
+  return {
+    get count() {
+      return all.size
+    },
+
+    admit(socket) {
+      if (all.size >= count) {
+        const [longest] = silent
+        if (!longest) throw new AppError('unavailable', { why: 'Too many agents connect at once.' })
+        forget(longest)
+        longest.destroy()
+      }
+      let left = bytes
+      const onData = (chunk: Buffer) => {
+        left -= chunk.length
+        if (left < 0) socket.destroy()
+      }
+      const onClose = () => forget(socket)
+      all.add(socket)
+      silent.add(socket)
+      socket.on('data', onData).once('close', onClose)
+      return {
+        answered: () => void silent.delete(socket),
+        accepted() {
+          socket.off('data', onData).off('close', onClose)
+          forget(socket)
+        },
+      }
+    },
+  }
+
+  function forget(socket: Duplex): void {
+    all.delete(socket)
+    silent.delete(socket)
+  }
+}

@@ -1,0 +1,37 @@
+import { expect, test } from 'vitest'
+import { judgeManagers, type JudgedManager } from './judge-managers.ts'
+
+const well: JudgedManager = {
+  url: 'https://a',
+  version: '1.0.0',
+  clockAheadMs: -900,
+  agents: 3,
+  agentsVia: 0,
+  agentsMissing: 0,
+}
+
+test('managers of one version, with good clocks, that all agents can dial are well', () => {
+  expect(judgeManagers([well, { ...well, url: 'https://b', clockAheadMs: 5_000 }])).toEqual([])
+})
+
+test('different versions are told once, with who has which', () => {
+  const found = judgeManagers([well, { ...well, url: 'https://b', version: '1.1.0' }, { ...well, url: 'https://c' }])
+  expect(found.map(({ code }) => code)).toEqual(['manager_versions_differ'])
+  expect(found[0]?.message).toContain('https://b is 1.1.0')
+})
+
+test('a clock that is more than five seconds off is told, and in which direction', () => {
+  const found = judgeManagers([{ ...well, clockAheadMs: -61_000 }])
+  expect(found).toEqual([
+    {
+      code: 'manager_clocks_differ',
+      message: 'The clock of https://a is 61 s behind that of the database. Let both follow a time server.',
+    },
+  ])
+})
+
+test('an address that agents cannot dial is told, whether they come another way or not at all', () => {
+  const [found] = judgeManagers([{ ...well, agentsVia: 1, agentsMissing: 2 }])
+  expect(found?.code).toBe('manager_not_dialled')
+  expect(found?.message).toMatch(/^3 of 5 agents cannot dial https:\/\/a: 1 come through .*, 2 do not come at all\./)
+})

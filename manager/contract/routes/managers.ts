@@ -1,0 +1,14 @@
+import { z } from 'zod'
+import { Manager, ManagerWarning } from '../managers.ts'
+import { type RouteSpec } from './route-spec.ts'
+
+/** The manager processes themselves. */
+export const MANAGER_ROUTES = {
+  listManagers: {
+    method: 'GET',
+    path: '/api/v1/managers',
+    access: 'superadmin',
+    summary: 'The managers on this database, and what is wrong with them.',
+    reply: z.object({ items: z.array(Manager), warnings: z.array(ManagerWarning) }),
+  },
+} as const satisfies Record<string, RouteSpec>

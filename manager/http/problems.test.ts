@@ -1,0 +1,20 @@
+import { expect, test } from 'vitest'
+import { AppError } from '#manager/contract'
+import { toAppError } from './problems.ts'
+
+const failed = (code: string) => Object.assign(new Error('from the database'), { code })
+
+test.each([
+  ['53100', 'disk_full'],
+  ['53300', 'unavailable'],
+  ['57P01', 'unavailable'],
+  ['ECONNREFUSED', 'unavailable'],
+  ['23505', 'internal'],
+])('a failure %s of the database is told as %s', (code, told) => {
+  expect(toAppError(failed(code)).code).toBe(told)
+})
+
+test('an error of ours stays what it is', () => {
+  const error = new AppError('forbidden')
+  expect(toAppError(error)).toBe(error)
+})

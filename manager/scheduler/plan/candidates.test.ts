@@ -1,0 +1,130 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { addSlots, type ResourceSlots } from '#manager/contract'
+import { Candidates } from './candidates.ts'
+import { concentrated, dispersed, Room, roundRobin, type Selector, totalOf } from './index.ts'
+import { anAgent, aSession, GiB, IMAGE } from './plan-fixtures.ts'
+import { kindsOf, Shelves } from './shelves.ts'
+import { type PendingSession } from './snapshot.ts'
+
+const part = (uuid: string, occupied: number) => ({ uuid, slot: 'cuda.shares' as const, total: 100, occupied })
+/** Few kinds of hosts, as in a real group, so that many rooms are alike. */
+const someRooms = fc
+  .array(
+    fc.record({
+      big: fc.boolean(),
+      used: fc.array(fc.constantFrom(0, 40), { maxLength: 2 }),
+      image: fc.boolean(),
+      turn: fc.option(fc.nat(3), { nil: undefined }),
+    }),
+    { minLength: 1, maxLength: 12 },
+  )
+  .map(agents =>
+    agents.map(({ big, used, image, turn }, n) => {
+      const capacity = { cpu: big ? 8000 : 4000, mem: 8 * GiB, 'cuda.shares': 100 * used.length }
+      const devices = used.map((occupied, index) => part(`S${index}`, occupied))
+      const occupied = { 'cuda.shares': used.reduce<number>((sum, one) => sum + one, 0) }
+      return anAgent(n, capacity, { devices, occupied, images: new Set(image ? [IMAGE] : []), turn })
+    }),
+  )
+const someRequests = fc.array(
+  fc.record({
+    requested: fc.record({ cpu: fc.constantFrom(500, 1000), mem: fc.constantFrom(0, GiB), 'cuda.shares': fc.nat(60) }),
+    clusterSize: fc.constantFrom(1, 1, 2),
+  }),
+  { minLength: 1, maxLength: 4 },
+)
+/** Which request comes next, or that something is held in which room. */
+const someSteps = fc.array(
+  fc.oneof(
+    { weight: 9, arbitrary: fc.record({ request: fc.nat(3), useHeld: fc.boolean() }) },
+    { weight: 1, arbitrary: fc.record({ hold: fc.nat(11) }) },
+  ),
+  { maxLength: 80 },
+)
+
+describe('the room that is chosen', () => {
+  test('is the one that a look at every single room finds, whatever was placed or held before', () => {
+    fc.assert(
+      fc.property(
+        someRooms,
+        someRequests,
+        someSteps,
+        fc.constantFrom(concentrated, dispersed, roundRobin),
+        (agents, requests, steps, selector) => {
+          const capacity = agents.map(agent => agent.capacity).reduce<ResourceSlots>(addSlots, {})
+          const rooms = agents.map(agent => new Room(agent))
+          const shelves = new Shelves(rooms, { digest: IMAGE, inTurn: selector.inTurn })
+          const candidates = new Map<string, Candidates>()
+          const changed: Room[] = []
+          let turn = 10
+          for (const step of steps) {
+            if ('hold' in step) {
+              const room = rooms[step.hold % rooms.length]
+              room?.hold({ sessionId: aSession(0, {}).id, agentId: room.agent.id, devices: [] }, { cpu: 1000 })
+              if (room) changed.push(room)
+              continue
+            }
+            const session = aSession(1, {}, requests[step.request % requests.length])
+            const { useHeld } = step
+            const key = `${step.request % requests.length} ${useHeld}`
+            const known = candidates.get(key) ?? new Candidates(shelves, { session, selector, capacity, useHeld })
+            candidates.set(key, known)
+            shelves.update(changed)
+            const best = known.best()
+            expect(best).toBe(bestOf(rooms, session, { selector, capacity, useHeld }))
+            if (!best) continue
+            for (let kernel = 0; kernel < (session.clusterSize ?? 1); kernel++) best.take(session.requested, useHeld)
+            best.turn = ++turn
+            changed.push(best)
+          }
+        },
+      ),
+      { numRuns: 1_000 },
+    )
+  })
+})
+
+/** Without any index. */
+function bestOf(
+  rooms: readonly Room[],
+  session: PendingSession,
+  { selector, capacity, useHeld }: { selector: Selector; capacity: ResourceSlots; useHeld: boolean },
+): Room | undefined {
+  const rank = selector.rank({ ...session, requested: totalOf(session) }, capacity)
+  const turnOf = (room: Room) => (selector.inTurn ? room.turn : 0)
+  return rooms
+    .filter(room => room.fits(session.requested, useHeld, session.clusterSize))
+    .toSorted((a, b) => rank(a) - rank(b) || turnOf(a) - turnOf(b) || (a.agent.id < b.agent.id ? -1 : 1))[0]
+}
+
+describe('shelves', () => {
+  const three = [1, 2, 3].map(n => new Room(anAgent(n, { cpu: 4000, mem: GiB })))
+
+  test('rooms of equal hosts stand on one shelf, and leave it one by one', () => {
+    const shelves = new Shelves(three, { digest: IMAGE, inTurn: false })
+    expect(shelves.rooms).toEqual([three[0]])
+    expect(shelves.free).toMatchObject({ cpu: 12_000 })
+    three[0]?.take({ cpu: 1000 })
+    shelves.update(three.slice(0, 1))
+    expect(new Set(shelves.rooms)).toEqual(new Set([three[1], three[0]]))
+    expect(shelves.free).toMatchObject({ cpu: 11_000 })
+    expect(kindsOf(three)).toEqual([three[0], three[1]])
+  })
+
+  test('parts of GPUs are alike whichever devices they are on; free in sum is not enough to be alike', () => {
+    const withParts = (n: number, used: readonly number[]) =>
+      new Room(
+        anAgent(
+          n,
+          { 'cuda.shares': 200 },
+          {
+            devices: used.map((occupied, index) => part(`S${index}`, occupied)),
+            occupied: { 'cuda.shares': used.reduce((sum, one) => sum + one, 0) },
+          },
+        ),
+      )
+    const rooms = [withParts(1, [40, 0]), withParts(2, [0, 40]), withParts(3, [20, 20])]
+    expect(kindsOf(rooms)).toEqual([rooms[0], rooms[2]])
+  })
+})

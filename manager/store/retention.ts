@@ -1,0 +1,78 @@
+import { type RawBuilder, sql } from 'kysely'
+import { type Database, type Db } from './schema.ts'
+
+/** Why a table does not grow without end, or may. */
+type Kept =
+  /** Rows are deleted once this holds. */
+  | { readonly over: RawBuilder<boolean> }
+  /** As many as there are things: hosts, users, images, what admins make. */
+  | 'with what it is about'
+  /** History: nothing of it goes by itself. The audit log goes where a setting says so. */
+  | 'for ever'
+
+const over = (condition: RawBuilder<boolean>) => ({ over: condition })
+
+/**
+ * Every table, with what keeps it from growing: a new one does not compile until that is decided. Said to administrators
+ * in docs/admin/retention.md.
+ */
+export const KEPT = {
+  // A login stays for an hour, so that every manager comes to see that it ended.
+  logins: over(sql`least(expires_at, ends_at) < now() - interval '1 hour'`),
+  sign_in_tickets: over(sql`expires_at < now()`),
+  email_tokens: over(sql`expires_at < now()`),
+  login_failures: over(sql`last_failed_at < now() - interval '1 day'`),
+  invitations: over(sql`coalesce(used_at, expires_at) < now() - interval '90 days'`),
+  grants: over(sql`expires_at < now()`),
+  keypair_nonces: over(sql`expires_at < now()`),
+  keypair_requests: over(sql`minute < now() - interval '1 hour'`),
+  join_tokens: over(sql`expires_at < now() - interval '1 day'`),
+  tasks: over(sql`ended_at < now() - interval '7 days'`),
+  // All but the last minute of a session, which says what it used in all.
+  session_stats_minutes: over(sql`minute < now() - interval '7 days' and exists (
+    select from session_stats_minutes later
+    where later.session_id = session_stats_minutes.session_id and later.minute > session_stats_minutes.minute)`),
+
+  settings: 'with what it is about',
+  users: 'with what it is about',
+  recovery_codes: 'with what it is about',
+  keypairs: 'with what it is about',
+  domains: 'with what it is about',
+  groups: 'with what it is about',
+  group_members: 'with what it is about',
+  resource_policies: 'with what it is about',
+  presets: 'with what it is about',
+  resource_groups: 'with what it is about',
+  resource_group_access: 'with what it is about',
+  reservations: 'with what it is about',
+  agents: 'with what it is about',
+  agent_images: 'with what it is about',
+  agent_links: 'with what it is about',
+  managers: 'with what it is about',
+  registries: 'with what it is about',
+  registry_images: 'with what it is about',
+  image_settings: 'with what it is about',
+
+  sessions: 'for ever',
+  kernels: 'for ever',
+  kernel_devices: 'for ever',
+  session_events: 'for ever',
+  audit_log: 'for ever',
+} as const satisfies Record<keyof Database, Kept>
+
+export type PrunedTable = {
+  [T in keyof typeof KEPT]: (typeof KEPT)[T] extends { over: unknown } ? T : never
+}[keyof typeof KEPT]
+
+export const PRUNED = Object.entries(KEPT).flatMap(([table, kept]) =>
+  typeof kept === 'string' ? [] : [table as PrunedTable],
+)
+
+/** What another manager is deleting is left to it. @returns how many rows went; there may be more if it is `limit` */
+export async function deleteOutdated(db: Db, table: PrunedTable, limit: number): Promise<number> {
+  const { numAffectedRows } = await sql`
+    delete from ${sql.table(table)} where ctid = any(array(
+      select ctid from ${sql.table(table)} where ${KEPT[table].over} limit ${limit} for update skip locked
+    ))`.execute(db)
+  return Number(numAffectedRows ?? 0)
+}

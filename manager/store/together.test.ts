@@ -1,0 +1,64 @@
+import { expect, test, vi } from 'vitest'
+import { together } from './together.ts'
+
+/** Answers when it is told to. */
+function slowly() {
+  const asked: { questions: readonly number[]; answer: () => void; fail: () => void }[] = []
+  const ask = together<number, string>(questions => {
+    const { promise, resolve, reject } = Promise.withResolvers<readonly string[]>()
+    asked.push({
+      questions,
+      answer: () => resolve(questions.map(question => `answer ${question}`)),
+      fail: () => reject(new Error('broken')),
+    })
+    return promise
+  })
+  const at = async (index: number) => {
+    await vi.waitFor(() => expect(asked.length).toBeGreaterThan(index))
+    const found = asked[index]
+    if (!found) throw new Error('not asked')
+    return found
+  }
+  return { ask, at, asked }
+}
+
+test('questions of one turn are one query, and each gets its own answer', async () => {
+  const { ask, at, asked } = slowly()
+  const answers = Promise.all([1, 2, 3].map(ask))
+  ;(await at(0)).answer()
+  expect(await answers).toEqual(['answer 1', 'answer 2', 'answer 3'])
+  expect(asked.map(({ questions }) => questions)).toEqual([[1, 2, 3]])
+})
+
+test('what is asked while a query runs is not answered by it, but by the next one', async () => {
+  const { ask, at, asked } = slowly()
+  const first = ask(1)
+  const running = await at(0)
+  const later = Promise.all([ask(1), ask(2)])
+  running.answer()
+  expect(await first).toBe('answer 1')
+  ;(await at(1)).answer()
+  expect(await later).toEqual(['answer 1', 'answer 2'])
+  expect(asked.map(({ questions }) => questions)).toEqual([[1], [1, 2]])
+})
+
+test('a query that fails, fails for those who asked, and for nobody after them', async () => {
+  const { ask, at } = slowly()
+  const first = ask(1)
+  ;(await at(0)).fail()
+  await expect(first).rejects.toThrow('broken')
+  const second = ask(2)
+  ;(await at(1)).answer()
+  expect(await second).toBe('answer 2')
+})
+
+test('a thousand questions are asked a hundred at a time', async () => {
+  const sizes: number[] = []
+  const ask = together<number, number>(questions => {
+    sizes.push(questions.length)
+    return Promise.resolve(questions)
+  })
+  const all = Array.from({ length: 1_000 }, (_, n) => n)
+  expect(await Promise.all(all.map(ask))).toEqual(all)
+  expect(Math.max(...sizes)).toBe(100)
+})

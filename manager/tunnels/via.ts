@@ -1,0 +1,116 @@
+import { type IncomingMessage } from 'node:http'
+import { connect, Socket } from 'node:net'
+import { type Duplex } from 'node:stream'
+import { VIA_PATH, VIA_TO_HEADER, VIA_UPGRADE } from '#agent/contract'
+import { type AgentId, AppError, PING_INTERVAL_MS } from '#manager/contract'
+import { type Member } from '../cluster/cluster.ts'
+import { acceptAgentUpgrade, type AgentCredentials } from './agent-upgrade.ts'
+import { reset } from './splice.ts'
+import { refuseUpgrade } from './websocket-upgrade.ts'
+
+export interface ViaDeps {
+  /** The managers that live. */
+  readonly members: () => readonly Member[]
+  readonly agents: AgentCredentials
+}
+
+export interface Via extends AsyncDisposable {
+  match(url: URL): boolean
+  /** Answers on the socket itself, errors too; never rejects. */
+  handle(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void>
+}
+
+const CONNECT_TIMEOUT_MS = 5_000
+/** A tunnel is one. More than an agent ever has; the rest is refused, so that a wild one cannot take all that we can open. */
+const MAX_OF_AGENT = 4_096
+
+/**
+ * Passes connections of agents on to another manager, for agents that cannot dial that one themselves.
+ *
+ * Threat model: only agents with a control connection here may ask, and only for a manager that the database knows as
+ * alive, at the address that it gave itself. What goes through proves itself at both ends, and is TLS where that manager has
+ * any: it is neither read nor vouched for here. The far manager sees it come from this computer: where both run on one, it
+ * trusts loopback for `x-forwarded-for` and `/metrics`, and so does this with the hosts of agents.
+ */
+export function createVia({ members, agents }: ViaDeps): Via {
+  const open = new Map<Socket, Socket>()
+  const ofAgent = new Map<AgentId, number>()
+
+  function count(agentId: AgentId, socket: Socket): void {
+    const before = ofAgent.get(agentId) ?? 0
+    if (before >= MAX_OF_AGENT) throw new AppError('unavailable', { why: 'This agent has too many connections.' })
+    ofAgent.set(agentId, before + 1)
+    socket.once('close', () => {
+      const left = (ofAgent.get(agentId) ?? 1) - 1
+      if (left > 0) ofAgent.set(agentId, left)
+      else ofAgent.delete(agentId)
+    })
+  }
+
+  async function pass(request: IncomingMessage, socket: Socket, head: Buffer): Promise<void> {
+    const { agentId, accept } = acceptAgentUpgrade(request, { head, protocol: VIA_UPGRADE, agents })
+    const to = members().find(({ id }) => id === request.headers[VIA_TO_HEADER])
+    if (!to) throw new AppError('not_found', { why: 'There is no such manager (any more).' })
+    count(agentId, socket)
+    const far = await dial(to.url)
+    if (socket.destroyed) {
+      far.destroy()
+      return
+    }
+    accept(socket)
+    open.set(socket, far)
+    socket.once('close', () => open.delete(socket))
+    flow(socket, far)
+    flow(far, socket)
+  }
+
+  return {
+    match: ({ pathname }) => pathname === VIA_PATH,
+    async handle(request, socket, head) {
+      try {
+        if (!(socket instanceof Socket)) throw new AppError('bad_request')
+        socket.setTimeout(0)
+        socket.setNoDelay(true)
+        socket.setKeepAlive(true, PING_INTERVAL_MS)
+        await pass(request, socket, head)
+      } catch (error) {
+        refuseUpgrade(socket, error)
+      }
+    },
+    [Symbol.asyncDispose]() {
+      for (const pair of open) for (const socket of pair) reset(socket)
+      return Promise.resolve()
+    },
+  }
+}
+
+function dial(address: string): Promise<Socket> {
+  const { hostname, port, protocol } = new URL(address)
+  const host = hostname.replace(/^\[|\]$/g, '')
+  const keepAlive = { noDelay: true, keepAlive: true, keepAliveInitialDelay: PING_INTERVAL_MS }
+  const socket = connect({
+    host,
+    port: Number(port || (protocol === 'https:' ? 443 : 80)),
+    allowHalfOpen: true,
+    ...keepAlive,
+  })
+  const { promise, resolve, reject } = Promise.withResolvers<Socket>()
+  const fail = (error?: Error) => {
+    socket.destroy()
+    reject(new AppError('unavailable', { why: `${address} does not answer.` }, { cause: error }))
+  }
+  const timer = setTimeout(fail, CONNECT_TIMEOUT_MS)
+  // It stays: nobody else listens before the connection is passed on.
+  socket.on('error', fail)
+  socket.once('connect', () => resolve(socket))
+  return promise.finally(() => clearTimeout(timer))
+}
+
+/** Half-open is allowed both ways; what breaks on one side breaks on the other. */
+function flow(from: Socket, to: Socket): void {
+  from.pipe(to)
+  from.on('error', () => reset(to))
+  from.on('close', () => {
+    if (!from.readableEnded) reset(to)
+  })
+}

@@ -1,0 +1,31 @@
+import { computed, ref } from 'vue'
+import { useAttempt } from './useAttempt.ts'
+
+const FIELD_OF_CODE = { login_failed: 'password', totp_invalid: 'code' } as const
+
+/** Password and code with which somebody who is signed in shows that it is still them. A refusal lands on its field. */
+export function useProof() {
+  const password = ref('')
+  const code = ref('')
+  const { tried, failure, failureText, ...attempt } = useAttempt()
+
+  const refused = computed(() => {
+    const reason = failureText.value?.code
+    return reason === 'login_failed' || reason === 'totp_invalid' ? FIELD_OF_CODE[reason] : null
+  })
+  const passwordError = computed(() => {
+    if (refused.value === 'password') return 'This is not your current password'
+    return tried.value && password.value === '' ? 'Enter your current password' : ''
+  })
+  const codeError = computed(() => {
+    if (refused.value === 'code') return 'Wrong, used or too old: enter the one that your app shows now'
+    return tried.value && code.value.trim().length < 6 ? 'Enter the code' : ''
+  })
+  /** What is about neither. */
+  const otherFailure = computed(() => (refused.value === null ? failureText.value : null))
+  /** What was refused is no longer known to be wrong once it is changed. */
+  function changed(): void {
+    failure.value = null
+  }
+  return { ...attempt, tried, password, code, passwordError, codeError, otherFailure, changed }
+}

@@ -1,0 +1,38 @@
+import { expect, test, vi } from 'vitest'
+import { type HostEvents } from '#electron/contract'
+import { type Tunnel } from '#proxy/contract'
+import { aMe } from '../../testing/a-me.ts'
+import { OWNER } from '../../testing/a-session.ts'
+import { testEvents, withServices } from '../../testing/services.ts'
+import { useAccount } from '../account/useAccount.ts'
+import { useTunnels } from './useTunnels.ts'
+
+test('tunnels go from the page with the sign-in, and are asked for and listened to again with the next', async () => {
+  const tunnel = (id: string) => ({ id, openedAt: '2026-11-20T12:00:00.000Z' }) as Tunnel
+  const list = vi.fn(() => Promise.resolve([tunnel('first')]))
+  const reconnect = vi.fn()
+  const on = (_event: keyof HostEvents) => () => undefined
+  withServices(
+    {
+      me: () => Promise.resolve(aMe(OWNER)),
+      logout: () => Promise.resolve(),
+      login: () => Promise.resolve({ ...aMe(OWNER), token: null }),
+    },
+    testEvents(),
+    { tunnel: { list } as never, on, reconnect },
+  )
+  const account = useAccount()
+  const tunnels = useTunnels()
+  await account.begin()
+  expect(list).not.toHaveBeenCalled()
+  await tunnels.load()
+  expect(tunnels.all.map(({ id }) => id)).toEqual(['first'])
+
+  await account.signOut()
+  await vi.waitFor(() => expect(tunnels.all).toEqual([]))
+
+  list.mockResolvedValue([tunnel('second')])
+  await account.signIn('mira@example.com', 'a password')
+  await vi.waitFor(() => expect(tunnels.all.map(({ id }) => id)).toEqual(['second']))
+  expect(reconnect).toHaveBeenCalledOnce()
+})

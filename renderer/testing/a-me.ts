@@ -1,0 +1,20 @@
+import { type Me, type UserId } from '#manager/contract'
+
+/** Who is signed in, for tests. */
+export const aMe = (id: UserId, csrf = `token of ${id}`): Me => ({
+  user: {
+    id,
+    email: `${id}@example.com`,
+    name: 'Mira',
+    role: 'user',
+    domain: 'default',
+    groups: [],
+    active: true,
+    emailVerified: true,
+    secondFactor: false,
+    resourcePolicy: 'default',
+    createdAt: '2026-11-20T12:00:00.000Z',
+  },
+  csrf,
+  expiresAt: '2026-11-27T12:00:00.000Z',
+})

@@ -1,0 +1,22 @@
+import { useNotifications } from './useNotifications.ts'
+
+/** Browsers have no clipboard for pages that came by plain http from another computer. */
+type Page = Partial<Pick<Navigator, 'clipboard'>>
+
+/** Puts text on the clipboard; where that does not work it says so. @returns whether it did */
+export function useCopy(page: Page = navigator) {
+  const notifications = useNotifications()
+  return async (text: string): Promise<boolean> => {
+    if (!page.clipboard) {
+      notifications.info('The browser lets pages copy only at https and localhost addresses. Select the text instead.')
+      return false
+    }
+    try {
+      await page.clipboard.writeText(text)
+      return true
+    } catch {
+      notifications.info('The browser did not let the page copy. Click into the page and try again.')
+      return false
+    }
+  }
+}

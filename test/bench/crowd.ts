@@ -1,0 +1,157 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { readdir, readFile } from 'node:fs/promises'
+import { setTimeout as wait } from 'node:timers/promises'
+import { type ApiClient, type SessionId } from '#manager/contract'
+import { SERVER_OPTIONS } from '../../cli/server-options.ts'
+import { startManagers } from '../fixtures/managers.ts'
+import { APP, CROWD_IMAGE } from './crowd-image.ts'
+import { type Wanted } from './crowd-clients.ts'
+import { benchEnvironment, residentBytes } from './servers.ts'
+import { median, quantile, round } from './statistics.ts'
+
+const AGENTS = 100
+const SESSIONS = 2_000
+const PER_REQUEST = 50
+const TUNNELS = 5_000
+/** Agents send figures every second; as many as the manager keeps are there sooner if they are sent more often. */
+const KEPT_FIGURES = 300
+const QUICK_FIGURES_MS = 250
+const SETTLE_MS = 20_000
+const MB = 2 ** 20
+
+/**
+ * One manager process as it runs in production, with 2,000 live sessions on a hundred simulated agents (connections and the
+ * agents' half of tunnels for real, no containers) and 5,000 idle tunnels through it: its memory, its processor time
+ * at rest, and how quick its list of sessions is.
+ */
+export async function benchCrowd(stack: AsyncDisposableStack) {
+  const managers = stack.use(await startManagers())
+  const manager = await managers.spawn({
+    NODE_OPTIONS: [...SERVER_OPTIONS, benchEnvironment.NODE_OPTIONS].join(' '),
+    BERTH_LOG: 'warn',
+  })
+  const { api } = await managers.admin(manager)
+  const freshMB = await memoryMB(manager.pid)
+  const service = await start(stack, './tunnel-service.ts', [])
+  const joins: string[] = []
+  for (let n = 0; n < AGENTS; n++) joins.push((await manager.createJoinToken()).join)
+  const agents = await start(stack, './crowd-agents.ts', [manager.url, service.port, SESSIONS / AGENTS, ...joins])
+
+  const launchStart = performance.now()
+  await launch(api)
+  const ids = await untilRunning(api)
+  const launchPerSecond = SESSIONS / ((performance.now() - launchStart) / 1000)
+  agents.child.send(QUICK_FIGURES_MS)
+  await wait(KEPT_FIGURES * QUICK_FIGURES_MS)
+  agents.child.send(1_000)
+  const withSessionsMB = await memoryMB(manager.pid)
+
+  const clients = await start(stack, './crowd-clients.ts', [manager.url])
+  const doors = await openDoors(api, ids)
+  const openStart = performance.now()
+  clients.child.send({ doors, tunnels: TUNNELS } satisfies Wanted)
+  const [opened] = (await once(clients.child, 'message')) as [{ open: number; lost: number }]
+  const tunnelsPerSecond = TUNNELS / ((performance.now() - openStart) / 1000)
+  if (opened.open !== TUNNELS || opened.lost > 0) throw new Error(`tunnels: ${JSON.stringify(opened)}`)
+  await wait(SETTLE_MS)
+  const busyBefore = await processorSeconds(manager.pid)
+  const restStart = performance.now()
+  await wait(SETTLE_MS)
+  const processorShare = (await processorSeconds(manager.pid)) - busyBefore
+  const restSeconds = (performance.now() - restStart) / 1000
+  const residentMB = await memoryMB(manager.pid)
+  const times = await listTimes(api)
+  process.kill(manager.pid, 'SIGUSR2')
+  await wait(3_000)
+  return {
+    crowd: {
+      agents: AGENTS,
+      sessions: SESSIONS,
+      tunnels: TUNNELS,
+      managerMB: {
+        fresh: freshMB,
+        withSessions: withSessionsMB,
+        withTunnels: residentMB,
+        collected: await memoryMB(manager.pid),
+      },
+      descriptors: (await readdir(`/proc/${manager.pid}/fd`)).length,
+      processorPercentAtRest: round((processorShare / restSeconds) * 100, 0),
+      launchPerSecond: round(launchPerSecond, 0),
+      tunnelsPerSecond: round(tunnelsPerSecond, 0),
+      listP50Ms: round(median(times), 1),
+      listP99Ms: round(quantile(times, 0.99), 1),
+    },
+  }
+}
+
+async function start(
+  stack: AsyncDisposableStack,
+  script: string,
+  args: readonly (string | number)[],
+): Promise<{ child: ChildProcess; port: number }> {
+  const child = fork(new URL(script, import.meta.url), args.map(String), {
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  })
+  stack.defer(() => {
+    if (child.connected) child.disconnect()
+  })
+  const [{ port }] = (await once(child, 'message')) as [{ port: number }]
+  return { child, port }
+}
+
+async function launch(api: ApiClient): Promise<void> {
+  const [image = ''] = CROWD_IMAGE.references
+  for (let n = 0; n < SESSIONS; n += PER_REQUEST) {
+    const resources = { cpu: '1', mem: '512m' }
+    await api.createSession({ body: { image, name: `crowd-${n}`, count: PER_REQUEST, resources } })
+  }
+}
+
+async function untilRunning(api: ApiClient): Promise<SessionId[]> {
+  for (;;) {
+    const { sessions } = await api.getResources()
+    if (sessions.running >= SESSIONS) break
+    await wait(500)
+  }
+  const ids: SessionId[] = []
+  let cursor: string | undefined
+  do {
+    const page = await api.listSessions({ query: { status: 'live', limit: 500, ...(cursor ? { cursor } : {}) } })
+    ids.push(...page.items.map(session => session.id))
+    cursor = page.nextCursor ?? undefined
+  } while (cursor)
+  return ids
+}
+
+async function openDoors(api: ApiClient, ids: readonly SessionId[]): Promise<Wanted['doors']> {
+  const doors: { sessionId: SessionId; grant: string }[] = []
+  for (let n = 0; n < ids.length; n += PER_REQUEST) {
+    const some = ids.slice(n, n + PER_REQUEST).map(async id => {
+      const { grant } = await api.createGrant({ params: { id, app: APP } })
+      return { sessionId: id, grant }
+    })
+    doors.push(...(await Promise.all(some)))
+  }
+  return doors
+}
+
+async function listTimes(api: ApiClient): Promise<number[]> {
+  const times: number[] = []
+  for (let n = 0; n < 40; n++) {
+    const start = performance.now()
+    await api.listSessions({ query: { status: 'live', limit: 100 } })
+    times.push(performance.now() - start)
+  }
+  return times
+}
+
+async function memoryMB(pid: number): Promise<number> {
+  return round((await residentBytes(pid, 'all')) / MB, 0)
+}
+
+/** In user and kernel mode since its start. */
+async function processorSeconds(pid: number): Promise<number> {
+  const fields = (await readFile(`/proc/${pid}/stat`, 'utf8')).split(') ')[1]?.split(' ') ?? []
+  return (Number(fields[11]) + Number(fields[12])) / 100
+}

@@ -1,0 +1,122 @@
+import { readFile } from 'node:fs/promises'
+import { type Browser } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { TOTP_CODE } from './console-double-account.ts'
+import { openConsole, startBrowser } from './console-open.ts'
+import { button } from './console-steps.ts'
+
+/** The page of the own account, against a manager of cardboard. */
+let browser: Browser
+beforeAll(async () => {
+  browser = await startBrowser()
+})
+afterAll(() => browser.close())
+
+describe('the own account', () => {
+  test('is reached by the menu at the name, and changes the password', async () => {
+    await using it = await openConsole(browser, '/sessions')
+    await button(it.page, /Account of/).click()
+    await it.page.getByText('Your account').click()
+    await it.page.getByText('mira@example.com').waitFor()
+    await button(it.page, 'Change password').click()
+    await it.page.getByLabel('Current password').fill('Right-one-1')
+    await it.page.getByLabel('New password', { exact: true }).fill('Right-one-1')
+    await it.page.getByText('Use another password than the current one').waitFor()
+    await it.page.getByLabel('New password', { exact: true }).fill('Better-one-2')
+    await it.page.getByLabel('New password again').fill('Better-one-2')
+    it.world.failures.set('POST /api/v1/me/password', { code: 'login_failed' })
+    await it.page.keyboard.press('Enter')
+    await it.page.getByText('This is not your current password').waitFor()
+    it.world.failures.clear()
+    await it.page.getByLabel('Current password').fill('Right-one-2')
+    await it.page.keyboard.press('Enter')
+    await it.page.getByText('Password changed').waitFor()
+    expect(it.world.changes.at(-1)).toEqual({
+      request: 'POST /api/v1/me/password',
+      body: { oldPassword: 'Right-one-2', newPassword: 'Better-one-2' },
+    })
+  })
+
+  test('holds how SSH connections of this computer are made: port and ~/.ssh/config', async () => {
+    await using it = await openConsole(browser, '/account')
+    const save = button(it.page, 'Save')
+    expect(await save.isDisabled()).toBe(true)
+    await it.page.getByLabel('Try a preferred port first').check()
+    await it.page.getByLabel('Preferred SSH port').fill('80')
+    await save.click()
+    await it.page.getByText('Enter a number from 1024 to 65535').waitFor()
+    await it.page.getByLabel('Preferred SSH port').fill('22022')
+    await it.page.getByLabel('Add sessions to ~/.ssh/config').uncheck()
+    await it.page.keyboard.press('Tab')
+    it.world.failures.set('POST /host/host/saveSettings', { code: 'unavailable' })
+    await save.click()
+    await it.page.getByRole('alert').getByText('The service is not ready').waitFor()
+    it.world.failures.clear()
+    await save.click()
+    await it.page.getByText('Connections that are open keep their port').waitFor()
+    expect(it.world.hostSettings).toEqual({ preferredSshPort: 22_022, manageSshConfig: false })
+    await it.page.getByLabel('Any free port').check()
+    await save.click()
+    await expect.poll(() => it.world.hostSettings).toEqual({ preferredSshPort: null, manageSshConfig: false })
+    await it.page.reload()
+    await it.page.getByLabel('Any free port').waitFor()
+    expect(await it.page.getByLabel('Add sessions to ~/.ssh/config').isChecked()).toBe(false)
+  })
+
+  test('gets a second factor: password, secret, a code that is right, and recovery codes that are shown once', async () => {
+    await using it = await openConsole(browser, '/account')
+    await button(it.page, 'Set up').press('Enter')
+    await it.page.locator('input:focus').waitFor()
+    await it.page.keyboard.type('Right-one-1')
+    await it.page.keyboard.press('Enter')
+    await it.page.getByText('JBSW Y3DP EHPK 3PXP').waitFor()
+    await it.page.getByRole('img', { name: /QR code/ }).waitFor()
+    await it.page.getByLabel(/^Code of/).fill('000000')
+    await it.page.keyboard.press('Enter')
+    await it.page.getByText('Wrong, used or too old').waitFor()
+    await it.page.getByLabel(/^Code of/).fill(TOTP_CODE)
+    await it.page.getByText('Wrong, used or too old').waitFor({ state: 'hidden' })
+    await it.page.keyboard.press('Enter')
+    await it.page.getByText('k3vp-7mqa-x2f0-9htd').waitFor()
+    const [download] = await Promise.all([it.page.waitForEvent('download'), button(it.page, 'Download').click()])
+    expect((await readFile(await download.path(), 'utf8')).trim().split('\n')).toHaveLength(10)
+    // Neither a stray click nor Escape takes them away.
+    await it.page.keyboard.press('Escape')
+    await button(it.page, 'I have kept them').click()
+    await it.page.getByText('Recovery codes left: 10').waitFor()
+    expect(await it.page.getByText('k3vp-').count()).toBe(0)
+  })
+
+  test('loses the second factor only with password and code', async () => {
+    await using it = await openConsole(browser, '/account', { totp: { enabled: true, recoveryCodesLeft: 10 } })
+    await button(it.page, 'Switch off').click()
+    const dialog = it.page.getByRole('dialog')
+    await dialog.getByRole('button', { name: 'Switch off' }).click()
+    await it.page.getByText('Enter your current password').waitFor()
+    await it.page.getByText('Enter the code').waitFor()
+    expect(it.world.changes).toEqual([])
+    await it.page.getByLabel('Current password').fill('Right-one-1')
+    await it.page.getByLabel(/^Code of/).fill(TOTP_CODE)
+    await dialog.getByRole('button', { name: 'Switch off' }).click()
+    await button(it.page, 'Set up').waitFor()
+    expect(it.world.changes.at(-1)?.body).toEqual({ password: 'Right-one-1', code: TOTP_CODE })
+  })
+
+  test('has an SSH key that is generated and saved, replaced by one of its own, and removed', async () => {
+    await using it = await openConsole(browser, '/account')
+    await button(it.page, 'Generate a new key').click()
+    const [download] = await Promise.all([
+      it.page.waitForEvent('download'),
+      button(it.page, 'Generate and save').click(),
+    ])
+    expect(download.suggestedFilename()).toBe('id_berth')
+    await it.page.getByText('SHA256:4mQ8s1y0').waitFor()
+    await button(it.page, 'Use a key that you have').click()
+    await it.page.getByRole('textbox', { name: 'Public key' }).fill('ssh-ed25519 AAAAmine me@desk')
+    await button(it.page, 'Use this key').click()
+    await it.page.getByText('AAAAmine').waitFor()
+    await button(it.page, 'Remove').click()
+    await it.page.getByRole('alertdialog').getByRole('button', { name: 'Remove' }).click()
+    await it.page.getByText('You have none yet').waitFor()
+  })
+})

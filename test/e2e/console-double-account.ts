@@ -1,0 +1,89 @@
+import { type AuthOptions, type ErrorCode, type SshKeypair } from '#manager/contract'
+import { type World } from './console-double.ts'
+
+/** What the double takes for a code of the app. */
+export const TOTP_CODE = '123456'
+export const SSH_KEY: SshKeypair = {
+  publicKey: 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIDm0n7Yk3m8v1s2l0xXJm0mQ3Jq7w2c5y8b4n6p1r9tZ mira@laptop',
+  fingerprint: 'SHA256:4mQ8s1y0c3vXb7nL2kR9tW6pZ5jH1fD8gS0aE3uI7oM',
+}
+const TOTP_SECRET = 'JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP'
+const RECOVERY_CODES = Array.from({ length: 10 }, (_, index) => `k3vp-7mqa-x2f${index}-9htd`)
+
+export type Answer = { status: number; value?: unknown } | { error: ErrorCode }
+
+/** Signing in, and what people do with their own account. @returns undefined for a route that is not about that */
+export function answerAccount(world: World, route: string, body: unknown): Answer | undefined {
+  switch (route) {
+    case 'POST /api/v1/auth/login':
+    case 'POST /api/v1/auth/ticket':
+      world.signedIn = true
+      return { status: 200, value: { ...meOf(world), token: null } }
+    case 'POST /api/v1/auth/logout':
+      world.signedIn = false
+      return { status: 204 }
+    case 'GET /api/v1/auth/options': {
+      const none: AuthOptions = {
+        signUp: 'off',
+        verification: 'mail',
+        passwordReset: 'mail',
+        termsUrl: null,
+        privacyUrl: null,
+      }
+      return { status: 200, value: { ...none, ...world.authOptions } }
+    }
+    case 'POST /api/v1/auth/sign-up':
+      return { status: 202, value: { next: 'verify_email' } }
+    case 'POST /api/v1/auth/verification':
+    case 'POST /api/v1/auth/password-reset':
+      return { status: 202, value: {} }
+    case 'POST /api/v1/auth/verify-email':
+      return { status: 200, value: { email: meOf(world).user.email } }
+    case 'GET /api/v1/me':
+      return { status: 200, value: meOf(world) }
+    case 'PUT /api/v1/auth/password-reset':
+    case 'POST /api/v1/me/password':
+      return { status: 204 }
+    case 'GET /api/v1/me/totp':
+      return { status: 200, value: world.totp ?? { enabled: false, recoveryCodesLeft: 0 } }
+    case 'POST /api/v1/me/totp': {
+      const uri = `otpauth://totp/Berth:mira%40example.com?secret=${TOTP_SECRET}&issuer=Berth`
+      return { status: 201, value: { secret: TOTP_SECRET, uri } }
+    }
+    case 'POST /api/v1/me/totp/confirm':
+    case 'POST /api/v1/me/totp/recovery-codes':
+      if (codeOf(body) !== TOTP_CODE) return { error: 'totp_invalid' }
+      world.totp = { enabled: true, recoveryCodesLeft: RECOVERY_CODES.length }
+      return { status: 200, value: { codes: RECOVERY_CODES } }
+    case 'POST /api/v1/me/totp/disable':
+      if (codeOf(body) !== TOTP_CODE) return { error: 'totp_invalid' }
+      world.totp = { enabled: false, recoveryCodesLeft: 0 }
+      return { status: 204 }
+    case 'GET /api/v1/me/ssh-keypair':
+      return { status: 200, value: world.sshKey ?? { publicKey: null, fingerprint: null } }
+    case 'POST /api/v1/me/ssh-keypair':
+      world.sshKey = SSH_KEY
+      return { status: 201, value: { ...SSH_KEY, privateKey: 'a private key\n' } }
+    case 'PUT /api/v1/me/ssh-keypair':
+      world.sshKey = { ...SSH_KEY, ...(body as { publicKey: string }) }
+      return { status: 200, value: world.sshKey }
+    case 'DELETE /api/v1/me/ssh-keypair':
+      delete world.sshKey
+      return { status: 204 }
+    default:
+      return undefined
+  }
+}
+
+const codeOf = (body: unknown) => (body as { code: string }).code
+
+function meOf(world: World) {
+  const email = world.role === 'superadmin' ? 'admin@localhost' : 'mira@example.com'
+  const name = world.role === 'superadmin' ? 'Administrator' : 'Mira Holm'
+  const createdAt = '2026-11-01T09:00:00.000Z'
+  const id = world.sessions[0]?.ownerId ?? '01990000-0000-7000-8000-000000000001'
+  const flags = { active: true, emailVerified: true, secondFactor: false, resourcePolicy: 'default' }
+  const groups = world.projects ?? []
+  const user = { id, email, name, role: world.role, domain: 'default', groups, ...flags, createdAt }
+  return { user, csrf: 'a-token', expiresAt: '2027-01-01T00:00:00.000Z' }
+}

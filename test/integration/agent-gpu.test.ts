@@ -1,0 +1,114 @@
+import { chmod, mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import {
+  type AgentHome,
+  type AgentProcess,
+  aKernelSpec,
+  createAgentHome,
+  spawnAgent,
+} from '../fixtures/agent-process.ts'
+import { busyboxImage, removeByManager } from '../fixtures/docker.ts'
+import { type FakeManager, startFakeManager } from '../fixtures/fake-manager.ts'
+
+// The agent's process, its engine and the protocol are real; `nvidia-smi` is a script with the output of driver 550.
+const T4 = 'GPU-5f1c0b0a-6f41-4c4f-9a51-6f2f8d0f0a11'
+const A100 = 'GPU-b2a3c7a4-93a7-8a0a-3b42-9d2c4d1a7e02'
+const MIG = 'MIG-c6d4f1ef-42e4-5de3-91c7-45d71c87eb3f'
+
+let manager: FakeManager
+let home: AgentHome
+let agent: AgentProcess
+let program: string
+
+const says = async (query: string) => {
+  await writeFile(
+    program,
+    `#!/bin/sh
+case "$*" in
+  memory-limits*) echo 'Invalid combination of input arguments. Please run nvidia-smi -h for help.'; exit 2 ;;
+  *-L*) echo 'GPU 0: Tesla T4 (UUID: ${T4})'
+    echo 'GPU 1: NVIDIA A100-SXM4-40GB (UUID: ${A100})'
+    echo '  MIG 3g.20gb     Device  0: (UUID: ${MIG})' ;;
+  *-q*-x*) echo '<gpu id="1"><mig_devices><mig_device><index>0</index><fb_memory_usage><total>19968 MiB</total>'
+    echo '<used>12 MiB</used></fb_memory_usage></mig_device></mig_devices><uuid>${A100}</uuid></gpu>' ;;
+  *) ${query} ;;
+esac
+`,
+  )
+  await chmod(program, 0o755)
+}
+const HEALTHY = `echo '${T4}, 15360, [N/A], 0, 37, 1024, Tesla T4'
+    echo '${A100}, 40960, Enabled, 0, [N/A], [N/A], NVIDIA A100-SXM4-40GB'`
+const LOST = `case "$*" in
+    *-i*${T4}*) echo 'Unable to determine the device handle for GPU0000:3B:00.0: GPU is lost.  Reboot the system to recover this GPU'; exit 15 ;;
+    *-i*) echo '${A100}, 40960, Enabled, 0, [N/A], [N/A], NVIDIA A100-SXM4-40GB' ;;
+    *) echo 'Unable to determine the device handle for GPU0000:3B:00.0: GPU is lost.  Reboot the system to recover this GPU'; exit 15 ;;
+  esac`
+
+beforeAll(async () => {
+  await busyboxImage()
+  manager = await startFakeManager()
+  home = await createAgentHome()
+  const bin = join(home.data, 'bin')
+  await mkdir(bin, { recursive: true })
+  program = join(bin, 'nvidia-smi')
+  await says(HEALTHY)
+  agent = await spawnAgent(home, { BERTH_JOIN: manager.join(), PATH: `${bin}:${process.env.PATH ?? ''}` })
+  await agent.firstLine
+})
+afterAll(async () => {
+  await agent[Symbol.asyncDispose]()
+  await manager[Symbol.asyncDispose]()
+  await removeByManager(manager.managerId)
+  await home[Symbol.asyncDispose]()
+})
+
+const devices = () =>
+  manager.report?.devices.map(({ uuid, slot, mode, isolation, problem }) => [uuid, slot, mode, isolation, problem])
+
+test('GPUs and MIG instances of the host are reported with their figures', () => {
+  expect(devices()).toEqual([
+    [T4, 'cuda.device', 'whole', 'whole', null],
+    [MIG, 'cuda.device', 'mig', 'mig', null],
+  ])
+  expect(manager.report?.devices[1]?.memBytes).toBe(19968 * 2 ** 20)
+  expect(manager.report?.deviceFigures).toEqual([
+    { uuid: T4, utilization: 37, memBytes: 2 ** 30 },
+    { uuid: MIG, utilization: null, memBytes: 12 * 2 ** 20 },
+  ])
+})
+
+test('a GPU that the manager shares is looked at, and called accounted where the driver has no limits', async () => {
+  await manager.request('set_device_modes', { modes: { [T4]: 'shared', [MIG]: 'shared' } })
+  await expect.poll(devices).toEqual([
+    [T4, 'cuda.shares', 'shared', 'accounted', null],
+    [MIG, 'cuda.device', 'mig', 'mig', null],
+  ])
+  await expect
+    .poll(() => manager.report?.devices[0]?.isolationReason, { timeout: 15_000 })
+    .toMatch(/nvidia-smi memory-limits|control groups of version 2/)
+  await manager.request('set_device_modes', { modes: { [T4]: 'whole' } })
+  await expect.poll(() => devices()?.[0]?.[2]).toBe('whole')
+})
+
+test('an engine that cannot hand out GPUs refuses the session, and nothing is left of it', async () => {
+  const spec = aKernelSpec({ devices: [{ uuid: T4, slot: 'cuda.device', amount: 1 }] })
+  await expect(manager.request('create_kernel', { spec, startWithinMs: 30_000 })).rejects.toMatchObject({
+    code: 'kernel_create_failed',
+    detail: { why: expect.stringContaining('could not select device driver') as string },
+  })
+  await expect.poll(() => manager.report?.kernels).toEqual([])
+})
+
+test('a GPU that is lost becomes a problem, and the other one does not', async () => {
+  await says(LOST)
+  await expect.poll(devices, { timeout: 25_000 }).toEqual(
+    expect.arrayContaining([
+      [T4, 'cuda.device', 'whole', 'whole', expect.stringContaining('GPU is lost')],
+      [MIG, 'cuda.device', 'mig', 'mig', null],
+    ]),
+  )
+  await says(HEALTHY)
+  await expect.poll(() => devices()?.every(device => device[4] === null), { timeout: 25_000 }).toBe(true)
+})

@@ -1,0 +1,137 @@
+import { cp, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { AgentId } from '#manager/contract'
+import { newId } from '../../manager/store/new-id.ts'
+import { type AgentHome, type AgentProcess, createAgentHome, spawnAgent } from '../fixtures/agent-process.ts'
+import { docker, TINY_IMAGE, tinyImage } from '../fixtures/docker.ts'
+import { removeEverythingOf } from '../fixtures/leftovers.ts'
+import { ScriptedAgent } from '../fixtures/scripted-agent.ts'
+import { refusal, type SessionsCluster, startSessionsCluster } from '../fixtures/sessions-cluster.ts'
+
+const stack = new AsyncDisposableStack()
+let cluster: SessionsCluster
+
+beforeAll(async () => {
+  await tinyImage()
+  cluster = stack.use(await startSessionsCluster({ slowTickMs: 500 }))
+})
+afterAll(async () => {
+  const { managerId } = cluster.manager
+  await stack.disposeAsync()
+  await removeEverythingOf(managerId)
+})
+
+const joinString = async (replaces?: AgentId) => (await cluster.api.createJoinToken({ body: { replaces } })).join
+
+/** A data directory for the engine of another one. */
+async function besides(home: AgentHome): Promise<AgentHome> {
+  const data = await mkdtemp(join(tmpdir(), 'berth-test-'))
+  stack.defer(() => rm(data, { recursive: true, force: true }))
+  return { ...home, data }
+}
+
+async function start(home: AgentHome, environment: Record<string, string>): Promise<AgentProcess> {
+  return stack.use(await spawnAgent(home, environment))
+}
+
+test('an agent whose data directory is lost is replaced: id, sessions and containers stay, its key counts no more', async () => {
+  const { api } = cluster
+  const lost = stack.use(await createAgentHome())
+  const first = await start(lost, { BERTH_JOIN: await joinString() })
+  const agentId = AgentId.parse((await first.firstLine).agentId)
+  await expect.poll(async () => Number((await api.getResources({})).largest.cpu), { timeout: 20_000 }).not.toBe(0)
+  const launch = () => cluster.launch({ image: TINY_IMAGE, resources: { cpu: '0.1', mem: '64m' } })
+  const running = await Promise.all([launch(), launch()].map(async made => cluster.reach((await made).id, 'RUNNING')))
+  const containers = running.map(({ kernels }) => kernels[0]?.containerId ?? '')
+  const [one, two] = running
+  if (!one || !two) throw new Error('two sessions')
+
+  first.kill('SIGKILL')
+  await first.exited
+  const thief = await besides(lost)
+  await cp(join(lost.data, 'agent'), join(thief.data, 'agent'), { recursive: true })
+  await rm(join(lost.data, 'agent'), { recursive: true })
+  // Somebody's image names a session of this manager and agent: that is no signature, and no manager vouches for it.
+  const forged = { ...(await docker.getContainer(containers[0] ?? '').inspect()).Config.Labels }
+  const kernelId = newId(AgentId)
+  forged['berth.kernel'] = (forged['berth.kernel'] ?? '').replaceAll(forged['berth.kernel-id'] ?? '', kernelId)
+  const stranger = await docker.createContainer({
+    Image: TINY_IMAGE,
+    Labels: { ...forged, 'berth.kernel-id': kernelId },
+  })
+  await stranger.start()
+
+  const fresh = await besides(lost)
+  const withoutWord = await start(fresh, { BERTH_JOIN: await joinString() })
+  expect(await withoutWord.firstLine).toMatchObject({ error: { code: 'engine_already_managed' } })
+  const withoutString = await start(fresh, { BERTH_JOIN: await joinString(), BERTH_AGENT_REPLACE: '1' })
+  expect(await withoutString.firstLine).toMatchObject({ error: { code: 'config_invalid' } })
+  const invitation = await joinString(agentId)
+  const withoutFlag = await start(fresh, { BERTH_JOIN: invitation })
+  expect(await withoutFlag.firstLine).toMatchObject({ error: { code: 'config_invalid' } })
+
+  const second = await start(fresh, { BERTH_JOIN: invitation, BERTH_AGENT_REPLACE: '1' })
+  expect(await second.firstLine).toEqual({ ready: 'agent', agentId })
+  const isWhole = async () => {
+    for (const [index, { id }] of running.entries()) {
+      const { status, reachable, kernels } = await api.getSession({ params: { id } })
+      expect([status, reachable, kernels[0]?.containerId]).toEqual(['RUNNING', true, containers[index]])
+    }
+  }
+  await expect.poll(isWhole, { timeout: 20_000 }).toBeUndefined()
+  for (const id of containers) expect((await docker.getContainer(id).inspect()).State.Running).toBe(true)
+  expect(await api.recalculateUsage()).toMatchObject({ findings: [], agents: [{ agentId, containers: 2 }] })
+  const third = await launch()
+  await cluster.reach(third.id, 'RUNNING')
+
+  // As after a crash, by a service that still has the flag: what the manager has named is remembered.
+  second.kill('SIGKILL')
+  await second.exited
+  const again = await start(fresh, { BERTH_JOIN: invitation, BERTH_AGENT_REPLACE: '1' })
+  expect(await again.firstLine).toEqual({ ready: 'agent', agentId })
+  await expect.poll(isWhole, { timeout: 20_000 }).toBeUndefined()
+  expect(await api.recalculateUsage()).toMatchObject({ findings: [], agents: [{ agentId, containers: 3 }] })
+  await api.deleteSession({ params: { id: one.id } })
+  await cluster.reach(one.id, 'TERMINATED')
+  await expect(docker.getContainer(containers[0] ?? '').inspect()).rejects.toThrow('no such container')
+
+  const withOldKey = await start(thief, {})
+  expect(await withOldKey.firstLine).toMatchObject({ error: { code: 'agent_revoked' } })
+  const usedTwice = await start(await besides(lost), { BERTH_JOIN: invitation, BERTH_AGENT_REPLACE: '1' })
+  expect(await usedTwice.firstLine).toMatchObject({ error: { code: 'join_token_invalid' } })
+  expect((await api.getSession({ params: { id: two.id } })).reachable).toBe(true)
+  expect((await stranger.inspect()).State.Running).toBe(true)
+  await stranger.remove({ force: true })
+  const { items } = await api.listAuditLog({ query: { action: 'agentJoin' } })
+  expect(items.filter(({ result, detail }) => result === 'ok' && detail.replaces === true)).toHaveLength(1)
+}, 180_000)
+
+describe('a join string for taking the place of an agent', () => {
+  const as = (id: AgentId, invitation: string) =>
+    Object.defineProperty(new ScriptedAgent({ url: cluster.url, join: invitation }), 'id', { value: id })
+
+  test('is made by superadmins, for an agent that there is', async () => {
+    const user = await cluster.addUser('curious@example.org')
+    const { id } = await cluster.join()
+    expect((await refusal(user.createJoinToken({ body: { replaces: id } }))).code).toBe('forbidden')
+    const unknown = newId(AgentId)
+    expect((await refusal(cluster.api.createJoinToken({ body: { replaces: unknown } }))).code).toBe('not_found')
+    await cluster.api.forgetAgent({ params: { id } })
+    expect((await refusal(cluster.api.createJoinToken({ body: { replaces: id } }))).code).toBe('not_found')
+  })
+
+  test('is good for that agent only, and hangs up on the one that had its place', async () => {
+    const [old, other] = [await cluster.join(), await cluster.join()]
+    const invitation = await joinString(old.id)
+    for (const id of [newId(AgentId), other.id]) {
+      await using impostor = await as(id, invitation).connect()
+      expect(impostor.refusal?.code).toBe('join_token_invalid')
+    }
+    await using replacement = await as(old.id, invitation).connect()
+    expect(replacement.refusal).toBeUndefined()
+    await old.connect()
+    expect(old.refusal?.code).toBe('agent_revoked')
+  })
+})

@@ -1,0 +1,107 @@
+import { execFileSync } from 'node:child_process'
+import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { createEngineClient } from '../../agent/docker/engine-client.ts'
+import { createNvidiaLimits, type MemoryLimits } from '../../agent/gpu/memory-limits.ts'
+import { createProbe, LABEL_PROBE, probeContainer } from '../../agent/gpu/probe.ts'
+import { docker } from '../fixtures/docker.ts'
+import { compileFakeCuda, type FakeCuda, type FakeDriver } from '../fixtures/fake-cuda.ts'
+import { temporaryDirectory } from '../fixtures/manager.ts'
+
+const IMAGE = 'berth/python:3.13'
+const UUID = 'GPU-5f1c0b0a-6f41-4c4f-9a51-6f2f8d0f0a11'
+const gpu = {
+  uuid: UUID,
+  model: 'Fake',
+  memBytes: 16 * 2 ** 30,
+  mode: 'whole',
+  sharedBecause: null,
+  problem: null,
+} as const
+
+// There is no GPU where these tests run. The containers, the program in them and the order of events are real; the
+// driver and nvidia-smi are FAKES (fixtures/fake-cuda.ts), which show what is made of a driver that behaves so or so.
+const hasCompiler = (() => {
+  try {
+    execFileSync('cc', ['--version'], { stdio: 'ignore' })
+    return true
+  } catch {
+    return false
+  }
+})()
+
+describe.skipIf(!hasCompiler)('a part of a GPU, by a fake driver', () => {
+  let place: Awaited<ReturnType<typeof temporaryDirectory>>
+  let fake: FakeCuda
+  let limits: MemoryLimits
+  beforeAll(async () => {
+    place = await temporaryDirectory()
+    fake = await compileFakeCuda(place.path)
+    const [cgroupRoot, procDirectory] = [join(place.path, 'cgroup'), join(place.path, 'proc')]
+    await mkdir(cgroupRoot)
+    await writeFile(join(cgroupRoot, 'cgroup.controllers'), 'cpu dmem memory\n')
+    const real = createNvidiaLimits({ program: fake.nvidiaSmi, cgroupRoot, procDirectory })
+    limits = {
+      ...real,
+      async set(pid, ...what) {
+        expect(pid).toBeGreaterThan(1)
+        await mkdir(join(procDirectory, String(pid)), { recursive: true })
+        await writeFile(join(procDirectory, String(pid), 'cgroup'), `0::/system.slice/docker-${pid}.scope\n`)
+        await real.set(pid, ...what)
+      },
+    }
+  })
+  afterEach(async () => {
+    expect(await docker.listContainers({ all: true, filters: { label: [`${LABEL_PROBE}=${UUID}`] } })).toEqual([])
+  })
+  afterAll(() => place[Symbol.asyncDispose]())
+
+  const probe = (image = IMAGE) =>
+    createProbe({
+      engine: createEngineClient(process.env.DOCKER_HOST),
+      limits,
+      image,
+      container(uuid, name) {
+        const { HostConfig, ...config } = probeContainer(uuid, name)
+        const { DeviceRequests, ...host } = HostConfig ?? {}
+        expect(DeviceRequests).toEqual([{ Driver: '', DeviceIDs: [UUID], Capabilities: [['gpu']] }])
+        const Mounts = [
+          { Type: 'bind' as const, Source: fake.library, Target: '/usr/lib/libcuda.so.1', ReadOnly: true },
+          { Type: 'bind' as const, Source: fake.directory, Target: '/fake' },
+        ]
+        return { ...config, HostConfig: { ...host, Mounts } }
+      },
+    })(gpu)
+
+  test.each<[FakeDriver, string, RegExp]>([
+    ['container', 'enforced', /refuses a session more memory than its part/],
+    // As MPS limits do; see docs/adr/0014-gpu-parts.md.
+    ['program', 'accounted', /several programs together got more/],
+    ['ignored', 'accounted', /a program got more than its part/],
+    ['full', 'accounted', /no room on it even without one/],
+  ])('limits that hold by %s make it %s', async (behaviour, isolation, reason) => {
+    await fake.behave(behaviour)
+    expect(await probe()).toMatchObject({ isolation, reason: expect.stringMatching(reason) as string })
+  })
+
+  test('a driver without limits is not tried', async () => {
+    await writeFile(join(fake.directory, 'unsupported'), '')
+    expect(await probe()).toEqual({ isolation: 'accounted', reason: expect.stringContaining('R615') as string })
+    await rm(join(fake.directory, 'unsupported'))
+  })
+
+  test('what cannot be tried is accounted, with the reason', async () => {
+    await fake.behave('container')
+    expect((await probe('berth-test/no-such:1')).reason).toContain('berth-test/no-such:1 is not on this engine')
+    const { reason } = await probe('berth/toolbox:latest')
+    expect(reason).toMatch(/could not be tried/)
+  })
+
+  test('what a crash left behind is removed', async () => {
+    const { HostConfig: _, ...left } = probeContainer(UUID, IMAGE)
+    await docker.createContainer(left)
+    await fake.behave('container')
+    expect((await probe()).isolation).toBe('enforced')
+  })
+})
