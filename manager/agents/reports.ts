@@ -29,6 +29,7 @@ import { digestOf, isAsWritten } from './known-state.ts'
 import { type LiveFigures } from './live.ts'
 import { createAgentReads } from './reads.ts'
 import { type Action, reconcile } from './reconcile.ts'
+import { type Stray, straysOf } from './strays.ts'
 
 type Report = Extract<Notice, { type: 'report' }>
 
@@ -44,6 +45,8 @@ export interface ReportsDeps extends ActingDeps {
 export interface Reports extends Omit<AgentListener, 'came' | 'gone'> {
   /** Connected, reconciled at least once on this connection, and its engine answers. */
   isReady(agentId: AgentId): boolean
+  /** What holds room there that the database takes for free, as far as its reports on this connection say. */
+  strays(agentId: AgentId): readonly Stray[]
   /** Of its devices, as far as its last report says. */
   deviceFigures(agentId: AgentId): readonly DeviceFigures[]
   /** Tells it, if it is connected here, what an admin has set. */
@@ -68,6 +71,8 @@ const LAST_SEEN_EVERY_MS = 30_000
 interface AgentMemory {
   ready: boolean
   missing: ReadonlySet<KernelId>
+  /** Containers that hold room which the database takes for free. */
+  strays: readonly Stray[]
   /** Undefined until it was written once. */
   problem: string | null | undefined
   /** What was written last, to write only changes. */
@@ -98,6 +103,7 @@ export function createReports(deps: ReportsDeps): Reports {
     const memory = memories.get(agentId) ?? {
       ready: false,
       missing: new Set<KernelId>(),
+      strays: [],
       problem: undefined,
       written: '',
       modes: {},
@@ -248,7 +254,23 @@ export function createReports(deps: ReportsDeps): Reports {
     })
     memory.missing = missing
     const failed = await actOnAll(agentId, actions, !memory.ready)
+    const kernelsNow = actions.some(action => action.do === 'import')
+      ? await reads.kernels({ agentId, kernelIds: ids })
+      : known
+    noteStrays(memory, kernels, { complete, strays: straysOf(kernels, { agentId, managerId, known: kernelsNow }) })
     if (complete || failed) await tellProblem(agentId, memory, failed)
+  }
+
+  function noteStrays(
+    memory: AgentMemory,
+    reported: readonly KernelReport[],
+    { complete, strays }: { complete: boolean; strays: readonly Stray[] },
+  ): void {
+    const told = new Set(reported.map(report => report.kernelId))
+    const others = complete ? [] : memory.strays.filter(stray => !told.has(stray.kernelId))
+    const before = memory.strays.length
+    memory.strays = [...others, ...strays]
+    if (memory.strays.length < before) deps.onAgentChanged()
   }
 
   /** What cannot be taken up is for its admin to see, until a whole report was. */
@@ -315,6 +337,7 @@ export function createReports(deps: ReportsDeps): Reports {
 
   return {
     isReady: agentId => memories.get(agentId)?.ready ?? false,
+    strays: agentId => memories.get(agentId)?.strays ?? [],
     deviceFigures: agentId => memories.get(agentId)?.deviceFigures ?? [],
     async modesChanged(agentId) {
       const row = await findAgent(store.db, agentId)

@@ -21,7 +21,7 @@ import {
 import { type EventPublisher } from '../events/bus.ts'
 import { Room } from '../scheduler/plan/index.ts'
 import { requireResourceGroup } from '../scheduler/groups.ts'
-import { type AgentPresence, readAgents } from '../scheduler/snapshot.ts'
+import { type PlacingPresence, readAgents } from '../scheduler/snapshot.ts'
 import { type SessionChanges } from '../sessions/changes.ts'
 import {
   type AgentRow,
@@ -77,7 +77,7 @@ export interface JoinToken {
 export interface AgentServiceDeps {
   readonly store: Store
   readonly gateway: Pick<AgentGateway, 'isConnected' | 'lastSeen' | 'disconnect'>
-  readonly presence: AgentPresence
+  readonly presence: PlacingPresence
   readonly changes: SessionChanges
   readonly events: EventPublisher
   /** Where agents reach this manager. */

@@ -11,7 +11,7 @@ import {
   SLOT_NAMES,
 } from '#manager/contract'
 import { Room } from '../scheduler/plan/index.ts'
-import { type AgentPresence, readAgents } from '../scheduler/snapshot.ts'
+import { type PlacingPresence, readAgents } from '../scheduler/snapshot.ts'
 import { listAgents } from '../store/agents.ts'
 import { deletePreset, insertPreset, listPresets, type PresetRow, updatePreset } from '../store/presets.ts'
 import { type Db } from '../store/schema.ts'
@@ -39,7 +39,7 @@ export interface PresetQuery {
   readonly fitting?: boolean | undefined
 }
 
-export function createPresets({ db, presence }: { db: Db; presence: AgentPresence }): Presets {
+export function createPresets({ db, presence }: { db: Db; presence: PlacingPresence }): Presets {
   async function withFit(caller: Caller, rows: readonly PresetRow[], query: PresetQuery): Promise<Preset[]> {
     const fits = await readFit({ db, presence }, caller, query)
     return rows.map(row => toPreset(row, fits(row.slots)))
@@ -81,7 +81,7 @@ export function createPresets({ db, presence }: { db: Db; presence: AgentPresenc
 }
 
 /** Whether the caller could start something of this size now: what limits leave, and free room on one agent. */
-async function readFit({ db, presence }: { db: Db; presence: AgentPresence }, caller: Caller, query: PresetQuery) {
+async function readFit({ db, presence }: { db: Db; presence: PlacingPresence }, caller: Caller, query: PresetQuery) {
   const group = query.group === undefined ? null : await requireGroupOf(db, caller, query.group)
   const left = await readWhatIsLeft(db, asked(caller, group?.id ?? null))
   const accessible = await accessibleTo(db, caller)

@@ -11,7 +11,7 @@ import { type Db } from '../store/schema.ts'
 import { insertSessionEvents } from '../store/session-events.ts'
 import { lockResourceGroup, type Touched } from '../store/sessions.ts'
 import { type AgentSnapshot, Limits, type Placement } from './plan/index.ts'
-import { type AgentPresence, readAgents } from './snapshot.ts'
+import { type PlacingPresence, readAgents } from './snapshot.ts'
 
 /** So many placements share a transaction: long enough to be cheap, short enough not to keep others waiting. */
 const BATCH = 200
@@ -27,7 +27,7 @@ export async function commitPlacements(
   store: Store,
   resourceGroup: string,
   placements: readonly Placement[],
-  presence: AgentPresence,
+  presence: PlacingPresence,
   onCommitted: (touched: readonly Touched[]) => void = () => undefined,
 ): Promise<Touched[]> {
   const committed: Touched[] = []
@@ -44,7 +44,7 @@ async function commitBatch(
   trx: Db,
   resourceGroup: string,
   placements: readonly Placement[],
-  presence: AgentPresence,
+  presence: PlacingPresence,
 ): Promise<readonly Touched[]> {
   if (await holdPause(trx)) return []
   await lockResourceGroup(trx, resourceGroup)

@@ -1,4 +1,4 @@
-import { type AgentId, type Reason, type SessionId } from '#manager/contract'
+import { addSlots, type AgentId, type Reason, type ResourceSlots, type SessionId } from '#manager/contract'
 import { type AgentRow, listAgents, readUsage } from '../store/agents.ts'
 import { type LimitsNow, readLimits } from '../quotas/read-limits.ts'
 import { listDependencies } from '../store/dependencies.ts'
@@ -33,6 +33,18 @@ export interface AgentPresence {
   isReady(id: AgentId): boolean
 }
 
+/** What placing has to know besides. */
+export interface PlacingPresence extends AgentPresence {
+  /** Containers there that no kernel of record accounts for. */
+  strays(id: AgentId): readonly Stray[]
+}
+
+/** Holds room of an agent without the database knowing. */
+export interface Stray {
+  readonly slots: ResourceSlots
+  readonly devices: readonly { readonly uuid: string; readonly slot: string; readonly amount: number }[]
+}
+
 const SHARES_PER_DEVICE = 100
 
 const SEQUENCERS: Readonly<Record<string, Sequencer>> = { fifo, lifo, drf }
@@ -59,7 +71,7 @@ export interface GroupState {
 export async function readGroup(
   db: Db,
   resourceGroup: string,
-  presence: AgentPresence,
+  presence: PlacingPresence,
   asker?: ScopedSession,
 ): Promise<GroupState> {
   const group = await findResourceGroup(db, resourceGroup)
@@ -125,34 +137,38 @@ function toScoped({ id, owner_id, keypair, group_id, domain }: QueuedRow): Scope
 export async function readAgents(
   db: Db,
   rows: readonly AgentRow[],
-  presence: AgentPresence,
+  presence: PlacingPresence,
 ): Promise<readonly AgentSnapshot[]> {
   const ids = rows.map(row => row.id)
   const usage = await readUsage(db, ids)
   const images = await readImageDigests(db, ids)
   const mortal = Map.groupBy(await listMortalKernels(db, ids), kernel => kernel.agentId)
-  return rows.map(row => ({
-    id: row.id,
-    name: row.name,
-    capacity: row.capacity,
-    occupied: usage.slots(row.id),
-    occupants: (mortal.get(row.id) ?? []).map(({ slots, devices, expiresAt }) => ({
-      slots,
-      devices,
-      latestEnd: latestEndOf(expiresAt),
-    })),
-    // Nothing is placed on one with a problem; who holds it is counted in `occupied`.
-    devices: row.devices
-      .filter(({ problem }) => problem === null)
-      .map(({ uuid, slot }): DeviceSnapshot => {
-        const total = slot === 'cuda.device' ? 1 : SHARES_PER_DEVICE
-        const taken = usage.device(row.id, uuid)
-        // Held in the other mode (by a container that was imported): nothing of it can be given out.
-        const occupied = taken === undefined ? 0 : taken.slot === slot ? taken.amount : total
-        return { uuid, slot, total, occupied }
-      }),
-    images: images.get(row.id) ?? new Set<string>(),
-    schedulable: row.schedulable,
-    connected: presence.isReady(row.id),
-  }))
+  return rows.map(row => {
+    const strays = presence.strays(row.id)
+    return {
+      id: row.id,
+      name: row.name,
+      capacity: row.capacity,
+      occupied: strays.reduce((sum, { slots }) => addSlots(sum, slots), usage.slots(row.id)),
+      occupants: (mortal.get(row.id) ?? []).map(({ slots, devices, expiresAt }) => ({
+        slots,
+        devices,
+        latestEnd: latestEndOf(expiresAt),
+      })),
+      // Nothing is placed on one with a problem; who holds it is counted in `occupied`.
+      devices: row.devices
+        .filter(({ problem }) => problem === null)
+        .map(({ uuid, slot }): DeviceSnapshot => {
+          const total = slot === 'cuda.device' ? 1 : SHARES_PER_DEVICE
+          const held = strays.flatMap(stray => stray.devices.filter(device => device.uuid === uuid))
+          const taken = usage.device(row.id, uuid)
+          // Held in the other mode (by a container that was imported): nothing of it can be given out.
+          const amounts = (taken ? [taken, ...held] : held).map(one => (one.slot === slot ? one.amount : total))
+          return { uuid, slot, total, occupied: amounts.reduce((sum, amount) => sum + amount, 0) }
+        }),
+      images: images.get(row.id) ?? new Set<string>(),
+      schedulable: row.schedulable,
+      connected: presence.isReady(row.id),
+    }
+  })
 }

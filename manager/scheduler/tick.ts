@@ -8,7 +8,7 @@ import { listGroupsToSchedule, listPending, type Touched, updateReasons } from '
 import { commitPlacements } from './commit.ts'
 import { type GroupSnapshot, plan, type Placement, type Reservation } from './plan/index.ts'
 import { PAUSED } from './pause.ts'
-import { type AgentPresence, readGroup } from './snapshot.ts'
+import { type PlacingPresence, readGroup } from './snapshot.ts'
 
 export interface Scheduler extends AsyncDisposable {
   /** Something changed (a session was asked for or ended, an agent changed): look soon. Calls in a row share one look. */
@@ -21,7 +21,7 @@ export interface Scheduler extends AsyncDisposable {
 
 export interface SchedulerDeps {
   readonly store: Store
-  readonly presence: AgentPresence
+  readonly presence: PlacingPresence
   /** Sends create_kernel; must not throw and must not keep the scheduler waiting. */
   readonly start: (id: SessionId) => void
   /** Ends a session that waits in vain. */

@@ -344,9 +344,10 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
       background('clean-up', kernelId, async () => {
         // Since it was found there it may have been placed there anew; create_kernel then replaces what is left.
         if ((await findOccupied(store.db, kernelId)) === agentId) return
-        if (destroys.has(placeOf(agentId, kernelId)) || !agents.isReady(agentId)) return
-        const words = await destroy(agentId, kernelId, attempt, 0)
-        await keepLastWords(store.db, kernelId, words)
+        if (destroys.has(placeOf(agentId, kernelId))) return
+        // Reported again for as long as it is there.
+        const words = await destroy(agentId, kernelId, attempt, 0).catch(ignoreUnreachable)
+        if (words) await keepLastWords(store.db, kernelId, words)
       }),
     markRunning,
     markDone,

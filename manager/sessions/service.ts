@@ -22,7 +22,7 @@ import { type AgentRequests } from '../agents/connection.ts'
 import { type EventPublisher } from '../events/bus.ts'
 import { imagesOf } from '../images/images.ts'
 import { admit, requireWithinLimits } from '../quotas/admission.ts'
-import { type AgentPresence, readAgents } from '../scheduler/snapshot.ts'
+import { type PlacingPresence, readAgents } from '../scheduler/snapshot.ts'
 import { listAgents } from '../store/agents.ts'
 import { insertKernels, type KernelRow, listKernels } from '../store/kernels.ts'
 import { readLifetimeLimits } from '../store/lifetime.ts'
@@ -91,7 +91,8 @@ export interface SessionQuery {
 
 export interface SessionServiceDeps extends ViewDeps {
   readonly store: Store
-  readonly agents: AgentRequests & AgentPresence
+  readonly agents: AgentRequests
+  readonly presence: PlacingPresence
   readonly lifecycle: Lifecycle
   readonly events: EventPublisher
   /** A session was asked for. */

@@ -24,7 +24,7 @@ import { createImagesPart, type ImagesPart } from '../images/images-part.ts'
 import { type SecretBox } from '../secrets/secret-box.ts'
 import { createResourceGroups } from '../scheduler/groups.ts'
 import { createSchedulingSwitch } from '../scheduler/pause.ts'
-import { type AgentPresence } from '../scheduler/snapshot.ts'
+import { type PlacingPresence } from '../scheduler/snapshot.ts'
 import { startScheduler, type Scheduler } from '../scheduler/tick.ts'
 import { listAgents } from '../store/agents.ts'
 import { startStatsRecorder } from '../stats/recorder.ts'
@@ -110,7 +110,10 @@ export async function startSessionsPart(deps: SessionsPartDeps): Promise<Session
   })
 
   // Gateway, reports, lifecycle and scheduler know each other only through these two; both are set before anything runs.
-  const presence: AgentPresence = { isReady: id => gateway.isConnected(id) && reports.isReady(id) }
+  const presence: PlacingPresence = {
+    isReady: id => gateway.isConnected(id) && reports.isReady(id),
+    strays: id => reports.strays(id),
+  }
   const agents = {
     ...presence,
     request: ((agentId, name, input, options) =>

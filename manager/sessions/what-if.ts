@@ -5,7 +5,7 @@ import { isOffered } from '../images/known-images.ts'
 import { judgeDependencies } from '../scheduler/dependencies.ts'
 import { longestHold } from '../scheduler/latest-end.ts'
 import { type PendingSession, whatIf } from '../scheduler/plan/index.ts'
-import { type AgentPresence, readGroup } from '../scheduler/snapshot.ts'
+import { type PlacingPresence, readGroup } from '../scheduler/snapshot.ts'
 import { findDependencies } from '../store/dependencies.ts'
 import { readLifetimeLimits } from '../store/lifetime.ts'
 import { type Db } from '../store/schema.ts'
@@ -20,7 +20,7 @@ import { FLOOR, resolveSpec } from './resolve-spec.ts'
  * @throws AppError `image_not_found`, `request_too_large`, `dependency_not_found`, and as `admit` and `requireWithinLimits`
  */
 export async function answerWhatIf(
-  { db, presence, caller }: { db: Db; presence: AgentPresence; caller: Caller },
+  { db, presence, caller }: { db: Db; presence: PlacingPresence; caller: Caller },
   spec: SessionSpec,
 ): Promise<WhatIf> {
   const asker = await admit(db, caller, spec)

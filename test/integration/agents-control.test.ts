@@ -319,6 +319,33 @@ describe('reconciliation', () => {
     expect((await cluster.api.getSession({ params: { id: session.id } })).status).toBe('TERMINATED')
   })
 
+  test('the GPU of a container that is not of any session any more is given out only when it is gone; the rest is at once', async () => {
+    const agent = await cluster.join({ devices: gpus(1) })
+    const resources = { cpu: '1', mem: '1g', 'cuda.device': '1' }
+    const first = await cluster.launch({ resources })
+    await cluster.reach(first.id, 'RUNNING')
+    const [started] = agent.requests('create_kernel')
+    if (!started) throw new Error('not started')
+    await cluster.api.deleteSession({ params: { id: first.id } })
+    await cluster.reach(first.id, 'TERMINATED')
+    await agent.disconnect()
+    agent.run(started.spec)
+    const removal = Promise.withResolvers<undefined>()
+    const destroy = agent.script.destroy_kernel
+    agent.script.destroy_kernel = async (input, signal) => {
+      await removal.promise
+      return destroy(input, signal)
+    }
+    await agent.connect()
+    const second = await cluster.launch({ resources })
+    await cluster.reach((await cluster.launch()).id, 'RUNNING')
+    await expect.poll(() => cluster.reasonOf(second.id)).toBe('capacity')
+    expect(agent.requests('create_kernel')).toHaveLength(2)
+    removal.resolve(undefined)
+    await cluster.reach(second.id, 'RUNNING')
+    expect(agent.containers.has(started.spec.kernelId)).toBe(false)
+  })
+
   test('the same report over and over changes nothing', async () => {
     const agent = await cluster.join()
     const { session } = await running(agent)

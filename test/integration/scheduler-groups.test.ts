@@ -44,6 +44,7 @@ describe('a resource group that cannot be scheduled', () => {
           if (broken.has(id)) throw new Error('a fault in this group alone')
           return true
         },
+        strays: () => [],
       },
       start: id => void started.push(id),
       cancel: () => Promise.resolve(),
