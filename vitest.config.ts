@@ -1,8 +1,11 @@
 import vue from '@vitejs/plugin-vue'
 import { defineConfig } from 'vitest/config'
 
-/** Real engines, databases and browsers are shared things: those projects run one file at a time. */
-const serial = { fileParallelism: false, testTimeout: 120_000, hookTimeout: 180_000 }
+/**
+ * Real engines, databases and browsers are shared things: those projects run one file at a time, and what fails gets one more
+ * chance. `npm test` names in its last lines who needed it: that is a fault as well.
+ */
+const serial = { fileParallelism: false, testTimeout: 120_000, hookTimeout: 180_000, retry: 1 }
 
 export default defineConfig({
   plugins: [vue()],

@@ -33,13 +33,20 @@ export interface Counts {
   readonly passed: number
   readonly failed: number
   readonly skipped: number
+  /** Those among the passed that needed a second try, and what the first one said. */
+  readonly unsteady: readonly string[]
 }
 
 /** The part of vitest's JSON report that is read here. */
 interface VitestReport {
   readonly testResults: readonly {
     readonly status: string
-    readonly assertionResults: readonly { readonly status: string }[]
+    readonly assertionResults: readonly {
+      readonly status: string
+      readonly fullName: string
+      /** Of every try. */
+      readonly failureMessages?: readonly string[] | null
+    }[]
   }[]
 }
 
@@ -52,14 +59,24 @@ export function countTests(report: VitestReport): Counts {
   const count = (wanted: (status: string) => boolean) => statuses.filter(wanted).length
   const passed = count(status => status === 'passed')
   const failed = count(status => status === 'failed')
-  return { passed, failed, skipped: statuses.length - passed - failed }
+  const unsteady = report.testResults
+    .flatMap(file => file.assertionResults)
+    .filter(({ status, failureMessages }) => status === 'passed' && (failureMessages?.length ?? 0) > 0)
+    .map(({ fullName, failureMessages }) => `${fullName} (${failureMessages?.[0]?.split('\n')[0] ?? ''})`)
+  return { passed, failed, skipped: statuses.length - passed - failed, unsteady }
 }
 
 export function addCounts(a: Counts, b: Counts): Counts {
-  return { passed: a.passed + b.passed, failed: a.failed + b.failed, skipped: a.skipped + b.skipped }
+  return {
+    passed: a.passed + b.passed,
+    failed: a.failed + b.failed,
+    skipped: a.skipped + b.skipped,
+    unsteady: [...a.unsteady, ...b.unsteady],
+  }
 }
 
-/** The last line of `npm test`. */
-export function describeCounts({ passed, failed, skipped }: Counts): string {
-  return `${String(passed)} passed, ${String(failed)} failed${skipped === 0 ? '' : `, ${String(skipped)} skipped`}`
+/** The last lines of `npm test`. */
+export function describeCounts({ passed, failed, skipped, unsteady }: Counts): string {
+  const sum = `${String(passed)} passed, ${String(failed)} failed${skipped === 0 ? '' : `, ${String(skipped)} skipped`}`
+  return [...unsteady.map(name => `passed at the second try only: ${name}`), sum].join('\n')
 }
