@@ -294,7 +294,18 @@ export const Reply = z.object({
 /** The manager gives up on a request (caller gone, deadline): the agent stops the work where it can. */
 export const Cancel = z.object({ type: z.literal('cancel'), id: z.int() })
 
-export const FromManager = z.discriminatedUnion('type', [Challenge, Welcome, Refused, Managers, Request, Cancel])
+/** What the reports of this connection say, up to the one with this number, is in the database. */
+export const TakenUp = z.object({ type: z.literal('taken_up'), sequence: z.int() })
+
+export const FromManager = z.discriminatedUnion('type', [
+  Challenge,
+  Welcome,
+  Refused,
+  Managers,
+  TakenUp,
+  Request,
+  Cancel,
+])
 export type FromManager = z.infer<typeof FromManager>
 export const FromAgent = z.discriminatedUnion('type', [
   Join,

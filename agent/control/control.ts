@@ -23,7 +23,7 @@ export interface ControlDeps {
   readonly invitation: JoinInvitation | undefined
   readonly handlers: Handlers
   readonly report: () => CurrentReport
-  /** A manager has this report. */
+  /** A manager has taken up this report. */
   readonly onHeard: (report: CurrentReport) => void
   /** Before the key is used: this engine is ours, for this manager. @throws `engine_already_managed` */
   readonly claim: (managerId: ManagerId) => Promise<void>
@@ -32,7 +32,7 @@ export interface ControlDeps {
 }
 
 export interface Control extends AsyncDisposable {
-  /** Resolves after the first report to any manager; rejects like `ended`. */
+  /** Resolves when a manager has taken up a report; rejects like `ended`. */
   readonly ready: Promise<void>
   /** Rejects when there is no point in trying again: refused, or the engine is another agent's. */
   readonly ended: Promise<never>

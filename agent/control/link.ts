@@ -13,8 +13,6 @@ import { dialDirectly, dialThrough, type Route, type Where } from './reach.ts'
 /** One WebSocket to the manager, with messages instead of frames. */
 export interface Link extends Disposable {
   send(message: FromAgent): void
-  /** Once what was sent so far has arrived at the manager; never, where the connection ends before. */
-  onArrival(act: () => void): void
   /** Ends with the connection; throws only if the manager breaks the protocol. */
   messages(): AsyncIterable<FromManager>
 }
@@ -69,8 +67,6 @@ function openLink(socket: WebSocket): Link {
   let ended = false
   let broken: Error | undefined
   let answered = true
-  let pings = 0
-  const arrivals = new Map<string, () => void>()
 
   const end = (error?: Error) => {
     broken ??= error
@@ -86,12 +82,7 @@ function openLink(socket: WebSocket): Link {
   }, PING_EVERY_MS)
   heartbeat.unref()
 
-  socket.on('pong', data => {
-    answered = true
-    const ping = data.toString()
-    arrivals.get(ping)?.()
-    arrivals.delete(ping)
-  })
+  socket.on('pong', () => (answered = true))
   socket.on('message', (data: RawData, isBinary) => {
     const message = isBinary ? undefined : FromManager.safeParse(parseJson(textOf(data)))
     if (!message?.success) {
@@ -108,12 +99,6 @@ function openLink(socket: WebSocket): Link {
   return {
     send(message) {
       if (socket.readyState === WebSocket.OPEN) socket.send(JSON.stringify(message))
-    },
-    onArrival(act) {
-      if (socket.readyState !== WebSocket.OPEN) return
-      const ping = String(++pings)
-      arrivals.set(ping, act)
-      socket.ping(ping)
     },
     async *messages() {
       for (;;) {

@@ -37,7 +37,7 @@ export interface ManagerLinkDeps {
   readonly handlers: Handlers
   /** After each welcome; the returned thing lives as long as the connection. */
   readonly onWelcome: (welcome: z.infer<typeof Welcome>, connection: ManagerConnection) => Promise<AsyncDisposable>
-  /** The first report has been sent. */
+  /** What this agent is and has is known there: sessions may be asked for. */
   readonly onReady: () => void
   readonly onManagers: (managers: readonly ManagerAddress[]) => void
   /** @returns whether trying again is of no use */
@@ -147,7 +147,6 @@ export function startManagerLink(deps: ManagerLinkDeps): ManagerLink {
     await using _data = await deps.onWelcome(welcome, connection)
     current = { link, reporter }
     reporter.now()
-    deps.onReady()
     log.info(
       { managerId: welcome.managerId, url: connection.url, direct: door !== undefined },
       'connected to the manager',
@@ -160,7 +159,10 @@ export function startManagerLink(deps: ManagerLinkDeps): ManagerLink {
         if (message.type === 'request') dispatcher.request(message, reply => link.send(reply))
         else if (message.type === 'cancel') dispatcher.cancel(message.id)
         else if (message.type === 'managers') deps.onManagers(message.managers)
-        else if (message.type === 'refused') throw refusal(message)
+        else if (message.type === 'taken_up') {
+          reporter.takenUp(message.sequence)
+          deps.onReady()
+        } else if (message.type === 'refused') throw refusal(message)
       }
     } finally {
       current = undefined

@@ -8,22 +8,27 @@ export interface Reporter extends Disposable {
   now(): void
   /** Something in the report changed; several changes go together. */
   soon(): void
+  /** The manager has taken up all reports up to this one. */
+  takenUp(sequence: number): void
 }
 
 const GATHER_MS = 20
+/** Every report says everything: of a manager that takes nothing up the last few are enough. */
+const KEPT = 8
 
 /**
  * For one connection: numbers reports, sends one with every heartbeat, and images only when they changed.
- * @param onHeard called with each report that has arrived
+ * @param onHeard called with each report that was taken up
  */
 export function createReporter(
   report: () => CurrentReport,
-  link: Pick<Link, 'send' | 'onArrival'>,
+  link: Pick<Link, 'send'>,
   onHeard: (report: CurrentReport) => void,
 ): Reporter {
   let sequence = 0
   let imagesSent = ''
   let gathering: NodeJS.Timeout | undefined
+  const unheard = new Map<number, CurrentReport>()
 
   function now(): void {
     clearTimeout(gathering)
@@ -40,7 +45,8 @@ export function createReporter(
       ...rest,
       ...(changed && images ? { images } : {}),
     })
-    link.onArrival(() => onHeard(current))
+    unheard.set(sequence, current)
+    unheard.delete(sequence - KEPT)
   }
 
   const heartbeat = setInterval(now, HEARTBEAT_MS)
@@ -48,6 +54,13 @@ export function createReporter(
     now,
     soon() {
       gathering ??= setTimeout(now, GATHER_MS)
+    },
+    takenUp(upTo) {
+      for (const [number, current] of unheard) {
+        if (number > upTo) continue
+        unheard.delete(number)
+        onHeard(current)
+      }
     },
     [Symbol.dispose]() {
       clearInterval(heartbeat)

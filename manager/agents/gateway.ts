@@ -29,13 +29,15 @@ export interface AgentListener {
   came(agentId: AgentId, via: string | null): void
   connected(agentId: AgentId): Promise<void>
   /** @param arrivedAt on the clock of `performance.now()`: it may be handled much later */
-  message(agentId: AgentId, message: Notice, arrivedAt: number): Promise<void>
+  message(agentId: AgentId, message: Notice, arrivedAt: number): Promise<Outcome>
   /** Its last connection is gone. Called at once: by the time of `disconnected` there may be a new one. */
   gone(agentId: AgentId): void
   disconnected(agentId: AgentId): Promise<void>
   /** It has been gone, or silent, for so long that it counts as lost. */
   lost(agentId: AgentId): Promise<void>
 }
+/** `in_part`: something of it could not be written, and is taken up with the next report. */
+export type Outcome = 'taken_up' | 'in_part'
 export type Notice = Exclude<FromAgent, { type: 'join' | 'prove' | 'reply' }>
 
 export interface AgentGateway extends AgentRequests, AsyncDisposable {
@@ -234,8 +236,10 @@ export function startAgentGateway(deps: AgentGatewayDeps): AgentGateway {
         const arrivedAt = arrivals.time()
         enqueue(agentId, message.type, async () => {
           // A notice of a connection that has been replaced tells of the past.
-          if (entryOf(agentId).connection === connection && connection.open)
-            await listener.message(agentId, message, arrivedAt)
+          if (entryOf(agentId).connection !== connection || !connection.open) return
+          const outcome = await listener.message(agentId, message, arrivedAt)
+          if (message.type === 'report' && outcome === 'taken_up')
+            connection.send({ type: 'taken_up', sequence: message.sequence })
         })
       }
     } catch (error) {

@@ -22,7 +22,7 @@ import { replaceImages } from '../store/images.ts'
 import { type StatsRecorder } from '../stats/recorder.ts'
 import { type Db } from '../store/schema.ts'
 import { type ActingDeps, createActing } from './act-on-report.ts'
-import { type AgentListener, type Notice } from './gateway.ts'
+import { type AgentListener, type Notice, type Outcome } from './gateway.ts'
 import { type DeviceModes, takeUpDevices, withDevices } from './devices.ts'
 import { createKernelFigures } from './kernel-figures.ts'
 import { digestOf, isAsWritten } from './known-state.ts'
@@ -126,7 +126,7 @@ export function createReports(deps: ReportsDeps): Reports {
     pulling,
   })
 
-  async function onReport(agentId: AgentId, report: Report, arrivedAt: number): Promise<void> {
+  async function onReport(agentId: AgentId, report: Report, arrivedAt: number): Promise<Outcome> {
     const memory = memoryOf(agentId)
     noteSkew(memory, agentId, report, arrivedAt)
     // Told only when they change: what could not be written is written with the next report.
@@ -137,14 +137,16 @@ export function createReports(deps: ReportsDeps): Reports {
     const changed = await saveState(agentId, memory, report)
     tellModes(agentId, memory, report.devices)
     // With its engine down an agent sees no containers; that says nothing about them.
+    let outcome: Outcome = 'taken_up'
     if (report.engine.reachable) {
-      await applyReport(agentId, report.kernels, { complete: true, arrivedAt })
+      outcome = await applyReport(agentId, report.kernels, { complete: true, arrivedAt })
       if (!memory.ready) await becomeReady(agentId, memory)
     } else if (memory.ready) {
       memory.ready = false
       await touchSessionsOn(agentId)
     }
     if (changed || otherImages) deps.onAgentChanged()
+    return outcome
   }
 
   /** @returns false if they are known */
@@ -234,7 +236,7 @@ export function createReports(deps: ReportsDeps): Reports {
     agentId: AgentId,
     reported: readonly KernelReport[],
     { complete, arrivedAt }: { complete: boolean; arrivedAt: number },
-  ): Promise<void> {
+  ): Promise<Outcome> {
     const memory = memoryOf(agentId)
     const kernels = inOurTime(reported, memory)
     const ids = kernels.map(report => report.kernelId)
@@ -259,6 +261,7 @@ export function createReports(deps: ReportsDeps): Reports {
       : known
     noteStrays(memory, kernels, { complete, strays: straysOf(kernels, { agentId, managerId, known: kernelsNow }) })
     if (complete || failed) await tellProblem(agentId, memory, failed)
+    return failed === null ? 'taken_up' : 'in_part'
   }
 
   function noteStrays(
@@ -359,13 +362,15 @@ export function createReports(deps: ReportsDeps): Reports {
         case 'kernel_changed':
           return applyReport(agentId, [message.kernel], { complete: false, arrivedAt })
         case 'pull':
-          return figures.onPull(agentId, message.kernelId, message.progress)
+          await figures.onPull(agentId, message.kernelId, message.progress)
+          break
         case 'image_pull':
           deps.onImagePull(agentId, message.pullId, message.progress)
-          return
+          break
         case 'stats':
-          return figures.onStats(agentId, message.kernels)
+          await figures.onStats(agentId, message.kernels)
       }
+      return 'taken_up'
     },
     async disconnected(agentId) {
       memories.delete(agentId)

@@ -87,3 +87,28 @@ test('a manager that has just started opens a terminal at once, although no agen
   expect(tookMs).toBeLessThan(3_000)
   await fresh.kill('SIGTERM')
 })
+
+test('a manager behind one that was killed has its agent back as soon as that is back; its sessions ran on', async () => {
+  const { api, token } = await managers.admin(b)
+  const id = await launchAt(api)
+  const isReachable = async () => (await api.getSession({ params: { id } })).reachable
+  const port = portOf(a)
+  await a.kill('SIGKILL')
+  await expect.poll(isReachable, { timeout: 20_000 }).toBe(false)
+  a = await managers.spawn({ BERTH_PORT: String(port) })
+  await expect.poll(isReachable, { timeout: 30_000 }).toBe(true)
+  await inTerminal({ url: b.url, token }, id, 'echo "six $((2*3))"', /six 6/)
+  expect((await api.getSession({ params: { id } })).status).toBe('RUNNING')
+})
+
+test('an agent goes straight to a manager that it can dial by now, and what runs there stays within reach', async () => {
+  const { api, token } = await managers.admin(b)
+  const id = await launchAt(api)
+  const viaOfB = async () => (await api.listManagers()).items.find(({ url }) => url === b.url)?.agentsVia
+  await expect.poll(viaOfB, { timeout: 10_000 }).toBe(1)
+  stack.use(await engine.window(portOf(b)))
+  await expect.poll(viaOfB, { timeout: 60_000, interval: 500 }).toBe(0)
+  await inTerminal({ url: b.url, token }, id, 'echo "six $((2*3))"', /six 6/)
+  await a.kill('SIGKILL')
+  await inTerminal({ url: b.url, token }, id, 'echo "seven $((3+4))"', /seven 7/)
+})
