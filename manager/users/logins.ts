@@ -67,8 +67,8 @@ export interface Logins extends Disposable {
     address: string
   }): Promise<NewSignIn>
   /** @throws AppError `ticket_invalid` */
-  signInWithTicket(request: { ticket: string; address: string }): Promise<NewSignIn>
-  /** Good once, for ten minutes, for a browser. */
+  signInWithTicket(request: { ticket: string; kind: 'browser' | 'token'; address: string }): Promise<NewSignIn>
+  /** Good once, for ten minutes. */
   createTicket(userId: UserId): Promise<string>
   /**
    * Undefined for a token that is unknown or over. No query for a token seen within the last five seconds.
@@ -230,7 +230,7 @@ export function createLogins(deps: LoginsDeps): Logins {
       return start(user, { ...options, address })
     },
 
-    async signInWithTicket({ ticket, address }) {
+    async signInWithTicket({ ticket, kind, address }) {
       const userId = await takeTicket(db, hashToken(ticket))
       const user = userId && (await findHoldingUser(db, userId))
       if (!user) {
@@ -238,7 +238,7 @@ export function createLogins(deps: LoginsDeps): Logins {
           why: 'Sign in with your password, or run `berth up` again for a new link.',
         })
       }
-      return start(user, { kind: 'browser', label: 'sign-in link', address })
+      return start(user, { kind, label: 'sign-in link', address })
     },
 
     async createTicket(userId) {

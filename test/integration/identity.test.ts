@@ -4,6 +4,8 @@ import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { UserId } from '#manager/contract'
+import { openAccount } from '../../electron/main/console/account.ts'
+import { createMemoryCredentials } from '../../electron/main/credentials/credential-store.ts'
 import {
   ADMIN,
   apiOf,
@@ -211,6 +213,24 @@ describe.each(BACKENDS)('identity on %s PostgreSQL', (_name, serverUrl) => {
     const good = replies.find(reply => reply.status === 200)
     expect(good?.json).toMatchObject({ user: { email: 'admin@localhost' } })
     expect(replies.find(reply => reply.status === 401)?.json).toMatchObject({ code: 'ticket_invalid' })
+  })
+
+  test('the desktop app gets a token by a sign-in link, and no cookie', async () => {
+    const { ticket } = await manager.manager.createSignInTicket()
+    const body = { ticket, kind: 'token' }
+    const reply = await rawRequest(`${manager.url}/api/v1/auth/ticket`, { method: 'POST', body })
+    expect(reply.json).toMatchObject({ csrf: '', token: expect.stringMatching(/^berth_/) as string })
+    expect(reply.headers).not.toHaveProperty('set-cookie')
+    const account = await openAccount({
+      endpoint: manager.url,
+      ticket: (await manager.manager.createSignInTicket()).ticket,
+      credentials: createMemoryCredentials(),
+      fetch,
+      onUserChanged: () => Promise.resolve(),
+      onSignedInAgain: () => Promise.resolve(),
+    })
+    const me = await rawRequest(`${manager.url}/api/v1/me`, { headers: account.headers() })
+    expect(me.json).toMatchObject({ user: { id: await account.userId(), email: ADMIN.email } })
   })
 })
 

@@ -32,7 +32,8 @@ async function open() {
   const ended: string[] = []
   logins.onEnd(id => ended.push(id))
   const signIn = async () => {
-    const { token } = await logins.signInWithTicket({ ticket: await logins.createTicket(user), address: '::1' })
+    const ticket = await logins.createTicket(user)
+    const { token } = await logins.signInWithTicket({ ticket, kind: 'browser', address: '::1' })
     const login = await logins.authenticate(token)
     if (!login) throw new Error('not signed in')
     return { token, id: login.caller.loginId }

@@ -1,5 +1,5 @@
 import { type FastifyReply, type FastifyRequest } from 'fastify'
-import { AppError, MAX_BROWSER_DAYS } from '#manager/contract'
+import { AppError, MAX_BROWSER_DAYS, type RouteReply } from '#manager/contract'
 import { type Logins, type NewSignIn } from '../../users/logins.ts'
 import { type Users } from '../../users/users.ts'
 import { cookieHeader } from '../credentials.ts'
@@ -26,13 +26,12 @@ export function createIdentityRoutes({ logins, users }: { logins: Logins; users:
   return {
     async login({ request, reply }, { body }) {
       const signIn = await logins.signIn({ ...body, address: clientAddress(request.raw) })
-      if (body.kind === 'token') return { ...signIn.me, token: signIn.token }
-      return withCookie(request, reply, signIn)
+      return handOver(request, reply, body.kind, signIn)
     },
 
     async loginWithTicket({ request, reply }, { body }) {
-      const signIn = await logins.signInWithTicket({ ticket: body.ticket, address: clientAddress(request.raw) })
-      return withCookie(request, reply, signIn)
+      const signIn = await logins.signInWithTicket({ ...body, address: clientAddress(request.raw) })
+      return handOver(request, reply, body.kind, signIn)
     },
 
     async logout({ caller, request, reply }) {
@@ -60,7 +59,14 @@ export function createIdentityRoutes({ logins, users }: { logins: Logins; users:
   }
 }
 
-function withCookie(request: FastifyRequest, reply: FastifyReply, { token, me }: NewSignIn) {
+/** A browser gets a cookie that no script can read; others the token itself. */
+function handOver(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  kind: 'browser' | 'token',
+  { token, me }: NewSignIn,
+): RouteReply<'login'> {
+  if (kind === 'token') return { ...me, token }
   void reply.header('set-cookie', cookieHeader(request.raw, token, COOKIE_SECONDS))
   return { ...me, token: null }
 }
