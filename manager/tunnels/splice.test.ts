@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
+import { Duplex } from 'node:stream'
 import { afterEach, expect, test, vi } from 'vitest'
 import { Splice } from './splice.ts'
 
@@ -43,4 +44,92 @@ test('a data socket that broke before it was joined is replaced by the next', as
   start()
   const [header] = (await once(farSpare, 'data')) as [Buffer]
   expect(header.toString()).toBe('{}\n')
+})
+
+const KiB = 1024
+
+/** A socket with Node's usual limit whose kernel takes what it is written when told to. */
+function stub() {
+  const untaken: (() => void)[] = []
+  let kernelIsFull = false
+  const stream = new Duplex({
+    highWaterMark: 64 * KiB,
+    allowHalfOpen: true,
+    read: () => undefined,
+    write: (_chunk, _encoding, done) => {
+      if (kernelIsFull) untaken.push(done)
+      else done()
+    },
+  })
+  const fill = () => (kernelIsFull = true)
+  const drain = () => {
+    kernelIsFull = false
+    for (const done of untaken.splice(0)) done()
+  }
+  return { socket: stream as unknown as Socket, fill, drain, says: (bytes: number) => stream.push(Buffer.alloc(bytes)) }
+}
+
+function spliceStubs({ agent = stub() } = {}) {
+  const [client, spare] = [stub(), stub()]
+  const next = () => Promise.resolve(spare.socket)
+  const header = Buffer.from('{}\n')
+  new Splice({ client: client.socket, agent: agent.socket, header, head: Buffer.alloc(0), next, onEnd: vi.fn() })
+  return { client, agent, spare }
+}
+
+const settled = () => new Promise(setImmediate)
+
+test('an early upload goes on with the answer, also while a little of it is on its way to the agent', async () => {
+  const { client, agent } = spliceStubs()
+  client.says(10 * KiB)
+  await settled()
+  agent.fill()
+  for (let i = 0; i < 2; i++) {
+    client.says(30 * KiB)
+    await settled()
+  }
+  expect(agent.socket.writableNeedDrain).toBe(false)
+  expect(client.socket.isPaused()).toBe(true)
+  agent.says(1)
+  await settled()
+  expect(client.socket.isPaused()).toBe(false)
+})
+
+test('a client that has sent as much as is kept waits for the answer, however fast the agent takes it', async () => {
+  const { client, agent } = spliceStubs()
+  agent.fill()
+  client.says(64 * KiB)
+  await settled()
+  agent.drain()
+  await settled()
+  expect(client.socket.isPaused()).toBe(true)
+  agent.says(1)
+  await settled()
+  expect(client.socket.isPaused()).toBe(false)
+})
+
+test('with the answer a client still waits for an agent that takes nothing', async () => {
+  const { client, agent } = spliceStubs()
+  agent.fill()
+  client.says(64 * KiB)
+  await settled()
+  agent.says(1)
+  await settled()
+  expect(client.socket.isPaused()).toBe(true)
+  agent.drain()
+  await settled()
+  expect(client.socket.isPaused()).toBe(false)
+})
+
+test('a client that waited for a data socket that died goes on with the next', async () => {
+  const agent = stub()
+  agent.fill()
+  const { client, spare } = spliceStubs({ agent })
+  client.says(64 * KiB - 3)
+  await settled()
+  expect(client.socket.isPaused()).toBe(true)
+  agent.socket.destroy()
+  await settled()
+  expect(client.socket.isPaused()).toBe(false)
+  expect(spare.socket.destroyed).toBe(false)
 })

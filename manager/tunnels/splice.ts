@@ -56,7 +56,6 @@ export class Splice {
     client.on('error', () => client.destroy())
     client.on('close', () => this.#onClientClosed())
     this.#attach(agent)
-    client.resume()
   }
 
   /** From the client to the service, frame headers included. */
@@ -82,13 +81,14 @@ export class Splice {
       take: (slab, from, to) => this.#onAgentData(agent, slab.subarray(from, to)),
       done: () => client.writableLength === 0,
     })
-    agent.on('drain', () => client.resume())
+    agent.on('drain', () => this.#resumeClient())
     agent.on('end', () => this.#onAgentGone(agent, true))
     agent.on('error', () => agent.destroy())
     agent.on('close', () => this.#onAgentGone(agent, false))
     agent.write(this.#retained ? Buffer.concat([this.#options.header, ...this.#retained]) : this.#options.header)
     if (client.readableEnded) agent.end()
     agent.resume()
+    this.#resumeClient()
     // It broke between being taken and being attached: nothing more will be told of it.
     if (agent.destroyed) this.#onAgentGone(agent, false)
   }
@@ -112,7 +112,13 @@ export class Splice {
 
   #release(): void {
     this.#retained = undefined
-    if (this.#agent?.writableLength === 0) this.client.resume()
+    this.#resumeClient()
+  }
+
+  /** Unless it has to wait: for the answer, because enough is retained, or for a drain, which comes only if one is needed. */
+  #resumeClient(): void {
+    const waitsForAnswer = this.#retained && this.#retainedBytes >= MAX_RETAINED
+    if (!waitsForAnswer && !this.#agent?.writableNeedDrain) this.client.resume()
   }
 
   #onAgentGone(agent: Socket, half: boolean): void {
