@@ -11,6 +11,13 @@ test.each([
   expect(childEnvironment(server, SECRETS)).toEqual(own)
 })
 
+test('the address of the console moves the console alone', () => {
+  const environment = { BERTH_HOST: '0.0.0.0' }
+  expect(childEnvironment('console', environment)).toEqual(environment)
+  expect(childEnvironment('manager', environment)).toEqual({})
+  expect(childEnvironment('agent', environment)).toEqual({})
+})
+
 test('a token of the command line and ways to run code are not handed on; undefined is not text', () => {
   const environment = { BERTH_TOKEN: 'x', LD_PRELOAD: 'x', BERTH_CONFIG_DIR: 'x', BERTH_LOG: undefined }
   expect(childEnvironment('manager', environment)).toEqual({})

@@ -10,12 +10,14 @@ const SYSTEM = new Set([
 ])
 const SYSTEM_FAMILIES = /^(LC|NODE|XDG)_/
 
-/** What one server alone may know. Everything else of ours (`BERTH_*`) configures and is no secret. */
+/** What one server alone may know, or what means only one. Everything else of ours (`BERTH_*`) configures and is no secret. */
 const OF_ONE_SERVER: Readonly<Record<string, string>> = {
   BERTH_ADMIN_PASSWORD: 'manager',
   BERTH_MASTER_KEY_FILE: 'manager',
   DATABASE_URL: 'manager',
   BERTH_JOIN: 'agent',
+  // `console.host`. The manager would listen there too, in plain http, with the port of the agents.
+  BERTH_HOST: 'console',
 }
 /** Of `berth up` and the programs around it. */
 const OF_NO_SERVER = new Set(['BERTH_TOKEN', 'BERTH_CONFIG_DIR', 'BERTH_ENDPOINT', 'BERTH_NODE'])
