@@ -1,5 +1,15 @@
 import { spawn } from 'node:child_process'
-import { existsSync, mkdirSync, openSync, closeSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  openSync,
+  closeSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { installPackages } from './apt.ts'
 import { runCommand } from './command.ts'
@@ -10,6 +20,7 @@ import { StepError, type Note } from './progress.ts'
 const DAEMON_JSON = '/etc/docker/daemon.json'
 const PID_FILES = ['/var/run/docker.pid', '/var/run/docker/containerd/containerd.pid']
 const START_DEADLINE_MS = 60_000
+const LOG_LIMIT_BYTES = 10_000_000
 
 /** What an engine that does not answer needs. Pure: `error.code` of the attempt and the facts of the machine decide. */
 export type EngineRemedy =
@@ -136,6 +147,7 @@ async function startOurselves({ dataDir, note, signal }: EngineDeps): Promise<vo
   mkdirSync(join(dataDir, 'logs'), { recursive: true, mode: 0o711 })
   PID_FILES.forEach(removeStalePidFile)
   note(`starting ${program}, log in ${logFile}`)
+  if ((statSync(logFile, { throwIfNoEntry: false })?.size ?? 0) > LOG_LIMIT_BYTES) renameSync(logFile, `${logFile}.1`)
   const log = openSync(logFile, 'a', 0o640)
   const child = spawn(program, [], { cwd: '/', detached: true, stdio: ['ignore', log, log] })
   closeSync(log)

@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test } from 'vitest'
 import { startChild } from './child.ts'
 
 /** Says more than a pipe holds before each answer, so that it hangs if nobody reads. */
@@ -14,16 +14,29 @@ process.on('disconnect', () => process.exit())
 process.on('SIGTERM', () => process.exit())
 `
 
+let directory: string
+beforeEach(async () => (directory = await mkdtemp(join(tmpdir(), 'berth-test-child-'))))
+afterEach(() => rm(directory, { recursive: true }))
+
+async function startTalker(logFile: string) {
+  const script = join(directory, 'talker.mjs')
+  await writeFile(script, TALKER)
+  return await startChild({ name: 'talker', script, environment: {}, logFile, readyWithinMs: 20_000 })
+}
+
 test.runIf(process.platform === 'linux')('a full disk for its log does not stop a server, nor us', async () => {
-  const directory = await mkdtemp(join(tmpdir(), 'berth-test-child-'))
-  try {
-    const script = join(directory, 'talker.mjs')
-    await writeFile(script, TALKER)
-    const spec = { name: 'talker', script, environment: {}, logFile: '/dev/full', readyWithinMs: 20_000 }
-    await using child = await startChild(spec)
-    expect(await child.ask('ping')).toBe('alive')
-    expect(await child.ask('ping')).toBe('alive')
-  } finally {
-    await rm(directory, { recursive: true })
+  await using child = await startTalker('/dev/full')
+  expect(await child.ask('ping')).toBe('alive')
+  expect(await child.ask('ping')).toBe('alive')
+})
+
+test('whoever asks a server that has died is told so, again and again', async () => {
+  await using child = await startTalker(join(directory, 'log'))
+  process.kill(child.pid, 'SIGKILL')
+  await child.ended
+  for (let time = 1; time <= 3; time++) {
+    await expect(child.ask('ping')).rejects.toMatchObject({ code: 'unavailable' })
+    // What goes wrong with sending is told in the next turn.
+    await new Promise(setImmediate)
   }
 })

@@ -1,10 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { createWriteStream } from 'node:fs'
 import { createInterface } from 'node:readline'
-import { type Readable } from 'node:stream'
 import { AppError, isErrorCode } from '#manager/contract'
 import { SERVER_OPTIONS } from '../server-options.ts'
 import { childEnvironment } from './child-environment.ts'
+import { createLogFile } from './log-file.ts'
 
 export interface ChildSpec {
   readonly name: string
@@ -12,7 +11,7 @@ export interface ChildSpec {
   readonly script: string
   /** Besides what it inherits (`child-environment.ts`). */
   readonly environment: Readonly<Record<string, string>>
-  /** Standard error of the process is appended here. */
+  /** Standard error of the process is appended here (`log-file.ts`). */
   readonly logFile: string
   /** How long it may take to say that it is ready. */
   readonly readyWithinMs: number
@@ -29,7 +28,6 @@ export interface Child extends AsyncDisposable {
 }
 
 const STOP_WITHIN_MS = 10_000
-const LOG_AGAIN_MS = 5_000
 
 /**
  * Starts a server process of ours and waits until it is ready.
@@ -44,10 +42,11 @@ export async function startChild(spec: ChildSpec): Promise<Child> {
     // Ctrl-C reaches the whole terminal group; we stop our children ourselves, in order.
     detached: true,
   })
-  if (process_.stderr) appendTo(spec.logFile, process_.stderr)
+  process_.stderr?.pipe(createLogFile(spec.logFile))
   const ended = new Promise<{ code: number | null; signal: NodeJS.Signals | null }>(resolve => {
     process_.once('exit', (code, signal) => resolve({ code, signal }))
-    process_.once('error', () => resolve({ code: null, signal: null }))
+    // Every one: an error that nobody hears ends this process, and the other servers with it.
+    process_.on('error', () => resolve({ code: null, signal: null }))
   })
   const stop = () => stopChild(process_, ended)
   try {
@@ -63,19 +62,6 @@ export async function startChild(spec: ChildSpec): Promise<Child> {
     await stop()
     throw error
   }
-}
-
-/** A log that cannot be written (a full disk) costs its lines, never the server, and goes on when it can. */
-function appendTo(logFile: string, source: Readable): void {
-  const log = createWriteStream(logFile, { flags: 'a', mode: 0o600 })
-  log.once('error', () => {
-    source.unpipe(log)
-    source.resume()
-    setTimeout(() => {
-      if (!source.readableEnded) appendTo(logFile, source)
-    }, LOG_AGAIN_MS).unref()
-  })
-  source.pipe(log)
 }
 
 async function firstLine(child: ChildProcess, spec: ChildSpec): Promise<Record<string, unknown>> {
@@ -112,7 +98,9 @@ async function ask(child: ChildProcess, type: string, ended: Promise<unknown>): 
     else reply.reject(new AppError('internal', { why: error?.message ?? `${type} failed` }))
   }
   child.on('message', onMessage)
-  child.send({ id, type })
+  child.send({ id, type }, error => {
+    if (error) reply.reject(new AppError('unavailable', { why: 'The process has ended.' }, { cause: error }))
+  })
   try {
     const gone = ended.then(() => Promise.reject(new AppError('unavailable', { why: 'The process ended meanwhile.' })))
     return await Promise.race([reply.promise, gone])
