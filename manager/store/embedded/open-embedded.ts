@@ -1,21 +1,19 @@
-import { type ChildProcess, execFile } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { chmod, chown, mkdir, mkdtemp, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir, userInfo } from 'node:os'
 import { join, resolve } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { AppError } from '#manager/contract'
 import { type Log } from '../../log.ts'
 import { type Binaries, findBinaries, MAJOR } from './binaries.ts'
-import { PG_ENV, startPostmaster, stopOrphan, stopProcess } from './postmaster.ts'
+import { PG_ENV, startPostmaster, stopOrphan } from './postmaster.ts'
 import { chooseUser, type RunAs } from './run-as.ts'
+import { superviseServer } from './supervise-server.ts'
 
 const run = promisify(execFile)
 const DATABASE_USER = 'berth'
 /** sun_path holds 104 bytes on macOS and 108 on Linux, with `/.s.PGSQL.5432` and a zero at the end. */
 const SOCKET_DIR_LIMIT = 88
-const RESTARTS = 8
-const RESTART_DELAY_MS = 50
 
 export interface Embedded extends AsyncDisposable {
   readonly connection: {
@@ -63,47 +61,11 @@ export async function openEmbedded({ dataDir, log }: { dataDir: string; log: Log
 
   const spec = { postgres: binaries.postgres, clusterDir, socketDir, logFile: join(home, 'postgres.log'), runAs }
   await writeFile(ownerFile, String(process.pid), { mode: 0o600 })
-  stack.use(await superviseServer(() => startPostmaster(spec), log))
+  stack.use(await superviseServer({ start: () => startPostmaster(spec), log }))
   const opened = stack.move()
   return {
     connection: { host: socketDir, port: 5432, user: DATABASE_USER, database: 'postgres' },
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
-  }
-}
-
-/**
- * Starts the server, and starts it again when it dies (killed for memory, say): the manager sees broken connections
- * for a moment. Disposing stops it.
- */
-async function superviseServer(start: () => Promise<ChildProcess>, log: Log): Promise<AsyncDisposable> {
-  let closing = false
-  let current = Promise.resolve(await start())
-  const watch = (server: ChildProcess) => {
-    server.once('exit', (code, signal) => {
-      if (closing) return
-      log.error({ code, signal }, 'the embedded database ended by itself; starting it again')
-      current = restart()
-      current.then(watch, (error: unknown) => log.error({ err: error }, 'the embedded database does not start again'))
-    })
-  }
-  async function restart(attempt = 1): Promise<ChildProcess> {
-    try {
-      return await start()
-    } catch (error) {
-      // Its children may hold the shared memory for a moment longer.
-      if (closing || attempt >= RESTARTS) throw error
-      await delay(RESTART_DELAY_MS * 2 ** attempt)
-      return restart(attempt + 1)
-    }
-  }
-  watch(await current)
-  return {
-    async [Symbol.asyncDispose]() {
-      closing = true
-      const server = await current.catch(() => undefined)
-      if (server?.pid !== undefined && server.exitCode === null && server.signalCode === null)
-        await stopProcess(server.pid)
-    },
   }
 }
 

@@ -1,0 +1,57 @@
+import { type ChildProcess } from 'node:child_process'
+import { setTimeout as delay } from 'node:timers/promises'
+import { type Log } from '../../log.ts'
+import { stopProcess } from './postmaster.ts'
+
+const FIRST_DELAY_MS = 50
+const LONGEST_DELAY_MS = 5_000
+
+export interface Supervision {
+  /** Resolves when it accepts connections. */
+  readonly start: () => Promise<ChildProcess>
+  readonly log: Log
+  /** Before the next attempt of a restart that failed so often in a row. */
+  readonly delayMs?: (failures: number) => number
+}
+
+/**
+ * Starts the server, and starts it again when it dies (killed for memory, say): the manager sees broken connections
+ * for a moment. A start that fails (a full disk, say) is tried again for as long as we are there. Disposing stops it.
+ *
+ * @throws what the first start throws
+ */
+export async function superviseServer({ start, log, delayMs = backoff }: Supervision): Promise<AsyncDisposable> {
+  const closing = new AbortController()
+  let current: Promise<ChildProcess | undefined> = Promise.resolve(watch(await start()))
+
+  function watch(server: ChildProcess): ChildProcess {
+    server.once('exit', (code, signal) => {
+      if (closing.signal.aborted) return
+      log.error({ code, signal }, 'the embedded database ended by itself; starting it again')
+      current = restart()
+    })
+    return server
+  }
+  async function restart(): Promise<ChildProcess | undefined> {
+    for (let failures = 1; !closing.signal.aborted; failures++) {
+      try {
+        return watch(await start())
+      } catch (error) {
+        // Its children may hold the shared memory for a moment longer.
+        log.error({ err: error }, 'the embedded database does not start again yet')
+        await delay(delayMs(failures), undefined, { signal: closing.signal }).catch(() => undefined)
+      }
+    }
+    return undefined
+  }
+  return {
+    async [Symbol.asyncDispose]() {
+      closing.abort()
+      const server = await current
+      if (server?.pid !== undefined && server.exitCode === null && server.signalCode === null)
+        await stopProcess(server.pid)
+    },
+  }
+}
+
+const backoff = (failures: number) => Math.min(FIRST_DELAY_MS * 2 ** failures, LONGEST_DELAY_MS)
