@@ -37,8 +37,10 @@ export interface Path extends Disposable {
   grant(): Promise<Grant>
   /** Something changed: try now. */
   wake(): void
-  /** The session is over (seen in an event, or said by the agent). */
-  end(error?: unknown): void
+  /** A connection that the manager had accepted failed behind it: what that says of the path. */
+  judge(error: unknown): void
+  /** The session is over (seen in an event). */
+  end(): void
 }
 
 /** The way from a local listener to one app of one session: grant, attempts, waiting, and what to tell the user. */
@@ -139,8 +141,9 @@ export function createPath(deps: PathDeps): Path {
       backoff.wake()
       keeper.renewNow()
     },
-    end(error) {
-      move('ended', error ?? new AppError('session_not_running', { why: 'The session has ended.' }))
+    judge: error => void judge(error),
+    end() {
+      move('ended', new AppError('session_not_running', { why: 'The session has ended.' }))
     },
     [Symbol.dispose]() {
       keeper[Symbol.dispose]()

@@ -1,12 +1,12 @@
 import { type Socket } from 'node:net'
 import { randomUUID } from 'node:crypto'
-import { type ApiClient, type App, AppError, type Grant, type Session } from '#manager/contract'
+import { type ApiClient, type App, AppError, type Grant, isAppError, type Session } from '#manager/contract'
 import { type Tunnel, type TunnelId } from '#proxy/contract'
 import { createPath, type Path, type PathLimits } from '../grants/path.ts'
-import { verdictOf } from '../grants/verdict.ts'
 import { createAppOrigin, type AppOrigin } from '../http-origins/app-origin.ts'
 import { type LoopbackListener } from '../listeners/loopback-listener.ts'
 import { type Log } from '../log.ts'
+import { refusalOf } from './refusal.ts'
 import { type Transport } from './transport.ts'
 
 export interface LocalTunnelDeps {
@@ -123,7 +123,7 @@ export async function openLocalTunnel(deps: LocalTunnelDeps): Promise<LocalTunne
       connect: async signal => {
         const stream = deps.transport.stream(await path.connect(signal))
         stream.on('error', error => {
-          if (verdictOf(error) === 'ended') path.end(error)
+          if (isAppError(error)) path.judge(error)
         })
         return stream
       },
@@ -153,8 +153,9 @@ export async function openLocalTunnel(deps: LocalTunnelDeps): Promise<LocalTunne
       wire.destroy()
       return
     }
-    const outcome = await deps.transport.pipe(client, wire)
-    if (outcome.reason === 'session_ended') way.end()
+    const { reason } = await deps.transport.pipe(client, wire)
+    const refusal = refusalOf(reason)
+    if (refusal) way.judge(refusal)
   }
 
   function snapshot(): Tunnel {

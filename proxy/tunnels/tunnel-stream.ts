@@ -1,7 +1,6 @@
 import { type Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 import {
-  AppError,
   ascii,
   closePayload,
   encodeFrame,
@@ -19,6 +18,7 @@ import {
   writeHeader,
 } from '#manager/contract'
 import { applyMask, maskingFor } from '../tunnel/masks.ts'
+import { refusalOf } from './refusal.ts'
 
 const SMALL_BYTES = 16 * 1024
 
@@ -159,25 +159,8 @@ export class TunnelStream extends Duplex {
 /** Undefined where the close is the ordinary end. */
 function errorOfClose(code: number): Error | undefined {
   const reason = tunnelCloseReason(code)
-  switch (reason) {
-    case 'done':
-    case 'service_ended':
-      return undefined
-    case 'refused':
-    case 'app_not_ready':
-      return new AppError('app_failed', { why: 'The app does not accept connections.', reason })
-    case 'dial_timeout':
-      return new AppError('app_failed', { why: 'The app did not accept the connection in time.', reason })
-    case 'session_ended':
-      return new AppError('session_not_running', { why: 'The session has ended.' })
-    case 'kernel_not_found':
-      return new AppError('agent_unreachable', { why: 'The agent does not run this session.' })
-    case 'reset':
-    case 'protocol_error':
-    case 'frame_too_large':
-    case undefined:
-      return brokenPath()
-  }
+  if (reason === 'done' || reason === 'service_ended') return undefined
+  return refusalOf(reason) ?? brokenPath()
 }
 
 function brokenPath(): Error {

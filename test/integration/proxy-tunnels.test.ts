@@ -128,14 +128,21 @@ test('the same spec again answers the same tunnel, also while the first is being
   expect(manager.seen.filter(({ url }) => url.endsWith('/grant'))).toHaveLength(1)
 })
 
-test('a client sees a reset, never text, when the service refuses', async () => {
+test('a client sees a reset, never text, when the service refuses; the list says why until one gets through', async () => {
   const { proxy, spec, manager } = await setUp(echo)
   const { port } = await proxy.tunnel.open(spec)
-  manager.apps.set('echo', { app: tcpApp('echo'), port: 1 })
+  const service = manager.apps.get('echo')!
+  manager.apps.set('echo', { ...service, port: 1 })
   const client = connect({ port, host: '127.0.0.1' })
   const [error] = (await once(client, 'error')) as [NodeJS.ErrnoException]
   expect(error.code).toBe('ECONNRESET')
   expect(client.bytesRead).toBe(0)
+  const lastError = async () => (await proxy.tunnel.list())[0]?.lastError
+  await expect.poll(lastError).toContain('does not accept connections')
+  expect((await proxy.tunnel.list())[0]?.state).toBe('open')
+  manager.apps.set('echo', service)
+  await dial(port)
+  await expect.poll(lastError).toBeNull()
 })
 
 test('a connection that comes while the manager is down waits and continues within two seconds of its return', async () => {

@@ -1,0 +1,12 @@
+import { AppError, type TunnelCloseReason } from '#manager/contract'
+
+/** Why the agent did not connect a tunnel to its app; undefined for the ends of tunnels that were connected. */
+export function refusalOf(reason: TunnelCloseReason | undefined): AppError | undefined {
+  if (reason === 'refused' || reason === 'app_not_ready')
+    return new AppError('app_failed', { why: 'The app does not accept connections.', reason })
+  if (reason === 'dial_timeout')
+    return new AppError('app_failed', { why: 'The app did not accept the connection in time.', reason })
+  if (reason === 'kernel_not_found')
+    return new AppError('agent_unreachable', { why: 'The agent does not run this session.' })
+  return undefined
+}
