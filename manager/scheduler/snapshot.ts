@@ -169,6 +169,7 @@ export async function readAgents(
       images: images.get(row.id) ?? new Set<string>(),
       schedulable: row.schedulable,
       connected: presence.isReady(row.id),
+      lost: row.status === 'LOST',
     }
   })
 }

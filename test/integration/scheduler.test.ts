@@ -168,10 +168,10 @@ describe.each(BACKENDS)('placements on %s PostgreSQL', (_name, serverUrl) => {
     await enqueue(1, { cpu: 3000, mem: GiB })
     await commit(await decide())
     await enqueueNamed('large', { cpu: 4000, mem: GiB })
-    const run = async () => {
+    const run = async (there = presence) => {
       await using scheduler = startScheduler({
         store,
-        presence,
+        presence: there,
         start: () => undefined,
         cancel: () => Promise.resolve(),
         hint: () => undefined,
@@ -183,6 +183,9 @@ describe.each(BACKENDS)('placements on %s PostgreSQL', (_name, serverUrl) => {
     const held = await findReservation(store.db, 'default')
     expect(held).toMatchObject({ agentId, devices: [] })
     await enqueueNamed('small', { cpu: 500, mem: GiB })
+    // A manager that starts looks before any agent has come back.
+    await run({ ...presence, isReady: () => false })
+    expect(await findReservation(store.db, 'default')).toEqual(held)
     await run()
     expect(await findReservation(store.db, 'default')).toEqual(held)
     const reasons = await store.db

@@ -1,7 +1,7 @@
 import { addSlots, type Reason, type ResourceSlots, type SessionId } from '#manager/contract'
 import { Candidates } from './candidates.ts'
 import { Limits } from './limits.ts'
-import { canTake, dependencyReason, explain, isWaitingFor } from './reasons.ts'
+import { canTake, dependencyReason, explain, isAwaited, isWaitingFor } from './reasons.ts'
 import { reserve, reservedReason, startOf } from './reservation.ts'
 import { Room } from './room.ts'
 import { type Selector } from './selectors.ts'
@@ -160,8 +160,9 @@ export class Pass {
     const rest = { ...this.#snapshot, pending: pending.filter(session => session !== holder) }
     if (rooms && fits(rooms.now, holder)) this.#take(holder, rooms.now, true)
     else if (!this.#place(holder)) {
+      const place = rooms ?? this.#awaitedFor(holder, reservation)
       const kept =
-        rooms && stillThere(reservation, rooms, holder) ? reservation : reserve(holder, this.#allowedFor(holder))
+        place && stillThere(reservation, place, holder) ? reservation : reserve(holder, this.#allowedFor(holder))
       // Nobody can ever hold it as things are: it queues, and says why.
       if (!kept) return this.#snapshot
       this.#hold(kept, holder)
@@ -170,6 +171,12 @@ export class Pass {
     const held = rest.usage?.get(holder.ownerId) ?? {}
     const usage = new Map(rest.usage).set(holder.ownerId, addSlots(held, totalOf(holder)))
     return { ...rest, usage }
+  }
+
+  /** The agent of the reservation, where it is away for a moment: to a manager that has just started all of them are. */
+  #awaitedFor(holder: PendingSession, { agentId }: Reservation): AgentRooms | undefined {
+    const rooms = this.#snapshot.active === false ? undefined : this.#byId.get(agentId)
+    return rooms && isAwaited(rooms.agent) ? agentsWithImage(holder, [rooms])[0] : undefined
   }
 
   #place(session: PendingSession): boolean {
@@ -260,7 +267,7 @@ export class Pass {
     if (!rooms) return
     this.#reservation = reservation
     const total = totalOf(session)
-    this.#heldUntil = startOf(reservation, rooms.agentNow, total)
+    this.#heldUntil = rooms.agent.connected ? startOf(reservation, rooms.agentNow, total) : Infinity
     rooms.now.hold(reservation, total)
     this.#changed.push(rooms.now)
     this.#reasons.set(session.id, reservedReason(rooms.agentNow, total, this.#heldUntil))

@@ -107,6 +107,11 @@ export function canTake(agent: AgentSnapshot): boolean {
   return agent.connected && agent.schedulable
 }
 
+/** It would take sessions, and is back in a moment. */
+export function isAwaited({ connected, schedulable, lost = false }: AgentSnapshot): boolean {
+  return !connected && schedulable && !lost
+}
+
 /** The room that lacks the fewest slots and, among those, has the most of what is lacking: of the scarcest, then in sum. */
 export function closest(
   session: Pick<PendingSession, 'requested' | 'clusterSize'>,

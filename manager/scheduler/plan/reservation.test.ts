@@ -112,10 +112,52 @@ describe('the one reservation', () => {
     expect(after.placements).toMatchObject([{ sessionId: large.id, agentId: agentId(2) }])
   })
 
-  test('moves on when its agent is gone', () => {
-    const reservation: Reservation = { sessionId: large.id, agentId: agentId(9), devices: [] }
-    const result = plan({ agents: [halfBusy(null)], pending: [large], now: NOW, reservation }, fifo, concentrated)
-    expect(result.reservation?.agentId).toBe(agentId(1))
+  describe('of which the agent is away', () => {
+    const devices = host.devices.map(({ uuid, slot, total }) => ({ uuid, slot, amount: total }))
+    const reservation: Reservation = { sessionId: large.id, agentId: agentId(1), devices }
+    const other = { ...halfBusy(NOW + MINUTE), id: agentId(2), name: 'agent-2' }
+    const away = { ...halfBusy(NOW + MINUTE), connected: false }
+    const pass = (agents: readonly AgentSnapshot[], pending = [large]) =>
+      plan({ agents, pending, now: NOW, reservation }, fifo, concentrated)
+
+    test('for a moment stays where it is, and says that no time is known', () => {
+      // A manager that has just started hears from one agent after the other.
+      for (const agents of [[away], [away, other], [away, { ...other, connected: false }]]) {
+        const { reservation: kept, reasons, queue } = pass(agents)
+        expect(kept).toBe(reservation)
+        expect(queue).toEqual([large.id])
+        expect(reasons.get(large.id)).toEqual({
+          code: 'reserved',
+          message:
+            'It is next: what becomes free on agent agent-1 is held for it. When is unknown: agent-1 is not connected at the moment.',
+        })
+      }
+    })
+
+    test('for a moment keeps nobody from another agent, its session least of all', () => {
+      const free = anAgent(2, { cpu: 8000, 'cuda.device': 4 })
+      const small = aSession(2, { cpu: 1000, 'cuda.device': 1 }, { enqueuedAt: NOW })
+      const result = pass([away, free], [large, small])
+      expect(result.placements).toMatchObject([{ sessionId: large.id, agentId: agentId(2) }])
+      expect(result.reservation).toBeUndefined()
+      expect(pass([away, other], [large, small]).placements).toMatchObject([{ sessionId: small.id }])
+    })
+
+    test.each<[string, readonly AgentSnapshot[]]>([
+      ['forgotten', []],
+      ['lost', [{ ...away, lost: true }]],
+      ['paused', [{ ...away, schedulable: false }]],
+      ['without the image', [{ ...away, images: new Set() }]],
+      ['without the devices', [{ ...away, devices: [] }]],
+    ])('and %s moves on, or is over where nobody else could ever hold it', (_why, agents) => {
+      expect(pass([...agents, other]).reservation?.agentId).toBe(agentId(2))
+      expect(pass(agents).reservation).toBeUndefined()
+    })
+
+    test('is over with its resource group closed', () => {
+      const closed = { agents: [away], pending: [large], now: NOW, reservation, active: false }
+      expect(plan(closed, fifo, concentrated).reservation).toBeUndefined()
+    })
   })
 })
 

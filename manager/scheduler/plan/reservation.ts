@@ -141,11 +141,14 @@ function missingOn(agent: AgentSnapshot, requested: ResourceSlots): [SlotName, n
 
 /** Why the session of the reservation waits. Says a time only where one is known. */
 export function reservedReason(agent: AgentSnapshot, requested: ResourceSlots, start: number): Reason {
+  const held = `It is next: what becomes free on agent ${agent.name} is held for it.`
+  if (!agent.connected) {
+    return { code: 'reserved', message: `${held} When is unknown: ${agent.name} is not connected at the moment.` }
+  }
   const missing = missingOn(agent, requested)
   const amounts = missing.map(([slot, amount]) => readable(slot, amount)).join(' and ')
   // Enough in sum, but not on one device.
   const what = amounts === '' ? 'for room on one device of' : `for ${amounts} on`
-  const held = `It is next: what becomes free on agent ${agent.name} is held for it.`
   const slots = missing.map(([slot]) => slot)
   const needed = formatSlots(Object.fromEntries(slots.map(slot => [slot, requested[slot] ?? 0])))
   const free = (slot: SlotName) => Math.max(0, (agent.capacity[slot] ?? 0) - (agent.occupied[slot] ?? 0))

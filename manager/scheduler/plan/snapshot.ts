@@ -33,6 +33,8 @@ export interface AgentSnapshot {
   readonly schedulable: boolean
   /** Its control connection is up, its state was reconciled, and its engine answers. */
   readonly connected: boolean
+  /** It has not been connected for so long that nobody waits for it; left out or false: it is back in a moment. */
+  readonly lost?: boolean
   /** Who makes up `occupied`; left out where no end is known. */
   readonly occupants?: readonly Occupant[]
   /** Larger = got a session later; for round robin. Left out = never. */
