@@ -194,6 +194,27 @@ test('a client that does not read is cut off, and costs the others nothing', asy
   socket.destroy()
 })
 
+test('a client that goes away while its credentials are checked leaves no stream behind', async () => {
+  await using own = await startTestManager()
+  const { token } = await own.signIn()
+  await using store = await openToRead({ dataDir: own.dataDir, databaseUrl: undefined, log: silentLog })
+  const { hostname, port, host } = new URL(own.url)
+  await store.db.transaction().execute(async trx => {
+    await sql`lock table logins in access exclusive mode`.execute(trx)
+    const socket = connect({ host: hostname, port: Number(port) })
+    socket.write(`GET /api/v1/events HTTP/1.1\r\nhost: ${host}\r\nauthorization: Bearer ${token}\r\n\r\n`)
+    const waiting = sql`select from pg_locks where relation = 'logins'::regclass and not granted`
+    await expect.poll(async () => (await waiting.execute(trx)).rows.length).toBe(1)
+    socket.destroy()
+    // Answered after the manager has heard of it.
+    await rawRequest(`${own.url}/healthz`)
+    await rawRequest(`${own.url}/healthz`)
+  })
+  using stream = await openEventStream(own.url, { token })
+  await expect.poll(() => stream.of('ping').length).toBe(1)
+  expect(own.manager.events.count()).toBe(1)
+})
+
 test('a thousand streams get an event within a moment', async () => {
   const bigBus = createEventBus()
   const userId = UserId.parse('01900000-0000-7000-8000-000000000002')

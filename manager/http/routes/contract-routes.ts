@@ -47,8 +47,11 @@ function register(app: FastifyInstance, name: RouteName, route: RouteSpec, handl
 
 function abortedWith(reply: FastifyReply): AbortSignal {
   const controller = new AbortController()
-  reply.raw.once('close', () => {
-    if (!reply.raw.writableFinished) controller.abort()
+  const { raw } = reply
+  // A client that has gone while its request was checked is not heard of again.
+  if (raw.destroyed) controller.abort()
+  raw.once('close', () => {
+    if (!raw.writableFinished) controller.abort()
   })
   return controller.signal
 }

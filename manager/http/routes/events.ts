@@ -110,6 +110,8 @@ export function registerEventRoute(
       }
       reply.hijack()
       const { raw } = reply
+      // A client that has gone meanwhile is not heard of again: its stream would stay for ever.
+      if (raw.destroyed) return
       raw.writeHead(200, {
         ...SECURITY_HEADERS,
         'content-type': 'text/event-stream; charset=utf-8',
