@@ -108,10 +108,11 @@ export function registerFigures({ metrics, db, onApplied, tunnels, eventStreams,
   metrics.gauge({ name: 'berth_audit_queue', help: 'Audit rows that wait for the database.', collect: auditQueue })
 }
 
-const AGENT_LABELS = ['agent', 'resource_group'] as const
+/** Names are for people: a host that has joined anew has the name of the agent that is lost. */
+const AGENT_LABELS = ['agent', 'agent_id', 'resource_group'] as const
 
-function labelsOf({ name, resourceGroup }: AgentFigures): Record<string, string> {
-  return { agent: name, resource_group: resourceGroup }
+function labelsOf({ id, name, resourceGroup }: AgentFigures): Record<string, string> {
+  return { agent: name, agent_id: id, resource_group: resourceGroup }
 }
 
 function amountsOf(agent: AgentFigures, slots: ResourceSlots): Sample[] {

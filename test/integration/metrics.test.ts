@@ -17,7 +17,7 @@ test('metrics tell queues, states and what agents hold', async () => {
   const waiting = await cluster.launch({ resources: { cpu: '1' } })
   await expect.poll(() => cluster.reasonOf(waiting.id)).toBe('capacity')
 
-  const of = (extra = '') => `{agent="${agent.name}",resource_group="default"${extra}}`
+  const of = (extra = '') => `{agent="${agent.name}",agent_id="${agent.id}",resource_group="default"${extra}}`
   const lines = await scrape()
   expect(lines).toEqual(
     expect.arrayContaining([
@@ -39,4 +39,10 @@ test('metrics tell queues, states and what agents hold', async () => {
   await cluster.api.deleteSession({ params: { id: running.id } })
   await cluster.reach(waiting.id, 'RUNNING')
   await expect.poll(scrape, { timeout: 10_000 }).toContain(`berth_agent_occupied${of(',slot="cpu"')} 1`)
+})
+
+test('agents of one name are told apart', async () => {
+  const twins = [await cluster.join({ name: 'twin' }), await cluster.join({ name: 'twin' })]
+  const each = twins.map(({ id }) => `berth_agent_connected{agent="twin",agent_id="${id}",resource_group="default"} 1`)
+  await expect.poll(scrape, { timeout: 10_000 }).toEqual(expect.arrayContaining(each))
 })
