@@ -182,9 +182,10 @@ function endOf(
 ): Change {
   if (kernels.length === 1) return { to: 'TERMINATED', reason, exitCode }
   const role = kernels.find(kernel => kernel.id === kernelId)?.role ?? 'one'
+  const code = reason.code === 'exited' && role !== 'main1' ? 'kernel_failed' : reason.code
   // The others still run: it has ended once they are taken down.
   const message = `Kernel ${role} ended, and the session with it. ${reason.message}`
-  return { to: 'TERMINATING', reason: { ...reason, message }, kernelId, exitCode }
+  return { to: 'TERMINATING', reason: { ...reason, code, message }, kernelId, exitCode }
 }
 
 function exitReason(exit: { exitCode: number; oomKilled: boolean; engineRestarted: boolean }): Reason {

@@ -52,6 +52,7 @@ export const REASON_CODES = [
   'user_terminated',
   'admin_terminated',
   'exited', // the main process ended by itself
+  'kernel_failed', // one beside the main one ended badly by itself, and the session with it
   'oom_killed',
   'engine_restarted', // found exited after its engine restarted
   'container_gone', // somebody removed the container behind our back

@@ -1,14 +1,17 @@
 import { expect, test } from 'vitest'
-import { type SessionStatus } from '#manager/contract'
+import { type ReasonCode, type SessionStatus } from '#manager/contract'
 import { type Dependency } from '../store/dependencies.ts'
 import { judgeDependencies } from './dependencies.ts'
 import { sessionId } from './plan/plan-fixtures.ts'
 
-const on = (name: string, status: SessionStatus, exitCode: number | null = null): Dependency => {
-  return { sessionId: sessionId(1), name, status, exitCode }
-}
+const on = (
+  name: string,
+  status: SessionStatus,
+  exitCode: number | null = null,
+  code: ReasonCode = 'exited',
+): Dependency => ({ sessionId: sessionId(1), name, status, reason: { code, message: '' }, exitCode })
 
-test('a session waits for everything that lives, and for nothing that ended with exit code 0', () => {
+test('a session waits for everything that lives, and for nothing that ended by itself with exit code 0', () => {
   const { waitsFor, failed } = judgeDependencies([
     on('prepare', 'TERMINATED', 0),
     on('train-a', 'RUNNING'),
@@ -21,6 +24,8 @@ test('a session waits for everything that lives, and for nothing that ended with
 test.each([
   ['ended with exit code 3', on('train', 'TERMINATED', 3)],
   ['ended with exit code unknown', on('train', 'TERMINATED')],
+  ['ended as user_terminated', on('train', 'TERMINATED', 0, 'user_terminated')],
+  ['ended as kernel_failed', on('train', 'TERMINATED', 0, 'kernel_failed')],
   ['is CANCELLED', on('train', 'CANCELLED')],
   ['is ERROR', on('train', 'ERROR')],
 ])('one that %s can never be waited for, whatever the others do', (how, dependency) => {

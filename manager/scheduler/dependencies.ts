@@ -1,4 +1,5 @@
-import { isFinished, type Reason, type SessionId } from '#manager/contract'
+import { type Reason, type SessionId } from '#manager/contract'
+import { resultOf } from '../sessions/result.ts'
 import { type Dependency } from '../store/dependencies.ts'
 
 export interface DependencyState {
@@ -8,18 +9,23 @@ export interface DependencyState {
   readonly failed: ReadonlyMap<SessionId, Reason>
 }
 
-/** Well is: TERMINATED with exit code 0, as batch sessions end that succeed. Pure. */
+/** What has ended well is nothing to wait for: ended by itself with exit code 0, as batch sessions that succeed. Pure. */
 export function judgeDependencies(dependencies: readonly Dependency[]): DependencyState {
   const waitsFor = new Map<SessionId, string[]>()
   const failed = new Map<SessionId, Reason>()
-  for (const { sessionId, name, status, exitCode } of dependencies) {
-    if (status === 'TERMINATED' && exitCode === 0) continue
-    if (isFinished(status)) {
-      if (failed.has(sessionId)) continue
-      const how = status === 'TERMINATED' ? `ended with exit code ${exitCode ?? 'unknown'}` : `is ${status}`
-      const message = `It depends on session "${name}", which ${how}: it does not start.`
+  for (const dependency of dependencies) {
+    const { sessionId, name } = dependency
+    const result = resultOf(dependency)
+    if (result === 'failure' && !failed.has(sessionId)) {
+      const message = `It depends on session "${name}", which ${endOf(dependency)}: it does not start.`
       failed.set(sessionId, { code: 'dependency_failed', message })
-    } else waitsFor.set(sessionId, [...(waitsFor.get(sessionId) ?? []), name])
+    }
+    if (result === null) waitsFor.set(sessionId, [...(waitsFor.get(sessionId) ?? []), name])
   }
   return { waitsFor, failed }
+}
+
+function endOf({ status, reason, exitCode }: Dependency): string {
+  if (status !== 'TERMINATED') return `is ${status}`
+  return reason.code === 'exited' ? `ended with exit code ${exitCode ?? 'unknown'}` : `ended as ${reason.code}`
 }

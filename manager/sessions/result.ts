@@ -1,6 +1,9 @@
 import { type Session } from '#manager/contract'
 
-/** How a session has ended: a command that was killed, or never ran, has not succeeded. Pure. */
+/**
+ * How a session has ended: a command that was killed, or never ran, has not succeeded, whatever exit code it made of it.
+ * Pure. @param exitCode of its main kernel
+ */
 export function resultOf({
   status,
   reason,

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { type SessionId, type SessionStatus, type UserId } from '#manager/contract'
+import { type Reason, type SessionId, type SessionStatus, type UserId } from '#manager/contract'
 import { type Db } from './schema.ts'
 
 /** By name: the live one, else the youngest that had it. */
@@ -25,6 +25,7 @@ export interface Dependency {
   readonly sessionId: SessionId
   readonly name: string
   readonly status: SessionStatus
+  readonly reason: Reason
   /** Of its main kernel. */
   readonly exitCode: number | null
 }
@@ -39,7 +40,7 @@ export async function findDependencies(
   const rows = await db
     .selectFrom('sessions as d')
     .leftJoin('kernels as k', join => join.onRef('k.session_id', '=', 'd.id').on('k.role', '=', 'main1'))
-    .select(['d.name', 'd.status', 'k.exit_code as exitCode'])
+    .select(['d.name', 'd.status', 'd.reason', 'k.exit_code as exitCode'])
     .where('d.id', 'in', dependsOn)
     .execute()
   return rows.map(row => ({ sessionId, ...row }))
@@ -48,7 +49,7 @@ export async function findDependencies(
 /** Of every waiting session of the group that depends on others. */
 export async function listDependencies(db: Db, resourceGroup: string): Promise<Dependency[]> {
   const { rows } = await sql<Dependency>`
-    select s.id as "sessionId", d.name, d.status, k.exit_code as "exitCode"
+    select s.id as "sessionId", d.name, d.status, d.reason, k.exit_code as "exitCode"
     from sessions s
       cross join lateral jsonb_array_elements_text(s.depends_on) with ordinality as e (id, at)
       join sessions d on d.id = e.id::uuid

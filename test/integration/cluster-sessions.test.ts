@@ -103,11 +103,26 @@ describe('a session of several kernels', () => {
     exitOf(await cluster.reach(id, 'RUNNING'), 'sub1', 3, agent)
     const ended = await cluster.reach(id, 'TERMINATED')
     expect(ended.reason).toMatchObject({
-      code: 'exited',
+      code: 'kernel_failed',
       message: 'Kernel sub1 ended, and the session with it. Its main process ended with exit code 3.',
     })
     expect(kernelOf(ended, 'sub1').exitCode).toBe(3)
     expect(agent.containers.size).toBe(0)
+  })
+
+  test('has failed with the kernel that dies, although its main one ends well when it is stopped', async () => {
+    const agent = await cluster.join(withGpus)
+    agent.script.destroy_kernel = ({ kernelId }) => {
+      agent.containers.delete(kernelId)
+      return { exitCode: 0, logTail: '' }
+    }
+    const { id } = await cluster.launch({ ...threeKernels, kind: 'batch', startupCommand: 'train' })
+    const report = await cluster.launch({ name: 'report', dependsOn: ['train'] })
+    exitOf(await cluster.reach(id, 'RUNNING'), 'sub1', 3, agent)
+    const ended = await cluster.reach(id, 'TERMINATED')
+    expect(ended.result).toBe('failure')
+    expect(kernelOf(ended, 'main1').exitCode).toBe(0)
+    expect((await cluster.reach(report.id, 'CANCELLED')).reason.code).toBe('dependency_failed')
   })
 
   test('goes on without a kernel that has done its work, and gives its GPU to others', async () => {

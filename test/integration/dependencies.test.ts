@@ -58,6 +58,18 @@ describe('a session that depends on others', () => {
     expect((await cluster.reach(report.id, 'CANCELLED')).reason.message).toContain('"train", which is CANCELLED')
   })
 
+  test('is cancelled when somebody ends what it waits for, whatever that says of itself', async () => {
+    const prepare = await started('prepare')
+    const train = await cluster.launch({ name: 'train', dependsOn: ['prepare'] })
+    agent.script.destroy_kernel = () => ({ exitCode: 0, logTail: '' })
+    await cluster.api.deleteSession({ params: { id: prepare.id } })
+    const cancelled = await cluster.reach(train.id, 'CANCELLED')
+    expect(cancelled.reason).toEqual({
+      code: 'dependency_failed',
+      message: 'It depends on session "prepare", which ended as user_terminated: it does not start.',
+    })
+  })
+
   test('is cancelled when its owner cancels what it waits for', async () => {
     await started('prepare')
     const train = await cluster.launch({ name: 'train', dependsOn: ['prepare'] })
