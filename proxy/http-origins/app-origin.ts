@@ -1,7 +1,8 @@
-import { createServer, type IncomingMessage, type RequestOptions, type ServerResponse } from 'node:http'
+import { type IncomingMessage, type RequestOptions, type ServerResponse } from 'node:http'
 import { type Socket } from 'node:net'
 import { type Duplex } from 'node:stream'
 import { type App, ERRORS, type Grant, type SessionId, toWireError } from '#manager/contract'
+import { createUnboundHttpServer } from '../http/create-server.ts'
 import { forwardRequest, forwardUpgrade, type Upstream } from '../http/forward.ts'
 import { mapHeaders, type RawHeaders } from '../http/headers.ts'
 import { answerRaw } from '../http/raw-answer.ts'
@@ -51,7 +52,7 @@ export function createAppOrigin(deps: AppOriginDeps): AppOrigin {
   const agent = new TunnelAgent(() => deps.connect(closing.signal))
   let clears = deps.clearFirst
 
-  const server = createServer({ keepAliveTimeout: 60_000, requestTimeout: 0 })
+  const server = createUnboundHttpServer({ keepAliveTimeout: 60_000 })
   server.on('request', (request, response) => {
     const admission = admit(visitOf(request), gate)
     if (admission.kind === 'pass') {
@@ -131,6 +132,7 @@ export function createAppOrigin(deps: AppOriginDeps): AppOrigin {
     close() {
       closing.abort(new Error('the tunnel was closed'))
       agent.destroy()
+      server.close()
       server.closeAllConnections()
     },
   }

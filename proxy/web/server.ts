@@ -1,8 +1,9 @@
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { type Socket } from 'node:net'
 import { type Duplex } from 'node:stream'
 import { AppError, ROUTES } from '#manager/contract'
+import { createHttpServer } from '../http/create-server.ts'
 import { listenOnLoopback } from '../listeners/loopback-listener.ts'
 import { type Log } from '../log.ts'
 import { answerProblem, answerProblemRaw } from './answers.ts'
@@ -50,8 +51,7 @@ export async function startWeb(config: WebConfig, log: Log): Promise<Web> {
     socket.once('close', () => sockets.delete(socket))
   }
   const create = () => {
-    // No limit for whole requests: uploads take their time. Heads have to come within Node's minute.
-    const server = createServer({ requestTimeout: 0, keepAliveTimeout: 65_000, noDelay: true, keepAlive: true })
+    const server = createHttpServer({ keepAliveTimeout: 65_000, noDelay: true, keepAlive: true })
     route(server, parts)
     return server
   }

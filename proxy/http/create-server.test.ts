@@ -1,0 +1,49 @@
+import { once } from 'node:events'
+import { type Server } from 'node:http'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { afterEach, expect, test } from 'vitest'
+import { createHttpServer, createUnboundHttpServer } from './create-server.ts'
+
+const servers: Pick<Server, 'close'>[] = []
+afterEach(() => {
+  for (const server of servers.splice(0)) server.close()
+})
+
+const SOON = { headersTimeout: 50, connectionsCheckingInterval: 10 }
+
+async function dial(server: ReturnType<typeof createServer>): Promise<Socket> {
+  servers.push(server.listen(0, '127.0.0.1'))
+  await once(server, 'listening')
+  return connect((server.address() as AddressInfo).port, '127.0.0.1')
+}
+
+/** Accepts for a server that does not listen. */
+function feeding(server: Server) {
+  servers.push(server)
+  return createServer(socket => server.emit('connection', socket))
+}
+
+test('a head has a minute, a request has all the time it takes', () => {
+  expect(createHttpServer()).toMatchObject({ headersTimeout: 60_000, requestTimeout: 0 })
+})
+
+test.each([
+  ['listens', () => createHttpServer(SOON)],
+  ['is handed its connections', () => feeding(createUnboundHttpServer(SOON))],
+])('a head that does not end is given up by a server that %s', async (_, create) => {
+  const client = await dial(create())
+  client.write('GET / HTTP/1.1\r\nHost: a\r\n')
+  expect(await text(client)).toMatch(/^HTTP\/1.1 408 /)
+})
+
+test('a server that is handed its connections closes them', async () => {
+  const server = createUnboundHttpServer()
+  const client = await dial(feeding(server))
+  client.on('error', () => undefined)
+  const closed = once(client, 'close')
+  client.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
+  await once(server, 'request')
+  server.closeAllConnections()
+  await closed
+})
