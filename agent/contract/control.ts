@@ -184,6 +184,8 @@ export const KernelSpec = z.object({
   apps: z.array(KernelApp),
   /** More public keys that may log in by SSH, `ssh-ed25519 AAAA… comment`. */
   authorizedKeys: z.array(z.string()),
+  /** It goes on with the home of this kernel, which has ended on this agent; fails with `files_gone` where that is not kept. */
+  filesOf: KernelId.optional(),
 })
 export type KernelSpec = z.infer<typeof KernelSpec>
 

@@ -32,5 +32,6 @@ export function kernelSpecOf(
     kind: session.kind,
     apps: kernelAppsOf(session),
     authorizedKeys: session.owner_ssh_public_key === null ? [] : [session.owner_ssh_public_key],
+    ...(session.files_of === null ? {} : { filesOf: session.files_of }),
   }
 }

@@ -240,13 +240,15 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
     const message = `Agent ${agent?.name ?? agentId} could not start it. ${whyOf(error)}`
     // All or none: those that did start are taken down before any of them may start elsewhere.
     if (kernels.length > 1 && !(await destroyAll(kernels, agentId, 0).then(isDone, ignoreUnreachable))) return
-    await failAttempt(id, attempt, { code: 'create_failed', message })
+    // What is not kept any more will not be next time either.
+    const isFinal = isAppError(error) && error.code === 'files_gone'
+    await failAttempt(id, attempt, { code: 'create_failed', message }, isFinal)
   }
 
-  async function failAttempt(id: SessionId, attempt: number, cause: Reason): Promise<void> {
+  async function failAttempt(id: SessionId, attempt: number, cause: Reason, isFinal = false): Promise<void> {
     const applied = await changes.apply(id, state => {
       if (!isStarting(state.status) || state.attempt !== attempt) return undefined
-      if (attempt >= timings.maxAttempts) return { to: 'ERROR', reason: cause }
+      if (isFinal || attempt >= timings.maxAttempts) return { to: 'ERROR', reason: cause }
       return { to: 'PENDING', reason: { ...cause, code: 'retried', message: `${cause.message} It is tried again.` } }
     })
     if (!applied) return

@@ -5,6 +5,7 @@ import {
   clusterRoles,
   FINISHED_STATUSES,
   type GroupId,
+  isAppError,
   KernelId,
   LIVE_STATUSES,
   type Notice,
@@ -44,6 +45,7 @@ import { resolveLifetime } from './lifetime/ends.ts'
 import { resolveDependencies } from './dependencies.ts'
 import { generateName, sessionNames } from './names.ts'
 import { requirePriority } from './priority.ts'
+import { kernelToContinue, specOf } from './restart.ts'
 import { resolveSpec } from './resolve-spec.ts'
 import { createTotals } from './totals.ts'
 import { answerWhatIf } from './what-if.ts'
@@ -58,6 +60,11 @@ export interface SessionService {
    *   `requireWithinLimits`
    */
   create(caller: Caller, spec: SessionSpec): Promise<{ items: Session[]; notices: Notice[] }>
+  /**
+   * The same again, on its agent, with its files. Its name is taken over unless a live session has it by now.
+   * @throws `session_not_found`, `forbidden`, `session_live`, `files_gone`, and as `create`
+   */
+  restart(caller: Caller, id: SessionId): Promise<Session>
   /** Creates nothing. @throws as `create`, but for names */
   whatIf(caller: Caller, spec: SessionSpec): Promise<WhatIf>
   list(caller: Caller, query: SessionQuery): Promise<{ items: Session[]; nextCursor: string | null; total: number }>
@@ -138,51 +145,70 @@ export function createSessionService(deps: SessionServiceDeps): SessionService {
     throw new AppError('session_not_running', { sessionId: session.id, why: `It is ${session.status}.` })
   }
 
+  async function enqueue(caller: Caller, spec: SessionSpec, filesOf?: KernelId): ReturnType<SessionService['create']> {
+    const asker = await admit(store.db, caller, spec)
+    const rows = await listAgents(store.db, spec.resourceGroup)
+    const [images, empty] = [await imagesOf(store.db, caller, spec.image), await readAgents(store.db, rows, presence)]
+    const { image, reference, requested, shmemBytes, notices } = resolveSpec(spec, images, empty)
+    await requireWithinLimits(store.db, asker, { requested, clusterSize: spec.clusterSize ?? 1 })
+    const lifetime = resolveLifetime(spec, await readLifetimeLimits(store.db, caller.userId, caller.keypair))
+    requirePriority(caller, asker.domain, spec.priority ?? 0)
+    const dependsOn = await resolveDependencies(store.db, caller.userId, spec.dependsOn ?? [])
+    const names = sessionNames(spec.name ?? generateName(), spec.count)
+    const reason: Reason = { code: 'requested', message: 'It was asked for; the scheduler looks at it next.' }
+    const ids = names.map(() => newId(SessionId)).toSorted()
+    const sessions = names.map((name, index): NewSession => ({
+      id: ids[index] ?? newId(SessionId),
+      name,
+      ownerId: caller.userId,
+      keypair: caller.keypair,
+      domain: asker.domain,
+      groupId: asker.groupId,
+      status: 'PENDING',
+      reason,
+      resourceGroup: spec.resourceGroup,
+      image: reference,
+      imageDigest: image.id,
+      requested,
+      clusterSize: spec.clusterSize ?? 1,
+      priority: spec.priority ?? 0,
+      dependsOn,
+      shmemBytes,
+      environ: spec.environ,
+      startupCommand: spec.startupCommand ?? null,
+      ...lifetime,
+      filesOf,
+      apps: image.apps,
+    }))
+    await insertAll(store, sessions, { reason, actor: caller.email })
+    for (const { id } of sessions) {
+      events.publish({ topic: 'session', id, version: 1 }, { userId: caller.userId, domain: asker.domain })
+    }
+    deps.onEnqueued()
+    const items = await Promise.all(sessions.map(session => view(session.id)))
+    return { items, notices: [...notices] }
+  }
+
   return {
-    async create(caller, spec) {
-      const asker = await admit(store.db, caller, spec)
-      const rows = await listAgents(store.db, spec.resourceGroup)
-      const [images, empty] = [await imagesOf(store.db, caller, spec.image), await readAgents(store.db, rows, presence)]
-      const { image, reference, requested, shmemBytes, notices } = resolveSpec(spec, images, empty)
-      await requireWithinLimits(store.db, asker, { requested, clusterSize: spec.clusterSize ?? 1 })
-      const lifetime = resolveLifetime(spec, await readLifetimeLimits(store.db, caller.userId, caller.keypair))
-      requirePriority(caller, asker.domain, spec.priority ?? 0)
-      const dependsOn = await resolveDependencies(store.db, caller.userId, spec.dependsOn ?? [])
-      const names = sessionNames(spec.name ?? generateName(), spec.count)
-      const reason: Reason = { code: 'requested', message: 'It was asked for; the scheduler looks at it next.' }
-      const ids = names.map(() => newId(SessionId)).toSorted()
-      const sessions = names.map((name, index): NewSession => ({
-        id: ids[index] ?? newId(SessionId),
-        name,
-        ownerId: caller.userId,
-        keypair: caller.keypair,
-        domain: asker.domain,
-        groupId: asker.groupId,
-        status: 'PENDING',
-        reason,
-        resourceGroup: spec.resourceGroup,
-        image: reference,
-        imageDigest: image.id,
-        requested,
-        clusterSize: spec.clusterSize ?? 1,
-        priority: spec.priority ?? 0,
-        dependsOn,
-        shmemBytes,
-        environ: spec.environ,
-        startupCommand: spec.startupCommand ?? null,
-        ...lifetime,
-        apps: image.apps,
-      }))
-      await insertAll(store, sessions, { reason, actor: caller.email })
-      for (const { id } of sessions) {
-        events.publish({ topic: 'session', id, version: 1 }, { userId: caller.userId, domain: asker.domain })
-      }
-      deps.onEnqueued()
-      const items = await Promise.all(sessions.map(session => view(session.id)))
-      return { items, notices: [...notices] }
-    },
+    create: (caller, spec) => enqueue(caller, spec),
 
     whatIf: (caller, spec) => answerWhatIf({ db: store.db, presence, caller }, spec),
+
+    async restart(caller, id) {
+      const session = await visible(caller, id)
+      if (session.owner_id !== caller.userId) {
+        throw new AppError('forbidden', { why: 'Only its owner goes on with the files of a session.' })
+      }
+      const filesOf = await kernelToContinue(store.db, session)
+      const again = (name?: string) => enqueue(caller, specOf(session, name), filesOf)
+      const { items } = await again(session.name).catch((error: unknown) => {
+        if (isAppError(error) && error.code === 'session_name_taken') return again()
+        throw error
+      })
+      const [next] = items
+      if (!next) throw new Error(`session ${id} was not started again`)
+      return next
+    },
 
     async list(caller, { limit, cursor, status, name, mine, owner, domain, group }) {
       const before = cursor === undefined ? undefined : SessionId.safeParse(cursor)
@@ -266,6 +292,9 @@ async function insertAll(
       )
     })
   } catch (error) {
+    if (isViolationOf(error, 'sessions_files_of')) {
+      throw new AppError('files_gone', { why: 'Another session has gone on with its files.' }, { cause: error })
+    }
     if (!isViolationOf(error, 'sessions_live_name')) throw error
     const names = sessions.map(session => session.name)
     const why = `You have a live session named ${names.map(name => `"${name}"`).join(' or ')}. Choose another name.`

@@ -237,6 +237,8 @@ export interface SessionsTable {
   idle_since: MaybeTime
   /** When a manager last saw that nothing happens in it; to half a minute. */
   idle_seen_at: MaybeTime
+  /** Whose home it goes on with: a kernel that has ended. */
+  files_of: KernelId | null
   version: Default<number>
 }
 

@@ -57,6 +57,8 @@ export interface NewSession {
   readonly attempt?: number
   readonly createdAt?: string
   readonly startedAt?: string
+  /** Whose home it goes on with. */
+  readonly filesOf?: KernelId | undefined
 }
 
 export async function insertSessions(db: Db, sessions: readonly NewSession[]): Promise<void> {
@@ -84,6 +86,7 @@ export async function insertSessions(db: Db, sessions: readonly NewSession[]): P
     idle_timeout_seconds: session.idleTimeoutSeconds ?? null,
     max_lifetime_seconds: session.maxLifetimeSeconds ?? null,
     attempt: session.attempt ?? 0,
+    files_of: session.filesOf ?? null,
     ...(session.createdAt === undefined ? {} : { created_at: session.createdAt }),
     ...(session.startedAt === undefined ? {} : { started_at: session.startedAt }),
   }))
@@ -101,6 +104,16 @@ const owned = (db: Db) =>
 
 export async function findSession(db: Db, id: SessionId): Promise<OwnedSessionRow | undefined> {
   return owned(db).where('sessions.id', '=', id).executeTakeFirst()
+}
+
+/** The session that has gone on, or is about to, with the home of a kernel. */
+export async function findHeir(db: Db, kernelId: KernelId): Promise<Pick<SessionRow, 'id' | 'name'> | undefined> {
+  return db
+    .selectFrom('sessions')
+    .select(['id', 'name'])
+    .where('files_of', '=', kernelId)
+    .where('status', 'not in', ['CANCELLED', 'ERROR'])
+    .executeTakeFirst()
 }
 
 /** Locks the row until the transaction ends: transitions of one session happen one after the other. */
@@ -292,12 +305,18 @@ const QUEUED = [
   'max_lifetime_seconds',
 ] as const
 /** What scheduling needs of a session; there may be ten thousand of them. */
-export type QueuedRow = Pick<SessionRow, (typeof QUEUED)[number]>
+export type QueuedRow = Pick<SessionRow, (typeof QUEUED)[number]> & {
+  /** Where the files are that it goes on with. */
+  readonly files_on: AgentId | null
+}
 
 export async function listPending(db: Db, resourceGroup: string): Promise<QueuedRow[]> {
   return db
     .selectFrom('sessions')
     .select(QUEUED)
+    .select(eb =>
+      eb.selectFrom('kernels').select('agent_id').whereRef('kernels.id', '=', 'sessions.files_of').as('files_on'),
+    )
     .where('resource_group', '=', resourceGroup)
     .where('status', '=', 'PENDING')
     .orderBy('created_at')

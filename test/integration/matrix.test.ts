@@ -33,8 +33,8 @@ const NOT_FOUND: Readonly<Record<Kind, ErrorCode>> = {
   keypair: 'keypair_not_found',
   invitation: 'invitation_not_found',
 }
-/** Terminal, apps and keys: the owner's alone. */
-const ENTERS: readonly string[] = ['getSshAccess', 'createGrant']
+/** Terminal, apps, keys and files: the owner's alone. */
+const ENTERS: readonly string[] = ['getSshAccess', 'createGrant', 'restartSession']
 /** What needs the password where it is the own account. */
 const FOR_OTHERS: readonly string[] = ['createAccountLink', 'resetTotp']
 /** Bodies that the schema takes, so that what is tried is the right to do it. */

@@ -88,6 +88,15 @@ export const SESSION_ROUTES = {
     }),
     reply: Session,
   },
+  restartSession: {
+    method: 'POST',
+    path: '/api/v1/sessions/:id/restart',
+    access: 'user',
+    summary: 'Start an own session that has ended again: as it was asked for, on its agent, with its files.',
+    params: session,
+    status: 201,
+    reply: Session,
+  },
   getSessionStats: {
     method: 'GET',
     path: '/api/v1/sessions/:id/stats',

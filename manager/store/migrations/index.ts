@@ -4,6 +4,7 @@ import { resourceGroups } from './0002-resource-groups.ts'
 import { keypairs } from './0003-keypairs.ts'
 import { administration } from './0004-administration.ts'
 import { operation } from './0005-operation.ts'
+import { files } from './0006-files.ts'
 
 /** In order of their names. A migration that has been released is never edited; add the next number. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -12,4 +13,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0003-keypairs': keypairs,
   '0004-administration': administration,
   '0005-operation': operation,
+  '0006-files': files,
 }

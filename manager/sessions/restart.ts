@@ -1,0 +1,48 @@
+import { AppError, formatSlots, isFinished, type KernelId, type SessionSpec } from '#manager/contract'
+import { listKernels } from '../store/kernels.ts'
+import { type Db } from '../store/schema.ts'
+import { findHeir, type OwnedSessionRow } from '../store/sessions.ts'
+
+/** What was asked for when the session was made. Its variables do not leave the manager for it. */
+export function specOf(session: OwnedSessionRow, name: string | undefined): SessionSpec {
+  const { group_id, startup_command, idle_timeout_seconds, max_lifetime_seconds } = session
+  return {
+    ...(name === undefined ? {} : { name }),
+    image: session.image,
+    resources: formatSlots(session.requested),
+    shmem: String(session.shmem_bytes),
+    environ: session.environ,
+    count: 1,
+    resourceGroup: session.resource_group,
+    ...(group_id === null ? {} : { group: group_id }),
+    ...(startup_command === null ? {} : { startupCommand: startup_command }),
+    kind: session.kind,
+    ...(idle_timeout_seconds === null ? {} : { idleTimeoutSeconds: idle_timeout_seconds }),
+    ...(max_lifetime_seconds === null ? {} : { maxLifetimeSeconds: max_lifetime_seconds }),
+    // What an admin granted it was for then.
+    priority: Math.min(session.priority, 0),
+  }
+}
+
+/**
+ * The kernel whose home the next session goes on with. Whether its agent still keeps it is found out when that starts.
+ *
+ * @throws AppError `session_live`, `files_gone`
+ */
+export async function kernelToContinue(db: Db, session: OwnedSessionRow): Promise<KernelId> {
+  if (!isFinished(session.status)) {
+    throw new AppError('session_live', { sessionId: session.id, why: `It is ${session.status}.` })
+  }
+  const [kernel, ...others] = await listKernels(db, [session.id])
+  if (others.length > 0) {
+    throw new AppError('files_gone', {
+      why: 'It had several containers: each had files of its own, and none are kept.',
+    })
+  }
+  if (!kernel?.agent_id || session.started_at === null) {
+    throw new AppError('files_gone', { why: 'It never ran, so it has no files. Start a new session instead.' })
+  }
+  const heir = await findHeir(db, kernel.id)
+  if (heir) throw new AppError('files_gone', { why: `Session "${heir.name}" has gone on with its files.` })
+  return kernel.id
+}
