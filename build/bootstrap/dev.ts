@@ -2,8 +2,9 @@ import { spawn } from 'node:child_process'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { createServer } from 'vite'
+import { dataDirectory } from '../../cli/config/directories.ts'
 import { ROOT } from './image-recipes.ts'
-import { dataDirectory, readPlatform } from './platform.ts'
+import { readPlatform } from './platform.ts'
 import { describeFailure, prepare } from './prepare.ts'
 import { createProgress } from './progress.ts'
 import { parseStartFlags } from './start-flags.ts'
@@ -12,7 +13,7 @@ import { listenForStop } from './stop-signal.ts'
 const say = (text: string) => process.stderr.write(text)
 const { docker, data, rest } = parseStartFlags(process.argv.slice(2))
 const platform = readPlatform()
-const dataDir = dataDirectory(data, process.env, platform.root)
+const dataDir = data ?? dataDirectory()
 
 const stop = listenForStop(say)
 try {

@@ -1,7 +1,8 @@
 // Makes all images, those of the tests too: `node build/bootstrap/make-images.ts`. For work on a recipe; `npm start` and `npm test`
 // do the same on their way.
+import { dataDirectory } from '../../cli/config/directories.ts'
 import { engineStep, imageSteps } from './build-images.ts'
-import { dataDirectory, readPlatform } from './platform.ts'
+import { readPlatform } from './platform.ts'
 import { createProgress } from './progress.ts'
 
 const platform = readPlatform()
@@ -12,7 +13,7 @@ process.once('SIGINT', () => {
 const deps = {
   progress: createProgress({ write: text => process.stderr.write(text), terminal: process.stderr.isTTY }),
   platform,
-  dataDir: dataDirectory(undefined, process.env, platform.root),
+  dataDir: dataDirectory(),
   signal: stop.signal,
 }
 await imageSteps(await engineStep(deps), { ...deps, tests: true })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { dataDirectory, parsePlatform } from './platform.ts'
+import { parsePlatform } from './platform.ts'
 
 test.each([
   ['Debian', 'PRETTY_NAME="Debian GNU/Linux 12 (bookworm)"\nID=debian\n', 'Debian GNU/Linux 12 (bookworm)', true],
@@ -8,12 +8,4 @@ test.each([
   ['a system without the file', undefined, process.platform, false],
 ])('%s is recognised', (_case, text, name, debianLike) => {
   expect(parsePlatform(text, 0)).toEqual({ name, debianLike, root: true })
-})
-
-test('the data directory is the flag, else BERTH_DATA, else that of root or of XDG', () => {
-  expect(dataDirectory('/flag', { BERTH_DATA: '/env' }, true)).toBe('/flag')
-  expect(dataDirectory(undefined, { BERTH_DATA: '/env' }, true)).toBe('/env')
-  expect(dataDirectory(undefined, {}, true)).toBe('/var/lib/berth')
-  expect(dataDirectory(undefined, { HOME: '/home/a' }, false)).toBe('/home/a/.local/share/berth')
-  expect(dataDirectory(undefined, { HOME: '/home/a', XDG_DATA_HOME: '/d' }, false)).toBe('/d/berth')
 })

@@ -56,14 +56,6 @@ export function hasSystemd(): boolean {
   return statSync('/run/systemd/system', { throwIfNoEntry: false })?.isDirectory() ?? false
 }
 
-/** Where Berth keeps its data: the flag, else BERTH_DATA, else /var/lib/berth as root, else the XDG data directory. */
-export function dataDirectory(flag: string | undefined, env: NodeJS.ProcessEnv, root: boolean): string {
-  if (flag !== undefined) return flag
-  if (env.BERTH_DATA !== undefined && env.BERTH_DATA !== '') return env.BERTH_DATA
-  if (root) return '/var/lib/berth'
-  return join(env.XDG_DATA_HOME ?? join(env.HOME ?? '.', '.local', 'share'), 'berth')
-}
-
 export function readText(path: string): string | undefined {
   try {
     return readFileSync(path, 'utf8')

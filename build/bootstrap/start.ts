@@ -1,7 +1,8 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { dataDirectory } from '../../cli/config/directories.ts'
 import { ROOT } from './image-recipes.ts'
-import { dataDirectory, readPlatform } from './platform.ts'
+import { readPlatform } from './platform.ts'
 import { describeFailure, prepare } from './prepare.ts'
 import { createProgress } from './progress.ts'
 import { runBerth } from './run-berth.ts'
@@ -12,7 +13,7 @@ import { listenForStop } from './stop-signal.ts'
 const say = (text: string) => process.stderr.write(text)
 const { docker, data, rest } = parseStartFlags(process.argv.slice(2))
 const platform = readPlatform()
-const dataDir = dataDirectory(data, process.env, platform.root)
+const dataDir = data ?? dataDirectory()
 
 const stop = listenForStop(say)
 try {

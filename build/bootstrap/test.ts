@@ -1,10 +1,11 @@
 import { spawn } from 'node:child_process'
 import { mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
+import { dataDirectory } from '../../cli/config/directories.ts'
 import { engineStep, imageSteps } from './build-images.ts'
 import { DEFAULT_SOCKET } from './engine-client.ts'
 import { ROOT, toolboxReference } from './image-recipes.ts'
-import { dataDirectory, readPlatform } from './platform.ts'
+import { readPlatform } from './platform.ts'
 import { describeFailure } from './prepare.ts'
 import { createProgress, StepError } from './progress.ts'
 import { ensureRenderer } from './renderer.ts'
@@ -35,7 +36,7 @@ async function prepareMachine(signal: AbortSignal): Promise<void> {
   const { isTTY: terminal, columns } = process.stdout
   const progress = createProgress({ write: say, terminal, columns })
   await progress.step('Test tools', note => ensureTestTools(platform, note, signal))
-  const dataDir = dataDirectory(undefined, process.env, platform.root)
+  const dataDir = dataDirectory()
   mkdirSync(dataDir, { recursive: true, mode: 0o711 })
   const deps = { progress, platform, dataDir, signal }
   const engine = await engineStep(deps)

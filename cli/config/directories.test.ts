@@ -7,6 +7,7 @@ test.each([
   ['an ordinary user gets the XDG data directory', linux, '/home/ada/.local/share/berth'],
   ['XDG_DATA_HOME is honoured', { ...linux, env: { XDG_DATA_HOME: '/d' } }, '/d/berth'],
   ['root gets /var/lib/berth', { ...linux, isRoot: true }, '/var/lib/berth'],
+  ['macOS has a place of its own', { ...linux, platform: 'darwin' }, '/home/ada/Library/Application Support/Berth'],
   ['BERTH_DATA wins', { ...linux, isRoot: true, env: { BERTH_DATA: '/x' } }, '/x'],
 ] as const)('%s', (_title, machine, expected) => {
   expect(dataDirectory(machine)).toBe(expected)

@@ -13,7 +13,7 @@ export function thisMachine(): Machine {
   return { env: process.env, platform: process.platform, isRoot: process.getuid?.() === 0, home: homedir() }
 }
 
-/** Where the servers of this computer keep their state: BERTH_DATA, /var/lib/berth as root, else the user's data directory. */
+/** Where the servers of this computer and `npm start` keep their state: BERTH_DATA, /var/lib/berth as root, else the user's data directory. */
 export function dataDirectory({ env, platform, isRoot, home }: Machine = thisMachine()): string {
   if (env.BERTH_DATA) return env.BERTH_DATA
   if (platform === 'win32') return join(env.LOCALAPPDATA ?? join(home, 'AppData', 'Local'), 'Berth')
