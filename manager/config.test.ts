@@ -15,7 +15,8 @@ test('only the data directory is needed', () => {
 
 test('names are split, and what is wrong is named', () => {
   expect(readConfig({ BERTH_DATA: '/data', BERTH_ALLOWED_HOSTS: ' a, b:1,,' }).allowedHosts).toEqual(['a', 'b:1'])
-  expect(() => readConfig({})).toThrow(/BERTH_DATA/)
+  expect(() => readConfig({})).toThrow('BERTH_DATA: must name the data directory')
+  expect(() => readConfig({ BERTH_DATA: '' })).toThrow('BERTH_DATA: must name the data directory')
   expect(() => readConfig({ BERTH_DATA: '/data', BERTH_PORT: '70000' })).toThrow(/BERTH_PORT/)
 })
 

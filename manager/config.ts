@@ -20,8 +20,10 @@ export interface ManagerConfig {
 
 const blankIsAbsent = <T extends z.ZodType>(schema: T) => z.preprocess(text => (text === '' ? undefined : text), schema)
 
+const NO_DATA = 'must name the data directory'
+
 const Environment = z.object({
-  BERTH_DATA: z.string().min(1, 'must name the data directory'),
+  BERTH_DATA: z.string(NO_DATA).min(1, NO_DATA),
   BERTH_HOST: blankIsAbsent(z.string().default('127.0.0.1')),
   BERTH_PORT: blankIsAbsent(z.coerce.number().int().min(0).max(65_535).default(0)),
   DATABASE_URL: blankIsAbsent(z.string().optional()),

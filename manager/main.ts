@@ -48,6 +48,7 @@ import { createSignUps } from './users/sign-up.ts'
 import { createSigners } from './users/signers.ts'
 import { createSshKeypairs } from './users/ssh-keypairs.ts'
 import { createUsers, ensureFirstAdmin, firstAdminId } from './users/users.ts'
+import { version } from './version.ts'
 
 export interface Manager extends AsyncDisposable {
   readonly url: string
@@ -58,8 +59,6 @@ export interface Manager extends AsyncDisposable {
   /** What an agent needs to join, once, fifteen minutes. */
   createJoinToken(): Promise<{ join: string }>
 }
-
-const VERSION = '0.1.0'
 
 export type ManagerTimings = SessionsPartTimings & { readonly cluster?: Partial<ClusterTimings> }
 
@@ -83,8 +82,8 @@ export async function startManager(config: ManagerConfig, log: Log, timings?: Ma
   const key = await openManagerKey(store.db, box)
   const cluster = stack.use(
     databaseUrl === undefined
-      ? standAlone(VERSION, () => store.now())
-      : await openCluster({ store, databaseUrl, version: VERSION, log, timings: timings?.cluster }),
+      ? standAlone(version, () => store.now())
+      : await openCluster({ store, databaseUrl, version, log, timings: timings?.cluster }),
   )
   const bus = createEventBus(cluster.peers)
   const metrics = createMetrics()
