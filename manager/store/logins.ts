@@ -135,6 +135,12 @@ export async function insertTicket(
     .execute()
 }
 
+/** Whose it is; whether it is good still, `takeTicket` says. */
+export async function findTicketUser(db: Db, hash: Buffer): Promise<UserId | undefined> {
+  const query = db.selectFrom('sign_in_tickets').select('user_id').where('ticket_hash', '=', hash)
+  return (await query.executeTakeFirst())?.user_id
+}
+
 /** The user of a ticket that was good, once: of two that use it at the same time one gets nothing. */
 export async function takeTicket(db: Db, hash: Buffer): Promise<UserId | undefined> {
   const row = await db

@@ -33,11 +33,6 @@ export function findUserByEmail(db: Db, email: string): Promise<UserRow | undefi
     .executeTakeFirst()
 }
 
-/** The row as it is for whoever may sign in with it: undefined unless the account holds. */
-export function findHoldingUser(db: Db, id: UserId): Promise<UserRow | undefined> {
-  return db.selectFrom('users').selectAll().where('id', '=', id).where(ACCOUNT_HOLDS).executeTakeFirst()
-}
-
 /** Role and domain of each of these whose account holds. */
 export async function listStandings(
   db: Db,
@@ -117,6 +112,11 @@ export async function deleteUnconfirmed(
 /** Nobody else changes the row until the transaction ends. */
 export function lockUser(db: Db, id: UserId): Promise<UserRow | undefined> {
   return db.selectFrom('users').selectAll().where('id', '=', id).forUpdate().executeTakeFirst()
+}
+
+/** Until the transaction ends it stays what it is: what is done for it is done for who it is now. */
+export function holdUser(db: Db, id: UserId): Promise<UserRow | undefined> {
+  return db.selectFrom('users').selectAll().where('id', '=', id).forShare().executeTakeFirst()
 }
 
 export async function countUsers(db: Db): Promise<number> {

@@ -13,6 +13,7 @@ import {
 } from '#manager/contract'
 import { type DomainRow, type DomainSettings, insertDomain, listDomains, updateDomain } from '../store/domains.ts'
 import { insertGroup } from '../store/groups.ts'
+import { deleteLogins } from '../store/logins.ts'
 import { newId } from '../store/new-id.ts'
 import { type Store } from '../store/open-store.ts'
 import { grantAccess } from '../store/resource-group-access.ts'
@@ -38,7 +39,7 @@ export interface Domains {
 
 export interface DomainsDeps {
   readonly store: Store
-  readonly logins: Pick<Logins, 'end' | 'forget'>
+  readonly logins: Pick<Logins, 'tellEnd' | 'forget'>
   readonly onLimitsChanged?: () => void
 }
 
@@ -62,19 +63,18 @@ export function createDomains({ store, logins, onLimitsChanged }: DomainsDeps): 
     },
 
     async update(caller, name, change) {
-      const row = await store.transaction(async trx => {
-        if (change.active === false) await lockSuperadmins(trx)
-        const updated = await updateDomain(trx, name, settingsOf(change))
-        if (updated && change.active === false) {
-          await requireSuperadmin(trx)
-          if (name === caller.domain)
-            throw new AppError('forbidden', { why: 'Nobody can deactivate their own domain.' })
-        }
-        return updated
+      const deactivates = change.active === false
+      const { row, ended } = await store.transaction(async trx => {
+        if (deactivates) await lockSuperadmins(trx)
+        const row = await updateDomain(trx, name, settingsOf(change))
+        if (!row) throw new AppError('domain_not_found', { name, why: `There is no domain "${name}".` })
+        if (!deactivates) return { row, ended: [] }
+        await requireSuperadmin(trx)
+        if (name === caller.domain) throw new AppError('forbidden', { why: 'Nobody can deactivate their own domain.' })
+        return { row, ended: await deleteLogins(trx, { domain: name }) }
       })
-      if (!row) throw new AppError('domain_not_found', { name, why: `There is no domain "${name}".` })
-      if (change.active === false) {
-        await logins.end({ domain: name })
+      if (deactivates) {
+        await logins.tellEnd(ended)
         logins.forget(null)
       }
       if (change.limits || change.active !== undefined) onLimitsChanged?.()

@@ -18,8 +18,9 @@ import {
   updateKeypair,
 } from '../store/keypairs.ts'
 import { type Store } from '../store/open-store.ts'
-import { findUser } from '../store/users.ts'
-import { type Caller, canSeeKeypair, isSuperadmin, managesAccount, visibleTo } from './authorize.ts'
+import { type Db } from '../store/schema.ts'
+import { holdUser } from '../store/users.ts'
+import { type Caller, canSeeKeypair, isSuperadmin, visibleTo } from './authorize.ts'
 
 /** Keypairs of users: everybody their own, admins those of the accounts that they manage. The secret is given out once, at creation, and kept sealed. */
 export interface Keypairs {
@@ -47,11 +48,17 @@ export interface KeypairsDeps {
 export function createKeypairs({ store, box, onEnd }: KeypairsDeps): Keypairs {
   const { db } = store
 
-  async function visible(caller: Caller, accessKey: string): Promise<KeypairRow> {
-    const row = await findKeypair(db, accessKey)
-    if (!row || !canSeeKeypair(caller, { id: row.user_id, role: row.role, domain: row.domain }))
-      throw new AppError('keypair_not_found')
-    return row
+  /** The owner stays who they are until the transaction ends: nobody acts on the keypair of who is just being promoted. */
+  async function requireVisible(trx: Db, caller: Caller, accessKey: string): Promise<void> {
+    const row = await findKeypair(trx, accessKey)
+    const owner = row && (await holdUser(trx, row.user_id))
+    if (!owner || !canSeeKeypair(caller, owner)) throw new AppError('keypair_not_found')
+  }
+
+  async function find(trx: Db, accessKey: string): Promise<Keypair> {
+    const row = await findKeypair(trx, accessKey)
+    if (!row) throw new AppError('keypair_not_found')
+    return toKeypair(row)
   }
 
   return {
@@ -64,33 +71,42 @@ export function createKeypairs({ store, box, onEnd }: KeypairsDeps): Keypairs {
     },
 
     async create(caller, { userId = caller.userId, rateLimit, active }) {
-      if (userId !== caller.userId) {
-        if (caller.role === 'user') throw new AppError('forbidden', { why: 'Only an admin makes keypairs for others.' })
-        const owner = await findUser(db, userId)
-        if (!owner || !managesAccount(caller, owner)) throw new AppError('user_not_found')
+      if (userId !== caller.userId && caller.role === 'user') {
+        throw new AppError('forbidden', { why: 'Only an admin makes keypairs for others.' })
       }
       checkRateLimit(caller, rateLimit)
       const [access_key, secretKey] = [newAccessKey(), newSecretKey()]
       const sealed_secret = box.seal(secretKey, placeOfKeypair(access_key))
       const rate_limit = rateLimit ?? DEFAULT_RATE_LIMIT
-      await insertKeypair(db, { access_key, user_id: userId, sealed_secret, active, rate_limit })
-      return { ...toKeypair(await visible(caller, access_key)), secretKey }
+      const made = await store.transaction(async trx => {
+        const owner = await holdUser(trx, userId)
+        if (!owner || !canSeeKeypair(caller, owner)) throw new AppError('user_not_found')
+        await insertKeypair(trx, { access_key, user_id: userId, sealed_secret, active, rate_limit })
+        return find(trx, access_key)
+      })
+      return { ...made, secretKey }
     },
 
     async change(caller, accessKey, { active, rateLimit }) {
-      await visible(caller, accessKey)
-      checkRateLimit(caller, rateLimit)
-      await updateKeypair(db, accessKey, {
-        ...(active === undefined ? {} : { active }),
-        ...(rateLimit === undefined ? {} : { rate_limit: rateLimit }),
+      const changed = await store.transaction(async trx => {
+        await requireVisible(trx, caller, accessKey)
+        checkRateLimit(caller, rateLimit)
+        await updateKeypair(trx, accessKey, {
+          ...(active === undefined ? {} : { active }),
+          ...(rateLimit === undefined ? {} : { rate_limit: rateLimit }),
+        })
+        return find(trx, accessKey)
       })
       if (active === false) onEnd(accessKey)
-      return toKeypair(await visible(caller, accessKey))
+      return changed
     },
 
     async remove(caller, accessKey) {
-      await visible(caller, accessKey)
-      await deleteKeypair(db, accessKey).catch((error: unknown) => {
+      const removed = store.transaction(async trx => {
+        await requireVisible(trx, caller, accessKey)
+        await deleteKeypair(trx, accessKey)
+      })
+      await removed.catch((error: unknown) => {
         const inUse = error instanceof Error && 'code' in error && error.code === FOREIGN_KEY_VIOLATION
         throw inUse ? new AppError('keypair_in_use', { why: 'Deactivate it instead.' }, { cause: error }) : error
       })

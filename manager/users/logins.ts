@@ -3,6 +3,7 @@ import { NO_PEERS, type Peers } from '../cluster/peers.ts'
 import {
   deleteLogins,
   findLiveLogin,
+  findTicketUser,
   insertLogin,
   insertTicket,
   listExpiredLogins,
@@ -10,9 +11,11 @@ import {
   takeTicket,
   touchLogin,
 } from '../store/logins.ts'
+import { holdDomain } from '../store/domains.ts'
 import { newUuid } from '../store/new-id.ts'
 import { type Store } from '../store/open-store.ts'
-import { findHoldingUser, findUserByEmail, type UserRow } from '../store/users.ts'
+import { type Db } from '../store/schema.ts'
+import { findUserByEmail, holdUser, type UserRow } from '../store/users.ts'
 import { type Caller } from './authorize.ts'
 import { withBackOff } from './back-off.ts'
 import { lifetimesOf, type LoginLifetimes } from './login-lifetimes.ts'
@@ -76,8 +79,10 @@ export interface Logins extends Disposable {
    * @param use false: looking at it does not keep it alive
    */
   authenticate(token: string, use?: boolean): Promise<ActiveLogin | undefined>
-  /** Ends one, or all of a user but `except`. At once, at other managers too. */
-  end(which: { id: string } | { userId: UserId; except?: string } | { domain: string }): Promise<void>
+  /** At once, at other managers too. */
+  end(loginId: string): Promise<void>
+  /** These are deleted, with the change of an account that is committed: tells it, to other managers too. */
+  tellEnd(loginIds: readonly string[]): Promise<void>
   /** Tells the end of those among these that have ended without our hearing; what is no sign-in is passed over. */
   recheck(loginIds: readonly string[]): Promise<void>
   /** The row of this user changed, or of many (null): drops what is remembered, and tells whoever listens to `onChange`. */
@@ -141,7 +146,7 @@ export function createLogins(deps: LoginsDeps): Logins {
     changesToldAt = performance.now()
     for (const listener of changeListeners) listener()
   }
-  ended.on(ids => void tellEnd(new Set(ids)))
+  ended.on(ids => void endHere(new Set(ids)))
   userChanged.on(forget)
   peers.onGap(() => forget(null))
 
@@ -149,23 +154,32 @@ export function createLogins(deps: LoginsDeps): Logins {
     const expired = new Set(await listExpiredLogins(db, new Date(now())))
     const fresh = new Set([...expired].filter(id => !told.has(id)))
     told = expired
-    await tellEnd(fresh)
+    await endHere(fresh)
   }
 
-  async function tellEnd(ended: ReadonlySet<string>): Promise<void> {
+  async function endHere(ended: ReadonlySet<string>): Promise<void> {
     if (ended.size === 0) return
     await forgetWhere(({ caller }) => caller.loginId !== null && ended.has(caller.loginId))
     for (const id of ended) for (const listener of listeners) listener(id)
   }
 
+  async function tellEnd(ids: readonly string[]): Promise<void> {
+    await endHere(new Set(ids))
+    for (let start = 0; start < ids.length; start += TOLD_AT_ONCE) ended.tell(ids.slice(start, start + TOLD_AT_ONCE))
+  }
+
+  /** @param hold the account, as it stays until the transaction ends: whatever changes it ends this sign-in as well */
   async function start(
-    user: UserRow,
-    options: { kind: 'browser' | 'token'; label?: string | undefined; address: string },
+    { kind, label, address }: { kind: 'browser' | 'token'; label?: string | undefined; address: string },
+    hold: (trx: Db) => Promise<UserRow>,
   ): Promise<NewSignIn> {
     const token = newToken()
-    const { kind, label = null, address } = options
-    const login = { id: newUuid(), userId: user.id, tokenHash: hashToken(token), kind, label, address }
-    const expiresAt = await insertLogin(db, { ...login, ...(await lifetimes())[kind] })
+    const { [kind]: lifetime } = await lifetimes()
+    const { user, expiresAt } = await store.transaction(async trx => {
+      const user = await hold(trx)
+      const login = { id: newUuid(), userId: user.id, tokenHash: hashToken(token), kind, label: label ?? null, address }
+      return { user, expiresAt: await insertLogin(trx, { ...login, ...lifetime }) }
+    })
     const csrf = kind === 'browser' ? csrfOf(token) : ''
     return { token, me: { user: await toUser(db, user), csrf, expiresAt: expiresAt.toISOString() } }
   }
@@ -207,7 +221,7 @@ export function createLogins(deps: LoginsDeps): Logins {
   return {
     async signIn({ email, password, totp, address, ...options }) {
       const user = await findUserByEmail(db, email)
-      let refusal = new AppError('login_failed', { why: 'Check both and try again.' })
+      let refusal = wrongCredentials()
       const good = await withBackOff(store, { email, address }, async () => {
         if (!(await passwords.verify(user?.password_hash, password)) || !user?.active) return false
         // From here on only to whoever knows the password.
@@ -224,21 +238,30 @@ export function createLogins(deps: LoginsDeps): Logins {
         return secondFactor.check(user, totp)
       })
       if (good !== true || !user) throw refusal
-      if (!(await findHoldingUser(db, user.id))) {
-        throw new AppError('domain_inactive', { why: `The domain "${user.domain}" was deactivated; ask its admin.` })
-      }
-      return start(user, { ...options, address })
+      return start({ ...options, address }, async trx => {
+        const held = await holdUser(trx, user.id)
+        // Checking took a while: it may have been the password of an account that is another by now.
+        if (!held?.active || held.password_hash !== user.password_hash) throw wrongCredentials()
+        if (!(await holdDomain(trx, held.domain))?.active) {
+          throw new AppError('domain_inactive', { why: `The domain "${held.domain}" was deactivated; ask its admin.` })
+        }
+        return held
+      })
     },
 
     async signInWithTicket({ ticket, kind, address }) {
-      const userId = await takeTicket(db, hashToken(ticket))
-      const user = userId && (await findHoldingUser(db, userId))
-      if (!user) {
-        throw new AppError('ticket_invalid', {
-          why: 'Sign in with your password, or run `berth up` again for a new link.',
-        })
-      }
-      return start(user, { kind, label: 'sign-in link', address })
+      const hash = hashToken(ticket)
+      return start({ kind, label: 'sign-in link', address }, async trx => {
+        // The account before the ticket, as whatever changes the account locks them.
+        const userId = await findTicketUser(trx, hash)
+        const held = userId && (await holdUser(trx, userId))
+        if (!held?.active || !(await holdDomain(trx, held.domain))?.active || !(await takeTicket(trx, hash))) {
+          throw new AppError('ticket_invalid', {
+            why: 'Sign in with your password, or run `berth up` again for a new link.',
+          })
+        }
+        return held
+      })
     },
 
     async createTicket(userId) {
@@ -256,16 +279,16 @@ export function createLogins(deps: LoginsDeps): Logins {
       return login && login.expiresAt.getTime() > now() ? login : undefined
     },
 
-    async end(which) {
-      const ids = await deleteLogins(db, which)
-      await tellEnd(new Set(ids))
-      for (let start = 0; start < ids.length; start += TOLD_AT_ONCE) ended.tell(ids.slice(start, start + TOLD_AT_ONCE))
+    async end(id) {
+      await tellEnd(await deleteLogins(db, { id }))
     },
+
+    tellEnd,
 
     async recheck(loginIds) {
       const ids = loginIds.filter(id => UUID.test(id))
       const live = await listLiveLogins(db, ids)
-      await tellEnd(new Set(ids.filter(id => !live.has(id))))
+      await endHere(new Set(ids.filter(id => !live.has(id))))
     },
 
     forget(userId) {
@@ -288,4 +311,8 @@ export function createLogins(deps: LoginsDeps): Logins {
       clearTimeout(changesToTell)
     },
   }
+}
+
+function wrongCredentials(): AppError {
+  return new AppError('login_failed', { why: 'Check both and try again.' })
 }

@@ -3,11 +3,12 @@ import { type Mailer } from '../mail/mailer.ts'
 import { passwordSetMail, resetMail } from '../mail/texts.ts'
 import { type Settings } from '../settings/settings.ts'
 import { deleteEmailTokens, findEmailToken, insertEmailToken, takeEmailToken } from '../store/email-tokens.ts'
-import { deleteTickets } from '../store/logins.ts'
 import { type Store } from '../store/open-store.ts'
-import { findUser, findUserByEmail, updateUser, type UserRow } from '../store/users.ts'
+import { type Db } from '../store/schema.ts'
+import { findUser, findUserByEmail, holdUser, lockUser, updateUser, type UserRow } from '../store/users.ts'
 import { type Caller, managesAccount, requireAnother } from './authorize.ts'
 import { forgetAccountFailures } from './back-off.ts'
+import { endAccess } from './end-access.ts'
 import { linkTo } from './links.ts'
 import { type Logins } from './logins.ts'
 import { checkPassword, type Passwords } from './passwords.ts'
@@ -47,9 +48,9 @@ export function createPasswordResets(deps: PasswordResetDeps): PasswordResets {
   const { store, passwords, logins, settings, mailer } = deps
   const { db } = store
 
-  async function makeToken(user: UserRow, purpose: LinkPurpose) {
+  async function makeToken(trx: Db, user: UserRow, purpose: LinkPurpose) {
     const token = newToken()
-    const expiresAt = await insertEmailToken(db, {
+    const expiresAt = await insertEmailToken(trx, {
       hash: hashToken(token),
       userId: user.id,
       purpose,
@@ -66,7 +67,7 @@ export function createPasswordResets(deps: PasswordResetDeps): PasswordResets {
         throw new AppError('mail_not_configured', { why: 'Ask an admin for a link.' })
       inBackground(async () => {
         const user = await findUserByEmail(db, email.trim())
-        const made = user?.active ? await makeToken(user, 'reset') : undefined
+        const made = user?.active ? await makeToken(db, user, 'reset') : undefined
         if (user && made) mailer.post(resetMail(user.email, linkTo(publicUrl, 'reset-password', { token: made.token })))
       })
     },
@@ -81,14 +82,15 @@ export function createPasswordResets(deps: PasswordResetDeps): PasswordResets {
         throw new AppError('password_unchanged', { why: 'Choose another; or sign in with this one.' })
       }
       const password_hash = await passwords.hash(password)
-      await store.transaction(async trx => {
-        if (!(await takeEmailToken(trx, hash, user.id))) throw linkInvalid()
+      const ended = await store.transaction(async trx => {
+        const held = await lockUser(trx, user.id)
+        if (!held?.active || !(await takeEmailToken(trx, hash, user.id))) throw linkInvalid()
         // The link reached whoever reads mail to this address, or was handed over by an admin.
-        const email_verified_at = user.email_verified_at ?? new Date(store.now())
+        const email_verified_at = held.email_verified_at ?? new Date(store.now())
         await updateUser(trx, user.id, { password_hash, email_verified_at })
-        await deleteTickets(trx, user.id)
+        return endAccess(trx, user.id)
       })
-      await logins.end({ userId: user.id })
+      await logins.tellEnd(ended)
       logins.forget(user.id)
       await forgetAccountFailures(store, user.email)
       if ((await settings.read()).mailReady) mailer.post(passwordSetMail(user.email))
@@ -96,24 +98,26 @@ export function createPasswordResets(deps: PasswordResetDeps): PasswordResets {
     },
 
     async createLink(caller, { userId, purpose, origin }) {
-      const user = await findUser(db, userId)
-      if (!user || !managesAccount(caller, user)) throw new AppError('user_not_found')
-      requireAnother(caller, userId, 'POST /api/v1/me/password, with the old password')
-      if (!user.active) throw new AppError('forbidden', { why: `${user.email} is not active.` })
-      if (purpose === 'verify' && user.email_verified_at !== null) {
-        throw new AppError('bad_request', { why: `The address ${user.email} is confirmed already.` })
-      }
-      // Of too many that strangers asked for, none may be in the way of an admin.
-      let made = await makeToken(user, purpose)
-      if (!made) {
-        await deleteEmailTokens(db, user.id)
-        made = await makeToken(user, purpose)
-      }
-      if (!made) throw new AppError('unavailable', { why: 'Try again.' })
       const { publicUrl } = await settings.read()
+      const { token, expiresAt } = await store.transaction(async trx => {
+        const user = await holdUser(trx, userId)
+        if (!user || !managesAccount(caller, user)) throw new AppError('user_not_found')
+        requireAnother(caller, userId, 'POST /api/v1/me/password, with the old password')
+        if (!user.active) throw new AppError('forbidden', { why: `${user.email} is not active.` })
+        if (purpose === 'verify' && user.email_verified_at !== null) {
+          throw new AppError('bad_request', { why: `The address ${user.email} is confirmed already.` })
+        }
+        const made = await makeToken(trx, user, purpose)
+        if (made) return made
+        // Of too many that strangers asked for, none may be in the way of an admin.
+        await deleteEmailTokens(trx, user.id)
+        const again = await makeToken(trx, user, purpose)
+        if (!again) throw new AppError('unavailable', { why: 'Try again.' })
+        return again
+      })
       const page = purpose === 'verify' ? 'verify' : 'reset-password'
-      const url = linkTo(publicUrl ?? origin, page, { token: made.token })
-      return { url, purpose, expiresAt: made.expiresAt.toISOString() }
+      const url = linkTo(publicUrl ?? origin, page, { token })
+      return { url, purpose, expiresAt: expiresAt.toISOString() }
     },
   }
 }

@@ -8,9 +8,9 @@ import { findEmailToken, insertEmailToken, takeEmailToken } from '../store/email
 import { holdInvitation, markInvitationUsed } from '../store/invitations.ts'
 import { type Store } from '../store/open-store.ts'
 import { type Db } from '../store/schema.ts'
-import { findUser, findUserByEmail, updateUser, type UserRow } from '../store/users.ts'
+import { findUser, findUserByEmail, lockUser, updateUser, type UserRow } from '../store/users.ts'
 import { insertAccount } from './accounts.ts'
-import { limitRequests, withBackOff } from './back-off.ts'
+import { limitRequests, networkOf, withBackOff } from './back-off.ts'
 import { linkTo } from './links.ts'
 import { type Passwords } from './passwords.ts'
 import { hashToken, newToken } from './secrets.ts'
@@ -52,7 +52,7 @@ export function createSignUps({ store, passwords, settings, mailer, events }: Si
     async signUp(spec, address) {
       const current = await settings.read()
       checkTerms(current, spec)
-      await limitRequests(store, [{ key: `sign-up:${address}`, from: SIGN_UPS_FROM }])
+      await limitRequests(store, [{ key: `sign-up:${networkOf(address)}`, from: SIGN_UPS_FROM }])
       const password_hash = await passwords.hash(spec.password)
       const { user, isNew, token } = await store.transaction(trx => enter(trx, spec, current, password_hash))
       if (isNew) {
@@ -97,7 +97,8 @@ export function createSignUps({ store, passwords, settings, mailer, events }: Si
       )
       if (!good) throw new AppError('login_failed', { why: 'Enter the password that you chose when signing up.' })
       const verified = await store.transaction(async trx => {
-        if (!(await takeEmailToken(trx, hash, user.id))) throw linkInvalid()
+        const held = await lockUser(trx, user.id)
+        if (!held?.active || !(await takeEmailToken(trx, hash, user.id))) throw linkInvalid()
         return updateUser(trx, user.id, { password_hash, email_verified_at: new Date(store.now()) })
       })
       if (verified) events.publish({ topic: 'user', id: user.id, version: verified.version }, { userId: user.id })
@@ -110,7 +111,7 @@ export function createSignUps({ store, passwords, settings, mailer, events }: Si
 export function limitMails(store: Store, email: string, address: string): Promise<void> {
   return limitRequests(store, [
     { key: `mail-to:${email.trim().toLowerCase()}`, from: MAILS_TO_ACCOUNT_FROM },
-    { key: `mail-from:${address}`, from: MAILS_OF_ADDRESS_FROM },
+    { key: `mail-from:${networkOf(address)}`, from: MAILS_OF_ADDRESS_FROM },
   ])
 }
 

@@ -13,9 +13,7 @@ import {
 } from '#manager/contract'
 import { type EventPublisher } from '../events/bus.ts'
 import { type Log } from '../log.ts'
-import { deleteEmailTokens } from '../store/email-tokens.ts'
 import { deactivateKeypairs } from '../store/keypairs.ts'
-import { deleteTickets } from '../store/logins.ts'
 import { type Store } from '../store/open-store.ts'
 import {
   countUsers,
@@ -30,6 +28,7 @@ import {
 import { insertAccount, replaceGroups } from './accounts.ts'
 import { type Caller, managesAccount, requireAnother, requireMayAssign, visibleAccounts } from './authorize.ts'
 import { withBackOff } from './back-off.ts'
+import { endAccess } from './end-access.ts'
 import { type Logins } from './logins.ts'
 import { checkPassword, type Passwords } from './passwords.ts'
 import { newPassword } from './secrets.ts'
@@ -63,7 +62,8 @@ export interface Users {
   create(caller: Caller, spec: UserSpec): Promise<User>
   /**
    * Deactivating ends sign-ins and, with them, grants and tunnels; keypairs stop working. Sessions that run go on: what
-   * they compute is not lost by it, and an admin ends them. Those that wait do not start. A higher role deactivates the keypairs, which its owner may activate.
+   * they compute is not lost by it, and an admin ends them. Those that wait do not start. A higher role or another domain
+   * deactivates the keypairs, which their owner may activate.
    *
    * @throws AppError `user_not_found`, `weak_password`, `last_superadmin`, `forbidden` (to lock oneself out, to set the own
    *   password, to give out more than the own role), `domain_not_found`, `group_not_found`
@@ -125,7 +125,7 @@ export function createUsers({ store, passwords, logins, events, onActiveChanged 
     async change(caller, id, { password, groups, ...change }) {
       if (password !== undefined) requireAnother(caller, id, 'POST /api/v1/me/password, with the old password')
       const password_hash = password === undefined ? undefined : await passwords.hash(password)
-      const { user, changed } = await store.transaction(async trx => {
+      const { user, changed, ended } = await store.transaction(async trx => {
         await lockSuperadmins(trx)
         const user = await mustFind(lockUser(trx, id))
         if (!managesAccount(caller, user)) throw new AppError('user_not_found')
@@ -135,19 +135,18 @@ export function createUsers({ store, passwords, logins, events, onActiveChanged 
         if (moves || groups) await replaceGroups(trx, id, { domain, groups })
         const changed = await mustFind(updateUser(trx, id, defined({ ...change, password_hash })))
         // Who managed the account so far may know the secrets of its keypairs.
-        if (rank(role) > rank(user.role)) await deactivateKeypairs(trx, id)
+        if (rank(role) > rank(user.role) || moves) await deactivateKeypairs(trx, id)
         if (user.role === 'superadmin') await requireSuperadmin(trx)
         if (id === caller.userId && (!active || role !== user.role || moves)) {
           throw new AppError('forbidden', {
             why: 'Nobody can deactivate themselves or change their own role or domain.',
           })
         }
-        return { user, changed }
+        const endsSignIns = !active || role !== user.role || moves || password !== undefined
+        return { user, changed, ended: endsSignIns ? await endAccess(trx, id) : [] }
       })
-      const endsSignIns =
-        !changed.active || changed.role !== user.role || changed.domain !== user.domain || password !== undefined
-      if (endsSignIns) await endSignIns(id)
-      else logins.forget(id)
+      await logins.tellEnd(ended)
+      logins.forget(id)
       announce(changed)
       if (changed.active !== user.active) onActiveChanged?.()
       return toUser(db, changed)
@@ -161,19 +160,20 @@ export function createUsers({ store, passwords, logins, events, onActiveChanged 
       const good = await withBackOff(store, { email: user.email, address }, () =>
         passwords.verify(user.password_hash, oldPassword),
       )
-      if (!good) throw new AppError('login_failed', { why: 'The old password is wrong.' })
+      const wrong = () => new AppError('login_failed', { why: 'The old password is wrong.' })
+      if (!good) throw wrong()
       if (password === oldPassword) throw new AppError('password_unchanged', { why: 'Choose another.' })
-      await mustFind(updateUser(db, user.id, { password_hash: await passwords.hash(password) }))
-      await endSignIns(user.id, caller.loginId ?? undefined)
+      const password_hash = await passwords.hash(password)
+      const ended = await store.transaction(async trx => {
+        const held = await mustFind(lockUser(trx, user.id))
+        // While it was checked another one was set: who knows only the old one must not take that away again.
+        if (held.password_hash !== user.password_hash) throw wrong()
+        await updateUser(trx, user.id, { password_hash })
+        return endAccess(trx, user.id, caller.loginId ?? undefined)
+      })
+      await logins.tellEnd(ended)
+      logins.forget(user.id)
     },
-  }
-
-  /** And what signs in later: a link that was made for the account as it was sets no password of what it is now. */
-  async function endSignIns(userId: UserId, except?: string): Promise<void> {
-    await deleteEmailTokens(db, userId)
-    await deleteTickets(db, userId)
-    await logins.end({ userId, ...(except === undefined ? {} : { except }) })
-    logins.forget(userId)
   }
 }
 

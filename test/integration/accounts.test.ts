@@ -184,6 +184,23 @@ describe('signing up', () => {
     from = '10.9.9.9'
     expect(await codeOf(signUp(newAddress()))).toBe('ok')
   })
+
+  test('whoever has a network of IPv6 is one place, whichever of its addresses they send from', async () => {
+    const codes: unknown[] = []
+    for (let i = 1; i <= 13; i++) {
+      from = `2001:db8:0:1::${i.toString(16)}`
+      codes.push(await codeOf(signUp(newAddress())))
+    }
+    expect(codes).toContain('rate_limited')
+    for (let i = 1; i <= 13; i++) {
+      from = `2001:db8:0:2::${i.toString(16)}`
+      const email = `nobody-${i}@example.org`
+      codes.push(await codeOf(anybody.requestPasswordReset({ body: { email }, headers: headers() })))
+    }
+    expect(codes.slice(13)).toContain('rate_limited')
+    from = '2001:db8:0:3::1'
+    expect(await codeOf(signUp(newAddress()))).toBe('ok')
+  })
 })
 
 describe('invitations', () => {

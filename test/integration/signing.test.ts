@@ -1,7 +1,14 @@
 import { createHash, createHmac, randomBytes } from 'node:crypto'
 import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { EMPTY_BODY_HASH, signRequest, type SigningKeypair, stringToSign, UserId } from '#manager/contract'
+import {
+  EMPTY_BODY_HASH,
+  signRequest,
+  type SigningKeypair,
+  stringToSign,
+  type UserChange,
+  UserId,
+} from '#manager/contract'
 import { rawRequest, type RawReply } from '../fixtures/raw-http.ts'
 import { signedApi, startTestManager, type TestManager } from '../fixtures/manager.ts'
 
@@ -47,11 +54,15 @@ function send(sent: Parts, signed: Parts = sent, who = keypair): Promise<RawRepl
   })
 }
 
-test('a keypair that was made before its owner got a higher role does not get it', async () => {
-  const owner = await manager.addUser('rises@example.org')
-  const old = await owner.api.createKeypair({ body: {} })
+test.each<[string, UserChange]>([
+  ['got a higher role', { role: 'superadmin' }],
+  ['came into another domain', { domain: 'theirs' }],
+])('a keypair that was made before its owner %s does not work there', async (_what, change) => {
   const { api } = await manager.signIn()
-  await api.updateUser({ params: { id: UserId.parse(owner.id) }, body: { role: 'superadmin' } })
+  if (change.domain !== undefined) await api.createDomain({ body: { name: change.domain } })
+  const owner = await manager.addUser(`${Object.keys(change).join()}@example.org`)
+  const old = await owner.api.createKeypair({ body: {} })
+  await api.updateUser({ params: { id: UserId.parse(owner.id) }, body: change })
   await expect(signedApi(manager.url, old).me()).rejects.toMatchObject({ code: 'keypair_inactive' })
 })
 

@@ -38,7 +38,7 @@ export function createIdentityRoutes({ logins, users }: { logins: Logins; users:
       if (caller.loginId === null) {
         throw new AppError('bad_request', { why: 'A signed request has no sign-in; deactivate the keypair instead.' })
       }
-      await logins.end({ id: caller.loginId })
+      await logins.end(caller.loginId)
       if (request.credentials?.from === 'cookie') void reply.header('set-cookie', cookieHeader(request.raw, '', 0))
     },
 

@@ -1,0 +1,17 @@
+import { type UserId } from '#manager/contract'
+import { deleteEmailTokens } from '../store/email-tokens.ts'
+import { deleteLogins, deleteTickets } from '../store/logins.ts'
+import { type Db } from '../store/schema.ts'
+
+/**
+ * Ends whatever lets somebody into the account as it was: sign-ins, sign-in links, and links that were made for it. In the
+ * transaction that changes the account, so that nothing of it outlives the change, whenever the process is killed.
+ *
+ * @param except a sign-in that stays
+ * @returns the sign-ins that ended, for `Logins.tellEnd` once the transaction is committed
+ */
+export async function endAccess(trx: Db, userId: UserId, except?: string): Promise<string[]> {
+  await deleteEmailTokens(trx, userId)
+  await deleteTickets(trx, userId)
+  return deleteLogins(trx, { userId, except })
+}
