@@ -132,7 +132,7 @@ function withSettings(command: Command): Command {
     .option('--description <text>', 'what it is for')
     .addOption(new Option('--sequencer <name>', 'who is next').choices(SEQUENCERS))
     .addOption(new Option('--selector <name>', 'which agent').choices(SELECTORS))
-    .option('--options <json>', 'reserveAfterSeconds, weights, splitShares', parseOptions)
+    .option('--options <json>', 'reserveAfterSeconds, weights, splitShares, requireIsolation', parseOptions)
     .option('--json', 'print JSON')
 }
 

@@ -23,6 +23,12 @@ export const ResourceGroupOptions = z
       .record(z.uuid(), z.number().positive().max(1000))
       .optional()
       .describe('DRF: how much more than others a user may hold, by user id; 1 if left out.'),
+    requireIsolation: z
+      .boolean()
+      .optional()
+      .describe(
+        'Nothing is placed on agents that cannot keep sessions off each other and off their host (isolation: partial).',
+      ),
     splitShares: z
       .boolean()
       .optional()

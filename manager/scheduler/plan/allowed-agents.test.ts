@@ -1,0 +1,47 @@
+import { describe, expect, test } from 'vitest'
+import { concentrated, fifo, plan } from './index.ts'
+import { agentId, anAgent, aSession, GiB, sessionId } from './plan-fixtures.ts'
+import { type GroupSnapshot } from './snapshot.ts'
+
+const small = { cpu: 1000, mem: GiB }
+const large = { cpu: 4000, mem: 8 * GiB }
+const run = (snapshot: GroupSnapshot) => plan(snapshot, fifo, concentrated)
+const placed = (snapshot: GroupSnapshot) => run(snapshot).placements.map(placement => placement.agentId)
+
+describe('a group that requires isolation', () => {
+  const agents = [anAgent(1, small, { isolated: false }), anAgent(2, large, { isolated: true })]
+  const pending = [aSession(1, small)]
+  const options = { requireIsolation: true }
+
+  test('places on agents that isolate fully only', () => {
+    expect(placed({ agents, pending })).toEqual([agentId(1)])
+    expect(placed({ agents, pending, options })).toEqual([agentId(2)])
+  })
+
+  test('says why nothing starts where no agent does', () => {
+    const { placements, reasons } = run({ agents: agents.slice(0, 1), pending, options })
+    expect(placements).toEqual([])
+    expect(reasons.get(sessionId(1))?.code).toBe('no_agents')
+    expect(reasons.get(sessionId(1))?.message).toContain('keeps sessions off each other')
+  })
+})
+
+describe('a session that goes on with files', () => {
+  const waiting = aSession(1, small, { onlyOn: agentId(2) })
+
+  test('starts where they are, beside others with the same image that start elsewhere', () => {
+    const agents = [anAgent(1, small), anAgent(2, small)]
+    expect(placed({ agents, pending: [waiting] })).toEqual([agentId(2)])
+    expect(placed({ agents, pending: [waiting, aSession(2, small)] })).toEqual([agentId(2), agentId(1)])
+  })
+
+  test('waits for its agent, and says for which', () => {
+    const agents = [anAgent(1, large), anAgent(2, large, { connected: false })]
+    const { placements, reasons } = run({ agents, pending: [waiting] })
+    expect(placements).toEqual([])
+    expect(reasons.get(sessionId(1))).toMatchObject({ code: 'agents_unreachable' })
+    expect(reasons.get(sessionId(1))?.message).toContain('agent-2')
+    const gone = run({ agents: agents.slice(0, 1), pending: [waiting] })
+    expect(gone.reasons.get(sessionId(1))?.message).toContain('does not belong to this resource group')
+  })
+})
