@@ -2,7 +2,7 @@ import { type Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openConsole, startBrowser, type Opened } from './console-open.ts'
 import { button } from './console-steps.ts'
-import { LIMITED, oneGpuNow } from './console-world.ts'
+import { LIMITED, oneGpuNow, RESOURCES } from './console-world.ts'
 
 /** The launch dialog, against a manager of cardboard. */
 let browser: Browser
@@ -67,6 +67,51 @@ describe('launching', () => {
       resourceGroup: 'gpu-large',
       resources: { cpu: '4', mem: String(32 * 2 ** 30), 'cuda.device': '1' },
     })
+  })
+
+  test('does not launch with an amount that it cannot read, nor count sessions that cannot be', async () => {
+    await using it = await open('/sessions')
+    await button(it.page, 'New session').click()
+    const launch = button(it.page, /^Launch( |$)/)
+    for (const [name, typed, why] of [
+      ['CPU', 'abc', 'A number'],
+      ['RAM', '16 gigs', 'An amount such as 4 GiB or 512 MiB'],
+      ['Shared memory', '', 'An amount such as 4 GiB or 512 MiB'],
+      ['GPU', 'one', 'A number'],
+    ] as const) {
+      const field = it.page.getByRole('textbox', { name, exact: true })
+      const before = await field.inputValue()
+      await field.fill(typed)
+      await it.page.getByRole('alert').getByText(why).waitFor()
+      expect(await launch.isDisabled()).toBe(true)
+      await field.fill(before)
+      await expect.poll(() => launch.isEnabled()).toBe(true)
+    }
+    await it.page.getByLabel('Name optional').fill('many-of-these')
+    await it.page.getByLabel('Number of sessions').fill('1000000000')
+    await it.page.getByText('1 to 50').waitFor()
+    expect(await launch.isDisabled()).toBe(true)
+    await it.page.getByLabel('Number of sessions').fill('3')
+    await it.page.getByText('The first starts now, the others as there is room.').waitFor()
+    expect(it.world.changes).toEqual([])
+  })
+
+  test('takes all that there is, also where that is no round amount', async () => {
+    const most = Math.floor(21.196 * 2 ** 30)
+    await using it = await open('/sessions', {
+      resources: { ...RESOURCES, largest: { cpu: '8', mem: String(most) }, free: { cpu: '8', mem: String(most) } },
+    })
+    await button(it.page, 'New session').click()
+    await it.page.getByRole('slider', { name: 'RAM, slider' }).press('End')
+    const field = it.page.getByRole('textbox', { name: 'RAM', exact: true })
+    await expect.poll(() => field.inputValue()).toBe('21.2 GiB')
+    await expect.poll(() => button(it.page, /^Launch$/).isEnabled()).toBe(true)
+    expect(await it.page.getByText('At most').count()).toBe(0)
+    await field.fill('22')
+    await it.page.getByText('At most 21.19 GiB').waitFor()
+    await field.fill('21.19')
+    await button(it.page, /^Launch$/).click()
+    await expect.poll(() => it.world.changes.length).toBe(1)
   })
 
   test('says before what would happen, and offers what would start now', async () => {

@@ -26,7 +26,7 @@ interface Situation {
 
 /** What happens after "Launch", as far as it can be known before: the scheduler decides with what is free then. */
 export function forecast({ requested, count, resources, largest, free, holders }: Situation): Forecast {
-  if (!resources) return { kind: 'unknown', text: '' }
+  if (!resources || Object.values(requested).some(Number.isNaN)) return { kind: 'unknown', text: '' }
   if (resources.agents.connected === 0) {
     return { kind: 'waits', text: 'Will wait: no agent is connected. It starts as soon as one is.' }
   }

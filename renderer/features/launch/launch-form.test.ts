@@ -65,6 +65,12 @@ describe('a name', () => {
     expect(nameError('many', 3, new Set(['many-2']))).toMatch(/“many-2”/)
     expect(nameError('many', 3, new Set(['many']))).toBe('')
   })
+
+  test('is not multiplied by a number of sessions that cannot be', () => {
+    for (const count of [1_000_000_000, Number.MAX_VALUE, 2.5, -3, Number.NaN]) {
+      expect(nameError('many', count, new Set(['many-1']))).toBe('')
+    }
+  })
 })
 
 describe('the form', () => {
@@ -88,6 +94,15 @@ describe('the form', () => {
     expect(check({ count: 1.5 })).toHaveProperty('count')
     expect(check({ image: 'gone:1' })).toHaveProperty('image')
     expect(check({ environ: [{ name: 'HOME', value: '/x' }] })).toEqual({ environ: 'HOME: is set by Berth itself' })
+  })
+
+  test('refuses an amount that could not be read, and changes nothing else for it', () => {
+    for (const field of ['cpu', 'mem', 'shmem', 'gpu'] as const) {
+      expect(Object.keys(check({ [field]: Number.NaN }, [], withGpus))).toEqual([field])
+    }
+    const unread = form({ mem: Number.NaN })
+    expect(limitsOf(image(), largest, unread.mem).shmem).toMatchObject({ min: 0, max: 16 * GIB })
+    expect(fitForm(unread, image(), largest)).toEqual(unread)
   })
 
   test('asks for GPUs only where an agent has some, as shares where those are offered', () => {
@@ -236,6 +251,7 @@ describe('the forecast', () => {
       'Will wait: your limits leave 0.5 CPU cores.',
     )
     expect(ask({ cpu: 1000 }, {}, { agents: { connected: 0, lost: 1 } }).kind).toBe('waits')
+    expect(ask({ cpu: Number.NaN }, largest)).toEqual({ kind: 'unknown', text: '' })
   })
 })
 

@@ -20,9 +20,10 @@ export const MIB = 2 ** 20
 export const GIB = 2 ** 30
 export const LOWEST_PRIORITY = -10
 const MOST_DEPENDENCIES = 20
+const MOST_SESSIONS = 50
 const YEAR_SECONDS = 31_536_000
 
-/** What the dialog edits. Amounts in base units: cpu 1/1000 core, memory bytes, shares 1/100. */
+/** What the dialog edits. Amounts in base units: cpu 1/1000 core, memory bytes, shares 1/100; NaN for what cannot be read. */
 export interface LaunchForm {
   image: string
   /** Id; empty where there is no choice. */
@@ -86,7 +87,7 @@ export function limitsOf(
   return {
     cpu: range(minimum.cpu ?? 100, most.cpu ?? 0, (largest.cpu ?? 0) > 4000 ? 1000 : 500),
     mem: range(minimum.mem ?? 64 * MIB, most.mem ?? 0, (largest.mem ?? 0) > 32 * GIB ? GIB : 256 * MIB),
-    shmem: range(0, mem, mem > 8 * GIB ? 256 * MIB : 64 * MIB),
+    shmem: range(0, mem || (most.mem ?? 0), mem > 8 * GIB ? 256 * MIB : 64 * MIB),
     gpu:
       (largest[slot] ?? 0) > 0
         ? { slot, ...range(minimum[slot] ?? 0, most[slot] ?? 0, slot === 'cuda.shares' ? 10 : 1) }
@@ -95,7 +96,7 @@ export function limitsOf(
 }
 
 export function requestedSlots(form: LaunchForm, limits: LaunchLimits): ResourceSlots {
-  const gpu = limits.gpu && form.gpu > 0 ? { [limits.gpu.slot]: form.gpu } : {}
+  const gpu = limits.gpu && form.gpu !== 0 ? { [limits.gpu.slot]: form.gpu } : {}
   return { cpu: form.cpu, mem: form.mem, ...gpu }
 }
 
@@ -139,7 +140,8 @@ export function fitForm(
   const limits = limitsOf(image, largest, form.mem, left)
   const clamp = (value: number, { min, max }: Range) => Math.min(Math.max(value, min), max)
   const mem = clamp(form.mem, limits.mem)
-  const shmem = Math.min(Math.max(form.shmem, parseAmount('mem', image?.shmem ?? '') ?? 0), mem)
+  const mostShmem = Number.isNaN(mem) ? Infinity : mem
+  const shmem = Math.min(Math.max(form.shmem, parseAmount('mem', image?.shmem ?? '') ?? 0), mostShmem)
   return { ...form, cpu: clamp(form.cpu, limits.cpu), mem, shmem, gpu: limits.gpu ? clamp(form.gpu, limits.gpu) : 0 }
 }
 
@@ -185,11 +187,12 @@ export function validate(form: LaunchForm, { limits, images, taken, topPriority 
   if (!images.some(({ reference }) => reference === form.image)) errors.image = 'Choose an environment'
   const name = nameError(form.name, form.count, taken)
   if (name) errors.name = name
-  if (form.cpu < limits.cpu.min || form.cpu > limits.cpu.max) errors.cpu = 'Outside of what can be had'
-  if (form.mem < limits.mem.min || form.mem > limits.mem.max) errors.mem = 'Outside of what can be had'
+  if (!isWithin(form.cpu, limits.cpu)) errors.cpu = 'Outside of what can be had'
+  if (!isWithin(form.mem, limits.mem)) errors.mem = 'Outside of what can be had'
+  if (Number.isNaN(form.shmem)) errors.shmem = 'Not an amount'
   if (form.shmem > form.mem) errors.shmem = 'Shared memory is a part of RAM and cannot be more'
-  if (limits.gpu && (form.gpu < limits.gpu.min || form.gpu > limits.gpu.max)) errors.gpu = 'Outside of what can be had'
-  if (!Number.isInteger(form.count) || form.count < 1 || form.count > 50) errors.count = '1 to 50'
+  if (limits.gpu && !isWithin(form.gpu, limits.gpu)) errors.gpu = 'Outside of what can be had'
+  if (!isCount(form.count)) errors.count = `1 to ${MOST_SESSIONS}`
   if (environ) errors.environ = environ
   if (form.startupCommand.length > 16_384) errors.startupCommand = 'At most 16,384 characters'
   if (isBatch(form) && form.startupCommand.trim() === '') errors.startupCommand = 'A batch session needs a command'
@@ -204,6 +207,9 @@ export function validate(form: LaunchForm, { limits, images, taken, topPriority 
   return errors
 }
 
+/** Not so for NaN. */
+const isWithin = (value: number, { min, max }: Range) => value >= min && value <= max
+const isCount = (count: number) => Number.isInteger(count) && count >= 1 && count <= MOST_SESSIONS
 export const isBatch = (form: Pick<LaunchForm, 'kind'>) => form.kind === 'batch'
 
 /** Empty is fine: no limit of one's own. */
@@ -223,10 +229,11 @@ export function nameError(name: string, count: number, taken: ReadonlySet<string
   if (/^[^A-Za-z0-9]/.test(name)) return 'Has to begin with a letter or digit'
   if (name.length < 4) return `${4 - name.length} more ${name.length === 3 ? 'character' : 'characters'} (4 to 64)`
   if (/[^A-Za-z0-9]$/.test(name)) return 'Has to end with a letter or digit'
-  const longest = count > 1 ? `${name}-${count}` : name
-  if (longest.length > 64) return count > 1 ? 'Too long with the numbers added (64)' : 'At most 64 characters'
+  const many = isCount(count) && count > 1
+  const longest = many ? `${name}-${count}` : name
+  if (longest.length > 64) return many ? 'Too long with the numbers added (64)' : 'At most 64 characters'
   if (!SESSION_NAME.test(name)) return 'Not a valid name'
-  const names = count > 1 ? Array.from({ length: count }, (_, index) => `${name}-${index + 1}`) : [name]
+  const names = many ? Array.from({ length: count }, (_, index) => `${name}-${index + 1}`) : [name]
   const used = names.find(each => taken.has(each))
   return used ? `“${used}” is the name of a live session of yours` : ''
 }

@@ -1,4 +1,4 @@
-import { onScopeDispose, ref, shallowRef, watch } from 'vue'
+import { computed, onScopeDispose, ref, shallowRef, watch } from 'vue'
 import { type SessionSpec, type WhatIf } from '#manager/contract'
 import { useServices } from '../../services.ts'
 import { outlookOfRefusal, type Outlook } from './outlook.ts'
@@ -11,6 +11,7 @@ const REST_MS = 400
  *
  * @param request what to ask about, or null for a form with mistakes
  * @param revision changes when the answer may have changed although the request has not
+ * @param read turns an answer into words; again when something else in the form changes what they are
  */
 export function useOutlook(
   request: () => SessionSpec | null,
@@ -18,17 +19,23 @@ export function useOutlook(
   read: (answer: WhatIf) => Outlook,
 ) {
   const { api } = useServices()
+  const answer = shallowRef<WhatIf | null>(null)
+  const refusal = shallowRef<Outlook | null>(null)
   /** Null while nothing is known: then the page's own forecast counts. */
-  const outlook = shallowRef<Outlook | null>(null)
+  const outlook = computed(() => (answer.value ? read(answer.value) : refusal.value))
   const pending = ref(false)
   let timer: ReturnType<typeof setTimeout> | undefined
   let asked = 0
 
   async function ask(body: SessionSpec): Promise<void> {
     const turn = ++asked
-    const answer = await api.whatIf({ body }).then(read, outlookOfRefusal)
+    const [said, refused] = await api.whatIf({ body }).then(
+      reply => [reply, null] as const,
+      (error: unknown) => [null, outlookOfRefusal(error)] as const,
+    )
     if (turn !== asked) return
-    outlook.value = answer
+    answer.value = said
+    refusal.value = refused
     pending.value = false
   }
 
@@ -44,7 +51,8 @@ export function useOutlook(
     () => JSON.stringify(request()),
     () => {
       const body = request()
-      outlook.value = null
+      answer.value = null
+      refusal.value = null
       if (body) {
         later(body)
         return
