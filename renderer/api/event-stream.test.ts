@@ -1,4 +1,5 @@
 import { describe, expect, test, vi } from 'vitest'
+import { watch } from 'vue'
 import { type EventHint, type SessionId } from '#manager/contract'
 import { idOf } from '../testing/a-session.ts'
 import { createEventStream } from './event-stream.ts'
@@ -116,6 +117,26 @@ describe('the event stream of a browser', () => {
     server.open[0]!.send('hint', { topic: 'session', id: B, version: 1 })
     await vi.waitFor(() => expect(hints).toHaveLength(1))
     second.stop()
+  })
+
+  test('that was refused begins again when a tab signs in, which is not told that it is signed out', async () => {
+    const server = aServer()
+    let signedIn = true
+    const fetch: typeof globalThis.fetch = (url, init) =>
+      signedIn ? server.fetch(url, init) : Promise.resolve(new Response(null, { status: 401 }))
+    const newTab = aBrowser({ ...server, fetch })
+    const [leader, other] = [newTab(), newTab()]
+    const told: string[] = []
+    signedIn = false
+    leader.start()
+    await vi.waitFor(() => expect(leader.connection.value.state).toBe('signed_out'))
+    watch(other.connection, ({ state }) => told.push(state), { flush: 'sync' })
+    signedIn = true
+    other.start()
+    await vi.waitFor(() => expect([leader, other].map(tab => tab.connection.value.state)).toEqual(['live', 'live']))
+    expect(told).not.toContain('signed_out')
+    leader.stop()
+    other.stop()
   })
 
   test('watches what any tab shows, and gives figures only to who asked for them', async () => {

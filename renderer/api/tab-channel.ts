@@ -81,7 +81,10 @@ export function openTabChannel(options: TabChannelOptions): TabChannel {
         return
       case 'hello':
         say()
-        if (leading) send({ kind: 'connection', info: current() })
+        if (!leading) return
+        // Who says hello is signed in: what ended the connection here may be over, and must not end theirs.
+        if (current().state === 'signed_out') onReconnect()
+        else send({ kind: 'connection', info: current() })
         return
       case 'reconnect':
         if (leading) onReconnect()

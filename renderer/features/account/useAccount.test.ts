@@ -76,6 +76,30 @@ test('a page hears that another person signed in in another tab, before it reads
   await vi.waitFor(() => expect(reload).toHaveBeenCalledOnce())
 })
 
+test('a page whose sign-in ended goes on when the same person signs in in another tab, with the new token', async () => {
+  const me = vi.fn(() => Promise.resolve(aMe(OWNER)))
+  const { account } = await signedIn({ me })
+  account.expire()
+  me.mockResolvedValue(aMe(OWNER, 'of the new sign-in'))
+  using tab = openSignInChannel(() => undefined)
+  tab.announce(OWNER)
+  await vi.waitFor(() => expect(account.state).toBe('signed_in'))
+  expect(csrfToken.get()).toBe('of the new sign-in')
+})
+
+test('a page that was signed out stays so', async () => {
+  const me = vi.fn(() => Promise.resolve(aMe(OWNER)))
+  const { account } = await signedIn({ me, logout: () => Promise.resolve() })
+  await account.signOut()
+  const heard = vi.fn()
+  using tab = openSignInChannel(() => undefined)
+  using _last = openSignInChannel(heard)
+  tab.announce(OWNER)
+  await vi.waitFor(() => expect(heard).toHaveBeenCalledOnce())
+  expect(account.state).toBe('signed_out')
+  expect(me).toHaveBeenCalledOnce()
+})
+
 test('a sign-in that is refused changes nothing', async () => {
   const { account } = await signedIn({ loginWithTicket: () => Promise.reject(new AppError('not_signed_in')) })
   await expect(account.signInWithTicket('old')).rejects.toMatchObject({ code: 'not_signed_in' })

@@ -41,9 +41,13 @@ export const useAccount = defineStore('account', () => {
     return true
   }
 
-  /** What is read needs no token: the other tabs are told, or they would show what is not their person's. */
+  /**
+   * What is read needs no token: the other tabs are told, or they would show what is not their person's. Those of the same
+   * person go on with the new sign-in.
+   */
   const channel = openSignInChannel(id => {
     if (!belongsTo(id)) globalThis.location.reload()
+    else if (state.value === 'expired' || state.value === 'signed_in') void restore().catch(() => undefined)
   })
   onScopeDispose(() => channel[Symbol.dispose]())
   function signedIn(next: Me): void {

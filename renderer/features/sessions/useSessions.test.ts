@@ -146,6 +146,18 @@ describe('the account', () => {
     await vi.waitFor(() => expect(account.state).toBe('signed_in'))
   })
 
+  test('that is renewed brings what happened in between, for which hints came in vain', async () => {
+    has(aSession(1))
+    const store = useSessions()
+    await store.load('live')
+    events.setState('signed_out')
+    await vi.waitFor(() => expect(useAccount().state).toBe('expired'))
+    has(aSession(2))
+    events.hint({ topic: 'session', id: idOf(2), version: 1 })
+    events.setState('live')
+    await vi.waitFor(() => expect(store.live).toHaveLength(2))
+  })
+
   test('says that the manager is gone instead of asking for a password', async () => {
     withServices({ me: () => Promise.reject(new AppError('unavailable')) })
     const account = useAccount()

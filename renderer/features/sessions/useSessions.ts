@@ -1,5 +1,5 @@
 import { defineStore } from 'pinia'
-import { computed, ref, shallowReactive, shallowRef, triggerRef } from 'vue'
+import { computed, ref, shallowReactive, shallowRef, triggerRef, watch } from 'vue'
 import { isAppError, isFinished, type Session, type SessionId, type SessionStats } from '#manager/contract'
 import { useServices } from '../../services.ts'
 import { useAccount } from '../account/useAccount.ts'
@@ -146,6 +146,13 @@ export const useSessions = defineStore('sessions', () => {
     flushing ??= setTimeout(() => void flush(), 60)
   })
   events.onResync(() => void reload())
+  // Hints that came in between were of no use: nothing could be read.
+  watch(
+    () => account.state,
+    (now, before) => {
+      if (before === 'expired' && now === 'signed_in') void reload()
+    },
+  )
 
   /** Puts the end off that was warned of. @throws as the route */
   async function extend(id: SessionId): Promise<void> {
