@@ -1,15 +1,22 @@
 import { describe, expect, test, vi } from 'vitest'
-import { type SessionId } from '#manager/contract'
-import { createHost } from './host.ts'
+import { AppError, toProblem, type SessionId } from '#manager/contract'
+import { createHost, type HostDeps } from './host.ts'
 
 const spec = { sessionId: '0199a000-0000-7000-8000-00000000000a' as SessionId, app: 'jupyter' }
-const csrf = () => 'token'
+
+const hostOver = (fetch: HostDeps['fetch'], rest: Partial<HostDeps> = {}) =>
+  createHost({ window: {}, csrf: () => 'token', renewSignIn: () => Promise.resolve(false), ...rest, fetch })
+const refusal = (code: 'csrf_failed' | 'foreign_origin') =>
+  Response.json(toProblem(new AppError(code)), {
+    status: 403,
+    headers: { 'content-type': 'application/problem+json' },
+  })
 
 describe('the host', () => {
   test('is reached over HTTP in a browser, and its errors keep their code and numbers', async () => {
     const error = { code: 'port_in_use', message: 'The local port is taken', detail: { port: 8888, holder: 'nginx' } }
     const fetch = vi.fn(() => Promise.resolve(Response.json({ ok: false, error })))
-    const host = createHost({ window: {}, fetch, csrf })
+    const host = hostOver(fetch)
     await expect(host.tunnel.openApp(spec)).rejects.toMatchObject({ code: 'port_in_use', detail: { port: 8888 } })
     const [path, init] = fetch.mock.calls[0] as unknown as [string, RequestInit]
     expect(path).toBe('/host/tunnel/openApp')
@@ -18,21 +25,39 @@ describe('the host', () => {
   })
 
   test('that does not answer is unavailable, and says what to look at', async () => {
-    const host = createHost({ window: {}, fetch: () => Promise.reject(new TypeError('refused')), csrf })
+    const host = hostOver(() => Promise.reject(new TypeError('refused')))
     await expect(host.tunnel.list()).rejects.toMatchObject({ code: 'unavailable', detail: { why: /Is Berth still/ } })
-    const strange = createHost({
-      window: {},
-      fetch: () => Promise.resolve(new Response('<html>', { status: 502 })),
-      csrf,
-    })
+    const strange = hostOver(() => Promise.resolve(new Response('<html>', { status: 502 })))
     await expect(strange.tunnel.list()).rejects.toMatchObject({ code: 'unavailable' })
+  })
+
+  test('that refuses a request says why, in the words of the error table', async () => {
+    const host = hostOver(() => Promise.resolve(refusal('foreign_origin')))
+    await expect(host.tunnel.list()).rejects.toMatchObject({ code: 'foreign_origin' })
+  })
+
+  test('is asked again with the token of another tab that signed in anew, and never as another person', async () => {
+    let token = 'old'
+    const fetch = vi.fn((_path: unknown, init?: RequestInit) =>
+      Promise.resolve(
+        new Headers(init?.headers).get('x-berth-csrf') === 'new'
+          ? Response.json({ ok: true, value: [] })
+          : refusal('csrf_failed'),
+      ),
+    )
+    const stranger = hostOver(fetch, { csrf: () => token })
+    await expect(stranger.tunnel.list()).rejects.toMatchObject({ code: 'csrf_failed' })
+    expect(fetch).toHaveBeenCalledTimes(1)
+    const renewSignIn = () => Promise.resolve((token = 'new') === 'new')
+    await expect(hostOver(fetch, { csrf: () => token, renewSignIn }).tunnel.list()).resolves.toEqual([])
+    expect(fetch).toHaveBeenCalledTimes(3)
   })
 
   test('tells its events again after the next sign-in', async () => {
     let signedIn = false
     const event = 'event: tunnel:closed\ndata: {"id":"a","reason":"closed"}\n\n'
     const fetch = vi.fn(() => Promise.resolve(signedIn ? new Response(event) : new Response(null, { status: 401 })))
-    const host = createHost({ window: {}, fetch, csrf })
+    const host = hostOver(fetch)
     const heard = vi.fn()
     const stop = host.on('tunnel:closed', heard)
     await vi.waitFor(() => expect(fetch).toHaveBeenCalledOnce())
@@ -46,7 +71,7 @@ describe('the host', () => {
     const list = vi.fn(() => Promise.resolve({ ok: true, value: [] }))
     const on = vi.fn(() => () => undefined)
     const window = { host: { tunnel: { list } }, hostEvents: { on } } as never
-    const host = createHost({ window, fetch: () => Promise.reject(new Error('not used')), csrf })
+    const host = hostOver(() => Promise.reject(new Error('not used')), { window })
     await expect(host.tunnel.list()).resolves.toEqual([])
     host.on('tunnel:changed', () => undefined)
     expect(on).toHaveBeenCalledOnce()

@@ -9,7 +9,7 @@ import {
   type HostEventsBridge,
   type Reply,
 } from '#electron/contract'
-import { AppError, isErrorCode } from '#manager/contract'
+import { AppError, fromProblem, isAppError, isErrorCode, Problem } from '#manager/contract'
 import { connectSse, type SseConnection } from './api/sse-client.ts'
 
 type Listener<E extends keyof HostEvents> = (payload: HostEvents[E]) => void
@@ -35,11 +35,13 @@ export interface HostDeps {
   readonly fetch: typeof fetch
   /** Read for every call: changes with every sign-in. */
   readonly csrf: () => string
+  /** Another tab signed in anew, and the cookie is its: takes its token over. @returns whether it is still the person of this page */
+  readonly renewSignIn: () => Promise<boolean>
 }
 
 /** The desktop app where there is one, else the same interface over HTTP. The only file that knows which. */
-export function createHost({ window, fetch, csrf }: HostDeps): Host {
-  const { host, hostEvents } = window
+export function createHost(deps: HostDeps): Host {
+  const { host, hostEvents } = deps.window
   if (host && hostEvents) {
     const bridge = host as unknown as Record<string, Record<string, (...args: unknown[]) => Promise<Reply<unknown>>>>
     return {
@@ -58,9 +60,9 @@ export function createHost({ window, fetch, csrf }: HostDeps): Host {
     ...mapMethods(
       (group, method) =>
         async (...args) =>
-          valueOf(await post(fetch, csrf, pathOf(group, method), args)),
+          valueOf(await call(deps, pathOf(group, method), args)),
     ),
-    ...createHttpEvents(fetch),
+    ...createHttpEvents(deps.fetch),
   }
 }
 
@@ -81,7 +83,17 @@ function valueOf(reply: Reply<unknown>): unknown {
   throw new AppError(isErrorCode(reply.error.code) ? reply.error.code : 'internal', reply.error.detail)
 }
 
-async function post(fetch: HostDeps['fetch'], csrf: () => string, path: string, args: unknown[]) {
+/** Sends once more where only our token was of the sign-in before, as the client of the manager does. */
+async function call(deps: HostDeps, path: string, args: unknown[]): Promise<Reply<unknown>> {
+  try {
+    return await post(deps, path, args)
+  } catch (error) {
+    if (!isAppError(error) || error.code !== 'csrf_failed' || !(await deps.renewSignIn())) throw error
+    return await post(deps, path, args)
+  }
+}
+
+async function post({ fetch, csrf }: HostDeps, path: string, args: unknown[]): Promise<Reply<unknown>> {
   const unavailable = (why: string, cause?: unknown) => new AppError('unavailable', { why }, { cause })
   const reply = await fetch(path, {
     method: 'POST',
@@ -92,6 +104,9 @@ async function post(fetch: HostDeps['fetch'], csrf: () => string, path: string, 
   })
   const body: unknown = await reply.json().catch(() => undefined)
   if (isReply(body)) return body
+  // The request was refused before the act: the proxy, or the manager behind it, says why.
+  const problem = Problem.safeParse(body)
+  if (problem.success) throw fromProblem(problem.data)
   if (reply.status === 401) throw new AppError('not_signed_in')
   throw unavailable(`The local proxy answered with HTTP ${reply.status}.`)
 }

@@ -20,13 +20,19 @@ const fetchHere: typeof fetch = (input, init) => fetch(input, init)
 const pinia = createPinia()
 const app = createApp(App)
 app.use(pinia)
+const api = createApi({
+  fetch: fetchHere,
+  onSignedOut: () => useAccount(pinia).expire(),
+  adopt: me => useAccount(pinia).adopt(me),
+})
 provideServices(app, {
-  api: createApi({
+  api,
+  host: createHost({
+    window: window as HostWindow,
     fetch: fetchHere,
-    onSignedOut: () => useAccount(pinia).expire(),
-    adopt: me => useAccount(pinia).adopt(me),
+    csrf: csrfToken.get,
+    renewSignIn: async () => useAccount(pinia).adopt(await api.me()),
   }),
-  host: createHost({ window: window as HostWindow, fetch: fetchHere, csrf: csrfToken.get }),
   events: createEventStream({ fetch: fetchHere }),
 })
 app.use(createPageVuetify())
