@@ -1,0 +1,95 @@
+import { type Browser, type Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { TOTP_CODE } from './console-double-account.ts'
+import { openConsole, startBrowser } from './console-open.ts'
+import { button } from './console-steps.ts'
+
+/** Where the focus is, for whoever has no mouse: in what has opened, and back where it was when that closes. */
+let browser: Browser
+beforeAll(async () => {
+  browser = await startBrowser()
+})
+afterAll(() => browser.close())
+
+const focused = (page: Page) =>
+  page.evaluate(() => {
+    const element = document.activeElement
+    return element?.getAttribute('aria-label') ?? element?.textContent?.trim()
+  })
+const expectFocus = (page: Page, on: string) => expect.poll(() => focused(page), { timeout: 5_000 }).toBe(on)
+
+describe('the focus comes back', () => {
+  test('from a question, from a form, and from a dialog that is loaded when it is needed', async () => {
+    await using it = await openConsole(browser, '/sessions')
+    await it.page.getByText('notebook').waitFor()
+    for (const [opener, inside] of [
+      ['Terminate notebook', 'Keep'],
+      ['New session', 'Launch'],
+      ['Apps of notebook', 'Close'],
+    ] as const) {
+      await button(it.page, opener).focus()
+      await it.page.keyboard.press('Enter')
+      await it.page.getByRole('button', { name: inside, exact: true }).waitFor()
+      await it.page.keyboard.press('Escape')
+      await it.page.getByRole('button', { name: inside, exact: true }).waitFor({ state: 'hidden' })
+      await expectFocus(it.page, opener)
+    }
+  })
+
+  test('from a dialog that a menu opened', async () => {
+    await using it = await openConsole(browser, '/sessions')
+    await button(it.page, /Account of/).focus()
+    await it.page.keyboard.press('Enter')
+    await it.page.getByText('Change password').waitFor()
+    await it.page.locator('.v-list-item', { hasText: 'Change password' }).press('Enter')
+    await it.page.getByLabel('Current password').waitFor()
+    await it.page.waitForFunction(() => document.activeElement?.id === 'old-password')
+    await it.page.keyboard.press('Escape')
+    await expectFocus(it.page, 'Account of Mira Holm')
+  })
+
+  test('from the second of two dialogs that followed one another', async () => {
+    await using it = await openConsole(browser, '/account', { totp: { enabled: true, recoveryCodesLeft: 10 } })
+    await button(it.page, 'New recovery codes').press('Enter')
+    await it.page.locator('input:focus').waitFor()
+    await it.page.keyboard.type('Right-one-1')
+    await it.page.getByLabel(/^Code of/).fill(TOTP_CODE)
+    await it.page.keyboard.press('Enter')
+    await button(it.page, 'I have kept them').press('Enter')
+    await button(it.page, 'I have kept them').waitFor({ state: 'hidden' })
+    await expectFocus(it.page, 'New recovery codes')
+  })
+
+  test('from the page of a session, which Escape closes after what is open in it', async () => {
+    await using it = await openConsole(browser, '/sessions')
+    await it.page.getByRole('link', { name: 'notebook', exact: true }).press('Enter')
+    const drawer = it.page.getByRole('complementary', { name: 'Session' })
+    await expectFocus(it.page, 'notebook')
+    await drawer.getByRole('tab', { name: 'Logs' }).press('Enter')
+    await drawer.getByRole('combobox', { name: 'How much' }).press('ArrowDown')
+    await it.page.getByRole('option', { name: /last 2,000/ }).waitFor()
+    await it.page.keyboard.press('ArrowDown')
+    await it.page.locator('[role="option"]:focus').waitFor()
+    await it.page.keyboard.press('Escape')
+    await it.page.getByRole('option', { name: /last 2,000/ }).waitFor({ state: 'hidden' })
+    expect(await drawer.getByRole('heading', { name: 'notebook' }).isVisible()).toBe(true)
+    await drawer.getByRole('tab', { name: 'Logs' }).focus()
+    await it.page.keyboard.press('Escape')
+    await drawer.waitFor({ state: 'detached' })
+    await it.page.locator('a:focus', { hasText: 'notebook' }).waitFor()
+  })
+})
+
+test('whose sign-in has ended types the password at once, and goes on in the field of before', async () => {
+  await using it = await openConsole(browser, '/sessions')
+  await it.page.getByText('notebook').waitFor()
+  await it.page.keyboard.press('/')
+  it.world.signedIn = false
+  it.double.drop()
+  await it.page.getByRole('heading', { name: 'Sign in again' }).waitFor()
+  await it.page.locator('#sign-in-password:focus').waitFor()
+  await it.page.keyboard.type('secret-1')
+  await it.page.keyboard.press('Enter')
+  await it.page.getByRole('heading', { name: 'Sign in again' }).waitFor({ state: 'detached' })
+  await it.page.locator('#session-search:focus').waitFor()
+})
