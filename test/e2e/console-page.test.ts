@@ -131,6 +131,28 @@ describe('signing in', () => {
   })
 })
 
+describe('signing in with a second tab open', () => {
+  test('is done once: the tab that keeps the connection goes on, and ends nothing', async () => {
+    await using it = await open('/sessions')
+    await it.page.getByText('notebook').waitFor()
+    await expect.poll(() => it.double.streams()).toBe(1)
+    const second = await it.newTab('/sessions')
+    await second.getByText('notebook').waitFor()
+    await button(second, /Account of/).click()
+    await second.getByText('Sign out').click()
+    it.double.drop()
+    await it.page.getByRole('heading', { name: 'Sign in again' }).waitFor()
+    await second.getByLabel('E-mail address').fill('mira@example.com')
+    await second.getByLabel('Password', { exact: true }).fill('secret-1')
+    await second.keyboard.press('Enter')
+    await second.getByText('notebook').waitFor()
+    await it.page.getByRole('heading', { name: 'Sign in again' }).waitFor({ state: 'detached' })
+    await expect.poll(() => it.double.streams()).toBe(1)
+    expect(await second.getByRole('heading', { name: 'Sign in again' }).count()).toBe(0)
+    expect(it.world.changes.filter(({ request }) => request.endsWith('/login'))).toHaveLength(1)
+  })
+})
+
 const FRAMES = 120
 
 /** 260 px per frame is four new rows each time. */
@@ -271,6 +293,34 @@ describe('the list', () => {
     await button(it.page, 'Terminate 2 sessions').click()
     await it.page.getByText('1 of 2 are still there: notebook').waitFor()
     await it.page.locator('tr.row', { hasText: 'train-resnet-50' }).getByText('Terminating').waitFor()
+    // What went wrong is not said of the next one.
+    await button(it.page, 'Keep').click()
+    await button(it.page, 'Keep').waitFor({ state: 'hidden' })
+    await button(it.page, 'Terminate data-clean_up.v2').click()
+    await it.page.getByText('All files in the session are deleted').waitFor()
+    expect(await it.page.getByText('are still there').count()).toBe(0)
+  })
+
+  test('says how far it has searched, and searches on', async () => {
+    const sessions = Array.from({ length: 600 }, (_, index) => aSession(index, { status: 'TERMINATED' }))
+    await using it = await open('/sessions?list=finished', { sessions })
+    await it.page.getByLabel('Search sessions').fill('session-7 ')
+    await it.page.getByText('No session matches').waitFor()
+    await it.page.getByText('Searched: the newest 500 of 600').waitFor()
+    await it.page.getByLabel('Search sessions').fill('session-42')
+    await button(it.page, 'Load more').click()
+    await expect.poll(() => rowNames(it.page)).toContain('session-42')
+  })
+
+  test('shows the timeline of the session that it names, not that of the one before', async () => {
+    await using it = await open('/sessions', {}, { width: 1700, height: 800 })
+    await it.page.getByRole('link', { name: 'notebook', exact: true }).click()
+    await it.page.locator('ol.timeline').getByText('Asked for').waitFor()
+    const other = it.world.sessions.find(({ name }) => name === 'train-resnet-50')!
+    it.world.failures.set(`GET /api/v1/sessions/${other.id}/events`, { code: 'unavailable' })
+    await it.page.getByRole('link', { name: 'train-resnet-50', exact: true }).click()
+    await it.page.getByRole('complementary', { name: 'Session' }).getByText('The service is not ready').waitFor()
+    expect(await it.page.locator('ol.timeline').count()).toBe(0)
   })
 
   test.each([800, 1024])('fits into %i pixels', async width => {

@@ -42,5 +42,11 @@ export function useAttempt() {
     }
   }
 
-  return { busy, tried, failure, failureText, waitSeconds, run }
+  /** For a form that opens once more: what was tried before is over; how long to wait is not. */
+  function reset(): void {
+    tried.value = false
+    failure.value = null
+  }
+
+  return { busy, tried, failure, failureText, waitSeconds, run, reset }
 }
