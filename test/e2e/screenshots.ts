@@ -1,5 +1,5 @@
 /**
- * Re-makes the pictures of the user guide from a running Berth: `node test/e2e/screenshots.ts [FOLDER]`. Pictures at
+ * Re-makes the pictures of the user guide from a running Berth: `npx node test/e2e/screenshots.ts [FOLDER]`. Pictures at
  * 1280×800 go into FOLDER (default docs/guide), the same at 1920×1080 into test/output/guide-1920 for eyes only.
  */
 import { mkdir } from 'node:fs/promises'
