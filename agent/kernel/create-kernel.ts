@@ -1,5 +1,5 @@
 import { type KernelLabel, type KernelSpec, type KernelSsh, type RegistryAuth } from '#agent/contract'
-import { AppError, type PullProgress } from '#manager/contract'
+import { AppError, type KernelId, type PullProgress } from '#manager/contract'
 import { containerConfig, type EngineLimits, sessionEnvironment } from '../docker/container-config.ts'
 import { type EngineClient, fromEngine } from '../docker/engine-client.ts'
 import { type LabelTrust, signKernelLabel } from '../docker/kernel-labels.ts'
@@ -50,11 +50,11 @@ export async function createKernel(deps: CreateDeps, creation: Creation): Promis
 export async function undoKernel(
   { engine, files }: CreateDeps,
   { managerId, kernelId }: KernelLabel,
-  leaveNetwork: () => Promise<void>,
+  { filesOf, leaveNetwork }: { filesOf: KernelId | undefined; leaveNetwork: () => Promise<void> },
 ): Promise<void> {
   for (const id of await listContainers(engine, managerId, kernelId)) await removeContainer(engine, id)
   await leaveNetwork()
-  await files.discard(kernelId, { scratch: 'remove' })
+  await files.discard(kernelId, { scratch: filesOf ? { backTo: filesOf } : 'remove' })
 }
 
 async function build(
@@ -74,7 +74,7 @@ async function build(
     files.user(),
     files.createControl(spec.kernelId, spec.authorizedKeys),
     networks.create(spec, label.managerId),
-    files.createScratch(spec.kernelId),
+    files.createScratch(spec.kernelId, spec.filesOf),
     devices.settled(spec),
   ] as const
   // Not Promise.all: an undo must not start while something is still being made. But nobody pulls for what has failed.

@@ -17,11 +17,13 @@ import { KernelSsh } from '#agent/contract'
 import { AppError } from '#manager/contract'
 import { type SessionUser } from './types.ts'
 import { createKeyPair } from './key-pair.ts'
+import { removeTree } from './remove-tree.ts'
 
 /**
  * What a kernel has on disk, below DATA/agent:
  *
- *     scratch/<kernel>/            its home, mounted at /home/work; removed some time after the end
+ *     scratch/<kernel>/            its home, mounted at /home/work; removed some time after the end, in the background, as
+ *     scratch/<kernel>.removed/
  *     kernels/<kernel>/run/        mounted read-only at /run/berth: host key, authorized_keys, environment
  *     kernels/<kernel>/etc/        passwd, group and shells of the container
  *     kernels/<kernel>/ssh.json    what clients get; never mounted
@@ -33,8 +35,11 @@ import { createKeyPair } from './key-pair.ts'
 export interface KernelFiles {
   /** Owner of every session's files: that of the scratch directory, never root. */
   user(): Promise<SessionUser>
-  /** @throws `disk_full` below the floor */
-  createScratch(kernelId: string): Promise<void>
+  /**
+   * @param filesOf a kernel that has ended, whose home becomes this one's
+   * @throws `disk_full` below the floor, `files_gone`
+   */
+  createScratch(kernelId: string, filesOf?: string): Promise<void>
   /** Makes the key pairs and everything that is mounted, besides the home. */
   createControl(kernelId: string, authorizedKeys: readonly string[]): Promise<KernelSsh>
   writeEnvironment(kernelId: string, environment: readonly string[]): Promise<void>
@@ -42,10 +47,23 @@ export interface KernelFiles {
   readSecrets(kernelId: string): Promise<Record<string, string>>
   writeSecrets(kernelId: string, secrets: Readonly<Record<string, string>>): Promise<void>
   paths(kernelId: string): { readonly scratch: string; readonly control: string; readonly etc: string }
-  /** Control files go at once; the scratch is marked as ended now, or goes too. */
-  discard(kernelId: string, options: { readonly scratch: 'keep' | 'remove' }): Promise<void>
+  /** Control files go at once; the scratch is marked as ended now, goes too, or goes back to the kernel that it was taken from. */
+  discard(
+    kernelId: string,
+    options: { readonly scratch: 'keep' | 'remove' | { readonly backTo: string } },
+  ): Promise<void>
   /** Removes what belongs to no kernel: control files at once, scratch after its retention. */
-  sweep(live: ReadonlySet<string>, nowMs: number): Promise<void>
+  sweep(options: SweepOptions): Promise<void>
+}
+
+export interface SweepOptions {
+  /** Asked right before something is removed: kernels come meanwhile. */
+  readonly isLive: (kernelId: string) => boolean
+  readonly nowMs: number
+  /** Called for each that cannot be removed. */
+  readonly complain: (error: unknown) => void
+  /** Ends it, also in the middle of a large home. */
+  readonly signal: AbortSignal
 }
 
 export interface KernelFilesOptions {
@@ -59,6 +77,8 @@ export interface KernelFilesOptions {
 const SHELL = '/opt/berth/bin/berth-shell'
 const DEFAULT_USER: SessionUser = { uid: 1000, gid: 1000 }
 const KERNEL_DIRECTORY = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+const REMOVED = '.removed'
+const REMOVED_DIRECTORY = /^[0-9a-f-]{36}\.removed$/
 
 export function createKernelFiles(options: KernelFilesOptions): KernelFiles {
   const kernels = join(options.directory, 'kernels')
@@ -95,9 +115,23 @@ export function createKernelFiles(options: KernelFilesOptions): KernelFiles {
     await rename(beside, path)
   }
 
+  const discard: KernelFiles['discard'] = async (kernelId, { scratch: fate }) => {
+    await rm(kernelPath(kernelId), { recursive: true, force: true })
+    const home = join(scratch, kernelId)
+    if (fate === 'remove') return removeTree(home)
+    const kept = fate === 'keep' ? home : join(scratch, fate.backTo)
+    if (kept !== home) await rename(home, kept).catch(unlessMissing)
+    await utimes(kept, new Date(), new Date()).catch(unlessMissing)
+  }
+
+  async function isExpired(home: string, nowMs: number): Promise<boolean> {
+    const found = await lstat(home).catch(() => undefined)
+    return found?.isDirectory() === true && nowMs - found.mtimeMs >= options.scratchRetentionMs
+  }
+
   return {
     user,
-    async createScratch(kernelId) {
+    async createScratch(kernelId, filesOf) {
       const to = await user()
       const { bavail, bsize } = await statfs(scratch)
       const freeBytes = bavail * bsize
@@ -108,6 +142,7 @@ export function createKernelFiles(options: KernelFilesOptions): KernelFiles {
         })
       }
       const path = join(scratch, kernelId)
+      if (filesOf !== undefined) await takeHome(join(scratch, filesOf), path)
       await mkdir(path, { recursive: true, mode: 0o700 })
       if (asRoot) await chown(path, to.uid, to.gid)
     },
@@ -164,28 +199,48 @@ export function createKernelFiles(options: KernelFilesOptions): KernelFiles {
       control: kernelPath(kernelId, 'run'),
       etc: kernelPath(kernelId, 'etc'),
     }),
-    async discard(kernelId, { scratch: fate }) {
-      await rm(kernelPath(kernelId), { recursive: true, force: true })
-      const home = join(scratch, kernelId)
-      if (fate === 'remove') await rm(home, { recursive: true, force: true })
-      else await utimes(home, new Date(), new Date()).catch(() => undefined)
-    },
-    async sweep(live, nowMs) {
-      for (const name of await strays(kernels, live)) await rm(kernelPath(name), { recursive: true, force: true })
-      for (const name of await strays(scratch, live)) {
-        const path = join(scratch, name)
-        const found = await lstat(path).catch(() => undefined)
-        if (!found?.isDirectory() || nowMs - found.mtimeMs < options.scratchRetentionMs) continue
-        await rm(path, { recursive: true, force: true })
+    discard,
+    async sweep({ isLive, nowMs, complain, signal }) {
+      for (const kernelId of await list(kernels, KERNEL_DIRECTORY)) {
+        // An end that nobody saw: the retention begins now.
+        if (!isLive(kernelId)) await discard(kernelId, { scratch: 'keep' }).catch(complain)
+      }
+      for (const kernelId of await list(scratch, KERNEL_DIRECTORY)) {
+        const home = join(scratch, kernelId)
+        if (!(await isExpired(home, nowMs)) || isLive(kernelId)) continue
+        // In one go: no other kernel is to go on with what is half removed.
+        await rename(home, home + REMOVED)
+          .catch(unlessMissing)
+          .catch(complain)
+      }
+      for (const name of await list(scratch, REMOVED_DIRECTORY)) {
+        if (signal.aborted) return
+        await removeTree(join(scratch, name), signal).catch((error: unknown) => {
+          if (!signal.aborted) complain(error)
+        })
       }
     },
   }
 }
 
-/** Directories named like kernels that are none of the live ones. Others are not ours to remove. */
-async function strays(directory: string, live: ReadonlySet<string>): Promise<string[]> {
+/** Others than these are not ours to remove. */
+async function list(directory: string, pattern: RegExp): Promise<string[]> {
   const names = await readdir(directory).catch(() => [])
-  return names.filter(name => KERNEL_DIRECTORY.test(name) && !live.has(name))
+  return names.filter(name => pattern.test(name))
+}
+
+/** Once, however often it is tried. @throws `files_gone` */
+async function takeHome(from: string, to: string): Promise<void> {
+  try {
+    await rename(from, to)
+  } catch (error) {
+    if (await lstat(to).catch(() => undefined)) return
+    throw new AppError('files_gone', { why: 'The files of the session are not kept any more.' }, { cause: error })
+  }
+}
+
+function unlessMissing(error: unknown): void {
+  if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error
 }
 
 function passwd({ uid, gid }: SessionUser): string {

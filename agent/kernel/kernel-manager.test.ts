@@ -1,8 +1,10 @@
-import { expect, test, vi } from 'vitest'
+import { once } from 'node:events'
+import { afterEach, expect, test, vi } from 'vitest'
 import { type KernelLabel } from '#agent/contract'
 import { AgentId, KernelId, ManagerId, SessionId, UserId } from '#manager/contract'
 import { type EngineClient } from '../docker/engine-client.ts'
 import { signKernelLabel } from '../docker/kernel-labels.ts'
+import { type KernelFiles } from './kernel-files.ts'
 import { createKernelManager, type KernelManagerDeps } from './kernel-manager.ts'
 
 const uuid = (end: string) => `01900000-0000-7000-8000-${end.padStart(12, '0')}`
@@ -49,17 +51,27 @@ function inspection(status: 'running' | 'exited') {
   }
 }
 
+const warn = vi.fn()
+const files = {
+  user: () => Promise.resolve({ uid: 1000, gid: 1000 }),
+  sweep: vi.fn<KernelFiles['sweep']>(() => Promise.resolve()),
+}
+afterEach(() => {
+  files.sweep.mockReset().mockResolvedValue()
+})
+
 /** A manager of kernels on an engine with one container, whose inspections are answered by `inspect`. */
 function kernelsOn(inspect: () => Promise<unknown>) {
   const calls = { listContainers: () => Promise.resolve([{ Id: 'container' }]), getContainer: () => ({ inspect }) }
   const deps = {
     engine: { calls, streams: calls } as unknown as EngineClient,
-    files: { user: () => Promise.resolve({ uid: 1000, gid: 1000 }), sweep: () => Promise.resolve() },
+    files,
     networks: { list: () => Promise.resolve([]) },
     trust: { labelKey: LABEL_KEY, inherited: new Set() },
     agentId: LABEL.agentId,
     onChange: () => undefined,
     onRemoved: () => undefined,
+    log: { warn },
   } as unknown as KernelManagerDeps
   const kernels = createKernelManager(deps)
   kernels.serve(MANAGER)
@@ -105,4 +117,26 @@ test('the end of a container is seen although something else has happened to it 
   await first.promise
   second.resolve(inspection('exited'))
   await vi.waitFor(() => expect(kernels.reports().map(report => report.state.state)).toEqual(['exited']))
+})
+
+test('nobody waits for homes to be removed: one sweep at a time, which ends with the agent', async () => {
+  files.sweep.mockImplementation(async ({ signal }) => {
+    await once(signal, 'abort')
+  })
+  const kernels = kernelsOn(() => Promise.resolve(inspection('running')))
+  await kernels.rescan(LIMITS)
+  await kernels.rescan(LIMITS)
+  expect(kernels.known).toBe(true)
+  expect(files.sweep).toHaveBeenCalledOnce()
+  expect(files.sweep.mock.lastCall?.[0].isLive(KERNEL)).toBe(true)
+  await kernels[Symbol.asyncDispose]()
+})
+
+test('a sweep that fails is warned of, and tried again by the next look', async () => {
+  files.sweep.mockRejectedValueOnce(new Error('read-only file system'))
+  await using kernels = kernelsOn(() => Promise.resolve(inspection('running')))
+  await kernels.rescan(LIMITS)
+  await vi.waitFor(() => expect(warn).toHaveBeenCalledWith({ why: 'read-only file system' }, expect.any(String)))
+  await kernels.rescan(LIMITS)
+  expect(files.sweep).toHaveBeenCalledTimes(2)
 })

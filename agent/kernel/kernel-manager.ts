@@ -87,6 +87,7 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
   let manager: ManagerId | undefined
   let limits: EngineLimits = { cpus: 0, memBytes: 0 }
   let known = false
+  let sweeping: Promise<void> | undefined
   let user = '1000:1000'
   const apps = createApps({ engine, files, find })
   const networkUse = createNetworkUse(networks, () => entries.values())
@@ -250,17 +251,17 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
     } catch (error) {
       log.warn({ kernelId, why: engineMessage(error) }, 'kernel could not be created')
       // Answered only when nothing is left: then the manager may start it elsewhere.
-      await undo(label)
+      await undo(label, spec.filesOf)
       forget(kernelId)
       throw error
     }
   }
 
-  async function undo(label: KernelLabel): Promise<void> {
+  async function undo(label: KernelLabel, filesOf: KernelId | undefined): Promise<void> {
     const { kernelId } = label
     while (!stop.signal.aborted) {
       try {
-        await undoKernel(deps, label, () => networkUse.leave(label))
+        await undoKernel(deps, label, { filesOf, leaveNetwork: () => networkUse.leave(label) })
         return
       } catch (error) {
         log.warn({ kernelId, why: engineMessage(error) }, 'cleaning up is tried again')
@@ -384,17 +385,25 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
       if (entries.get(kernelId) !== entry || isBusy(kernelId) || containers.some(c => c.id === entry.containerId))
         continue
       // What cannot be removed now, the sweep tries again.
-      if (entry.state.state !== 'gone') await clearGone(entry).catch((error: unknown) => complainOfLeftover(error))
+      if (entry.state.state !== 'gone') await clearGone(entry).catch(complainOfLeftover)
     }
     known = true
-    await sweep(managerId)
+    // Of kernels that are none: of a crashed agent, or of containers removed behind our back.
+    await networkUse.sweep(managerId, complainOfLeftover)
+    sweepFiles()
   }
 
-  /** Networks and files of kernels that are none: of a crashed agent, or of containers removed behind our back. */
-  async function sweep(managerId: ManagerId): Promise<void> {
-    const live = new Set([...entries].flatMap(([id, { state }]) => (state.state === 'gone' ? [] : [id])))
-    await networkUse.sweep(managerId, error => complainOfLeftover(error))
-    await files.sweep(live, Date.now())
+  /** In the background, one at a time: a large home takes minutes, for which neither a look nor a manager is to wait. */
+  function sweepFiles(): void {
+    sweeping ??= files
+      .sweep({ isLive, nowMs: Date.now(), complain: complainOfLeftover, signal: stop.signal })
+      .catch(complainOfLeftover)
+      .finally(() => (sweeping = undefined))
+  }
+
+  function isLive(kernelId: string): boolean {
+    const entry = entries.get(kernelId)
+    return entry !== undefined && entry.state.state !== 'gone'
   }
 
   function complainOfLeftover(error: unknown): void {
@@ -437,7 +446,8 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
     containerChanged,
     async [Symbol.asyncDispose]() {
       stop.abort(new AppError('unavailable', { why: 'The agent is stopping.' }))
-      await Promise.allSettled([...entries.values()].flatMap(entry => entry.creation?.promise ?? []))
+      const creations = [...entries.values()].flatMap(entry => entry.creation?.promise ?? [])
+      await Promise.allSettled([...creations, sweeping])
     },
   }
 }
