@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import { type AgentId, AppError, type ManagerId, type PullProgress } from '#manager/contract'
+import { type AgentId, AppError, type PullProgress } from '#manager/contract'
 import { type KernelReport, KernelLabel, type Report } from '#agent/contract'
 import { capacityOf } from './capacity.ts'
 import { type Config } from './config.ts'
@@ -26,8 +26,8 @@ import { startStats } from './stats/stats.ts'
 import { createToolbox } from './toolbox/toolbox.ts'
 import { createDataSockets } from './tunnel/data-sockets.ts'
 import { createStreams } from './tunnel/streams.ts'
+import { version } from './version.ts'
 
-export const VERSION = '0.1.0'
 const LOOK_AGAIN_MS = 60_000
 /** A look that failed although the engine is there: nothing can be started until one succeeds. */
 const LOOK_AFTER_FAILURE_MS = 1_000
@@ -58,6 +58,14 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
       : [createSimulatedGpus(config.simulatedGpus)]
   const parts: { control?: Control; watch?: EngineWatch; kernels?: KernelManager } = {}
   const changed = () => parts.control?.changed()
+  /** Two agents on one engine would both give it away: the one that does not have it stops. */
+  const holdEngine = async (managerId = identity.manager?.managerId) => {
+    if (!managerId) return
+    await claim.hold(managerId).catch((error: unknown) => {
+      parts.control?.fail(error)
+      throw error
+    })
+  }
   const limits = createNvidiaLimits()
   const devices = stack.use(
     await openDevices({
@@ -93,7 +101,7 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
       devices,
       trust: identity,
       agentId,
-      verifyEngine: () => claim.verify(),
+      verifyEngine: holdEngine,
       bootedAtSeconds: bootTime(await readFile('/proc/stat', 'utf8').catch(() => '')),
       cores: await localCores(),
       onChange(kernel) {
@@ -109,14 +117,10 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
   const unused = createUnusedImages({ engine, starting: () => imagesBeingUsed(kernels.reports()) })
   // Tunnels outlive the connection over which they were asked for.
   const streams = stack.use(createStreams({ kernels, docker: engine.streams, log }))
-  let taken = false
-  const takeEngine = async (managerId: ManagerId) => {
-    if (taken) return
-    await claim.take(managerId)
-    taken = true
-  }
   const look = serialize(async () => {
     if (!parts.watch?.state.reachable) return
+    // First: what is on the engine of another agent is not ours to clean up.
+    await holdEngine()
     await Promise.all([kernels.rescan(parts.watch.state), images.refresh()])
     changed()
   })
@@ -125,9 +129,6 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
       engine,
       log,
       onUp: async () => {
-        // It was away when the manager accepted us.
-        const managerId = identity.manager?.managerId
-        if (managerId) await takeEngine(managerId).catch((error: unknown) => parts.control?.fail(error))
         await Promise.all([firewall.apply(), look()])
         devices.engineCameUp()
         // Before the first session needs it; that session will say what is wrong.
@@ -152,7 +153,7 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
   stack.defer(() => timers.forEach(timer => clearInterval(timer)))
 
   const report = (): Omit<Report, 'type' | 'sequence' | 'clockMs'> => ({
-    version: VERSION,
+    version,
     // What was last seen is still reported while the engine is away, but not as the truth.
     engine: { version: watch.state.version, reachable: watch.state.reachable && kernels.known },
     capacity: capacityOf(watch.state),
@@ -173,7 +174,7 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
         // With its engine away what an agent says of containers does not count.
         if (reachable) kernels.heard(told)
       },
-      claim: managerId => takeEngine(managerId).catch(unlessAway),
+      claim: managerId => holdEngine(managerId).catch(unlessAway),
       async onWelcome({ managerId, dataToken, parkedSockets }, { url, fingerprint, proven, dial }) {
         kernels.serve(managerId)
         // So that the first report is not "engine away" just because nobody has asked it yet.

@@ -10,20 +10,25 @@ export interface EngineClaim {
    * gives way. @throws `engine_already_managed`
    */
   check(): Promise<void>
-  /** Before every container: has another agent taken the engine meanwhile? @throws `engine_already_managed` */
-  verify(): Promise<void>
-  /** Takes the engine for this agent and manager. Safe to repeat. @throws `engine_already_managed` */
-  take(managerId: ManagerId): Promise<void>
+  /**
+   * Takes the engine for this agent and manager, the first time. From then on, before every container and every look: has another
+   * agent taken it meanwhile? @throws `engine_already_managed`
+   */
+  hold(managerId: ManagerId): Promise<void>
 }
 
 /**
  * Two agents on one engine would both give away all of its memory. So the first writes its id into the labels of an empty volume;
- * creating a volume that exists returns the existing one, so that two who start together see the same owner. An agent that was
- * replaced meanwhile notices at its next container. (The engine's own id is no identity: engines on one machine share it.)
+ * creating a volume that exists returns the existing one, so that two who start together see the same owner. An agent whose engine was
+ * taken meanwhile notices at its next container or look. (The engine's own id is no identity: engines on one machine share it.)
  *
  * @param volume name; only tests that share an engine use another one than `berth-agent`
  */
 export function createEngineClaim(engine: EngineClient, agentId: AgentId, volume: string): EngineClaim {
+  /** For whom this process has taken it. */
+  let taken: ManagerId | undefined
+  let taking: Promise<void> | undefined
+
   async function read(): Promise<Record<string, string> | undefined> {
     try {
       const { Labels } = await engine.calls.getVolume(volume).inspect()
@@ -52,36 +57,40 @@ export function createEngineClaim(engine: EngineClient, agentId: AgentId, volume
     })
   }
 
+  async function take(managerId: ManagerId): Promise<void> {
+    const labels = await read()
+    if (labels?.[LABEL_AGENT] === agentId && labels[LABEL_MANAGER] === managerId) return
+    if (labels) {
+      await requireOurs(labels)
+      if (labels[LABEL_AGENT] === agentId && (await isUsedBy(labels[LABEL_MANAGER]))) {
+        throw new AppError('engine_already_managed', {
+          why: `Sessions of another manager (${labels[LABEL_MANAGER] ?? 'unknown'}) are on it. Terminate them there first.`,
+        })
+      }
+      await engine.calls.getVolume(volume).remove()
+    }
+    await engine.calls.createVolume({ Name: volume, Labels: { [LABEL_AGENT]: agentId, [LABEL_MANAGER]: managerId } })
+    if ((await read())?.[LABEL_AGENT] !== agentId) {
+      throw new AppError('engine_already_managed', { why: 'Another agent took it at the same moment.' })
+    }
+  }
+
   return {
     async check() {
       const labels = await read()
       if (labels) await requireOurs(labels)
     },
-    async verify() {
-      const owner = (await read())?.[LABEL_AGENT]
-      if (owner !== agentId) {
-        throw new AppError('engine_already_managed', {
-          why: `Agent ${owner ?? 'unknown'} has taken it over meanwhile.`,
-          owner,
-        })
+    async hold(managerId) {
+      const owner = taken === managerId ? (await read())?.[LABEL_AGENT] : undefined
+      if (owner === agentId) return
+      if (owner !== undefined) {
+        throw new AppError('engine_already_managed', { why: `Agent ${owner} has taken it over meanwhile.`, owner })
       }
-    },
-    async take(managerId) {
-      const labels = await read()
-      if (labels?.[LABEL_AGENT] === agentId && labels[LABEL_MANAGER] === managerId) return
-      if (labels) {
-        await requireOurs(labels)
-        if (labels[LABEL_AGENT] === agentId && (await isUsedBy(labels[LABEL_MANAGER]))) {
-          throw new AppError('engine_already_managed', {
-            why: `Sessions of another manager (${labels[LABEL_MANAGER] ?? 'unknown'}) are on it. Terminate them there first.`,
-          })
-        }
-        await engine.calls.getVolume(volume).remove()
-      }
-      await engine.calls.createVolume({ Name: volume, Labels: { [LABEL_AGENT]: agentId, [LABEL_MANAGER]: managerId } })
-      if ((await read())?.[LABEL_AGENT] !== agentId) {
-        throw new AppError('engine_already_managed', { why: 'Another agent took it at the same moment.' })
-      }
+      // Not taken yet; or somebody has pruned the volumes of the engine, which takes it from nobody.
+      taking ??= take(managerId)
+        .then(() => void (taken = managerId))
+        .finally(() => (taking = undefined))
+      await taking
     },
   }
 }

@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process'
-import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { randomUUID } from 'node:crypto'
+import { mkdir, readdir, readFile, stat, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
@@ -91,6 +92,31 @@ describe('an agent', () => {
     agents.push(second)
     expect(await second.firstLine).toMatchObject({ error: { code: 'engine_already_managed' } })
     expect(await second.exited).toBe(1)
+  })
+
+  test('stops where another one takes the engine while it has no sessions', async () => {
+    const first = await start({ BERTH_JOIN: manager.join() })
+    await first.firstLine
+    await looked()
+    await using otherManager = await startFakeManager()
+    await using other = await createAgentHome()
+    const second = await spawnAgent(other, { BERTH_JOIN: otherManager.join(), BERTH_AGENT_CLAIM: home.claimVolume })
+    agents.push(second)
+    expect(await second.firstLine).toMatchObject({ ready: 'agent' })
+    await expect(manager.request('list_kernels', {})).rejects.toThrow()
+    expect(await first.exited).toBe(1)
+    expect(await otherManager.request('list_kernels', {})).toEqual({ kernels: [] })
+  })
+
+  test('keeps its engine although somebody has pruned the volumes', async () => {
+    const agent = await start({ BERTH_JOIN: manager.join() })
+    await agent.firstLine
+    await looked()
+    await docker.getVolume(home.claimVolume).remove()
+    await create()
+    expect((await docker.getVolume(home.claimVolume).inspect()).Labels).toMatchObject({
+      'berth.manager': manager.managerId,
+    })
   })
 
   test('without an engine stays, and says that the engine is away', async () => {
@@ -204,6 +230,25 @@ describe('after kill -9 of the agent', () => {
     // Neither is it removed: it is not ours.
     expect((await forged.inspect()).State.Status).toBe('created')
   })
+})
+
+test('homes are removed after their retention, also those with a path that is too long to be said', async () => {
+  const scratch = join(home.data, 'agent/scratch')
+  const old = [randomUUID(), randomUUID(), randomUUID()]
+  for (const kernelId of old) {
+    await mkdir(join(scratch, kernelId), { recursive: true })
+    const deep = 'for i in $(seq 30); do mkdir "$0"; cd "$0"; done'
+    await run('bash', ['-c', deep, 'long'.repeat(50)], { cwd: join(scratch, kernelId) })
+    await utimes(join(scratch, kernelId), 0, 0)
+  }
+  const agent = await start({ BERTH_JOIN: manager.join() })
+  await agent.firstLine
+  await looked()
+  await expect.poll(() => readdir(scratch)).toEqual([])
+  const spec = aKernelSpec()
+  await create(spec)
+  await manager.request('list_kernels', {})
+  expect(await readdir(scratch)).toEqual([spec.kernelId])
 })
 
 test('a full disk refuses sessions before anything is made', async () => {
