@@ -1,7 +1,7 @@
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, expect, type Mock, test, vi } from 'vitest'
 import { type Log } from '../log.ts'
 import { type Devices, openDevices } from './devices.ts'
-import { type FoundGpu } from './gpu-plugin.ts'
+import { type FoundGpu, type GpuLook, type GpuPlugin } from './gpu-plugin.ts'
 import { probeContainer, type Verdict } from './probe.ts'
 
 const GiB = 2 ** 30
@@ -14,6 +14,7 @@ let isEngineUp: boolean
 let probes: { uuid: string; answer: (verdict: Verdict) => void }[]
 let limited: unknown[]
 let devices: Devices
+let look: Mock<GpuPlugin['look']>
 
 const gpu = (uuid: string, more: Partial<FoundGpu> = {}): FoundGpu => ({
   uuid,
@@ -32,11 +33,12 @@ beforeEach(async () => {
   isEngineUp = true
   probes = []
   limited = []
+  look = vi.fn(() => Promise.resolve({ gpus: found, figures: [{ uuid: 'GPU-0', utilization: 7, memBytes: GiB }] }))
   devices = await openDevices({
     plugins: [
       {
         name: 'nvidia',
-        look: () => Promise.resolve({ gpus: found, figures: [{ uuid: 'GPU-0', utilization: 7, memBytes: GiB }] }),
+        look,
         figures: () => Promise.resolve([]),
         [Symbol.asyncDispose]: () => Promise.resolve(),
       },
@@ -181,15 +183,33 @@ test('a MIG instance is what it is, whatever mode is said; one that shares its m
   ])
 })
 
+test('a slow look skips the next ones, and ends with the agent', async () => {
+  look.mockClear()
+  look.mockImplementation(
+    signal => new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('aborted')))),
+  )
+  const slow = Promise.withResolvers<GpuLook>()
+  look.mockReturnValueOnce(slow.promise)
+  for (let times = 0; times < 5; times++) await later()
+  slow.resolve({ gpus: found, figures: [] })
+  await vi.advanceTimersByTimeAsync(0)
+  expect(look).toHaveBeenCalledOnce()
+  await later()
+  expect(look).toHaveBeenCalledTimes(2)
+  await answer(ACCOUNTED)
+  await devices[Symbol.asyncDispose]()
+})
+
 test('the container of a probe holds exactly what the allowlist names', () => {
   expect(probeContainer('GPU-0', 'berth/python:3.13')).toEqual({
+    name: 'berth-probe-GPU-0',
     Image: 'berth/python:3.13',
     User: '65534:65534',
     WorkingDir: '/',
     Entrypoint: [],
     Cmd: ['python3', '-c', 'import time; time.sleep(60)'],
     Env: ['NVIDIA_VISIBLE_DEVICES=GPU-0'],
-    Labels: { 'berth.gpu-probe': 'GPU-0' },
+    Healthcheck: { Test: ['NONE'] },
     HostConfig: {
       NanoCpus: 1_000_000_000,
       Memory: 2 ** 31,

@@ -11,7 +11,7 @@ export interface Devices extends AsyncDisposable {
   list(): Device[]
   /** As they were seen last. */
   figures(): readonly DeviceFigures[]
-  measure(): Promise<readonly DeviceFigures[]>
+  measure(signal: AbortSignal): Promise<readonly DeviceFigures[]>
   setModes(modes: Readonly<Record<string, SettableMode>>): void
   /** The engine came (back): what was seen of limits before is of the past. */
   engineCameUp(): void
@@ -55,13 +55,13 @@ export async function openDevices(deps: DevicesDeps): Promise<Devices> {
   let modes: Readonly<Record<string, SettableMode>> = {}
   const verdicts = new Map<string, Verdict & { readonly againAt: number }>()
   const probing = new Map<string, Promise<void>>()
-  let stopped = false
+  const stop = new AbortController()
 
   const modeOf = ({ uuid, mode }: FoundGpu) => (mode === 'mig' ? mode : (modes[uuid] ?? mode))
 
   async function look(): Promise<void> {
     const before = JSON.stringify(entries)
-    const looks = await Promise.all(plugins.map(async plugin => ({ plugin, ...(await plugin.look()) })))
+    const looks = await Promise.all(plugins.map(async plugin => ({ plugin, ...(await plugin.look(stop.signal)) })))
     entries = looks.flatMap(({ plugin, gpus }) => gpus.map(gpu => ({ gpu, plugin: plugin.name })))
     seen = looks.flatMap(({ figures }) => figures)
     const healthy = new Set(entries.filter(({ gpu }) => gpu.problem === null).map(({ gpu }) => gpu.uuid))
@@ -73,7 +73,7 @@ export async function openDevices(deps: DevicesDeps): Promise<Devices> {
 
   /** Never beside a session: it would take memory away from it. */
   function probeWhatIsFree(): void {
-    if (stopped || !deps.isEngineUp()) return
+    if (stop.signal.aborted || !deps.isEngineUp()) return
     const held = deps.held()
     for (const { gpu, plugin } of entries) {
       const { uuid } = gpu
@@ -108,16 +108,21 @@ export async function openDevices(deps: DevicesDeps): Promise<Devices> {
   }
 
   await look()
-  let looking: Promise<unknown> = Promise.resolve()
+  let looking: Promise<void> | undefined
   const timer = setInterval(() => {
-    looking = looking.then(look).catch((error: unknown) => log.error({ err: error }, 'looking at the GPUs failed'))
+    // A slow look skips the next.
+    looking ??= look()
+      .catch((error: unknown) => {
+        if (!stop.signal.aborted) log.error({ err: error }, 'looking at the GPUs failed')
+      })
+      .finally(() => (looking = undefined))
   }, deps.lookEveryMs ?? LOOK_EVERY_MS)
 
   return {
     list: () => entries.map(toDevice),
     figures: () => seen,
-    async measure() {
-      seen = (await Promise.all(plugins.map(plugin => plugin.figures()))).flat()
+    async measure(signal) {
+      seen = (await Promise.all(plugins.map(plugin => plugin.figures(signal)))).flat()
       return seen
     },
     setModes(wanted) {
@@ -153,7 +158,7 @@ export async function openDevices(deps: DevicesDeps): Promise<Devices> {
       }
     },
     async [Symbol.asyncDispose]() {
-      stopped = true
+      stop.abort()
       clearInterval(timer)
       await Promise.all([looking, ...probing.values()])
       for (const plugin of plugins) await plugin[Symbol.asyncDispose]()

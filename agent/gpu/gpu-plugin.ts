@@ -19,11 +19,11 @@ export interface GpuLook {
   readonly figures: readonly DeviceFigures[]
 }
 
-/** A way to find GPUs. One that finds none is absent, not broken. */
+/** A way to find GPUs. One that finds none is absent, not broken. What takes long is ended by the signal, and then rejects. */
 export interface GpuPlugin extends AsyncDisposable {
   readonly name: Device['plugin']
   /** Everything that is there now, and what was there before and is not any more, as a problem. */
-  look(): Promise<GpuLook>
+  look(signal: AbortSignal): Promise<GpuLook>
   /** Use of all its devices now, for a second's figures. */
-  figures(): Promise<readonly DeviceFigures[]>
+  figures(signal: AbortSignal): Promise<readonly DeviceFigures[]>
 }

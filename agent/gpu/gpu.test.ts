@@ -1,4 +1,4 @@
-import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
@@ -9,6 +9,8 @@ const T4 = 'GPU-5f1c0b0a-6f41-4c4f-9a51-6f2f8d0f0a11'
 const A100 = 'GPU-b2a3c7a4-93a7-8a0a-3b42-9d2c4d1a7e02'
 const GiB = 2 ** 30
 const MiB = 2 ** 20
+/** Never aborted. */
+const { signal } = new AbortController()
 
 let directory: string
 beforeEach(async () => {
@@ -37,7 +39,7 @@ esac`
 
 test('whole GPUs are offered by UUID, one in MIG mode by its instances; their use is unknown, not 0', async () => {
   const gpus = createNvidiaGpus(await nvidiaSmi(HEALTHY))
-  const { gpus: found, figures } = await gpus.look()
+  const { gpus: found, figures } = await gpus.look(signal)
   expect(found.map(({ uuid, model, memBytes, mode }) => [uuid.slice(0, 8), model, memBytes / MiB, mode])).toEqual([
     ['GPU-5f1c', 'Tesla T4', 15360, 'whole'],
     ['MIG-c6d4', 'NVIDIA A100-SXM4-40GB 3g.20gb', 20 * 1024, 'mig'],
@@ -49,12 +51,12 @@ test('whole GPUs are offered by UUID, one in MIG mode by its instances; their us
     { uuid: 'MIG-cba663e8-9bed-5b25-b243-5985ef7c9beb', utilization: null, memBytes: 12 * MiB },
   ]
   expect(figures).toEqual(expected)
-  expect(await gpus.figures()).toEqual(expected)
+  expect(await gpus.figures(signal)).toEqual(expected)
 })
 
 test('the configuration names GPUs that are given out in parts at first; never one in MIG mode', async () => {
   const modes = async (...shared: string[]) => {
-    const { gpus } = await createNvidiaGpus({ ...(await nvidiaSmi(HEALTHY)), shared: new Set(shared) }).look()
+    const { gpus } = await createNvidiaGpus({ ...(await nvidiaSmi(HEALTHY)), shared: new Set(shared) }).look(signal)
     return gpus.map(gpu => gpu.mode)
   }
   expect(await modes('all')).toEqual(['shared', 'mig', 'mig'])
@@ -66,12 +68,12 @@ test('one lost GPU makes nvidia-smi fail for all: the others stay healthy, it be
   const two = `echo '${T4}, 15360, [N/A], 0, 37, 1024, Tesla T4'; echo '${A100}, 40960, Disabled, 0, 0, 1, NVIDIA A100'`
   const options = await nvidiaSmi(two)
   const gpus = createNvidiaGpus(options)
-  await gpus.look()
+  await gpus.look(signal)
   await nvidiaSmi(`case "$*" in
     *${T4}*) echo '${T4}, 15360, [N/A], 0, 37, 1024, Tesla T4' ;;
     *) echo 'Unable to determine the device handle for gpu 0000:05:00.0: GPU is lost.  Reboot the system to recover this GPU'; exit 15 ;;
   esac`)
-  const problems = async () => (await gpus.look()).gpus.map(({ uuid, problem }) => [uuid, problem])
+  const problems = async () => (await gpus.look(signal)).gpus.map(({ uuid, problem }) => [uuid, problem])
   const lost = [
     [T4, null],
     [A100, expect.stringContaining('GPU is lost.  Reboot the system')],
@@ -82,7 +84,7 @@ test('one lost GPU makes nvidia-smi fail for all: the others stay healthy, it be
     await mkdir(join(options.procDirectory, bus), { recursive: true })
     await writeFile(join(options.procDirectory, bus, 'information'), `Model: \t NVIDIA\nGPU UUID: \t ${uuid}\n`)
   }
-  const after = (await createNvidiaGpus(options).look()).gpus.map(({ uuid, problem }) => [uuid, problem])
+  const after = (await createNvidiaGpus(options).look(signal)).gpus.map(({ uuid, problem }) => [uuid, problem])
   expect(after.toSorted()).toEqual(lost.toSorted())
   await nvidiaSmi(two)
   expect(await problems()).toEqual([
@@ -93,9 +95,9 @@ test('one lost GPU makes nvidia-smi fail for all: the others stay healthy, it be
 
 test('a driver that stops answering takes no device away; each says what is wrong', async () => {
   const gpus = createNvidiaGpus(await nvidiaSmi(HEALTHY))
-  await gpus.look()
+  await gpus.look(signal)
   await nvidiaSmi(`echo "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver." >&2; exit 9`)
-  const { gpus: found, figures } = await gpus.look()
+  const { gpus: found, figures } = await gpus.look(signal)
   expect(found.map(({ uuid }) => uuid.slice(0, 8)).toSorted()).toEqual(['GPU-5f1c', 'MIG-c6d4', 'MIG-cba6'])
   for (const { problem } of found) expect(problem).toContain("couldn't communicate")
   expect(figures).toEqual([])
@@ -110,7 +112,7 @@ test('a fatal Xid in the kernel log makes a problem of a GPU that nvidia-smi cal
   const { kernelLog } = options
   await writeFile(kernelLog, '')
   await using gpus = createNvidiaGpus(options)
-  const problems = async () => (await gpus.look()).gpus.map(gpu => gpu.problem)
+  const problems = async () => (await gpus.look(signal)).gpus.map(gpu => gpu.problem)
   expect(await problems()).toEqual([null, null, null])
   await writeFile(
     kernelLog,
@@ -121,15 +123,28 @@ test('a fatal Xid in the kernel log makes a problem of a GPU that nvidia-smi cal
 
 test('an instance that its host has removed is gone', async () => {
   const gpus = createNvidiaGpus(await nvidiaSmi(HEALTHY))
-  await gpus.look()
+  await gpus.look(signal)
   await nvidiaSmi(HEALTHY.replace(/.*Device {2}0.*\n/, ''))
-  expect((await gpus.look()).gpus.map(gpu => gpu.uuid.slice(0, 8))).toEqual(['GPU-5f1c', 'MIG-cba6'])
+  expect((await gpus.look(signal)).gpus.map(gpu => gpu.uuid.slice(0, 8))).toEqual(['GPU-5f1c', 'MIG-cba6'])
+})
+
+test('a driver that hangs does not hold up the end: what asks it is killed', async () => {
+  const options = await nvidiaSmi('echo $$ > "$0.pid"; exec sleep 60')
+  const stop = new AbortController()
+  const [look, figures] = [createNvidiaGpus(options).look(stop.signal), createNvidiaGpus(options).figures(stop.signal)]
+  const pidFile = `${options.program}.pid`
+  await expect.poll(() => readFile(pidFile, 'utf8').catch(() => '')).not.toBe('')
+  stop.abort()
+  await expect(look).rejects.toThrow('aborted')
+  await expect(figures).rejects.toThrow('aborted')
+  const pid = Number(await readFile(pidFile, 'utf8'))
+  await expect.poll(() => readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')).toBe('')
 })
 
 test('without a driver there are no devices', async () => {
   const gpus = createNvidiaGpus({ program: '/nonexistent/nvidia-smi', procDirectory: '/none', kernelLog: '/none' })
-  expect(await gpus.look()).toEqual({ gpus: [], figures: [] })
-  expect(await gpus.figures()).toEqual([])
+  expect(await gpus.look(signal)).toEqual({ gpus: [], figures: [] })
+  expect(await gpus.figures(signal)).toEqual([])
 })
 
 test('simulated GPUs come from a file and must look simulated', async () => {
@@ -154,5 +169,5 @@ test('simulated GPUs come from a file and must look simulated', async () => {
     },
   ])
   expect(() => parseSimulatedGpus('[[gpu]]\nuuid = "GPU-0"\n')).toThrow(/SIM-/)
-  await expect(createSimulatedGpus('/nonexistent').look()).rejects.toMatchObject({ code: 'config_invalid' })
+  await expect(createSimulatedGpus('/nonexistent').look(signal)).rejects.toMatchObject({ code: 'config_invalid' })
 })

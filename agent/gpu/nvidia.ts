@@ -36,6 +36,12 @@ interface Said {
   readonly isMissing: boolean
 }
 
+interface Answers {
+  readonly rows: readonly GpuRow[]
+  /** GPUs that do not answer. */
+  readonly lost: readonly FoundGpu[]
+}
+
 /**
  * GPUs and MIG instances by nvidia-smi, which comes with the driver. No driver, no devices. One that was there and is not
  * any more (lost, fallen off the bus, driver gone) stays, as a problem: sessions may hold it.
@@ -52,11 +58,12 @@ export function createNvidiaGpus({
   /** Of MIG instances, the GPU that each is part of. */
   const parentOf = new Map<string, string>()
 
-  async function ask(...args: string[]): Promise<Said> {
+  async function ask(signal: AbortSignal, ...args: string[]): Promise<Said> {
     try {
-      const { stdout } = await run(program, args, { timeout: TIMEOUT_MS, killSignal: 'SIGKILL' })
+      const { stdout } = await run(program, args, { timeout: TIMEOUT_MS, killSignal: 'SIGKILL', signal })
       return { text: stdout, failure: null, isMissing: false }
     } catch (error) {
+      signal.throwIfAborted()
       const said = error as { stdout?: string; stderr?: string; message?: string; code?: unknown; killed?: boolean }
       const why = [said.stderr, said.stdout, said.message].find(text => text?.trim()) ?? 'unknown'
       return {
@@ -68,11 +75,11 @@ export function createNvidiaGpus({
   }
 
   /** Each by itself, where asking for all of them has not told of all. */
-  async function askOneByOne(missing: ReadonlyMap<string, FoundGpu>): Promise<{ rows: GpuRow[]; lost: FoundGpu[] }> {
+  async function askOneByOne(missing: ReadonlyMap<string, FoundGpu>, signal: AbortSignal): Promise<Answers> {
     const rows: GpuRow[] = []
     const lost: FoundGpu[] = []
     for (const [uuid, gpu] of missing) {
-      const said = await ask('-i', uuid, ...QUERY)
+      const said = await ask(signal, '-i', uuid, ...QUERY)
       const row = parseGpuRows(said.text).find(one => one.uuid === uuid)
       if (row) rows.push(row)
       else lost.push({ ...gpu, problem: said.failure ?? 'nvidia-smi does not list it any more.' })
@@ -102,14 +109,14 @@ export function createNvidiaGpus({
     problem: null,
   })
 
-  /** @param lost GPUs that do not answer; they may be the ones whose instances are known */
-  async function readMig(rows: readonly GpuRow[], lost: readonly FoundGpu[]): Promise<GpuLook> {
+  /** Those that are lost may be the ones whose instances are known. */
+  async function readMig({ rows, lost }: Answers, signal: AbortSignal): Promise<GpuLook> {
     const parents = rows.filter(row => row.inMigMode)
     const gpus: FoundGpu[] = []
     const figures: DeviceFigures[] = []
     let failure: string | null = null
     if (parents.length > 0) {
-      const [list, details] = await Promise.all([ask('-L'), ask('-q', '-x')])
+      const [list, details] = await Promise.all([ask(signal, '-L'), ask(signal, '-q', '-x')])
       failure = list.failure
       const memory = parseMigMemory(details.text)
       for (const instance of parseMigInstances(list.text)) {
@@ -136,20 +143,20 @@ export function createNvidiaGpus({
 
   return {
     name: 'nvidia',
-    async look() {
-      const all = await ask(...QUERY)
+    async look(signal) {
+      const all = await ask(signal, ...QUERY)
       if (all.isMissing && known.size === 0) return { gpus: [], figures: [] }
       const [module, logged] = await Promise.all([readProc(), xids.read()])
       const answered = parseGpuRows(all.text)
       const seen = new Set(answered.map(row => row.uuid))
       const missing = new Map([...expected(module)].filter(([uuid]) => !seen.has(uuid)))
-      const rest = await askOneByOne(missing)
+      const rest = await askOneByOne(missing, signal)
       const rows = [...answered, ...rest.rows].map(row => {
         const address = module.find(({ uuid }) => uuid === row.uuid)?.address.replace(/\.\d$/, '')
         return { ...row, problem: row.problem ?? logged.get(address?.toLowerCase() ?? '') ?? null }
       })
       const instanced = new Set(parentOf.values())
-      const mig = await readMig(rows, rest.lost)
+      const mig = await readMig({ rows, lost: rest.lost }, signal)
       migFigures = mig.figures
       const wholes = rows
         .filter(row => !row.inMigMode)
@@ -165,8 +172,8 @@ export function createNvidiaGpus({
       for (const gpu of gpus) known.set(gpu.uuid, gpu)
       return { gpus, figures: [...figuresOf(rows), ...mig.figures] }
     },
-    async figures() {
-      return [...figuresOf(parseGpuRows((await ask(...QUERY)).text)), ...migFigures]
+    async figures(signal) {
+      return [...figuresOf(parseGpuRows((await ask(signal, ...QUERY)).text)), ...migFigures]
     },
     [Symbol.asyncDispose]: () => xids[Symbol.asyncDispose](),
   }

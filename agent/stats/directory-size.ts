@@ -4,9 +4,12 @@ import { join } from 'node:path'
 
 /**
  * Bytes on disk below a directory, like `du`. Does not follow links.
- * @returns null if there are more entries than `limit`: then counting costs more than the figure is worth
+ * @returns null if there are more entries than `limit`, for which counting costs more than the figure is worth, or once it is aborted
  */
-export async function directorySize(path: string, limit: number): Promise<number | null> {
+export async function directorySize(
+  path: string,
+  { limit, signal }: { readonly limit: number; readonly signal: AbortSignal },
+): Promise<number | null> {
   let bytes = 0
   let entries = 0
   const open = [path]
@@ -14,7 +17,7 @@ export async function directorySize(path: string, limit: number): Promise<number
     const listing = await opendir(directory).catch(() => undefined)
     if (!listing) continue
     for await (const entry of listing) {
-      if (++entries > limit) return null
+      if (++entries > limit || signal.aborted) return null
       const child = join(directory, entry.name)
       if (entry.isDirectory()) open.push(child)
       // Blocks of 512 bytes, whatever the file system's: stat(2).

@@ -33,8 +33,8 @@ interface Watched {
  */
 export function startStats({ engine, kernels, devices, scratchOf, onSample }: StatsDeps): AsyncDisposable {
   const watched = new Map<string, Watched>()
-  let stopped = false
-  let working: Promise<void> = Promise.resolve()
+  const stop = new AbortController()
+  let working: Promise<void> | undefined
   let measuring: Promise<unknown> = Promise.resolve()
 
   async function sample(): Promise<void> {
@@ -42,9 +42,9 @@ export function startStats({ engine, kernels, devices, scratchOf, onSample }: St
     forgetOthers(new Set(running.map(kernel => kernel.containerId)))
     if (running.length === 0) return
     const wantGpus = running.some(kernel => kernel.devices.length > 0)
-    const figures = wantGpus ? await devices.measure() : []
+    const figures = wantGpus ? await devices.measure(stop.signal) : []
     const samples = await Promise.all(running.map(kernel => measure(kernel, figures)))
-    onSample(samples.filter(entry => entry !== undefined))
+    if (!stop.signal.aborted) onSample(samples.filter(entry => entry !== undefined))
   }
 
   async function measure(
@@ -80,13 +80,13 @@ export function startStats({ engine, kernels, devices, scratchOf, onSample }: St
 
   /** In the background, one kernel after the other: a home with many files must not delay the figures. */
   function measureScratch(kernel: RunningKernel, state: Watched): void {
-    const now = performance.now()
-    if (now - state.scratchAtMs < SCRATCH_EVERY_MS) return
-    state.scratchAtMs = now
+    if (performance.now() - state.scratchAtMs < SCRATCH_EVERY_MS) return
+    // Until it has been measured: it does not queue up for the next time before.
+    state.scratchAtMs = Infinity
     measuring = measuring
-      .then(() => (stopped ? null : directorySize(scratchOf(kernel.kernelId), SCRATCH_ENTRIES)))
-      .then(bytes => (state.scratchBytes = bytes))
-      .catch(() => (state.scratchBytes = null))
+      .then(() => directorySize(scratchOf(kernel.kernelId), { limit: SCRATCH_ENTRIES, signal: stop.signal }))
+      .catch(() => null)
+      .then(bytes => Object.assign(state, { scratchBytes: bytes, scratchAtMs: performance.now() }))
   }
 
   function fromStream(containerId: string, state: Watched): Counters | undefined {
@@ -121,11 +121,13 @@ export function startStats({ engine, kernels, devices, scratchOf, onSample }: St
 
   const timer = setInterval(() => {
     // A slow sample skips the next; figures of two moments at once help nobody.
-    working = working.then(sample).catch(() => undefined)
+    working ??= sample()
+      .catch(() => undefined)
+      .finally(() => (working = undefined))
   }, EVERY_MS)
   return {
     async [Symbol.asyncDispose]() {
-      stopped = true
+      stop.abort()
       clearInterval(timer)
       forgetOthers(new Set())
       await Promise.all([working, measuring])
