@@ -1,5 +1,10 @@
+import { PassThrough } from 'node:stream'
+import { type Exec, type ExecCreateOptions } from 'dockerode'
 import { expect, test } from 'vitest'
-import { withoutSecret } from './apps.ts'
+import { KernelApp } from '#agent/contract'
+import { type EngineClient } from '../docker/engine-client.ts'
+import { createApps, withoutSecret } from './apps.ts'
+import { type RunningKernel } from './types.ts'
 
 const SECRET = '0f1e2d3c4b5a69788796a5b4'
 
@@ -15,4 +20,72 @@ test('nor does the rest of a secret with which the kept output begins', () => {
 
 test('output of an app without a secret stays as it is', () => {
   expect(withoutSecret('port in use', '')).toBe('port in use')
+})
+
+const app = (name: string, port: number) =>
+  KernelApp.parse({ name, title: name, port, protocol: 'http', secret: 'jupyter', command: ['serve', '{secret}'] })
+const KERNEL = {
+  kernelId: 'kernel',
+  containerId: 'container',
+  user: '1000:1000',
+  pid: 0,
+  apps: [app('lab', 80), app('code', 81)],
+} as unknown as RunningKernel
+
+/** Apps of one kernel, in which `calls` answers what looks for open ports, and `streams` runs the apps. */
+function appsOn({ listening, execute }: { listening: readonly number[]; execute?: (cmd: readonly string[]) => Exec }) {
+  const table = listening.map(port => `0: 00000000:${port.toString(16)} 00000000:0000 0A`)
+  const look = { start: () => Promise.resolve([frame(['head', ...table].join('\n'))]) }
+  const calls = { getContainer: () => ({ exec: () => Promise.resolve(look) }) }
+  const streams = {
+    getContainer: () => ({ exec: ({ Cmd = [] }: ExecCreateOptions) => Promise.resolve(execute?.(Cmd)) }),
+  }
+  let secrets: Readonly<Record<string, string>> = {}
+  return createApps({
+    engine: { calls, streams } as unknown as EngineClient,
+    files: {
+      readSecrets: () => Promise.resolve(secrets),
+      async writeSecrets(_kernelId, all) {
+        await new Promise(setImmediate)
+        secrets = all
+      },
+    },
+    find: () => KERNEL,
+  })
+}
+
+function frame(text: string): Buffer {
+  const header = Buffer.from([1, 0, 0, 0, 0, 0, 0, 0])
+  header.writeUInt32BE(Buffer.byteLength(text), 4)
+  return Buffer.concat([header, Buffer.from(text)])
+}
+
+test('apps of one session that start side by side keep the secrets that they were given', async () => {
+  const apps = appsOn({ listening: [80, 81] })
+  const both = () => Promise.all(['lab', 'code'].map(async name => (await apps.ensure('kernel', name)).inject?.value))
+  const given = await both()
+  expect(new Set(given).size).toBe(2)
+  expect(await both()).toEqual(given)
+})
+
+test('output is taken apart wherever the engine cuts it, so that the secret in it is found', async () => {
+  const execute = ([, secret = '']: readonly string[]) => {
+    const output = new PassThrough()
+    const sent = Buffer.concat([frame(`open http://x/?token=${secret}\n`), frame('the port is taken\n')])
+    const cuts = [0, 3, 40, 60, sent.length]
+    const send = async () => {
+      for (const [index, cut] of cuts.entries()) {
+        output.write(sent.subarray(cut, cuts[index + 1] ?? cut))
+        await new Promise(setImmediate)
+      }
+      output.end()
+    }
+    void send()
+    const inspect = () => Promise.resolve({ ExitCode: 1 })
+    return { start: () => Promise.resolve(output), inspect } as unknown as Exec
+  }
+  await expect(appsOn({ listening: [], execute }).ensure('kernel', 'lab')).rejects.toMatchObject({
+    code: 'app_failed',
+    detail: { why: 'It ended with exit code 1. Its output ends: open http://x/?token=***\nthe port is taken' },
+  })
 })

@@ -6,7 +6,9 @@ import { HOME } from '../docker/container-config.ts'
 import { type EngineClient, engineMessage, isEngineUnreachable } from '../docker/engine-client.ts'
 import { createServiceDefinitions } from '../images/service-definitions.ts'
 import { type ServiceCommand } from '../images/service-definition.ts'
-import { demultiplex, tailBytes } from '../docker/log-frames.ts'
+import { tailBytes } from '../docker/log-frames.ts'
+import { createDemuxer } from '../tunnel/demux.ts'
+import { createTurns } from '../turns.ts'
 import { isListening } from './listening.ts'
 import { type KernelFiles } from './kernel-files.ts'
 import { type RunningKernel, type StartedApp } from './types.ts'
@@ -47,6 +49,8 @@ export function createApps({ engine, files, find }: AppsDeps): {
   /** Those that run. */
   const processes = new Map<string, AppProcess>()
   const definitions = createServiceDefinitions(engine)
+  /** Apps of one kernel start side by side, and their secrets are in one file. */
+  const inTurn = createTurns()
 
   async function start(kernel: RunningKernel, app: KernelApp, timeoutMs: number): Promise<StartedApp> {
     const secret = app.secret === 'none' ? '' : await secretOf(kernel.kernelId, app.name)
@@ -73,13 +77,15 @@ export function createApps({ engine, files, find }: AppsDeps): {
     }
   }
 
-  async function secretOf(kernelId: string, app: string): Promise<string> {
-    const secrets = await files.readSecrets(kernelId)
-    const known = secrets[app]
-    if (known !== undefined) return known
-    const secret = randomBytes(24).toString('hex')
-    await files.writeSecrets(kernelId, { ...secrets, [app]: secret })
-    return secret
+  function secretOf(kernelId: string, app: string): Promise<string> {
+    return inTurn(kernelId, async () => {
+      const secrets = await files.readSecrets(kernelId)
+      const known = secrets[app]
+      if (known !== undefined) return known
+      const secret = randomBytes(24).toString('hex')
+      await files.writeSecrets(kernelId, { ...secrets, [app]: secret })
+      return secret
+    })
   }
 
   /** Of the label, or of a file in the image; empty where the port is open by itself. */
@@ -104,9 +110,10 @@ export function createApps({ engine, files, find }: AppsDeps): {
     })
     const stream = await exec.start({ hijack: false, stdin: false })
     const process: AppProcess = { output: Buffer.alloc(0), secret, exitCode: undefined }
-    stream.on('data', (chunk: Buffer) => {
-      process.output = Buffer.concat([process.output, demultiplex(chunk)]).subarray(-OUTPUT_BYTES)
-    })
+    const keep = (output: Buffer) => {
+      process.output = Buffer.concat([process.output, output]).subarray(-OUTPUT_BYTES)
+    }
+    stream.on('data', createDemuxer({ stdout: keep, stderr: keep }))
     stream.once('close', () => {
       exec
         .inspect()

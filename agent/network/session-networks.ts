@@ -3,6 +3,7 @@ import { type NetworkInspectInfo } from 'dockerode'
 import { LABEL_KERNEL_ID, LABEL_MANAGER } from '#agent/contract'
 import { AppError } from '#manager/contract'
 import { type EngineClient, isMissing, statusOf } from '../docker/engine-client.ts'
+import { createTurns } from '../turns.ts'
 import {
   allocateSubnet,
   type Cidr,
@@ -58,18 +59,8 @@ const isShared = ({ clusterSize = 1 }: NetworkMember) => clusterSize > 1
 export function createSessionNetworks(engine: EngineClient, range: Cidr): SessionNetworks {
   /** Subnets of creations under way: Docker does not list them yet. */
   const reserved = new Set<Cidr>()
-  /** The last of what happens to a network: coming and going of kernels of one session take turns. */
-  const turns = new Map<string, Promise<unknown>>()
-
-  function inTurn<T>(key: string, work: () => Promise<T>): Promise<T> {
-    const turn = Promise.allSettled([turns.get(key)]).then(work)
-    turns.set(key, turn)
-    const done = () => {
-      if (turns.get(key) === turn) turns.delete(key)
-    }
-    turn.then(done, done)
-    return turn
-  }
+  /** Coming and going of kernels of one session. */
+  const inTurn = createTurns()
 
   async function subnetsInUse(): Promise<Cidr[]> {
     const networks: NetworkInspectInfo[] = await engine.calls.listNetworks()
