@@ -59,6 +59,7 @@ test('a container holds exactly what the allowlist names', () => {
     Entrypoint: [],
     Cmd: ['/opt/berth/bin/busybox', 'sleep', 'infinity'],
     Labels: { 'berth.kernel': '{}' },
+    Healthcheck: { Test: ['NONE'] },
     StopSignal: 'SIGTERM',
     HostConfig: {
       NanoCpus: 1_500_000_000,

@@ -68,6 +68,8 @@ export function containerConfig(spec: KernelSpec, plan: ContainerPlan): Containe
     Entrypoint: [],
     Cmd: mainProcess(spec),
     Labels: { ...plan.labels },
+    // Left out, it would be the image's.
+    Healthcheck: { Test: ['NONE'] },
     StopSignal: 'SIGTERM',
     HostConfig: {
       NanoCpus: cpu * 1_000_000,

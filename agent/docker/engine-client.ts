@@ -82,22 +82,21 @@ export function engineMessage(error: unknown): string {
 const UNREACHABLE = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
-  'ENOENT',
   'EPIPE',
   'ETIMEDOUT',
   'ESOCKETTIMEDOUT',
   'EHOSTUNREACH',
   'ENETUNREACH',
-  'EACCES',
 ])
+/** Of the engine's socket; of any other file they say nothing of the engine. */
+const NO_SOCKET = new Set(['ENOENT', 'EACCES'])
 
 /** True where the engine gave no answer at all. */
 export function isEngineUnreachable(error: unknown): boolean {
   if (!(error instanceof Error) || statusOf(error) !== undefined) return false
-  return (
-    ('code' in error && typeof error.code === 'string' && UNREACHABLE.has(error.code)) ||
-    error.message.includes('socket hang up')
-  )
+  const { code = '', syscall } = error as NodeJS.ErrnoException
+  if (NO_SOCKET.has(code)) return syscall === 'connect'
+  return UNREACHABLE.has(code) || error.message.includes('socket hang up')
 }
 
 /** An error of the engine as one of ours. @param code used when the engine did answer */

@@ -27,7 +27,6 @@ export interface ProbeDeps {
 
 export type Probe = (gpu: FoundGpu) => Promise<Verdict>
 
-export const LABEL_PROBE = 'berth.gpu-probe'
 const MiB = 2 ** 20
 /**
  * Of the GPU's memory; more than a program of CUDA needs for itself. A driver that counts in steps too large for limits of
@@ -84,16 +83,12 @@ export function createProbe({ engine, limits, image, container = probeContainer 
     return (await engine.calls.getContainer(id).inspect()).State.Pid
   }
 
-  async function removeLeft(uuid: string): Promise<void> {
-    const filters = { label: [`${LABEL_PROBE}=${uuid}`] }
-    for (const { Id } of await engine.calls.listContainers({ all: true, filters })) await removeContainer(engine, Id)
-  }
-
   return async gpu => {
     const missing = await limits.missing()
     if (missing !== null) return accounted(missing)
     try {
-      await removeLeft(gpu.uuid)
+      // By name: a label could be that of the image of a session.
+      await removeContainer(engine, probeName(gpu.uuid))
       const made = await engine.calls.createContainer(container(gpu.uuid, image))
       try {
         await made.start()
@@ -115,16 +110,19 @@ const untried = (why: string): Verdict => ({
   later: true,
 })
 
+export const probeName = (uuid: string) => `berth-probe-${uuid}`
+
 /** From an allowlist, like that of a session; nothing in it comes from a user. */
 export function probeContainer(uuid: string, image: string): ContainerCreateOptions {
   return {
+    name: probeName(uuid),
     Image: image,
     User: '65534:65534',
     WorkingDir: '/',
     Entrypoint: [],
     Cmd: ['python3', '-c', `import time; time.sleep(${WITHIN_MS / 1000})`],
     Env: [`NVIDIA_VISIBLE_DEVICES=${uuid}`],
-    Labels: { [LABEL_PROBE]: uuid },
+    Healthcheck: { Test: ['NONE'] },
     HostConfig: {
       NanoCpus: 1_000_000_000,
       Memory: 2 ** 31,

@@ -3,6 +3,8 @@ import { type EngineClient, engineMessage, isEngineUnreachable, isMissing } from
 import { AppError } from '#manager/contract'
 
 const LABEL_TOOLBOX = 'berth.toolbox-volume'
+/** Of the containers that fill it. */
+const FILLER = 'berth-fill-'
 
 export interface Toolbox {
   /**
@@ -86,6 +88,7 @@ export function createToolbox({ engine, image, log }: ToolboxDeps): Toolbox {
     await removeNeverStarted()
     await engine.calls.createVolume({ Name: volume, Labels: { [LABEL_TOOLBOX]: volume } })
     const container = await engine.calls.createContainer({
+      name: FILLER + randomUUID(),
       Image: imageId,
       Entrypoint: [],
       Cmd: ['/opt/berth/bin/busybox', 'sh', '-c', FILL],
@@ -97,8 +100,10 @@ export function createToolbox({ engine, image, log }: ToolboxDeps): Toolbox {
         Mounts: [{ Type: 'volume', Source: volume, Target: '/volume' }],
       },
     })
-    // Asked before it starts: once it has ended it is gone.
-    const ended = container.wait({ condition: 'next-exit', abortSignal: AbortSignal.timeout(FILL_WITHIN_MS) })
+    // Asked before it starts: once it has ended it is gone. It may take longer than a call may.
+    const ended = engine.streams
+      .getContainer(container.id)
+      .wait({ condition: 'next-exit', abortSignal: AbortSignal.timeout(FILL_WITHIN_MS) })
     const started = container.start().catch(async (error: unknown) => {
       await remove(container.id)
       throw error
@@ -110,7 +115,8 @@ export function createToolbox({ engine, image, log }: ToolboxDeps): Toolbox {
 
   /** Of agents that were killed between making one and starting it: the engine takes away only what has run. */
   async function removeNeverStarted(): Promise<void> {
-    const filters = { label: [LABEL_TOOLBOX], status: ['created'] }
+    // By name too: the label alone could be that of the image of a session.
+    const filters = { name: [`^/?${FILLER}`], label: [LABEL_TOOLBOX], status: ['created'] }
     for (const { Id, Created } of await engine.calls.listContainers({ all: true, filters })) {
       if (Date.now() - Created * 1000 > FILL_WITHIN_MS) await remove(Id)
     }

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { createEngineClient } from '../../agent/docker/engine-client.ts'
 import { createNvidiaLimits, type MemoryLimits } from '../../agent/gpu/memory-limits.ts'
-import { createProbe, LABEL_PROBE, probeContainer } from '../../agent/gpu/probe.ts'
+import { createProbe, probeContainer, probeName } from '../../agent/gpu/probe.ts'
 import { docker } from '../fixtures/docker.ts'
 import { compileFakeCuda, type FakeCuda, type FakeDriver } from '../fixtures/fake-cuda.ts'
 import { temporaryDirectory } from '../fixtures/manager.ts'
@@ -53,7 +53,7 @@ describe.skipIf(!hasCompiler)('a part of a GPU, by a fake driver', () => {
     }
   })
   afterEach(async () => {
-    expect(await docker.listContainers({ all: true, filters: { label: [`${LABEL_PROBE}=${UUID}`] } })).toEqual([])
+    await expect(docker.getContainer(probeName(UUID)).inspect()).rejects.toMatchObject({ statusCode: 404 })
   })
   afterAll(() => place[Symbol.asyncDispose]())
 
@@ -98,10 +98,12 @@ describe.skipIf(!hasCompiler)('a part of a GPU, by a fake driver', () => {
     expect(reason).toMatch(/could not be tried/)
   })
 
-  test('what a crash left behind is removed', async () => {
+  test('what a crash left behind is removed, and nothing else, whatever its image calls it', async () => {
     const { HostConfig: _, ...left } = probeContainer(UUID, IMAGE)
     await docker.createContainer(left)
+    const other = await docker.createContainer({ Image: IMAGE, Labels: { 'berth.gpu-probe': UUID } })
     await fake.behave('container')
     expect((await probe()).isolation).toBe('enforced')
+    await other.remove()
   })
 })
