@@ -1,5 +1,5 @@
 import { type z } from 'zod'
-import { AppError, fromProblem, Problem } from './errors.ts'
+import { AppError, fromProblem, isAppError, Problem } from './errors.ts'
 import { ROUTES, type RouteName, type RouteSpec } from './routes.ts'
 import { type SignableRequest } from './sign-request.ts'
 
@@ -30,7 +30,7 @@ interface HttpReply {
 }
 
 export interface ClientDeps {
-  /** Structural `fetch`: `(url, init) => fetch(url, init as RequestInit)`. */
+  /** Structural `fetch`: `(url, init) => fetch(url, init as RequestInit)`. Its coded errors are the caller's; others mean `unavailable`. */
   readonly fetch: (
     url: string,
     init: { method: string; headers: Record<string, string>; body?: string; signal?: AbortSignalLike },
@@ -73,11 +73,12 @@ async function call(deps: ClientDeps, route: RouteSpec, input: AnyInput): Promis
     ...(body === undefined ? {} : { body }),
     ...(input.signal ? { signal: input.signal } : {}),
   }
-  const reply = await deps.fetch(url, init).catch((error: unknown) => {
-    if (input.signal?.aborted) throw error
+  const unanswered = (error: unknown): never => {
+    if (input.signal?.aborted || isAppError(error)) throw error
     throw new AppError('unavailable', { why: 'The manager does not answer.' }, { cause: error })
-  })
-  const text = await reply.text()
+  }
+  const reply = await deps.fetch(url, init).catch(unanswered)
+  const text = await reply.text().catch(unanswered)
   if (reply.status >= 400) throw toError(reply, text)
   if (text === '' && reply.status === 204) return undefined
   return JSON.parse(text)
