@@ -16,7 +16,7 @@ import { createPortMemory } from './listeners/port-memory.ts'
 import { type Log, silentLog } from './log.ts'
 import { createSettingsFile } from './settings.ts'
 import { watchSessions } from './sessions-watch.ts'
-import { createKitFiles, defaultSshDirectory } from './ssh/kit-files.ts'
+import { createKitFiles, defaultSshDirectory, thisProcess } from './ssh/kit-files.ts'
 import { createSshKits, siteFileOf } from './ssh/kit.ts'
 import { type LocalTunnel, openLocalTunnel } from './tunnels/local-tunnel.ts'
 import { createTransport, type Transport } from './tunnels/transport.ts'
@@ -64,19 +64,22 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
   const managerUrl = options.managerUrl.replace(/\/+$/, '')
   const directory = join(options.dataDir, 'proxy', options.userId)
   await mkdir(directory, { recursive: true, mode: 0o700 })
+  const closing = new AbortController()
   const api = createClient({
     baseUrl: managerUrl,
     fetch: async (url, init) => {
       // A renewal is authorised by the grant alone, and works while the user is signed out.
       const { method, body } = init
       const credentials = GRANT_HEADER in init.headers ? {} : await options.credentials({ method, url, body })
-      return await fetch(url, { ...init, headers: { ...init.headers, ...credentials } } as RequestInit)
+      const signal =
+        init.signal instanceof AbortSignal ? AbortSignal.any([closing.signal, init.signal]) : closing.signal
+      return await fetch(url, { ...init, headers: { ...init.headers, ...credentials }, signal })
     },
   })
   const transport = options.transport ?? createTransport(managerUrl)
   const ports = createPortMemory(directory)
   const settings = createSettingsFile(directory)
-  const files = createKitFiles(options.sshDirectory ?? defaultSshDirectory())
+  const files = createKitFiles(options.sshDirectory ?? defaultSshDirectory(), await thisProcess())
   const kits = createSshKits({ api, files })
   const listeners = new Set<{ event: ProxyEvent; call: (payload: never) => void }>()
   const tunnels = new Map<string, Promise<LocalTunnel>>()
@@ -91,9 +94,11 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
     for (const listener of listeners) if (listener.event === event) listener.call(payload as never)
   }
 
+  const keyOf = (sessionId: SessionId, app: string) => `${sessionId}/${app}`
+
   async function open(input: TunnelSpec, wanted?: number): Promise<LocalTunnel> {
     const spec = TunnelSpec.parse(input)
-    const key = `${spec.sessionId}/${spec.app}`
+    const key = keyOf(spec.sessionId, spec.app)
     const running = tunnels.get(key)
     if (running) {
       const tunnel = await running
@@ -200,12 +205,14 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
     emit('tunnel:closed', { id, reason })
   }
 
+  const finishAll = () => Promise.all([...opened.keys()].map(key => finish(key, 'user')))
+
   async function connect(spec: TunnelSpec) {
     const chosen = await settings.read()
     const tunnel = await open({ ...spec, app: SSH_APP }, chosen.preferredSshPort ?? undefined)
     const { sessionId } = tunnel.snapshot()
     kitSessions.add(sessionId)
-    return await kits.make(tunnel.snapshot(), chosen)
+    return await kits.make(tunnel.snapshot(), chosen, () => opened.get(keyOf(sessionId, SSH_APP)) === tunnel)
   }
 
   return {
@@ -237,8 +244,11 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
     },
     wake: onPathChanged,
     async [Symbol.asyncDispose]() {
+      // An app that is being started takes a minute, and whoever quits will not wait that long.
+      closing.abort(new AppError('tunnel_not_found', { why: 'Everything is being closed.' }))
+      await finishAll()
       await Promise.allSettled(tunnels.values())
-      await Promise.all([...opened.keys()].map(key => finish(key, 'user')))
+      await finishAll()
       listeners.clear()
     },
   }

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { chmod, mkdir, open, readdir, realpath, rm, stat } from 'node:fs/promises'
-import { hostname, userInfo } from 'node:os'
+import { userInfo } from 'node:os'
 import { join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { readIfThere, writeFileAtomically } from '../files.ts'
+import { computerId } from './computer-id.ts'
 import { quoteForSshConfig } from './quoting.ts'
 import {
   type Block,
@@ -26,13 +27,13 @@ import {
  *
  * Threat model: private keys at rest, each good for one session. The directory is 0700, files 0600, written beside and
  * renamed, so that nobody sees half a config. Several proxies (desktop, console, CLI) of one user share the directory: a
- * lock file serialises them, a block names the process that keeps its tunnel, and blocks of dead processes go away with
- * their keys. Session names come from users: they reach ssh_config only as an alias of harmless characters.
+ * lock file serialises them, a block names the process that keeps its tunnel, blocks of dead processes go away, and keys with
+ * the last block of their session. Session names come from users: they reach ssh_config only as an alias of harmless characters.
  */
 export interface KitFiles {
   /** Alias to use for a session: the wanted one, or another if a different live session has it. */
   install(entry: KitEntry, kit: KitContent): Promise<Installed>
-  /** Removes block, pinned key and private key of a session whose tunnel this process kept. */
+  /** Removes the block of a session whose tunnel this process kept; pinned key and private key, unless another one needs them. */
   remove(sessionId: string): Promise<void>
   /** Removes what dead processes left. */
   removeStale(): Promise<void>
@@ -60,13 +61,11 @@ export interface Installed {
 /** OpenSSH takes the home directory from the user database, not from $HOME; so do we. */
 export const defaultSshDirectory = () => join(userInfo().homedir, '.ssh')
 
-const THIS_PROCESS: Owner = {
-  host: hostname().replace(/\s/g, '-'),
-  pid: process.pid,
-  run: randomUUID().slice(0, 8),
-}
+const RUN = randomUUID().slice(0, 8)
 
-export function createKitFiles(sshDirectory: string, owner: Owner = THIS_PROCESS): KitFiles {
+export const thisProcess = async (): Promise<Owner> => ({ host: await computerId(), pid: process.pid, run: RUN })
+
+export function createKitFiles(sshDirectory: string, owner: Owner): KitFiles {
   const directory = join(sshDirectory, 'berth')
   const configFile = join(directory, 'config')
   const knownHostsFile = join(directory, 'known_hosts')
@@ -75,11 +74,17 @@ export function createKitFiles(sshDirectory: string, owner: Owner = THIS_PROCESS
   const isLive = (block: Block) =>
     isOurs(block) || block.owner.host !== owner.host || (block.owner.pid !== owner.pid && isAlive(block.owner.pid))
   const keyFile = (alias: string) => join(directory, `id_container-${alias}`)
+  const isBlockOf = (block: Block, sessionId: string) => block.sessionId === sessionId && isOurs(block)
+  let latest: Promise<unknown> = Promise.resolve()
 
-  /** Rewrites our files under the lock; `change` gets the blocks of living processes. */
-  async function update<T>(
-    change: (blocks: readonly Block[]) => Promise<{ blocks: readonly Block[]; result: T }>,
-  ): Promise<T> {
+  /** Rewrites our files; `change` gets the blocks of living processes. What was asked for first is done first. */
+  function update<T>(change: Change<T>): Promise<T> {
+    const updated = latest.then(() => updateUnderLock(change))
+    latest = updated.catch(() => undefined)
+    return updated
+  }
+
+  async function updateUnderLock<T>(change: Change<T>): Promise<T> {
     await makeDirectory(directory)
     await using _ = await lock(join(directory, '.lock'))
     const before = parseBlocks((await readIfThere(configFile)) ?? '')
@@ -106,8 +111,7 @@ export function createKitFiles(sshDirectory: string, owner: Owner = THIS_PROCESS
   return {
     async install(entry, kit) {
       const alias = await update(async live => {
-        const others = live.filter(block => block.sessionId !== entry.sessionId)
-        const isTaken = others.some(block => block.alias === kit.wantedAlias)
+        const isTaken = live.some(({ sessionId, alias }) => sessionId !== entry.sessionId && alias === kit.wantedAlias)
         const chosen = isTaken ? `${kit.wantedAlias}-${entry.sessionId.slice(-6)}` : kit.wantedAlias
         const identityFile = keyFile(chosen)
         await writeFileAtomically(identityFile, kit.privateKey)
@@ -117,17 +121,16 @@ export function createKitFiles(sshDirectory: string, owner: Owner = THIS_PROCESS
         const pinned = [...known.filter(line => !line.startsWith(`${name} `)), `${name} ${entry.hostKey.trim()}`]
         await writeFileAtomically(knownHostsFile, pinned.map(line => `${line}\n`).join(''))
         const block = blockOf({ ...entry, alias: chosen, identityFile, knownHostsFile, owner })
-        return { blocks: [...others, block], result: chosen }
+        // Of several processes that keep a tunnel to a session the latest goes first: OpenSSH takes what it reads first.
+        const others = live.filter(other => !isBlockOf(other, entry.sessionId))
+        return { blocks: [block, ...others], result: chosen }
       })
       const included = kit.include && (await include(sshDirectory, configFile))
       return { alias, identityFile: keyFile(alias), knownHostsFile, configFile, included }
     },
     remove: sessionId =>
       update(live =>
-        Promise.resolve({
-          blocks: live.filter(block => block.sessionId !== sessionId || !isOurs(block)),
-          result: undefined,
-        }),
+        Promise.resolve({ blocks: live.filter(block => !isBlockOf(block, sessionId)), result: undefined }),
       ),
     async removeStale() {
       if ((await readIfThere(configFile)) === undefined) return
@@ -135,6 +138,8 @@ export function createKitFiles(sshDirectory: string, owner: Owner = THIS_PROCESS
     },
   }
 }
+
+type Change<T> = (blocks: readonly Block[]) => Promise<{ blocks: readonly Block[]; result: T }>
 
 /** @returns false where the user's configuration cannot be written, e.g. because a tool keeps it read-only */
 async function include(sshDirectory: string, configFile: string): Promise<boolean> {

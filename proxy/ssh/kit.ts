@@ -14,7 +14,8 @@ export interface SshKitsDeps {
 
 /** Turns an open `sshd` tunnel into everything an SSH or SFTP client needs. */
 export interface SshKits {
-  make(tunnel: Tunnel, settings: { readonly manageSshConfig: boolean }): Promise<SshKit>
+  /** @throws AppError `tunnel_not_found` where the tunnel was closed meanwhile; nothing of it is left then */
+  make(tunnel: Tunnel, settings: { readonly manageSshConfig: boolean }, isOpen: () => boolean): Promise<SshKit>
   /** The private key, as OpenSSH or as PuTTY reads it. */
   keyFile(sessionId: SessionId, format: Exclude<KeyFormat, 'filezilla'>): Promise<KeyFile>
   /** The tunnel is closed: the Host block, pinned key and private key go with it. */
@@ -23,8 +24,13 @@ export interface SshKits {
 
 export function createSshKits({ api, files }: SshKitsDeps): SshKits {
   return {
-    async make(tunnel, settings) {
+    async make(tunnel, settings, isOpen) {
       const access = checked(await api.getSshAccess({ params: { id: tunnel.sessionId } }))
+      const checkOpen = () => {
+        if (!isOpen()) throw new AppError('tunnel_not_found', { why: 'The tunnel was closed meanwhile.' })
+      }
+      // Closed later than this, its files are removed after they were written: the files are changed one after the other.
+      checkOpen()
       const installed = await files.install(
         { sessionId: tunnel.sessionId, port: tunnel.port, user: access.user, hostKey: access.hostKey },
         {
@@ -34,6 +40,7 @@ export function createSshKits({ api, files }: SshKitsDeps): SshKits {
           include: settings.manageSshConfig,
         },
       )
+      checkOpen()
       const { user, hostKeyFingerprint } = access
       const connection = { port: tunnel.port, user, hostKeyFingerprint, installed }
       return {

@@ -34,6 +34,8 @@ export class StandIn implements AsyncDisposable {
   sshAccess: SshAccess | undefined
   /** Grants that are accepted; a restart forgets none unless told to. */
   readonly grants = new Set<string>()
+  /** Routes, by their last word, that answer only when this resolves. */
+  readonly held = new Map<string, Promise<unknown>>()
   isSignedIn = true
   /** The cookie's value of a sign-in that is over while others are not. */
   ended: string | undefined
@@ -113,6 +115,7 @@ export class StandIn implements AsyncDisposable {
     this.seen.push({ method, url, headers })
     const body: Buffer[] = []
     for await (const chunk of request) body.push(chunk as Buffer)
+    await this.held.get(url.split('/').at(-1) ?? '')
     const send = (value: unknown, status = 200) => {
       response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(value))
     }

@@ -304,6 +304,23 @@ test('closing a tunnel resets its clients and frees the port', async () => {
   expect((await proxy.tunnel.open({ ...spec, port })).port).toBe(port)
 })
 
+test('closing everything does not wait for an app that is being started, and closes what is open first', async () => {
+  const { proxy, spec, manager } = await setUp(echo)
+  manager.apps.set('slow', { app: tcpApp('slow'), port: 9 })
+  const { port } = await proxy.tunnel.open(spec)
+  manager.held.set('grant', new Promise(() => undefined))
+  const opening = proxy.tunnel.open({ ...spec, app: 'slow' })
+  const refused = expect(opening).rejects.toMatchObject({ code: 'tunnel_not_found' })
+  await expect.poll(() => manager.seen.some(({ url }) => url.endsWith('/slow/grant'))).toBe(true)
+  const begun = performance.now()
+  await proxy[Symbol.asyncDispose]()
+  expect(performance.now() - begun).toBeLessThan(5_000)
+  await refused
+  const late = connect({ port, host: '127.0.0.1' })
+  const [error] = (await once(late, 'error')) as [NodeJS.ErrnoException]
+  expect(error.code).toBe('ECONNREFUSED')
+})
+
 test('a tunnel whose session ends while it is being opened is an error, and is not kept for the next', async () => {
   const asked = Promise.withResolvers<undefined>()
   const released = Promise.withResolvers<undefined>()

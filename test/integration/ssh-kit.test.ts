@@ -3,12 +3,13 @@ import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { type AddressInfo } from 'node:net'
-import { hostname, tmpdir } from 'node:os'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import ssh2 from 'ssh2'
 import { afterEach, expect, test } from 'vitest'
 import { startProxy } from '#proxy'
+import { computerId } from '../../proxy/ssh/computer-id.ts'
 import { StandIn, tcpApp } from './proxy-stand-in.ts'
 
 const run = promisify(execFile)
@@ -188,7 +189,7 @@ test('blocks of a process that is gone are removed at the start of the next, tho
   const blockOf = (name: string, host: string) =>
     `\n# berth session=0190-${name} host=${host} pid=2147483646 run=gone alias=berth-${name} port=1\nHost berth-${name}\n`
   // Of a home that two computers share, each can only tell of its own processes.
-  const blocks = [blockOf('old', hostname()), blockOf('elsewhere', 'another-computer')]
+  const blocks = [blockOf('old', await computerId()), blockOf('elsewhere', 'another-computer')]
   await writeFile(file, `${await readFile(file, 'utf8')}${blocks.join('')}`)
   await writeFile(join(sshDirectory, 'berth', 'id_container-berth-old'), 'key')
   await start()
@@ -197,6 +198,20 @@ test('blocks of a process that is gone are removed at the start of the next, tho
   expect(after).toContain('Host berth-elsewhere')
   expect(await readdir(join(sshDirectory, 'berth'))).not.toContain('id_container-berth-old')
   expect(await ssh(kit.hostAlias, 'still here')).toBe('ran still here')
+})
+
+test('a kit whose tunnel is closed while it is made is none, and leaves nothing', async () => {
+  const { proxy, spec, manager, sshDirectory } = await setUp()
+  const released = Promise.withResolvers<undefined>()
+  manager.held.set('ssh', released.promise)
+  const made = expect(proxy.ssh.connect(spec)).rejects.toMatchObject({ code: 'tunnel_not_found' })
+  await expect.poll(() => manager.seen.some(({ url }) => url.endsWith('/ssh'))).toBe(true)
+  const [tunnel] = await proxy.tunnel.list()
+  await proxy.tunnel.close(tunnel!.id)
+  released.resolve(undefined)
+  await made
+  const left = await readdir(join(sshDirectory, 'berth'))
+  expect(left.filter(name => name.startsWith('id_container'))).toEqual([])
 })
 
 test('the preferred port is used, and a second session is told who has it', async () => {

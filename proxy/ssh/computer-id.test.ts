@@ -1,0 +1,33 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { computerId } from './computer-id.ts'
+
+let directory: string
+beforeEach(async () => (directory = await mkdtemp(join(tmpdir(), 'berth-test-computer-'))))
+afterEach(() => rm(directory, { recursive: true }))
+
+test("is made of the system's own id without telling it", async () => {
+  const file = join(directory, 'machine-id')
+  await writeFile(file, `${'a1'.repeat(16)}\n`)
+  const id = await computerId(file, join(directory, 'never', 'made'))
+  expect(id).toMatch(/^[0-9a-f]{16}$/)
+  expect(id).not.toContain('a1a1')
+  expect(await computerId(file, join(directory, 'elsewhere'))).toBe(id)
+})
+
+test('is kept in a file where the system has none, also by two that begin at the same time', async () => {
+  const none = join(directory, 'none')
+  const state = join(directory, 'state', 'computer-id')
+  const [one, two] = await Promise.all([computerId(none, state), computerId(none, state)])
+  expect(one).toBe(two)
+  expect(await computerId(none, state)).toBe(one)
+  expect(await computerId(none, join(directory, 'of another computer'))).not.toBe(one)
+})
+
+test('is a word also where nothing can be kept', async () => {
+  const file = join(directory, 'file')
+  await writeFile(file, '')
+  expect(await computerId(file, join(file, 'computer-id'))).toMatch(/^[0-9a-f]{16}$/)
+})

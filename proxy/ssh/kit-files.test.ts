@@ -1,0 +1,58 @@
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { createKitFiles, type KitEntry } from './kit-files.ts'
+import { parseBlocks } from './ssh-config.ts'
+
+let directory: string
+beforeEach(async () => (directory = await mkdtemp(join(tmpdir(), 'berth-test-kit-'))))
+afterEach(() => rm(directory, { recursive: true }))
+
+/** The kit files of a process of another computer, so that nobody looks whether it lives. */
+const ofProcess = (run: string) => createKitFiles(directory, { host: `computer-${run}`, pid: 7, run })
+const content = { wantedAlias: 'berth-train', privateKey: 'KEY', ppk: 'PPK', include: false }
+const entry = (port: number, sessionId = 'session-1'): KitEntry => ({
+  sessionId,
+  port,
+  user: 'work',
+  hostKey: 'ssh-ed25519 AAAA',
+})
+const blocks = async () => parseBlocks(await readFile(join(directory, 'berth', 'config'), 'utf8'))
+const ports = async () => (await blocks()).map(({ port }) => port)
+const keys = async () => (await readdir(join(directory, 'berth'))).filter(name => name.startsWith('id_')).sort()
+
+test('two processes with a tunnel to one session keep a block each; the latest is the one that OpenSSH takes', async () => {
+  const [desktop, console] = [ofProcess('a'), ofProcess('b')]
+  await desktop.install(entry(1), content)
+  expect(await console.install(entry(2), content)).toMatchObject({ alias: 'berth-train' })
+  expect(await ports()).toEqual([2, 1])
+  await desktop.install(entry(3), content)
+  expect(await ports()).toEqual([3, 2])
+})
+
+test('what one of them removes is its own; keys and pinned host key go with the last', async () => {
+  const [desktop, console] = [ofProcess('a'), ofProcess('b')]
+  await desktop.install(entry(1), content)
+  await console.install(entry(2), content)
+  await console.remove('session-1')
+  expect(await ports()).toEqual([1])
+  expect(await keys()).toEqual(['id_container-berth-train', 'id_container-berth-train.ppk'])
+  expect(await readFile(join(directory, 'berth', 'known_hosts'), 'utf8')).toContain('session-1')
+  await desktop.remove('session-1')
+  expect(await keys()).toEqual([])
+  expect(await readFile(join(directory, 'berth', 'known_hosts'), 'utf8')).toBe('')
+})
+
+test('sessions of one name get an alias each', async () => {
+  const files = ofProcess('a')
+  await files.install(entry(1), content)
+  expect(await files.install(entry(2, 'session-2'), content)).toMatchObject({ alias: 'berth-train-sion-2' })
+})
+
+test('what is removed right after it was asked for is removed', async () => {
+  const files = ofProcess('a')
+  await Promise.all([files.install(entry(1), content), files.remove('session-1')])
+  expect(await blocks()).toEqual([])
+  expect(await keys()).toEqual([])
+})
