@@ -89,7 +89,7 @@ export async function readGroup(
     pending.map(({ image }) => image),
   )
   const limits = await readLimits(db, resourceGroup, asker ? [...scoped, asker] : scoped)
-  const { reserveAfterSeconds, weights, splitShares } = group?.options ?? {}
+  const { reserveAfterSeconds, requireIsolation, weights, splitShares } = group?.options ?? {}
   const snapshot: GroupSnapshot = {
     agents,
     now,
@@ -97,6 +97,7 @@ export async function readGroup(
     options: {
       ...(reserveAfterSeconds === undefined ? {} : { reserveAfterMs: reserveAfterSeconds * 1000 }),
       ...(weights === undefined ? {} : { weights }),
+      ...(requireIsolation === undefined ? {} : { requireIsolation }),
       ...(splitShares === undefined ? {} : { splitShares }),
     },
     ...(usage ? { usage } : {}),
@@ -150,10 +151,10 @@ export async function readAgents(
       name: row.name,
       capacity: row.capacity,
       occupied: strays.reduce((sum, { slots }) => addSlots(sum, slots), usage.slots(row.id)),
-      occupants: (mortal.get(row.id) ?? []).map(({ slots, devices, expiresAt }) => ({
-        slots,
-        devices,
-        latestEnd: latestEndOf(expiresAt),
+      occupants: (mortal.get(row.id) ?? []).map(kernel => ({
+        slots: kernel.slots,
+        devices: kernel.devices,
+        latestEnd: latestEndOf(kernel, images.get(row.id)),
       })),
       // Nothing is placed on one with a problem; who holds it is counted in `occupied`.
       devices: row.devices
@@ -168,6 +169,7 @@ export async function readAgents(
         }),
       images: images.get(row.id) ?? new Set<string>(),
       schedulable: row.schedulable,
+      isolated: row.network_isolation === 'full',
       connected: presence.isReady(row.id),
       lost: row.status === 'LOST',
     }

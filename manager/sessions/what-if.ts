@@ -46,7 +46,7 @@ export async function answerWhatIf(
     image: reference,
     pullable: isOffered(image, images.offered.get(reference)),
     failedAgents: [],
-    maxLifetimeMs: longestHold(lifetime.maxLifetimeSeconds),
+    longestHold: longestHold(lifetime.maxLifetimeSeconds),
   }
   const { agentId, reason, smaller } = whatIf(snapshot, session, {
     sequencer,

@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { type AgentId, ResourceGroupSpec, type ResourceSlots, type UserId } from '#manager/contract'
+import { type AgentId, ResourceGroupSpec, type ResourceSlots, type SessionStatus, type UserId } from '#manager/contract'
 import { silentLog } from '../../manager/log.ts'
 import { commitPlacements } from '../../manager/scheduler/commit.ts'
 import { createResourceGroups } from '../../manager/scheduler/groups.ts'
@@ -208,6 +208,37 @@ describe.each(BACKENDS)('placements on %s PostgreSQL', (_name, serverUrl) => {
       .executeTakeFirstOrThrow()
     expect(status).toBe('SCHEDULED')
     await groups.update('default', { options: {} })
+  })
+
+  test('a promised time is known as long as all who are in the way have a maximum lifetime, whatever they are about', async () => {
+    await report({ cpu: 4000, mem: 8 * GiB })
+    await insertWaiting(store.db, ownerId, [{ name: 'first', requested: { cpu: 4000 }, maxLifetimeSeconds: 600 }])
+    await commit(await decide())
+    const started = sql`started_at = now(), expires_at = now() + interval '10 minutes'`
+    const steps: [SessionStatus, RawBuilder<unknown>, RawBuilder<unknown>][] = [
+      ['SCHEDULED', sql`version = version`, sql`attempt = attempt`],
+      ['PREPARING', sql`version = version`, sql`start_by = now() + interval '65 seconds'`],
+      ['PULLING', sql`version = version`, sql`attempt = attempt`],
+      ['RUNNING', started, sql`attempt = attempt`],
+      ['TERMINATING', sql`version = version`, sql`attempt = attempt`],
+    ]
+    const told: number[] = []
+    for (const [status, session, kernel] of steps) {
+      await sql`update sessions set status = ${status}, status_at = now(), ${session}`.execute(store.db)
+      await sql`update kernels set status = ${status}, ${kernel}`.execute(store.db)
+      const { snapshot } = await readGroup(store.db, 'default', presence)
+      told.push(snapshot.agents[0]?.occupants?.[0]?.latestEnd ?? Infinity)
+    }
+    expect(told.every(Number.isFinite)).toBe(true)
+    expect(told).toEqual(told.toSorted((a, b) => b - a))
+    const known = async () => (await readGroup(store.db, 'default', presence)).snapshot.agents[0]?.occupants?.length
+    // A kernel that has done its work holds nothing that could become free.
+    await sql`update kernels set status = 'TERMINATED'`.execute(store.db)
+    expect(await known()).toBe(0)
+    // Taken up after a restore: nobody ends it.
+    await sql`update sessions set status = 'RUNNING', expires_at = null`.execute(store.db)
+    await sql`update kernels set status = 'RUNNING'`.execute(store.db)
+    expect(await known()).toBe(0)
   })
 
   test('once a pause is told nothing is placed, not even what was planned before', async () => {

@@ -1,5 +1,5 @@
-import { AgentId, type ResourceSlots, SessionId } from '#manager/contract'
-import { type AgentSnapshot, type PendingSession } from './snapshot.ts'
+import { addSlots, AgentId, type ResourceSlots, SessionId } from '#manager/contract'
+import { type AgentSnapshot, type Occupant, type PendingSession } from './snapshot.ts'
 
 /** Agents and sessions for tests of plans. */
 export const GiB = 2 ** 30
@@ -37,5 +37,19 @@ export function aSession(n: number, requested: ResourceSlots, more: Partial<Pend
     image: 'python',
     failedAgents: [],
     ...more,
+  }
+}
+
+/** The agent with these on it. */
+export function busy(agent: AgentSnapshot, occupants: readonly Occupant[]): AgentSnapshot {
+  const given = occupants.flatMap(occupant => occupant.devices)
+  return {
+    ...agent,
+    occupants,
+    occupied: occupants.map(occupant => occupant.slots).reduce(addSlots, {}),
+    devices: agent.devices.map(device => ({
+      ...device,
+      occupied: given.filter(d => d.uuid === device.uuid).reduce((sum, d) => sum + d.amount, 0),
+    })),
   }
 }

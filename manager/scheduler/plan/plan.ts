@@ -105,7 +105,7 @@ export class Pass {
     this.#selector = selector
     this.#agents = snapshot.agents.map(agent => new AgentRooms(agent, snapshot.options))
     this.#byId = new Map(this.#agents.map(rooms => [rooms.agent.id, rooms]))
-    this.#open = snapshot.active === false ? [] : this.#agents.filter(({ agent }) => canTake(agent))
+    this.#open = snapshot.active === false ? [] : this.#agents.filter(({ agent }) => canTake(agent, snapshot.options))
     this.#capacity = this.#open.reduce<ResourceSlots>((sum, { agent }) => addSlots(sum, agent.capacity), {})
     this.#turn = snapshot.agents.reduce((last, { turn }) => Math.max(last, turn ?? 0), 0)
   }
@@ -193,14 +193,12 @@ export class Pass {
   }
 
   #take(session: PendingSession, room: Room, useHeld: boolean): void {
-    const { id, maxLifetimeMs, clusterSize = 1 } = session
+    const { id, clusterSize = 1 } = session
     this.#limits.take(session)
     const requested = totalOf(session)
     const kernels = Array.from({ length: clusterSize }, () => room.take(session.requested, useHeld))
     const devices = kernels.flat()
-    const { now } = this.#snapshot
-    const known = now !== undefined && maxLifetimeMs !== undefined && maxLifetimeMs !== null
-    const latestEnd = known ? now + maxLifetimeMs : null
+    const latestEnd = this.#latestEndOn(room.agent, session)
     this.#byId.get(room.agent.id)?.placed.push({ slots: requested, devices, latestEnd })
     room.turn = ++this.#turn
     this.#changed.push(room)
@@ -274,10 +272,19 @@ export class Pass {
   }
 
   /** Over, at the latest, before the session of the reservation can start. */
-  #mayUseHeld({ maxLifetimeMs }: PendingSession): boolean {
+  #mayUseHeld(session: PendingSession): boolean {
+    const held = this.#reservation && this.#byId.get(this.#reservation.agentId)
+    if (!held || !Number.isFinite(this.#heldUntil)) return false
+    const latestEnd = this.#latestEndOn(held.agent, session)
+    return latestEnd !== null && latestEnd <= this.#heldUntil
+  }
+
+  /** When it would be gone from there, were it placed now; null where nobody knows. */
+  #latestEndOn({ images }: AgentSnapshot, { imageDigest, longestHold }: PendingSession): number | null {
     const { now } = this.#snapshot
-    if (maxLifetimeMs === undefined || maxLifetimeMs === null || now === undefined) return false
-    return Number.isFinite(this.#heldUntil) && now + maxLifetimeMs <= this.#heldUntil
+    if (now === undefined || !longestHold) return null
+    const isThere = imageDigest !== null && images.has(imageDigest)
+    return now + (isThere ? longestHold.imageThereMs : longestHold.imagePulledMs)
   }
 
   /**

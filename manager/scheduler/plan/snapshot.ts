@@ -31,6 +31,8 @@ export interface AgentSnapshot {
   readonly images: ReadonlySet<string>
   /** An admin lets it take new sessions. */
   readonly schedulable: boolean
+  /** It keeps sessions off each other and off its host. */
+  readonly isolated?: boolean
   /** Its control connection is up, its state was reconciled, and its engine answers. */
   readonly connected: boolean
   /** It has not been connected for so long that nobody waits for it; left out or false: it is back in a moment. */
@@ -39,6 +41,13 @@ export interface AgentSnapshot {
   readonly occupants?: readonly Occupant[]
   /** Larger = got a session later; for round robin. Left out = never. */
   readonly turn?: number | undefined
+}
+
+/** From being placed to its slots being free again, at the longest. */
+export interface LongestHold {
+  readonly imageThereMs: number
+  /** On an agent that has to pull the image first. */
+  readonly imagePulledMs: number
 }
 
 export interface PendingSession {
@@ -76,6 +85,8 @@ export interface PlanOptions {
   readonly reserveAfterMs?: number
   /** DRF: a user of weight 2 may hold twice as much as one of weight 1 (the default). By user id. */
   readonly weights?: Readonly<Record<string, number>>
+  /** Only agents that isolate sessions fully take any. */
+  readonly requireIsolation?: boolean
   /** A part of a GPU that no single device has free may be spread evenly over several. */
   readonly splitShares?: boolean
 }
