@@ -117,7 +117,8 @@ export async function readGroup(
         imageDigest: session.image_digest,
         pullable: pullable.has(`${session.image} ${session.image_digest}`),
         failedAgents: session.failed_agents,
-        maxLifetimeMs: longestHold(session.max_lifetime_seconds),
+        onlyOn: session.files_on ?? undefined,
+        longestHold: longestHold(session.max_lifetime_seconds),
         ...limits.of(toScoped(session)),
       })),
   }

@@ -303,7 +303,9 @@ export class Pass {
   }
 
   #ableFor(session: PendingSession): readonly AgentRooms[] {
-    return remembered(this.#able, imageKey(session), () => agentsWithImage(session, this.#open))
+    const { onlyOn } = session
+    const open = () => (onlyOn === undefined ? this.#open : this.#open.filter(({ agent }) => agent.id === onlyOn))
+    return remembered(this.#able, imageKey(session), () => agentsWithImage(session, open()))
   }
 }
 
@@ -342,6 +344,6 @@ function requestKey(session: PendingSession, useHeld: boolean): string {
 }
 
 /** Images with the same key are on the same agents. */
-function imageKey({ imageDigest, pullable = false }: PendingSession): string {
-  return `${imageDigest}|${pullable}`
+function imageKey({ imageDigest, pullable = false, onlyOn }: PendingSession): string {
+  return `${imageDigest}|${pullable}|${onlyOn ?? ''}`
 }

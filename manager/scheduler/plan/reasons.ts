@@ -1,7 +1,7 @@
 import { formatSlots, type Reason, type ResourceSlots, SLOT_NAMES, type SlotName } from '#manager/contract'
 import { bare, readable } from './amounts.ts'
 import { type Room } from './room.ts'
-import { type AgentSnapshot, type PendingSession, totalOf } from './snapshot.ts'
+import { type AgentSnapshot, type PendingSession, type PlanOptions, totalOf } from './snapshot.ts'
 
 /** Everything the explanation of a waiting session is made from. */
 export interface Situation {
@@ -40,18 +40,36 @@ export function dependencyReason({ waitsFor = [] }: PendingSession): Reason | un
 
 /** The one dominant reason why a session waits: the first that holds in the order below. */
 export function explain(situation: Situation): Reason {
-  return noAgent(situation) ?? imageNowhere(situation) ?? tooLarge(situation) ?? noRoom(situation)
+  return (
+    noAgent(situation) ?? filesAway(situation) ?? imageNowhere(situation) ?? tooLarge(situation) ?? noRoom(situation)
+  )
 }
 
-function noAgent({ agents }: Situation): Reason | undefined {
+function noAgent({ agents, open }: Situation): Reason | undefined {
   if (agents.length === 0) return { code: 'no_agents', message: 'No agent has joined this resource group yet.' }
   if (!agents.some(agent => agent.connected)) {
     return { code: 'agents_unreachable', message: 'No agent of this resource group is connected at the moment.' }
   }
-  if (!agents.some(canTake)) {
+  if (!agents.some(agent => canTake(agent))) {
     return { code: 'no_agents', message: 'No connected agent accepts new sessions; an admin has paused them.' }
   }
+  if (open.length === 0) {
+    return {
+      code: 'no_agents',
+      message:
+        'No connected agent keeps sessions off each other and off its host, as an admin wants it in this resource group. "berth admin agent ls" says what is missing.',
+    }
+  }
   return undefined
+}
+
+function filesAway({ session: { onlyOn }, agents }: Situation): Reason | undefined {
+  const agent = agents.find(({ id }) => id === onlyOn)
+  if (onlyOn === undefined || (agent && canTake(agent))) return undefined
+  const message = agent
+    ? `The files that it goes on with are on agent ${agent.name}, which is not connected or takes no new sessions.`
+    : 'The files that it goes on with are on an agent that does not belong to this resource group any more.'
+  return { code: 'agents_unreachable', message }
 }
 
 function imageNowhere({ session, open, holders }: Situation): Reason | undefined {
@@ -103,8 +121,8 @@ function noRoom({ session, rooms, free, fittedBefore, kept }: Situation): Reason
   return { code: 'capacity', message: `${lack.slice(0, -1)} free now. It starts when other sessions end.`, ...amounts }
 }
 
-export function canTake(agent: AgentSnapshot): boolean {
-  return agent.connected && agent.schedulable
+export function canTake(agent: AgentSnapshot, { requireIsolation = false }: PlanOptions = {}): boolean {
+  return agent.connected && agent.schedulable && (!requireIsolation || agent.isolated === true)
 }
 
 /** It would take sessions, and is back in a moment. */

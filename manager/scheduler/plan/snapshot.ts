@@ -69,8 +69,10 @@ export interface PendingSession {
   readonly pullable?: boolean | undefined
   /** Agents on which earlier attempts failed: avoided while another agent could take the session. */
   readonly failedAgents: readonly AgentId[]
-  /** It ends this long after its start at the latest; null or left out where nobody knows. */
-  readonly maxLifetimeMs?: number | null
+  /** The agent that has the files it goes on with; left out where it has none to go on with. */
+  readonly onlyOn?: AgentId | undefined
+  /** Null or left out where nobody knows. */
+  readonly longestHold?: LongestHold | null
   /** Keys of `GroupSnapshot.scopes` that limit it, in the order of SCOPE_KINDS. */
   readonly scopes?: readonly string[] | undefined
   /** False: whom it is for may not use this resource group (any more). */
