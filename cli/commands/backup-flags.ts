@@ -1,4 +1,5 @@
 import { type Command } from 'commander'
+import { dataOption } from './data-option.ts'
 
 export interface BackupFlags {
   data?: string
@@ -11,7 +12,7 @@ export interface BackupFlags {
 /** What `backup` and `restore` have in common. */
 export function addBackupFlags(command: Command): Command {
   return command
-    .option('--data <directory>', 'where the state is kept (BERTH_DATA)')
+    .addOption(dataOption())
     .option('--config <file>', 'settings; default: berth.toml in the data directory')
     .option('--with-key', 'with the master key, under a passphrase that is asked for')
     .option('--passphrase-stdin', 'read that passphrase from standard input')

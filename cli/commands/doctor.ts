@@ -6,6 +6,7 @@ import { collectFacts } from '../doctor/collect.ts'
 import { describeDiagnosis, diagnose } from '../doctor/doctor.ts'
 import { EXIT } from '../exit-codes.ts'
 import { createOutput } from '../output.ts'
+import { dataOption } from './data-option.ts'
 import { parsePort } from './servers.ts'
 
 interface DoctorFlags {
@@ -20,7 +21,7 @@ export function addDoctorCommand(program: Command): void {
   program
     .command('doctor')
     .description('Check Docker, GPU, disk, ports, database and clock of this computer, and say how to mend each.')
-    .option('--data <directory>', 'where the state is kept (BERTH_DATA)')
+    .addOption(dataOption())
     .option('--config <file>', 'settings; default: berth.toml in the data directory')
     .option('--port <number>', 'port of the console', parsePort)
     .option('--json', 'print JSON')

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
-import { AppError, isErrorCode } from '#manager/contract'
+import { AppError } from '#manager/contract'
+import { serverError } from '../server-error.ts'
 import { SERVER_OPTIONS } from '../server-options.ts'
 import { childEnvironment } from './child-environment.ts'
 import { createLogFile } from './log-file.ts'
@@ -73,11 +74,9 @@ async function firstLine(child: ChildProcess, spec: ChildSpec): Promise<Record<s
   const text = await Promise.race([line, later(spec.readyWithinMs)])
   if (text === undefined)
     throw new AppError('unavailable', { why: `The ${spec.name} did not start. See ${spec.logFile}.` })
-  const message = JSON.parse(text) as Record<string, unknown>
-  const error = message.error as { code?: unknown; message?: string; detail?: Record<string, unknown> } | undefined
-  if (!error) return message
-  const code = isErrorCode(error.code) ? error.code : 'internal'
-  throw new AppError(code, { ...error.detail, why: error.detail?.why ?? error.message ?? `See ${spec.logFile}.` })
+  const error = serverError(text)
+  if (error) throw new AppError(error.code, { why: `See ${spec.logFile}.`, ...error.detail })
+  return JSON.parse(text) as Record<string, unknown>
 }
 
 const later = (ms: number) => new Promise<undefined>(resolve => setTimeout(() => resolve(undefined), ms).unref())
