@@ -47,6 +47,7 @@ import { createSecondFactor } from './users/second-factor.ts'
 import { createSignUps } from './users/sign-up.ts'
 import { createSigners } from './users/signers.ts'
 import { createSshKeypairs } from './users/ssh-keypairs.ts'
+import { credentialHolds } from './users/standing.ts'
 import { createUsers, ensureFirstAdmin, firstAdminId } from './users/users.ts'
 import { version } from './version.ts'
 
@@ -126,6 +127,7 @@ export async function startManager(config: ManagerConfig, log: Log, timings?: Ma
         signers.watch(loginId)
         return { ...caller, loginId }
       },
+      credentialHolds: credential => credentialHolds(store.db, credential),
       agents,
     }),
   )

@@ -43,6 +43,8 @@ export interface TunnelGatewayDeps {
   readonly authenticateUpgrade: (
     request: IncomingMessage,
   ) => Promise<{ readonly userId: UserId; readonly role: Role; readonly domain: string; readonly loginId: string }>
+  /** Does what it was opened with hold still: a sign-in, or a keypair? Asked of the database. */
+  readonly credentialHolds: (loginId: string) => Promise<boolean>
   readonly agents: AgentCredentials & {
     /**
      * Resolves when it has a control connection here, which may be on its way.
@@ -102,20 +104,25 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
   async function admit(request: IncomingMessage, target: Target, gone: AbortSignal) {
     const location = await locate(request, target)
     const loginId = await authorize(request, target, location)
-    const { agentId, kernelId, status } = location
     if (target.kind === 'app' && !location.apps.some(app => app.name === target.app)) {
       throw new AppError('app_not_found', { app: target.app })
     }
-    if (status !== 'RUNNING' || !agentId || !kernelId) throw new AppError('session_not_running', { status })
+    const { agentId, kernelId } = placeOf(location)
     await deps.agents.reach(agentId, gone)
     return { agentId, kernelId, loginId }
   }
 
+  /** Of one that was admitted: whether that holds still. It is not authenticated anew: a signature is good once. */
+  async function readmit(request: IncomingMessage, target: Target, loginId: string): Promise<void> {
+    placeOf(await deps.locate(target.sessionId))
+    const grant = grantOf(request, target)
+    if (grant !== undefined) await deps.verifyGrant(grant.text, target.sessionId, grant.app)
+    else if (!(await deps.credentialHolds(loginId))) throw new AppError('not_signed_in', { why: 'It has just ended.' })
+  }
+
   async function authorize(request: IncomingMessage, target: Target, location: SessionLocation): Promise<string> {
-    const grant = request.headers[GRANT_HEADER]
-    if (typeof grant === 'string' && target.kind === 'app') {
-      return (await deps.verifyGrant(grant, target.sessionId, target.app)).loginId
-    }
+    const grant = grantOf(request, target)
+    if (grant !== undefined) return (await deps.verifyGrant(grant.text, target.sessionId, grant.app)).loginId
     const caller = await deps.authenticateUpgrade(request)
     if (canEnter(caller, location)) return caller.loginId
     if (!canSee(caller, location)) throw new AppError('session_not_found')
@@ -127,7 +134,7 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
     const { key, protocols } = parseWebSocketUpgrade(request)
     const waiting = watchClient(client, head)
 
-    const before = cuts
+    let asked = cuts
     const { agentId, kernelId, loginId } = await admit(request, target, waiting.gone)
 
     const ours = target.kind === 'app' ? TUNNEL_PROTOCOL : TERMINAL_PROTOCOL
@@ -138,8 +145,9 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
         : { kind: 'terminal', kernelId, name: target.name, cols: target.cols, rows: target.rows }
     const agent = await parked.take(agentId, waiting.gone)
     // Something was cut meanwhile, when this tunnel was not there to be cut yet: ask again.
-    if (cuts !== before) {
-      await admit(request, target, waiting.gone).catch((error: unknown) => {
+    while (cuts !== asked) {
+      asked = cuts
+      await readmit(request, target, loginId).catch((error: unknown) => {
         agent.destroy()
         throw error
       })
@@ -211,4 +219,16 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
       await activity.empty()
     },
   }
+}
+
+/** @throws AppError `session_not_running` */
+function placeOf({ status, agentId, kernelId }: SessionLocation) {
+  if (status !== 'RUNNING' || !agentId || !kernelId) throw new AppError('session_not_running', { status })
+  return { agentId, kernelId }
+}
+
+/** Grants are for apps. */
+function grantOf({ headers }: IncomingMessage, target: Target): { text: string; app: string } | undefined {
+  const text = headers[GRANT_HEADER]
+  return typeof text === 'string' && target.kind === 'app' ? { text, app: target.app } : undefined
 }

@@ -1,4 +1,7 @@
+import { AccessKey } from '#manager/contract'
+import { listLiveLogins } from '../store/logins.ts'
 import { type Db } from '../store/schema.ts'
+import { listUsableKeypairs } from '../store/signing.ts'
 import { listStandings } from '../store/users.ts'
 import { type Caller } from './authorize.ts'
 
@@ -15,4 +18,11 @@ export async function withoutStanding<C extends Pick<Caller, 'userId' | 'role' |
     const standing = standings.get(userId)
     return standing?.role !== role || standing.domain !== domain
   })
+}
+
+/** @param credential as `credentialOf` names it: does this sign-in or keypair hold now, with its account? */
+export async function credentialHolds(db: Db, credential: string): Promise<boolean> {
+  const isKeypair = AccessKey.safeParse(credential).success
+  const holding = await (isKeypair ? listUsableKeypairs(db, [credential]) : listLiveLogins(db, [credential]))
+  return holding.has(credential)
 }

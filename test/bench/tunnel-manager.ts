@@ -19,6 +19,7 @@ const gateway = createTunnelGateway({
   verifyGrant: grant =>
     grant === GRANT ? Promise.resolve({ loginId: LOGIN }) : Promise.reject(new AppError('grant_invalid')),
   authenticateUpgrade: () => Promise.reject(new AppError('not_signed_in')),
+  credentialHolds: () => Promise.resolve(false),
   agents: {
     reach: () => Promise.resolve(),
     verifyDataToken: token => (token === DATA_TOKEN ? AGENT : undefined),

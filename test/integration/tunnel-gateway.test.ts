@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { request, type IncomingMessage } from 'node:http'
 import { type Socket } from 'node:net'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import WebSocket from 'ws'
 import { AppError, FrameDecoder, GRANT_HEADER, Problem, TUNNEL_PROTOCOL } from '#manager/contract'
 import { connectTo, readAll, SESSION, startPath } from './tunnel-path.ts'
@@ -225,4 +225,34 @@ test('a sign-in that is revoked while its client waits for the agent opens nothi
   await using _agent = path.startAgent()
   expect(await dialled).toMatchObject({ code: 'grant_invalid' })
   expect(path.gateway.counts().tunnels).toBe(0)
+})
+
+describe('a client that is signed in itself, without a grant, and waits for the agent', () => {
+  const dial = (port: number) => {
+    const headers = { authorization: 'Bearer owner' }
+    return new WebSocket(`ws://127.0.0.1:${port}${STREAM}`, [TUNNEL_PROTOCOL], { headers })
+  }
+
+  test('is let through where something else was cut meanwhile: its request is authenticated once', async () => {
+    await using path = await startPath({ service: echo, parked: 0 })
+    const socket = dial(path.managerPort)
+    const opened = once(socket, 'open')
+    await expect.poll(() => path.sockets.size).toBe(1)
+    path.gateway.closeLogin('somebody else')
+    await using _agent = path.startAgent()
+    await opened
+    socket.terminate()
+  })
+
+  test('opens nothing where its sign-in or keypair ended meanwhile', async () => {
+    let holds = true
+    await using path = await startPath({ service: echo, parked: 0, credentialsHold: () => holds })
+    const refused = once(dial(path.managerPort), 'error')
+    await expect.poll(() => path.sockets.size).toBe(1)
+    holds = false
+    path.gateway.closeLogin('login-2')
+    await using _agent = path.startAgent()
+    expect(await refused).toMatchObject([{ message: expect.stringContaining('401') as string }])
+    expect(path.gateway.counts().tunnels).toBe(0)
+  })
 })

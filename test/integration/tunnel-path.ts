@@ -23,6 +23,7 @@ export interface PathOptions {
   readonly takeTimeoutMs?: number
   readonly connected?: () => boolean
   readonly grantsHold?: () => boolean
+  readonly credentialsHold?: () => boolean
   /** A real container in place of `service`. */
   readonly container?: {
     readonly docker: Engine
@@ -42,9 +43,11 @@ export async function startPath({
   takeTimeoutMs,
   connected,
   grantsHold,
+  credentialsHold,
   container: real,
 }: PathOptions) {
   await using stack = new AsyncDisposableStack()
+  const authenticated = new WeakSet<IncomingMessage>()
   const sockets = new Set<Socket>()
   const track = (server: Server) => {
     server.on('connection', (socket: Socket) => {
@@ -81,7 +84,11 @@ export async function startPath({
       grant === `grant-${sessionId}-${app}` && (grantsHold?.() ?? true)
         ? Promise.resolve({ loginId: 'login-1' })
         : Promise.reject(new AppError('grant_invalid')),
-    authenticateUpgrade: ({ headers }) => {
+    authenticateUpgrade: request => {
+      // As with a signature, which is good once.
+      if (authenticated.has(request)) return Promise.reject(new AppError('signature_replayed'))
+      authenticated.add(request)
+      const { headers } = request
       const user = { 'Bearer owner': OWNER, 'Bearer stranger': STRANGER, 'Bearer admin': STRANGER }[
         headers.authorization ?? ''
       ]
@@ -89,6 +96,7 @@ export async function startPath({
       const role = headers.authorization === 'Bearer admin' ? ('superadmin' as const) : ('user' as const)
       return Promise.resolve({ userId: user, role, domain: 'default', loginId: 'login-2' })
     },
+    credentialHolds: () => Promise.resolve(credentialsHold?.() ?? true),
     agents: {
       reach: () => ((connected?.() ?? true) ? Promise.resolve() : Promise.reject(new AppError('agent_unreachable'))),
       verifyDataToken: token => (token === 'data-token' ? AGENT : undefined),
