@@ -11,7 +11,7 @@ import { type AuditRecorder } from './recorder.ts'
 declare module 'fastify' {
   interface FastifyRequest {
     /** For the audit log: what the handler returned, and with which error the request ended. */
-    outcome: { reply?: unknown; code?: string; owner?: { email: string; domain: string } } | null
+    outcome: { reply?: unknown; code?: string; owner?: { email: string; role: Role; domain: string } } | null
   }
   interface FastifyContextConfig {
     /** Name in the table of routes. */
@@ -59,10 +59,11 @@ export function recordRequests(app: FastifyInstance, deps: { audit: AuditRecorde
     // Whoever signs in is known only now; whoever tries is named by the account, never by what was typed.
     const signedIn = caller ?? (ok ? userOf(outcome?.reply) : undefined)
     const tried = signedIn ? undefined : await accountOf(request)
+    const concerned = outcome?.owner ?? signedIn ?? tried
     await audit.record({
       actor_id: signedIn ? signedIn.userId : null,
       actor: signedIn?.email ?? null,
-      domain: outcome?.owner?.domain ?? domainOf(signedIn) ?? tried?.domain ?? null,
+      domain: concerned ? domainOf(concerned) : null,
       acted_as: outcome?.owner?.email ?? madeFor(outcome?.reply, caller?.userId) ?? null,
       action: request.routeOptions.config.route ?? `${request.method} ${request.routeOptions.url ?? ''}`,
       target: target ?? (tried ? `user:${tried.id}` : null),
@@ -102,9 +103,9 @@ function userOf(reply: unknown) {
   return { userId, email, domain, role }
 }
 
-/** What superadmins do is not told to the admins of the domain that they happen to be in. */
-function domainOf(user: { role: Role; domain: string } | undefined): string | undefined {
-  return user?.role === 'superadmin' ? undefined : user?.domain
+/** What superadmins do, and what is done to theirs, is not told to the admins of the domain that they happen to be in. */
+function domainOf({ role, domain }: { role: Role; domain: string }): string | null {
+  return role === 'superadmin' ? null : domain
 }
 
 /** An admin may make things for others: a keypair says whose it is. */

@@ -1,5 +1,5 @@
 import { type Selectable, sql } from 'kysely'
-import { type AuditFilter, type UserId } from '#manager/contract'
+import { type AuditFilter, type Role, type UserId } from '#manager/contract'
 import { type Db } from './schema.ts'
 import { type AuditLogTable } from './tables/operation.ts'
 
@@ -72,13 +72,14 @@ export async function deleteOldAuditRows(
 interface Owner {
   readonly id: UserId
   readonly email: string
+  readonly role: Role
   readonly domain: string
 }
 
 /** Whose it is, of what belongs to a user: `session:…`, `keypair:…`, `user:…`. */
 export async function findOwner(db: Db, target: string): Promise<Owner | undefined> {
   const [kind, id = ''] = target.split(':', 2)
-  const users = db.selectFrom('users').select(['users.id', 'users.email', 'users.domain'])
+  const users = db.selectFrom('users').select(['users.id', 'users.email', 'users.role', 'users.domain'])
   if (kind === 'keypair') {
     const query = users.innerJoin('keypairs', 'keypairs.user_id', 'users.id')
     return query.where('keypairs.access_key', '=', id).executeTakeFirst()
@@ -93,7 +94,7 @@ export async function findOwner(db: Db, target: string): Promise<Owner | undefin
 export function findAccount(db: Db, email: string): Promise<Owner | undefined> {
   return db
     .selectFrom('users')
-    .select(['id', 'email', 'domain'])
+    .select(['id', 'email', 'role', 'domain'])
     .where(sql<boolean>`lower(email) = lower(${email})`)
     .executeTakeFirst()
 }

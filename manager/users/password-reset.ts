@@ -28,7 +28,7 @@ export interface PasswordResets {
   /** @throws AppError `mail_not_configured`, `rate_limited` */
   request(request: { email: string; address: string }): Promise<void>
   /** @returns whose it is. @throws AppError `link_invalid`, `weak_password`, `password_unchanged` */
-  reset(request: { token: string; password: string }): Promise<{ email: string; domain: string }>
+  reset(request: { token: string; password: string }): Promise<UserRow>
   /**
    * @param origin where the admin sees the console, for the link
    * @throws AppError `user_not_found`, `bad_request` (nothing to verify), `forbidden` (inactive, or oneself)

@@ -34,7 +34,7 @@ export interface SignUps {
   /** @throws AppError `mail_not_configured`, `rate_limited` */
   requestVerification(request: { email: string; address: string }): Promise<void>
   /** @returns whose it is, to sign in. @throws AppError `link_invalid`, `login_failed`, `login_throttled` */
-  verify(request: { token: string; password: string; address: string }): Promise<{ email: string; domain: string }>
+  verify(request: { token: string; password: string; address: string }): Promise<UserRow>
 }
 
 export interface SignUpDeps {

@@ -159,6 +159,15 @@ describe('reading it', () => {
     const member = await make('member@example.org', 'user')
     await member.api.createKeypair({ body: {} })
     await admin.api.updateUser({ params: { id: member.id }, body: { name: 'Renamed' } })
+    const of = { name: 'Chief', password, role: 'superadmin', domain: 'lab' } as const
+    const chief = await admin.api.createUser({ body: { ...of, email: 'chief@example.org' } })
+    const rename = (api: typeof boss.api) => api.updateUser({ params: { id: chief.id }, body: { name: 'Renamed' } })
+    await rename(admin.api)
+    await expect(rename(boss.api)).rejects.toMatchObject({ code: 'user_not_found' })
+    const guess = manager.signIn({ email: chief.email, password: 'not-the-password' })
+    await expect(guess).rejects.toMatchObject({ code: 'login_failed' })
+    const told = await newest({ target: `user:${chief.id}` })
+    expect(told.map(row => row.domain)).toEqual([null, null, null, null])
     const seen = await newest({ limit: 500 }, boss.api)
     expect(new Set(seen.map(row => row.domain))).toEqual(new Set(['lab']))
     expect(seen.map(row => `${String(row.actor)} ${row.action}`)).toEqual(
@@ -169,6 +178,7 @@ describe('reading it', () => {
       ]),
     )
     expect(seen.map(row => row.action)).not.toContain('createDomain')
+    expect(JSON.stringify(seen)).not.toMatch(new RegExp(`${chief.id}|${chief.email}`))
     const exported = await download(boss.token)
     expect(
       exported.text

@@ -1,4 +1,5 @@
 import { type FastifyRequest } from 'fastify'
+import { type UserRow } from '../../store/users.ts'
 import { type Invitations } from '../../users/invitations.ts'
 import { type PasswordResets } from '../../users/password-reset.ts'
 import { type SecondFactor } from '../../users/second-factor.ts'
@@ -75,8 +76,8 @@ export function createAccountRoutes(deps: AccountRoutesDeps): AccountHandlers {
 const addressOf = (request: FastifyRequest) => clientAddress(request.raw)
 
 /** To the audit log: the request itself names nobody. */
-function tellOwner(request: FastifyRequest, { email, domain }: { email: string; domain: string }): void {
-  request.outcome = { ...request.outcome, owner: { email, domain } }
+function tellOwner(request: FastifyRequest, { email, role, domain }: UserRow): void {
+  request.outcome = { ...request.outcome, owner: { email, role, domain } }
 }
 
 /** Where the caller sees the console. Its Host was checked, and only an admin's own request is asked. */
