@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { DomainName } from './domains.ts'
 import { UserId } from './ids.ts'
-import { PlainText } from './users.ts'
+import { PlainText } from './plain-text.ts'
 
 /** Where the only secret of a request is one that we handed out. */
 export const LinkToken = z.string().min(16).max(200)

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { UserId } from './ids.ts'
+import { PlainText } from './plain-text.ts'
 
 /** One thing that somebody did, or was refused to do. Entries are never changed, and kept for as long as `auditDays` says. */
 export const AuditEntry = z
@@ -24,9 +25,9 @@ export type AuditEntry = z.infer<typeof AuditEntry>
 const When = z.iso.datetime({ offset: true })
 
 export const AuditFilter = z.object({
-  actor: z.string().max(254).optional().describe('E-mail address or id of a user.'),
-  action: z.string().max(64).optional(),
-  target: z.string().max(300).optional().describe('`session:0198…`, or `session:` for all of a kind.'),
+  actor: PlainText.max(254).optional().describe('E-mail address or id of a user.'),
+  action: PlainText.max(64).optional(),
+  target: PlainText.max(300).optional().describe('`session:0198…`, or `session:` for all of a kind.'),
   from: When.optional(),
   to: When.optional().describe('Exclusive.'),
 })

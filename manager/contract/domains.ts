@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { GroupId } from './ids.ts'
+import { PlainLines } from './plain-text.ts'
 import { WireSlots } from './resource-slots.ts'
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
@@ -18,7 +19,7 @@ export const DEFAULT_GROUP = 'default'
 export const DEFAULT_DOMAIN = 'default'
 
 const shared = {
-  description: z.string().max(500),
+  description: PlainLines.max(500),
   limits: WireSlots.describe('What all sessions together may hold; a slot that is left out is unlimited.'),
 }
 

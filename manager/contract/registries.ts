@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { PlainText } from './plain-text.ts'
 
 /** Docker's own: no catalogue, images without a host in their name, and addresses that differ from its name. */
 export const DOCKER_HUB = 'docker.io'
@@ -32,7 +33,7 @@ const Projects = z
   .describe(
     'Name spaces (or repositories) that a rescan walks; empty = the whole catalogue. Docker Hub has no catalogue: name some.',
   )
-const Username = z.string().min(1).max(255)
+const Username = PlainText.min(1).max(255)
 const Password = z.string().min(1).max(8192)
 const AllowHttp = z
   .boolean()

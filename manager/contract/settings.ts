@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { DomainName } from './domains.ts'
-import { PlainText } from './users.ts'
+import { PlainText } from './plain-text.ts'
 
 export const SIGN_UP = ['off', 'invitation', 'open'] as const
 /** No browser keeps its cookie for longer. */

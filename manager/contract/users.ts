@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { DomainName, GroupRef } from './domains.ts'
 import { UserId } from './ids.ts'
+import { PlainText } from './plain-text.ts'
 
 /** Each may more than the one before. */
 export const Role = z.enum(['user', 'domain_admin', 'superadmin'])
@@ -35,10 +36,7 @@ export function isStrongPassword(password: string): boolean {
   )
 }
 
-/** One line, as people see it; the database refuses some control characters, and terminals obey others. */
-export const PlainText = z.string().regex(/^\P{Cc}*$/u, 'must not hold control characters')
-
-const GroupNames = z.array(z.string().min(1).max(64)).max(200)
+const GroupNames = z.array(PlainText.min(1).max(64)).max(200)
 
 export const UserSpec = z
   .strictObject({

@@ -6,6 +6,8 @@ const failed = (code: string) => Object.assign(new Error('from the database'), {
 
 test.each([
   ['53100', 'disk_full'],
+  ['22021', 'bad_request'],
+  ['22P05', 'bad_request'],
   ['53300', 'unavailable'],
   ['57P01', 'unavailable'],
   ['ECONNREFUSED', 'unavailable'],

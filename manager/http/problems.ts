@@ -57,6 +57,9 @@ export function toAppError(error: unknown): AppError {
   if (error instanceof SyntaxError && statusCode === 400) {
     return new AppError('bad_request', { why: 'The body is not valid JSON.' }, { cause: error })
   }
+  if (typeof code === 'string' && UNSTORABLE.has(code)) {
+    return new AppError('bad_request', { why: 'A text in it holds the character U+0000.' }, { cause: error })
+  }
   if (code === DISK_FULL) {
     return new AppError('disk_full', { why: 'The disk of the database is full. Make room on it.' }, { cause: error })
   }
@@ -79,6 +82,8 @@ function sentenceOf(fields: readonly { path: string; message: string }[]): strin
 
 /** SQLSTATE of PostgreSQL. */
 const DISK_FULL = '53100'
+/** In text and in JSON. What we write ourselves never holds it, so the client sent it. */
+const UNSTORABLE: ReadonlySet<string> = new Set(['22021', '22P05'])
 
 /** Classes 08 connection exception, 53 insufficient resources, 57P shutdown; and what sockets and the pool say. */
 function isDatabaseGone(code: unknown, error: unknown): boolean {

@@ -15,7 +15,7 @@ import {
   TotpStatus,
 } from '../accounts.ts'
 import { UserId } from '../ids.ts'
-import { PlainText } from '../users.ts'
+import { PlainText } from '../plain-text.ts'
 import { Page, pageOf, type RouteSpec } from './route-spec.ts'
 
 const Address = z.strictObject({ email: PlainText.min(1).max(254) })

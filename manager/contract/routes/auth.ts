@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { SecondFactor } from '../accounts.ts'
-import { Me, PlainText } from '../users.ts'
+import { PlainText } from '../plain-text.ts'
+import { Me } from '../users.ts'
 import { type RouteSpec } from './route-spec.ts'
 
 const LoginReply = Me.extend({ token: z.string().nullable().describe('Bearer token, only for kind "token".') })
@@ -17,7 +18,7 @@ export const AUTH_ROUTES = {
       password: z.string().max(1024),
       totp: SecondFactor.optional().describe('After `totp_required`: the code of the authenticator app.'),
       kind: z.enum(['browser', 'token']).default('browser').describe('A cookie for browsers, or a bearer token.'),
-      label: z.string().max(100).optional().describe('Shown in the list of sign-ins, e.g. the host name.'),
+      label: PlainText.max(100).optional().describe('Shown in the list of sign-ins, e.g. the host name.'),
     }),
     reply: LoginReply,
   },

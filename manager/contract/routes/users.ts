@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { DomainName } from '../domains.ts'
 import { GroupId, UserId } from '../ids.ts'
-import { PlainText, Role, User, UserChange, UserSpec } from '../users.ts'
+import { PlainText } from '../plain-text.ts'
+import { Role, User, UserChange, UserSpec } from '../users.ts'
 import { Page, pageOf, type RouteSpec } from './route-spec.ts'
 
 /** Users, as an admin manages them. */
