@@ -22,7 +22,8 @@ import { type Caller, canEnter, canSee } from '../users/authorize.ts'
 export interface Grants extends AsyncDisposable {
   /**
    * Starts the app if needed.
-   * @throws `session_not_found`, `session_not_running`, `app_not_found`, `app_failed`, `agent_unreachable`, `forbidden`
+   * @throws `session_not_found`, `session_not_running`, `app_not_found`, `app_failed`, `agent_unreachable`, `forbidden`,
+   *   `not_signed_in` (ended meanwhile)
    */
   create(caller: Caller, sessionId: SessionId, app: string, signal?: AbortSignal): Promise<Grant>
   /** @throws `grant_invalid` */
@@ -117,7 +118,10 @@ export function startGrants({ store, agents, changes, log, now = store.now }: Gr
       const { userId, loginId, keypair } = caller
       const grantHash = hashToken(grant)
       const row = { id, grantHash, userId, loginId, keypair, sessionId, app: name, lifetimeMs: LIFETIME_MS }
-      const expiresAt = await insertGrant(store.db, row)
+      const expiresAt = await insertGrant(store.db, row).catch((error: unknown) => {
+        if (!isForeignKeyViolation(error)) throw error
+        throw new AppError('not_signed_in', { why: 'The sign-in ended while the app started.' }, { cause: error })
+      })
       injections.set(id, { inject, expiresAt })
       return { grant, sessionId, app, expiresAt: expiresAt.toISOString(), inject }
     },
@@ -151,4 +155,9 @@ export function startGrants({ store, agents, changes, log, now = store.now }: Gr
       await Promise.all(housekeeping)
     },
   }
+}
+
+/** SQLSTATE 23503: what the row refers to is gone. */
+function isForeignKeyViolation(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === '23503'
 }

@@ -63,10 +63,8 @@ test('a sign-in that ends by time ends what was opened with it, once', async () 
   expect(world.ended).toEqual([id])
 })
 
-test('the renewal of a grant keeps its sign-in alive, but not beyond its absolute end', async () => {
-  await using world = await open()
-  const { store, user } = world
-  const { id: loginId } = await world.signIn()
+/** A running session of theirs with one app. */
+async function running({ store, user }: Awaited<ReturnType<typeof open>>): Promise<SessionId> {
   const sessionId = newId(SessionId)
   await insertSessions(store.db, [
     {
@@ -92,6 +90,16 @@ test('the renewal of a grant keeps its sign-in alive, but not beyond its absolut
   const agentId = newId(AgentId)
   await saveJoinedAgent(store.db, { id: agentId, name: 'a', publicKey: 'k', resourceGroup: 'default' })
   await insertKernels(store.db, [{ id: newId(KernelId), sessionId, status: 'RUNNING', slots: {}, agentId, attempt: 1 }])
+  return sessionId
+}
+
+const changes = { onApplied: () => undefined } as unknown as SessionChanges
+
+test('the renewal of a grant keeps its sign-in alive, but not beyond its absolute end', async () => {
+  await using world = await open()
+  const { store, user } = world
+  const { id: loginId } = await world.signIn()
+  const sessionId = await running(world)
   const row = {
     id: newUuid(),
     grantHash: hashToken('grant'),
@@ -103,7 +111,6 @@ test('the renewal of a grant keeps its sign-in alive, but not beyond its absolut
   }
   await insertGrant(store.db, { ...row, lifetimeMs: 60_000 })
   const agents = { request: () => Promise.resolve({ inject: null }) } as unknown as AgentRequests
-  const changes = { onApplied: () => undefined } as unknown as SessionChanges
   await using grants = startGrants({ store, agents, changes, log: silentLog })
   const endsIn = async (set: string) => {
     await sql`update logins set ${sql.raw(set)} where id = ${loginId}`.execute(store.db)
@@ -113,4 +120,20 @@ test('the renewal of a grant keeps its sign-in alive, but not beyond its absolut
   }
   expect(await endsIn(`expires_at = now() + interval '1 minute'`)).toBeGreaterThan(11.9)
   expect(await endsIn(`ends_at = now() + interval '1 hour'`)).toBeLessThan(1.01)
+})
+
+test('whoever signs out while an app starts gets no grant, and is told why', async () => {
+  await using world = await open()
+  const { store, user: userId, logins } = world
+  const sessionId = await running(world)
+  const { id: loginId } = await world.signIn()
+  const agents = {
+    async request() {
+      await logins.end(String(loginId))
+      return { inject: null }
+    },
+  } as unknown as AgentRequests
+  await using grants = startGrants({ store, agents, changes, log: silentLog })
+  const caller = { userId, email: 'ada@example.org', role: 'user', domain: 'default', loginId, keypair: null } as const
+  await expect(grants.create(caller, sessionId, 'echo')).rejects.toMatchObject({ code: 'not_signed_in' })
 })
