@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { link, open, readFile, rename, rm, stat } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { AppError } from '#manager/contract'
 import { MASTER_KEY_BYTES, type MasterKey, toMasterKey } from './secret-box.ts'
 
@@ -61,7 +61,7 @@ export function writeMasterKeys(path: string, keys: readonly MasterKey[]): Promi
   )
 }
 
-/** On the disk before it gets its name: a key that is lost with the power would take every secret along. */
+/** On the disk before it gets its name, and the name as well: a key that is lost with the power would take every secret along. */
 async function writeAside(path: string, keys: readonly Buffer[], publish: (temporary: string) => Promise<void>) {
   const temporary = `${path}.${randomBytes(6).toString('hex')}.new`
   try {
@@ -69,9 +69,17 @@ async function writeAside(path: string, keys: readonly Buffer[], publish: (tempo
     await file.writeFile(keys.map(key => `${key.toString('base64')}\n`).join(''))
     await file.sync()
     await publish(temporary)
+    await syncDirectory(dirname(path))
   } finally {
     await rm(temporary, { force: true })
   }
+}
+
+/** A name is on the disk when its directory is. Windows opens no directories. */
+async function syncDirectory(path: string): Promise<void> {
+  if (process.platform === 'win32') return
+  await using directory = await open(path)
+  await directory.sync()
 }
 
 function hasCode(error: unknown, code: string): boolean {
