@@ -10,10 +10,14 @@ import { createMemoryCredentials } from './credentials/credential-store.ts'
 import { startDesktop } from './desktop.ts'
 import { openSettingsFile } from './settings/settings-file.ts'
 import { type EmbeddedStack } from './stack/embedded-stack.ts'
+import { type DeepLinks, listenForDeepLinks } from './windows/deep-links.ts'
 
 const TUNNEL = { id: 't1', connections: 3 } as Tunnel
 const ENDPOINT = 'http://127.0.0.1:9'
 let dir: string
+
+const log = { warn: () => undefined, error: () => undefined }
+const someLinks = (...argv: string[]) => listenForDeepLinks({ app: electron.app, argv, log })
 
 /** Generous: the machine that runs this may be busy with databases and containers. */
 const eventually = (check: () => void) => vi.waitFor(check, 15_000)
@@ -34,10 +38,14 @@ beforeEach(async () => {
 })
 afterEach(() => rm(dir, { recursive: true }))
 
-async function aDesktop({
-  owned = true,
-  startStack,
-}: { owned?: boolean; startStack?: () => Promise<EmbeddedStack> } = {}): Promise<Fake> {
+interface Options {
+  owned?: boolean
+  startStack?: () => Promise<EmbeddedStack>
+  fixedEndpoint?: string
+  links?: DeepLinks
+}
+
+async function aDesktop({ owned = true, startStack, fixedEndpoint, links = someLinks() }: Options = {}): Promise<Fake> {
   const fake: Fake = { stopped: [], tunnels: [], listeners: [] }
   const proxy: UserProxy = {
     tunnel: {
@@ -70,14 +78,15 @@ async function aDesktop({
     electron,
     consoleDir: dir,
     preload: '/preload.cjs',
-    argv: [],
+    links,
+    fixedEndpoint,
     settings: await openSettingsFile(path.join(dir, 'desktop.json')),
     credentials,
     startStack: startStack ?? (() => Promise.resolve(stack)),
     startProxy: () => Promise.resolve(proxy),
     fetch: () =>
       Promise.resolve(Response.json({ user: { id: '01900000-0000-7000-8000-000000000001' }, csrf: '', token: null })),
-    log: { warn: () => undefined, error: () => undefined },
+    log,
   })
   return fake
 }
@@ -174,3 +183,32 @@ test('quitting does not wait for a connection that hangs', async () => {
   stub.app.quit()
   await eventually(() => expect(stub.app.exitCode).toBe(0))
 })
+
+describe('a deep link', () => {
+  const link = (n: number) => `berth://open/sessions/01900000-0000-7000-8000-00000000000${n}`
+  const openUrl = (url: string) => stub.app.emit('open-url', { preventDefault: () => undefined }, url)
+
+  test('that starts the app is shown, however early it comes', async () => {
+    const links = someLinks()
+    openUrl(link(1))
+    openUrl('berth://nowhere')
+    await aDesktop({ links })
+    expect(stub.windows).toHaveLength(1)
+    expect(stub.windows[0]!.webContents.url).toContain('000000000001')
+  })
+
+  test('of a second start while the first one is under way goes before its own', async () => {
+    const links = someLinks('berth', link(1))
+    stub.app.emit('second-instance', {}, ['berth', link(2)])
+    await aDesktop({ links })
+    expect(stub.windows[0]!.webContents.url).toContain('000000000002')
+  })
+})
+
+test.each(['http://berth.example', 'ftp://127.0.0.1', 'nonsense', 'http://user@localhost:8400'])(
+  'BERTH_ENDPOINT=%s is refused: a bearer token would go there',
+  async fixedEndpoint => {
+    await expect(aDesktop({ fixedEndpoint })).rejects.toMatchObject({ code: 'config_invalid' })
+    expect(stub.windows).toEqual([])
+  },
+)

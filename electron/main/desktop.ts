@@ -10,13 +10,13 @@ import { HOST_INPUTS } from './ipc/host-inputs.ts'
 import { serveHostApi } from './ipc/serve-host-api.ts'
 import { CONSOLE_SCHEME } from './security/console-origin.ts'
 import { denyPermissions, guardContents } from './security/guard-contents.ts'
-import { type SettingsFile } from './settings/settings-file.ts'
+import { ENDPOINT_RULE, isEndpointUrl, type SettingsFile } from './settings/settings-file.ts'
 import { parseSignInLink } from './sign-in-link.ts'
 import { type EmbeddedStack } from './stack/embedded-stack.ts'
 import { createTerminals } from './terminal/terminals.ts'
 import { askBeforeQuit } from './windows/ask-before-quit.ts'
 import { createConsoleWindows } from './windows/console-windows.ts'
-import { deepLinkOf, routeOfDeepLink } from './windows/deep-link.ts'
+import { type DeepLinks } from './windows/deep-links.ts'
 import { createTray, installMenu } from './windows/menus.ts'
 
 export interface DesktopDeps {
@@ -24,7 +24,7 @@ export interface DesktopDeps {
   /** Folder of the built page, and the bundled preload script. */
   readonly consoleDir: string
   readonly preload: string
-  readonly argv: readonly string[]
+  readonly links: DeepLinks
   readonly settings: SettingsFile
   readonly credentials: CredentialStore
   /** BERTH_ENDPOINT: an address, or a sign-in link, instead of the user's choice. */
@@ -45,14 +45,14 @@ export function registerConsoleScheme({ protocol }: Pick<ElectronSlice, 'protoco
   ])
 }
 
-/** The desktop app, once Electron is ready and this is its only instance. */
+/** The desktop app, once Electron is ready and this is its only instance. @throws AppError `config_invalid` for a wrong `fixedEndpoint` */
 export function startDesktop(deps: DesktopDeps): void {
   const { electron, settings, log } = deps
   const { app } = electron
   const windows = createConsoleWindows({ electron, preload: deps.preload })
   const onUnexpected = (where: string, error: unknown) => log.error({ where, err: error }, 'unexpected failure')
 
-  const fixed = deps.fixedEndpoint === undefined ? undefined : parseSignInLink(deps.fixedEndpoint)
+  const fixed = deps.fixedEndpoint === undefined ? undefined : checkedEndpoint(deps.fixedEndpoint)
   const choice = (): EndpointChoice => (fixed ? { kind: 'remote', url: fixed.endpoint } : settings.current.endpoint)
   const connect = (to: EndpointChoice): Promise<Connection> =>
     openConnection({
@@ -157,14 +157,13 @@ export function startDesktop(deps: DesktopDeps): void {
     if (!tray && process.platform !== 'darwin') app.quit()
   })
   app.on('activate', () => windows.show())
-  app.on('second-instance', (_event, argv) => windows.show(deepLinkOf(argv)))
-  app.on('open-url', (event, url) => {
-    event.preventDefault()
-    const route = routeOfDeepLink(url)
-    if (route === undefined) log.warn({ url }, 'deep link refused')
-    windows.show(route)
-  })
 
   installMenu({ electron, showConsole: windows.show })
-  windows.show(deepLinkOf(deps.argv))
+  deps.links.follow(windows.show)
+}
+
+/** @throws AppError `config_invalid` for an address that the user could not choose either */
+function checkedEndpoint(link: string): ReturnType<typeof parseSignInLink> {
+  if (!isEndpointUrl(link)) throw new AppError('config_invalid', { why: `BERTH_ENDPOINT ${ENDPOINT_RULE}.` })
+  return parseSignInLink(link)
 }

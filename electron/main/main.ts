@@ -6,6 +6,7 @@ import { openKeyringCredentials } from './credentials/keyring-credentials.ts'
 import { registerConsoleScheme, startDesktop } from './desktop.ts'
 import { openSettingsFile } from './settings/settings-file.ts'
 import { startEmbeddedStack } from './stack/embedded-stack.ts'
+import { listenForDeepLinks } from './windows/deep-links.ts'
 
 /**
  * Main process of the desktop app. Bundled into `dist/electron/main/main.js`; the page is `dist/renderer`, the preload
@@ -21,6 +22,7 @@ const log = pino({ level: env.BERTH_LOG ?? 'info', name: 'desktop' }, pino.desti
 const { app } = electron
 
 registerConsoleScheme(electron)
+const links = listenForDeepLinks({ app, argv: process.argv, log })
 if (app.requestSingleInstanceLock()) {
   // Not awaited: Electron is not ready before this module has been evaluated.
   start().catch((error: unknown) => {
@@ -43,7 +45,7 @@ async function start(): Promise<void> {
     electron,
     consoleDir: env.BERTH_CONSOLE_DIR ?? path.join(appRoot, 'dist/renderer'),
     preload: path.join(here, '../preload/index.cjs'),
-    argv: process.argv,
+    links,
     settings,
     credentials,
     fixedEndpoint: env.BERTH_ENDPOINT,

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { type EndpointChoice } from '#electron/contract'
 import { AppError } from '#manager/contract'
 
-const ENDPOINT_RULE = 'must be an https:// address, or http:// on this computer'
+export const ENDPOINT_RULE = 'must be an https:// address, or http:// on this computer'
 
 export const EndpointChoiceSchema: z.ZodType<EndpointChoice> = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('embedded') }),
@@ -17,7 +17,7 @@ const Settings = z.object({
 export type DesktopSettings = z.infer<typeof Settings>
 
 /** A bearer token goes there: never in the clear over a network. */
-function isEndpointUrl(text: string): boolean {
+export function isEndpointUrl(text: string): boolean {
   const url = URL.parse(text)
   if (!url || url.username !== '' || url.password !== '') return false
   if (url.protocol === 'https:') return true
