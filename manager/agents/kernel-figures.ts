@@ -67,7 +67,7 @@ export function createKernelFigures({ store, events, changes, live, recorder }: 
         const session = await ownerOf(agentId, kernelId)
         if (!session) continue
         live.addStats(kernelId, stats)
-        recorder.add(session.sessionId, kernelId, stats)
+        recorder.add(session, kernelId, stats)
         const summed = session.siblings.length === 1 ? stats : sumOf(session)
         if (summed) events.publishStats(session.sessionId, session, summed)
       }

@@ -1,5 +1,5 @@
 import { type SessionStats } from '#manager/contract'
-import { type StatsMinute } from '../store/tables/operation.ts'
+import { type KeptMinute, type StatsMinute, type Totals } from '../store/tables/operation.ts'
 
 /** Of the values that are known: what is unknown is not 0. */
 export class Mean {
@@ -64,23 +64,46 @@ export class MinuteSums {
   }
 }
 
-/** Of a kernel that has nothing to tell in a minute any more: its counters, as they were last. Pure. */
-export function totalsOf(last: StatsMinute | undefined): StatsMinute[] {
-  return last ? [{ ...last, samples: 0, cpuMilli: 0, memBytes: 0, scratchBytes: null, gpus: [] }] : []
+/** Pure. */
+export function totalsOf({
+  cpuSeconds,
+  memPeakBytes,
+  netRxBytes,
+  netTxBytes,
+  diskReadBytes,
+  diskWriteBytes,
+}: StatsMinute): Totals {
+  return { cpuSeconds, memPeakBytes, netRxBytes, netTxBytes, diskReadBytes, diskWriteBytes }
 }
 
-/** Kernels of one session in the same minute. Peaks of kernels need not meet: their sum is an upper bound. Pure. */
-export function addMinutes(one: StatsMinute, other: StatsMinute): StatsMinute {
+/** Kernels that have nothing to tell in this minute count with what they had used by the one before. Pure. */
+export function carryOn(minute: KeptMinute, before: KeptMinute | undefined): KeptMinute {
+  const { kernels } = minute
+  if (!kernels || !before?.kernels) return minute
+  const silent = Object.entries(before.kernels).filter(([id]) => !(id in kernels))
+  const totals = silent.reduce((sum, [, used]) => addTotals(sum, used), totalsOf(minute))
+  return { ...minute, ...totals, kernels: { ...before.kernels, ...kernels } }
+}
+
+/** Peaks of kernels need not meet: their sum is an upper bound. */
+function addTotals(one: Totals, other: Totals): Totals {
   return {
-    samples: Math.max(one.samples, other.samples),
-    cpuMilli: one.cpuMilli + other.cpuMilli,
     cpuSeconds: one.cpuSeconds + other.cpuSeconds,
-    memBytes: one.memBytes + other.memBytes,
     memPeakBytes: one.memPeakBytes + other.memPeakBytes,
     netRxBytes: one.netRxBytes + other.netRxBytes,
     netTxBytes: one.netTxBytes + other.netTxBytes,
     diskReadBytes: one.diskReadBytes + other.diskReadBytes,
     diskWriteBytes: one.diskWriteBytes + other.diskWriteBytes,
+  }
+}
+
+/** Kernels of one session in the same minute. Pure. */
+export function addMinutes(one: StatsMinute, other: StatsMinute): StatsMinute {
+  return {
+    ...addTotals(one, other),
+    samples: Math.max(one.samples, other.samples),
+    cpuMilli: one.cpuMilli + other.cpuMilli,
+    memBytes: one.memBytes + other.memBytes,
     scratchBytes:
       one.scratchBytes === null && other.scratchBytes === null
         ? null

@@ -1,9 +1,8 @@
 import { type KernelId, type SessionId, type SessionStats } from '#manager/contract'
 import { type Log } from '../log.ts'
-import { insertMinutes, type SessionMinute } from '../store/session-stats.ts'
+import { insertMinutes, readLastMinutes, type SessionMinute } from '../store/session-stats.ts'
 import { type Store } from '../store/open-store.ts'
-import { type StatsMinute } from '../store/tables/operation.ts'
-import { addMinutes, MinuteSums, totalsOf } from './minute.ts'
+import { addMinutes, carryOn, MinuteSums, totalsOf } from './minute.ts'
 
 export interface StatsRecorderDeps {
   readonly store: Store
@@ -11,11 +10,17 @@ export interface StatsRecorderDeps {
   readonly minuteMs?: number | undefined
 }
 
-/** Keeps the means of every minute: sums in memory, one statement a minute, 7 days. */
+/** Keeps the means of every minute: sums in memory, one insert a minute, 7 days. */
 export interface StatsRecorder extends AsyncDisposable {
-  add(sessionId: SessionId, kernelId: KernelId, stats: SessionStats): void
+  add(session: MeasuredSession, kernelId: KernelId, stats: SessionStats): void
   /** What is there of the minute that runs; then the session is forgotten. */
   end(sessionId: SessionId): void
+}
+
+export interface MeasuredSession {
+  readonly sessionId: SessionId
+  /** All of its kernels. */
+  readonly siblings: readonly KernelId[]
 }
 
 const MINUTE_MS = 60_000
@@ -27,12 +32,12 @@ interface Batch {
   readonly minutes: readonly SessionMinute[]
 }
 
-/** Restart and end lose no totals: those are counters of the container, and the last row has them. */
+/** Restart and end lose no totals: those are counters of the containers, and the last row has them, also of what is done. */
 export function startStatsRecorder({ store, log, minuteMs = MINUTE_MS }: StatsRecorderDeps): StatsRecorder {
   let running = new Map<SessionId, Map<KernelId, MinuteSums>>()
-  /** What each kernel had used by its last minute; one that has done its work still counts for its session. */
-  const lasts = new Map<KernelId, StatsMinute>()
-  const kernelsOf = new Map<SessionId, Set<KernelId>>()
+  /** By the end of its last minute, for agents that do not tell it themselves. */
+  const cpuSeconds = new Map<KernelId, number>()
+  const siblingsOf = new Map<SessionId, readonly KernelId[]>()
   /** Of the minute that runs. */
   let startedAt = startOf(store.now())
   let unsaved: Batch[] = []
@@ -40,13 +45,25 @@ export function startStatsRecorder({ store, log, minuteMs = MINUTE_MS }: StatsRe
 
   function minuteOf(sessionId: SessionId, kernels: ReadonlyMap<KernelId, MinuteSums>): SessionMinute[] {
     const means = [...kernels].flatMap(([kernelId, sums]) => {
-      const mean = sums.mean(lasts.get(kernelId)?.cpuSeconds ?? 0)
-      if (mean) lasts.set(kernelId, mean)
-      return mean ?? []
+      const mean = sums.mean(cpuSeconds.get(kernelId) ?? 0)
+      if (mean) cpuSeconds.set(kernelId, mean.cpuSeconds)
+      return mean ? [{ kernelId, mean }] : []
     })
-    const silent = [...(kernelsOf.get(sessionId) ?? [])].filter(kernelId => !kernels.has(kernelId))
-    const [first, ...others] = [...means, ...silent.flatMap(kernelId => totalsOf(lasts.get(kernelId)))]
-    return first ? [{ sessionId, stats: others.reduce(addMinutes, first) }] : []
+    const [first, ...others] = means.map(({ mean }) => mean)
+    if (!first) return []
+    const stats = others.reduce(addMinutes, first)
+    if ((siblingsOf.get(sessionId) ?? []).length <= 1) return [{ sessionId, stats }]
+    const totals = Object.fromEntries(means.map(({ kernelId, mean }) => [kernelId, totalsOf(mean)]))
+    return [{ sessionId, stats: { ...stats, kernels: totals } }]
+  }
+
+  async function withSilentKernels(minutes: readonly SessionMinute[]): Promise<SessionMinute[]> {
+    const several = minutes.filter(({ stats }) => stats.kernels)
+    const before = await readLastMinutes(
+      store.db,
+      several.map(({ sessionId }) => sessionId),
+    )
+    return minutes.map(({ sessionId, stats }) => ({ sessionId, stats: carryOn(stats, before.get(sessionId)) }))
   }
 
   function save(minutes: readonly SessionMinute[]): void {
@@ -55,7 +72,8 @@ export function startStatsRecorder({ store, log, minuteMs = MINUTE_MS }: StatsRe
     unsaved = [...unsaved.filter(batch => batch.middle > middle - MAX_BEHIND_MS), { middle, minutes }]
     saving = saving.then(async () => {
       for (let batch = unsaved[0]; batch; batch = unsaved[0]) {
-        await insertMinutes(store.db, batch.minutes, store.now() - batch.middle)
+        const minutes = await withSilentKernels(batch.minutes)
+        await insertMinutes(store.db, minutes, store.now() - batch.middle)
         unsaved = unsaved.filter(one => one !== batch)
       }
     })
@@ -65,15 +83,15 @@ export function startStatsRecorder({ store, log, minuteMs = MINUTE_MS }: StatsRe
   }
 
   function forget(sessionId: SessionId): void {
-    for (const kernelId of kernelsOf.get(sessionId) ?? []) lasts.delete(kernelId)
-    kernelsOf.delete(sessionId)
+    for (const kernelId of siblingsOf.get(sessionId) ?? []) cpuSeconds.delete(kernelId)
+    siblingsOf.delete(sessionId)
   }
 
   function onMinute(): void {
     const ended = running
     running = new Map()
     // Ended elsewhere, or its agent is away.
-    for (const id of kernelsOf.keys()) if (!ended.has(id)) forget(id)
+    for (const id of siblingsOf.keys()) if (!ended.has(id)) forget(id)
     save([...ended].flatMap(([sessionId, kernels]) => minuteOf(sessionId, kernels)))
     startedAt = startOf(store.now())
   }
@@ -91,12 +109,12 @@ export function startStatsRecorder({ store, log, minuteMs = MINUTE_MS }: StatsRe
 
   armMinute()
   return {
-    add(sessionId, kernelId, stats) {
+    add({ sessionId, siblings }, kernelId, stats) {
       const kernels = running.get(sessionId) ?? new Map<KernelId, MinuteSums>()
       const sums = kernels.get(kernelId) ?? new MinuteSums()
       sums.add(stats)
       running.set(sessionId, kernels.set(kernelId, sums))
-      kernelsOf.set(sessionId, (kernelsOf.get(sessionId) ?? new Set()).add(kernelId))
+      siblingsOf.set(sessionId, siblings)
     },
     end(sessionId) {
       const kernels = running.get(sessionId)

@@ -1,16 +1,16 @@
 import { sql } from 'kysely'
 import { type SessionId } from '#manager/contract'
 import { type Db } from './schema.ts'
-import { type StatsMinute } from './tables/operation.ts'
+import { type KeptMinute, type StatsMinute } from './tables/operation.ts'
 
 export interface SessionMinute {
   readonly sessionId: SessionId
-  readonly stats: StatsMinute
+  readonly stats: KeptMinute
 }
 
 /**
  * Writes the figures of one minute in one statement. Where the minute is there already (another manager saw it, or this
- * one was restarted in it), the one with more samples stays, with the larger totals.
+ * one was restarted in it), the one with more samples stays, with the larger totals and the kernels of both.
  *
  * @param ageMs how long ago the middle of the minute was: which minute it was is for the database's clock to say
  */
@@ -24,10 +24,11 @@ export async function insertMinutes(db: Db, minutes: readonly SessionMinute[], a
     from (select unnest(${ids}::uuid[]) as id, unnest(${stats}::text[])::jsonb as stats) v join sessions s on s.id = v.id
     on conflict (session_id, minute) do update set stats = case
         when (excluded.stats->>'samples')::int >= (m.stats->>'samples')::int then excluded.stats else m.stats
-      end || jsonb_build_object(
+      end || jsonb_strip_nulls(jsonb_build_object(
         'cpuSeconds', greatest((excluded.stats->>'cpuSeconds')::float8, (m.stats->>'cpuSeconds')::float8),
-        'memPeakBytes', greatest((excluded.stats->>'memPeakBytes')::float8, (m.stats->>'memPeakBytes')::float8)
-      )`.execute(db)
+        'memPeakBytes', greatest((excluded.stats->>'memPeakBytes')::float8, (m.stats->>'memPeakBytes')::float8),
+        'kernels', (m.stats->'kernels') || (excluded.stats->'kernels')
+      ))`.execute(db)
 }
 
 export interface StoredMinute {
@@ -35,11 +36,11 @@ export interface StoredMinute {
   readonly stats: StatsMinute
 }
 
-/** Oldest first. */
+/** Oldest first; of all kernels together. */
 export async function listMinutes(db: Db, id: SessionId, from: Date, to: Date): Promise<StoredMinute[]> {
   return db
     .selectFrom('session_stats_minutes')
-    .select(['minute as at', 'stats'])
+    .select(['minute as at', sql<StatsMinute>`stats - 'kernels'`.as('stats')])
     .where('session_id', '=', id)
     .where('minute', '>=', from)
     .where('minute', '<', to)
@@ -48,9 +49,9 @@ export async function listMinutes(db: Db, id: SessionId, from: Date, to: Date): 
 }
 
 /** The last minute of each session that has any: its totals are what the session has used. One index look-up each. */
-export async function readLastMinutes(db: Db, ids: readonly SessionId[]): Promise<Map<SessionId, StatsMinute>> {
+export async function readLastMinutes(db: Db, ids: readonly SessionId[]): Promise<Map<SessionId, KeptMinute>> {
   if (ids.length === 0) return new Map()
-  const { rows } = await sql<{ id: SessionId; stats: StatsMinute }>`
+  const { rows } = await sql<{ id: SessionId; stats: KeptMinute }>`
     select i.id, m.stats from unnest(${ids}::uuid[]) as i(id)
     cross join lateral (
       select stats from session_stats_minutes where session_id = i.id order by minute desc limit 1

@@ -114,7 +114,7 @@ describe.each(BACKENDS)('minutes on %s PostgreSQL', (_name, serverUrl) => {
       ids.forEach((id, index) => {
         const kernel = kernels[index] ?? newId(KernelId)
         live.addStats(kernel, stats)
-        if (second >= 340) recorder.add(id, kernel, stats)
+        if (second >= 340) recorder.add({ sessionId: id, siblings: [kernel] }, kernel, stats)
       })
     }
     const perSession = (process.memoryUsage().arrayBuffers - before) / ids.length
@@ -132,11 +132,12 @@ describe.each(BACKENDS)('minutes on %s PostgreSQL', (_name, serverUrl) => {
 
   test('a kernel that has done its work counts for its session to the end', async () => {
     const [id = newId(SessionId)] = await sessions(1)
-    const [main, sub] = [newId(KernelId), newId(KernelId)]
+    const siblings = [newId(KernelId), newId(KernelId)] as const
+    const [main, sub] = siblings
     const usedInAll = async () => (await readLastMinutes(store.db, [id])).get(id)?.cpuSeconds
     await using recorder = startStatsRecorder({ store, log: silentLog, minuteMs: 2_000 })
     const add = (kernel: KernelId, cpuSeconds: number) =>
-      recorder.add(id, kernel, { ...STILL, at: new Date().toISOString(), cpuSeconds })
+      recorder.add({ sessionId: id, siblings }, kernel, { ...STILL, at: new Date().toISOString(), cpuSeconds })
     add(main, 1)
     add(sub, 100)
     await expect.poll(usedInAll, SOON).toBe(101)
@@ -145,10 +146,36 @@ describe.each(BACKENDS)('minutes on %s PostgreSQL', (_name, serverUrl) => {
     await expect.poll(usedInAll, SOON).toBe(105)
   })
 
+  test('a kernel that has done its work counts after restarts, too', async () => {
+    const [id = newId(SessionId)] = await sessions(1)
+    const siblings = [newId(KernelId), newId(KernelId), newId(KernelId)]
+    /** What each of them has used by the end of one run of the manager, each run in a minute of its own. */
+    async function run(...used: (number | undefined)[]) {
+      await sql`update session_stats_minutes set minute = minute - interval '2 minutes'`.execute(store.db)
+      await using recorder = startStatsRecorder({ store, log: silentLog })
+      siblings.forEach((kernel, index) => {
+        const cpuSeconds = used[index]
+        if (cpuSeconds === undefined) return
+        const stats = { ...STILL, at: new Date().toISOString(), cpuSeconds, memPeakBytes: 10 }
+        recorder.add({ sessionId: id, siblings }, kernel, stats)
+      })
+    }
+    const usedInAll = async () => (await readLastMinutes(store.db, [id])).get(id)
+    await run(1, 100, 200)
+    await run(5, undefined, 300)
+    expect(await usedInAll()).toMatchObject({ cpuSeconds: 405, memPeakBytes: 30 })
+    await run(7)
+    expect(await usedInAll()).toMatchObject({ cpuSeconds: 407, memPeakBytes: 30 })
+  })
+
   test('of sessions that end all at once each keeps what it used last', async () => {
     const ids = await sessions(40)
     await using recorder = startStatsRecorder({ store, log: silentLog })
-    for (const id of ids) recorder.add(id, newId(KernelId), { ...STILL, at: new Date().toISOString(), cpuSeconds: 7 })
+    for (const sessionId of ids) {
+      const kernel = newId(KernelId)
+      const stats = { ...STILL, at: new Date().toISOString(), cpuSeconds: 7 }
+      recorder.add({ sessionId, siblings: [kernel] }, kernel, stats)
+    }
     for (const id of ids) recorder.end(id)
     await expect
       .poll(async () => [...(await readLastMinutes(store.db, ids)).values()].map(stats => stats.cpuSeconds), SOON)

@@ -24,29 +24,38 @@ export interface AuditLogTable {
   address: string | null
 }
 
-/**
- * One minute of a session, all of its kernels together: means, but for what counts since the start (as at the end of the
- * minute). `samples` are seconds that were seen: of two managers that saw the same minute the fuller one is kept.
- */
-export interface StatsMinute {
-  readonly samples: number
-  readonly cpuMilli: number
+/** What counts since the start. */
+export interface Totals {
   readonly cpuSeconds: number
-  readonly memBytes: number
   readonly memPeakBytes: number
   readonly netRxBytes: number
   readonly netTxBytes: number
   readonly diskReadBytes: number
   readonly diskWriteBytes: number
+}
+
+/**
+ * One minute of a session, all of its kernels together: means, but for the totals (as at the end of the minute).
+ * `samples` are seconds that were seen: of two managers that saw the same minute the fuller one is kept.
+ */
+export interface StatsMinute extends Totals {
+  readonly samples: number
+  readonly cpuMilli: number
+  readonly memBytes: number
   readonly scratchBytes: number | null
   readonly gpus: readonly DeviceFigures[]
+}
+
+export interface KeptMinute extends StatsMinute {
+  /** By id, where a session has several: one that has done its work is not measured any more, and still counts. */
+  readonly kernels?: Readonly<Record<string, Totals>>
 }
 
 /** Kept for 7 days; the last minute of every session for ever, as what it used in all. */
 export interface SessionStatsMinutesTable {
   session_id: SessionId
   minute: Time
-  stats: Json<StatsMinute>
+  stats: Json<KeptMinute>
 }
 
 /** Manager processes on this database; one that has not been seen for a while is gone. */
