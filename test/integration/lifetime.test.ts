@@ -142,6 +142,15 @@ describe('the maximum lifetime', () => {
     expect(await cluster.timeline(id)).toContain('TERMINATING max_lifetime')
   })
 
+  test('is warned of although nobody can say whether the session idles', async () => {
+    agent = await cluster.join()
+    const { id, beat } = await living({ maxLifetimeSeconds: 63, idleTimeoutSeconds: 3600 })
+    beat[Symbol.dispose]()
+    const { version } = await get(id)
+    await expect.poll(async () => (await get(id)).version, { timeout: 10_000 }).toBeGreaterThan(version)
+    expect((await get(id)).ends).toMatchObject({ why: 'max_lifetime', warnedAt: expect.any(String) as string })
+  })
+
   test('makes what waits for it say when it starts at the latest', async () => {
     agent = await cluster.join({ capacity: { cpu: 1000, mem: 4 * 2 ** 30 } })
     const body = { options: { reserveAfterSeconds: 1 } }

@@ -37,8 +37,8 @@ export function startLifetimes(deps: LifetimesDeps): AsyncDisposable {
   const timings = { ...DEFAULT_TIMINGS, ...deps.timings }
   const span = { windowMs: timings.idleWindowMs, freshMs: timings.idleFreshMs }
   const meter = createTrafficMeter(timings.idleWindowMs)
-  /** The warning that clients were last told of, as the time from it to the end. */
-  const told = new Map<SessionId, number>()
+  /** The warning that clients were last told of. */
+  const told = new Map<SessionId, Warning>()
   let running: Promise<void> | undefined
 
   function judge(session: MortalSession): Verdict {
@@ -66,16 +66,15 @@ export function startLifetimes(deps: LifetimesDeps): AsyncDisposable {
       those('idle').map(({ id }) => id),
       { seenEveryMs: timings.idleSeenEveryMs, gapMs: timings.idleGapMs },
     )
-    const news = new Map<SessionId, number | null>()
+    const news = new Map<SessionId, Warning | null>()
     for (const session of sessions) {
       const verdict = verdicts.get(session.id)
       const { idleForMs, idleSince } = idle.get(session.id) ?? session
       const seen = { ...session, idleSince, idleForMs: verdict === 'idle' ? idleForMs : null }
       const end = endIn(seen)
+      const warning = warningIn(end)
       if (end && end.at <= 0) await tryToFinish(seen, end)
-      else if (verdict !== 'unknown' && warningIn(end) !== (told.get(session.id) ?? null)) {
-        news.set(session.id, warningIn(end))
-      }
+      else if (isNews(warning, told.get(session.id) ?? null, verdict)) news.set(session.id, warning)
     }
     for (const id of told.keys()) if (!sessions.some(session => session.id === id)) told.delete(id)
     changes.hint(await touchSessions(store.db, [...news.keys()]))
@@ -123,10 +122,22 @@ export function startLifetimes(deps: LifetimesDeps): AsyncDisposable {
   }
 }
 
-/** The warning that is due now, as the time from it to the end; with now as 0. */
-function warningIn(end: End | null): number | null {
+interface Warning {
+  readonly why: End['why']
+  /** From it to the end. */
+  readonly beforeMs: number
+}
+
+/** The one that is due now; with now as 0. */
+function warningIn(end: End | null): Warning | null {
   const due = end && warnedAt(end, 0)
-  return !end || due === null ? null : end.at - due
+  return !end || due === null ? null : { why: end.why, beforeMs: end.at - due }
+}
+
+function isNews(warning: Warning | null, told: Warning | null, verdict: Verdict | undefined): boolean {
+  // Nobody can say that something happens in it again: the warning of its idle time stays.
+  if (verdict === 'unknown' && warning === null && told?.why === 'idle_timeout') return false
+  return warning?.why !== told?.why || warning?.beforeMs !== told?.beforeMs
 }
 
 /** With now as 0. */
