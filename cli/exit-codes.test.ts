@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { AppError, type ErrorCode } from '#manager/contract'
 import { exitCodeOf } from './exit-codes.ts'
+import { Interrupted } from './interrupt.ts'
 
 test.each<[ErrorCode, number]>([
   ['bad_request', 2],
@@ -16,4 +17,10 @@ test.each<[ErrorCode, number]>([
 
 test('an unknown failure ends with 1', () => {
   expect(exitCodeOf(new Error('boom'))).toBe(1)
+})
+
+test('what is interrupted ends as a shell says it of a signal, also in a prompt', () => {
+  expect(exitCodeOf(new Interrupted('SIGINT'))).toBe(130)
+  expect(exitCodeOf(new Interrupted('SIGTERM'))).toBe(143)
+  expect(exitCodeOf(new DOMException('Aborted with Ctrl+C', 'AbortError'))).toBe(130)
 })

@@ -1,16 +1,44 @@
+import { constants } from 'node:os'
+
 /** npm and terminals both pass a Ctrl-C on, so that one arrives twice within a moment. */
 const SAME_PRESS_MS = 1_000
 
-/** Fires at the first Ctrl-C or SIGTERM; a second one, a moment later, ends the process at once, for whoever is in a hurry. */
-export function untilInterrupted(): AbortSignal {
+/** Why a command that waits was ended: the reason of `Interrupt.signal`. */
+export class Interrupted extends Error {
+  override readonly name = 'Interrupted'
+  /** What a shell says of a command that this signal has ended. */
+  readonly exitCode: number
+
+  constructor(signal: NodeJS.Signals) {
+    super(`interrupted by ${signal}`)
+    this.exitCode = 128 + constants.signals[signal]
+  }
+}
+
+export interface Interrupt extends Disposable {
+  /** Fires at the first Ctrl-C or SIGTERM, with an `Interrupted` as its reason. */
+  readonly signal: AbortSignal
+}
+
+/**
+ * From now on a Ctrl-C or SIGTERM fires the signal and ends nothing by itself; a second one, a moment later, ends the process at
+ * once, for whoever is in a hurry. Disposing gives both back, unless one has come: the same press may arrive a second time.
+ */
+export function listenForInterrupt(): Interrupt {
   const controller = new AbortController()
   let firstAt = 0
-  const onSignal = () => {
-    if (controller.signal.aborted && performance.now() - firstAt > SAME_PRESS_MS) process.exit(130)
+  const onSignal = (name: NodeJS.Signals) => {
+    const interrupted = new Interrupted(name)
+    if (controller.signal.aborted && performance.now() - firstAt > SAME_PRESS_MS) process.exit(interrupted.exitCode)
     if (controller.signal.aborted) return
     firstAt = performance.now()
-    controller.abort()
+    controller.abort(interrupted)
   }
   process.on('SIGINT', onSignal).on('SIGTERM', onSignal)
-  return controller.signal
+  return {
+    signal: controller.signal,
+    [Symbol.dispose]() {
+      if (!controller.signal.aborted) process.off('SIGINT', onSignal).off('SIGTERM', onSignal)
+    },
+  }
 }

@@ -24,6 +24,7 @@ import { addSchedulingCommands } from './commands/scheduling.ts'
 import { addUsageCommands } from './commands/usage.ts'
 import { addUserCommands } from './commands/users.ts'
 import { EXIT, exitCodeOf } from './exit-codes.ts'
+import { Interrupted } from './interrupt.ts'
 import { describeFailure } from './output.ts'
 import { version } from './version.ts'
 
@@ -69,11 +70,18 @@ export async function runCommand(argv: readonly string[]): Promise<number> {
     await createProgram().parseAsync([...argv], { from: 'user' })
     return typeof process.exitCode === 'number' ? process.exitCode : EXIT.ok
   } catch (error) {
-    if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage
-    if (error instanceof Error && error.name === 'AbortError') return EXIT.ok
-    process.stderr.write(`${describeFailure(error, argv.includes('--json'))}\n`)
+    if (!isTold(error)) process.stderr.write(`${describeFailure(error, argv.includes('--json'))}\n`)
     return exitCodeOf(error)
   }
+}
+
+/** Who interrupts a command knows; commander has printed its own words. */
+function isTold(error: unknown): boolean {
+  return (
+    error instanceof CommanderError ||
+    error instanceof Interrupted ||
+    (error instanceof Error && error.name === 'AbortError')
+  )
 }
 
 if (import.meta.main) process.exit(await runCommand(process.argv.slice(2)))

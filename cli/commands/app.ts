@@ -1,7 +1,7 @@
 import { type Command } from 'commander'
 import { AppError } from '#manager/contract'
 import { connect } from '../config/connect.ts'
-import { untilInterrupted } from '../interrupt.ts'
+import { listenForInterrupt } from '../interrupt.ts'
 import { createOutput } from '../output.ts'
 import { openProxy } from '../proxy.ts'
 import { openBrowser } from '../up/browser.ts'
@@ -33,7 +33,8 @@ export function addAppCommand(program: Command): void {
         ...(flags.port ? { port: flags.port } : {}),
         onPortTaken: flags.random ? ('random' as const) : ('fail' as const),
       }
-      const signal = untilInterrupted()
+      using interrupt = listenForInterrupt()
+      const { signal } = interrupt
       const output = createOutput(flags.json ?? false)
       const ended = new Promise<void>(done => {
         proxy.on('tunnel:closed', () => done())
@@ -49,7 +50,7 @@ export function addAppCommand(program: Command): void {
       }
       output.note('Ctrl-C closes it.')
       const interrupted = new Promise<void>(done => signal.addEventListener('abort', () => done(), { once: true }))
-      await Promise.race([interrupted, ended])
+      if (!signal.aborted) await Promise.race([interrupted, ended])
       if (!signal.aborted) throw new AppError('session_not_running', { why: 'It has ended.' })
     })
 }

@@ -1,29 +1,27 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { type ApiClient, type AgentPull, type RescanProgress, type Task } from '#manager/contract'
 import { EXIT } from '../exit-codes.ts'
-import { untilInterrupted } from '../interrupt.ts'
 import { printable } from '../output.ts'
+import { pollUntil } from '../poll.ts'
 import { bytes } from './text.ts'
 
-const LOOK_EVERY_MS = 500
-
 /**
- * Shows on standard error how far long work of the manager is, until it ends; Ctrl-C cancels it there. What did not end well
- * sets the exit code.
+ * Shows on standard error how far long work of the manager is, until it ends; when `signal` fires, it is cancelled there. What
+ * did not end well sets the exit code.
  */
-export async function followTask(api: ApiClient, task: Task): Promise<Task> {
-  const interrupted = untilInterrupted()
+export async function followTask(api: ApiClient, task: Task, signal: AbortSignal): Promise<Task> {
+  const params = { id: task.id }
   const line = createProgressLine(process.stderr)
-  let now = task
-  let cancelled = false
-  while (now.status === 'running') {
-    line.show(describeTask(now))
-    await delay(LOOK_EVERY_MS, undefined, { signal: cancelled ? undefined : interrupted }).catch(() => undefined)
-    const params = { id: task.id }
-    now = interrupted.aborted && !cancelled ? await api.cancelTask({ params }) : await api.getTask({ params })
-    cancelled = interrupted.aborted
+  const note = (text: string) => line.keep(text)
+  const done = (now: Task) => {
+    if (now.status === 'running') line.show(describeTask(now))
+    return now.status !== 'running'
   }
-  line.end(describeTask(now))
+  let now = await pollUntil({ first: task, ask: () => api.getTask({ params, signal }), done, signal, note })
+  if (now.status === 'running') {
+    const cancelled = await api.cancelTask({ params })
+    now = await pollUntil({ first: cancelled, ask: () => api.getTask({ params }), done, note })
+  }
+  line.keep(describeTask(now))
   if (now.status !== 'done') process.exitCode = EXIT.failed
   return now
 }
@@ -59,17 +57,16 @@ function describePulls(pulls: readonly AgentPull[]): string {
 }
 
 /** In a terminal one line that is written over; elsewhere (a log) a new one when something changed. */
-function createProgressLine(out: NodeJS.WriteStream): { show(text: string): void; end(text: string): void } {
+function createProgressLine(out: NodeJS.WriteStream): { show(text: string): void; keep(text: string): void } {
   let last = ''
-  const write = (text: string, end: string) => {
-    const shown = printable(text)
-    if (out.isTTY) out.write(`\r\u001b[K${shown.slice(0, (out.columns || 80) - 1)}${end}`)
-    else if (shown !== last) out.write(`${shown}\n`)
-    last = shown
-  }
   return {
-    show: text => write(text, ''),
-    end(text) {
+    show(text) {
+      const shown = printable(text)
+      if (out.isTTY) out.write(`\r\u001b[K${shown.slice(0, (out.columns || 80) - 1)}`)
+      else if (shown !== last) out.write(`${shown}\n`)
+      last = shown
+    },
+    keep(text) {
       // Whole, whatever the width.
       if (out.isTTY) out.write('\r\u001b[K')
       out.write(`${printable(text)}\n`)

@@ -2,6 +2,7 @@ import { type Command } from 'commander'
 import { type AgentCleanUp, type Image } from '#manager/contract'
 import { connect } from '../config/connect.ts'
 import { EXIT } from '../exit-codes.ts'
+import { listenForInterrupt } from '../interrupt.ts'
 import { createOutput, table } from '../output.ts'
 import { adminOf } from './admin.ts'
 import { followTask } from './follow-task.ts'
@@ -55,13 +56,16 @@ export function addAdminImageCommands(program: Command): void {
   withAgents(image.command('pull <reference>').description('Pull it to agents ahead of sessions.')).action(
     async (reference: string, { json = false, ...flags }: WhereFlags) => {
       const { api } = await connect()
-      const task = await followTask(api, await api.pullImage({ body: { reference, ...whereOf(flags) } }))
+      using interrupt = listenForInterrupt()
+      const { signal } = interrupt
+      const task = await followTask(api, await api.pullImage({ body: { reference, ...whereOf(flags) } }), signal)
       createOutput(json).data(task, () =>
         table(
           ['AGENT', 'STATUS', 'WHY'],
           (task.pull ?? []).map(one => [one.agentName, one.status, one.error?.message ?? '']),
         ),
       )
+      signal.throwIfAborted()
     },
   )
 

@@ -1,6 +1,7 @@
 import { type Command } from 'commander'
-import { AppError, type Registry, type RegistryChange } from '#manager/contract'
+import { AppError, type Registry, type RegistryChange, type Task } from '#manager/contract'
 import { connect } from '../config/connect.ts'
+import { listenForInterrupt } from '../interrupt.ts'
 import { createOutput, table } from '../output.ts'
 import { promptSecret, readStandardInput } from '../secret-input.ts'
 import { adminOf } from './admin.ts'
@@ -85,9 +86,12 @@ export function addRegistryCommands(program: Command): void {
       const { items } = await api.listRegistries()
       const names = name === undefined ? items.filter(one => one.active).map(one => one.name) : [name]
       if (names.length === 0) throw new AppError('registry_not_found', { why: 'There is no active registry.' })
-      const tasks = []
+      using interrupt = listenForInterrupt()
+      const { signal } = interrupt
+      const tasks: Task[] = []
       for (const one of names) {
-        tasks.push(await followTask(api, await api.rescanRegistry({ params: { name: one } })))
+        if (tasks.at(-1)?.status === 'cancelled' || signal.aborted) break
+        tasks.push(await followTask(api, await api.rescanRegistry({ params: { name: one } }), signal))
       }
       const problems = tasks.flatMap(task => task.rescan?.problems ?? [])
       createOutput(json).data(tasks, () =>
@@ -98,6 +102,7 @@ export function addRegistryCommands(program: Command): void {
               problems.map(one => [one.reference, one.why]),
             ),
       )
+      signal.throwIfAborted()
     })
 }
 

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { resolve } from 'node:path'
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import { untilInterrupted } from '../interrupt.ts'
+import { Interrupted, listenForInterrupt } from '../interrupt.ts'
 import { createOutput } from '../output.ts'
 import { SERVER_OPTIONS } from '../server-options.ts'
 import { up } from '../up/up.ts'
@@ -34,6 +34,7 @@ export function addServerCommands(program: Command): void {
       const engine = flags.engine && process.env.BERTH_NO_ENGINE !== '1'
       const { data, config, port, open } = flags
       const output = createOutput(flags.json ?? false)
+      using interrupt = listenForInterrupt()
       await up({
         ...(data ? { data } : {}),
         ...(config ? { config } : {}),
@@ -42,7 +43,10 @@ export function addServerCommands(program: Command): void {
         engine,
         ticket: flags.ticket ?? false,
         output,
-        signal: untilInterrupted(),
+        signal: interrupt.signal,
+      }).catch((error: unknown) => {
+        // Before all of it had started: that is an end as asked as well.
+        if (!(error instanceof Interrupted)) throw error
       })
     })
   addServer(program, 'manager', 'manager/main.ts', 'The manager alone; configured by environment variables.')
@@ -77,7 +81,8 @@ function addServer(program: Command, name: string, script: string, description: 
           ...(replace ? { BERTH_AGENT_REPLACE: '1' } : {}),
         },
       })
-      untilInterrupted().addEventListener('abort', () => child.kill('SIGTERM'))
+      using interrupt = listenForInterrupt()
+      interrupt.signal.addEventListener('abort', () => child.kill('SIGTERM'))
       const code = await new Promise<number>(done => child.once('exit', status => done(status ?? 1)))
       process.exitCode = code
     })

@@ -1,24 +1,15 @@
-import { setTimeout as wait } from 'node:timers/promises'
 import { type Command, InvalidArgumentError } from 'commander'
-import {
-  type ApiClient,
-  AppError,
-  durationText,
-  isFinished,
-  type Session,
-  type SessionEvent,
-  type SessionSpec,
-  type SessionStats,
-} from '#manager/contract'
+import { durationText, type Session, type SessionEvent, type SessionSpec, type SessionStats } from '#manager/contract'
 import { connect } from '../config/connect.ts'
 import { EXIT } from '../exit-codes.ts'
-import { createOutput, type Output, table } from '../output.ts'
-import { untilInterrupted } from '../interrupt.ts'
+import { listenForInterrupt } from '../interrupt.ts'
+import { createOutput, table } from '../output.ts'
 import { durationOption } from './duration.ts'
 import { everyPage } from './every-page.ts'
 import { findSession } from './find-session.ts'
 import { clusterRows, collect, parsePriority, startText, whatIfText } from './session-waiting.ts'
 import { age, amounts, bytes } from './text.ts'
+import { waitForCreated, waitForEnded } from './wait-for-sessions.ts'
 
 interface CreateFlags {
   image: string
@@ -46,8 +37,6 @@ interface CreateFlags {
 interface JsonFlag {
   json?: boolean
 }
-
-const POLL_MS = 250
 
 /** `berth session …`. A session is named by its id, the start of its id, or its name. */
 export function addSessionCommands(program: Command): void {
@@ -87,9 +76,13 @@ export function addSessionCommands(program: Command): void {
       }
       const { items, notices } = await api.createSession({ body: specOf(flags) })
       for (const notice of notices) output.note(notice.message)
-      const signal = untilInterrupted()
-      const sessions = flags.wait ? await Promise.all(items.map(item => waitFor(api, item, signal, output))) : items
+      using interrupt = listenForInterrupt()
+      const { signal } = interrupt
+      const sessions = flags.wait ? await waitForCreated({ api, sessions: items, signal, output }) : items
       output.data(flags.count > 1 ? sessions : sessions[0], () => sessions.map(describe).join('\n'))
+      if (signal.aborted)
+        output.note('Nobody waits for it any longer; what was asked for stays (berth session rm ends it).')
+      signal.throwIfAborted()
       if (!flags.batch || !flags.wait) return
       for (const one of sessions) output.note(`${one.name}: ${one.reason.message}`)
       if (sessions.some(one => one.result !== 'success')) process.exitCode = EXIT.failed
@@ -111,6 +104,24 @@ export function addSessionCommands(program: Command): void {
       const body = flags.by === undefined ? {} : { seconds: flags.by }
       const extended = await api.extendSession({ params: { id }, body })
       createOutput(flags.json ?? false).data(extended, () => `${describe(extended)}  ${endText(extended)}`.trimEnd())
+    })
+
+  session
+    .command('restart <session>')
+    .description('Start one of yours that has ended again: as it was asked for, on its agent, with its files.')
+    .option('--wait', 'until it runs (fails if it does not)')
+    .option('--json', 'print JSON')
+    .action(async (reference: string, flags: JsonFlag & { wait?: boolean }) => {
+      const connection = await connect()
+      const { api } = connection
+      const output = createOutput(flags.json ?? false)
+      using interrupt = listenForInterrupt()
+      const { signal } = interrupt
+      const { id } = await findSession(connection, reference)
+      const next = await api.restartSession({ params: { id } })
+      const [session = next] = flags.wait ? await waitForCreated({ api, sessions: [next], signal, output }) : []
+      output.data(session, () => describe(session))
+      signal.throwIfAborted()
     })
 
   session
@@ -162,14 +173,16 @@ export function addSessionCommands(program: Command): void {
       const connection = await connect()
       const { api } = connection
       const output = createOutput(flags.json ?? false)
-      const signal = untilInterrupted()
-      const ended: Session[] = []
+      using interrupt = listenForInterrupt()
+      const { signal } = interrupt
+      const sessions: Session[] = []
       for (const reference of references) {
         const { id } = await findSession(connection, reference)
-        const session = await api.deleteSession({ params: { id } })
-        ended.push(flags.wait ? await waitUntil(api, session, one => isFinished(one.status), signal) : session)
+        sessions.push(await api.deleteSession({ params: { id } }))
       }
+      const ended = flags.wait ? await waitForEnded({ api, sessions, signal, output }) : sessions
       output.data(ended, () => ended.map(describe).join('\n'))
+      signal.throwIfAborted()
     })
 
   session
@@ -190,15 +203,16 @@ export function addSessionCommands(program: Command): void {
     })
 
   session
-    .command('priority <session> <number>')
+    .command('priority <session>')
+    .argument('<number>', '-10 to 10', parsePriority)
     .description('When a waiting session is tried: larger goes first. Owners may lower it, admins raise it.')
     .option('--json', 'print JSON')
     .allowUnknownOption()
-    .action(async (reference: string, number: string, { json = false }: JsonFlag) => {
+    .action(async (reference: string, priority: number, { json = false }: JsonFlag) => {
       const connection = await connect()
       const { api } = connection
       const { id } = await findSession(connection, reference)
-      const changed = await api.setSessionPriority({ params: { id }, body: { priority: parsePriority(number) } })
+      const changed = await api.setSessionPriority({ params: { id }, body: { priority } })
       createOutput(json).data(changed, () => `${describe(changed)}  priority ${changed.priority}`)
     })
 
@@ -239,41 +253,6 @@ function specOf(flags: CreateFlags): SessionSpec {
     ...(flags.dependsOn === undefined ? {} : { dependsOn: flags.dependsOn }),
     ...(shm === undefined ? {} : { shmem: shm }),
     ...(command === undefined ? {} : { startupCommand: command }),
-  }
-}
-
-/**
- * Until it runs, a batch session until it has ended.
- *
- * @throws AppError `session_not_running` with the reason where an interactive one ended instead
- */
-async function waitFor(api: ApiClient, session: Session, signal: AbortSignal, output: Output): Promise<Session> {
-  let told = ''
-  const reached = await waitUntil(
-    api,
-    session,
-    one => {
-      if (one.reason.message !== told && one.status !== 'RUNNING')
-        output.note(`${one.name}: ${one.status} – ${one.reason.message}`)
-      told = one.reason.message
-      return (one.status === 'RUNNING' && one.kind !== 'batch') || isFinished(one.status)
-    },
-    signal,
-  )
-  if (reached.status === 'RUNNING' || reached.kind === 'batch') return reached
-  throw new AppError('session_not_running', { why: `${reached.name} is ${reached.status}: ${reached.reason.message}` })
-}
-
-async function waitUntil(
-  api: ApiClient,
-  session: Session,
-  done: (session: Session) => boolean,
-  signal: AbortSignal,
-): Promise<Session> {
-  for (let current = session; ;) {
-    if (done(current)) return current
-    await wait(POLL_MS, undefined, { signal })
-    current = await api.getSession({ params: { id: session.id } })
   }
 }
 

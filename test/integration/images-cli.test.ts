@@ -53,7 +53,7 @@ test('Ctrl-C cancels the rescan at the manager', async () => {
   child.stderr.once('data', () => child.kill('SIGINT'))
   const { code, out, err } = await outcomeOf(child)
   cr.resume()
-  expect(code).toBe(1)
+  expect(code).toBe(130)
   expect((JSON.parse(out) as Task[])[0]?.status).toBe('cancelled')
   expect(err).toContain('It was cancelled.')
 })
