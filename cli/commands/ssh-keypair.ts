@@ -1,7 +1,8 @@
-import { readFile, writeFile } from 'node:fs/promises'
+import { readFile, rm, writeFile } from 'node:fs/promises'
 import { type Command } from 'commander'
-import { AppError, type SshKeypair } from '#manager/contract'
+import { type ApiClient, AppError, type NewSshKeypair, type SshKeypair } from '#manager/contract'
 import { connect } from '../config/connect.ts'
+import { listenForInterrupt } from '../interrupt.ts'
 import { createOutput } from '../output.ts'
 import { readStandardInput } from '../secret-input.ts'
 
@@ -30,13 +31,7 @@ export function addSshKeypairCommands(program: Command): void {
     .option('--json', 'print JSON')
     .action(async ({ out, json = false }: KeyFlags) => {
       const { api } = await connect()
-      // Before the key is made: an existing file is never overwritten, and a wrong path costs no key.
-      if (out !== undefined) await create(out, '', 0o600)
-      const made = await api.generateSshKeypair()
-      if (out !== undefined) {
-        await writeFile(out, made.privateKey)
-        await writeFile(`${out}.pub`, `${made.publicKey}\n`)
-      }
+      const made = out === undefined ? await api.generateSshKeypair() : await generateInto(out, api)
       const { privateKey: _, ...open } = made
       createOutput(json).data(out === undefined ? made : open, () =>
         out === undefined ? made.privateKey : describe(open),
@@ -72,8 +67,22 @@ async function read(file: string): Promise<string> {
   })
 }
 
-async function create(file: string, text: string, mode: number): Promise<void> {
-  await writeFile(file, text, { mode, flag: 'wx' }).catch((error: unknown) => {
+/** Both files or none. They are made before the key is: an existing file is never overwritten, and a wrong path costs no key. */
+async function generateInto(file: string, api: ApiClient): Promise<NewSshKeypair> {
+  using interrupt = listenForInterrupt()
+  await using files = new AsyncDisposableStack()
+  await create(files, file, 0o600)
+  await create(files, `${file}.pub`, 0o644)
+  const made = await api.generateSshKeypair({ signal: interrupt.signal })
+  await writeFile(file, made.privateKey)
+  await writeFile(`${file}.pub`, `${made.publicKey}\n`)
+  files.move()
+  return made
+}
+
+async function create(files: AsyncDisposableStack, file: string, mode: number): Promise<void> {
+  await writeFile(file, '', { mode, flag: 'wx' }).catch((error: unknown) => {
     throw new AppError('bad_request', { why: `${file} exists already, or cannot be written.` }, { cause: error })
   })
+  files.defer(() => rm(file, { force: true }))
 }
