@@ -26,16 +26,22 @@ import { addUserCommands } from './commands/users.ts'
 import { EXIT, exitCodeOf } from './exit-codes.ts'
 import { Interrupted } from './interrupt.ts'
 import { describeFailure } from './output.ts'
+import { allPrinted, isReaderGone, toleratePartingReaders } from './standard-streams.ts'
 import { version } from './version.ts'
 
-/** The `berth` command. Every sub-command lives in `commands/`; this file turns outcomes into exit codes. */
-export function createProgram(): Command {
+/**
+ * The `berth` command. Every sub-command lives in `commands/`; this file turns outcomes into exit codes.
+ *
+ * @param json what is wrong with the command line itself is not printed here: it is told as JSON like other failures
+ */
+function createProgram(json: boolean): Command {
   const program = new Command('berth')
     .enablePositionalOptions()
     .description('Console for GPU container sessions: servers of this computer, and sessions on any of them.')
     .version(version)
     .exitOverride()
     .showHelpAfterError('(run with --help for the options)')
+    .configureOutput(json ? { writeErr: () => undefined } : {})
   addServerCommands(program)
   addDoctorCommand(program)
   addBackupCommands(program)
@@ -64,24 +70,31 @@ export function createProgram(): Command {
   return program
 }
 
-/** @returns the exit code */
-export async function runCommand(argv: readonly string[]): Promise<number> {
+/** Runs a command and ends this process with its exit code. */
+export async function main(argv: readonly string[]): Promise<never> {
+  toleratePartingReaders()
+  const code = await runCommand(argv)
+  await allPrinted()
+  process.exit(code)
+}
+
+async function runCommand(argv: readonly string[]): Promise<number> {
+  const json = argv.includes('--json')
   try {
-    await createProgram().parseAsync([...argv], { from: 'user' })
+    await createProgram(json).parseAsync([...argv], { from: 'user' })
     return typeof process.exitCode === 'number' ? process.exitCode : EXIT.ok
   } catch (error) {
-    if (!isTold(error)) process.stderr.write(`${describeFailure(error, argv.includes('--json'))}\n`)
-    return exitCodeOf(error)
+    if (isReaderGone(error)) return EXIT.ok
+    const code = exitCodeOf(error)
+    if (code !== EXIT.ok && !isTold(error, json)) process.stderr.write(`${describeFailure(error, json)}\n`)
+    return code
   }
 }
 
-/** Who interrupts a command knows; commander has printed its own words. */
-function isTold(error: unknown): boolean {
-  return (
-    error instanceof CommanderError ||
-    error instanceof Interrupted ||
-    (error instanceof Error && error.name === 'AbortError')
-  )
+/** Who interrupts a command knows; commander has printed its own words where they are not to be JSON. */
+function isTold(error: unknown, json: boolean): boolean {
+  if (error instanceof CommanderError) return !json
+  return error instanceof Interrupted || (error instanceof Error && error.name === 'AbortError')
 }
 
-if (import.meta.main) process.exit(await runCommand(process.argv.slice(2)))
+if (import.meta.main) await main(process.argv.slice(2))

@@ -12,6 +12,15 @@ test('a failure quotes what a container said without its control sequences', () 
   expect(describeFailure(error, false)).not.toMatch(/[\u0007\u001b]/)
 })
 
+test('with --json every failure has a code, also one that is none of ours', () => {
+  expect(JSON.parse(describeFailure(new AppError('session_not_found', { id: 'x' }), true))).toEqual({
+    error: { code: 'session_not_found', message: 'No such session', detail: { id: 'x' } },
+  })
+  expect(JSON.parse(describeFailure(new Error('EACCES: no'), true))).toMatchObject({
+    error: { code: 'internal', message: 'Unexpected failure: EACCES: no' },
+  })
+})
+
 test('every field that was refused is named once', () => {
   const fields = [
     { path: 'name', message: 'is too short' },

@@ -1,4 +1,5 @@
-import { type AppError, isAppError } from '#manager/contract'
+import { CommanderError } from 'commander'
+import { AppError, isAppError } from '#manager/contract'
 
 /** Where commands print. Data goes to stdout, everything a person reads besides it to stderr. */
 export interface Output {
@@ -43,14 +44,23 @@ export function table(head: readonly string[], rows: readonly (readonly string[]
 
 /** One line a person can act on; with --json the problem itself. */
 export function describeFailure(error: unknown, json: boolean): string {
-  if (json && isAppError(error)) return JSON.stringify({ error: wire(error) })
+  if (json) return JSON.stringify({ error: wire(error) })
   if (isAppError(error)) return printable(`berth: ${error.message} (${error.code})${moreFields(error)}`)
-  return printable(`berth: ${error instanceof Error ? error.message : String(error)}`)
+  return printable(`berth: ${messageOf(error)}`)
 }
 
-function wire(error: AppError) {
-  return { code: error.code, message: error.message, detail: error.detail }
+function wire(error: unknown) {
+  const { code, message, detail } = isAppError(error) ? error : asAppError(error)
+  return { code, message, detail }
 }
+
+/** With its own words: what fails in this process concerns nobody but its user. */
+function asAppError(error: unknown): AppError {
+  if (!(error instanceof CommanderError)) return new AppError('internal', { why: messageOf(error) })
+  return new AppError('bad_request', { why: error.message.replace(/^error: /, '') })
+}
+
+const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error))
 
 /** `bad_request` names every field, and quotes the first in its message: `{ fields: [{ path: 'name', message: 'must be…' }] }`. */
 function moreFields(error: AppError): string {
