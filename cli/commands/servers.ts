@@ -1,10 +1,9 @@
-import { spawn } from 'node:child_process'
-import { resolve } from 'node:path'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { Interrupted, listenForInterrupt } from '../interrupt.ts'
 import { createOutput } from '../output.ts'
-import { SERVER_OPTIONS } from '../server-options.ts'
 import { up } from '../up/up.ts'
+import { dataOption } from './data-option.ts'
+import { addServer } from './single-server.ts'
 
 interface UpFlags {
   data?: string
@@ -23,7 +22,7 @@ export function addServerCommands(program: Command): void {
     .description(
       'Start manager, agent and console on this computer and open the console. Ctrl-C stops them, not the sessions.',
     )
-    .option('--data <directory>', 'where the state is kept (BERTH_DATA)')
+    .addOption(dataOption())
     .option('--config <file>', 'settings; default: berth.toml in the data directory')
     .option('--port <number>', 'port of the console, 0 = any free one (BERTH_PORT; default 8400)', parsePort)
     .option('--no-open', 'do not open a browser')
@@ -65,27 +64,6 @@ export function addServerCommands(program: Command): void {
     'proxy/web/main.ts',
     'The console and its local proxy for browsers, for the manager at BERTH_MANAGER_URL.',
   )
-}
-
-function addServer(program: Command, name: string, script: string, description: string): Command {
-  return program
-    .command(name)
-    .description(description)
-    .action(async ({ join, replace = false }: { join?: string; replace?: boolean }) => {
-      const path = resolve(import.meta.dirname, '../..', script)
-      const child = spawn(process.execPath, [...SERVER_OPTIONS, path], {
-        stdio: 'inherit',
-        env: {
-          ...process.env,
-          ...(join === undefined ? {} : { BERTH_JOIN: join }),
-          ...(replace ? { BERTH_AGENT_REPLACE: '1' } : {}),
-        },
-      })
-      using interrupt = listenForInterrupt()
-      interrupt.signal.addEventListener('abort', () => child.kill('SIGTERM'))
-      const code = await new Promise<number>(done => child.once('exit', status => done(status ?? 1)))
-      process.exitCode = code
-    })
 }
 
 export function parsePort(text: string): number {

@@ -1,0 +1,47 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { resolve } from 'node:path'
+import { createInterface } from 'node:readline'
+import { type Command } from 'commander'
+import { dataDirectory } from '../config/directories.ts'
+import { listenForInterrupt } from '../interrupt.ts'
+import { serverError } from '../server-error.ts'
+import { SERVER_OPTIONS } from '../server-options.ts'
+
+interface ServerFlags {
+  readonly join?: string
+  readonly replace?: boolean
+}
+
+/**
+ * A command that runs one server in the foreground. Its output is ours, except that what keeps it from running is said in
+ * words, with the exit code of its error.
+ */
+export function addServer(program: Command, name: string, script: string, description: string): Command {
+  return program
+    .command(name)
+    .description(description)
+    .action(async ({ join, replace = false }: ServerFlags) => {
+      const path = resolve(import.meta.dirname, '../..', script)
+      const child = spawn(process.execPath, [...SERVER_OPTIONS, path], {
+        stdio: ['inherit', 'pipe', 'inherit'],
+        env: {
+          ...process.env,
+          BERTH_DATA: resolve(dataDirectory()),
+          ...(join === undefined ? {} : { BERTH_JOIN: join }),
+          ...(replace ? { BERTH_AGENT_REPLACE: '1' } : {}),
+        },
+      })
+      using interrupt = listenForInterrupt()
+      interrupt.signal.addEventListener('abort', () => child.kill('SIGTERM'))
+      const ended = once(child, 'exit') as Promise<[number | null]>
+      let failure: Error | undefined
+      for await (const line of createInterface({ input: child.stdout })) {
+        failure ??= serverError(line)
+        if (!failure) process.stdout.write(`${line}\n`)
+      }
+      const [code] = await ended
+      if (failure) throw failure
+      process.exitCode = code ?? 1
+    })
+}
