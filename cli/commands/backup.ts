@@ -1,11 +1,13 @@
 import { spawn } from 'node:child_process'
 import { resolve } from 'node:path'
 import { type Command } from 'commander'
-import { AppError, isErrorCode } from '#manager/contract'
+import { AppError } from '#manager/contract'
 import { environmentOf } from '../config/berth-toml/parse.ts'
 import { readSettings } from '../config/berth-toml/read.ts'
 import { dataDirectory } from '../config/directories.ts'
+import { listenForInterrupt } from '../interrupt.ts'
 import { createOutput } from '../output.ts'
+import { serverError } from '../server-error.ts'
 import { promptSecret, readStandardInput } from '../secret-input.ts'
 import { addBackupFlags, type BackupFlags } from './backup-flags.ts'
 
@@ -45,7 +47,10 @@ export function addBackupCommands(program: Command): void {
   })
 }
 
-/** The manager's store does the work, in a process of its own: the CLI knows no tables. */
+/**
+ * The manager's store does the work, in a process of its own: the CLI knows no tables. Interrupted, it stops what it has started,
+ * and is waited for.
+ */
 async function runChild(command: 'backup' | 'restore', file: string, flags: BackupFlags): Promise<Outcome> {
   const data = resolve(flags.data ?? dataDirectory())
   const settings = await readSettings(data, flags.config)
@@ -56,15 +61,18 @@ async function runChild(command: 'backup' | 'restore', file: string, flags: Back
     env: { ...process.env, ...environmentOf(settings, 'manager', process.env), BERTH_DATA: data, BERTH_LOG: 'error' },
     stdio: ['pipe', 'pipe', 'inherit'],
   })
+  using interrupt = listenForInterrupt()
+  interrupt.signal.addEventListener('abort', () => child.kill('SIGTERM'))
   child.stdin.on('error', () => undefined) // it ended without reading; its line says why
   child.stdin.end(secret ?? '')
   const chunks: Buffer[] = []
   for await (const chunk of child.stdout) chunks.push(chunk as Buffer)
   const line = Buffer.concat(chunks).toString('utf8').trim()
+  if (line === '') interrupt.signal.throwIfAborted()
   if (line === '') throw new AppError('internal', { why: `${command} ended without a word.` })
-  const reply = JSON.parse(line) as Outcome & { error?: { code: string; detail: Record<string, unknown> } }
-  if (reply.error) throw new AppError(isErrorCode(reply.error.code) ? reply.error.code : 'internal', reply.error.detail)
-  return reply
+  const error = serverError(line)
+  if (error) throw error
+  return JSON.parse(line) as Outcome
 }
 
 async function readPassphrase(command: 'backup' | 'restore', fromStandardInput: boolean): Promise<string> {

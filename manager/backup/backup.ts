@@ -21,6 +21,8 @@ export interface BackupOptions extends Source {
   readonly masterKeyFile: string
   /** Of the master key; without one the key is left out (backup), or must not be in the file (restore). */
   readonly passphrase: string | undefined
+  /** Ends it: nothing is left behind, and the database that was started here stops. */
+  readonly signal?: AbortSignal | undefined
 }
 
 export interface Outcome {
@@ -35,9 +37,9 @@ export interface Outcome {
  *
  * Threat model: the file holds password hashes, names and addresses of users, so it is 0600. It holds no sign-in, and
  * the master key only under a passphrase.
- * @throws AppError `bad_request` (file exists), `not_found`, `config_invalid` (no master key)
+ * @throws AppError `bad_request` (file exists), `not_found`, `config_invalid` (no master key); the signal's reason
  */
-export async function backup({ file, masterKeyFile, passphrase, ...source }: BackupOptions): Promise<Outcome> {
+export async function backup({ file, masterKeyFile, passphrase, signal, ...source }: BackupOptions): Promise<Outcome> {
   if (await stat(file).catch(() => undefined)) throw new AppError('bad_request', { why: `${file} exists already.` })
   const masterKey = passphrase === undefined ? null : await sealKey(await readKey(masterKeyFile), passphrase)
   await using store = await openToRead(source)
@@ -51,6 +53,7 @@ export async function backup({ file, masterKeyFile, passphrase, ...source }: Bac
       let rows = 0
       const entries = async function* (): AsyncGenerator<Entry> {
         for await (const entry of readEntries(trx, header)) {
+          signal?.throwIfAborted()
           if ('row' in entry) rows++
           yield entry
         }
@@ -82,13 +85,13 @@ const BATCH = 500
 
 /**
  * Fills an unused database from a file, in one transaction.
- * @throws AppError `backup_damaged`, `data_version_unsupported`, `database_not_empty`, `bad_request` (passphrase)
+ * @throws AppError `backup_damaged`, `data_version_unsupported`, `database_not_empty`, `bad_request` (passphrase); the signal's reason
  */
 export async function restore(options: BackupOptions): Promise<Outcome> {
-  const { file, masterKeyFile, passphrase, ...source } = options
+  const { file, masterKeyFile, passphrase, signal, ...source } = options
   // Before the database is opened, which would make one: a wrong file must leave nothing behind.
   const { header, entries: all } = await readBackup(file)
-  for await (const _ of all); // to its end, which has the checksum
+  for await (const _ of all) signal?.throwIfAborted() // to its end, which has the checksum
   const key = await keyOf(header, masterKeyFile, passphrase)
   await using store = await openStore(source)
   await checkSchema(store.db, header)
@@ -105,6 +108,7 @@ export async function restore(options: BackupOptions): Promise<Outcome> {
       batch = []
     }
     for await (const entry of entries) {
+      signal?.throwIfAborted()
       if ('counter' in entry) {
         await into.setCounter(entry.counter)
         continue

@@ -9,8 +9,9 @@ import { backup, restore } from './backup.ts'
  * `node manager/backup/main.ts backup|restore FILE`, a child process of the CLI. BERTH_DATA and DATABASE_URL name the
  * database, BERTH_MASTER_KEY_FILE the master key (default DATA/master.key). With `--with-key` the passphrase is read from
  * standard input, never from the command line. One line of JSON on stdout: the outcome, or `{"error":…}` and exit code 1.
+ * A signal stops it in order, and then there is no line.
  */
-async function main(): Promise<void> {
+async function main(signal: AbortSignal): Promise<void> {
   const [command, file, option] = process.argv.slice(2)
   if ((command !== 'backup' && command !== 'restore') || !file) throw new AppError('bad_request')
   const config = readConfig(process.env)
@@ -22,6 +23,7 @@ async function main(): Promise<void> {
     masterKeyFile: config.masterKeyFile ?? masterKeyPath(dataDir),
     passphrase: option === '--with-key' ? await readStandardInput() : undefined,
     log: createLogger(process.env.BERTH_LOG ?? 'error'),
+    signal,
   })
   process.stdout.write(`${JSON.stringify(outcome)}\n`)
 }
@@ -35,11 +37,15 @@ async function readStandardInput(): Promise<string> {
 }
 
 if (import.meta.main) {
-  main().catch((error: unknown) => {
+  const interrupt = new AbortController()
+  // Each may come more than once: of the terminal, and of the CLI, which waits for us.
+  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, () => interrupt.abort())
+  main(interrupt.signal).catch((error: unknown) => {
+    process.exitCode = 1
+    if (interrupt.signal.aborted) return
     const { code, message, detail } = toWireError(error)
     if (code === 'internal')
       process.stderr.write(`${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`)
     process.stdout.write(`${JSON.stringify({ error: { code, message: message || ERRORS[code].title, detail } })}\n`)
-    process.exitCode = 1
   })
 }
