@@ -43,7 +43,8 @@ export function addSshCommands(program: Command): void {
         references.length > 0
           ? await Promise.all(references.map(reference => findSession(connection, reference)))
           : (await api.listSessions({ query: { status: 'RUNNING', mine: 'true', limit: 500 } })).items
-      const berth = resolve(import.meta.dirname, '../../bin/berth')
+      // Not the script alone: Windows runs none, and whoever starts ssh may have no Node, or another one, in its PATH.
+      const berth = [process.execPath, resolve(import.meta.dirname, '../../bin/berth')]
       const block = async (session: Session) => hostBlock(session, await writeSshFiles(api, session), berth)
       const blocks = await Promise.all(sessions.map(block))
       process.stdout.write(blocks.length > 0 ? `${blocks.join('\n\n')}\n` : '# no running session\n')

@@ -3,7 +3,7 @@ import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { type ApiClient, type Session } from '#manager/contract'
 import { hostBlock, sshOptions, writeSshFiles } from './access.ts'
 
@@ -32,12 +32,12 @@ test('the key is readable by its owner only and the host key is pinned', async (
 test('OpenSSH itself reads the Host block as it is meant, also with spaces and percent signs in paths', async () => {
   const files = await writeSshFiles(api, session, directory)
   const config = join(directory, 'config')
-  await writeFile(config, `${hostBlock(session, files, '/opt/$(berth) %h dir/bin/berth')}\n`)
+  await writeFile(config, `${hostBlock(session, files, ['/opt/my node', '/opt/$(berth) %h dir/bin/berth'])}\n`)
   const { stdout } = await run('ssh', ['-F', config, '-G', 'berth-train'])
   expect(stdout).toContain(`identityfile ${files.identityFile.replaceAll('%', '%%')}`)
   expect(stdout).toContain('stricthostkeychecking true')
   expect(stdout).toContain(`hostkeyalias berth-${session.id}`)
-  expect(stdout).toContain(`proxycommand '/opt/$(berth) %%h dir/bin/berth' stdio ${session.id}`)
+  expect(stdout).toContain(`proxycommand '/opt/my node' '/opt/$(berth) %%h dir/bin/berth' stdio ${session.id}`)
 })
 
 test.each([
@@ -53,5 +53,13 @@ test('an id or a name that leads elsewhere is refused', async () => {
   const writing = writeSshFiles(api, { ...session, id: '../../x' } as unknown as Session, directory)
   await expect(writing).rejects.toMatchObject({ code: 'bad_request' })
   const files = await writeSshFiles(api, session, directory)
-  expect(() => hostBlock({ ...session, name: '*\n ProxyCommand x' }, files, '/berth')).toThrow()
+  expect(() => hostBlock({ ...session, name: '*\n ProxyCommand x' }, files, ['/berth'])).toThrow()
+})
+
+test('on Windows, which runs no script by its first line, the words of the command are quoted in its way', async () => {
+  const files = await writeSshFiles(api, session, directory)
+  const platform = vi.spyOn(process, 'platform', 'get').mockReturnValue('win32')
+  const block = hostBlock(session, files, ['C:\\Program Files\\node.exe', 'C:\\berth\\bin\\berth'])
+  platform.mockRestore()
+  expect(block).toContain(`ProxyCommand "C:\\Program Files\\node.exe" "C:\\berth\\bin\\berth" "stdio" "${session.id}"`)
 })

@@ -77,16 +77,20 @@ export function sshOptions(files: SshFiles, port: number): string[] {
   return ['-F', 'none', ...settings.flatMap(([key, value]) => ['-o', `${key}=${value}`])]
 }
 
-/** A Host block whose connection is made by `berth stdio`, so that it works whenever the session runs. */
-export function hostBlock(session: Session, files: SshFiles, berth: string): string {
-  const command = [berth, 'stdio', safe(SessionId, session.id)].map(quoteForProxyCommand).join(' ')
+/**
+ * A Host block whose connection is made by `berth stdio`, so that it works whenever the session runs.
+ *
+ * @param berth the words of the command: program and arguments
+ */
+export function hostBlock(session: Session, files: SshFiles, berth: readonly string[]): string {
+  const command = [...berth, 'stdio', safe(SessionId, session.id)].map(quoteForProxyCommand).join(' ')
   const lines = [...sshSettings(files), ['ProxyCommand', command]]
   return [`Host berth-${safe(SessionName, session.name)}`, ...lines.map(([key, value]) => `  ${key} ${value}`)].join(
     '\n',
   )
 }
 
-/** A shell runs it after ssh has expanded `%h` and the like; a line break would end the directive. */
+/** A shell (on Windows none) runs it after ssh has expanded `%h` and the like; a line break would end the directive. */
 function quoteForProxyCommand(word: string): string {
   if (/[\r\n]/.test(word)) throw new TypeError('ssh_config has no way to write this path')
   return (process.platform === 'win32' ? `"${word}"` : quoteForShell(word)).replaceAll('%', '%%')
