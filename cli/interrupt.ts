@@ -42,3 +42,11 @@ export function listenForInterrupt(): Interrupt {
     },
   }
 }
+
+/** Rejects with the signal's reason; for races with what cannot be told to stop. */
+export function whenInterrupted({ signal }: Interrupt): Promise<never> {
+  const { promise, reject } = Promise.withResolvers<never>()
+  promise.catch(() => undefined)
+  signal.addEventListener('abort', () => reject(signal.reason as Interrupted), { once: true })
+  return promise
+}

@@ -1,7 +1,7 @@
 import { type Command } from 'commander'
 import { AppError } from '#manager/contract'
 import { connect } from '../config/connect.ts'
-import { listenForInterrupt } from '../interrupt.ts'
+import { listenForInterrupt, whenInterrupted } from '../interrupt.ts'
 import { createOutput } from '../output.ts'
 import { openProxy } from '../proxy.ts'
 import { openBrowser } from '../up/browser.ts'
@@ -34,12 +34,13 @@ export function addAppCommand(program: Command): void {
         onPortTaken: flags.random ? ('random' as const) : ('fail' as const),
       }
       using interrupt = listenForInterrupt()
-      const { signal } = interrupt
+      const interrupted = whenInterrupted(interrupt)
       const output = createOutput(flags.json ?? false)
       const ended = new Promise<void>(done => {
         proxy.on('tunnel:closed', () => done())
       })
-      const tunnel = await proxy.tunnel.open(spec)
+      // Its app may have to start, which takes a minute.
+      const tunnel = await Promise.race([proxy.tunnel.open(spec), interrupted])
       const address = `${tunnel.host}:${tunnel.port}`
       if (tunnel.app.protocol === 'http') {
         const { url } = await proxy.tunnel.openApp(spec)
@@ -49,8 +50,7 @@ export function addAppCommand(program: Command): void {
         output.data(tunnel, () => `${tunnel.app.title}: ${address} (any user of this computer can connect)`)
       }
       output.note('Ctrl-C closes it.')
-      const interrupted = new Promise<void>(done => signal.addEventListener('abort', () => done(), { once: true }))
-      if (!signal.aborted) await Promise.race([interrupted, ended])
-      if (!signal.aborted) throw new AppError('session_not_running', { why: 'It has ended.' })
+      const isClosedByUser = await Promise.race([ended.then(() => false), interrupted.catch(() => true)])
+      if (!isClosedByUser) throw new AppError('session_not_running', { why: 'It has ended.' })
     })
 }
