@@ -176,7 +176,7 @@ export class Pass {
   /** The agent of the reservation, where it is away for a moment: to a manager that has just started all of them are. */
   #awaitedFor(holder: PendingSession, { agentId }: Reservation): AgentRooms | undefined {
     const rooms = this.#snapshot.active === false ? undefined : this.#byId.get(agentId)
-    return rooms && isAwaited(rooms.agent) ? agentsWithImage(holder, [rooms])[0] : undefined
+    return rooms && isAwaited(rooms.agent, this.#snapshot.options) ? agentsWithImage(holder, [rooms])[0] : undefined
   }
 
   #place(session: PendingSession): boolean {

@@ -125,9 +125,9 @@ export function canTake(agent: AgentSnapshot, { requireIsolation = false }: Plan
   return agent.connected && agent.schedulable && (!requireIsolation || agent.isolated === true)
 }
 
-/** It would take sessions, and is back in a moment. */
-export function isAwaited({ connected, schedulable, lost = false }: AgentSnapshot): boolean {
-  return !connected && schedulable && !lost
+/** It takes sessions as soon as it is back, which is in a moment. */
+export function isAwaited(agent: AgentSnapshot, options?: PlanOptions): boolean {
+  return !agent.connected && agent.lost !== true && canTake({ ...agent, connected: true }, options)
 }
 
 /** The room that lacks the fewest slots and, among those, has the most of what is lacking: of the scarcest, then in sum. */

@@ -165,6 +165,13 @@ describe('the one reservation', () => {
       expect(pass(agents).reservation).toBeUndefined()
     })
 
+    test('and does not isolate sessions as its resource group requires moves on', () => {
+      const isolating = { ...other, isolated: true }
+      const snapshot = { agents: [away, isolating], pending: [large], now: NOW, reservation }
+      const result = plan({ ...snapshot, options: { requireIsolation: true } }, fifo, concentrated)
+      expect(result.reservation?.agentId).toBe(agentId(2))
+    })
+
     test('is over with its resource group closed', () => {
       const closed = { agents: [away], pending: [large], now: NOW, reservation, active: false }
       expect(plan(closed, fifo, concentrated).reservation).toBeUndefined()
