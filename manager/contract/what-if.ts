@@ -1,7 +1,10 @@
 import { z } from 'zod'
 import { Reason } from './sessions.ts'
 
-export const Notice = z.object({ code: z.enum(['raised_to_minimum', 'shmem_lowered']), message: z.string() })
+export const Notice = z.object({
+  code: z.enum(['raised_to_minimum', 'shmem_lowered', 'first_of_several']),
+  message: z.string(),
+})
 export type Notice = z.infer<typeof Notice>
 
 /** What would happen to a request that was made now. */

@@ -1,23 +1,27 @@
-import { formatAmount, type SessionSpec, type WhatIf } from '#manager/contract'
+import { formatAmount, type Notice, type SessionSpec, type WhatIf } from '#manager/contract'
 import { admit, requireWithinLimits } from '../quotas/admission.ts'
 import { imagesOf } from '../images/images.ts'
 import { isOffered } from '../images/known-images.ts'
 import { judgeDependencies } from '../scheduler/dependencies.ts'
 import { longestHold } from '../scheduler/latest-end.ts'
+import { PAUSED } from '../scheduler/pause.ts'
 import { type PendingSession, whatIf } from '../scheduler/plan/index.ts'
 import { type PlacingPresence, readGroup } from '../scheduler/snapshot.ts'
 import { findDependencies } from '../store/dependencies.ts'
 import { readLifetimeLimits } from '../store/lifetime.ts'
+import { readPause } from '../store/pause.ts'
 import { type Db } from '../store/schema.ts'
 import { type Caller } from '../users/authorize.ts'
 import { resolveDependencies } from './dependencies.ts'
 import { resolveLifetime } from './lifetime/ends.ts'
+import { requirePriority } from './priority.ts'
 import { FLOOR, resolveSpec } from './resolve-spec.ts'
 
 /**
- * Plans the group with the request added to it, and throws the plan away.
+ * Plans the group with the request added to it, and throws the plan away. Of several sessions it is about the first.
  *
- * @throws AppError `image_not_found`, `request_too_large`, `dependency_not_found`, and as `admit` and `requireWithinLimits`
+ * @throws AppError `image_not_found`, `request_too_large`, `forbidden`, `dependency_not_found`, and as `admit` and
+ *   `requireWithinLimits`
  */
 export async function answerWhatIf(
   { db, presence, caller }: { db: Db; presence: PlacingPresence; caller: Caller },
@@ -26,13 +30,16 @@ export async function answerWhatIf(
   const asker = await admit(db, caller, spec)
   const { snapshot, sequencer, selector, limits } = await readGroup(db, spec.resourceGroup, presence, asker)
   const images = await imagesOf(db, caller, spec.image)
-  const { image, reference, requested, notices } = resolveSpec(spec, images, snapshot.agents)
+  const { image, reference, requested, notices: resolved } = resolveSpec(spec, images, snapshot.agents)
+  const notices = spec.count > 1 ? [...resolved, ofSeveral(spec.count)] : [...resolved]
   await requireWithinLimits(db, asker, { requested, clusterSize: spec.clusterSize ?? 1 })
   const lifetime = resolveLifetime(spec, await readLifetimeLimits(db, caller.userId, caller.keypair))
+  requirePriority(caller, asker.domain, spec.priority ?? 0)
   const dependsOn = await resolveDependencies(db, caller.userId, spec.dependsOn ?? [])
   const dependencies = judgeDependencies(await findDependencies(db, asker.id, dependsOn))
   const doomed = dependencies.failed.get(asker.id)
-  if (doomed) return { startsNow: false, reason: doomed, smaller: [], notices: [...notices] }
+  if (doomed) return { startsNow: false, reason: doomed, smaller: [], notices }
+  if (await readPause(db)) return { startsNow: false, reason: PAUSED, smaller: [], notices }
   const session: PendingSession = {
     id: asker.id,
     ownerId: asker.ownerId,
@@ -57,6 +64,11 @@ export async function answerWhatIf(
     startsNow: agentId !== null,
     reason,
     smaller: smaller.map(({ slot, amount }) => ({ slot, amount: formatAmount(slot, amount) })),
-    notices: [...notices],
+    notices,
   }
+}
+
+function ofSeveral(count: number): Notice {
+  const message = `This is about the first of the ${count} sessions; the others start as there is room.`
+  return { code: 'first_of_several', message }
 }

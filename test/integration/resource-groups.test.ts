@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type SessionsCluster, startSessionsCluster } from '../fixtures/sessions-cluster.ts'
+import { refusal, type SessionsCluster, startSessionsCluster } from '../fixtures/sessions-cluster.ts'
 
 let cluster: SessionsCluster
 beforeAll(async () => {
@@ -47,4 +47,24 @@ test('what-if says whether a request would start, and what smaller one would, an
   })
   await expect(ask('3')).rejects.toMatchObject({ code: 'request_too_large' })
   expect((await api.listSessions({ query: {} })).total).toBe(1)
+})
+
+test('what-if promises nothing that making it would not keep', async () => {
+  const { api } = cluster
+  const body = { image: 'berth/python:3.13', resources: { cpu: '0.5' } }
+  const several = await api.whatIf({ body: { ...body, count: 3 } })
+  expect(several).toMatchObject({ startsNow: true, notices: [{ code: 'first_of_several' }] })
+  expect(several.notices[0]?.message).toContain('3')
+
+  const user = await cluster.addUser('someone@localhost')
+  const raised = { body: { ...body, priority: 1 } }
+  expect(await api.whatIf(raised)).toMatchObject({ startsNow: true })
+  expect(await refusal(user.createSession(raised))).toMatchObject({ code: 'forbidden' })
+  expect(await refusal(user.whatIf(raised))).toMatchObject({ code: 'forbidden' })
+
+  await api.pauseScheduling()
+  const paused = { startsNow: false, reason: { code: 'scheduling_paused' }, smaller: [] }
+  expect(await api.whatIf({ body })).toMatchObject(paused)
+  await api.resumeScheduling()
+  expect(await api.whatIf({ body })).toMatchObject({ startsNow: true, reason: null })
 })
