@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { type AgentId, type KernelId, type SessionId, type UserId } from '#manager/contract'
+import { type AgentId, type KernelId, OCCUPYING_STATUSES, type SessionId, type UserId } from '#manager/contract'
 import { type Db } from './schema.ts'
 import { lockedSessions, type Touched } from './sessions.ts'
 
@@ -86,11 +86,28 @@ export async function readLifetimeLimits(db: Db, userId: UserId, keypair: string
   return rows[0] ?? { idleTimeoutSeconds: null, maxLifetimeSeconds: null }
 }
 
-/** Whether capacity on an agent of the session is held for another one, which counts on when this one ends. */
+/**
+ * Whether something of what the session holds is held for another one, which counts on when this one ends: one of the
+ * devices, or CPU or RAM of which the agent has not enough left.
+ */
 export async function isPromised(db: Db, id: SessionId): Promise<boolean> {
+  const occupying = sql.join(OCCUPYING_STATUSES)
   const { rows } = await sql`
-    select 1 from reservations r join kernels k on k.agent_id = r.agent_id join sessions w on w.id = r.session_id
-    where w.status = 'PENDING' and k.session_id = ${id} and r.session_id <> ${id} limit 1`.execute(db)
+    select 1 from reservations r
+    join sessions w on w.id = r.session_id and w.status = 'PENDING'
+    join agents a on a.id = r.agent_id
+    join kernels k on k.agent_id = r.agent_id and k.session_id = ${id} and k.status in (${occupying})
+    where exists (
+      select 1 from kernel_devices d, jsonb_to_recordset(r.devices) as held (uuid text)
+      where d.kernel_id = k.id and d.uuid = held.uuid
+    ) or exists (
+      select 1 from jsonb_each_text(w.requested) as needed (slot, amount)
+      where slot in ('cpu', 'mem') and (k.slots ->> slot)::bigint > 0
+        and amount::bigint * w.cluster_size > (a.capacity ->> slot)::bigint - (
+          select sum((o.slots ->> slot)::bigint) from kernels o
+          where o.agent_id = a.id and o.status in (${occupying})
+        )
+    ) limit 1`.execute(db)
   return rows.length > 0
 }
 

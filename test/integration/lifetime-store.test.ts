@@ -7,14 +7,16 @@ import { createSessionChanges } from '../../manager/sessions/changes.ts'
 import { type Termination } from '../../manager/sessions/lifecycle.ts'
 import { startLifetimes } from '../../manager/sessions/lifetime/start-lifetimes.ts'
 import { toSessions } from '../../manager/sessions/views.ts'
-import { insertKernels } from '../../manager/store/kernels.ts'
+import { insertKernelDevices, insertKernels } from '../../manager/store/kernels.ts'
+import { isPromised } from '../../manager/store/lifetime.ts'
 import { newId } from '../../manager/store/new-id.ts'
 import { type Store } from '../../manager/store/open-store.ts'
+import { saveReservation } from '../../manager/store/resource-groups.ts'
 import { findSession, insertSessions } from '../../manager/store/sessions.ts'
 import { NO_ACTIVITY, type SessionActivity } from '../../manager/tunnels/activity.ts'
 import { aSessionRow } from '../fixtures/session-rows.ts'
 import { BACKENDS } from '../fixtures/manager.ts'
-import { insertAgent, openTestStore } from '../fixtures/test-store.ts'
+import { insertAgent, insertWaiting, openTestStore, reportCapacity } from '../fixtures/test-store.ts'
 
 const IDLE = { seconds: 60, cpuMilli: 0, gpuUtilization: 0, diskBytes: 0, netBytes: 0 }
 const TIMINGS = { lifetimeSweepMs: 20, idleSeenEveryMs: 60, idleGapMs: 60_000 }
@@ -138,5 +140,37 @@ describe.each(BACKENDS)('lifetimes on %s PostgreSQL', (_name, serverUrl) => {
     await vi.waitFor(() => expect([...one.ended, ...other.ended].map(end => end.id)).toContain(idle), { timeout: 5000 })
     clearInterval(timer)
     expect([...one.ended, ...other.ended].map(end => end.id)).not.toContain(id)
+  })
+
+  describe('an end is promised to a session for which capacity of the agent is held', () => {
+    const GiB = 2 ** 30
+    const gpu = (n: number) => ({ uuid: `GPU-${n}`, slot: 'cuda.device', amount: 1 }) as const
+
+    /** On an agent with 8 CPU and two GPUs; a reservation of the second GPU and so much CPU. */
+    async function running(slots: { cpu: number }, device: number, neededCpu: number): Promise<SessionId> {
+      await reportCapacity(store.db, agentId, { cpu: 8000, mem: 8 * GiB, 'cuda.device': 2 })
+      const [id, kernelId] = [newId(SessionId), newId(KernelId)]
+      await insertSessions(store.db, [aSessionRow(ownerId, { id })])
+      await insertKernels(store.db, [{ id: kernelId, sessionId: id, status: 'RUNNING', slots, agentId }])
+      await insertKernelDevices(store.db, [{ kernel_id: kernelId, agent_id: agentId, ...gpu(device) }])
+      const requested = { cpu: neededCpu, 'cuda.device': 1 }
+      const [sessionId] = await insertWaiting(store.db, ownerId, [{ name: 'waits', requested, clusterSize: 2 }])
+      if (sessionId) await saveReservation(store.db, 'default', { sessionId, agentId, devices: [gpu(1)] })
+      return id
+    }
+
+    test.each([
+      ['where it holds the device', 1, 1000, true],
+      ['where the agent has not enough CPU left', 0, 3500, true],
+      ['but not where what it holds is not needed', 0, 3000, false],
+    ])('%s', async (_where, device, neededCpu, promised) => {
+      expect(await isPromised(store.db, await running({ cpu: 2000 }, device, neededCpu))).toBe(promised)
+    })
+
+    test('but not once it holds nothing there any more', async () => {
+      const id = await running({ cpu: 2000 }, 1, 3500)
+      await store.db.updateTable('kernels').set({ status: 'TERMINATED' }).where('session_id', '=', id).execute()
+      expect(await isPromised(store.db, id)).toBe(false)
+    })
   })
 })
