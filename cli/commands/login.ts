@@ -8,6 +8,7 @@ import { promptSecret, readStandardInput } from '../secret-input.ts'
 
 interface LoginFlags {
   endpoint?: string
+  allowHttp?: boolean
   email: string
   passwordStdin?: boolean
   totp?: string
@@ -22,13 +23,14 @@ export function addLoginCommands(program: Command): void {
     .command('login')
     .description('Sign in to a Berth.')
     .option('--endpoint <url>', 'address of the console or the manager (BERTH_ENDPOINT)')
+    .option('--allow-http', 'yes, send password and token unencrypted to a host that is not this machine')
     .requiredOption('--email <address>', 'who you are')
     .option('--password-stdin', 'read the password from standard input')
     .option('--totp <code>', 'code of your authenticator app, or a recovery code')
     .option('--totp-stdin', 'read that code from standard input, after the line of --password-stdin')
     .option('--json', 'print JSON')
     .action(async (flags: LoginFlags) => {
-      const endpoint = endpointOf(flags.endpoint ?? process.env.BERTH_ENDPOINT)
+      const endpoint = endpointOf(flags.endpoint ?? process.env.BERTH_ENDPOINT, flags.allowHttp)
       const { password, totp } = await readSecrets(flags)
       const body = { email: flags.email, password, kind: 'token', label: `berth CLI on ${hostname()}` } as const
       const { user, token, expiresAt } = await signIn(clientOf(endpoint), body, totp)
@@ -84,10 +86,18 @@ async function signIn(
   }
 }
 
-function endpointOf(text: string | undefined): string {
+/** This machine, by a name or address that is never another one. */
+const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/
+
+/** @throws AppError `bad_request`, also where the password could be read on its way */
+function endpointOf(text: string | undefined, allowHttp = false): string {
   if (!text) throw new AppError('bad_request', { why: 'Name the Berth with --endpoint URL or BERTH_ENDPOINT.' })
   const url = URL.parse(text)
   if (!url || !/^https?:$/.test(url.protocol))
     throw new AppError('bad_request', { why: `"${text}" is no http(s) address.` })
+  if (url.protocol === 'http:' && !LOOPBACK.test(url.hostname) && !allowHttp) {
+    const why = `${url.origin} would get the password unencrypted. Use https://, or say that you know with --allow-http.`
+    throw new AppError('bad_request', { why })
+  }
   return url.origin
 }

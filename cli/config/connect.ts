@@ -25,17 +25,24 @@ export function clientOf(baseUrl: string, headers: Readonly<Record<string, strin
 const trimmed = (endpoint: string) => endpoint.replace(/\/+$/, '')
 
 /**
- * The API with the keypair of the environment (BERTH_ACCESS_KEY, BERTH_SECRET_KEY), else as the signed-in user.
- * BERTH_ENDPOINT overrides the endpoint of the sign-in.
+ * The API with the keypair of the environment (BERTH_ACCESS_KEY, BERTH_SECRET_KEY), else as the signed-in user. Where
+ * BERTH_ENDPOINT names another Berth than the sign-in, only a keypair goes there: a signature is worth nothing elsewhere, a
+ * token is.
  */
 export async function connect(): Promise<Connection> {
   const keypair = keypairOf(process.env)
   return keypair ? await connectByKeypair(keypair) : await connectBySignIn()
 }
 
+/** @throws AppError `not_signed_in`, also where BERTH_ENDPOINT names another Berth than the one of the sign-in */
 export async function connectBySignIn(): Promise<Connection> {
   const signIn = await readSignIn()
-  const endpoint = trimmed(process.env.BERTH_ENDPOINT ?? signIn.endpoint)
+  const endpoint = trimmed(signIn.endpoint)
+  const wanted = process.env.BERTH_ENDPOINT
+  if (wanted && URL.parse(wanted)?.origin !== new URL(endpoint).origin) {
+    const why = `BERTH_ENDPOINT is ${wanted}, the sign-in is for ${endpoint}. Sign in there first: berth login --endpoint ${wanted} --email YOU.`
+    throw new AppError('not_signed_in', { why })
+  }
   const headers = { authorization: `Bearer ${signIn.token}` }
   return {
     api: clientOf(endpoint, headers),
