@@ -18,7 +18,7 @@ export const AUTH_ROUTES = {
       password: z.string().max(1024),
       totp: SecondFactor.optional().describe('After `totp_required`: the code of the authenticator app.'),
       kind: z.enum(['browser', 'token']).default('browser').describe('A cookie for browsers, or a bearer token.'),
-      label: PlainText.max(100).optional().describe('Shown in the list of sign-ins, e.g. the host name.'),
+      label: PlainText.max(100).optional().describe('Kept with the sign-in: for what it is, e.g. the host name.'),
     }),
     reply: LoginReply,
   },
