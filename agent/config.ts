@@ -73,7 +73,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     freeSpaceFloorBytes:
       amount('BERTH_AGENT_SCRATCH_FLOOR_MIB', read('BERTH_AGENT_SCRATCH_FLOOR_MIB') ?? '1024') * 2 ** 20,
     scratchRetentionMs:
-      amount('BERTH_AGENT_SCRATCH_RETENTION_S', read('BERTH_AGENT_SCRATCH_RETENTION_S') ?? '3600') * 1000,
+      amount('BERTH_AGENT_SCRATCH_RETENTION_S', read('BERTH_AGENT_SCRATCH_RETENTION_S') ?? '86400') * 1000,
     logLevel: read('BERTH_LOG') ?? 'info',
   }
 }

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
-import { chmod, mkdir, mkdtemp, readdir, utimes, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, readdir, statfs, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -136,3 +136,22 @@ test('a sweep ends with the agent', async () => {
   expect(await homes()).toHaveLength(2)
   expect(complain).not.toHaveBeenCalled()
 })
+
+test('where room is short the homes of the past go at once, never that of a kernel', async () => {
+  files = createKernelFiles({
+    directory,
+    scratchDirectory: join(directory, 'scratch'),
+    // More than there is twice, less than there is once.
+    freeSpaceFloorBytes: await freeBytes().then(free => Math.floor(free * 0.75)),
+    scratchRetentionMs: RETENTION_MS,
+  })
+  await endedHome(RETENTION_MS / 2)
+  const running = await endedHome(RETENTION_MS / 2)
+  expect(await sweep([running])).toEqual([])
+  expect(await homes()).toEqual([running])
+})
+
+async function freeBytes(): Promise<number> {
+  const { bavail, bsize } = await statfs(directory)
+  return bavail * bsize
+}

@@ -52,7 +52,7 @@ export interface KernelFiles {
     kernelId: string,
     options: { readonly scratch: 'keep' | 'remove' | { readonly backTo: string } },
   ): Promise<void>
-  /** Removes what belongs to no kernel: control files at once, scratch after its retention. */
+  /** Removes what belongs to no kernel: control files at once, scratch after its retention, or when room becomes short. */
   sweep(options: SweepOptions): Promise<void>
 }
 
@@ -74,6 +74,8 @@ export interface KernelFilesOptions {
   readonly scratchRetentionMs: number
 }
 
+/** Below so many times the floor the homes of sessions that have ended go, the oldest first. */
+const TIGHT = 2
 const SHELL = '/opt/berth/bin/berth-shell'
 const DEFAULT_USER: SessionUser = { uid: 1000, gid: 1000 }
 const KERNEL_DIRECTORY = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
@@ -124,21 +126,33 @@ export function createKernelFiles(options: KernelFilesOptions): KernelFiles {
     await utimes(kept, new Date(), new Date()).catch(unlessMissing)
   }
 
-  async function isExpired(home: string, nowMs: number): Promise<boolean> {
-    const found = await lstat(home).catch(() => undefined)
-    return found?.isDirectory() === true && nowMs - found.mtimeMs >= options.scratchRetentionMs
+  const freeBytes = async () => {
+    const { bavail, bsize } = await statfs(scratch)
+    return bavail * bsize
   }
+
+  /** Homes of kernels, with when those that have ended did so; the oldest first. */
+  async function homes(): Promise<{ kernelId: string; endedMs: number }[]> {
+    const ids = await list(scratch, KERNEL_DIRECTORY)
+    const found = await Promise.all(ids.map(kernelId => lstat(join(scratch, kernelId)).catch(() => undefined)))
+    return ids
+      .flatMap((kernelId, at) => (found[at]?.isDirectory() ? [{ kernelId, endedMs: found[at].mtimeMs }] : []))
+      .toSorted((a, b) => a.endedMs - b.endedMs)
+  }
+
+  /** Files of the past are no reason to refuse what is new. */
+  const isDue = async (endedMs: number, nowMs: number) =>
+    nowMs - endedMs >= options.scratchRetentionMs || (await freeBytes()) < TIGHT * options.freeSpaceFloorBytes
 
   return {
     user,
     async createScratch(kernelId, filesOf) {
       const to = await user()
-      const { bavail, bsize } = await statfs(scratch)
-      const freeBytes = bavail * bsize
-      if (freeBytes < options.freeSpaceFloorBytes) {
+      const free = await freeBytes()
+      if (free < options.freeSpaceFloorBytes) {
         throw new AppError('disk_full', {
-          why: `${scratch} has ${freeBytes} bytes left; new sessions need ${options.freeSpaceFloorBytes}.`,
-          freeBytes,
+          why: `${scratch} has ${free} bytes left; new sessions need ${options.freeSpaceFloorBytes}.`,
+          freeBytes: free,
         })
       }
       const path = join(scratch, kernelId)
@@ -205,19 +219,20 @@ export function createKernelFiles(options: KernelFilesOptions): KernelFiles {
         // An end that nobody saw: the retention begins now.
         if (!isLive(kernelId)) await discard(kernelId, { scratch: 'keep' }).catch(complain)
       }
-      for (const kernelId of await list(scratch, KERNEL_DIRECTORY)) {
+      const remove = (name: string) =>
+        removeTree(join(scratch, name), signal).catch((error: unknown) => {
+          if (!signal.aborted) complain(error)
+        })
+      for (const name of await list(scratch, REMOVED_DIRECTORY)) if (!signal.aborted) await remove(name)
+      for (const { kernelId, endedMs } of await homes()) {
+        if (signal.aborted) return
+        if (!(await isDue(endedMs, nowMs)) || isLive(kernelId)) continue
         const home = join(scratch, kernelId)
-        if (!(await isExpired(home, nowMs)) || isLive(kernelId)) continue
         // In one go: no other kernel is to go on with what is half removed.
         await rename(home, home + REMOVED)
           .catch(unlessMissing)
           .catch(complain)
-      }
-      for (const name of await list(scratch, REMOVED_DIRECTORY)) {
-        if (signal.aborted) return
-        await removeTree(join(scratch, name), signal).catch((error: unknown) => {
-          if (!signal.aborted) complain(error)
-        })
+        await remove(kernelId + REMOVED)
       }
     },
   }
