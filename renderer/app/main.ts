@@ -10,6 +10,7 @@ import { useAccount } from '../features/account/useAccount.ts'
 import { createHost, type HostWindow } from '../host.ts'
 import { provideServices } from '../services.ts'
 import App from './App.vue'
+import { reloadLostParts } from './lost-parts.ts'
 import { createPageRouter } from './router.ts'
 import { createPageVuetify } from './vuetify.ts'
 
@@ -36,5 +37,7 @@ provideServices(app, {
   events: createEventStream({ fetch: fetchHere }),
 })
 app.use(createPageVuetify())
-app.use(createPageRouter())
+const router = createPageRouter()
+reloadLostParts(router)
+app.use(router)
 app.mount('#app')

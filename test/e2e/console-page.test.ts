@@ -337,6 +337,17 @@ describe('the list', () => {
   })
 })
 
+test('a part of the page that was lost on the way is fetched anew, and the page wanted comes up', async () => {
+  await using it = await open('/sessions')
+  await it.page.getByText('notebook').waitFor()
+  let lost = 0
+  await it.page.route('**/AccountPage*.js', route => (lost++ === 0 ? route.abort() : route.fallback()))
+  await button(it.page, /Account of/).click()
+  await it.page.getByText('Your account').click()
+  await it.page.getByRole('heading', { name: 'Second factor' }).waitFor()
+  expect(lost).toBeGreaterThan(1)
+})
+
 test('the page runs no script but its own files', async () => {
   await using it = await open('/sessions')
   await it.page.getByRole('heading', { name: 'Sessions' }).waitFor()
