@@ -46,8 +46,8 @@ export interface World {
   failures: Map<string, { code: ErrorCode; detail?: Record<string, unknown> }>
   /** Requests seen that change something, as `METHOD path`, with their bodies. */
   changes: { request: string; body: unknown }[]
-  /** Milliseconds before every answer of the API. */
-  delayMs: number
+  /** Lists of sessions are never answered. */
+  holdLists?: boolean
   /** What the sign-in page may offer. */
   authOptions?: Partial<AuthOptions>
   totp?: TotpStatus
@@ -109,7 +109,7 @@ export async function startConsoleDouble(world: World): Promise<ConsoleDouble> {
     // Host methods are all POST, whether they change something or not.
     const isAsking = request.method === 'GET' || route.endsWith('/what-if') || url.pathname.startsWith('/host/')
     if (!isAsking) world.changes.push({ request: route, body })
-    if (world.delayMs > 0) await new Promise(resolve => setTimeout(resolve, world.delayMs))
+    if (world.holdLists && route === 'GET /api/v1/sessions') return
     const failure = world.failures.get(route)
     if (failure) {
       sendError(response, failure.code, failure.detail)

@@ -165,7 +165,7 @@ const scenes: Scene[] = [
   {
     name: 'sessions-loading',
     path: '/sessions',
-    world: { delayMs: 1_500 },
+    world: { holdLists: true },
     act: page => page.getByLabel('Loading sessions').waitFor(),
   },
   {

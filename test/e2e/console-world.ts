@@ -288,7 +288,6 @@ export function aWorld(change: Partial<World> = {}): World {
     resources: RESOURCES,
     failures: new Map(),
     changes: [],
-    delayMs: 0,
     ...change,
   }
 }
