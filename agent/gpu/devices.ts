@@ -80,7 +80,7 @@ export async function openDevices(deps: DevicesDeps): Promise<Devices> {
       const due = plugin === 'nvidia' && modeOf(gpu) === 'shared' && gpu.problem === null
       const isKnown = (verdicts.get(uuid)?.againAt ?? 0) > performance.now()
       if (!due || held.has(uuid) || isKnown || probing.has(uuid)) continue
-      const work = probe(gpu)
+      const work = probe(gpu, stop.signal)
         .then(verdict => {
           verdicts.set(uuid, { ...verdict, againAt: verdict.later ? performance.now() + TRY_AGAIN_MS : Infinity })
           log.info({ uuid, ...verdict }, 'it was tried whether parts of a GPU hold')

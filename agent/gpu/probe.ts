@@ -25,7 +25,8 @@ export interface ProbeDeps {
   readonly container?: (uuid: string, image: string) => ContainerCreateOptions
 }
 
-export type Probe = (gpu: FoundGpu) => Promise<Verdict>
+/** A signal ends it: what it says then is of no use. */
+export type Probe = (gpu: FoundGpu, signal: AbortSignal) => Promise<Verdict>
 
 const MiB = 2 ** 20
 /**
@@ -83,7 +84,7 @@ export function createProbe({ engine, limits, image, container = probeContainer 
     return (await engine.calls.getContainer(id).inspect()).State.Pid
   }
 
-  return async gpu => {
+  return async (gpu, signal) => {
     const missing = await limits.missing()
     if (missing !== null) return accounted(missing)
     try {
@@ -92,7 +93,7 @@ export function createProbe({ engine, limits, image, container = probeContainer 
       const made = await engine.calls.createContainer(container(gpu.uuid, image))
       try {
         await made.start()
-        return await within(WITHIN_MS, judge(made.id, gpu))
+        return await unlessAborted(AbortSignal.any([signal, AbortSignal.timeout(WITHIN_MS)]), judge(made.id, gpu))
       } finally {
         await removeContainer(engine, made.id)
       }
@@ -140,13 +141,15 @@ export function probeContainer(uuid: string, image: string): ContainerCreateOpti
   }
 }
 
-async function within<T>(timeoutMs: number, work: Promise<T>): Promise<T> {
-  const late = Promise.withResolvers<never>()
-  const timer = setTimeout(() => late.reject(new Error(`it took more than ${timeoutMs / 1000} s`)), timeoutMs)
+async function unlessAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+  const ended = Promise.withResolvers<never>()
+  const end = () => ended.reject(new Error(`it did not end within ${WITHIN_MS / 1000} s`))
+  if (signal.aborted) end()
+  signal.addEventListener('abort', end)
   work.catch(() => undefined)
   try {
-    return await Promise.race([work, late.promise])
+    return await Promise.race([work, ended.promise])
   } finally {
-    clearTimeout(timer)
+    signal.removeEventListener('abort', end)
   }
 }

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { createEngineClient } from '../../agent/docker/engine-client.ts'
 import { createNvidiaLimits, type MemoryLimits } from '../../agent/gpu/memory-limits.ts'
 import { createProbe, probeContainer, probeName } from '../../agent/gpu/probe.ts'
@@ -57,7 +57,7 @@ describe.skipIf(!hasCompiler)('a part of a GPU, by a fake driver', () => {
   })
   afterAll(() => place[Symbol.asyncDispose]())
 
-  const probe = (image = IMAGE) =>
+  const probe = (image = IMAGE, { signal } = new AbortController()) =>
     createProbe({
       engine: createEngineClient(process.env.DOCKER_HOST),
       limits,
@@ -72,7 +72,7 @@ describe.skipIf(!hasCompiler)('a part of a GPU, by a fake driver', () => {
         ]
         return { ...config, HostConfig: { ...host, Mounts } }
       },
-    })(gpu)
+    })(gpu, signal)
 
   test.each<[FakeDriver, string, RegExp]>([
     ['container', 'enforced', /refuses a session more memory than its part/],
@@ -83,6 +83,15 @@ describe.skipIf(!hasCompiler)('a part of a GPU, by a fake driver', () => {
   ])('limits that hold by %s make it %s', async (behaviour, isolation, reason) => {
     await fake.behave(behaviour)
     expect(await probe()).toMatchObject({ isolation, reason: expect.stringMatching(reason) as string })
+  })
+
+  test('ends with the agent, and leaves nothing behind', async () => {
+    await fake.behave('container')
+    const stop = new AbortController()
+    const probing = probe(IMAGE, stop)
+    await vi.waitFor(() => docker.getContainer(probeName(UUID)).inspect(), 30_000)
+    stop.abort()
+    expect((await probing).isolation).toBe('accounted')
   })
 
   test('a driver without limits is not tried', async () => {
