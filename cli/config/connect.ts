@@ -7,7 +7,7 @@ import {
   type SigningKeypair,
   signRequest,
 } from '#manager/contract'
-import { readSignIn } from './sign-in.ts'
+import { readSignIn, type SignIn } from './sign-in.ts'
 
 export interface Connection {
   readonly api: ApiClient
@@ -43,12 +43,23 @@ export async function connectBySignIn(): Promise<Connection> {
     const why = `BERTH_ENDPOINT is ${wanted}, the sign-in is for ${endpoint}. Sign in there first: berth login --endpoint ${wanted} --email YOU.`
     throw new AppError('not_signed_in', { why })
   }
-  const headers = { authorization: `Bearer ${signIn.token}` }
   return {
-    api: clientOf(endpoint, headers),
+    api: clientOf(endpoint, headersOf(signIn)),
     endpoint,
-    credentials: () => Promise.resolve(headers),
+    credentials: latestOf(signIn),
     userId: () => Promise.resolve(signIn.userId),
+  }
+}
+
+const headersOf = ({ token }: SignIn) => ({ authorization: `Bearer ${token}` })
+
+/** A tunnel may outlive its sign-in: it goes on with the user's next one, and is left alone by those of others. */
+function latestOf(signIn: SignIn): Connection['credentials'] {
+  let latest = signIn
+  return async () => {
+    const found = await readSignIn()
+    if (found.endpoint === signIn.endpoint && found.userId === signIn.userId) latest = found
+    return headersOf(latest)
   }
 }
 

@@ -1,0 +1,46 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { connectBySignIn } from './connect.ts'
+import { removeSignIn, writeSignIn } from './sign-in.ts'
+
+let directory: string
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'berth-test-'))
+  vi.stubEnv('BERTH_CONFIG_DIR', directory)
+  vi.stubEnv('BERTH_ENDPOINT', undefined)
+})
+afterEach(async () => {
+  vi.unstubAllEnvs()
+  await rm(directory, { recursive: true })
+})
+
+const signIn = (token: string, changes: object = {}) =>
+  writeSignIn({
+    endpoint: 'http://localhost:8400',
+    userId: 'u',
+    email: 'a@localhost',
+    token,
+    expiresAt: '2030-01-01T00:00:00Z',
+    ...changes,
+  })
+const REQUEST = { method: 'GET', url: 'http://localhost:8400/', body: undefined }
+
+test('a command that outlives its sign-in goes on with the next one of the same user, and with no other', async () => {
+  await signIn('first')
+  const { credentials } = await connectBySignIn()
+  await signIn('second')
+  expect(await credentials(REQUEST)).toEqual({ authorization: 'Bearer second' })
+  await signIn('of another user', { userId: 'v' })
+  expect(await credentials(REQUEST)).toEqual({ authorization: 'Bearer second' })
+  await signIn('of another Berth', { endpoint: 'http://localhost:1' })
+  expect(await credentials(REQUEST)).toEqual({ authorization: 'Bearer second' })
+})
+
+test('while nobody is signed in, it says so', async () => {
+  await signIn('first')
+  const { credentials } = await connectBySignIn()
+  await removeSignIn()
+  await expect(credentials(REQUEST)).rejects.toMatchObject({ code: 'not_signed_in' })
+})
