@@ -21,11 +21,12 @@ export interface ManagerConfig {
 const blankIsAbsent = <T extends z.ZodType>(schema: T) => z.preprocess(text => (text === '' ? undefined : text), schema)
 
 const NO_DATA = 'must name the data directory'
+const NO_PORT = 'must be a number from 0 to 65535'
 
 const Environment = z.object({
   BERTH_DATA: z.string(NO_DATA).min(1, NO_DATA),
   BERTH_HOST: blankIsAbsent(z.string().default('127.0.0.1')),
-  BERTH_PORT: blankIsAbsent(z.coerce.number().int().min(0).max(65_535).default(0)),
+  BERTH_PORT: blankIsAbsent(z.coerce.number(NO_PORT).int(NO_PORT).min(0, NO_PORT).max(65_535, NO_PORT).default(0)),
   DATABASE_URL: blankIsAbsent(z.string().optional()),
   BERTH_ADVERTISE_URL: blankIsAbsent(
     z

@@ -1,3 +1,4 @@
+import { mkdir } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { sql } from 'kysely'
 import { ERRORS, type ManagerId, toWireError, type UserId } from '#manager/contract'
@@ -74,6 +75,7 @@ export type ManagerTimings = SessionsPartTimings & { readonly cluster?: Partial<
 export async function startManager(config: ManagerConfig, log: Log, timings?: ManagerTimings): Promise<Manager> {
   await using stack = new AsyncDisposableStack()
   const dataDir = resolve(config.dataDir)
+  await mkdir(dataDir, { recursive: true, mode: 0o700 })
   const { databaseUrl } = config
   // Where there may be others who want what it holds.
   const silentMs = databaseUrl === undefined ? undefined : SILENT_MS

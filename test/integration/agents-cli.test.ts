@@ -44,6 +44,6 @@ test('a host is added, paused, resumed and forgotten by command', async () => {
 
   expect((await berth('admin', 'agent', 'forget', 'lab-nine')).code).toBe(0)
   const [code] = (await once(agent, 'close')) as [number]
-  expect(code).toBe(1)
+  expect(code).toBe(3)
   expect(await listed()).toEqual([])
 })
