@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers'
 import { afterEach, expect, test } from 'vitest'
 import { createHttpServer, createUnboundHttpServer } from './create-server.ts'
 
-const servers: Pick<Server, 'close'>[] = []
+const servers: { close(): unknown }[] = []
 afterEach(() => {
   for (const server of servers.splice(0)) server.close()
 })

@@ -21,7 +21,7 @@ import {
  * The files of the SSH kit in a user's `.ssh`:
  *
  *     ~/.ssh/config                        the user's; we add one Include line at the top and touch nothing else
- *     ~/.ssh/berth/config                  ours: one Host block per open session
+ *     ~/.ssh/berth/config                  ours: one Host block per open session and process that keeps it
  *     ~/.ssh/berth/known_hosts             the pinned host keys of these sessions
  *     ~/.ssh/berth/id_container-<alias>    the session's private key, 0600, and beside it the same as .ppk
  *

@@ -18,7 +18,7 @@ export interface SshKits {
   make(tunnel: Tunnel, settings: { readonly manageSshConfig: boolean }, isOpen: () => boolean): Promise<SshKit>
   /** The private key, as OpenSSH or as PuTTY reads it. */
   keyFile(sessionId: SessionId, format: Exclude<KeyFormat, 'filezilla'>): Promise<KeyFile>
-  /** The tunnel is closed: the Host block, pinned key and private key go with it. */
+  /** The tunnel is closed: the Host block, pinned key and private key go with it, unless another process keeps one. */
   forget(sessionId: SessionId): Promise<void>
 }
 
