@@ -20,7 +20,10 @@ export function addAgentCommands(program: Command): void {
       const { api } = await connect()
       const { items } = await api.listAgents()
       const output = createOutput(json)
-      for (const { name, problem } of items) if (problem) output.note(`agent ${name}: ${problem}`)
+      for (const { name, problem, networkIsolationReason } of items) {
+        if (problem) output.note(`agent ${name}: ${problem}`)
+        if (networkIsolationReason) output.note(`agent ${name} isolates sessions in part only: ${networkIsolationReason}`)
+      }
       output.data(items, () => agentTable(items))
     })
 
@@ -135,7 +138,7 @@ async function idOf(api: ApiClient, wanted: string): Promise<AgentId> {
 
 const agentTable = (items: readonly Agent[]) =>
   table(
-    ['ID', 'NAME', 'GROUP', 'STATUS', 'OCCUPIED', 'CAPACITY', 'SEEN', 'MANAGERS'],
+    ['ID', 'NAME', 'GROUP', 'STATUS', 'OCCUPIED', 'CAPACITY', 'ISOLATION', 'SEEN', 'MANAGERS'],
     items.map(one => [
       one.id,
       one.name,
@@ -143,6 +146,7 @@ const agentTable = (items: readonly Agent[]) =>
       one.schedulable ? one.status : `${one.status}, paused`,
       amounts(one.occupied),
       amounts(one.capacity),
+      one.networkIsolation,
       `${age(one.lastSeenAt)} ago`,
       managersOf(one),
     ]),
