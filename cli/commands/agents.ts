@@ -22,7 +22,8 @@ export function addAgentCommands(program: Command): void {
       const output = createOutput(json)
       for (const { name, problem, networkIsolationReason } of items) {
         if (problem) output.note(`agent ${name}: ${problem}`)
-        if (networkIsolationReason) output.note(`agent ${name} isolates sessions in part only: ${networkIsolationReason}`)
+        if (networkIsolationReason)
+          output.note(`agent ${name} isolates sessions in part only: ${networkIsolationReason}`)
       }
       output.data(items, () => agentTable(items))
     })
