@@ -1,6 +1,7 @@
 /**
  * Re-makes the pictures of the user guide from a running Berth: `npx node test/e2e/screenshots.ts [FOLDER]`. Pictures at
- * 1280×800 go into FOLDER (default docs/guide), the same at 1920×1080 into test/output/guide-1920 for eyes only.
+ * 1280×800 (the account in its whole height) go into FOLDER (default docs/guide), the same at 1920×1080 into
+ * test/output/guide-1920 for eyes only.
  */
 import { mkdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
@@ -41,13 +42,14 @@ while True:
     time.sleep(0.7)
 `
 
-async function shoot(page: Page, name: string): Promise<void> {
+/** @param height of the window, where 800 do not show what the picture is about */
+async function shoot(page: Page, name: string, height = 0): Promise<void> {
   await page.mouse.move(0, 0)
   for (const [size, folder] of [
     [SIZES.small, guide],
     [SIZES.large, large],
   ] as const) {
-    await page.setViewportSize(size)
+    await page.setViewportSize({ ...size, height: Math.max(size.height, height) })
     await inBothSchemes(page, async scheme => {
       await settle(page)
       await page.screenshot({ path: join(folder, `${name}-${scheme}.png`), animations: 'disabled' })
@@ -108,7 +110,6 @@ try {
   await until(async () =>
     /iB/.test((await rowOf(page, MAIN).getByRole('meter', { name: 'RAM' }).getAttribute('aria-valuetext')) ?? ''),
   )
-  await shoot(page, 'sessions')
 
   // Only what a fresh installation has: this machine may hold images of tests.
   await page.route('**/api/v1/images', async route => {
@@ -160,7 +161,13 @@ try {
 
   await page.goto(`${berth.url}/#/account`)
   await page.getByText('You have none yet').waitFor()
-  await shoot(page, 'account')
+  await page.getByLabel('Try a preferred port first').waitFor()
+  await shoot(page, 'account', await page.evaluate(() => document.documentElement.scrollHeight))
+
+  // Last: what is listed has run for a while by now.
+  await page.goto(`${berth.url}/#/sessions`)
+  await rowOf(page, MAIN).getByRole('meter', { name: 'RAM' }).waitFor()
+  await shoot(page, 'sessions')
   if (visitor.problems.length > 0) throw new Error(visitor.problems.join('\n'))
 } finally {
   await browser.close()
