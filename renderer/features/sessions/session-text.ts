@@ -1,4 +1,4 @@
-import { parseAmount, parseSlots, type Session, type SessionStatus } from '#manager/contract'
+import { isFinished, parseAmount, parseSlots, type Session, type SessionStatus } from '#manager/contract'
 import { formatBytes, formatCores } from '../../ui/format.ts'
 
 export type Tone = 'neutral' | 'busy' | 'good' | 'warn' | 'bad'
@@ -40,6 +40,11 @@ export function statusText(session: Pick<Session, 'status' | 'reason' | 'reachab
     return { ...STATUS.PENDING, reason: [message, position].filter(Boolean).join(' · ') }
   }
   return { ...STATUS[status], reason: status === 'RUNNING' ? '' : message }
+}
+
+/** It ran, has ended, and had one container: its agent keeps its home for a while. */
+export function leftFiles({ status, startedAt, kernels }: Pick<Session, 'status' | 'startedAt' | 'kernels'>): boolean {
+  return isFinished(status) && startedAt !== null && kernels.length === 1
 }
 
 /** `2 CPU · 4 GiB · 1 GPU` */

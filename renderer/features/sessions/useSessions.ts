@@ -164,6 +164,13 @@ export const useSessions = defineStore('sessions', () => {
     put([await api.deleteSession({ params: { id } })])
   }
 
+  /** The same again, on its agent, with its files. @throws as the route */
+  async function restart(id: SessionId): Promise<Session> {
+    const next = await api.restartSession({ params: { id } })
+    launched([next])
+    return next
+  }
+
   /** Sessions this page just asked for: they show at once, before any hint. */
   function launched(items: readonly Session[]): void {
     put(items)
@@ -202,6 +209,7 @@ export const useSessions = defineStore('sessions', () => {
     fetchOne,
     put,
     extend,
+    restart,
     terminate,
     watchStats,
     statsOf,
