@@ -18,7 +18,9 @@ test('names are split, and what is wrong is named', () => {
   expect(() => readConfig({})).toThrow('BERTH_DATA: must name the data directory')
   expect(() => readConfig({ BERTH_DATA: '' })).toThrow('BERTH_DATA: must name the data directory')
   for (const BERTH_PORT of ['70000', '-1', '1.5', 'x'])
-    expect(() => readConfig({ BERTH_DATA: '/data', BERTH_PORT })).toThrow('BERTH_PORT: must be a number from 0 to 65535')
+    expect(() => readConfig({ BERTH_DATA: '/data', BERTH_PORT })).toThrow(
+      'BERTH_PORT: must be a number from 0 to 65535',
+    )
 })
 
 test('an empty admin password is one that breaks the rules, not one that is absent', () => {

@@ -6,7 +6,13 @@ import { withServices } from '../../testing/services.ts'
 import { outlookOf } from './outlook.ts'
 import { useOutlook } from './useOutlook.ts'
 
-const REQUEST: SessionSpec = { image: 'a', resources: { cpu: '1', mem: '1g' } }
+const REQUEST: SessionSpec = {
+  image: 'a',
+  resources: { cpu: '1', mem: '1g' },
+  environ: {},
+  count: 1,
+  resourceGroup: 'default',
+}
 const NOW: WhatIf = { startsNow: true, reason: null, smaller: [], notices: [] }
 
 function outlookOver(whatIf: () => Promise<WhatIf>) {
