@@ -22,7 +22,7 @@ import { replaceImages } from '../store/images.ts'
 import { type StatsRecorder } from '../stats/recorder.ts'
 import { type Db } from '../store/schema.ts'
 import { type ActingDeps, createActing } from './act-on-report.ts'
-import { type AgentListener, type Notice, type Outcome } from './gateway.ts'
+import { type AgentListener, type Notice } from './gateway.ts'
 import { type DeviceModes, takeUpDevices, withDevices } from './devices.ts'
 import { createKernelFigures } from './kernel-figures.ts'
 import { digestOf, isAsWritten } from './known-state.ts'
@@ -47,6 +47,8 @@ export interface Reports extends Omit<AgentListener, 'came' | 'gone'> {
   isReady(agentId: AgentId): boolean
   /** What holds room there that the database takes for free, as far as its reports on this connection say. */
   strays(agentId: AgentId): readonly Stray[]
+  /** Connected, and without its engine for so long that nobody waits for it. */
+  engineIsDown(agentId: AgentId): boolean
   /** Of its devices, as far as its last report says. */
   deviceFigures(agentId: AgentId): readonly DeviceFigures[]
   /** Tells it, if it is connected here, what an admin has set. */
@@ -65,11 +67,15 @@ export interface Reports extends Omit<AgentListener, 'came' | 'gone'> {
 }
 
 const MAX_SKEW_MS = 5_000
+/** An engine that restarts is back before. */
+const ENGINE_LOST_MS = 60_000
 /** `last_seen_at` is for the time after the connection is gone; writing it with every heartbeat would be a waste. */
 const LAST_SEEN_EVERY_MS = 30_000
 
 interface AgentMemory {
   ready: boolean
+  /** Since when its engine does not answer, on the clock of `performance.now()`. */
+  engineDownSince: number | undefined
   missing: ReadonlySet<KernelId>
   /** Containers that hold room which the database takes for free. */
   strays: readonly Stray[]
@@ -102,6 +108,7 @@ export function createReports(deps: ReportsDeps): Reports {
   const memoryOf = (agentId: AgentId): AgentMemory => {
     const memory = memories.get(agentId) ?? {
       ready: false,
+      engineDownSince: undefined,
       missing: new Set<KernelId>(),
       strays: [],
       problem: undefined,
@@ -126,7 +133,7 @@ export function createReports(deps: ReportsDeps): Reports {
     pulling,
   })
 
-  async function onReport(agentId: AgentId, report: Report, arrivedAt: number): Promise<Outcome> {
+  async function onReport(agentId: AgentId, report: Report, arrivedAt: number): Promise<readonly KernelId[]> {
     const memory = memoryOf(agentId)
     noteSkew(memory, agentId, report, arrivedAt)
     // Told only when they change: what could not be written is written with the next report.
@@ -134,19 +141,20 @@ export function createReports(deps: ReportsDeps): Reports {
     const otherImages = memory.images !== undefined && (await saveImages(agentId, memory.images))
     memory.images = undefined
     memory.deviceFigures = report.deviceFigures ?? []
+    memory.engineDownSince = report.engine.reachable ? undefined : (memory.engineDownSince ?? arrivedAt)
     const changed = await saveState(agentId, memory, report)
     tellModes(agentId, memory, report.devices)
     // With its engine down an agent sees no containers; that says nothing about them.
-    let outcome: Outcome = 'taken_up'
+    let failed: readonly KernelId[] = []
     if (report.engine.reachable) {
-      outcome = await applyReport(agentId, report.kernels, { complete: true, arrivedAt })
+      failed = await applyReport(agentId, report.kernels, { complete: true, arrivedAt })
       if (!memory.ready) await becomeReady(agentId, memory)
     } else if (memory.ready) {
       memory.ready = false
       await touchSessionsOn(agentId)
     }
     if (changed || otherImages) deps.onAgentChanged()
-    return outcome
+    return failed
   }
 
   /** @returns false if they are known */
@@ -236,7 +244,7 @@ export function createReports(deps: ReportsDeps): Reports {
     agentId: AgentId,
     reported: readonly KernelReport[],
     { complete, arrivedAt }: { complete: boolean; arrivedAt: number },
-  ): Promise<Outcome> {
+  ): Promise<readonly KernelId[]> {
     const memory = memoryOf(agentId)
     const kernels = inOurTime(reported, memory)
     const ids = kernels.map(report => report.kernelId)
@@ -255,13 +263,13 @@ export function createReports(deps: ReportsDeps): Reports {
       missingBefore: memory.missing,
     })
     memory.missing = missing
-    const failed = await actOnAll(agentId, actions, !memory.ready)
+    const { problem, kernelIds } = await actOnAll(agentId, actions, !memory.ready)
     const kernelsNow = actions.some(action => action.do === 'import')
       ? await reads.kernels({ agentId, kernelIds: ids })
       : known
     noteStrays(memory, kernels, { complete, strays: straysOf(kernels, { agentId, managerId, known: kernelsNow }) })
-    if (complete || failed) await tellProblem(agentId, memory, failed)
-    return failed === null ? 'taken_up' : 'in_part'
+    if (complete || problem) await tellProblem(agentId, memory, problem)
+    return kernelIds
   }
 
   function noteStrays(
@@ -340,6 +348,7 @@ export function createReports(deps: ReportsDeps): Reports {
 
   return {
     isReady: agentId => memories.get(agentId)?.ready ?? false,
+    engineIsDown: agentId => performance.now() - (memories.get(agentId)?.engineDownSince ?? Infinity) > ENGINE_LOST_MS,
     strays: agentId => memories.get(agentId)?.strays ?? [],
     deviceFigures: agentId => memories.get(agentId)?.deviceFigures ?? [],
     async modesChanged(agentId) {
@@ -370,7 +379,7 @@ export function createReports(deps: ReportsDeps): Reports {
         case 'stats':
           await figures.onStats(agentId, message.kernels)
       }
-      return 'taken_up'
+      return []
     },
     async disconnected(agentId) {
       memories.delete(agentId)

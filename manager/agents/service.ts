@@ -19,7 +19,7 @@ import {
   type UserId,
 } from '#manager/contract'
 import { type EventPublisher } from '../events/bus.ts'
-import { Room } from '../scheduler/plan/index.ts'
+import { canTake, Room } from '../scheduler/plan/index.ts'
 import { requireResourceGroup } from '../scheduler/groups.ts'
 import { type PlacingPresence, readAgents } from '../scheduler/snapshot.ts'
 import { type SessionChanges } from '../sessions/changes.ts'
@@ -34,6 +34,7 @@ import {
   setAgent,
   setDevices,
 } from '../store/agents.ts'
+import { listResourceGroups } from '../store/resource-groups.ts'
 import { listSessionsOnAgents } from '../store/kernels.ts'
 import { listAgentLinks } from '../store/managers.ts'
 import { type Store } from '../store/open-store.ts'
@@ -187,7 +188,9 @@ export function createAgentService(deps: AgentServiceDeps): AgentService {
     async resources(groups) {
       const rows = (await listAgents(store.db)).filter(row => groups?.has(row.resource_group) ?? true)
       const agents = (await readAgents(store.db, rows, presence)).filter(agent => agent.connected)
-      const open = agents.filter(agent => agent.schedulable)
+      const options = new Map((await listResourceGroups(store.db)).map(group => [group.name, group.options]))
+      const groupOf = new Map(rows.map(row => [row.id, row.resource_group]))
+      const open = agents.filter(agent => canTake(agent, options.get(groupOf.get(agent.id) ?? '')))
       const sum = (pick: (agent: (typeof agents)[number]) => ResourceSlots) =>
         formatSlots(agents.reduce<ResourceSlots>((total, agent) => addSlots(total, pick(agent)), {}))
       return {

@@ -10,10 +10,11 @@ import {
   type ResourceSlots,
   SLOT_NAMES,
 } from '#manager/contract'
-import { Room } from '../scheduler/plan/index.ts'
+import { canTake, Room } from '../scheduler/plan/index.ts'
 import { type PlacingPresence, readAgents } from '../scheduler/snapshot.ts'
 import { listAgents } from '../store/agents.ts'
 import { deletePreset, insertPreset, listPresets, type PresetRow, updatePreset } from '../store/presets.ts'
+import { findResourceGroup } from '../store/resource-groups.ts'
 import { type Db } from '../store/schema.ts'
 import { type Caller } from '../users/authorize.ts'
 import { accessibleTo } from './access.ts'
@@ -87,7 +88,8 @@ async function readFit({ db, presence }: { db: Db; presence: PlacingPresence }, 
   const accessible = await accessibleTo(db, caller)
   const open = accessible === undefined || accessible.has(query.resourceGroup)
   const agents = open ? await readAgents(db, await listAgents(db, query.resourceGroup), presence) : []
-  const rooms = agents.filter(agent => agent.connected && agent.schedulable).map(agent => new Room(agent))
+  const { options } = (await findResourceGroup(db, query.resourceGroup)) ?? {}
+  const rooms = agents.filter(agent => canTake(agent, options)).map(agent => new Room(agent))
   const limited = SLOT_NAMES.filter(slot => left.slots[slot] !== undefined)
   return (slots: ResourceSlots): boolean => {
     if (left.sessions === 0 || lackingSlots(slots, left.slots).some(slot => limited.includes(slot))) return false

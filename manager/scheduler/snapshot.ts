@@ -37,6 +37,8 @@ export interface AgentPresence {
 export interface PlacingPresence extends AgentPresence {
   /** Containers there that no kernel of record accounts for. */
   strays(id: AgentId): readonly Stray[]
+  /** It is connected, and its engine has not answered for so long that nobody waits for it. */
+  engineIsDown(id: AgentId): boolean
 }
 
 /** Holds room of an agent without the database knowing. */
@@ -172,7 +174,7 @@ export async function readAgents(
       schedulable: row.schedulable,
       isolated: row.network_isolation === 'full',
       connected: presence.isReady(row.id),
-      lost: row.status === 'LOST',
+      lost: row.status === 'LOST' || presence.engineIsDown(row.id),
     }
   })
 }

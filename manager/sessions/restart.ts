@@ -1,4 +1,5 @@
-import { AppError, formatSlots, isFinished, type KernelId, type SessionSpec } from '#manager/contract'
+import { type AgentId, AppError, formatSlots, isFinished, type KernelId, type SessionSpec } from '#manager/contract'
+import { findAgent } from '../store/agents.ts'
 import { listKernels } from '../store/kernels.ts'
 import { type Db } from '../store/schema.ts'
 import { findHeir, type OwnedSessionRow } from '../store/sessions.ts'
@@ -24,12 +25,19 @@ export function specOf(session: OwnedSessionRow, name: string | undefined): Sess
   }
 }
 
+/** A home that a session goes on with. */
+export interface LeftFiles {
+  readonly kernelId: KernelId
+  /** Where they are. */
+  readonly agentId: AgentId
+}
+
 /**
- * The kernel whose home the next session goes on with. Whether its agent still keeps it is found out when that starts.
+ * What the next session goes on with. Whether its agent still keeps it is found out when that starts.
  *
  * @throws AppError `session_live`, `files_gone`
  */
-export async function kernelToContinue(db: Db, session: OwnedSessionRow): Promise<KernelId> {
+export async function filesOf(db: Db, session: OwnedSessionRow): Promise<LeftFiles> {
   if (!isFinished(session.status)) {
     throw new AppError('session_live', { sessionId: session.id, why: `It is ${session.status}.` })
   }
@@ -42,7 +50,11 @@ export async function kernelToContinue(db: Db, session: OwnedSessionRow): Promis
   if (!kernel?.agent_id || session.started_at === null) {
     throw new AppError('files_gone', { why: 'It never ran, so it has no files. Start a new session instead.' })
   }
+  const agent = await findAgent(db, kernel.agent_id)
+  if (!agent || agent.status === 'REVOKED' || agent.resource_group !== session.resource_group) {
+    throw new AppError('files_gone', { why: 'The host that has its files does not take part any more.' })
+  }
   const heir = await findHeir(db, kernel.id)
   if (heir) throw new AppError('files_gone', { why: `Session "${heir.name}" has gone on with its files.` })
-  return kernel.id
+  return { kernelId: kernel.id, agentId: agent.id }
 }

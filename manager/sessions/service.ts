@@ -45,7 +45,7 @@ import { resolveLifetime } from './lifetime/ends.ts'
 import { resolveDependencies } from './dependencies.ts'
 import { generateName, sessionNames } from './names.ts'
 import { requirePriority } from './priority.ts'
-import { kernelToContinue, specOf } from './restart.ts'
+import { filesOf, type LeftFiles, specOf } from './restart.ts'
 import { resolveSpec } from './resolve-spec.ts'
 import { createTotals } from './totals.ts'
 import { answerWhatIf } from './what-if.ts'
@@ -145,9 +145,11 @@ export function createSessionService(deps: SessionServiceDeps): SessionService {
     throw new AppError('session_not_running', { sessionId: session.id, why: `It is ${session.status}.` })
   }
 
-  async function enqueue(caller: Caller, spec: SessionSpec, filesOf?: KernelId): ReturnType<SessionService['create']> {
+  async function enqueue(caller: Caller, spec: SessionSpec, files?: LeftFiles): ReturnType<SessionService['create']> {
     const asker = await admit(store.db, caller, spec)
-    const rows = await listAgents(store.db, spec.resourceGroup)
+    const inGroup = await listAgents(store.db, spec.resourceGroup)
+    // Only that one can run it: what it holds and has is all that counts.
+    const rows = files ? inGroup.filter(({ id }) => id === files.agentId) : inGroup
     const [images, empty] = [await imagesOf(store.db, caller, spec.image), await readAgents(store.db, rows, presence)]
     const { image, reference, requested, shmemBytes, notices } = resolveSpec(spec, images, empty)
     await requireWithinLimits(store.db, asker, { requested, clusterSize: spec.clusterSize ?? 1 })
@@ -177,7 +179,7 @@ export function createSessionService(deps: SessionServiceDeps): SessionService {
       environ: spec.environ,
       startupCommand: spec.startupCommand ?? null,
       ...lifetime,
-      filesOf,
+      filesOf: files?.kernelId,
       apps: image.apps,
     }))
     await insertAll(store, sessions, { reason, actor: caller.email })
@@ -199,8 +201,8 @@ export function createSessionService(deps: SessionServiceDeps): SessionService {
       if (session.owner_id !== caller.userId) {
         throw new AppError('forbidden', { why: 'Only its owner goes on with the files of a session.' })
       }
-      const filesOf = await kernelToContinue(store.db, session)
-      const again = (name?: string) => enqueue(caller, specOf(session, name), filesOf)
+      const files = await filesOf(store.db, session)
+      const again = (name?: string) => enqueue(caller, specOf(session, name), files)
       const { items } = await again(session.name).catch((error: unknown) => {
         if (isAppError(error) && error.code === 'session_name_taken') return again()
         throw error

@@ -113,6 +113,7 @@ export async function startSessionsPart(deps: SessionsPartDeps): Promise<Session
   const presence: PlacingPresence = {
     isReady: id => gateway.isConnected(id) && reports.isReady(id),
     strays: id => reports.strays(id),
+    engineIsDown: id => reports.engineIsDown(id),
   }
   const agents = {
     ...presence,

@@ -1,6 +1,7 @@
 import { type ExpressionBuilder, type RawBuilder, sql, type Selectable } from 'kysely'
 import {
   type AgentId,
+  FINISHED_STATUSES,
   type GroupId,
   type KernelId,
   LIVE_STATUSES,
@@ -106,13 +107,13 @@ export async function findSession(db: Db, id: SessionId): Promise<OwnedSessionRo
   return owned(db).where('sessions.id', '=', id).executeTakeFirst()
 }
 
-/** The session that has gone on, or is about to, with the home of a kernel. */
+/** The session that has gone on, or is about to, with the home of a kernel: one that ended before it ran has given it back. */
 export async function findHeir(db: Db, kernelId: KernelId): Promise<Pick<SessionRow, 'id' | 'name'> | undefined> {
   return db
     .selectFrom('sessions')
     .select(['id', 'name'])
     .where('files_of', '=', kernelId)
-    .where('status', 'not in', ['CANCELLED', 'ERROR'])
+    .where(eb => eb.or([eb('started_at', 'is not', null), eb('status', 'not in', FINISHED_STATUSES)]))
     .executeTakeFirst()
 }
 

@@ -10,7 +10,7 @@ import { assignResourcePolicy, insertResourcePolicy } from '../../manager/store/
 import { BACKENDS } from '../fixtures/manager.ts'
 import { insertAgent, insertWaiting, openTestStore, reportCapacity } from '../fixtures/test-store.ts'
 
-const presence = { isReady: () => true, strays: () => [] }
+const presence = { isReady: () => true, strays: () => [], engineIsDown: () => false }
 const GiB = 2 ** 30
 const GROUPS = ['default', 'second'] as const
 

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { type Session } from '#manager/contract'
-import { ScriptedError, type ScriptedAgent } from '../fixtures/scripted-agent.ts'
+import { hang, ScriptedError, type ScriptedAgent } from '../fixtures/scripted-agent.ts'
 import { refusal, type SessionsCluster, startSessionsCluster } from '../fixtures/sessions-cluster.ts'
 
 let cluster: SessionsCluster
@@ -68,6 +68,24 @@ test('files are gone on with once; a start that failed leaves them to the next',
   const two = await Promise.allSettled([restart(old), restart(old)])
   expect(two.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
   expect(await refusal(restart(old))).toMatchObject({ code: 'files_gone' })
+})
+
+test('a start that is ended before it runs leaves the files to the next, and a host that was forgotten has none', async () => {
+  const agent = await cluster.join()
+  const old = await ended({ name: 'twice' })
+  const create = agent.script.create_kernel
+  agent.script.create_kernel = (_input, signal) => hang(signal)
+  const stopped = await restart(old)
+  await cluster.reach(stopped.id, 'PREPARING')
+  await cluster.api.deleteSession({ params: { id: stopped.id } })
+  await cluster.reach(stopped.id, 'TERMINATED')
+  agent.script.create_kernel = create
+  const next = await restart(old)
+  await cluster.reach(next.id, 'RUNNING')
+  await cluster.api.deleteSession({ params: { id: next.id } })
+  const ran = await cluster.reach(next.id, 'TERMINATED')
+  await cluster.api.forgetAgent({ params: { id: agent.id } })
+  expect(await refusal(restart(ran))).toMatchObject({ code: 'files_gone' })
 })
 
 test('nothing to go on with: it is live, never ran, had several containers, or is somebody else’s', async () => {

@@ -45,6 +45,7 @@ describe('a resource group that cannot be scheduled', () => {
           return true
         },
         strays: () => [],
+        engineIsDown: () => false,
       },
       start: id => void started.push(id),
       cancel: () => Promise.resolve(),

@@ -41,6 +41,9 @@ describe('a session that goes on with files', () => {
     expect(placements).toEqual([])
     expect(reasons.get(sessionId(1))).toMatchObject({ code: 'agents_unreachable' })
     expect(reasons.get(sessionId(1))?.message).toContain('agent-2')
+    const open = [anAgent(1, large, { isolated: true }), anAgent(2, large)]
+    const notIsolated = run({ agents: open, pending: [waiting], options: { requireIsolation: true } })
+    expect(notIsolated.reasons.get(sessionId(1))?.message).toContain('agent-2, which does not isolate')
     const gone = run({ agents: agents.slice(0, 1), pending: [waiting] })
     expect(gone.reasons.get(sessionId(1))?.message).toContain('does not belong to this resource group')
   })

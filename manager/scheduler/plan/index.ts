@@ -2,7 +2,7 @@
 export { giverOf, type Inactive, type LimitedSession, Limits, neverAllowed, type Scope } from './limits.ts'
 export { plan } from './plan.ts'
 export { readable } from './amounts.ts'
-export { closest } from './reasons.ts'
+export { canTake, closest } from './reasons.ts'
 export { Room } from './room.ts'
 export { concentrated, dispersed, roundRobin, type Selector } from './selectors.ts'
 export { byAge, dominantShare, drf, fifo, lifo } from './sequencers.ts'

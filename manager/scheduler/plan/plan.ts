@@ -238,6 +238,7 @@ export class Pass {
     return explain({
       session,
       agents: this.#snapshot.agents,
+      options: this.#snapshot.options,
       empty: this.#emptyOf(this.#agents),
       open: this.#emptyOf(this.#open),
       holders: this.#emptyOf(this.#ableFor(session)),

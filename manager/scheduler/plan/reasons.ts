@@ -8,6 +8,7 @@ export interface Situation {
   readonly session: PendingSession
   /** All of the group. */
   readonly agents: readonly AgentSnapshot[]
+  readonly options?: PlanOptions | undefined
   // Rooms are one of each kind: what holds for it holds for all that are like it.
   /** All agents of the group, as if nothing ran on them. */
   readonly empty: readonly Room[]
@@ -63,11 +64,11 @@ function noAgent({ agents, open }: Situation): Reason | undefined {
   return undefined
 }
 
-function filesAway({ session: { onlyOn }, agents }: Situation): Reason | undefined {
+function filesAway({ session: { onlyOn }, agents, options }: Situation): Reason | undefined {
   const agent = agents.find(({ id }) => id === onlyOn)
-  if (onlyOn === undefined || (agent && canTake(agent))) return undefined
+  if (onlyOn === undefined || (agent && canTake(agent, options))) return undefined
   const message = agent
-    ? `The files that it goes on with are on agent ${agent.name}, which is not connected or takes no new sessions.`
+    ? `The files that it goes on with are on agent ${agent.name}, which ${canTake(agent) ? 'does not isolate sessions as this resource group requires' : 'is not connected or takes no new sessions'}.`
     : 'The files that it goes on with are on an agent that does not belong to this resource group any more.'
   return { code: 'agents_unreachable', message }
 }
@@ -121,7 +122,10 @@ function noRoom({ session, rooms, free, fittedBefore, kept }: Situation): Reason
   return { code: 'capacity', message: `${lack.slice(0, -1)} free now. It starts when other sessions end.`, ...amounts }
 }
 
-export function canTake(agent: AgentSnapshot, { requireIsolation = false }: PlanOptions = {}): boolean {
+export function canTake(
+  agent: AgentSnapshot,
+  { requireIsolation = false }: { readonly requireIsolation?: boolean | undefined } = {},
+): boolean {
   return agent.connected && agent.schedulable && (!requireIsolation || agent.isolated === true)
 }
 

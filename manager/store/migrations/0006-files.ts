@@ -6,8 +6,9 @@ export const files: Migration = {
   async up(db: Kysely<unknown>) {
     // The kernel whose home this session takes over.
     await sql`alter table sessions add column files_of uuid references kernels on delete set null`.execute(db)
-    // Nobody takes the same home twice; also what deleting a kernel looks through.
+    // Nobody takes the same home twice; whoever ended before they ran has given it back.
     await sql`create unique index sessions_files_of on sessions (files_of)
-      where files_of is not null and status not in ('CANCELLED', 'ERROR')`.execute(db)
+      where files_of is not null
+        and (started_at is not null or status not in ('TERMINATED', 'CANCELLED', 'ERROR'))`.execute(db)
   },
 }
