@@ -1,8 +1,8 @@
 import { hostname } from 'node:os'
 import { type Command } from 'commander'
 import { type ApiClient, AppError, isAppError, type RouteReply } from '#manager/contract'
-import { clientOf, connect, connectBySignIn } from '../config/connect.ts'
-import { removeSignIn, writeSignIn } from '../config/sign-in.ts'
+import { apiOf, clientOf, connect } from '../config/connect.ts'
+import { readSignIn, removeSignIn, writeSignIn } from '../config/sign-in.ts'
 import { createOutput } from '../output.ts'
 import { promptSecret, readStandardInput } from '../secret-input.ts'
 
@@ -46,7 +46,7 @@ export function addLoginCommands(program: Command): void {
     .command('logout')
     .description('End the sign-in here and on the server.')
     .action(async () => {
-      const { api } = await connectBySignIn()
+      const api = apiOf(await readSignIn())
       await api.logout().finally(() => removeSignIn())
     })
 

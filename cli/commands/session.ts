@@ -1,9 +1,16 @@
 import { type Command, InvalidArgumentError } from 'commander'
-import { durationText, type Session, type SessionEvent, type SessionSpec, type SessionStats } from '#manager/contract'
+import {
+  type ApiClient,
+  durationText,
+  type Session,
+  type SessionEvent,
+  type SessionSpec,
+  type SessionStats,
+} from '#manager/contract'
 import { connect } from '../config/connect.ts'
 import { EXIT } from '../exit-codes.ts'
 import { listenForInterrupt } from '../interrupt.ts'
-import { createOutput, table } from '../output.ts'
+import { createOutput, type Output, table } from '../output.ts'
 import { durationOption } from './duration.ts'
 import { everyPage } from './every-page.ts'
 import { findSession } from './find-session.ts'
@@ -76,16 +83,7 @@ export function addSessionCommands(program: Command): void {
       }
       const { items, notices } = await api.createSession({ body: specOf(flags) })
       for (const notice of notices) output.note(notice.message)
-      using interrupt = listenForInterrupt()
-      const { signal } = interrupt
-      const sessions = flags.wait ? await waitForCreated({ api, sessions: items, signal, output }) : items
-      output.data(flags.count > 1 ? sessions : sessions[0], () => sessions.map(describe).join('\n'))
-      if (signal.aborted)
-        output.note('Nobody waits for it any longer; what was asked for stays (berth session rm ends it).')
-      signal.throwIfAborted()
-      if (!flags.batch || !flags.wait) return
-      for (const one of sessions) output.note(`${one.name}: ${one.reason.message}`)
-      if (sessions.some(one => one.result !== 'success')) process.exitCode = EXIT.failed
+      await tellOfCreated({ api, output, items, wait: flags.wait })
     })
 
   session
@@ -109,19 +107,14 @@ export function addSessionCommands(program: Command): void {
   session
     .command('restart <session>')
     .description('Start one of yours that has ended again: as it was asked for, on its agent, with its files.')
-    .option('--wait', 'until it runs (fails if it does not)')
+    .option('--wait', 'until it runs, or a batch session has ended (fails if it does not, or ends badly)')
     .option('--json', 'print JSON')
     .action(async (reference: string, flags: JsonFlag & { wait?: boolean }) => {
       const connection = await connect()
       const { api } = connection
-      const output = createOutput(flags.json ?? false)
-      using interrupt = listenForInterrupt()
-      const { signal } = interrupt
       const { id } = await findSession(connection, reference)
       const next = await api.restartSession({ params: { id } })
-      const [session = next] = flags.wait ? await waitForCreated({ api, sessions: [next], signal, output }) : []
-      output.data(session, () => describe(session))
-      signal.throwIfAborted()
+      await tellOfCreated({ api, output: createOutput(flags.json ?? false), items: [next], wait: flags.wait })
     })
 
   session
@@ -166,7 +159,9 @@ export function addSessionCommands(program: Command): void {
 
   session
     .command('rm <session...>')
-    .description('Cancel waiting sessions, terminate running ones. Files outside of mounted folders are lost.')
+    .description(
+      'Cancel waiting sessions, terminate running ones. Only /home/work is kept, for about a day while there is room.',
+    )
     .option('--wait', 'until they have ended')
     .option('--json', 'print JSON')
     .action(async (references: string[], flags: JsonFlag & { wait?: boolean }) => {
@@ -177,6 +172,7 @@ export function addSessionCommands(program: Command): void {
       const { signal } = interrupt
       const sessions: Session[] = []
       for (const reference of references) {
+        if (signal.aborted) break
         const { id } = await findSession(connection, reference)
         sessions.push(await api.deleteSession({ params: { id } }))
       }
@@ -227,6 +223,28 @@ export function addSessionCommands(program: Command): void {
       const { items } = await api.listSessionEvents({ params: { id } })
       createOutput(json).data(items, () => items.map(eventLine).join('\n'))
     })
+}
+
+interface Created {
+  readonly api: ApiClient
+  readonly output: Output
+  readonly items: readonly Session[]
+  readonly wait: boolean | undefined
+}
+
+/** Prints what was asked for, with --wait as it is then; a batch session that ended badly makes the command fail. */
+async function tellOfCreated({ api, output, items, wait = false }: Created): Promise<void> {
+  using interrupt = listenForInterrupt()
+  const { signal } = interrupt
+  const sessions = wait ? await waitForCreated({ api, sessions: items, signal, output }) : items
+  output.data(sessions.length > 1 ? sessions : sessions[0], () => sessions.map(describe).join('\n'))
+  if (signal.aborted)
+    output.note('Nobody waits for it any longer; what was asked for stays (berth session rm ends it).')
+  signal.throwIfAborted()
+  if (!wait) return
+  const jobs = sessions.filter(one => one.kind === 'batch')
+  for (const one of jobs) output.note(`${one.name}: ${one.reason.message}`)
+  if (jobs.some(one => one.result !== 'success')) process.exitCode = EXIT.failed
 }
 
 function specOf(flags: CreateFlags): SessionSpec {

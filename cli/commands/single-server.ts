@@ -42,6 +42,7 @@ export function addServer(program: Command, name: string, script: string, descri
       }
       const [code] = await ended
       if (failure) throw failure
-      process.exitCode = code ?? 1
+      // Asked to end before it listens for that, it has no exit code.
+      process.exitCode = code ?? (interrupt.signal.aborted ? 0 : 1)
     })
 }

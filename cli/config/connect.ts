@@ -44,12 +44,15 @@ export async function connectBySignIn(): Promise<Connection> {
     throw new AppError('not_signed_in', { why })
   }
   return {
-    api: clientOf(endpoint, headersOf(signIn)),
+    api: apiOf(signIn),
     endpoint,
     credentials: latestOf(signIn),
     userId: () => Promise.resolve(signIn.userId),
   }
 }
+
+/** At the Berth that gave this token, whatever BERTH_ENDPOINT names. */
+export const apiOf = (signIn: SignIn): ApiClient => clientOf(trimmed(signIn.endpoint), headersOf(signIn))
 
 const headersOf = ({ token }: SignIn) => ({ authorization: `Bearer ${token}` })
 

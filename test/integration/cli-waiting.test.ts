@@ -86,6 +86,21 @@ describe('--wait', () => {
   })
 
   test.each([
+    ['success', 0],
+    ['failure', 1],
+  ])('for a batch session that starts again and ends with %s', async (result, expected) => {
+    const next = ID.replace(/1$/, '2')
+    await using api = await startScriptedApi({
+      [`GET /api/v1/sessions/${ID}`]: session('TERMINATED', { result: 'failure' }),
+      [`POST /api/v1/sessions/${ID}/restart`]: session('PENDING', { id: next }),
+      [`GET /api/v1/sessions/${next}`]: session('TERMINATED', { id: next, result }),
+    })
+    const { code, out } = await runAt(api, ['session', 'restart', ID, '--wait', '--json'])
+    expect(JSON.parse(out)).toMatchObject({ id: next, result })
+    expect(code).toBe(expected)
+  })
+
+  test.each([
     ['SIGINT', 130],
     ['SIGTERM', 143],
   ] as const)('that is interrupted by %s ends with %i and tells what was made', async (signal, expected) => {
@@ -102,6 +117,25 @@ describe('--wait', () => {
     expect(JSON.parse(out)).toMatchObject({ id: ID, status: 'PREPARING' })
     expect(err).toContain('berth session rm')
   })
+})
+
+test('Ctrl-C between two sessions that are to end leaves the second one alone', async () => {
+  const other = ID.replace(/1$/, '2')
+  await using api = await startScriptedApi({
+    [`GET /api/v1/sessions/${ID}`]: session('RUNNING'),
+    [`DELETE /api/v1/sessions/${ID}`]: response => {
+      child.kill('SIGINT')
+      const answer = JSON.stringify(session('TERMINATING'))
+      setTimeout(() => response.writeHead(202, { 'content-type': 'application/json' }).end(answer), 300)
+    },
+    [`GET /api/v1/sessions/${other}`]: session('RUNNING', { id: other }),
+    [`DELETE /api/v1/sessions/${other}`]: session('TERMINATING', { id: other }),
+  })
+  const child = cli.start(['session', 'rm', ID, other, '--json'], api.environment)
+  const { code, out } = await outcomeOf(child)
+  expect(code).toBe(130)
+  expect((JSON.parse(out) as Session[]).map(({ id }) => id)).toEqual([ID])
+  expect(api.asked.at(-1)).toBe(`DELETE /api/v1/sessions/${ID}`)
 })
 
 test('Ctrl-C ends a rescan of all registries with the one that is being looked through', async () => {

@@ -45,6 +45,15 @@ test('a token goes to the Berth that gave it, wherever BERTH_ENDPOINT points', a
   expect((await whoami(`${manager.url}/`)).out).toContain(ADMIN.email)
 })
 
+test('signing out ends the sign-in there is, wherever BERTH_ENDPOINT points', async () => {
+  await using other = await stranger()
+  const child = cli.start(['logout'], { BERTH_ENDPOINT: `http://127.0.0.1:${other.port}` })
+  child.stdin.end()
+  expect(await outcomeOf(child)).toEqual({ code: 0, out: '', err: '' })
+  expect(other.asked).toEqual([])
+  expect((await cli.run(['whoami'])).code).toBe(3)
+})
+
 test('a password goes unencrypted to no other machine, unless the user says so', async () => {
   await using other = await stranger()
   const address = Object.values(networkInterfaces())
