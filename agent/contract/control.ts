@@ -296,8 +296,15 @@ export const Reply = z.object({
 /** The manager gives up on a request (caller gone, deadline): the agent stops the work where it can. */
 export const Cancel = z.object({ type: z.literal('cancel'), id: z.int() })
 
-/** What the reports of this connection say, up to the one with this number, is in the database. */
-export const TakenUp = z.object({ type: z.literal('taken_up'), sequence: z.int() })
+/**
+ * What the reports of this connection say, up to the one with this number, is in the database, except what they say of
+ * these kernels: that could not be written.
+ */
+export const TakenUp = z.object({
+  type: z.literal('taken_up'),
+  sequence: z.int(),
+  except: z.array(KernelId).optional(),
+})
 
 export const FromManager = z.discriminatedUnion('type', [
   Challenge,

@@ -23,7 +23,7 @@ export interface ControlDeps {
   readonly invitation: JoinInvitation | undefined
   readonly handlers: Handlers
   readonly report: () => CurrentReport
-  /** A manager has taken up this report. */
+  /** A manager has taken up this report; the kernels of which it could not are left out. */
   readonly onHeard: (report: CurrentReport) => void
   /** Before the key is used: this engine is ours, for this manager. @throws `engine_already_managed` */
   readonly claim: (managerId: ManagerId) => Promise<void>

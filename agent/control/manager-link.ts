@@ -160,7 +160,7 @@ export function startManagerLink(deps: ManagerLinkDeps): ManagerLink {
         else if (message.type === 'cancel') dispatcher.cancel(message.id)
         else if (message.type === 'managers') deps.onManagers(message.managers)
         else if (message.type === 'taken_up') {
-          reporter.takenUp(message.sequence)
+          reporter.takenUp(message.sequence, message.except)
           deps.onReady()
         } else if (message.type === 'refused') throw refusal(message)
       }

@@ -1,6 +1,10 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { type FromAgent, HEARTBEAT_MS } from '#agent/contract'
+import { KernelId, SessionId } from '#manager/contract'
 import { createReporter, type CurrentReport } from './reporter.ts'
+
+const id = (end: number) => `01900000-0000-7000-8000-${String(end).padStart(12, '0')}`
+const KERNELS = [1, 2].map(end => KernelId.parse(id(end)))
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
@@ -9,19 +13,27 @@ function start() {
   let version = 0
   const sent: FromAgent[] = []
   const heard: string[] = []
+  const heardOf: KernelId[][] = []
   const report = (): CurrentReport => ({
     version: String(++version),
     engine: { version: '29', reachable: true },
     capacity: {},
     devices: [],
     images: [],
-    kernels: [],
+    kernels: KERNELS.map(kernelId => ({
+      kernelId,
+      sessionId: SessionId.parse(id(9)),
+      attempt: 1,
+      state: { state: 'starting', phase: 'preparing' },
+      label: {},
+    })),
     network: { isolation: 'full', reason: null },
   })
-  const reporter = createReporter(report, { send: message => void sent.push(message) }, ({ version }) =>
-    heard.push(version),
-  )
-  return { reporter, sent, heard }
+  const reporter = createReporter(report, { send: message => void sent.push(message) }, ({ version, kernels }) => {
+    heard.push(version)
+    heardOf.push(kernels.map(({ kernelId }) => kernelId))
+  })
+  return { reporter, sent, heard, heardOf }
 }
 
 test('a report counts as heard once the manager has taken it up, with those before it', () => {
@@ -36,6 +48,16 @@ test('a report counts as heard once the manager has taken it up, with those befo
   reporter.takenUp(3)
   reporter.takenUp(3)
   expect(heard).toEqual(['1', '2', '3'])
+})
+
+test('a kernel that the manager could not take up keeps it from hearing of no other', () => {
+  const { reporter, heardOf } = start()
+  using _reporter = reporter
+  reporter.now()
+  reporter.takenUp(1, KERNELS.slice(0, 1))
+  reporter.now()
+  reporter.takenUp(2)
+  expect(heardOf).toEqual([KERNELS.slice(1), KERNELS])
 })
 
 test('of a manager that takes nothing up for an hour only the last reports are kept', () => {

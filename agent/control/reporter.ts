@@ -1,4 +1,5 @@
 import { HEARTBEAT_MS, type Report } from '#agent/contract'
+import { type KernelId } from '#manager/contract'
 import { type Link } from './link.ts'
 
 /** The full state. `images` is left out by the reporter where the manager knows them already. */
@@ -8,8 +9,8 @@ export interface Reporter extends Disposable {
   now(): void
   /** Something in the report changed; several changes go together. */
   soon(): void
-  /** The manager has taken up all reports up to this one. */
-  takenUp(sequence: number): void
+  /** The manager has taken up all reports up to this one, except what they say of these kernels. */
+  takenUp(sequence: number, except?: readonly KernelId[]): void
 }
 
 const GATHER_MS = 20
@@ -18,7 +19,7 @@ const KEPT = 8
 
 /**
  * For one connection: numbers reports, sends one with every heartbeat, and images only when they changed.
- * @param onHeard called with each report that was taken up
+ * @param onHeard called with each report that was taken up, without the kernels that were not
  */
 export function createReporter(
   report: () => CurrentReport,
@@ -55,11 +56,11 @@ export function createReporter(
     soon() {
       gathering ??= setTimeout(now, GATHER_MS)
     },
-    takenUp(upTo) {
+    takenUp(upTo, except = []) {
       for (const [number, current] of unheard) {
         if (number > upTo) continue
         unheard.delete(number)
-        onHeard(current)
+        onHeard({ ...current, kernels: current.kernels.filter(({ kernelId }) => !except.includes(kernelId)) })
       }
     },
     [Symbol.dispose]() {

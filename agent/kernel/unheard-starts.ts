@@ -11,7 +11,7 @@ import { type Log } from '../log.ts'
 export interface UnheardStarts {
   /** @param withinMs until it is taken back */
   watch(kernelId: KernelId, attempt: number, withinMs: number): void
-  /** A manager has a report with these. */
+  /** A manager has taken up a report of these. */
   heard(reports: readonly KernelReport[]): void
   forget(kernelId: string): void
 }

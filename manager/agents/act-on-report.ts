@@ -37,30 +37,38 @@ export interface ActingMemory {
   readonly pulling: Map<KernelId, number>
 }
 
+/** What could not be carried out; the next report repeats it. */
+export interface Failed {
+  /** For an admin: the last of it. */
+  readonly problem: string | null
+  readonly kernelIds: readonly KernelId[]
+}
+
 const ELSEWHERE_MS = 8_000
 
 /**
  * Carries out what reconciliation of a report has found: sessions go on, end, or are imported.
  *
- * @returns a function that does so with every action; `first` says that the agent was not ready before. It returns what
- *   could not be taken up, if anything
+ * @returns a function that does so with every action; `first` says that the agent was not ready before
  */
 export function createActing(deps: ActingDeps & ActingMemory) {
   const { store, events, changes, lifecycle, log } = deps
 
-  async function actOnAll(agentId: AgentId, actions: readonly Action[], first: boolean): Promise<string | null> {
-    let failed: string | null = null
+  async function actOnAll(agentId: AgentId, actions: readonly Action[], first: boolean): Promise<Failed> {
+    let problem: string | null = null
+    const kernelIds: KernelId[] = []
     // All of them first: what becomes of a session must not depend on which of its kernels is told of first.
     for (const action of actions) if (action.do === 'phase') notePhase(action)
     for (const action of actions) {
       // One that cannot be carried out must not keep the others, and the agent, from their work; the next report repeats it.
       await act(agentId, action, first).catch((error: unknown) => {
         log.error({ err: error, agentId, action }, 'what an agent reported of a kernel could not be taken up')
-        const kernelId = action.do === 'import' ? action.label.kernelId : 'kernelId' in action ? action.kernelId : ''
-        failed = `Kernel ${kernelId} (${action.do}): ${toWireError(error).message}. It is tried again with its next report.`
+        const { kernelId } = action.do === 'import' ? action.label : action
+        kernelIds.push(kernelId)
+        problem = `Kernel ${kernelId} (${action.do}): ${toWireError(error).message}. It is tried again with its next report.`
       })
     }
-    return failed
+    return { problem, kernelIds }
   }
 
   async function act(agentId: AgentId, action: Action, first: boolean): Promise<void> {

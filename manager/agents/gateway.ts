@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { type RawData, type WebSocket, WebSocketServer } from 'ws'
-import { AppError, type AgentId, type ManagerId } from '#manager/contract'
+import { AppError, type AgentId, type KernelId, type ManagerId } from '#manager/contract'
 import {
   AGENT_LOST_MS,
   AGENT_NONCE_HEADER,
@@ -28,16 +28,17 @@ export interface AgentListener {
   /** It has a connection now, dialled directly or through the named manager process. Called at once. */
   came(agentId: AgentId, via: string | null): void
   connected(agentId: AgentId): Promise<void>
-  /** @param arrivedAt on the clock of `performance.now()`: it may be handled much later */
-  message(agentId: AgentId, message: Notice, arrivedAt: number): Promise<Outcome>
+  /**
+   * @param arrivedAt on the clock of `performance.now()`: it may be handled much later
+   * @returns kernels of which something could not be written, and is taken up with the next report
+   */
+  message(agentId: AgentId, message: Notice, arrivedAt: number): Promise<readonly KernelId[]>
   /** Its last connection is gone. Called at once: by the time of `disconnected` there may be a new one. */
   gone(agentId: AgentId): void
   disconnected(agentId: AgentId): Promise<void>
   /** It has been gone, or silent, for so long that it counts as lost. */
   lost(agentId: AgentId): Promise<void>
 }
-/** `in_part`: something of it could not be written, and is taken up with the next report. */
-export type Outcome = 'taken_up' | 'in_part'
 export type Notice = Exclude<FromAgent, { type: 'join' | 'prove' | 'reply' }>
 
 export interface AgentGateway extends AgentRequests, AsyncDisposable {
@@ -237,9 +238,10 @@ export function startAgentGateway(deps: AgentGatewayDeps): AgentGateway {
         enqueue(agentId, message.type, async () => {
           // A notice of a connection that has been replaced tells of the past.
           if (entryOf(agentId).connection !== connection || !connection.open) return
-          const outcome = await listener.message(agentId, message, arrivedAt)
-          if (message.type === 'report' && outcome === 'taken_up')
-            connection.send({ type: 'taken_up', sequence: message.sequence })
+          const except = [...(await listener.message(agentId, message, arrivedAt))]
+          if (message.type !== 'report') return
+          const { sequence } = message
+          connection.send({ type: 'taken_up', sequence, ...(except.length > 0 ? { except } : {}) })
         })
       }
     } catch (error) {

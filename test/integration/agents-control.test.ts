@@ -253,6 +253,8 @@ describe('reconciliation', () => {
     await agent.disconnect()
     agent.containers.set(odd, { ...container, label })
     await agent.connect()
+    // What it says of its other containers counts.
+    await expect.poll(() => agent.notTakenUp).toEqual([odd])
     await cluster.reach((await cluster.launch()).id, 'RUNNING')
     expect(agent.containers.has(odd)).toBe(true)
   })
