@@ -1,4 +1,5 @@
 import { type RawData, WebSocket } from 'ws'
+import { z } from 'zod'
 import {
   AGENT_NONCE_HEADER,
   CONTROL_PATH,
@@ -13,13 +14,16 @@ import { dialDirectly, dialThrough, type Route, type Where } from './reach.ts'
 /** One WebSocket to the manager, with messages instead of frames. */
 export interface Link extends Disposable {
   send(message: FromAgent): void
-  /** Ends with the connection; throws only if the manager breaks the protocol. */
+  /** Those of types that this agent knows. Ends with the connection; throws only if the manager breaks the protocol. */
   messages(): AsyncIterable<FromManager>
 }
 
 const HANDSHAKE_MS = 10_000
 const PING_EVERY_MS = 5_000
 const MAX_MESSAGE_BYTES = 16 * 2 ** 20
+const KNOWN_TYPES = new Set<string>(FromManager.options.map(({ shape }) => shape.type.value))
+/** Of a manager that is newer than this agent. */
+const Newer = z.object({ type: z.string().refine(type => !KNOWN_TYPES.has(type)) })
 
 /**
  * Dials the manager. Threat model: over https with a fingerprint only the holder of that key is talked to, whatever its certificate
@@ -84,8 +88,10 @@ function openLink(socket: WebSocket): Link {
 
   socket.on('pong', () => (answered = true))
   socket.on('message', (data: RawData, isBinary) => {
-    const message = isBinary ? undefined : FromManager.safeParse(parseJson(textOf(data)))
-    if (!message?.success) {
+    const said = isBinary ? undefined : parseJson(textOf(data))
+    if (Newer.safeParse(said).success) return
+    const message = FromManager.safeParse(said)
+    if (!message.success) {
       end(new Error('the manager sent something unknown'))
       socket.terminate()
       return
