@@ -1,5 +1,5 @@
 import { type KernelLabel, type KernelSpec, type KernelSsh, type RegistryAuth } from '#agent/contract'
-import { AppError, type KernelId, type PullProgress } from '#manager/contract'
+import { AppError, type PullProgress } from '#manager/contract'
 import { containerConfig, type EngineLimits, sessionEnvironment } from '../docker/container-config.ts'
 import { type EngineClient, fromEngine } from '../docker/engine-client.ts'
 import { type LabelTrust, signKernelLabel } from '../docker/kernel-labels.ts'
@@ -50,11 +50,11 @@ export async function createKernel(deps: CreateDeps, creation: Creation): Promis
 export async function undoKernel(
   { engine, files }: CreateDeps,
   { managerId, kernelId }: KernelLabel,
-  { filesOf, leaveNetwork }: { filesOf: KernelId | undefined; leaveNetwork: () => Promise<void> },
+  leaveNetwork: () => Promise<void>,
 ): Promise<void> {
   for (const id of await listContainers(engine, managerId, kernelId)) await removeContainer(engine, id)
   await leaveNetwork()
-  await files.discard(kernelId, { scratch: filesOf ? { backTo: filesOf } : 'remove' })
+  await files.discard(kernelId, { scratch: 'remove' })
 }
 
 async function build(
@@ -114,6 +114,9 @@ async function build(
   if (found.state.state === 'running') {
     await devices.limit(spec, found.pid, async () => (await look())?.state.state === 'exited')
   }
+  // Last: until here it may be undone, and the files of another kernel go back to it.
+  signal.throwIfAborted()
+  await files.ownScratch(spec.kernelId)
   return { container: found, ssh }
 }
 

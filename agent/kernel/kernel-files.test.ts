@@ -106,12 +106,40 @@ test('a kernel that goes on with the files of another one has them, and gives th
   for (let attempt = 0; attempt < 2; attempt++) await files.createScratch(next, old)
   expect(await homes()).toEqual([next])
   expect(await readdir(files.paths(next).scratch)).toEqual(['notes'])
-  await files.discard(next, { scratch: { backTo: old } })
+  await files.discard(next, { scratch: 'remove' })
   expect(await sweep()).toEqual([])
   expect(await homes()).toEqual([old])
   await utimes(files.paths(old).scratch, 0, 0)
   await sweep()
   await expect(files.createScratch(next, old)).rejects.toMatchObject({ code: 'files_gone' })
+})
+
+test.each(['keep', 'remove'] as const)('files whose kernel has not started are not its own yet: %s', async scratch => {
+  const [old, next] = [await endedHome(0), randomUUID()]
+  await files.createScratch(next, old)
+  await files.discard(next, { scratch })
+  expect(await homes()).toEqual([old])
+  expect(await readdir(files.paths(old).scratch)).toEqual(['notes'])
+  expect(await controls()).toEqual([])
+})
+
+test('a kernel that has started keeps the files of the other one', async () => {
+  const [old, next] = [await endedHome(0), randomUUID()]
+  await files.createScratch(next, old)
+  await files.ownScratch(next)
+  await files.ownScratch(next)
+  await files.discard(next, { scratch: 'keep' })
+  expect(await homes()).toEqual([next])
+})
+
+test('files that a crashed agent had taken over for a start go back with the next sweep', async () => {
+  const [old, next] = [await endedHome(1e9), randomUUID()]
+  await files.createScratch(next, old)
+  expect(await sweep([next])).toEqual([])
+  expect(await homes()).toEqual([next])
+  expect(await sweep()).toEqual([])
+  // Their retention begins anew.
+  expect(await homes()).toEqual([old])
 })
 
 test('a kernel that comes while others are removed keeps what it has', async () => {

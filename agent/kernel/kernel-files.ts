@@ -28,6 +28,7 @@ import { removeTree } from './remove-tree.ts'
  *     kernels/<kernel>/etc/        passwd, group and shells of the container
  *     kernels/<kernel>/ssh.json    what clients get; never mounted
  *     kernels/<kernel>/secrets.json  secrets of apps; never mounted
+ *     kernels/<kernel>/files-of    until it has started: the kernel whose home it has taken over
  *
  * Threat model: kernels/ is 0700 and belongs to the agent, so no other user of the host reads keys or secrets; the container sees
  * only the two mounted directories, read-only. The session's user can read its own host key: sshd runs as that user.
@@ -36,10 +37,12 @@ export interface KernelFiles {
   /** Owner of every session's files: that of the scratch directory, never root. */
   user(): Promise<SessionUser>
   /**
-   * @param filesOf a kernel that has ended, whose home becomes this one's
+   * @param filesOf a kernel that has ended, whose home becomes this one's; for good with `ownScratch`
    * @throws `disk_full` below the floor, `files_gone`
    */
   createScratch(kernelId: string, filesOf?: string): Promise<void>
+  /** It has started: a home that it has taken over does not go back any more. Safe to repeat. */
+  ownScratch(kernelId: string): Promise<void>
   /** Makes the key pairs and everything that is mounted, besides the home. */
   createControl(kernelId: string, authorizedKeys: readonly string[]): Promise<KernelSsh>
   writeEnvironment(kernelId: string, environment: readonly string[]): Promise<void>
@@ -47,11 +50,11 @@ export interface KernelFiles {
   readSecrets(kernelId: string): Promise<Record<string, string>>
   writeSecrets(kernelId: string, secrets: Readonly<Record<string, string>>): Promise<void>
   paths(kernelId: string): { readonly scratch: string; readonly control: string; readonly etc: string }
-  /** Control files go at once; the scratch is marked as ended now, goes too, or goes back to the kernel that it was taken from. */
-  discard(
-    kernelId: string,
-    options: { readonly scratch: 'keep' | 'remove' | { readonly backTo: string } },
-  ): Promise<void>
+  /**
+   * Control files go at once; the scratch is marked as ended now, or goes too. One that was taken over, and is not the kernel's
+   * own yet, goes back instead.
+   */
+  discard(kernelId: string, options: { readonly scratch: 'keep' | 'remove' }): Promise<void>
   /** Removes what belongs to no kernel: control files at once, scratch after its retention, or when room becomes short. */
   sweep(options: SweepOptions): Promise<void>
 }
@@ -89,6 +92,7 @@ export function createKernelFiles(options: KernelFilesOptions): KernelFiles {
   let owner: Promise<SessionUser> | undefined
 
   const kernelPath = (kernelId: string, ...rest: string[]) => join(kernels, kernelId, ...rest)
+  const filesOfPath = (kernelId: string) => kernelPath(kernelId, 'files-of')
 
   async function findOwner(): Promise<SessionUser> {
     await mkdir(kernels, { recursive: true, mode: 0o700 })
@@ -118,12 +122,21 @@ export function createKernelFiles(options: KernelFilesOptions): KernelFiles {
   }
 
   const discard: KernelFiles['discard'] = async (kernelId, { scratch: fate }) => {
-    await rm(kernelPath(kernelId), { recursive: true, force: true })
     const home = join(scratch, kernelId)
-    if (fate === 'remove') return removeTree(home)
-    const kept = fate === 'keep' ? home : join(scratch, fate.backTo)
+    const filesOf = await takenFrom(kernelId)
+    const kept = join(scratch, filesOf ?? kernelId)
+    // First: without its control files nothing says any more whose home it is.
     if (kept !== home) await rename(home, kept).catch(unlessMissing)
+    await rm(kernelPath(kernelId), { recursive: true, force: true })
+    if (fate === 'remove' && kept === home) return removeTree(home)
     await utimes(kept, new Date(), new Date()).catch(unlessMissing)
+  }
+
+  /** Whose home this kernel has, until it is its own. */
+  async function takenFrom(kernelId: string): Promise<string | undefined> {
+    const filesOf = await readFile(filesOfPath(kernelId), 'utf8').catch(unlessMissing)
+    // A loss of power may leave anything in it.
+    return filesOf !== undefined && KERNEL_DIRECTORY.test(filesOf) ? filesOf : undefined
   }
 
   const freeBytes = async () => {
@@ -156,10 +169,15 @@ export function createKernelFiles(options: KernelFilesOptions): KernelFiles {
         })
       }
       const path = join(scratch, kernelId)
-      if (filesOf !== undefined) await takeHome(join(scratch, filesOf), path)
+      if (filesOf !== undefined) {
+        await mkdir(kernelPath(kernelId), { recursive: true })
+        await put(filesOfPath(kernelId), filesOf, 0o600)
+        await takeHome(join(scratch, filesOf), path)
+      }
       await mkdir(path, { recursive: true, mode: 0o700 })
       if (asRoot) await chown(path, to.uid, to.gid)
     },
+    ownScratch: kernelId => rm(filesOfPath(kernelId), { force: true }),
     async createControl(kernelId, authorizedKeys) {
       const to = await user()
       const [host, login] = await Promise.all([createKeyPair(`berth ${kernelId}`), createKeyPair('id_container')])
@@ -254,7 +272,7 @@ async function takeHome(from: string, to: string): Promise<void> {
   }
 }
 
-function unlessMissing(error: unknown): void {
+function unlessMissing(error: unknown): undefined {
   if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error
 }
 

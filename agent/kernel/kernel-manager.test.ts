@@ -54,6 +54,7 @@ function inspection(status: 'running' | 'exited') {
 const warn = vi.fn()
 const files = {
   user: () => Promise.resolve({ uid: 1000, gid: 1000 }),
+  ownScratch: () => Promise.resolve(),
   sweep: vi.fn<KernelFiles['sweep']>(() => Promise.resolve()),
 }
 afterEach(() => {

@@ -58,7 +58,7 @@ export interface KernelManager extends Kernels, AsyncDisposable {
   /** Compares with the engine: adopts, finishes, cleans up. Call when the engine came up, and now and then. */
   rescan(limits: EngineLimits): Promise<void>
   engineWentAway(): void
-  /** A manager has a report with these. */
+  /** A manager has taken up a report of these. */
   heard(reports: readonly KernelReport[]): void
   /** The engine says that something happened to a container. */
   containerChanged(kernelId: string): void
@@ -227,6 +227,8 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
       await deps.verifyEngine().catch((error: unknown) => {
         throw error instanceof AppError ? error : fromEngine(error, 'kernel_create_failed')
       })
+      // It has ended for the manager; here it may run, on a host that was forgotten and came back.
+      if (spec.filesOf !== undefined) await destroy(spec.filesOf, 0)
       const { container, ssh } = await createKernel(deps, {
         ...options,
         spec,
@@ -251,17 +253,17 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
     } catch (error) {
       log.warn({ kernelId, why: engineMessage(error) }, 'kernel could not be created')
       // Answered only when nothing is left: then the manager may start it elsewhere.
-      await undo(label, spec.filesOf)
+      await undo(label)
       forget(kernelId)
       throw error
     }
   }
 
-  async function undo(label: KernelLabel, filesOf: KernelId | undefined): Promise<void> {
+  async function undo(label: KernelLabel): Promise<void> {
     const { kernelId } = label
     while (!stop.signal.aborted) {
       try {
-        await undoKernel(deps, label, { filesOf, leaveNetwork: () => networkUse.leave(label) })
+        await undoKernel(deps, label, () => networkUse.leave(label))
         return
       } catch (error) {
         log.warn({ kernelId, why: engineMessage(error) }, 'cleaning up is tried again')
@@ -374,6 +376,8 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
       const { kernelId } = container.label
       // Changed since the look began: what was seen is older than what is known.
       if (isBusy(kernelId) || entries.get(kernelId) !== before.get(kernelId)) continue
+      // Of an agent that crashed right after it had started it.
+      if (keep && !before.has(kernelId)) await files.ownScratch(kernelId)
       if (!keep) await removeContainer(engine, container.id)
       else if (afterOutage && before.get(kernelId)?.state.state !== 'running') {
         // Never seen running by this process: whether the engine took it along is told by the boot time alone.

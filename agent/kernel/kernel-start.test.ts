@@ -92,6 +92,7 @@ async function kernelsInMemory(more: Partial<KernelManagerDeps> = {}) {
       sweep: nothing,
       createControl: () => Promise.resolve(ssh),
       createScratch: nothing,
+      ownScratch: nothing,
       writeEnvironment: nothing,
       paths: () => ({ scratch: '/scratch', control: '/control', etc: '/etc' }),
       readSsh: () => Promise.resolve(ssh),
@@ -183,6 +184,15 @@ test('a short command that ends before its GPU is limited has ended, and is no f
   await using engine = await kernelsInMemory({ devices: { settled: () => Promise.resolve(), limit } })
   await engine.create()
   await expect.poll(engine.state).toMatchObject([{ state: 'exited', exitCode: 0 }])
+})
+
+test('the kernel whose files the next one has is ended before', async () => {
+  await using engine = await kernelsInMemory()
+  const next = KernelId.parse(uuid('11'))
+  await engine.create()
+  await engine.create(aSpec({ kernelId: next, filesOf: KERNEL }))
+  expect(engine.kernels.reports().map(({ kernelId }) => kernelId)).toEqual([next])
+  expect(engine.containers.size).toBe(1)
 })
 
 test('a process that ends with 255 was not taken along by the engine, and stays so', async () => {
