@@ -1,7 +1,7 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { access, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { computerId } from './computer-id.ts'
 
 let directory: string
@@ -24,6 +24,24 @@ test('is kept in a file where the system has none, also by two that begin at the
   expect(one).toBe(two)
   expect(await computerId(none, state)).toBe(one)
   expect(await computerId(none, join(directory, 'of another computer'))).not.toBe(one)
+})
+
+test('is another one in another container, which may share home and machine id', async () => {
+  const file = join(directory, 'machine-id')
+  await writeFile(file, 'a1'.repeat(16))
+  const inContainer = async (name: string) => {
+    await symlink(`pid:[${name}]`, join(directory, name))
+    return await computerId(file, undefined, join(directory, name))
+  }
+  expect(await inContainer('4026532001')).not.toBe(await inContainer('4026532002'))
+})
+
+test.runIf(process.platform === 'linux')('is not kept in a home, which other computers may share', async () => {
+  const home = join(directory, 'home')
+  vi.stubEnv('XDG_STATE_HOME', home).stubEnv('HOME', home)
+  expect(await computerId(join(directory, 'none'))).toMatch(/^[0-9a-f]{16}$/)
+  await expect(access(home)).rejects.toThrow()
+  vi.unstubAllEnvs()
 })
 
 test('is a word also where nothing can be kept', async () => {

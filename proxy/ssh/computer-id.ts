@@ -1,43 +1,47 @@
 import { createHmac, randomUUID } from 'node:crypto'
-import { mkdir, writeFile } from 'node:fs/promises'
+import { mkdir, readlink, writeFile } from 'node:fs/promises'
 import { homedir, hostname } from 'node:os'
 import { dirname, join } from 'node:path'
 import { readIfThere } from '../files.ts'
 
 const MACHINE_ID = '/etc/machine-id'
+const PID_NAMESPACE = '/proc/self/ns/pid'
 
 /**
  * One word that tells this computer from others that share its home, and stays when its host name changes. Linux has one;
  * elsewhere we keep our own, where the system keeps what belongs to one computer.
+ *
+ * @param stateFile where we keep it; undefined where no place belongs to one computer alone
+ * @param pidNamespace a link that names it: containers may share home and machine id, but cannot see each other's processes
  */
-export async function computerId(machineIdFile = MACHINE_ID, stateFile = defaultStateFile()): Promise<string> {
+export async function computerId(
+  machineIdFile = MACHINE_ID,
+  stateFile = defaultStateFile(),
+  pidNamespace = PID_NAMESPACE,
+): Promise<string> {
   const machineId = (await readIfThere(machineIdFile))?.trim() ?? ''
+  const id = /^[0-9a-f]{32}$/.test(machineId) ? machineId : ((await ownId(stateFile)) ?? hostname())
+  const namespace = await readlink(pidNamespace).catch(() => '')
   // Not the thing itself: others may take it for a secret. See machine-id(5)
-  if (/^[0-9a-f]{32}$/.test(machineId)) return shortHash(machineId)
-  const isKept = await keepOwnId(stateFile).then(
-    () => true,
-    () => false,
-  )
-  return shortHash((isKept && (await readIfThere(stateFile))) || hostname())
+  return createHmac('sha256', id).update(`berth ssh kit${namespace}`).digest('hex').slice(0, 16)
 }
 
-/** Of several processes that begin at the same time the first one's counts. */
-async function keepOwnId(file: string) {
-  await mkdir(dirname(file), { recursive: true, mode: 0o700 })
-  await writeFile(file, randomUUID(), { flag: 'wx', mode: 0o600 }).catch((error: unknown) => {
-    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
-  })
+/** Made by whoever is first, of several processes that begin at the same time; undefined where none can be kept. */
+async function ownId(file: string | undefined): Promise<string | undefined> {
+  if (file === undefined) return undefined
+  await mkdir(dirname(file), { recursive: true, mode: 0o700 }).catch(() => undefined)
+  await writeFile(file, randomUUID(), { flag: 'wx', mode: 0o600 }).catch(() => undefined)
+  return (await readIfThere(file).catch(() => undefined)) || undefined
 }
 
-function defaultStateFile(): string {
-  const { LOCALAPPDATA, XDG_STATE_HOME } = process.env
+/** On Linux and its like a home may be shared by several computers. */
+function defaultStateFile(): string | undefined {
+  const { LOCALAPPDATA } = process.env
   const inHome = (...path: string[]) => join(homedir(), ...path)
   const directories: Partial<Record<NodeJS.Platform, string>> = {
     win32: join(LOCALAPPDATA ?? inHome('AppData', 'Local'), 'Berth'),
     darwin: inHome('Library', 'Application Support', 'Berth'),
   }
-  const directory = directories[process.platform] ?? join(XDG_STATE_HOME ?? inHome('.local', 'state'), 'berth')
-  return join(directory, 'computer-id')
+  const directory = directories[process.platform]
+  return directory === undefined ? undefined : join(directory, 'computer-id')
 }
-
-const shortHash = (id: string) => createHmac('sha256', id).update('berth ssh kit').digest('hex').slice(0, 16)
