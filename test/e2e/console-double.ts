@@ -170,6 +170,12 @@ function answer(world: World, route: string, url: URL, body: unknown, response: 
     send(response, 200, session)
     return
   }
+  if (session && route.endsWith('/restart')) {
+    const made = askedFor(world, session, {})
+    world.sessions.unshift(made)
+    send(response, 201, made)
+    return
+  }
   if (session && route.startsWith('DELETE')) {
     session.status = 'TERMINATING'
     session.reason = { code: 'user_terminated', message: 'Terminated by its owner' }
@@ -208,20 +214,7 @@ function answer(world: World, route: string, url: URL, body: unknown, response: 
       const { name, image } = body as { name?: string; image: string }
       const [like] = world.sessions
       if (!like) throw new Error('the double needs one session to copy')
-      const made: Session = {
-        ...like,
-        id: `0199ffff-0000-7000-8000-${String(world.sessions.length).padStart(12, '0')}` as Session['id'],
-        name: name ?? 'brisk-harbour',
-        image,
-        status: 'PENDING',
-        reason: { code: 'requested', message: 'Asked for' },
-        stats: null,
-        pull: null,
-        startedAt: null,
-        endedAt: null,
-        createdAt: new Date().toISOString(),
-        version: 1,
-      }
+      const made = askedFor(world, like, { name: name ?? 'brisk-harbour', image })
       world.sessions.unshift(made)
       send(response, 201, { items: [made], notices: [] })
       return
@@ -243,6 +236,23 @@ function answer(world: World, route: string, url: URL, body: unknown, response: 
       return
     default:
       sendError(response, 'not_found')
+  }
+}
+
+/** A new session that waits. */
+function askedFor(world: World, like: Session, change: Partial<Session>): Session {
+  return {
+    ...like,
+    id: `0199ffff-0000-7000-8000-${String(world.sessions.length).padStart(12, '0')}` as Session['id'],
+    status: 'PENDING',
+    reason: { code: 'requested', message: 'Asked for' },
+    stats: null,
+    pull: null,
+    startedAt: null,
+    endedAt: null,
+    createdAt: new Date().toISOString(),
+    version: 1,
+    ...change,
   }
 }
 

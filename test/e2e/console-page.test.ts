@@ -1,9 +1,10 @@
 import { mkdir } from 'node:fs/promises'
 import { type Browser, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Session } from '#manager/contract'
 import { type World } from './console-double.ts'
 import { openConsole, startBrowser } from './console-open.ts'
-import { aSession, statsOf } from './console-world.ts'
+import { ago, aSession, ENDED_KERNEL, statsOf } from './console-world.ts'
 import { loadPage } from '../fixtures/browser.ts'
 
 /** What the page does, against a manager of cardboard: states that the real one cannot be brought into at will. */
@@ -289,7 +290,7 @@ describe('the list', () => {
     const stuck = it.world.sessions.find(({ name }) => name === 'notebook')!
     it.world.failures.set(`DELETE /api/v1/sessions/${stuck.id}`, { code: 'unavailable', detail: {} })
     await button(it.page, 'Terminate…').click()
-    await it.page.getByText('All files in these sessions are deleted').waitFor()
+    await it.page.getByText('Only home folders stay').waitFor()
     await button(it.page, 'Terminate 2 sessions').click()
     await it.page.getByText('1 of 2 are still there: notebook').waitFor()
     await it.page.locator('tr.row', { hasText: 'train-resnet-50' }).getByText('Terminating').waitFor()
@@ -297,8 +298,29 @@ describe('the list', () => {
     await button(it.page, 'Keep').click()
     await button(it.page, 'Keep').waitFor({ state: 'hidden' })
     await button(it.page, 'Terminate data-clean_up.v2').click()
-    await it.page.getByText('All files in the session are deleted').waitFor()
+    await it.page.getByText('Only the home folder stays').waitFor()
     expect(await it.page.getByText('are still there').count()).toBe(0)
+  })
+
+  test('starts a session that has ended again, or says why not', async () => {
+    const finished = { status: 'TERMINATED', kernels: [ENDED_KERNEL] } satisfies Partial<Session>
+    const ended = aSession(20, { name: 'yesterday', ...finished, endedAt: ago(120) })
+    const older = aSession(10, { name: 'last-week', ...finished, endedAt: ago(10_000) })
+    const restart = `POST /api/v1/sessions/${ended.id}/restart`
+    await using it = await open(`/sessions/${ended.id}`, { sessions: [ended, older] })
+    const details = it.page.getByRole('complementary', { name: 'Session' })
+    it.world.failures.set(restart, { code: 'files_gone', detail: {} })
+    await button(it.page, 'Start again').click()
+    await it.page.getByText('Start a new session.').waitFor()
+    await details.getByText('Terminated').first().waitFor()
+    it.world.failures.clear()
+    await button(it.page, 'Start again').click()
+    await details.getByText('Waiting').first().waitFor()
+    expect(it.page.url()).toContain(`/sessions/${it.world.sessions[0]?.id ?? ''}`)
+    expect(it.world.changes.map(({ request }) => request)).toEqual([restart, restart])
+    const second = await it.newTab(`/sessions/${older.id}`)
+    await second.getByRole('heading', { name: 'last-week' }).waitFor()
+    expect(await button(second, 'Start again').count()).toBe(0)
   })
 
   test('says how far it has searched, and searches on', async () => {

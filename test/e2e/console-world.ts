@@ -14,7 +14,19 @@ const OWNER = '01990000-0000-7000-8000-000000000001' as Session['ownerId']
 const AGENT = '01990000-0000-7000-8000-00000000000a' as Image['agentIds'][number]
 
 const idOf = (index: number) => `0199a000-0000-7000-8000-${String(index).padStart(12, '0')}` as Session['id']
-const ago = (minutes: number) => new Date(Date.now() - minutes * 60_000).toISOString()
+export const ago = (minutes: number) => new Date(Date.now() - minutes * 60_000).toISOString()
+
+/** The one container of a session that has ended. */
+export const ENDED_KERNEL: Session['kernels'][number] = {
+  id: '01990000-0000-7000-8000-00000000000b' as Session['kernels'][number]['id'],
+  role: 'main',
+  status: 'TERMINATED',
+  agentId: AGENT,
+  agentName: 'gpu-host-1',
+  containerId: null,
+  exitCode: 0,
+  devices: [],
+}
 
 export function aSession(index: number, change: Partial<Session> = {}): Session {
   const status: SessionStatus = change.status ?? 'RUNNING'

@@ -4,12 +4,13 @@ import { endingText } from './ending-text.ts'
 const NOW = new Date('2026-11-20T10:00:00.000Z')
 const inSeconds = (seconds: number) => new Date(NOW.getTime() + seconds * 1000).toISOString()
 const ends = (seconds: number, why: 'idle_timeout' | 'max_lifetime' = 'idle_timeout') => ({
+  clusterSize: 1,
   ends: { at: inSeconds(seconds), why, warnedAt: inSeconds(seconds - 900) },
 })
 
 test('before the first warning nothing is said', () => {
-  expect(endingText({ ends: null }, NOW)).toBeUndefined()
-  expect(endingText({ ends: { ...ends(3000).ends, warnedAt: null } }, NOW)).toBeUndefined()
+  expect(endingText({ ends: null, clusterSize: 1 }, NOW)).toBeUndefined()
+  expect(endingText({ ...ends(3000), ends: { ...ends(3000).ends, warnedAt: null } }, NOW)).toBeUndefined()
 })
 
 test.each([
@@ -26,4 +27,9 @@ test.each([
 test('the reason is named', () => {
   expect(endingText(ends(60), NOW)?.why).toContain('Nothing has happened')
   expect(endingText(ends(60, 'max_lifetime'), NOW)?.why).toContain('maximum lifetime')
+})
+
+test('what becomes of its files is said: homes of several containers are not kept', () => {
+  expect(endingText(ends(60), NOW)?.why).toContain('Only its home folder stays')
+  expect(endingText({ ...ends(60), clusterSize: 2 }, NOW)?.why).toContain('Its files are deleted')
 })

@@ -3,21 +3,28 @@ import { type Session } from '#manager/contract'
 export interface EndingText {
   /** `Ends in 5 min` */
   readonly label: string
-  /** Why, and what can be done about it. */
+  /** Why, and what becomes of its files. */
   readonly why: string
   /** Less than five minutes are left. */
   readonly urgent: boolean
 }
 
 /** What there is to say about an end that its owner was warned of; undefined before. */
-export function endingText({ ends }: Pick<Session, 'ends'>, now: Date): EndingText | undefined {
+export function endingText(
+  { ends, clusterSize }: Pick<Session, 'ends' | 'clusterSize'>,
+  now: Date,
+): EndingText | undefined {
   if (!ends?.warnedAt) return undefined
   const left = Date.parse(ends.at) - now.getTime()
-  const why =
-    ends.why === 'idle_timeout'
-      ? 'Nothing has happened in it for a while. Files outside of mounted folders are lost then.'
-      : 'Its maximum lifetime is over then. Files outside of mounted folders are lost.'
-  return { label: left <= 0 ? 'Ends now' : `Ends in ${leftText(left)}`, why, urgent: left < 5 * 60_000 }
+  const cause =
+    ends.why === 'idle_timeout' ? 'Nothing has happened in it for a while.' : 'Its maximum lifetime is over then.'
+  const files =
+    clusterSize === 1 ? 'Only its home folder stays, for about a day while there is room.' : 'Its files are deleted.'
+  return {
+    label: left <= 0 ? 'Ends now' : `Ends in ${leftText(left)}`,
+    why: `${cause} ${files}`,
+    urgent: left < 5 * 60_000,
+  }
 }
 
 /** Minutes are enough until the last one. */

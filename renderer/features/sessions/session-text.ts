@@ -42,9 +42,14 @@ export function statusText(session: Pick<Session, 'status' | 'reason' | 'reachab
   return { ...STATUS[status], reason: status === 'RUNNING' ? '' : message }
 }
 
-/** It ran, has ended, and had one container: its agent keeps its home for a while. */
-export function leftFiles({ status, startedAt, kernels }: Pick<Session, 'status' | 'startedAt' | 'kernels'>): boolean {
-  return isFinished(status) && startedAt !== null && kernels.length === 1
+/** By default; an agent may keep less where room is short. */
+const KEPT_MS = 24 * 3600_000
+type Left = Pick<Session, 'status' | 'startedAt' | 'endedAt' | 'kernels'>
+
+/** It ran, has just ended, and had one container: its agent keeps its home for a while. */
+export function leftFiles({ status, startedAt, endedAt, kernels }: Left, now: Date): boolean {
+  if (!isFinished(status) || startedAt === null || endedAt === null || kernels.length !== 1) return false
+  return now.getTime() - Date.parse(endedAt) < KEPT_MS
 }
 
 /** `2 CPU · 4 GiB · 1 GPU` */
