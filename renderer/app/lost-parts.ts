@@ -13,14 +13,24 @@ export function reloadLostParts(router: Router): void {
   router.onError((_error, to) => {
     wanted = router.resolve(to.fullPath).href
   })
+  router.afterEach((_to, _from, failure) => {
+    if (!failure) wanted = undefined
+  })
   addEventListener('vite:preloadError', () => {
     const before = Number(sessionStorage.getItem(KEY) ?? 0)
     if (Date.now() - before < AGAIN_MS) return
-    sessionStorage.setItem(KEY, String(Date.now()))
-    // The router hears of it after this.
-    setTimeout(() => {
+    void answers().then(isThere => {
+      if (!isThere) return
+      sessionStorage.setItem(KEY, String(Date.now()))
       if (wanted !== undefined) history.replaceState(null, '', wanted)
       location.reload()
     })
   })
 }
+
+/** Without its server, a page that is there is better than none. By the answer the router has heard of the loss, too. */
+const answers = () =>
+  fetch(location.pathname, { method: 'HEAD', cache: 'no-store' }).then(
+    ({ ok }) => ok,
+    () => false,
+  )
