@@ -54,7 +54,7 @@ function inspection(status: 'running' | 'exited') {
 const warn = vi.fn()
 const files = {
   user: () => Promise.resolve({ uid: 1000, gid: 1000 }),
-  ownScratch: () => Promise.resolve(),
+  ownScratch: vi.fn<KernelFiles['ownScratch']>(() => Promise.resolve()),
   sweep: vi.fn<KernelFiles['sweep']>(() => Promise.resolve()),
 }
 afterEach(() => {
@@ -118,6 +118,14 @@ test('the end of a container is seen although something else has happened to it 
   await first.promise
   second.resolve(inspection('exited'))
   await vi.waitFor(() => expect(kernels.reports().map(report => report.state.state)).toEqual(['exited']))
+})
+
+test('the files of a container that an agent started just before it crashed are its own', async () => {
+  files.ownScratch.mockClear()
+  await using kernels = kernelsOn(() => Promise.resolve(inspection('running')))
+  await kernels.rescan(LIMITS)
+  await kernels.rescan(LIMITS)
+  expect(files.ownScratch.mock.calls).toEqual([[KERNEL]])
 })
 
 test('nobody waits for homes to be removed: one sweep at a time, which ends with the agent', async () => {
