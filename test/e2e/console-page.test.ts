@@ -252,6 +252,31 @@ describe('the list', () => {
     }
   })
 
+  test.each([true, false])(
+    'reloads for a part that was lost on the way only where its server answers: %s',
+    async up => {
+      await using it = await open('/sessions')
+      await it.page.getByText('notebook').waitFor()
+      let asked = false
+      await it.page.route('**/assets/*', route => (asked ? route.continue() : route.abort()))
+      await it.page.route(`${it.double.url}/`, async route => {
+        if (route.request().method() === 'HEAD') asked = true
+        await (up ? route.continue() : route.abort())
+      })
+      const reloaded = it.page.waitForEvent('load', { timeout: 3_000 }).then(
+        () => true,
+        () => false,
+      )
+      await it.page.evaluate(() => (location.hash = '#/account'))
+      expect(await reloaded).toBe(up)
+      expect(asked).toBe(true)
+      await it.page
+        .getByText(up ? 'Second factor' : 'notebook')
+        .first()
+        .waitFor()
+    },
+  )
+
   test('says that the connection is lost, and that sessions keep running', async () => {
     await using it = await open('/sessions')
     await it.page.getByText('notebook').waitFor()
