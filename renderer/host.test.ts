@@ -48,7 +48,10 @@ describe('the host', () => {
     const stranger = hostOver(fetch, { csrf: () => token })
     await expect(stranger.tunnel.list()).rejects.toMatchObject({ code: 'csrf_failed' })
     expect(fetch).toHaveBeenCalledTimes(1)
-    const renewSignIn = () => Promise.resolve((token = 'new') === 'new')
+    const renewSignIn = () => {
+      token = 'new'
+      return Promise.resolve(true)
+    }
     await expect(hostOver(fetch, { csrf: () => token, renewSignIn }).tunnel.list()).resolves.toEqual([])
     expect(fetch).toHaveBeenCalledTimes(3)
   })

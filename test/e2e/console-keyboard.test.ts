@@ -14,7 +14,7 @@ afterAll(() => browser.close())
 const focused = (page: Page) =>
   page.evaluate(() => {
     const element = document.activeElement
-    return element?.getAttribute('aria-label') ?? element?.textContent?.trim()
+    return element?.getAttribute('aria-label') ?? element?.textContent.trim()
   })
 const expectFocus = (page: Page, on: string) => expect.poll(() => focused(page), { timeout: 5_000 }).toBe(on)
 

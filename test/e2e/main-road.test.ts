@@ -162,7 +162,7 @@ describe('the terminal', () => {
 
   test('runs what is typed', async () => {
     tab = await openTerminal(page, SESSION)
-    await typeLine(tab, 'echo "the answer is $((6*7))"')
+    await typeLine(tab, 'echo "the answer is $((6*7))" | tee answer.txt')
     await screen(tab).filter({ hasText: 'the answer is 42' }).waitFor()
     expect(await audit(tab)).toEqual([])
   })
@@ -267,6 +267,20 @@ describe('what happened to a session', () => {
     await page.getByRole('tab', { name: /Finished/ }).click()
     await rowOf(page, SESSION).getByText('Terminated', { exact: true }).waitFor()
     expect(await audit(page)).toEqual([])
+  })
+
+  test('it starts again with its files', async () => {
+    await page.getByRole('link', { name: SESSION, exact: true }).click()
+    await button(page, 'Start again').click()
+    const details = page.getByRole('complementary', { name: 'Session' })
+    await details.getByText('Running', { exact: true }).first().waitFor({ timeout: 60_000 })
+    expect(await audit(page)).toEqual([])
+    await details.getByRole('button', { name: 'Close' }).click()
+    await page.getByRole('tab', { name: /Running/ }).click()
+    const again = await openTerminal(page, SESSION)
+    await typeLine(again, 'cat answer.txt')
+    await screen(again).filter({ hasText: 'the answer is 42' }).waitFor()
+    await again.close()
   })
 })
 

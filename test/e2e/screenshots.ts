@@ -159,6 +159,10 @@ try {
   await page.locator('ol.timeline').getByText('Running').first().waitFor()
   await shoot(page, 'timeline')
 
+  await page.goto(`${berth.url}/#/sessions/${ended}?list=finished`)
+  await page.getByRole('button', { name: 'Start again' }).waitFor()
+  await shoot(page, 'again')
+
   await page.goto(`${berth.url}/#/account`)
   await page.getByText('You have none yet').waitFor()
   await page.getByLabel('Try a preferred port first').waitFor()
