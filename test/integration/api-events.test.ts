@@ -132,7 +132,8 @@ test.each<[string, UserChange]>([
   await admin.updateUser({ params: { id: user.id }, body })
   await expect.poll(() => [bySignIn.isEnded(), byKeypair.isEnded()]).toEqual([true, true])
   using again = await openEventStream(manager.url, keypair)
-  expect(again.status).toBe(body.active === false ? 401 : 200)
+  // Whoever managed the account in its old domain may know the secret.
+  expect(again.status).toBe(body.role === undefined ? 401 : 200)
 
   // Nobody's sign-in ends by it: only keypairs are there.
   await admin.updateUser({ params: { id: user.id }, body: { active: true, role: 'superadmin', domain: 'default' } })
@@ -148,8 +149,9 @@ test('a stream of a keypair ends with the keypair, and with the domain of its ow
   const admin = (await manager.signIn()).api
   await admin.createDomain({ body: { name: 'closing' } })
   const user = await manager.addUser('closing@example.org')
-  const [first, second] = [await user.api.createKeypair({ body: {} }), await user.api.createKeypair({ body: {} })]
   await admin.updateUser({ params: { id: user.id }, body: { domain: 'closing' } })
+  const own = () => admin.createKeypair({ body: { userId: user.id } })
+  const [first, second] = [await own(), await own()]
   using ends = await openEventStream(manager.url, first)
   using stays = await openEventStream(manager.url, second)
   await admin.updateKeypair({ params: { accessKey: first.accessKey }, body: { active: false } })
