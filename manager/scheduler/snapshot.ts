@@ -1,4 +1,5 @@
-import { addSlots, type AgentId, type Reason, type ResourceSlots, type SessionId } from '#manager/contract'
+import { addSlots, type AgentId, type Reason, type SessionId } from '#manager/contract'
+import { type Stray } from '../agents/strays.ts'
 import { type AgentRow, listAgents, readUsage } from '../store/agents.ts'
 import { type LimitsNow, readLimits } from '../quotas/read-limits.ts'
 import { listDependencies } from '../store/dependencies.ts'
@@ -39,12 +40,6 @@ export interface PlacingPresence extends AgentPresence {
   strays(id: AgentId): readonly Stray[]
   /** It is connected, and its engine has not answered for so long that nobody waits for it. */
   engineIsDown(id: AgentId): boolean
-}
-
-/** Holds room of an agent without the database knowing. */
-export interface Stray {
-  readonly slots: ResourceSlots
-  readonly devices: readonly { readonly uuid: string; readonly slot: string; readonly amount: number }[]
 }
 
 const SHARES_PER_DEVICE = 100
