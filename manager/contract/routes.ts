@@ -18,6 +18,7 @@ import { USAGE_ROUTES } from './routes/usage.ts'
 import { SSH_KEYPAIR_ROUTES } from './routes/ssh-keypair.ts'
 import { USER_ROUTES } from './routes/users.ts'
 
+export { MOST_SESSION_IDS } from './routes/sessions.ts'
 export { type Access, type RouteSpec } from './routes/route-spec.ts'
 
 /** The whole HTTP surface of the manager below /api/v1, in one table: server, typed client and OpenAPI read it. */

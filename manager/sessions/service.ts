@@ -89,6 +89,8 @@ export interface SessionQuery {
   readonly limit: number
   readonly cursor?: string | undefined
   readonly status?: string | undefined
+  /** Comma-separated. */
+  readonly ids?: string | undefined
   readonly name?: string | undefined
   readonly mine?: boolean | undefined
   readonly owner?: UserId | undefined
@@ -212,11 +214,14 @@ export function createSessionService(deps: SessionServiceDeps): SessionService {
       return next
     },
 
-    async list(caller, { limit, cursor, status, name, mine, owner, domain, group }) {
+    async list(caller, { limit: asked, cursor, status, ids: named, name, mine, owner, domain, group }) {
       const before = cursor === undefined ? undefined : SessionId.safeParse(cursor)
       if (before && !before.success) throw new AppError('bad_request', { why: 'The cursor is not one of this list.' })
       const visible = mine ? { ownerId: caller.userId } : visibleTo(caller)
-      const filter = { visible, statuses: parseStatuses(status), name, ownerId: owner, domain, groupId: group }
+      const ids = named === undefined ? undefined : parseIds(named)
+      // Named sessions come on one page, whatever its usual size.
+      const limit = Math.max(asked, ids?.length ?? 0)
+      const filter = { visible, ids, statuses: parseStatuses(status), name, ownerId: owner, domain, groupId: group }
       // One more than asked for tells whether there is a next page.
       const rows = await listSessions(store.db, filter, { limit: limit + 1, before: before?.data })
       const isAll = before === undefined && rows.length <= limit
@@ -320,6 +325,11 @@ function parseStatuses(text: string | undefined): readonly SessionStatus[] | und
   if (text === 'live') return LIVE_STATUSES
   if (text === 'finished') return FINISHED_STATUSES
   return text.split(',').map(status => SessionStatus.parse(status))
+}
+
+/** The schema of the route has checked the text. */
+function parseIds(text: string): readonly SessionId[] {
+  return text.split(',').map(id => SessionId.parse(id))
 }
 
 function lastLines(text: string, tail: number): { text: string; truncated: boolean } {

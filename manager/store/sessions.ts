@@ -123,6 +123,7 @@ export async function lockSession(db: Db, id: SessionId): Promise<SessionRow | u
 }
 
 export interface SessionFilter {
+  readonly ids?: readonly SessionId[] | undefined
   /** Those of an owner, and all in a domain; undefined for everything. */
   readonly visible?: { readonly ownerId: UserId; readonly domain?: string } | undefined
   readonly domain?: string | undefined
@@ -162,6 +163,7 @@ function matching(filter: SessionFilter) {
               ...(filter.visible.domain === undefined ? [] : [eb('sessions.domain', '=', filter.visible.domain)]),
             ]),
           ]),
+      ...(filter.ids === undefined ? [] : [eb('sessions.id', 'in', filter.ids)]),
       ...(filter.ownerId === undefined ? [] : [eb('sessions.owner_id', '=', filter.ownerId)]),
       ...(filter.domain === undefined ? [] : [eb('sessions.domain', '=', filter.domain)]),
       ...(filter.groupId === undefined ? [] : [eb('sessions.group_id', '=', filter.groupId)]),

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { type SessionId } from '#manager/contract'
+import { MOST_SESSION_IDS, type SessionId } from '#manager/contract'
 import { gpus, PYTHON } from '../fixtures/scripted-agent.ts'
 import { refusal, type SessionsCluster, startSessionsCluster } from '../fixtures/sessions-cluster.ts'
 
@@ -189,6 +189,27 @@ test('a list is paged newest first without gaps', async () => {
   } while (cursor)
   expect(seen).toEqual(items.map(item => item.id).toReversed())
   expect((await refusal(cluster.api.listSessions({ query: { cursor: 'x' } }))).code).toBe('bad_request')
+})
+
+test('sessions named by their ids come on one page, without those that the caller may not see', async () => {
+  await cluster.join()
+  const ada = await cluster.addUser('ada-ids@example.org')
+  const body = { image: 'berth/python:3.13', count: 3, resources: { cpu: '0.1', mem: '64m' } }
+  const own = (await ada.createSession({ body })).items.map(item => item.id)
+  const [other] = (await cluster.api.createSession({ body })).items.map(item => item.id)
+  const ids = [...own.slice(0, 2), other].join(',')
+  const hers = await ada.listSessions({ query: { ids, limit: 1 } })
+  expect(hers).toMatchObject({ nextCursor: null, total: 2 })
+  expect(hers.items.map(item => item.id)).toEqual(own.slice(0, 2).toReversed())
+  expect((await cluster.api.listSessions({ query: { ids, status: 'live' } })).total).toBe(3)
+  const finished = await cluster.api.listSessions({ query: { ids, status: 'finished' } })
+  expect(finished).toEqual({ items: [], nextCursor: null, total: 0 })
+  const list = (count: number) =>
+    ada.listSessions({ query: { ids: Array.from({ length: count }, () => own[0]).join(',') } })
+  expect((await list(MOST_SESSION_IDS)).total).toBe(1)
+  for (const call of [list(MOST_SESSION_IDS + 1), list(0), ada.listSessions({ query: { ids: 'x' } })]) {
+    expect((await refusal(call)).code).toBe('bad_request')
+  }
 })
 
 test('fifty sessions asked for at once never get more than there is, and no device twice', async () => {

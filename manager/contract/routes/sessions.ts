@@ -7,6 +7,9 @@ import { Page, pageOf, type RouteSpec } from './route-spec.ts'
 
 const session = z.object({ id: SessionId })
 
+/** The most sessions that one request names; a client with more asks in several requests. */
+export const MOST_SESSION_IDS = 100
+
 /** Sessions and what they show. */
 export const SESSION_ROUTES = {
   createSession: {
@@ -43,6 +46,16 @@ export const SESSION_ROUTES = {
             text.split(',').every(s => SessionStatus.safeParse(s).success),
           'must be "live", "finished" or a list of statuses',
         ),
+      ids: z
+        .string()
+        .optional()
+        .describe(
+          `At most ${MOST_SESSION_IDS} comma-separated ids: the answer has those that the caller may see, all on one page.`,
+        )
+        .refine(text => {
+          const ids = text?.split(',') ?? []
+          return ids.length <= MOST_SESSION_IDS && ids.every(id => SessionId.safeParse(id).success)
+        }, `must be at most ${MOST_SESSION_IDS} session ids, separated by commas`),
       name: z.string().max(64).optional(),
       mine: z.stringbool().optional(),
       owner: UserId.optional(),
