@@ -2,13 +2,14 @@ import vue from '@vitejs/plugin-vue'
 import { defineConfig } from 'vite'
 import vuetify from 'vite-plugin-vuetify'
 import { contentSecurityPolicy } from './build/vite-csp.ts'
+import { quietHints } from './build/vite-quiet-hints.ts'
 
 /** The console page. `npx vite` serves it for development (the proxy forwards to it), `npm run build` bundles it. */
 export default defineConfig({
   root: 'renderer',
   // Relative, so that the same files work below a web server and inside the desktop app.
   base: './',
-  plugins: [vue(), vuetify({ autoImport: true }), contentSecurityPolicy()],
+  plugins: [vue(), vuetify({ autoImport: true }), contentSecurityPolicy(), quietHints()],
   build: {
     outDir: '../dist/renderer',
     emptyOutDir: true,

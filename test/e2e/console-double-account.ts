@@ -1,4 +1,5 @@
 import { type AuthOptions, type ErrorCode, type SshKeypair } from '#manager/contract'
+import { OWNER } from './console-world.ts'
 import { type World } from './console-double.ts'
 
 /** What the double takes for a code of the app. */
@@ -81,7 +82,7 @@ function meOf(world: World) {
   const email = world.role === 'superadmin' ? 'admin@localhost' : 'mira@example.com'
   const name = world.role === 'superadmin' ? 'Administrator' : 'Mira Holm'
   const createdAt = '2026-11-01T09:00:00.000Z'
-  const id = world.sessions[0]?.ownerId ?? '01990000-0000-7000-8000-000000000001'
+  const id = OWNER
   const flags = { active: true, emailVerified: true, secondFactor: false, resourcePolicy: 'default' }
   const groups = world.projects ?? []
   const user = { id, email, name, role: world.role, domain: 'default', groups, ...flags, createdAt }

@@ -13,6 +13,7 @@ import {
   type Image,
   type Preset,
   type ResourceGroup,
+  type Role,
   type Resources,
   type Session,
   type SessionSpec,
@@ -33,7 +34,7 @@ const TYPES: Readonly<Record<string, string>> = {
 /** What the double answers with; tests change it while the page is open. */
 export interface World {
   signedIn: boolean
-  role: 'user' | 'superadmin'
+  role: Role
   sessions: Session[]
   images: Image[]
   resources: Resources

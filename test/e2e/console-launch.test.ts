@@ -1,7 +1,7 @@
 import { type Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openConsole, startBrowser, type Opened } from './console-open.ts'
-import { button } from './console-steps.ts'
+import { button, openLaunchDialog } from './console-steps.ts'
 import { LIMITED, oneGpuNow, RESOURCES } from './console-world.ts'
 
 /** The launch dialog, against a manager of cardboard. */
@@ -82,7 +82,7 @@ describe('launching', () => {
       const field = it.page.getByRole('textbox', { name, exact: true })
       const before = await field.inputValue()
       await field.fill(typed)
-      await it.page.getByRole('alert').getByText(why).waitFor()
+      await it.page.locator('[aria-live="polite"]').getByText(why).waitFor()
       expect(await launch.isDisabled()).toBe(true)
       await field.fill(before)
       await expect.poll(() => launch.isEnabled()).toBe(true)
@@ -203,4 +203,36 @@ describe('launching', () => {
     expect(await it.page.getByLabel(/Startup command/).inputValue()).toBe('echo hi')
     expect(await it.page.getByLabel(/Idle timeout/).inputValue()).toBe('2 h')
   })
+})
+
+test('tabbing through the form leaves the title of the dialog where it is', async () => {
+  await using it = await openConsole(browser, '/sessions', LIMITED)
+  await openLaunchDialog(it.page)
+  const card = it.page.locator('.v-card.launch')
+  await it.page.getByRole('button', { name: 'Close', exact: true }).focus()
+  const tops: number[] = []
+  for (let step = 0; step < 24; step += 1) {
+    await it.page.keyboard.press('Tab')
+    tops.push(await card.evaluate(element => element.scrollTop))
+  }
+  expect(Math.max(...tops)).toBe(0)
+})
+
+test('an amount below the minimum of the image is raised to it, and said', async () => {
+  await using it = await openConsole(browser, '/sessions', LIMITED)
+  await openLaunchDialog(it.page)
+  const cpu = it.page.getByRole('textbox', { name: 'CPU', exact: true })
+  await cpu.fill('0.1')
+  await cpu.press('Tab')
+  await it.page.getByText('Raised to 0.5, the minimum of this image').waitFor()
+  expect(await cpu.inputValue()).toBe('0.5')
+  expect(await button(it.page, /^Launch/).isEnabled()).toBe(true)
+})
+
+test('hints are no alerts, and a slider tells its amount with its unit', async () => {
+  await using it = await openConsole(browser, '/sessions', LIMITED)
+  await openLaunchDialog(it.page)
+  expect(await it.page.getByRole('alert').count()).toBe(0)
+  const slider = it.page.getByRole('slider', { name: 'RAM, slider' })
+  expect(await slider.getAttribute('aria-valuetext')).toMatch(/^[\d.]+ [GM]iB$/)
 })

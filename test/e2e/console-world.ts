@@ -10,7 +10,13 @@ import {
 import { type World } from './console-double.ts'
 
 const GIB = 2 ** 30
-const OWNER = '01990000-0000-7000-8000-000000000001' as Session['ownerId']
+/** Who is signed in. */
+export const OWNER = '01990000-0000-7000-8000-000000000001' as Session['ownerId']
+/** A colleague, whose sessions admins see. */
+export const OTHER: Pick<Session, 'ownerId' | 'ownerEmail'> = {
+  ownerId: '01990000-0000-7000-8000-000000000002' as Session['ownerId'],
+  ownerEmail: 'jonas.lindqvist@physics.example.com',
+}
 const AGENT = '01990000-0000-7000-8000-00000000000a' as Image['agentIds'][number]
 
 const idOf = (index: number) => `0199a000-0000-7000-8000-${String(index).padStart(12, '0')}` as Session['id']

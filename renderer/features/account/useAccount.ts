@@ -16,6 +16,9 @@ export const useAccount = defineStore('account', () => {
   const me = ref<Me | null>(null)
   const user = computed(() => me.value?.user ?? null)
   const isSuperadmin = computed(() => user.value?.role === 'superadmin')
+  /** Sees sessions of other people: all of them, or those of one domain. */
+  const isAdmin = computed(() => isSuperadmin.value || user.value?.role === 'domain_admin')
+  const owns = ({ ownerId }: { readonly ownerId: UserId }) => ownerId === user.value?.id
 
   /** Whose data this page has in memory, also after signing out. */
   let holder: UserId | undefined
@@ -111,6 +114,8 @@ export const useAccount = defineStore('account', () => {
     me,
     user,
     isSuperadmin,
+    isAdmin,
+    owns,
     startError,
     adopt,
     begin,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { aSession } from '../../testing/a-session.ts'
 import { filterSessions, NEWEST_FIRST, sortSessions } from './session-filter.ts'
-import { canOpenApps, canTerminate, imageText, resourceLines, resourcesText, statusText } from './session-text.ts'
+import { canTerminate, imageText, resourceLines, resourcesText, statusText } from './session-text.ts'
 
 describe('the list of sessions', () => {
   const sessions = [
@@ -52,7 +52,6 @@ describe('a session in words', () => {
   test('is unreachable, not ended, when its agent is gone', () => {
     const lost = aSession(1, { reachable: false })
     expect(statusText(lost).label).toBe('Unreachable')
-    expect(canOpenApps(lost)).toBe(false)
     expect(canTerminate(lost)).toBe(true)
   })
 

@@ -1,5 +1,5 @@
 import { type Session, type SessionStatus } from '#manager/contract'
-import { statusText } from './session-text.ts'
+import { shownStatus, statusText } from './session-text.ts'
 
 export type SortKey = 'name' | 'status' | 'created' | 'owner'
 export interface Sort {
@@ -13,7 +13,7 @@ export function filterSessions(sessions: readonly Session[], text: string, statu
   const words = text.toLowerCase().split(/\s+/).filter(Boolean)
   if (words.length === 0 && statuses.length === 0) return sessions
   return sessions.filter(session => {
-    if (statuses.length > 0 && !statuses.includes(session.status)) return false
+    if (statuses.length > 0 && !statuses.includes(shownStatus(session))) return false
     if (words.length === 0) return true
     const { label, reason } = statusText(session)
     const hay = `${session.name} ${session.image} ${label} ${reason} ${session.ownerEmail} ${session.id}`.toLowerCase()
@@ -36,7 +36,7 @@ const RANK: Readonly<Record<SessionStatus, number>> = {
 const collator = new Intl.Collator(undefined, { numeric: true, sensitivity: 'base' })
 const COMPARE: Readonly<Record<SortKey, (a: Session, b: Session) => number>> = {
   name: (a, b) => collator.compare(a.name, b.name),
-  status: (a, b) => RANK[a.status] - RANK[b.status],
+  status: (a, b) => RANK[shownStatus(a)] - RANK[shownStatus(b)],
   created: (a, b) => (a.createdAt < b.createdAt ? -1 : a.createdAt > b.createdAt ? 1 : 0),
   owner: (a, b) => collator.compare(a.ownerEmail, b.ownerEmail),
 }

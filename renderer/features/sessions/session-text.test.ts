@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest'
 import { type Session } from '#manager/contract'
-import { leftFiles } from './session-text.ts'
+import { aSession, OWNER } from '../../testing/a-session.ts'
+import { filterSessions } from './session-filter.ts'
+import { entryHindrance, leftFiles, statusText } from './session-text.ts'
 
 type Left = Parameters<typeof leftFiles>[0]
 
@@ -21,4 +23,31 @@ test.each<[string, Partial<Left>, number, boolean]>([
 
 test('a session that runs has left nothing', () => {
   expect(leftFiles({ ...ended, status: 'RUNNING', endedAt: null }, hoursLater(0))).toBe(false)
+})
+
+const main = { role: 'main', exitCode: 3 } as Session['kernels'][number]
+const exited = { code: 'exited', message: 'The main process ended with exit code 3.' } as const
+const batch = (change: Partial<Session>) =>
+  aSession(1, { kind: 'batch', status: 'TERMINATED', reason: exited, kernels: [main], ...change })
+
+test('a batch job that failed says so with its exit code, and is found under “Failed”', () => {
+  const failed = batch({ result: 'failure' })
+  expect(statusText(failed)).toMatchObject({ label: 'Failed · exit 3', tone: 'bad' })
+  expect(statusText(batch({ result: 'success' }))).toMatchObject({ label: 'Succeeded', tone: 'good' })
+  expect(filterSessions([failed, batch({ result: 'success' })], '', ['ERROR'])).toEqual([failed])
+})
+
+test('a batch job that its owner ended has not failed', () => {
+  const reason = { code: 'user_terminated', message: 'Ended by its owner.' } as const
+  expect(statusText(batch({ result: 'failure', reason })).label).toBe('Terminated')
+})
+
+test.each<[string, Partial<Session>, RegExp]>([
+  ['of somebody else', { ownerId: 'other' as Session['ownerId'] }, /^Only the owner/],
+  ['that waits', { status: 'PENDING' }, /once the session runs/],
+  ['that has ended', { status: 'TERMINATED' }, /has ended/],
+  ['on a host that is away', { reachable: false }, /not connected/],
+  ['that runs', {}, /^$/],
+])('whether a session %s can be opened, and why not', (_which, change, expected) => {
+  expect(entryHindrance(aSession(1, change), OWNER)).toMatch(expected)
 })

@@ -1,4 +1,5 @@
-import { isFinished, parseAmount, parseSlots, type Session, type SessionStatus } from '#manager/contract'
+import { mdiAlertCircle, mdiCheckCircle } from '@mdi/js'
+import { isFinished, parseAmount, parseSlots, type Session, type SessionStatus, type UserId } from '#manager/contract'
 import { formatBytes, formatCores } from '../../ui/format.ts'
 
 export type Tone = 'neutral' | 'busy' | 'good' | 'warn' | 'bad'
@@ -7,6 +8,8 @@ export interface StatusText {
   readonly tone: Tone
   /** Something is under way. */
   readonly pulse: boolean
+  /** SVG path of a glyph that says the same as the colour; a dot without one. */
+  readonly icon?: string
   /** Why, as a sentence; empty where the label says it all. */
   readonly reason: string
 }
@@ -20,24 +23,44 @@ const STATUS: Readonly<Record<SessionStatus, Omit<StatusText, 'reason'>>> = {
   TERMINATING: { label: 'Terminating', tone: 'busy', pulse: true },
   TERMINATED: { label: 'Terminated', tone: 'neutral', pulse: false },
   CANCELLED: { label: 'Cancelled', tone: 'neutral', pulse: false },
-  ERROR: { label: 'Failed', tone: 'bad', pulse: false },
+  ERROR: { label: 'Failed', tone: 'bad', pulse: false, icon: mdiAlertCircle },
 }
 
 export function statusLabel(status: SessionStatus): string {
   return STATUS[status].label
 }
 
+type Told = Pick<Session, 'status' | 'reason' | 'reachable' | 'queuePosition'> &
+  Partial<Pick<Session, 'result' | 'kernels'>>
+
+/** A batch job whose command ended with an error: the manager calls the session terminated, its owner calls it failed. */
+export function hasFailed({ status, result, reason }: Pick<Told, 'status' | 'result' | 'reason'>): boolean {
+  return status === 'ERROR' || (status === 'TERMINATED' && result === 'failure' && reason.code === 'exited')
+}
+
+/** The status under which lists filter and sort a session: `ERROR` also for a failed batch job. */
+export function shownStatus(session: Pick<Told, 'status' | 'result' | 'reason'>): SessionStatus {
+  return hasFailed(session) ? 'ERROR' : session.status
+}
+
 /** The state of a session in words: what the list, the detail and the terminal show. */
-export function statusText(session: Pick<Session, 'status' | 'reason' | 'reachable' | 'queuePosition'>): StatusText {
+export function statusText(session: Told): StatusText {
   const { status, reason, reachable, queuePosition } = session
   if (status === 'RUNNING' && !reachable) {
-    const why = 'Its agent is not connected. The session keeps running there.'
+    const why = 'The host of this session is not connected. The session keeps running there.'
     return { label: 'Unreachable', tone: 'warn', pulse: true, reason: why }
   }
   const message = reason.message.replace(/\.$/, '')
   if (status === 'PENDING') {
     const position = queuePosition === null ? '' : `position ${queuePosition}`
     return { ...STATUS.PENDING, reason: [message, position].filter(Boolean).join(' · ') }
+  }
+  if (status === 'TERMINATED' && hasFailed(session)) {
+    const code = session.kernels?.find(({ role }) => role === 'main')?.exitCode ?? null
+    return { ...STATUS.ERROR, label: code === null ? 'Failed' : `Failed · exit ${code}`, reason: message }
+  }
+  if (status === 'TERMINATED' && session.result === 'success') {
+    return { ...STATUS.TERMINATED, label: 'Succeeded', tone: 'good', icon: mdiCheckCircle, reason: message }
   }
   return { ...STATUS[status], reason: status === 'RUNNING' ? '' : message }
 }
@@ -90,6 +113,13 @@ export function canTerminate(session: Pick<Session, 'status'>): boolean {
   return ['PENDING', 'SCHEDULED', 'PREPARING', 'PULLING', 'RUNNING'].includes(session.status)
 }
 
-export function canOpenApps(session: Pick<Session, 'status' | 'reachable'>): boolean {
-  return session.status === 'RUNNING' && session.reachable
+/** Why this person cannot open the apps and the terminal of a session now; empty where they can. */
+export function entryHindrance(
+  { ownerId, ownerEmail, status, reachable }: Pick<Session, 'ownerId' | 'ownerEmail' | 'status' | 'reachable'>,
+  userId: UserId | undefined,
+): string {
+  if (ownerId !== userId) return `Only the owner, ${ownerEmail}, can open this session`
+  if (isFinished(status)) return 'The session has ended'
+  if (status !== 'RUNNING') return 'Available once the session runs'
+  return reachable ? '' : 'The host of this session is not connected'
 }

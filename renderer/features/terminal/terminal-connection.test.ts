@@ -13,6 +13,7 @@ const bytes = (text: string) => new TextEncoder().encode(text)
 function aTerminal() {
   const it = {
     failing: false,
+    refusal: new AppError('unavailable'),
     status: 'RUNNING' as SessionStatus | AppError,
     specs: [] as TerminalSpec[],
     listeners: [] as TerminalListener[],
@@ -23,7 +24,7 @@ function aTerminal() {
   }
   const attach: AttachTerminal = (spec, listener) => {
     it.specs.push(spec)
-    if (it.failing) return Promise.reject(new AppError('unavailable'))
+    if (it.failing || it.refusal.code !== 'unavailable') return Promise.reject(it.refusal)
     it.listeners.push(listener)
     return Promise.resolve({
       write: data => it.sent.push(new TextDecoder().decode(data)),
@@ -96,6 +97,18 @@ describe('a terminal connection', () => {
     expect(it.states.at(-1)).toBe('failed')
     expect(it.specs).toHaveLength(1)
   })
+
+  test.each(['forbidden', 'session_not_found'] as const)(
+    'a handshake that the manager refuses for good (%s) is told and not tried again, though the session can be read',
+    async code => {
+      const { it, connection } = aTerminal()
+      it.refusal = new AppError(code)
+      connection.start(SIZE)
+      await vi.advanceTimersByTimeAsync(60_000)
+      expect(it.states.at(-1)).toBe('failed')
+      expect(it.specs).toHaveLength(1)
+    },
+  )
 
   test('what an older line still reports is ignored', async () => {
     const { it, connection } = aTerminal()

@@ -1,4 +1,4 @@
-import { isAppError, isFinished, TUNNEL_CLOSE, type Session } from '#manager/contract'
+import { isAppError, isFinished, TUNNEL_CLOSE, type ErrorCode, type Session } from '#manager/contract'
 import { backoffMs } from '../../api/backoff.ts'
 import { type AttachTerminal, type TerminalLink, type TerminalSize, type TerminalSpec } from './terminal-link.ts'
 
@@ -85,22 +85,25 @@ export function createTerminalConnection(deps: ConnectionDeps): TerminalConnecti
     }
     failures += 1
     onState({ status: 'waiting', failures, error })
-    const verdict = await judge()
+    const verdict = await judge(error)
     if (mine !== round) return
     if (verdict) onState(verdict)
     else timer = setTimeout(() => void connect(), backoffMs(failures, random()))
   }
 
-  /** @returns a final state, or undefined to try again */
-  async function judge(): Promise<ConnectionState | undefined> {
+  /**
+   * A browser hides why a handshake was refused, so the manager is asked about the session.
+   *
+   * @param refusal of the desktop app, which does know why
+   * @returns a final state, or undefined to try again
+   */
+  async function judge(refusal: unknown): Promise<ConnectionState | undefined> {
+    if (isFinal(refusal)) return { status: 'failed', error: refusal }
     try {
       const { status } = await readSession()
       return isFinished(status) ? { status: 'session_ended' } : undefined
     } catch (error) {
-      if (isAppError(error) && (error.code === 'session_not_found' || error.code === 'forbidden')) {
-        return { status: 'failed', error }
-      }
-      return undefined
+      return isFinal(error) ? { status: 'failed', error } : undefined
     }
   }
 
@@ -127,3 +130,7 @@ export function createTerminalConnection(deps: ConnectionDeps): TerminalConnecti
     },
   }
 }
+
+const FINAL: ReadonlySet<ErrorCode> = new Set(['session_not_found', 'forbidden', 'bad_request'])
+/** Trying again cannot help. */
+const isFinal = (error: unknown) => isAppError(error) && FINAL.has(error.code)

@@ -1,0 +1,83 @@
+import { type Browser, type Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Role } from '#manager/contract'
+import { openConsole, startBrowser } from './console-open.ts'
+import { button, rowOf } from './console-steps.ts'
+import { aSession, ENDED_KERNEL, OTHER } from './console-world.ts'
+
+/** What admins see of the sessions of other people, and what they are told they cannot do. */
+let browser: Browser
+beforeAll(async () => {
+  browser = await startBrowser()
+})
+afterAll(() => browser.close())
+
+const shared = (role: Role) => ({
+  role,
+  sessions: [
+    aSession(2, { name: 'mine-here' }),
+    aSession(1, { name: 'theirs-here', ...OTHER, reason: { code: 'started' as const, message: 'Started' } }),
+  ],
+})
+const headers = (page: Page) => page.locator('th').allInnerTexts()
+
+describe.each([['domain_admin'], ['superadmin']] as const)('a %s', role => {
+  test('sees whose a session is, and reads whose sessions a bulk termination ends', async () => {
+    await using it = await openConsole(browser, '/sessions', shared(role))
+    await rowOf(it.page, 'theirs-here').getByText(OTHER.ownerEmail).waitFor()
+    expect(await headers(it.page)).toContain('Owner')
+    await it.page.getByLabel('Select all shown').click()
+    await button(it.page, 'Terminate…').click()
+    await it.page.getByText(`1 of these sessions belong`, { exact: false }).waitFor()
+    expect(await it.page.getByRole('alertdialog').innerText()).toContain(OTHER.ownerEmail)
+    await button(it.page, 'Keep').click()
+    await button(it.page, /Account of/).click()
+    await it.page.getByText(/admin: sees all sessions/i).waitFor()
+  })
+
+  test('is not offered the apps and the terminal of somebody else, and reads why', async () => {
+    await using it = await openConsole(browser, '/sessions', shared(role))
+    const terminal = button(it.page, 'Terminal of theirs-here')
+    await terminal.waitFor()
+    expect(await terminal.isDisabled()).toBe(true)
+    expect(await button(it.page, 'Apps of theirs-here').getAttribute('title')).toContain(OTHER.ownerEmail)
+    expect(await button(it.page, 'Terminal of mine-here').isEnabled()).toBe(true)
+    await it.page.getByRole('link', { name: 'theirs-here', exact: true }).click()
+    await it.page.getByText(`Only the owner, ${OTHER.ownerEmail}, can open this session.`).waitFor()
+    expect(await it.page.title()).toBe('theirs-here · Berth')
+  })
+})
+
+test('the address of a terminal of somebody else says whose it is, and dials nothing', async () => {
+  await using it = await openConsole(browser, '/sessions', shared('superadmin'))
+  const [, theirs] = it.world.sessions
+  let dialled = 0
+  const page = await it.page.context().newPage()
+  page.on('websocket', () => (dialled += 1))
+  await page.goto(`${it.double.url}/#/terminal/${theirs?.id ?? ''}`)
+  await page.getByText('This is the session of somebody else').waitFor()
+  await page.getByText(OTHER.ownerEmail).waitFor()
+  expect(dialled).toBe(0)
+})
+
+test('a plain user has no column of owners', async () => {
+  await using it = await openConsole(browser, '/sessions', shared('user'))
+  await rowOf(it.page, 'mine-here').waitFor()
+  expect(await headers(it.page)).not.toContain('Owner')
+})
+
+test('a batch job that failed looks failed, with its exit code, and is found by the filter', async () => {
+  const job = { kind: 'batch', status: 'TERMINATED', endedAt: new Date().toISOString() } as const
+  const reason = (code: number) => ({ code: 'exited' as const, message: `The main process ended with exit code ${code}.` })
+  const sessions = [
+    aSession(3, { ...job, name: 'it-failed', result: 'failure', reason: reason(3), kernels: [{ ...ENDED_KERNEL, exitCode: 3 }] }),
+    aSession(2, { ...job, name: 'it-worked', result: 'success', reason: reason(0), kernels: [ENDED_KERNEL] }),
+  ]
+  await using it = await openConsole(browser, '/sessions?list=finished', { sessions })
+  await rowOf(it.page, 'it-failed').getByText('Failed · exit 3').waitFor()
+  await rowOf(it.page, 'it-worked').getByText('Succeeded').waitFor()
+  await it.page.getByRole('combobox', { name: 'Filter by status' }).press('ArrowDown')
+  await it.page.getByRole('option', { name: 'Failed' }).click()
+  await rowOf(it.page, 'it-worked').waitFor({ state: 'detached' })
+  expect(await rowOf(it.page, 'it-failed').count()).toBe(1)
+})
