@@ -68,9 +68,18 @@ test('a plain user has no column of owners', async () => {
 
 test('a batch job that failed looks failed, with its exit code, and is found by the filter', async () => {
   const job = { kind: 'batch', status: 'TERMINATED', endedAt: new Date().toISOString() } as const
-  const reason = (code: number) => ({ code: 'exited' as const, message: `The main process ended with exit code ${code}.` })
+  const reason = (code: number) => ({
+    code: 'exited' as const,
+    message: `The main process ended with exit code ${code}.`,
+  })
   const sessions = [
-    aSession(3, { ...job, name: 'it-failed', result: 'failure', reason: reason(3), kernels: [{ ...ENDED_KERNEL, exitCode: 3 }] }),
+    aSession(3, {
+      ...job,
+      name: 'it-failed',
+      result: 'failure',
+      reason: reason(3),
+      kernels: [{ ...ENDED_KERNEL, exitCode: 3 }],
+    }),
     aSession(2, { ...job, name: 'it-worked', result: 'success', reason: reason(0), kernels: [ENDED_KERNEL] }),
   ]
   await using it = await openConsole(browser, '/sessions?list=finished', { sessions })
