@@ -185,6 +185,7 @@ export async function startManager(config: ManagerConfig, log: Log, timings?: Ma
       signers,
       audit,
       db: store.db,
+      box,
       bus,
       metrics,
       warnings: () => cluster.warnings(),

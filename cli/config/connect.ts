@@ -1,7 +1,9 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import {
   AccessKey,
   type ApiClient,
   AppError,
+  type ClientDeps,
   createClient,
   type SignableRequest,
   type SigningKeypair,
@@ -19,7 +21,8 @@ export interface Connection {
 }
 
 export function clientOf(baseUrl: string, headers: Readonly<Record<string, string>> = {}): ApiClient {
-  return createClient({ baseUrl, headers: () => headers, fetch: (url, init) => fetch(url, init as RequestInit) })
+  const fetchAny: ClientDeps['fetch'] = (url, init) => fetch(url, init as RequestInit)
+  return createClient({ baseUrl, headers: () => headers, fetch: fetchAny, wait: ms => delay(ms) })
 }
 
 const trimmed = (endpoint: string) => endpoint.replace(/\/+$/, '')
@@ -73,6 +76,7 @@ async function connectByKeypair(keypair: SigningKeypair): Promise<Connection> {
     baseUrl: endpoint,
     sign: credentials,
     fetch: (url, init) => fetch(url, init as RequestInit),
+    wait: ms => delay(ms),
   })
   return { api, endpoint, credentials, userId: async () => (await api.me()).user.id }
 }

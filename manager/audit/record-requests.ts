@@ -11,7 +11,7 @@ import { type AuditRecorder } from './recorder.ts'
 declare module 'fastify' {
   interface FastifyRequest {
     /** For the audit log: what the handler returned, and with which error the request ended. */
-    outcome: { reply?: unknown; code?: string; owner?: { email: string; role: Role; domain: string } } | null
+    outcome: { reply?: unknown; code?: string; replayed?: boolean; owner?: { email: string; role: Role; domain: string } } | null
   }
   interface FastifyContextConfig {
     /** Name in the table of routes. */
@@ -41,7 +41,8 @@ export function recordRequests(app: FastifyInstance, deps: { audit: AuditRecorde
   })
 
   app.addHook('onSend', async request => {
-    if (!isTold(request)) return
+    // Nothing was done: the answer of an earlier request was given again.
+    if (!isTold(request) || request.outcome?.replayed) return
     try {
       await record(request)
     } catch (error) {

@@ -39,6 +39,11 @@ export interface ClientDeps {
   readonly baseUrl: string
   /** Read for every request: credentials may change. */
   readonly headers?: () => Readonly<Record<string, string>>
+  /**
+   * Given, a request that may be repeated (a question, or one with an idempotency key) is sent again after a pause where no
+   * answer came. Without it every request is sent once.
+   */
+  readonly wait?: (ms: number) => Promise<void>
   /** Instead of a sign-in: headers that sign exactly this request. */
   readonly sign?: (request: SignableRequest) => Promise<Readonly<Record<string, string>>>
 }
@@ -59,12 +64,55 @@ interface AnyInput {
   headers?: Readonly<Record<string, string>>
 }
 
+/** Milliseconds before each further attempt. */
+const PAUSES_MS = [100, 400]
+/** A request with an idempotency key is worth more patience: somebody waits for what it makes. */
+const KEYED_PAUSES_MS = [...PAUSES_MS, 1_500, 3_000]
+
 async function call(deps: ClientDeps, route: RouteSpec, input: AnyInput): Promise<unknown> {
   const path = route.path.replace(/:(\w+)/g, (_, key: string) => encodeURIComponent(String(input.params?.[key])))
   const query = Object.entries(input.query ?? {}).filter(([, value]) => value !== undefined)
   const search = query.map(([key, value]) => `${key}=${encodeURIComponent(String(value))}`).join('&')
   const url = deps.baseUrl + path + (search && `?${search}`)
   const body = input.body === undefined ? undefined : JSON.stringify(input.body)
+  const key = route.idempotencyKey ? { 'idempotency-key': newKey() } : {}
+  const request: ReadyRequest = { url, body, route, input: { ...input, headers: { ...key, ...input.headers } } }
+  for (const pause of pausesOf(deps, route)) {
+    const reply = await send(deps, request)
+    if (!mayRepeat(reply, request)) return valueOf(reply)
+    await deps.wait?.(pause)
+  }
+  return valueOf(await send(deps, request))
+}
+
+interface ReadyRequest {
+  readonly url: string
+  readonly body: string | undefined
+  readonly route: RouteSpec
+  readonly input: AnyInput
+}
+type Outcome = { readonly value: unknown } | { readonly error: unknown; readonly answered: boolean }
+
+function pausesOf({ wait }: ClientDeps, route: RouteSpec): readonly number[] {
+  if (!wait) return []
+  if (route.idempotencyKey) return KEYED_PAUSES_MS
+  return route.method === 'GET' ? PAUSES_MS : []
+}
+
+function mayRepeat(outcome: Outcome, { route, input }: ReadyRequest): boolean {
+  if (!('error' in outcome) || input.signal?.aborted || !isAppError(outcome.error)) return false
+  const { code } = outcome.error
+  if (code === 'request_in_progress') return true
+  return code === 'unavailable' && (!outcome.answered || route.idempotencyKey === true)
+}
+
+function valueOf(outcome: Outcome): unknown {
+  if ('error' in outcome) throw outcome.error
+  return outcome.value
+}
+
+async function send(deps: ClientDeps, { url, body, route, input }: ReadyRequest): Promise<Outcome> {
+  // A signature is good once: each attempt has its own.
   const signed = await deps.sign?.({ method: route.method, url, body })
   const headers = { accept: 'application/json', ...deps.headers?.(), ...signed, ...input.headers }
   const init = {
@@ -73,21 +121,47 @@ async function call(deps: ClientDeps, route: RouteSpec, input: AnyInput): Promis
     ...(body === undefined ? {} : { body }),
     ...(input.signal ? { signal: input.signal } : {}),
   }
-  const unanswered = (error: unknown): never => {
-    if (input.signal?.aborted || isAppError(error)) throw error
-    throw new AppError('unavailable', { why: 'The manager does not answer.' }, { cause: error })
+  let reply: HttpReply
+  let text: string
+  try {
+    reply = await deps.fetch(url, init)
+    text = await reply.text()
+  } catch (error) {
+    if (input.signal?.aborted || isAppError(error)) return { error, answered: false }
+    const why = 'The manager does not answer.'
+    return { error: new AppError('unavailable', { why }, { cause: error }), answered: false }
   }
-  const reply = await deps.fetch(url, init).catch(unanswered)
-  const text = await reply.text().catch(unanswered)
-  if (reply.status >= 400) throw toError(reply, text)
-  if (text === '' && reply.status === 204) return undefined
-  return JSON.parse(text)
+  if (reply.status >= 400) return { error: toError(reply, text), answered: true }
+  if (text === '' && reply.status === 204) return { value: undefined }
+  const parsed = parseJson(text)
+  return parsed ?? { error: notAManager(url), answered: true }
+}
+
+/** Undefined for what is no JSON: a captive portal, or another program at the address, answers with a page. */
+function parseJson(text: string): { value: unknown } | undefined {
+  try {
+    return { value: JSON.parse(text) as unknown }
+  } catch {
+    return undefined
+  }
+}
+
+function notAManager(url: string): AppError {
+  const where = /^https?:\/\/[^/]+/.exec(url)?.[0] ?? 'this address'
+  return new AppError('unavailable', { why: `What answers at ${where} is not a Berth manager.` })
 }
 
 function toError(reply: HttpReply, text: string): AppError {
   if (reply.headers.get('content-type')?.startsWith('application/problem+json')) {
-    const problem = Problem.safeParse(JSON.parse(text))
+    const problem = Problem.safeParse(parseJson(text)?.value)
     if (problem.success) return fromProblem(problem.data)
   }
   return new AppError(reply.status >= 500 ? 'unavailable' : 'internal', { why: `HTTP ${reply.status}` })
+}
+
+/** Of browsers and Node alike; here without their types. */
+declare const crypto: { getRandomValues(bytes: Uint8Array): Uint8Array }
+
+function newKey(): string {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), byte => byte.toString(16).padStart(2, '0')).join('')
 }

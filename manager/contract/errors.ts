@@ -17,10 +17,12 @@ export const ERRORS = {
   bad_request: { status: 400, retry: false, title: 'The request is not valid' },
   body_too_large: { status: 413, retry: false, title: 'The request body is too large' },
   forbidden: { status: 403, retry: false, title: 'Not allowed' },
+  idempotency_key_reused: { status: 422, retry: false, title: 'The idempotency key belongs to another request' },
   internal: { status: 500, retry: false, title: 'Unexpected failure' },
   method_not_allowed: { status: 405, retry: false, title: 'This resource does not support the method' },
   not_found: { status: 404, retry: false, title: 'No such resource' },
   rate_limited: { status: 429, retry: true, title: 'Too many requests' },
+  request_in_progress: { status: 409, retry: true, title: 'The same request is being worked on' },
   unavailable: { status: 503, retry: true, title: 'The service is not ready' },
 
   // identity

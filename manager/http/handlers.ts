@@ -1,6 +1,7 @@
 import { type FastifyReply, type FastifyRequest } from 'fastify'
 import { type z } from 'zod'
 import { type RouteName, type RouteReply, type ROUTES } from '#manager/contract'
+import { type KeyedRequest } from '../store/idempotency-keys.ts'
 import { type Caller } from '../users/authorize.ts'
 
 type Route<N extends RouteName> = (typeof ROUTES)[N]
@@ -20,6 +21,8 @@ export interface RequestContext<N extends RouteName = RouteName> {
   readonly caller: Route<N>['access'] extends 'none' ? null : Caller
   readonly request: FastifyRequest
   readonly reply: FastifyReply
+  /** Of a request with an idempotency key. */
+  readonly keyed: KeyedRequest | undefined
   /** Aborted when the client goes away before the reply. */
   readonly signal: AbortSignal
 }

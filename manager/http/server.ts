@@ -14,6 +14,7 @@ import { recordRequests } from '../audit/record-requests.ts'
 import { type EventBus } from '../events/bus.ts'
 import { type Log } from '../log.ts'
 import { type Metrics } from '../metrics.ts'
+import { type SecretBox } from '../secrets/secret-box.ts'
 import { newUuid } from '../store/new-id.ts'
 import { type Db } from '../store/schema.ts'
 import { authorizeRoute } from '../users/authorize.ts'
@@ -22,6 +23,7 @@ import { RATE_WINDOW_SECONDS } from '../users/rate-limits.ts'
 import { type Signers } from '../users/signers.ts'
 import { checkCsrf, type Credentials, readCredentials } from './credentials.ts'
 import { type Handlers } from './handlers.ts'
+import { createIdempotency } from './idempotency.ts'
 import { createOriginRules } from './origin.ts'
 import { createErrorHandler, rawProblem, sendProblem, toAppError } from './problems.ts'
 import { registerContractRoutes } from './routes/contract-routes.ts'
@@ -58,6 +60,8 @@ export interface HttpServerDeps {
   readonly signers: Signers
   readonly audit: AuditRecorder
   readonly db: Db
+  /** Seals answers that are kept for requests that are sent again. */
+  readonly box: SecretBox
   readonly bus: EventBus
   readonly metrics: Metrics
   /** What is wrong with the managers on this database. */
@@ -157,7 +161,7 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
     transformObject: createJsonSchemaTransformObject({ zodToJsonConfig }),
   })
   app.after(() => {
-    registerContractRoutes(app, deps.handlers)
+    registerContractRoutes(app, deps.handlers, createIdempotency({ db: deps.db, box: deps.box, log }))
     registerEventRoute(app, { bus: deps.bus, logins, signers, db: deps.db })
     registerOperationsRoutes(app, {
       metrics,

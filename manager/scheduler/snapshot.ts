@@ -133,6 +133,28 @@ function toScoped({ id, owner_id, keypair, group_id, domain }: QueuedRow): Scope
   return { id, ownerId: owner_id, keypair, groupId: group_id, domain }
 }
 
+/** An agent as if nothing ran on it: all that can be said of a request before it waits in a queue. */
+export function emptyAgent(row: AgentRow, presence: PlacingPresence): AgentSnapshot {
+  return {
+    id: row.id,
+    name: row.name,
+    capacity: row.capacity,
+    occupied: {},
+    occupants: [],
+    devices: usableDevices(row).map(({ uuid, slot }) => ({ uuid, slot, total: totalOf(slot), occupied: 0 })),
+    images: new Set(),
+    schedulable: row.schedulable,
+    isolated: row.network_isolation === 'full',
+    connected: presence.isReady(row.id),
+    lost: row.status === 'LOST' || presence.engineIsDown(row.id),
+  }
+}
+
+/** Nothing is placed on a device with a problem; what holds it is counted in `occupied` of the agent. */
+const usableDevices = ({ devices }: AgentRow) => devices.filter(({ problem }) => problem === null)
+
+const totalOf = (slot: DeviceSnapshot['slot']) => (slot === 'cuda.device' ? 1 : SHARES_PER_DEVICE)
+
 export async function readAgents(
   db: Db,
   rows: readonly AgentRow[],
@@ -145,31 +167,22 @@ export async function readAgents(
   return rows.map(row => {
     const strays = presence.strays(row.id)
     return {
-      id: row.id,
-      name: row.name,
-      capacity: row.capacity,
+      ...emptyAgent(row, presence),
       occupied: strays.reduce((sum, { slots }) => addSlots(sum, slots), usage.slots(row.id)),
       occupants: (mortal.get(row.id) ?? []).map(kernel => ({
         slots: kernel.slots,
         devices: kernel.devices,
         latestEnd: latestEndOf(kernel, images.get(row.id)),
       })),
-      // Nothing is placed on one with a problem; who holds it is counted in `occupied`.
-      devices: row.devices
-        .filter(({ problem }) => problem === null)
-        .map(({ uuid, slot }): DeviceSnapshot => {
-          const total = slot === 'cuda.device' ? 1 : SHARES_PER_DEVICE
-          const held = strays.flatMap(stray => stray.devices.filter(device => device.uuid === uuid))
-          const taken = usage.device(row.id, uuid)
-          // Held in the other mode (by a container that was imported): nothing of it can be given out.
-          const amounts = (taken ? [taken, ...held] : held).map(one => (one.slot === slot ? one.amount : total))
-          return { uuid, slot, total, occupied: amounts.reduce((sum, amount) => sum + amount, 0) }
-        }),
+      devices: usableDevices(row).map(({ uuid, slot }): DeviceSnapshot => {
+        const total = totalOf(slot)
+        const held = strays.flatMap(stray => stray.devices.filter(device => device.uuid === uuid))
+        const taken = usage.device(row.id, uuid)
+        // Held in the other mode (by a container that was imported): nothing of it can be given out.
+        const amounts = (taken ? [taken, ...held] : held).map(one => (one.slot === slot ? one.amount : total))
+        return { uuid, slot, total, occupied: amounts.reduce((sum, amount) => sum + amount, 0) }
+      }),
       images: images.get(row.id) ?? new Set<string>(),
-      schedulable: row.schedulable,
-      isolated: row.network_isolation === 'full',
-      connected: presence.isReady(row.id),
-      lost: row.status === 'LOST' || presence.engineIsDown(row.id),
     }
   })
 }

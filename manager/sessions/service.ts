@@ -23,8 +23,9 @@ import { type AgentRequests } from '../agents/connection.ts'
 import { type EventPublisher } from '../events/bus.ts'
 import { imagesOf } from '../images/images.ts'
 import { admit, requireWithinLimits } from '../quotas/admission.ts'
-import { type PlacingPresence, readAgents } from '../scheduler/snapshot.ts'
+import { emptyAgent, type PlacingPresence } from '../scheduler/snapshot.ts'
 import { listAgents } from '../store/agents.ts'
+import { type KeyedRequest } from '../store/idempotency-keys.ts'
 import { insertKernels, type KernelRow, listKernels } from '../store/kernels.ts'
 import { readLifetimeLimits } from '../store/lifetime.ts'
 import { newId } from '../store/new-id.ts'
@@ -33,6 +34,7 @@ import { insertSessionEvents, listSessionEvents } from '../store/session-events.
 import {
   countMatching,
   findSession,
+  findSessions,
   insertSessions,
   listSessions,
   type NewSession,
@@ -59,12 +61,12 @@ export interface SessionService {
    *   `bad_request`, and as `admit` and
    *   `requireWithinLimits`
    */
-  create(caller: Caller, spec: SessionSpec): Promise<{ items: Session[]; notices: Notice[] }>
+  create(caller: Caller, spec: SessionSpec, keyed?: KeyedRequest): Promise<{ items: Session[]; notices: Notice[] }>
   /**
    * The same again, on its agent, with its files. Its name is taken over unless a live session has it by now.
    * @throws `session_not_found`, `forbidden`, `session_live`, `files_gone`, and as `create`
    */
-  restart(caller: Caller, id: SessionId): Promise<Session>
+  restart(caller: Caller, id: SessionId, keyed?: KeyedRequest): Promise<Session>
   /** Creates nothing. @throws as `create`, but for names */
   whatIf(caller: Caller, spec: SessionSpec): Promise<WhatIf>
   list(caller: Caller, query: SessionQuery): Promise<{ items: Session[]; nextCursor: string | null; total: number }>
@@ -147,12 +149,22 @@ export function createSessionService(deps: SessionServiceDeps): SessionService {
     throw new AppError('session_not_running', { sessionId: session.id, why: `It is ${session.status}.` })
   }
 
-  async function enqueue(caller: Caller, spec: SessionSpec, files?: LeftFiles): ReturnType<SessionService['create']> {
+  async function viewAll(ids: readonly SessionId[]): Promise<Session[]> {
+    return toSessions(store.db, await findSessions(store.db, ids), deps)
+  }
+
+  async function enqueue(
+    caller: Caller,
+    spec: SessionSpec,
+    { files, keyed }: { files?: LeftFiles | undefined; keyed?: KeyedRequest | undefined } = {},
+  ): ReturnType<SessionService['create']> {
+    if (keyed?.created) return { items: await viewAll(keyed.created.map(id => SessionId.parse(id))), notices: [] }
     const asker = await admit(store.db, caller, spec)
     const inGroup = await listAgents(store.db, spec.resourceGroup)
     // Only that one can run it: what it holds and has is all that counts.
     const rows = files ? inGroup.filter(({ id }) => id === files.agentId) : inGroup
-    const [images, empty] = [await imagesOf(store.db, caller, spec.image), await readAgents(store.db, rows, presence)]
+    const images = await imagesOf(store.db, caller, spec.image)
+    const empty = rows.map(row => emptyAgent(row, presence))
     const { image, reference, requested, shmemBytes, notices } = resolveSpec(spec, images, empty)
     await requireWithinLimits(store.db, asker, { requested, clusterSize: spec.clusterSize ?? 1 })
     const lifetime = resolveLifetime(spec, await readLifetimeLimits(store.db, caller.userId, caller.keypair))
@@ -184,27 +196,27 @@ export function createSessionService(deps: SessionServiceDeps): SessionService {
       filesOf: files?.kernelId,
       apps: image.apps,
     }))
-    await insertAll(store, sessions, { reason, actor: caller.email })
+    await insertAll(store, sessions, { reason, actor: caller.email, keyed })
     for (const { id } of sessions) {
       events.publish({ topic: 'session', id, version: 1 }, { userId: caller.userId, domain: asker.domain })
     }
     deps.onEnqueued()
-    const items = await Promise.all(sessions.map(session => view(session.id)))
-    return { items, notices: [...notices] }
+    return { items: await viewAll(sessions.map(session => session.id)), notices: [...notices] }
   }
 
   return {
-    create: (caller, spec) => enqueue(caller, spec),
+    create: (caller, spec, keyed) => enqueue(caller, spec, { keyed }),
 
     whatIf: (caller, spec) => answerWhatIf({ db: store.db, presence, caller }, spec),
 
-    async restart(caller, id) {
+    async restart(caller, id, keyed) {
       const session = await visible(caller, id)
       if (session.owner_id !== caller.userId) {
         throw new AppError('forbidden', { why: 'Only its owner goes on with the files of a session.' })
       }
-      const files = await filesOf(store.db, session)
-      const again = (name?: string) => enqueue(caller, specOf(session, name), files)
+      // Of a request that is repeated, the files are in use by what the first attempt has made.
+      const files = keyed?.created ? undefined : await filesOf(store.db, session)
+      const again = (name?: string) => enqueue(caller, specOf(session, name), { files, keyed })
       const { items } = await again(session.name).catch((error: unknown) => {
         if (isAppError(error) && error.code === 'session_name_taken') return again()
         throw error
@@ -275,7 +287,7 @@ export function createSessionService(deps: SessionServiceDeps): SessionService {
 async function insertAll(
   store: Store,
   sessions: readonly NewSession[],
-  { reason, actor }: { reason: Reason; actor: string },
+  { reason, actor, keyed }: { reason: Reason; actor: string; keyed?: KeyedRequest | undefined },
 ): Promise<void> {
   try {
     await store.transaction(async trx => {
@@ -296,6 +308,10 @@ async function insertAll(
           reason,
           actor,
         })),
+      )
+      await keyed?.noteCreated(
+        trx,
+        sessions.map(({ id }) => id),
       )
     })
   } catch (error) {

@@ -12,6 +12,7 @@ import {
   type GroupsTable,
   type InvitationsTable,
   type EmailTokensTable,
+  type IdempotencyKeysTable,
   type KeypairNoncesTable,
   type KeypairRequestsTable,
   type RecoveryCodesTable,
@@ -70,6 +71,7 @@ export interface Database {
   recovery_codes: RecoveryCodesTable
   keypair_requests: KeypairRequestsTable
   keypair_nonces: KeypairNoncesTable
+  idempotency_keys: IdempotencyKeysTable
   resource_policies: ResourcePoliciesTable
   presets: PresetsTable
   resource_group_access: ResourceGroupAccessTable

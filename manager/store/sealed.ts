@@ -38,6 +38,7 @@ const SEALED: readonly ((trx: Db, box: SecretBox) => Promise<void>)[] = [
   resealSmtpPassword,
   resealManagerKey,
   resealRegistries,
+  resealAnswers,
 ]
 
 async function resealKeypairs(trx: Db, box: SecretBox): Promise<void> {
@@ -115,5 +116,22 @@ async function resealRegistries(trx: Db, box: SecretBox): Promise<void> {
     const place = `registry:${name}`
     const resealed = box.seal(box.open(sealed_password, place), place)
     await trx.updateTable('registries').set({ sealed_password: resealed }).where('name', '=', name).execute()
+  }
+}
+
+/** What the answer to a request with an idempotency key is bound to. */
+export const idempotencyPlace = (userId: string, key: string) => `idempotency:${userId}:${key}`
+
+async function resealAnswers(trx: Db, box: SecretBox): Promise<void> {
+  const rows = await trx.selectFrom('idempotency_keys').select(['user_id', 'key', 'sealed']).forUpdate().execute()
+  for (const { user_id, key, sealed } of rows) {
+    const place = idempotencyPlace(user_id, key)
+    const resealed = box.seal(box.open(sealed, place), place)
+    await trx
+      .updateTable('idempotency_keys')
+      .set({ sealed: resealed })
+      .where('user_id', '=', user_id)
+      .where('key', '=', key)
+      .execute()
   }
 }

@@ -107,6 +107,12 @@ export async function findSession(db: Db, id: SessionId): Promise<OwnedSessionRo
   return owned(db).where('sessions.id', '=', id).executeTakeFirst()
 }
 
+/** Oldest first. */
+export async function findSessions(db: Db, ids: readonly SessionId[]): Promise<OwnedSessionRow[]> {
+  if (ids.length === 0) return []
+  return owned(db).where('sessions.id', 'in', ids).orderBy('sessions.id').execute()
+}
+
 /** The session that has gone on, or is about to, with the home of a kernel: one that ended before it ran has given it back. */
 export async function findHeir(db: Db, kernelId: KernelId): Promise<Pick<SessionRow, 'id' | 'name'> | undefined> {
   return db

@@ -23,6 +23,7 @@ const PASSING: readonly string[] = [
   'logins',
   'sign_in_tickets',
   'login_failures',
+  'idempotency_keys',
   'email_tokens',
   'join_tokens',
   'grants',

@@ -15,8 +15,11 @@ export function createApi({ fetch, onSignedOut, adopt }: ApiDeps): ApiClient {
     baseUrl: '',
     fetch: (url, init) => {
       const request: RequestInit = { ...(init as RequestInit), credentials: 'same-origin', cache: 'no-store' }
-      return init.method === 'GET' ? withRetries(() => fetch(url, request), request.signal) : fetch(url, request)
+      return fetch(url, request)
     },
+    // Chromium gives up whatever is in flight when a network interface comes or goes, and the network of a session that
+    // starts on this computer is one (`ERR_NETWORK_CHANGED`).
+    wait: ms => new Promise(resolve => setTimeout(resolve, ms)),
     headers: () => ({ 'x-berth-csrf': csrfToken.get() }),
   })
   const watched = Object.entries(client).map(([name, call]) => [
@@ -36,23 +39,4 @@ export function createApi({ fetch, onSignedOut, adopt }: ApiDeps): ApiClient {
     },
   ])
   return Object.fromEntries(watched) as ApiClient
-}
-
-/** Milliseconds before each further attempt. */
-const PAUSES = [100, 400]
-
-/**
- * Chromium gives up whatever is in flight when a network interface comes or goes, and the network of a session that starts on
- * this computer is one (`ERR_NETWORK_CHANGED`). Questions may be asked again; what changes something may have been done.
- */
-async function withRetries(send: () => Promise<Response>, signal: AbortSignal | null | undefined): Promise<Response> {
-  for (const pause of PAUSES) {
-    try {
-      return await send()
-    } catch (error) {
-      if (signal?.aborted) throw error
-      await new Promise(resolve => setTimeout(resolve, pause))
-    }
-  }
-  return await send()
 }

@@ -49,6 +49,9 @@ test('every table has a rule; what is over goes, in portions and from two manage
     grants: age =>
       sql`insert into grants (id, grant_hash, user_id, keypair, session_id, app, expires_at)
       values (${newUuid()}, ${bytes()}, ${user}, ${key}, ${session}, 'jupyter', ${ago(age)})`.execute(db),
+    idempotency_keys: age =>
+      sql`insert into idempotency_keys (user_id, key, sealed, claim, expires_at)
+      values (${user}, ${newUuid()}, '', ${newUuid()}, ${ago(age)})`.execute(db),
     keypair_nonces: age =>
       sql`insert into keypair_nonces (access_key, nonce, expires_at)
       values (${key}, ${newUuid()}, ${ago(age)})`.execute(db),

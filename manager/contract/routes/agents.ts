@@ -27,6 +27,7 @@ export const AGENT_ROUTES = {
     method: 'POST',
     path: '/api/v1/agents/join-tokens',
     access: 'superadmin',
+    idempotencyKey: true,
     summary: 'A one-time token (15 minutes) with which an agent joins.',
     body: z.strictObject({
       resourceGroup: z.string().max(64).default('default'),

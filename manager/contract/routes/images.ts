@@ -26,6 +26,7 @@ export const IMAGE_ROUTES = {
     method: 'POST',
     path: '/api/v1/images/pull',
     access: 'superadmin',
+    idempotencyKey: true,
     summary: 'Pull an image to agents.',
     body: PullSpec,
     status: 202,

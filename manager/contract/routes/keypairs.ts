@@ -16,6 +16,7 @@ export const KEYPAIR_ROUTES = {
     method: 'POST',
     path: '/api/v1/keypairs',
     access: 'user',
+    idempotencyKey: true,
     summary: 'Make a keypair; the reply is the only one with its secret key.',
     body: KeypairSpec,
     status: 201,

@@ -23,6 +23,7 @@ export const POLICY_ROUTES = {
     method: 'POST',
     path: '/api/v1/resource-policies',
     access: 'superadmin',
+    idempotencyKey: true,
     summary: 'Create a resource policy.',
     body: ResourcePolicySpec,
     status: 201,

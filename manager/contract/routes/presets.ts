@@ -22,6 +22,7 @@ export const PRESET_ROUTES = {
     method: 'POST',
     path: '/api/v1/presets',
     access: 'superadmin',
+    idempotencyKey: true,
     summary: 'Create a preset.',
     body: PresetSpec,
     status: 201,

@@ -24,6 +24,7 @@ export const RESOURCE_GROUP_ROUTES = {
     method: 'POST',
     path: '/api/v1/resource-groups',
     access: 'superadmin',
+    idempotencyKey: true,
     summary: 'Create a resource group; agents come into it with a join token of the group.',
     body: ResourceGroupSpec,
     status: 201,

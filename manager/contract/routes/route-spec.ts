@@ -17,6 +17,11 @@ export interface RouteSpec {
   readonly body?: z.ZodType
   /** Success status, 200 if left out. */
   readonly status?: 200 | 201 | 202 | 204
+  /**
+   * The header `Idempotency-Key` is taken: it makes something, so a client that has lost the answer may send the request
+   * again. Only for routes that need a sign-in.
+   */
+  readonly idempotencyKey?: true
   /** z.void() for 204; z.string() is sent as text/plain. */
   readonly reply: z.ZodType
 }

@@ -16,6 +16,7 @@ export const SESSION_ROUTES = {
     method: 'POST',
     path: '/api/v1/sessions',
     access: 'user',
+    idempotencyKey: true,
     summary: 'Ask for one or more sessions.',
     body: SessionSpec,
     status: 201,
@@ -87,6 +88,7 @@ export const SESSION_ROUTES = {
     method: 'POST',
     path: '/api/v1/sessions/:id/extend',
     access: 'user',
+    idempotencyKey: true,
     summary: 'Put the end off that was warned of: the idle time counts from now, the maximum lifetime grows.',
     params: session,
     body: z.strictObject({
@@ -105,6 +107,7 @@ export const SESSION_ROUTES = {
     method: 'POST',
     path: '/api/v1/sessions/:id/restart',
     access: 'user',
+    idempotencyKey: true,
     summary: 'Start an own session that has ended again: as it was asked for, on its agent, with its files.',
     params: session,
     status: 201,

@@ -11,6 +11,7 @@ export const SSH_KEYPAIR_ROUTES = {
     method: 'POST',
     path,
     access: 'user',
+    idempotencyKey: true,
     summary: 'Make a new SSH keypair; the reply is the only one with its private key. Replaces the one there is.',
     status: 201,
     reply: NewSshKeypair,

@@ -33,6 +33,7 @@ export const USER_ROUTES = {
     method: 'POST',
     path: '/api/v1/users',
     access: 'domain_admin',
+    idempotencyKey: true,
     summary: 'Create a user.',
     body: UserSpec,
     status: 201,

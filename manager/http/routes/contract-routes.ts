@@ -1,7 +1,9 @@
 import { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { type Access, type RouteName, ROUTES, type RouteSpec } from '#manager/contract'
 import { type Caller } from '../../users/authorize.ts'
+import { type KeyedRequest } from '../../store/idempotency-keys.ts'
 import { type Handlers } from '../handlers.ts'
+import { IDEMPOTENCY_HEADER, type Once, REPLAYED_HEADER } from '../idempotency.ts'
 
 /** What all handlers look like once their types are checked: the server hands over what the schemas made. */
 type AnyHandler = (context: AnyContext, input: { params: unknown; query: unknown; body: unknown }) => Promise<unknown>
@@ -9,15 +11,25 @@ interface AnyContext {
   readonly caller: Caller | null
   readonly request: FastifyRequest
   readonly reply: FastifyReply
+  readonly keyed: KeyedRequest | undefined
   readonly signal: AbortSignal
 }
 
 /** Registers every entry of ROUTES with its handler. */
-export function registerContractRoutes(app: FastifyInstance, handlers: Handlers): void {
-  for (const name of Object.keys(ROUTES) as RouteName[]) register(app, name, ROUTES[name], handlers[name] as AnyHandler)
+export function registerContractRoutes(app: FastifyInstance, handlers: Handlers, once: Once): void {
+  for (const name of Object.keys(ROUTES) as RouteName[]) {
+    register(app, { name, route: ROUTES[name], handler: handlers[name] as AnyHandler, once })
+  }
 }
 
-function register(app: FastifyInstance, name: RouteName, route: RouteSpec, handler: AnyHandler): void {
+interface Registered {
+  readonly name: RouteName
+  readonly route: RouteSpec
+  readonly handler: AnyHandler
+  readonly once: Once
+}
+
+function register(app: FastifyInstance, { name, route, handler, once }: Registered): void {
   const status = route.status ?? 200
   app.route({
     method: route.method,
@@ -37,8 +49,15 @@ function register(app: FastifyInstance, name: RouteName, route: RouteSpec, handl
       const { params, query, body } = request
       const signal = abortedWith(reply)
       const caller = request.credentials?.caller ?? null
-      const result = await handler({ caller, request, reply, signal }, { params, query, body })
-      request.outcome = { ...request.outcome, reply: result }
+      const work = (keyed: KeyedRequest | undefined) =>
+        handler({ caller, request, reply, keyed, signal }, { params, query, body })
+      const header = request.headers[IDEMPOTENCY_HEADER]
+      const { result, replayed } =
+        caller === null
+          ? { result: await work(undefined), replayed: false }
+          : await once({ route, header, userId: caller.userId, request: { url: request.url, body } }, work)
+      if (replayed) void reply.header(REPLAYED_HEADER, 'true')
+      request.outcome = { ...request.outcome, reply: result, replayed }
       void reply.code(status)
       return result
     },

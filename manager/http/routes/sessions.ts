@@ -28,12 +28,12 @@ export function createSessionRoutes({
 }): Pick<Handlers, SessionRoutes> {
   return {
     whatIf: ({ caller }, { body }) => sessions.whatIf(caller, body),
-    createSession: ({ caller }, { body }) => sessions.create(caller, body),
+    createSession: ({ caller, keyed }, { body }) => sessions.create(caller, body, keyed),
     listSessions: ({ caller }, { query }) => sessions.list(caller, query),
     getSession: ({ caller }, { params }) => sessions.get(caller, params.id),
     deleteSession: ({ caller }, { params }) => sessions.terminate(caller, params.id),
     extendSession: ({ caller }, { params, body }) => lifetimes.extend(caller, params.id, body.seconds),
-    restartSession: ({ caller }, { params }) => sessions.restart(caller, params.id),
+    restartSession: ({ caller, keyed }, { params }) => sessions.restart(caller, params.id, keyed),
     getSessionStats: ({ caller }, { params, query }) => lifetimes.stats(caller, params.id, query),
     setSessionPriority: ({ caller }, { params, body }) => setPriority(caller, params.id, body.priority),
     listSessionEvents: async ({ caller }, { params }) => ({ items: await sessions.events(caller, params.id) }),

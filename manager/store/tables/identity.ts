@@ -76,3 +76,16 @@ export interface KeypairNoncesTable {
   nonce: string
   expires_at: Time
 }
+
+/** Requests that may be sent again, by the key that their sender chose. */
+export interface IdempotencyKeysTable {
+  user_id: UserId
+  key: string
+  /** The hash of the request and, where `answered`, the answer. */
+  sealed: string
+  answered: Default<boolean>
+  created: string[] | null
+  claim: string
+  claimed_at: Time
+  expires_at: Time
+}

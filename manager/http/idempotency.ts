@@ -1,0 +1,120 @@
+import { createHash } from 'node:crypto'
+import { AppError, type RouteSpec, type UserId } from '#manager/contract'
+import { type Log } from '../log.ts'
+import { type SecretBox } from '../secrets/secret-box.ts'
+import {
+  type Claim,
+  findKey,
+  insertClaim,
+  type KeyedRequest,
+  type KeyRow,
+  noteCreated,
+  releaseClaim,
+  storeAnswer,
+  takeOver,
+} from '../store/idempotency-keys.ts'
+import { idempotencyPlace } from '../store/sealed.ts'
+import { type Db } from '../store/schema.ts'
+
+export const IDEMPOTENCY_HEADER = 'idempotency-key'
+/** On an answer that was given before. */
+export const REPLAYED_HEADER = 'idempotency-replayed'
+const KEY = /^[\x21-\x7e]{1,200}$/
+
+export interface Answer {
+  readonly result: unknown
+  readonly replayed: boolean
+}
+
+export interface IdempotencyDeps {
+  readonly db: Db
+  readonly box: Pick<SecretBox, 'seal' | 'open'>
+  readonly log: Log
+}
+
+export interface KeyedCall {
+  readonly route: RouteSpec
+  readonly header: string | string[] | undefined
+  readonly userId: UserId
+  /** Everything that the answer depends on, besides the user. */
+  readonly request: { readonly url: string; readonly body: unknown }
+}
+
+/**
+ * Requests that may be sent again: of all that carry the same key of the same user, one is carried out, and all get its
+ * answer, for a day.
+ *
+ * Threat model: a key is looked up for the user who was authenticated with this very request, so nobody reads another
+ * user's answer. An answer may hold a secret (of a keypair, a link); it is sealed with the master key, like the hash of the request, whose
+ * body may hold a password. An answer that reports an error is not kept: nothing was made, and the next attempt may succeed.
+ *
+ * A manager that dies between a commit and the answer leaves a key without an answer. Sessions are noted in the transaction
+ * that makes them, so the next attempt finds them. For other things the next attempt runs again after a minute: names are
+ * unique, and a secret that nobody has received is worth nothing.
+ */
+export function createIdempotency({ db, box, log }: IdempotencyDeps) {
+  async function claimOf(userId: UserId, key: string, request: string): Promise<Claim | KeyRow> {
+    const place = idempotencyPlace(userId, key)
+    const fresh = await insertClaim(db, { userId, key, sealed: box.seal(JSON.stringify({ request }), place) })
+    if (fresh) return fresh
+    const known = await findKey(db, userId, key)
+    // Forgotten between the two statements.
+    if (!known) return claimOf(userId, key, request)
+    const { request: before } = JSON.parse(box.open(known.sealed, place)) as { request: string }
+    if (before !== request) {
+      throw new AppError('idempotency_key_reused', { why: 'It came with another request before. Use a new key.' })
+    }
+    return known
+  }
+
+  return async function once(
+    { route, header, userId, request }: KeyedCall,
+    work: (keyed: KeyedRequest | undefined) => Promise<unknown>,
+  ): Promise<Answer> {
+    if (header === undefined || !route.idempotencyKey) return { result: await work(undefined), replayed: false }
+    if (typeof header !== 'string' || !KEY.test(header)) {
+      const why = 'The header Idempotency-Key must be 1 to 200 visible ASCII characters.'
+      throw new AppError('bad_request', { why })
+    }
+    const hash = hashOf({ method: route.method, ...request })
+    const place = idempotencyPlace(userId, header)
+    const found = await claimOf(userId, header, hash)
+    if ('sealed' in found && found.answered) {
+      const { result } = JSON.parse(box.open(found.sealed, place)) as { result?: unknown }
+      return { result, replayed: true }
+    }
+    const claim = 'sealed' in found ? await continued(found, userId, header) : found
+    try {
+      const created = 'sealed' in found ? found.created : null
+      const result = await work({ created, noteCreated: (trx, ids) => noteCreated(trx, claim, ids) })
+      await keep(claim, box.seal(JSON.stringify({ request: hash, result }), place))
+      return { result, replayed: created !== null }
+    } catch (error) {
+      await releaseClaim(db, claim).catch((failure: unknown) => {
+        log.info({ err: failure }, 'an idempotency key stays claimed for a minute')
+      })
+      throw error
+    }
+  }
+
+  /** @throws AppError `request_in_progress` */
+  async function continued(found: KeyRow, userId: UserId, key: string): Promise<Claim> {
+    const claim = found.abandoned ? await takeOver(db, { userId, key, id: found.claim }) : undefined
+    if (claim) return claim
+    const why = 'The first request with this idempotency key has not been answered yet. Try again in a moment.'
+    throw new AppError('request_in_progress', { why, retryAfterSeconds: 1 })
+  }
+
+  /** The request has succeeded, whether or not its answer can be kept. */
+  async function keep(claim: Claim, sealed: string): Promise<void> {
+    await storeAnswer(db, claim, sealed).catch((error: unknown) => {
+      log.warn({ err: error }, 'the answer of a request with an idempotency key could not be stored')
+    })
+  }
+}
+
+export type Once = ReturnType<typeof createIdempotency>
+
+function hashOf(request: unknown): string {
+  return createHash('sha256').update(JSON.stringify(request)).digest('base64url')
+}
