@@ -11,7 +11,12 @@ import { type AuditRecorder } from './recorder.ts'
 declare module 'fastify' {
   interface FastifyRequest {
     /** For the audit log: what the handler returned, and with which error the request ended. */
-    outcome: { reply?: unknown; code?: string; replayed?: boolean; owner?: { email: string; role: Role; domain: string } } | null
+    outcome: {
+      reply?: unknown
+      code?: string
+      replayed?: boolean
+      owner?: { email: string; role: Role; domain: string }
+    } | null
   }
   interface FastifyContextConfig {
     /** Name in the table of routes. */
