@@ -52,6 +52,18 @@ export default tseslint.config(
     },
   },
   {
+    // Its files run side by side and without a Docker Engine; tests that need one belong in test/engine.
+    files: ['test/integration/**'],
+    rules: {
+      'no-restricted-imports': [
+        'error',
+        {
+          patterns: ['**/fixtures/docker.ts', '**/fixtures/docker-engine.ts', '**/fixtures/agent-process.ts'],
+        },
+      ],
+    },
+  },
+  {
     files: ['**/*.test.ts', 'test/**'],
     rules: { '@typescript-eslint/no-non-null-assertion': 'off', '@typescript-eslint/unbound-method': 'off' },
   },

@@ -1,11 +1,15 @@
 import vue from '@vitejs/plugin-vue'
 import { defineConfig } from 'vitest/config'
+import { INTEGRATION_WORKERS } from './build/bootstrap/test-parts.ts'
 
 /**
- * Real engines, databases and browsers are shared things: those projects run one file at a time, and what fails gets one more
- * chance. `npm test` names in its last lines who needed it: that is a fault as well.
+ * Real databases, browsers and engines answer late on a busy machine: limits are generous, and a failed test gets one more
+ * try. `npm test` names each test that needed it and fails when there are more than a few.
  */
-const serial = { fileParallelism: false, testTimeout: 120_000, hookTimeout: 180_000, retry: 1 }
+const patient = { testTimeout: 120_000, hookTimeout: 180_000, retry: 1, expect: { poll: { timeout: 10_000, interval: 25 } } }
+
+/** One engine, one browser: these projects run one file at a time. */
+const serial = { ...patient, fileParallelism: false }
 
 export default defineConfig({
   plugins: [vue()],
@@ -14,6 +18,10 @@ export default defineConfig({
     alias: { electron: new URL('./test/fixtures/electron-stub.ts', import.meta.url).pathname },
   },
   test: {
+    coverage: {
+      include: ['{agent,cli,electron,manager,proxy,renderer}/**/*.{ts,vue}'],
+      exclude: ['**/*.test.ts', '**/contract/routes/**'],
+    },
     projects: [
       {
         extends: true,
@@ -24,7 +32,16 @@ export default defineConfig({
           server: { deps: { inline: ['vuetify'] } },
         },
       },
-      { extends: true, test: { name: 'integration', include: ['test/integration/**/*.test.ts'], ...serial } },
+      {
+        extends: true,
+        test: {
+          name: 'integration',
+          include: ['test/integration/**/*.test.ts'],
+          ...patient,
+          maxWorkers: INTEGRATION_WORKERS,
+        },
+      },
+      { extends: true, test: { name: 'engine', include: ['test/engine/**/*.test.ts'], ...serial } },
       { extends: true, test: { name: 'e2e', include: ['test/e2e/**/*.test.ts'], ...serial } },
       { extends: true, test: { name: 'chaos', include: ['test/chaos/**/*.test.ts'], ...serial } },
     ],

@@ -1,13 +1,14 @@
-// `npm test`: installs what the tests need, then typecheck, lint, unit, integration and e2e tests.
+// `npm test`: installs what the tests need, then runs typecheck, lint, unit, integration, engine and e2e tests.
 import { launch } from './launch.mjs'
 
 if (process.argv.slice(2).some(flag => flag === '--help' || flag === '-h')) {
   process.stdout
-    .write(`npm test [-- flags]    all that CI runs: typecheck, lint, unit, integration and e2e tests, in this order
+    .write(`npm test [-- flags]    all that CI runs: typecheck, lint, unit, integration, engine and e2e tests
 
-  --only NAME     one of them: typecheck, lint, unit, integration, e2e (may be repeated)
-  --keep-going    do not stop at the first that fails
-  --help          this text
+  --only NAME          one of them: typecheck, lint, unit, integration, engine, e2e (may be repeated)
+  --keep-going         do not stop at the first that fails
+  --store-durations    write how long each test file took to test/durations.json
+  --help               this text
 `)
 } else {
   await launch('test.ts')

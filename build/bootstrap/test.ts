@@ -1,5 +1,4 @@
-import { spawn } from 'node:child_process'
-import { mkdirSync, readFileSync, rmSync } from 'node:fs'
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { dataDirectory } from '../../cli/config/directories.ts'
 import { engineStep, imageSteps } from './build-images.ts'
@@ -10,28 +9,32 @@ import { describeFailure } from './prepare.ts'
 import { createProgress, StepError } from './progress.ts'
 import { ensureRenderer } from './renderer.ts'
 import { listenForStop } from './stop-signal.ts'
+import { describeCoverage, readCoverage } from './test-coverage.ts'
+import { parseTestFlags, type Part, stagesOf } from './test-parts.ts'
+import { startTestPostgres } from './test-postgres.ts'
 import {
   addCounts,
   countTests,
-  type Counts,
   describeCounts,
-  isVitest,
-  parseTestFlags,
-  type Part,
-} from './test-parts.ts'
-import { startTestPostgres } from './test-postgres.ts'
+  describeDurations,
+  type Durations,
+  durationsOf,
+  isTooUnsteady,
+  NO_TESTS,
+} from './test-report.ts'
+import { COVERED, coverageFolder, type Outcome, OUTPUT, outputOf, runPart } from './test-run.ts'
 import { ensureTestTools } from './test-tools.ts'
 
 const say = (text: string) => process.stdout.write(text)
-const OUTPUT = join(ROOT, 'test', 'output')
+const DURATIONS = join(ROOT, 'test', 'durations.json')
 const platform = readPlatform()
 const environment: NodeJS.ProcessEnv = {
   ...process.env,
-  // Whoever runs `node` in a test means the pinned one.
+  // A test that runs `node` means the pinned one.
   PATH: [join(ROOT, 'node_modules', '.bin'), process.env.PATH ?? ''].join(delimiter),
 }
 
-/** Everything that integration and e2e tests stand on. */
+/** Everything that integration, engine and e2e tests stand on. */
 async function prepareMachine(signal: AbortSignal): Promise<void> {
   const { isTTY: terminal, columns } = process.stdout
   const progress = createProgress({ write: say, terminal, columns })
@@ -46,63 +49,71 @@ async function prepareMachine(signal: AbortSignal): Promise<void> {
   if (engine.host !== `unix://${DEFAULT_SOCKET}`) environment.DOCKER_HOST = engine.host
 }
 
-function run(part: Part): Promise<number> {
-  const report = join(OUTPUT, `${part}.json`)
-  rmSync(report, { force: true })
-  const vitest = [join(ROOT, 'node_modules', 'vitest', 'vitest.mjs'), 'run', '--project', part]
-  const [command, args] = isVitest(part)
-    ? [process.execPath, [...vitest, '--reporter=default', '--reporter=json', `--outputFile.json=${report}`]]
-    : ['npm', ['run', '--silent', part]]
-  const child = spawn(command, args, {
-    cwd: ROOT,
-    env: environment,
-    stdio: 'inherit',
-    shell: process.platform === 'win32',
-  })
-  return new Promise((resolve, reject) => {
-    child.on('error', reject)
-    child.on('exit', (code, signal) => {
-      resolve(signal === null ? (code ?? 1) : 1)
-    })
-  })
+/** Runs the stages; the first that fails is the last, unless it is told to keep going. */
+async function runStages(parts: readonly Part[], keepGoing: boolean, signal: AbortSignal) {
+  const outcomes = new Map<Part, Outcome>()
+  const failed = () => !keepGoing && [...outcomes.values()].some(({ code }) => code !== 0)
+  for (const lanes of stagesOf(parts)) {
+    if (failed()) break
+    const quiet = lanes.length > 1
+    if (quiet) say(`\n▶ ${lanes.map(lane => lane.join(', ')).join(' ∥ ')}\n`)
+    const runLane = async (lane: readonly Part[]) => {
+      for (const part of lane) {
+        signal.throwIfAborted()
+        if (failed()) return
+        if (!quiet) say(`\n▶ ${part}\n`)
+        const outcome = await runPart(part, { environment, quiet, signal })
+        outcomes.set(part, outcome)
+        if (quiet) say(`${outcome.code === 0 ? '' : `\n${outputOf(part)}\n`}${lineOf(part, outcome)}\n`)
+      }
+    }
+    await Promise.all(lanes.map(runLane))
+  }
+  return outcomes
 }
 
-/** Undefined where there is no report: not a vitest project, or it ended before it could write one. */
-function countsOf(part: Part): Counts | undefined {
+function lineOf(part: Part, outcome: Outcome | undefined): string {
+  if (outcome === undefined) return `· ${part} (not run)`
+  return `${outcome.code === 0 ? '✓' : '✗'} ${part} (${outcome.seconds.toFixed(1)} s)`
+}
+
+function storedDurations(): Durations {
   try {
-    return countTests(
-      JSON.parse(readFileSync(join(OUTPUT, `${part}.json`), 'utf8')) as Parameters<typeof countTests>[0],
-    )
+    return JSON.parse(readFileSync(DURATIONS, 'utf8')) as Durations
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {}
     throw error
   }
 }
 
 const stop = listenForStop(say)
 try {
-  const { parts, keepGoing } = parseTestFlags(process.argv.slice(2))
+  const started = performance.now()
+  const { parts, keepGoing, storeDurations } = parseTestFlags(process.argv.slice(2))
   mkdirSync(OUTPUT, { recursive: true })
-  if (parts.includes('integration') || parts.includes('e2e')) await prepareMachine(stop.signal)
-  await using postgres = parts.includes('integration') ? await startTestPostgres(platform.root) : undefined
+  rmSync(join(OUTPUT, 'coverage'), { recursive: true, force: true })
+  if (parts.some(part => part === 'integration' || part === 'engine' || part === 'e2e')) await prepareMachine(stop.signal)
+  await using postgres =
+    parts.includes('integration') || parts.includes('engine') ? await startTestPostgres(platform.root) : undefined
   if (postgres !== undefined) environment.TEST_DATABASE_URL = postgres.url
-  const lines: string[] = []
-  let total: Counts | undefined
-  for (const part of parts) {
-    stop.signal.throwIfAborted()
-    say(`\n▶ ${part}\n`)
-    const started = Date.now()
-    const code = await run(part)
-    lines.push(`${code === 0 ? '✓' : '✗'} ${part} (${((Date.now() - started) / 1000).toFixed(1)} s)`)
-    if (code !== 0) process.exitCode = 1
-    const counts = isVitest(part) ? countsOf(part) : undefined
-    if (counts !== undefined) total = total === undefined ? counts : addCounts(total, counts)
-    if (code !== 0 && !keepGoing) {
-      lines.push(...parts.slice(parts.indexOf(part) + 1).map(name => `· ${name} (not run)`))
-      break
-    }
+  const outcomes = await runStages(parts, keepGoing, stop.signal)
+  const reports = [...outcomes.values()].flatMap(({ report }) => report ?? [])
+  const counts = reports.map(countTests).reduce(addCounts, NO_TESTS)
+  const durations: Durations = Object.assign({}, ...reports.map(report => durationsOf(report, ROOT))) as Durations
+  if (parts.some(part => outcomes.get(part)?.code !== 0) || isTooUnsteady(counts)) process.exitCode = 1
+  else if (storeDurations) {
+    const sorted = Object.entries({ ...storedDurations(), ...durations }).sort(([a], [b]) => (a < b ? -1 : 1))
+    writeFileSync(DURATIONS, `${JSON.stringify(Object.fromEntries(sorted), null, 2)}\n`)
   }
-  say(`\n${lines.join('\n')}\n${total === undefined ? '' : `${describeCounts(total)}\n`}`)
+  const minutes = (performance.now() - started) / 60_000
+  const lines = [
+    ...describeCoverage(readCoverage(COVERED.map(coverageFolder), ROOT)),
+    ...describeDurations(durations, storedDurations()),
+    ...parts.map(part => lineOf(part, outcomes.get(part))),
+    `all together, preparation included: ${minutes.toFixed(1)} min`,
+    ...(reports.length > 0 ? [describeCounts(counts)] : []),
+  ]
+  say(`\n${lines.join('\n')}\n`)
 } catch (error) {
   if (error instanceof StepError || stop.signal.aborted) process.exit(describeFailure(error, stop.signal, say))
   say(`${error instanceof Error ? error.message : String(error)}\n`)

@@ -167,7 +167,7 @@ test('a change that nobody told ends streams with their next ping', async () => 
   const keypair = await api.createKeypair({ body: {} })
   using stream = await openEventStream(own.url, keypair)
   await expect.poll(() => stream.of('ping').length).toBe(1)
-  await using store = await openToRead({ dataDir: own.dataDir, databaseUrl: undefined, log: silentLog })
+  await using store = await openToRead({ ...own.source, log: silentLog })
   await sql`update users set role = 'user'`.execute(store.db)
   await expect.poll(() => stream.isEnded(), { timeout: 20_000 }).toBe(true)
 })
@@ -199,7 +199,7 @@ test('a client that does not read is cut off, and costs the others nothing', asy
 test('a client that goes away while its credentials are checked leaves no stream behind', async () => {
   await using own = await startTestManager()
   const { token } = await own.signIn()
-  await using store = await openToRead({ dataDir: own.dataDir, databaseUrl: undefined, log: silentLog })
+  await using store = await openToRead({ ...own.source, log: silentLog })
   const { hostname, port, host } = new URL(own.url)
   await store.db.transaction().execute(async trx => {
     await sql`lock table logins in access exclusive mode`.execute(trx)

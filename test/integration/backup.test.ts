@@ -10,14 +10,8 @@ import { openToRead } from '../../manager/backup/open-database.ts'
 import { silentLog } from '../../manager/log.ts'
 import { readShapes } from '../../manager/store/snapshot.ts'
 import { execute, root } from '../fixtures/berth.ts'
-import {
-  BACKENDS,
-  createDatabase,
-  signedApi,
-  startTestManager,
-  temporaryDirectory,
-  type TestManager,
-} from '../fixtures/manager.ts'
+import { BACKENDS, createDatabase } from '../fixtures/database.ts'
+import { signedApi, startTestManager, temporaryDirectory, type TestManager } from '../fixtures/manager.ts'
 import { scriptedEngine, startMeshAgent } from '../fixtures/mesh-agent.ts'
 
 const PASSPHRASE = 'a long enough passphrase'
@@ -53,12 +47,12 @@ async function settledContentOf(source: Parameters<typeof contentOf>[0]) {
   return content
 }
 
-describe.each(BACKENDS)('backup and restore on %s PostgreSQL', (_name, serverUrl) => {
+describe.each(BACKENDS)('backup and restore on %s PostgreSQL', (_name, backend) => {
   test('a drill: filled, saved while it runs, restored elsewhere, the same rows, and users sign in', async () => {
     await using stack = new AsyncDisposableStack()
     const { path: place } = stack.use(await temporaryDirectory())
     const { path: otherDir } = stack.use(await temporaryDirectory())
-    const otherUrl = serverUrl === undefined ? undefined : stack.use(await createDatabase(serverUrl)).url
+    const otherUrl = backend === 'embedded' ? undefined : stack.use(await createDatabase(backend)).url
     const file = join(place, 'berth.backup')
     let content: Record<string, string[]>
     let masterKey: Buffer
@@ -67,7 +61,7 @@ describe.each(BACKENDS)('backup and restore on %s PostgreSQL', (_name, serverUrl
     let port: number
     const who = { email: 'kim@example.org', password: 'Their-own-pass-1' }
     {
-      await using manager = await startTestManager({ serverUrl })
+      await using manager = await startTestManager({ backend })
       await manager.addUser(who.email)
       const admin = await manager.signIn()
       await admin.api.createUser({
@@ -82,7 +76,7 @@ describe.each(BACKENDS)('backup and restore on %s PostgreSQL', (_name, serverUrl
       before.things = await makeOneTimeThings(manager, id)
       Object.assign(keypair, await admin.api.createKeypair({ body: {} }))
       port = Number(new URL(manager.url).port)
-      const source = { dataDir: manager.dataDir, databaseUrl: manager.config.databaseUrl }
+      const { source } = manager
       const masterKeyFile = join(manager.dataDir, 'master.key')
       masterKey = await readFile(masterKeyFile)
       content = await settledContentOf(source)
@@ -236,7 +230,7 @@ test('the commands do it, tell what went wrong, and make nothing where nothing w
   const file = join(place, 'b')
   const none = await berth('backup', file, '--data', join(otherDir, 'none'))
   expect(none).toMatchObject({ code: 4, stderr: expect.stringContaining('There is no database') as string })
-  await using manager = await startTestManager()
+  await using manager = await startTestManager({ backend: 'embedded' })
   const saved = await berth('backup', file, '--data', manager.dataDir, '--json')
   expect(saved.stderr).toBe('')
   expect(JSON.parse(saved.stdout)).toMatchObject({ file, withKey: false })

@@ -10,7 +10,6 @@ import { newId } from '../../manager/store/new-id.ts'
 import { type Store } from '../../manager/store/open-store.ts'
 import { insertSessions } from '../../manager/store/sessions.ts'
 import { aSessionRow } from '../fixtures/session-rows.ts'
-import { BACKENDS } from '../fixtures/manager.ts'
 import { insertAgent, openTestStore } from '../fixtures/test-store.ts'
 
 const HOUR_MS = 3_600_000
@@ -23,14 +22,14 @@ const TIMINGS = {
   sweepMs: 20,
 }
 
-describe.each(BACKENDS)('deadlines on %s PostgreSQL', (_name, serverUrl) => {
+describe('deadlines', () => {
   const stack = new AsyncDisposableStack()
   let store: Store
   let ownerId: UserId
   let agentId: AgentId
 
   beforeAll(async () => {
-    ;({ store, ownerId } = stack.use(await openTestStore(serverUrl)))
+    ;({ store, ownerId } = stack.use(await openTestStore()))
     agentId = await insertAgent(store.db)
   })
   afterAll(() => stack.disposeAsync())

@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type ApiClient, type Group, type User, UserId } from '#manager/contract'
 import { createCli, loginCommand } from '../fixtures/cli.ts'
-import { ADMIN, BACKENDS, startTestManager, type TestManager } from '../fixtures/manager.ts'
+import { ADMIN, startTestManager, type TestManager } from '../fixtures/manager.ts'
 
 const PASSWORD = 'Their-own-pass-1'
 
-describe.each(BACKENDS)('domains, groups and users on %s PostgreSQL', (_name, serverUrl) => {
+describe('domains, groups and users', () => {
   let manager: TestManager
   let admin: ApiClient
   beforeAll(async () => {
-    manager = await startTestManager({ serverUrl })
+    manager = await startTestManager()
     admin = (await manager.signIn()).api
   })
   afterAll(() => manager[Symbol.asyncDispose]())

@@ -1,11 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type ApiClient, type Role, type User } from '#manager/contract'
-import { openStore } from '../../manager/store/open-store.ts'
 import { listUsers } from '../../manager/store/users.ts'
-import { silentLog } from '../../manager/log.ts'
 import { sql } from 'kysely'
-import { apiOf, temporaryDirectory } from '../fixtures/manager.ts'
+import { apiOf } from '../fixtures/manager.ts'
 import { refusal, type SessionsCluster, startSessionsCluster } from '../fixtures/sessions-cluster.ts'
+import { openTestStore } from '../fixtures/test-store.ts'
 
 const PASSWORD = 'Their-own-pass-1'
 let cluster: SessionsCluster
@@ -101,9 +100,8 @@ test('a user who moves takes no session along: the old domain still counts it, b
 })
 
 test('a page of 100,000 users takes milliseconds, wherever it is and whatever is asked', async () => {
-  await using directory = await temporaryDirectory()
-  await using store = await openStore({ dataDir: directory.path, log: silentLog })
-  const { db } = store
+  await using world = await openTestStore()
+  const { db } = world.store
   await sql`insert into domains (name) select 'd' || n from generate_series(0, 9) n`.execute(db)
   await sql`
     insert into users (id, email, name, role, domain, password_hash, active)

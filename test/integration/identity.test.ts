@@ -6,21 +6,14 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { UserId } from '#manager/contract'
 import { openAccount } from '../../electron/main/console/account.ts'
 import { createMemoryCredentials } from '../../electron/main/credentials/credential-store.ts'
-import {
-  ADMIN,
-  apiOf,
-  BACKENDS,
-  readAdminPassword,
-  startTestManager,
-  temporaryDirectory,
-  type TestManager,
-} from '../fixtures/manager.ts'
+import { BACKENDS } from '../fixtures/database.ts'
+import { ADMIN, apiOf, readAdminPassword, startTestManager, temporaryDirectory, type TestManager } from '../fixtures/manager.ts'
 import { rawRequest } from '../fixtures/raw-http.ts'
 
-describe.each(BACKENDS)('identity on %s PostgreSQL', (_name, serverUrl) => {
+describe.each(BACKENDS)('identity on %s PostgreSQL', (_name, backend) => {
   let manager: TestManager
   beforeAll(async () => {
-    manager = await startTestManager({ serverUrl })
+    manager = await startTestManager({ backend })
   })
   afterAll(() => manager[Symbol.asyncDispose]())
 

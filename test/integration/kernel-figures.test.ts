@@ -14,18 +14,17 @@ import { insertKernels } from '../../manager/store/kernels.ts'
 import { newId } from '../../manager/store/new-id.ts'
 import { type Store } from '../../manager/store/open-store.ts'
 import { insertSessions } from '../../manager/store/sessions.ts'
-import { BACKENDS } from '../fixtures/manager.ts'
 import { aSessionRow } from '../fixtures/session-rows.ts'
 import { insertAgent, openTestStore } from '../fixtures/test-store.ts'
 
-describe.each(BACKENDS)('figures of kernels on %s PostgreSQL', (_name, serverUrl) => {
+describe('figures of kernels', () => {
   const stack = new AsyncDisposableStack()
   let store: Store
   let ownerId: UserId
   let agentId: AgentId
 
   beforeAll(async () => {
-    ;({ store, ownerId } = stack.use(await openTestStore(serverUrl)))
+    ;({ store, ownerId } = stack.use(await openTestStore()))
     agentId = await insertAgent(store.db)
   })
   afterAll(() => stack.disposeAsync())

@@ -15,20 +15,19 @@ import { saveReservation } from '../../manager/store/resource-groups.ts'
 import { findSession, insertSessions } from '../../manager/store/sessions.ts'
 import { NO_ACTIVITY, type SessionActivity } from '../../manager/tunnels/activity.ts'
 import { aSessionRow } from '../fixtures/session-rows.ts'
-import { BACKENDS } from '../fixtures/manager.ts'
 import { insertAgent, insertWaiting, openTestStore, reportCapacity } from '../fixtures/test-store.ts'
 
 const IDLE = { seconds: 60, cpuMilli: 0, gpuUtilization: 0, diskBytes: 0, netBytes: 0 }
 const TIMINGS = { lifetimeSweepMs: 20, idleSeenEveryMs: 60, idleGapMs: 60_000 }
 
-describe.each(BACKENDS)('lifetimes on %s PostgreSQL', (_name, serverUrl) => {
+describe('lifetimes', () => {
   const stack = new AsyncDisposableStack()
   let store: Store
   let ownerId: UserId
   let agentId: AgentId
 
   beforeAll(async () => {
-    ;({ store, ownerId } = stack.use(await openTestStore(serverUrl)))
+    ;({ store, ownerId } = stack.use(await openTestStore()))
     agentId = await insertAgent(store.db)
   })
   afterAll(() => stack.disposeAsync())

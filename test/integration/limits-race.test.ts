@@ -7,22 +7,19 @@ import { readHeld } from '../../manager/store/limits.ts'
 import { type Store } from '../../manager/store/open-store.ts'
 import { grantAccess } from '../../manager/store/resource-group-access.ts'
 import { assignResourcePolicy, insertResourcePolicy } from '../../manager/store/resource-policies.ts'
-import { BACKENDS } from '../fixtures/manager.ts'
 import { insertAgent, insertWaiting, openTestStore, reportCapacity } from '../fixtures/test-store.ts'
 
 const presence = { isReady: () => true, strays: () => [], engineIsDown: () => false }
 const GiB = 2 ** 30
 const GROUPS = ['default', 'second'] as const
 
-describe.each(BACKENDS)(
-  'two resource groups that are scheduled at the same time on %s PostgreSQL',
-  (_name, serverUrl) => {
+describe('two resource groups that are scheduled at the same time', () => {
     const stack = new AsyncDisposableStack()
     let store: Store
     let ownerId: UserId
 
     beforeAll(async () => {
-      ;({ store, ownerId } = stack.use(await openTestStore(serverUrl)))
+      ;({ store, ownerId } = stack.use(await openTestStore()))
       await store.db.insertInto('resource_groups').values({ name: 'second' }).execute()
       await grantAccess(store.db, 'second', { domain: 'default' })
       const settings = {
@@ -109,5 +106,4 @@ describe.each(BACKENDS)(
       await grantAccess(store.db, 'second', { domain: 'default' })
       expect((await decide('second')).placements).toHaveLength(1)
     })
-  },
-)
+})

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { expect, test } from 'vitest'
-import { AgentId, KernelId, SessionId, UserId } from '#manager/contract'
+import { AgentId, KernelId, SessionId, type UserId } from '#manager/contract'
 import { type AgentRequests } from '../../manager/agents/connection.ts'
 import { startGrants } from '../../manager/grants/grants.ts'
 import { silentLog } from '../../manager/log.ts'
@@ -9,22 +9,17 @@ import { saveJoinedAgent } from '../../manager/store/agents.ts'
 import { insertGrant } from '../../manager/store/grants.ts'
 import { insertKernels } from '../../manager/store/kernels.ts'
 import { newId, newUuid } from '../../manager/store/new-id.ts'
-import { openStore } from '../../manager/store/open-store.ts'
 import { insertSessions } from '../../manager/store/sessions.ts'
-import { insertUser } from '../../manager/store/users.ts'
 import { createLogins } from '../../manager/users/logins.ts'
 import { createPasswords } from '../../manager/users/passwords.ts'
 import { hashToken } from '../../manager/users/secrets.ts'
-import { temporaryDirectory } from '../fixtures/manager.ts'
+import { openTestStore } from '../fixtures/test-store.ts'
 
 const HOUR = 3_600_000
 
 async function open() {
   await using stack = new AsyncDisposableStack()
-  const { path: dataDir } = stack.use(await temporaryDirectory())
-  const store = stack.use(await openStore({ dataDir, databaseUrl: undefined, log: silentLog }))
-  const user = newId(UserId)
-  await insertUser(store.db, { id: user, email: 'ada@example.org', name: 'Ada', role: 'user', password_hash: 'none' })
+  const { store, ownerId: user } = stack.use(await openTestStore())
   let ahead = 0
   const now = () => Date.now() + ahead
   const secondFactor = { check: () => Promise.resolve(false) }

@@ -3,7 +3,8 @@ import { signRequest, type SigningKeypair } from '#manager/contract'
 import { silentLog } from '../../manager/log.ts'
 import { openStore } from '../../manager/store/open-store.ts'
 import { createRateLimits } from '../../manager/users/rate-limits.ts'
-import { createDatabase, startTestManager, temporaryDirectory, type TestManager } from '../fixtures/manager.ts'
+import { createDatabase } from '../fixtures/database.ts'
+import { startTestManager, temporaryDirectory, type TestManager } from '../fixtures/manager.ts'
 import { rawRequest, type RawReply } from '../fixtures/raw-http.ts'
 
 let manager: TestManager

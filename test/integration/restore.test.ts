@@ -44,8 +44,7 @@ test('a restored database starts paused: what runs is adopted or imported, what 
     ids.waiting = (await launch(manager, 'waiting')).id
     ids.patient = (await launch(manager, 'patient', '2')).id
     await backup({
-      dataDir: manager.dataDir,
-      databaseUrl: undefined,
+      ...manager.source,
       file,
       masterKeyFile: join(manager.dataDir, 'master.key'),
       passphrase: 'a long enough passphrase',

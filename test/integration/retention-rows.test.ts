@@ -15,7 +15,7 @@ import { aSessionRow } from '../fixtures/session-rows.ts'
 test('every table has a rule; what is over goes, in portions and from two managers at once, and what is not stays', async () => {
   await using manager = await startTestManager()
   const { api } = await manager.signIn()
-  await using store = await openToRead({ dataDir: manager.dataDir, databaseUrl: undefined, log: silentLog })
+  await using store = await openToRead({ ...manager.source, log: silentLog })
   const { db } = store
   const { rows: tables } = await sql<{ name: string }>`
     select table_name as name from information_schema.tables

@@ -13,7 +13,7 @@ async function world() {
   await using stack = new AsyncDisposableStack()
   const manager = stack.use(await startTestManager())
   const { api } = await manager.signIn()
-  const store = stack.use(await openToRead({ dataDir: manager.dataDir, databaseUrl: undefined, log: silentLog }))
+  const store = stack.use(await openToRead({ ...manager.source, log: silentLog }))
   const opened = stack.move()
   return {
     manager,

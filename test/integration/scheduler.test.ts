@@ -12,21 +12,21 @@ import { readUsage } from '../../manager/store/agents.ts'
 import { deletePause, holdPause, writePause } from '../../manager/store/pause.ts'
 import { findReservation } from '../../manager/store/resource-groups.ts'
 import { type Store } from '../../manager/store/open-store.ts'
-import { BACKENDS } from '../fixtures/manager.ts'
+import { BACKENDS } from '../fixtures/database.ts'
 import { gpus } from '../fixtures/scripted-agent.ts'
 import { insertAgent, insertWaiting, openTestStore, reportCapacity } from '../fixtures/test-store.ts'
 
 const presence = { isReady: () => true, strays: () => [], engineIsDown: () => false }
 const GiB = 2 ** 30
 
-describe.each(BACKENDS)('placements on %s PostgreSQL', (_name, serverUrl) => {
+describe.each(BACKENDS)('placements on %s PostgreSQL', (_name, backend) => {
   const stack = new AsyncDisposableStack()
   let store: Store
   let ownerId: UserId
   let agentId: AgentId
 
   beforeAll(async () => {
-    ;({ store, ownerId } = stack.use(await openTestStore(serverUrl)))
+    ;({ store, ownerId } = stack.use(await openTestStore(backend)))
   })
   afterAll(() => stack.disposeAsync())
   beforeEach(async () => {

@@ -5,7 +5,6 @@ import { newId } from '../../manager/store/new-id.ts'
 import { type Store } from '../../manager/store/open-store.ts'
 import { insertKernels } from '../../manager/store/kernels.ts'
 import { insertSessions, touchSessions, updateReasons } from '../../manager/store/sessions.ts'
-import { BACKENDS } from '../fixtures/manager.ts'
 import { aSessionRow } from '../fixtures/session-rows.ts'
 import { openTestStore } from '../fixtures/test-store.ts'
 
@@ -13,13 +12,13 @@ const COUNT = 300
 const ROUNDS = 10
 const reason: Reason = { code: 'started', message: 'It runs.' }
 
-describe.each(BACKENDS)('many sessions written at once on %s PostgreSQL', (_name, serverUrl) => {
+describe('many sessions written at once', () => {
   const stack = new AsyncDisposableStack()
   const ids = Array.from({ length: COUNT }, () => newId(SessionId))
   let store: Store
 
   beforeAll(async () => {
-    const opened = stack.use(await openTestStore(serverUrl))
+    const opened = stack.use(await openTestStore())
     store = opened.store
     const { ownerId } = opened
     await insertSessions(

@@ -12,7 +12,6 @@ import { insertMinutes, listMinutes, readLastMinutes } from '../../manager/store
 import { insertSessions } from '../../manager/store/sessions.ts'
 import { type StatsMinute } from '../../manager/store/tables/operation.ts'
 import { aSessionRow } from '../fixtures/session-rows.ts'
-import { BACKENDS } from '../fixtures/manager.ts'
 import { pulse, STILL } from '../fixtures/pulse.ts'
 import { type SessionsCluster, startSessionsCluster } from '../fixtures/sessions-cluster.ts'
 import { openTestStore } from '../fixtures/test-store.ts'
@@ -21,13 +20,13 @@ const MINUTE = 60_000
 const SOON = { timeout: 10_000 }
 const EVER = [new Date(0), new Date(Date.UTC(2200, 0))] as const
 
-describe.each(BACKENDS)('minutes on %s PostgreSQL', (_name, serverUrl) => {
+describe('minutes', () => {
   const stack = new AsyncDisposableStack()
   let store: Store
   let ownerId: UserId
 
   beforeAll(async () => {
-    ;({ store, ownerId } = stack.use(await openTestStore(serverUrl)))
+    ;({ store, ownerId } = stack.use(await openTestStore()))
   })
   afterAll(() => stack.disposeAsync())
 

@@ -13,7 +13,8 @@ import { MIGRATIONS } from '../../manager/store/migrations/index.ts'
 import { newId } from '../../manager/store/new-id.ts'
 import { openStore } from '../../manager/store/open-store.ts'
 import { countUsers, findUserByEmail, insertUser } from '../../manager/store/users.ts'
-import { BACKENDS, createDatabase, temporaryDirectory } from '../fixtures/manager.ts'
+import { BACKENDS, createDatabase } from '../fixtures/database.ts'
+import { temporaryDirectory } from '../fixtures/manager.ts'
 
 const aUser = (email: string) => ({
   id: newId(UserId),
@@ -23,11 +24,11 @@ const aUser = (email: string) => ({
   password_hash: 'none',
 })
 
-describe.each(BACKENDS)('store on %s PostgreSQL', (_name, serverUrl) => {
+describe.each(BACKENDS)('store on %s PostgreSQL', (_name, backend) => {
   async function open() {
     await using stack = new AsyncDisposableStack()
     const { path: dataDir } = stack.use(await temporaryDirectory())
-    const databaseUrl = serverUrl === undefined ? undefined : stack.use(await createDatabase(serverUrl)).url
+    const databaseUrl = backend === 'embedded' ? undefined : stack.use(await createDatabase(backend)).url
     const store = stack.use(await openStore({ dataDir, databaseUrl, log: silentLog }))
     const opened = stack.move()
     return { store, dataDir, databaseUrl, [Symbol.asyncDispose]: () => opened.disposeAsync() }
@@ -86,7 +87,7 @@ describe.each(BACKENDS)('store on %s PostgreSQL', (_name, serverUrl) => {
   test('labels of domains that differ by letter case are one domain after the upgrade', async () => {
     await using stack = new AsyncDisposableStack()
     const { path: dataDir } = stack.use(await temporaryDirectory())
-    const databaseUrl = serverUrl === undefined ? undefined : stack.use(await createDatabase(serverUrl)).url
+    const databaseUrl = backend === 'embedded' ? undefined : stack.use(await createDatabase(backend)).url
     const { db } = stack.use(await openStore({ dataDir, databaseUrl, log: silentLog, migrate: false }))
     const before = Object.entries(MIGRATIONS).filter(([name]) => name < '0004')
     const provider = { getMigrations: () => Promise.resolve(Object.fromEntries(before)) }

@@ -4,20 +4,17 @@ import { NOTHING_YET } from '../../manager/registries/rescan.ts'
 import { createTasks, type TaskSpec } from '../../manager/images/tasks.ts'
 import { silentLog } from '../../manager/log.ts'
 import { deleteOutdated } from '../../manager/store/retention.ts'
-import { openStore, type Store } from '../../manager/store/open-store.ts'
-import { temporaryDirectory } from '../fixtures/manager.ts'
+import { type Store } from '../../manager/store/open-store.ts'
+import { openTestStore, type TestStore } from '../fixtures/test-store.ts'
 
 /** Long work of several managers on one database. */
-let directory: Awaited<ReturnType<typeof temporaryDirectory>>
+let world: TestStore
 let store: Store
 beforeAll(async () => {
-  directory = await temporaryDirectory()
-  store = await openStore({ dataDir: directory.path, log: silentLog })
+  world = await openTestStore()
+  store = world.store
 })
-afterAll(async () => {
-  await store[Symbol.asyncDispose]()
-  await directory[Symbol.asyncDispose]()
-})
+afterAll(() => world[Symbol.asyncDispose]())
 
 const events = { publish: () => undefined, publishStats: () => undefined }
 const aManager = () => createTasks({ store, events, log: silentLog })

@@ -4,7 +4,7 @@ import { type Socket } from 'node:net'
 import { describe, expect, test } from 'vitest'
 import WebSocket from 'ws'
 import { AppError, FrameDecoder, GRANT_HEADER, Problem, TUNNEL_PROTOCOL } from '#manager/contract'
-import { connectTo, readAll, SESSION, startPath } from './tunnel-path.ts'
+import { connectTo, readAll, SESSION, startPath } from '../fixtures/tunnel-path.ts'
 
 const echo = (socket: Socket) => void socket.pipe(socket)
 const STREAM = `/stream/session/${SESSION}/tcpproxy?app=echo`

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { type Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { connectTo, readAll, startPath } from './tunnel-path.ts'
+import { connectTo, readAll, startPath } from '../fixtures/tunnel-path.ts'
 
 const echo = (socket: Socket) => void socket.pipe(socket)
 const million = randomBytes(1_000_000)

@@ -1,4 +1,5 @@
-import { cp, mkdir, readFile, rename, rm, stat } from 'node:fs/promises'
+import { constants } from 'node:fs'
+import { copyFile, link, mkdir, readdir, readFile, readlink, rename, rm, stat, symlink } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { AppError } from '#manager/contract'
@@ -43,13 +44,13 @@ async function installedPackage(): Promise<{ root: string; version: string }> {
   }
 }
 
-/** Complete or absent: copied beside its place, then renamed. */
+/** Complete or absent: made beside its place, then renamed. */
 async function copyOnce(from: string, to: string): Promise<string> {
   if (await isDirectory(to)) return to
   const partial = `${to}.partial-${process.pid}`
   await mkdir(dirname(to), { recursive: true, mode: 0o755 })
   await rm(partial, { recursive: true, force: true })
-  await cp(from, partial, { recursive: true, verbatimSymlinks: true })
+  await copyTree(from, partial)
   try {
     await rename(partial, to)
   } catch (error) {
@@ -57,6 +58,20 @@ async function copyOnce(from: string, to: string): Promise<string> {
     if (!(await isDirectory(to))) throw error // otherwise another process was first
   }
   return to
+}
+
+/**
+ * Hard links where the file system allows them: 60 MB that need not be written. npm replaces a package's files by renaming and
+ * never writes into them, so a link keeps its content when the package is installed anew.
+ */
+async function copyTree(from: string, to: string): Promise<void> {
+  await mkdir(to, { mode: 0o755 })
+  for (const entry of await readdir(from, { withFileTypes: true })) {
+    const [source, target] = [join(from, entry.name), join(to, entry.name)]
+    if (entry.isDirectory()) await copyTree(source, target)
+    else if (entry.isSymbolicLink()) await symlink(await readlink(source), target)
+    else await link(source, target).catch(() => copyFile(source, target, constants.COPYFILE_FICLONE))
+  }
 }
 
 async function isDirectory(path: string): Promise<boolean> {

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import WebSocket from 'ws'
 import { TERMINAL_PROTOCOL, TUNNEL_CLOSE } from '#manager/contract'
 import { docker, execIn, TOOLBOX_IMAGE } from '../fixtures/docker.ts'
-import { readAll, SESSION, startPath } from './tunnel-path.ts'
+import { readAll, SESSION, startPath } from '../fixtures/tunnel-path.ts'
 
 /** What a tunnel and a terminal do inside a real container: the relay to its loopback, and tmux. */
 const name = `berth-test-tunnel-${randomUUID()}`

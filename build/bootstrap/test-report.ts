@@ -1,0 +1,97 @@
+/** The part of vitest's JSON report that is read here. */
+export interface VitestReport {
+  readonly testResults: readonly {
+    /** Absolute path. */
+    readonly name: string
+    readonly status: string
+    /** Milliseconds since the epoch. */
+    readonly startTime: number
+    readonly endTime: number
+    readonly assertionResults: readonly {
+      readonly status: string
+      readonly fullName: string
+      /** The messages of every failed try. */
+      readonly failureMessages?: readonly string[] | null
+    }[]
+  }[]
+}
+
+export interface Counts {
+  readonly passed: number
+  readonly failed: number
+  readonly skipped: number
+  /** The passed tests that needed a second try, each with what the first one said. */
+  readonly unsteady: readonly string[]
+}
+
+export const NO_TESTS: Counts = { passed: 0, failed: 0, skipped: 0, unsteady: [] }
+
+/** More unsteady tests than this fail the run: a second try must not become a habit. */
+const MAX_UNSTEADY = 3
+
+/** Sums up vitest's JSON report. A file that failed before its first test (it does not load) counts as one failure. */
+export function countTests(report: VitestReport): Counts {
+  const statuses = report.testResults.flatMap(file => {
+    const tests = file.assertionResults.map(result => result.status)
+    return file.status === 'failed' && !tests.includes('failed') ? [...tests, 'failed'] : tests
+  })
+  const count = (wanted: (status: string) => boolean) => statuses.filter(wanted).length
+  const passed = count(status => status === 'passed')
+  const failed = count(status => status === 'failed')
+  const unsteady = report.testResults
+    .flatMap(file => file.assertionResults)
+    .filter(({ status, failureMessages }) => status === 'passed' && (failureMessages?.length ?? 0) > 0)
+    .map(({ fullName, failureMessages }) => `${fullName} (${failureMessages?.[0]?.split('\n')[0] ?? ''})`)
+  return { passed, failed, skipped: statuses.length - passed - failed, unsteady }
+}
+
+export function addCounts(a: Counts, b: Counts): Counts {
+  return {
+    passed: a.passed + b.passed,
+    failed: a.failed + b.failed,
+    skipped: a.skipped + b.skipped,
+    unsteady: [...a.unsteady, ...b.unsteady],
+  }
+}
+
+export function isTooUnsteady({ unsteady }: Counts): boolean {
+  return unsteady.length > MAX_UNSTEADY
+}
+
+/** The last lines of `npm test`. */
+export function describeCounts(counts: Counts): string {
+  const { passed, failed, skipped, unsteady } = counts
+  return [
+    ...unsteady.map(name => `passed at the second try only: ${name}`),
+    ...(isTooUnsteady(counts) ? [`✗ ${unsteady.length} unsteady tests; at most ${MAX_UNSTEADY} are accepted`] : []),
+    `${String(passed)} passed, ${String(failed)} failed${skipped === 0 ? '' : `, ${String(skipped)} skipped`}`,
+  ].join('\n')
+}
+
+/** Seconds per test file, by its path from the root. */
+export type Durations = Readonly<Record<string, number>>
+
+export function durationsOf(report: VitestReport, root: string): Durations {
+  return Object.fromEntries(
+    report.testResults.map(({ name, startTime, endTime }) => [
+      name.startsWith(`${root}/`) ? name.slice(root.length + 1) : name,
+      Math.round((endTime - startTime) / 100) / 10,
+    ]),
+  )
+}
+
+const SLOWEST = 8
+/** A file is named when it takes this many seconds and this many times longer than it did when the durations were stored. */
+const GROWN = { seconds: 10, times: 2 } as const
+
+/** The slowest files of a run, and the files that have become much slower than `stored` says. */
+export function describeDurations(durations: Durations, stored: Durations): string[] {
+  const byTime = Object.entries(durations).sort(([, a], [, b]) => b - a)
+  const slowest = byTime.slice(0, SLOWEST).map(([file, seconds]) => `  ${seconds.toFixed(1).padStart(6)} s  ${file}`)
+  const grown = byTime.flatMap(([file, seconds]) => {
+    const before = stored[file]
+    if (before === undefined || seconds - before < GROWN.seconds || seconds < before * GROWN.times) return []
+    return [`slower than stored: ${file} (${before.toFixed(1)} s → ${seconds.toFixed(1)} s)`]
+  })
+  return slowest.length === 0 ? grown : ['slowest test files:', ...slowest, ...grown]
+}
