@@ -6,7 +6,12 @@ import { INTEGRATION_WORKERS } from './build/bootstrap/test-parts.ts'
  * Real databases, browsers and engines answer late on a busy machine: limits are generous, and a failed test gets one more
  * try. `npm test` names each test that needed it and fails when there are more than a few.
  */
-const patient = { testTimeout: 120_000, hookTimeout: 180_000, retry: 1, expect: { poll: { timeout: 10_000, interval: 25 } } }
+const patient = {
+  testTimeout: 120_000,
+  hookTimeout: 180_000,
+  retry: 1,
+  expect: { poll: { timeout: 10_000, interval: 25 } },
+}
 
 /** One engine, one browser: these projects run one file at a time. */
 const serial = { ...patient, fileParallelism: false }

@@ -23,9 +23,7 @@ export function readCoverage(directories: readonly string[], root: string): Fold
     const sum = folders.get(folder) ?? { covered: 0, total: 0 }
     folders.set(folder, { covered: sum.covered + covered, total: sum.total + total })
   }
-  return [...folders]
-    .map(([folder, sum]) => ({ folder, ...sum }))
-    .sort((a, b) => (a.folder < b.folder ? -1 : 1))
+  return [...folders].map(([folder, sum]) => ({ folder, ...sum })).sort((a, b) => (a.folder < b.folder ? -1 : 1))
 }
 
 const COLUMNS = 4

@@ -92,7 +92,8 @@ try {
   const { parts, keepGoing, storeDurations } = parseTestFlags(process.argv.slice(2))
   mkdirSync(OUTPUT, { recursive: true })
   rmSync(join(OUTPUT, 'coverage'), { recursive: true, force: true })
-  if (parts.some(part => part === 'integration' || part === 'engine' || part === 'e2e')) await prepareMachine(stop.signal)
+  if (parts.some(part => part === 'integration' || part === 'engine' || part === 'e2e'))
+    await prepareMachine(stop.signal)
   await using postgres =
     parts.includes('integration') || parts.includes('engine') ? await startTestPostgres(platform.root) : undefined
   if (postgres !== undefined) environment.TEST_DATABASE_URL = postgres.url

@@ -7,7 +7,14 @@ import { UserId } from '#manager/contract'
 import { openAccount } from '../../electron/main/console/account.ts'
 import { createMemoryCredentials } from '../../electron/main/credentials/credential-store.ts'
 import { BACKENDS } from '../fixtures/database.ts'
-import { ADMIN, apiOf, readAdminPassword, startTestManager, temporaryDirectory, type TestManager } from '../fixtures/manager.ts'
+import {
+  ADMIN,
+  apiOf,
+  readAdminPassword,
+  startTestManager,
+  temporaryDirectory,
+  type TestManager,
+} from '../fixtures/manager.ts'
 import { rawRequest } from '../fixtures/raw-http.ts'
 
 describe.each(BACKENDS)('identity on %s PostgreSQL', (_name, backend) => {

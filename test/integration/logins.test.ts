@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { expect, test } from 'vitest'
-import { AgentId, KernelId, SessionId, type UserId } from '#manager/contract'
+import { AgentId, KernelId, SessionId } from '#manager/contract'
 import { type AgentRequests } from '../../manager/agents/connection.ts'
 import { startGrants } from '../../manager/grants/grants.ts'
 import { silentLog } from '../../manager/log.ts'
