@@ -47,7 +47,8 @@ export interface Agent {
 export async function startAgent(config: Config): Promise<Agent & AsyncDisposable> {
   await using stack = new AsyncDisposableStack()
   const log = createLog(config.logLevel)
-  const identity = await openIdentity(config.directory, replacedBy(config))
+  const { agentId: given, managerKey } = config.invitation ?? {}
+  const identity = await openIdentity(config.directory, { replaces: replacedBy(config), given, managerKey })
   const { agentId } = identity
   const engine = createEngineClient(config.dockerHost)
   const claim = createEngineClaim(engine, agentId, config.claimVolume)

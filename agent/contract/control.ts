@@ -161,6 +161,11 @@ export const StatsBatch = z.object({
   kernels: z.array(z.object({ kernelId: KernelId, stats: SessionStats })),
 })
 
+/**
+ * A kernel to create: its session's facts and what the user asked for. Commands of apps are not in it. The manager knows
+ * those only as agents describe their images, and one agent must not decide what runs on another: each agent takes them
+ * from its own copy of the image.
+ */
 export const KernelSpec = z.object({
   kernelId: KernelId,
   sessionId: SessionId,
@@ -181,7 +186,6 @@ export const KernelSpec = z.object({
   startupCommand: z.string().nullable(),
   /** The session goes on when the start-up command has ended. Left out (older managers): it ends with it. */
   kind: z.enum(['interactive', 'batch']).optional(),
-  apps: z.array(KernelApp),
   /** More public keys that may log in by SSH, `ssh-ed25519 AAAA… comment`. */
   authorizedKeys: z.array(z.string()),
   /** It goes on with the home of this kernel, which has ended on this agent; fails with `files_gone` where that is not kept. */

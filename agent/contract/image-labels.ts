@@ -57,9 +57,14 @@ export function describeImage({ id, references, sizeBytes, labels }: DescribedIm
     minimum: Object.fromEntries(minimum),
     shmemBytes:
       parseAmount('mem', labels['berth.image.shmem'] ?? labels['ai.backend.resource.preferred.shmem'] ?? '') ?? 0,
-    apps: hasOurs(labels) ? readApps(labels['berth.image.apps']) : readServicePorts(labels['ai.backend.service-ports']),
+    apps: appsOfImage(labels),
     labelled: isLabelled(labels),
   }
+}
+
+/** The apps that labels name, with their commands. */
+export function appsOfImage(labels: Readonly<Record<string, string>>): KernelApp[] {
+  return hasOurs(labels) ? readApps(labels['berth.image.apps']) : readServicePorts(labels['ai.backend.service-ports'])
 }
 
 function readApps(text: string | undefined): KernelApp[] {

@@ -46,12 +46,23 @@ export interface Identity {
   inherit(containers: readonly string[]): void
 }
 
+export interface IdentityOptions {
+  /** The agent whose place is taken, by a directory that has not joined yet. */
+  readonly replaces?: AgentId | undefined
+  /** The id that the join string holds. An agent that this manager knows already keeps its own. */
+  readonly given?: AgentId | undefined
+  /** The key of the manager that made the join string. */
+  readonly managerKey?: string | undefined
+}
+
 /**
- * @param replaces the agent whose place is taken, by a directory that has not joined yet
  * @throws `config_invalid` if the files are damaged: a new identity in their place would orphan running sessions; or if they are
  *   those of an agent that may not become another one
  */
-export async function openIdentity(directory: string, replaces?: AgentId): Promise<Identity> {
+export async function openIdentity(
+  directory: string,
+  { replaces, given, managerKey }: IdentityOptions = {},
+): Promise<Identity> {
   await mkdir(directory, { recursive: true, mode: 0o700 })
   await chmod(directory, 0o700)
   const statePath = join(directory, 'agent.json')
@@ -60,7 +71,7 @@ export async function openIdentity(directory: string, replaces?: AgentId): Promi
       Buffer.from(generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' })),
     ),
     readOrCreate(join(directory, 'label.key'), () => randomBytes(32)),
-    readOrCreate(statePath, () => Buffer.from(JSON.stringify({ agentId: replaces ?? newAgentId() }))),
+    readOrCreate(statePath, () => Buffer.from(JSON.stringify({ agentId: replaces ?? given ?? newAgentId() }))),
   ])
   const key = readKey(pem, directory)
   const stored = Stored.safeParse(parseJson(text.toString('utf8')))
@@ -68,7 +79,10 @@ export async function openIdentity(directory: string, replaces?: AgentId): Promi
     throw new AppError('config_invalid', { why: `The files in ${directory} are damaged; restore them from a backup.` })
   }
   let { manager, containers = [] } = stored.data
-  const agentId = replaces && !manager ? replaces : stored.data.agentId
+  // Another manager makes an id of its own for this agent; the old one is void once that manager has accepted it.
+  const isElsewhere = manager?.managerKey !== undefined && managerKey !== undefined && manager.managerKey !== managerKey
+  const wanted = manager === undefined ? (replaces ?? given) : isElsewhere ? given : undefined
+  const agentId = wanted ?? stored.data.agentId
   if (replaces && agentId !== replaces) {
     throw new AppError('config_invalid', {
       why: `${directory} is that of agent ${agentId}. Start with a new data directory to take the place of ${replaces}.`,
@@ -132,7 +146,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** UUIDv7, RFC 9562 section 5.7. */
+/** Placeholder of an agent that has no join string; no manager accepts it. UUIDv7, RFC 9562 section 5.7. */
 function newAgentId(): AgentId {
   const bytes = randomBytes(16)
   bytes.writeUIntBE(Date.now(), 0, 6)

@@ -6,6 +6,8 @@ const PREFIX = 'berth-join:'
 export const JoinInvitation = z.object({
   url: z.url({ protocol: /^https?$/ }),
   token: z.string().min(1),
+  /** The id that the agent gets when it joins; the manager made it. */
+  agentId: AgentId.optional(),
   /** The agent whose place is taken by whoever joins with it: its id and containers stay. */
   replaces: AgentId.optional(),
   /** SHA-256 of the server's public key (SPKI), hexadecimal; pins an https server that no authority vouches for. */

@@ -20,7 +20,6 @@ function aSpec(changes: Partial<KernelSpec> = {}): KernelSpec {
     devices: [],
     environ: { FOO: 'bar' },
     startupCommand: null,
-    apps: [],
     authorizedKeys: [],
     ...changes,
   }

@@ -79,6 +79,7 @@ export interface HeldImage {
   readonly id: string
   /** `NAME=value`, as the image sets them. */
   readonly environment: readonly string[]
+  readonly labels: Readonly<Record<string, string>>
   /** `repository@sha256:…`. */
   readonly repoDigests: readonly string[]
 }
@@ -89,8 +90,9 @@ export async function inspectImage(engine: EngineClient, reference: string): Pro
     const found = await engine.calls.getImage(reference).inspect()
     // Null in images that set none, whatever the types say.
     const environment = found.Config.Env as string[] | null
+    const labels = found.Config.Labels as Record<string, string> | null
     const repoDigests = found.RepoDigests as string[] | null
-    return { id: found.Id, environment: environment ?? [], repoDigests: repoDigests ?? [] }
+    return { id: found.Id, environment: environment ?? [], labels: labels ?? {}, repoDigests: repoDigests ?? [] }
   } catch (error) {
     if (isMissing(error)) return undefined
     throw fromEngine(error, 'image_not_found')

@@ -1,4 +1,4 @@
-import { type KernelLabel, type KernelSpec, type KernelSsh, type RegistryAuth } from '#agent/contract'
+import { appsOfImage, type KernelLabel, type KernelSpec, type KernelSsh, type RegistryAuth } from '#agent/contract'
 import { AppError, type PullProgress } from '#manager/contract'
 import { containerConfig, type EngineLimits, sessionEnvironment } from '../docker/container-config.ts'
 import { type EngineClient, fromEngine } from '../docker/engine-client.ts'
@@ -91,7 +91,8 @@ async function build(
     networkName: network.name,
     toolboxVolume,
     paths: files.paths(spec.kernelId),
-    labels: signKernelLabel(label, trust.labelKey),
+    // The commands of apps come from this engine's copy of the image, never from the manager: it has them from any agent.
+    labels: signKernelLabel({ ...label, apps: appsOfImage(image.labels) }, trust.labelKey),
     cpus,
     limits,
     imageEnvironment: image.environment,

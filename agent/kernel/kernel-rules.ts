@@ -18,9 +18,10 @@ export function sortContainers(containers: readonly FoundContainer[]): { keep: b
   }))
 }
 
+/** The label of a kernel that is being created; its apps are known once its image is. */
 export function labelOf(spec: KernelSpec, managerId: ManagerId, agentId: AgentId): KernelLabel {
   const { authorizedKeys: _, ...rest } = spec
-  return { v: 1, managerId, agentId, ...rest, createdAt: new Date().toISOString() }
+  return { v: 1, managerId, agentId, ...rest, apps: [], createdAt: new Date().toISOString() }
 }
 
 export function withBuiltIn(apps: readonly KernelApp[]): KernelApp[] {

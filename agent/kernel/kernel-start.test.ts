@@ -22,10 +22,13 @@ const aSpec = (more: Partial<KernelSpec> = {}): KernelSpec => ({
   devices: [],
   environ: {},
   startupCommand: null,
-  apps: [],
   authorizedKeys: [],
   ...more,
 })
+
+const IMAGE_LABELS = {
+  'berth.image.apps': '[{"name":"lab","protocol":"http","port":8888,"command":["lab","--port={port}"]}]',
+}
 
 interface Container {
   readonly config: {
@@ -75,7 +78,9 @@ async function kernelsInMemory(more: Partial<KernelManagerDeps> = {}) {
           return filters.label.every(label => labels.has(label)) ? [{ Id }] : []
         }),
       ),
-    getImage: () => ({ inspect: () => Promise.resolve({ Id: 'sha256:aa', Config: { Env: [] }, RepoDigests: [] }) }),
+    getImage: () => ({
+      inspect: () => Promise.resolve({ Id: 'sha256:aa', Config: { Env: [], Labels: IMAGE_LABELS }, RepoDigests: [] }),
+    }),
     createContainer(config: Container['config']) {
       const id = `container-${++made}`
       containers.set(id, { config, status: 'created', exitCode: 0 })
@@ -138,6 +143,15 @@ test('kernels that start together are pinned to cores of their own', async () =>
   await Promise.all(ids.map(kernelId => engine.create(aSpec({ kernelId }))))
   const pinned = [...engine.containers.values()].map(({ config }) => config.HostConfig.CpusetCpus)
   expect(pinned.toSorted()).toEqual(['0,1', '2,3', '4,5', '6,7'])
+})
+
+test('the apps of a kernel are those of the image that the engine holds, whatever the manager sends', async () => {
+  await using engine = await kernelsInMemory()
+  const evil = { name: 'lab', title: 'Lab', protocol: 'http', path: '/', port: 1, command: ['sh', '-c', 'evil'] }
+  await engine.create(Object.assign(aSpec(), { apps: [evil] }))
+  expect(engine.kernels.reports()[0]?.label).toMatchObject({
+    apps: [{ name: 'lab', port: 8888, command: ['lab', '--port={port}'] }],
+  })
 })
 
 test('a container that ends while its creation is finished is seen to have ended', async () => {

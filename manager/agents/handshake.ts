@@ -116,7 +116,11 @@ async function join(
   checkSignature(publicKey, signature, controlSignaturePayload(nonce, managerId, agentId))
   return await store.transaction(async trx => {
     const taken = await takeJoinToken(trx, hashToken(token), { agentId, publicKey })
-    if (!taken) throw new AppError('join_token_invalid')
+    if (!taken) {
+      throw new AppError('join_token_invalid', {
+        why: 'It is unknown, used or out of date; or this agent is of an older version, or of another manager, and has an id that this manager did not make. Make a new join string.',
+      })
+    }
     const { resourceGroup } = taken
     const replaces = taken.replaces !== null
     if (!(await saveJoinedAgent(trx, { id: agentId, name, publicKey, resourceGroup }, { replaces }))) {

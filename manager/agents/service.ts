@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import {
   type Agent,
   type AgentDevice,
-  type AgentId,
+  AgentId,
   AppError,
   type Device,
   type DeviceFigures,
@@ -37,6 +37,7 @@ import {
 import { listResourceGroups } from '../store/resource-groups.ts'
 import { listSessionsOnAgents } from '../store/kernels.ts'
 import { listAgentLinks } from '../store/managers.ts'
+import { newId } from '../store/new-id.ts'
 import { type Store } from '../store/open-store.ts'
 import { type Db } from '../store/schema.ts'
 import { countSessions, lockResourceGroup } from '../store/sessions.ts'
@@ -70,7 +71,7 @@ export type Figures = Omit<Resources, 'left' | 'sessionsLeft'>
 
 export interface JoinToken {
   readonly token: string
-  /** All an agent needs: `berth-join:` and base64url of `{url, token}`. */
+  /** All an agent needs: `berth-join:` and base64url of `{url, token, managerKey, agentId}`. */
   readonly join: string
   readonly expiresAt: string
 }
@@ -180,8 +181,10 @@ export function createAgentService(deps: AgentServiceDeps): AgentService {
       const token = randomBytes(32).toString('base64url')
       const tokenHash = hashToken(token)
       const lifetimeMs = TOKEN_LIFETIME_MS
-      const expiresAt = await insertJoinToken(store.db, { tokenHash, resourceGroup, createdBy, lifetimeMs, replaces })
-      const text = JSON.stringify({ url: deps.url(), token, managerKey: deps.keyFingerprint, replaces })
+      const agentId = replaces ?? newId(AgentId)
+      const made = { tokenHash, resourceGroup, createdBy, lifetimeMs, agentId, replaces }
+      const expiresAt = await insertJoinToken(store.db, made)
+      const text = JSON.stringify({ url: deps.url(), token, managerKey: deps.keyFingerprint, agentId, replaces })
       const join = `berth-join:${Buffer.from(text).toString('base64url')}`
       return { token, join, expiresAt: expiresAt.toISOString() }
     },

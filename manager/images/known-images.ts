@@ -55,6 +55,28 @@ export function meaningsOf(wanted: string): string[] {
   return [...new Set([wanted, short])].flatMap(name => [name, `${name}:latest`])
 }
 
+/**
+ * What counts before it is known where a session will run, of copies with the same image id. A registry's own word on that
+ * id goes first. Agents normally agree, because the id is a digest of the image. Where one differs, it must not change what
+ * others can start: of each minimum the least counts, and the words are those of the agent that joined first.
+ */
+export function describedBy(
+  copies: readonly [AgentImage, ...AgentImage[]],
+  offered: OfferedImage | undefined,
+): AgentImage {
+  const [first] = copies
+  if (offered?.image.id === first.id) return { ...first, ...descriptionOf(offered.image) }
+  const least = Object.entries(first.minimum).flatMap(([slot, amount]) => {
+    const lowest = Math.min(amount, ...copies.map(copy => copy.minimum[slot] ?? 0))
+    return lowest > 0 ? [[slot, lowest] as const] : []
+  })
+  return { ...first, minimum: Object.fromEntries(least) }
+}
+
+function descriptionOf({ title, description, minimum, shmemBytes, apps, labelled }: AgentImage) {
+  return { title, description, minimum, shmemBytes, apps, labelled }
+}
+
 /** The minimum that counts, of an image under this name. */
 export function minimumOf(image: AgentImage, reference: string, minimums: KnownImages['minimums']): ResourceSlots {
   return { ...(image.minimum as ResourceSlots), ...minimums.get(reference) }
@@ -108,11 +130,12 @@ export function toImages({ held, offered, minimums }: KnownImages): Image[] {
   const copies = [...Map.groupBy(held, ({ image }) => image.id).values()]
   const onAgents = copies.flatMap(same => {
     const agentIds = same.map(copy => copy.agentId)
-    const image = same[0]?.image
-    if (!image) return []
+    const [first, ...others] = same.map(copy => copy.image)
+    if (!first) return []
     const references = [...new Set(same.flatMap(copy => copy.image.references))].toSorted()
     return references.map(reference => {
       const known = offered.get(reference)
+      const image = describedBy([first, ...others], known)
       const pullable = isOffered(image, known)
       const registry = known?.registry ?? registryOfHeld(reference, image)
       return toImage(image, {

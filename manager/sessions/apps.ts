@@ -1,19 +1,14 @@
-import { type App } from '#manager/contract'
-import { BUILT_IN_APPS, KernelApp } from '#agent/contract'
+import { App } from '#manager/contract'
+import { BUILT_IN_APPS, type KernelApp } from '#agent/contract'
 import { type SessionRow } from '../store/sessions.ts'
 
 const TERMINAL: App = { name: 'terminal', title: 'Terminal', protocol: 'tcp', path: '/' }
 
-/** Apps of the image, with their commands. */
-export function kernelAppsOf(session: Pick<SessionRow, 'apps'>): KernelApp[] {
-  return KernelApp.array().parse(session.apps)
-}
-
-/** Apps as users see them: those of the image, then the ones that every session has. */
+/** Apps as users see them: those of the image, then the ones that every session has. An entry that is no app is left out. */
 export function appsOf(session: Pick<SessionRow, 'apps'>): App[] {
   const builtIn = new Set([TERMINAL.name, ...BUILT_IN_APPS.map(app => app.name)])
-  const own = kernelAppsOf(session).filter(app => !builtIn.has(app.name))
-  return [...own.map(toApp), TERMINAL, ...BUILT_IN_APPS.map(toApp)]
+  const own = session.apps.flatMap(app => App.safeParse(app).data ?? []).filter(app => !builtIn.has(app.name))
+  return [...own, TERMINAL, ...BUILT_IN_APPS.map(toApp)]
 }
 
 /** An app that a tunnel may lead to; the terminal has an endpoint of its own. */

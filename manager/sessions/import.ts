@@ -15,6 +15,7 @@ import {
   type NewSession,
   type SessionRow,
 } from '../store/sessions.ts'
+import { toApp } from './apps.ts'
 import { findUser, findUserByEmail, listUsers, type UserRow } from '../store/users.ts'
 
 export interface ImportedContainer {
@@ -78,7 +79,7 @@ async function insertRows(trx: Db, container: ImportedContainer) {
     kind,
     // The policy of its owner holds; how long it may run in all nobody knows any more.
     idleTimeoutSeconds: kind === 'batch' ? null : limits.idleTimeoutSeconds,
-    apps: label.apps,
+    apps: label.apps.map(toApp),
     attempt: label.attempt,
     // Its label has a time as well, of another clock.
     createdAt: container.startedAt,

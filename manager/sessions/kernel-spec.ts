@@ -1,7 +1,6 @@
 import { type KernelSpec } from '#agent/contract'
 import { type KernelDeviceRow, type KernelRow } from '../store/kernels.ts'
 import { type OwnedSessionRow } from '../store/sessions.ts'
-import { kernelAppsOf } from './apps.ts'
 
 /** What an agent needs to start a kernel, from its rows alone: a repeated request is the same request. */
 export function kernelSpecOf(
@@ -30,7 +29,6 @@ export function kernelSpecOf(
     environ: session.environ,
     startupCommand: session.startup_command,
     kind: session.kind,
-    apps: kernelAppsOf(session),
     authorizedKeys: session.owner_ssh_public_key === null ? [] : [session.owner_ssh_public_key],
     ...(session.files_of === null ? {} : { filesOf: session.files_of }),
   }

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import {
   type AgentId,
   AppError,
@@ -13,7 +14,7 @@ import { type AgentRequests } from '../agents/connection.ts'
 import { type Log } from '../log.ts'
 import { type AgentPresence } from '../scheduler/snapshot.ts'
 import { findAgent } from '../store/agents.ts'
-import { readImageDigests } from '../store/images.ts'
+import { findHeldImage } from '../store/images.ts'
 import {
   findOccupied,
   keepLastWords,
@@ -26,10 +27,12 @@ import {
 } from '../store/kernels.ts'
 import { type Store } from '../store/open-store.ts'
 import { findReasonTo } from '../store/session-events.ts'
-import { findSession, type OwnedSessionRow, touchSessions } from '../store/sessions.ts'
+import { findSession, type OwnedSessionRow, setDescription, touchSessions } from '../store/sessions.ts'
 import { type LockedSession, type SessionChanges } from './changes.ts'
 import { type PullSource, type Registries } from '../registries/registries.ts'
+import { toApp } from './apps.ts'
 import { kernelSpecOf } from './kernel-spec.ts'
+import { sharedMemoryOf } from './resolve-spec.ts'
 import { DEFAULT_TIMINGS, type Timings } from './timings.ts'
 import { type Change, isStarting } from './transition.ts'
 
@@ -151,19 +154,19 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
   }
 
   async function create(id: SessionId): Promise<void> {
-    const session = await findSession(store.db, id)
-    if (!session || !isStarting(session.status)) return
+    const found = await findSession(store.db, id)
+    if (!found || !isStarting(found.status)) return
     // Those that have done their work while others of the session still start do not do it twice.
     const kernels = (await listKernels(store.db, [id])).filter(kernel => !isFinished(kernel.status))
     const agentId = kernels[0]?.agent_id
     if (!agentId || !agents.isReady(agentId) || kernels.some(kernel => starts.has(kernel.id))) return
-    const attempt = session.attempt
+    const attempt = found.attempt
     const controller = new AbortController()
     const start: StartInFlight = { agentId, attempt, controller }
     for (const kernel of kernels) starts.set(kernel.id, start)
     try {
       await Promise.allSettled(kernels.map(async kernel => destroys.get(placeOf(agentId, kernel.id))?.task))
-      const held = await holdsImage(agentId, session)
+      const { held, session } = await asHeldBy(agentId, found)
       // With the image at hand the agent gets the time of PREPARING; a pull needs its own on top.
       const startWithinMs = held ? timings.preparingMs : timings.preparingMs + timings.pullingMs
       const pull = held ? {} : await deps.pullOf(session.image, session.image_digest)
@@ -171,7 +174,7 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
       const withMarginMs = startWithinMs + timings.replyMarginMs
       if (!(await markPreparing(id, attempt, withMarginMs))) return
       // Sent again after a restart, the agent counts anew.
-      if (session.status !== 'SCHEDULED')
+      if (found.status !== 'SCHEDULED')
         for (const kernel of kernels) await updateKernel(store.db, kernel.id, { startWithinMs: withMarginMs })
       await createAll(session, kernels, { agentId, startWithinMs, pull, signal: controller.signal })
     } catch (error) {
@@ -213,9 +216,19 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
     if (failed.signal.aborted) throw failed.signal.reason
   }
 
-  async function holdsImage(agentId: AgentId, { image_digest: digest }: OwnedSessionRow): Promise<boolean> {
-    const held = await readImageDigests(store.db, [agentId])
-    return digest !== null && held.get(agentId)?.has(digest) === true
+  /** Only the agent that runs a session describes it: apps, and shared memory that nobody asked for, are as its copy says. */
+  async function asHeldBy(
+    agentId: AgentId,
+    session: OwnedSessionRow,
+  ): Promise<{ held: boolean; session: OwnedSessionRow }> {
+    const { id, image_digest: digest, requested } = session
+    const image = digest === null ? undefined : await findHeldImage(store.db, agentId, digest)
+    if (!image) return { held: false, session }
+    const apps = image.apps.map(toApp)
+    const shmem_bytes = session.shmem_from_image ? sharedMemoryOf(image, requested.mem ?? 0) : session.shmem_bytes
+    if (shmem_bytes === session.shmem_bytes && isDeepStrictEqual(apps, session.apps)) return { held: true, session }
+    await setDescription(store.db, id, { apps, shmemBytes: shmem_bytes })
+    return { held: true, session: { ...session, apps, shmem_bytes } }
   }
 
   /** @returns whether the request may be sent */

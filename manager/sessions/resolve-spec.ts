@@ -12,7 +12,7 @@ import {
 } from '#manager/contract'
 import { type AgentImage } from '#agent/contract'
 import { type AgentSnapshot, closest, readable, Room, totalOf } from '../scheduler/plan/index.ts'
-import { type KnownImages, meaningsOf, minimumOf } from '../images/known-images.ts'
+import { describedBy, type KnownImages, meaningsOf, minimumOf } from '../images/known-images.ts'
 import { type HeldImage } from '../store/images.ts'
 
 /** For images that ask for nothing. */
@@ -27,6 +27,8 @@ export interface ResolvedSpec {
   readonly reference: string
   readonly requested: ResourceSlots
   readonly shmemBytes: number
+  /** Nobody asked for an amount: the image on the agent of the session decides in the end. */
+  readonly shmemFromImage: boolean
   readonly notices: readonly Notice[]
 }
 
@@ -45,7 +47,8 @@ export function resolveSpec(spec: SessionSpec, images: KnownImages, agents: read
   const notices: Notice[] = []
   const requested = fillIn(parseSlots(spec.resources), image, notices)
   refuseTooLarge({ requested, clusterSize: spec.clusterSize ?? 1 }, agents)
-  return { image, reference, requested, shmemBytes: sharedMemory(spec, requested, image, notices), notices }
+  const shmemBytes = sharedMemory(spec, requested, image, notices)
+  return { image, reference, requested, shmemBytes, shmemFromImage: spec.shmem === undefined, notices }
 }
 
 /**
@@ -59,9 +62,10 @@ function findImage(wanted: string, { held, offered }: KnownImages, agents: reado
     const copies = held.filter(copy => inGroup.has(copy.agentId) && copy.image.references.includes(reference))
     const weight = (all: readonly HeldImage[]) =>
       all.length + 1000 * all.filter(copy => connected.has(copy.agentId)).length
-    const [best] = [...Map.groupBy(copies, copy => copy.image.id).values()].toSorted((a, b) => weight(b) - weight(a))
-    if (best?.[0]) return { image: best[0].image, reference }
+    const [best = []] = [...Map.groupBy(copies, copy => copy.image.id).values()].toSorted((a, b) => weight(b) - weight(a))
+    const [first, ...others] = best.map(copy => copy.image)
     const known = offered.get(reference)
+    if (first) return { image: describedBy([first, ...others], known), reference }
     if (known) return { image: known.image, reference }
   }
   throw new AppError('image_not_found', {
@@ -93,7 +97,12 @@ function sharedMemory(spec: SessionSpec, { mem = 0 }: ResourceSlots, image: Agen
     const message = `Shared memory is part of RAM: it was lowered to ${readable('mem', mem)}.`
     notices.push({ code: 'shmem_lowered', message })
   }
-  return Math.min(asked ?? (image.shmemBytes > 0 ? image.shmemBytes : DEFAULT_SHMEM_BYTES), mem)
+  return asked === undefined ? sharedMemoryOf(image, mem) : Math.min(asked, mem)
+}
+
+/** @param mem of the session: shared memory is part of it */
+export function sharedMemoryOf({ shmemBytes }: Pick<AgentImage, 'shmemBytes'>, mem: number): number {
+  return Math.min(shmemBytes > 0 ? shmemBytes : DEFAULT_SHMEM_BYTES, mem)
 }
 
 interface ClusterRequest {

@@ -42,6 +42,7 @@ import {
   type OwnedSessionRow,
 } from '../store/sessions.ts'
 import { type Caller, canEnter, canSee, visibleTo } from '../users/authorize.ts'
+import { toApp } from './apps.ts'
 import { type Lifecycle } from './lifecycle.ts'
 import { resolveLifetime } from './lifetime/ends.ts'
 import { resolveDependencies } from './dependencies.ts'
@@ -165,7 +166,8 @@ export function createSessionService(deps: SessionServiceDeps): SessionService {
     const rows = files ? inGroup.filter(({ id }) => id === files.agentId) : inGroup
     const images = await imagesOf(store.db, caller, spec.image)
     const empty = rows.map(row => emptyAgent(row, presence))
-    const { image, reference, requested, shmemBytes, notices } = resolveSpec(spec, images, empty)
+    const resolved = resolveSpec(spec, images, empty)
+    const { image, reference, requested, shmemBytes, shmemFromImage, notices } = resolved
     await requireWithinLimits(store.db, asker, { requested, clusterSize: spec.clusterSize ?? 1 })
     const lifetime = resolveLifetime(spec, await readLifetimeLimits(store.db, caller.userId, caller.keypair))
     requirePriority(caller, asker.domain, spec.priority ?? 0)
@@ -190,11 +192,12 @@ export function createSessionService(deps: SessionServiceDeps): SessionService {
       priority: spec.priority ?? 0,
       dependsOn,
       shmemBytes,
+      shmemFromImage,
       environ: spec.environ,
       startupCommand: spec.startupCommand ?? null,
       ...lifetime,
       filesOf: files?.kernelId,
-      apps: image.apps,
+      apps: image.apps.map(toApp),
     }))
     await insertAll(store, sessions, { reason, actor: caller.email, keyed })
     for (const { id } of sessions) {

@@ -40,8 +40,8 @@ export interface JoinedAgent {
 }
 
 /**
- * A new agent, or a known one that joins again: with its own key; after it was revoked, or where an admin wants its place
- * taken (`replaces`), with any. From then on only that key counts.
+ * A new agent, or a known one that joins again with its own key; where an admin wants its place taken (`replaces`), with
+ * any. From then on only that key counts.
  *
  * @returns false if somebody else has that id: a join string alone must not take over what another agent runs
  */
@@ -63,7 +63,6 @@ export async function saveJoinedAgent(db: Db, agent: JoinedAgent, { replaces = f
         .where(eb =>
           eb.or([
             eb('agents.public_key', '=', agent.publicKey),
-            eb('agents.status', '=', 'REVOKED'),
             sql<boolean>`${replaces}::boolean`,
           ]),
         ),
@@ -192,6 +191,8 @@ export interface NewJoinToken {
   readonly resourceGroup: string
   readonly createdBy: UserId | null
   readonly lifetimeMs: number
+  /** The id that an agent gets which joins with it. */
+  readonly agentId: AgentId
   readonly replaces?: AgentId | undefined
 }
 
@@ -204,6 +205,7 @@ export async function insertJoinToken(db: Db, token: NewJoinToken): Promise<Date
       created_by: token.createdBy,
       expires_at: sql<Date>`now() + ${token.lifetimeMs} * interval '1 millisecond'`,
       used_by: null,
+      agent_id: token.agentId,
       replaces: token.replaces ?? null,
     })
     .returning('expires_at')
@@ -213,7 +215,8 @@ export async function insertJoinToken(db: Db, token: NewJoinToken): Promise<Date
 
 /**
  * Uses a token up. The agent that used it, proven by its key, may use it again until it expires, because it may not have
- * heard our answer; but not after it was revoked.
+ * heard our answer; but not after it was revoked. An agent has the id that the manager made with the token; one that is
+ * known, proven by its key, keeps its own.
  *
  * @returns where it leads to, undefined if it is unknown, expired, used by another agent, or for another one
  */
@@ -237,7 +240,14 @@ export async function takeJoinToken(
         .whereRef('agents.id', '=', 'join_tokens.used_by')
       return eb.or([eb('used_at', 'is', null), eb.exists(usedByIt)])
     })
-    .where(eb => eb.or([eb('replaces', 'is', null), eb('replaces', '=', agentId)]))
+    .where(eb => {
+      const isKnown = eb
+        .selectFrom('agents')
+        .select('agents.id')
+        .where('agents.id', '=', agentId)
+        .where('agents.public_key', '=', publicKey)
+      return eb.or([eb('agent_id', '=', agentId), eb.and([eb('replaces', 'is', null), eb.exists(isKnown)])])
+    })
     .returning(['resource_group as resourceGroup', 'replaces'])
     .executeTakeFirst()
 }

@@ -8,7 +8,7 @@ export interface HeldImage {
   readonly image: AgentImage
 }
 
-/** Every image on every agent that is not revoked. */
+/** Every image on every agent that is not revoked; of one image the copy of the agent that joined first comes first. */
 export async function listHeldImages(db: Db): Promise<HeldImage[]> {
   const rows = await db
     .selectFrom('agent_images')
@@ -16,9 +16,21 @@ export async function listHeldImages(db: Db): Promise<HeldImage[]> {
     .select(['agent_images.agent_id', 'agent_images.image'])
     .where('agents.status', '<>', 'REVOKED')
     .orderBy('agent_images.digest')
-    .orderBy('agent_images.agent_id')
+    .orderBy('agents.joined_at')
+    .orderBy('agents.id')
     .execute()
   return rows.map(row => ({ agentId: row.agent_id, image: row.image }))
+}
+
+/** How an agent describes its own copy of an image; undefined if it holds none. */
+export async function findHeldImage(db: Db, agentId: AgentId, digest: string): Promise<AgentImage | undefined> {
+  const row = await db
+    .selectFrom('agent_images')
+    .select('image')
+    .where('agent_id', '=', agentId)
+    .where('digest', '=', digest)
+    .executeTakeFirst()
+  return row?.image
 }
 
 /** Digests per agent. */

@@ -39,7 +39,7 @@ import {
   type SettableMode,
   type UserId,
 } from '#manager/contract'
-import { type AgentImage, type KernelApp } from '#agent/contract'
+import { type AgentImage } from '#agent/contract'
 
 /**
  * The tables as Kysely sees them. Ids are uuid columns read as lower-case text; bigint columns are read as numbers
@@ -185,6 +185,8 @@ export interface JoinTokensTable {
   expires_at: Time
   used_at: MaybeTime
   used_by: AgentId | null
+  /** The id that an agent gets which joins with it; null in those of older versions. */
+  agent_id: AgentId | null
   /** The agent whose place is taken by whoever joins with it. */
   replaces: AgentId | null
 }
@@ -209,10 +211,12 @@ export interface SessionsTable {
   /** Base units. */
   requested: Json<ResourceSlots>
   shmem_bytes: number
+  /** The user did not name an amount of shared memory: the image on the session's agent says. */
+  shmem_from_image: Default<boolean>
   environ: Json<Record<string, string>>
   startup_command: string | null
-  /** With commands; users see them as `App`. */
-  apps: Json<(App | KernelApp)[]>
+  /** As the agent describes its copy of the image. Sessions of older versions have them with commands. */
+  apps: Json<readonly App[]>
   attempt: Default<number>
   /** Agents on which earlier attempts failed. */
   failed_agents: ColumnType<AgentId[], string | undefined, string>

@@ -1,5 +1,6 @@
 import { type ExpressionBuilder, type RawBuilder, sql, type Selectable } from 'kysely'
 import {
+  type App,
   type AgentId,
   FINISHED_STATUSES,
   type GroupId,
@@ -12,7 +13,6 @@ import {
   type SessionStatus,
   type UserId,
 } from '#manager/contract'
-import { type KernelApp } from '#agent/contract'
 import { type Database, type Db, type SessionsTable } from './schema.ts'
 
 export type SessionRow = Selectable<SessionsTable>
@@ -46,9 +46,10 @@ export interface NewSession {
   readonly imageDigest: string | null
   readonly requested: ResourceSlots
   readonly shmemBytes: number
+  readonly shmemFromImage?: boolean
   readonly environ: Readonly<Record<string, string>>
   readonly startupCommand: string | null
-  readonly apps: readonly KernelApp[]
+  readonly apps: readonly App[]
   readonly clusterSize?: number
   readonly priority?: number
   readonly dependsOn?: readonly SessionId[]
@@ -77,6 +78,7 @@ export async function insertSessions(db: Db, sessions: readonly NewSession[]): P
     image_digest: session.imageDigest,
     requested: JSON.stringify(session.requested),
     shmem_bytes: session.shmemBytes,
+    shmem_from_image: session.shmemFromImage ?? false,
     environ: JSON.stringify(session.environ),
     startup_command: session.startupCommand,
     apps: JSON.stringify(session.apps),
@@ -111,6 +113,19 @@ export async function findSession(db: Db, id: SessionId): Promise<OwnedSessionRo
 export async function findSessions(db: Db, ids: readonly SessionId[]): Promise<OwnedSessionRow[]> {
   if (ids.length === 0) return []
   return owned(db).where('sessions.id', 'in', ids).orderBy('sessions.id').execute()
+}
+
+/** What the agent of a session says of its own copy of the image. */
+export async function setDescription(
+  db: Db,
+  id: SessionId,
+  { apps, shmemBytes }: { apps: readonly App[]; shmemBytes: number },
+): Promise<void> {
+  await db
+    .updateTable('sessions')
+    .set({ apps: JSON.stringify(apps), shmem_bytes: shmemBytes })
+    .where('id', '=', id)
+    .execute()
 }
 
 /** The session that has gone on, or is about to, with the home of a kernel: one that ended before it ran has given it back. */

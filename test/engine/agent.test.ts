@@ -12,7 +12,7 @@ import {
   createAgentHome,
   spawnAgent,
 } from '../fixtures/agent-process.ts'
-import { busyboxImage, docker, execIn, removeByManager, tinyImage, TINY_IMAGE } from '../fixtures/docker.ts'
+import { BUSYBOX_IMAGE, busyboxImage, docker, execIn, removeByManager, tinyImage, TINY_IMAGE } from '../fixtures/docker.ts'
 import { type FakeManager, startFakeManager } from '../fixtures/fake-manager.ts'
 
 let manager: FakeManager
@@ -37,11 +37,26 @@ afterAll(async () => {
   await agent[Symbol.asyncDispose]()
   await manager[Symbol.asyncDispose]()
   await removeByManager(manager.managerId)
+  for (const image of appImages) await docker.getImage(image).remove({ force: true })
   await home[Symbol.asyncDispose]()
 })
 
 const create = (spec = aKernelSpec(), startWithinMs = 60_000) =>
   manager.request('create_kernel', { spec, startWithinMs })
+/** busybox with an app in its labels: what runs in a session is as its image says. */
+async function imageWith(app: KernelApp): Promise<{ reference: string; digest: string }> {
+  const container = await docker.createContainer({ Image: BUSYBOX_IMAGE, Cmd: ['none'] })
+  const reference = `berth-test/app-${manager.managerId}:1`
+  try {
+    const label = `LABEL berth.image.apps=${JSON.stringify(JSON.stringify([app]))}`
+    const made = (await container.commit({ repo: reference.slice(0, -2), tag: '1', changes: label })) as { Id: string }
+    appImages.add(reference)
+    return { reference, digest: made.Id }
+  } finally {
+    await container.remove()
+  }
+}
+const appImages = new Set<string>()
 const filters = () => ({ label: [`berth.manager=${manager.managerId}`] })
 const leftovers = async () => ({
   containers: (await docker.listContainers({ all: true, filters: filters() })).length,
@@ -194,7 +209,8 @@ describe('an app', () => {
   })
 
   test('is started once for all who ask, with a secret that stays, and again when it died', async () => {
-    const spec = aKernelSpec({ apps: [app({ secret: 'jupyter', environ: { TOKEN: '{secret}' } })] })
+    const image = await imageWith(app({ secret: 'jupyter', environ: { TOKEN: '{secret}' } }))
+    const spec = aKernelSpec({ image })
     const { containerId } = await create(spec)
     const start = () => manager.request('start_app', { kernelId: spec.kernelId, app: 'web', timeoutMs: 10_000 })
     const [first, second] = await Promise.all([start(), start()])
@@ -215,7 +231,7 @@ describe('an app', () => {
   })
 
   test('that does not start fails with the end of its output', async () => {
-    const spec = aKernelSpec({ apps: [app({ command: ['sh', '-c', 'echo no licence; exit 7'] })] })
+    const spec = aKernelSpec({ image: await imageWith(app({ command: ['sh', '-c', 'echo no licence; exit 7'] })) })
     await create(spec)
     const start = manager.request('start_app', { kernelId: spec.kernelId, app: 'web', timeoutMs: 10_000 })
     await expect(start).rejects.toMatchObject({

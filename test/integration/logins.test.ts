@@ -75,9 +75,7 @@ async function running({ store, user }: Awaited<ReturnType<typeof open>>): Promi
       shmemBytes: 0,
       environ: {},
       startupCommand: null,
-      apps: [
-        { name: 'echo', title: 'Echo', protocol: 'tcp', path: '/', port: 7, command: [], environ: {}, secret: 'none' },
-      ],
+      apps: [{ name: 'echo', title: 'Echo', protocol: 'tcp', path: '/' }],
       attempt: 1,
       createdAt: new Date().toISOString(),
     },

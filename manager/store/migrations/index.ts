@@ -5,6 +5,7 @@ import { keypairs } from './0003-keypairs.ts'
 import { administration } from './0004-administration.ts'
 import { operation } from './0005-operation.ts'
 import { files } from './0006-files.ts'
+import { agentTrust } from './0008-agent-trust.ts'
 import { idempotency } from './0011-idempotency.ts'
 
 /** In order of their names. A migration that has been released is never edited; add the next number. */
@@ -15,5 +16,6 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0004-administration': administration,
   '0005-operation': operation,
   '0006-files': files,
+  '0008-agent-trust': agentTrust,
   '0011-idempotency': idempotency,
 }
