@@ -62,7 +62,9 @@ function findImage(wanted: string, { held, offered }: KnownImages, agents: reado
     const copies = held.filter(copy => inGroup.has(copy.agentId) && copy.image.references.includes(reference))
     const weight = (all: readonly HeldImage[]) =>
       all.length + 1000 * all.filter(copy => connected.has(copy.agentId)).length
-    const [best = []] = [...Map.groupBy(copies, copy => copy.image.id).values()].toSorted((a, b) => weight(b) - weight(a))
+    const [best = []] = [...Map.groupBy(copies, copy => copy.image.id).values()].toSorted(
+      (a, b) => weight(b) - weight(a),
+    )
     const [first, ...others] = best.map(copy => copy.image)
     const known = offered.get(reference)
     if (first) return { image: describedBy([first, ...others], known), reference }

@@ -60,12 +60,7 @@ export async function saveJoinedAgent(db: Db, agent: JoinedAgent, { replaces = f
           schedulable: sql`agents.schedulable or agents.status = 'REVOKED'`,
           row_version: sql`agents.row_version + 1`,
         })
-        .where(eb =>
-          eb.or([
-            eb('agents.public_key', '=', agent.publicKey),
-            sql<boolean>`${replaces}::boolean`,
-          ]),
-        ),
+        .where(eb => eb.or([eb('agents.public_key', '=', agent.publicKey), sql<boolean>`${replaces}::boolean`])),
     )
     .executeTakeFirst()
   return (numInsertedOrUpdatedRows ?? 0n) > 0n

@@ -12,7 +12,15 @@ import {
   createAgentHome,
   spawnAgent,
 } from '../fixtures/agent-process.ts'
-import { BUSYBOX_IMAGE, busyboxImage, docker, execIn, removeByManager, tinyImage, TINY_IMAGE } from '../fixtures/docker.ts'
+import {
+  BUSYBOX_IMAGE,
+  busyboxImage,
+  docker,
+  execIn,
+  removeByManager,
+  tinyImage,
+  TINY_IMAGE,
+} from '../fixtures/docker.ts'
 import { type FakeManager, startFakeManager } from '../fixtures/fake-manager.ts'
 
 let manager: FakeManager
