@@ -261,6 +261,11 @@ function pageOf(world: World, url: URL) {
   const status = url.searchParams.get('status')
   const limit = Number(url.searchParams.get('limit') ?? 100)
   const start = Number(url.searchParams.get('cursor') ?? 0)
+  const ids = url.searchParams.get('ids')?.split(',')
+  if (ids) {
+    const items = world.sessions.filter(({ id }) => ids.includes(id))
+    return { items, nextCursor: null, total: items.length }
+  }
   const all = world.sessions
     .filter(session => isFinished(session.status) === (status === 'finished'))
     .toSorted((a, b) => (a.id < b.id ? 1 : -1))

@@ -1,7 +1,12 @@
 import { defineStore } from 'pinia'
 import { computed, ref } from 'vue'
 import { parseSlots, type Image, type Resources } from '#manager/contract'
+import { createPaced } from '../../api/paced.ts'
 import { useServices } from '../../services.ts'
+
+/** Changes of sessions arrive in groups. */
+const GATHER_MS = 250
+const BUSY_MS = 2_000
 
 /** What there is to launch on, and with: capacity, use, and images. Kept true by event hints. */
 export const useResources = defineStore('resources', () => {
@@ -9,7 +14,6 @@ export const useResources = defineStore('resources', () => {
   const resources = ref<Resources | null>(null)
   const images = ref<Image[] | null>(null)
   const error = ref<unknown>(null)
-  let refreshing: ReturnType<typeof setTimeout> | undefined
 
   const capacity = computed(() => parseSlots(resources.value?.capacity ?? {}))
   const occupied = computed(() => parseSlots(resources.value?.occupied ?? {}))
@@ -18,21 +22,27 @@ export const useResources = defineStore('resources', () => {
   /** What limits leave; a slot that is not in it is not limited. */
   const left = computed(() => parseSlots(resources.value?.left ?? {}))
 
-  async function loadResources(): Promise<void> {
+  /** @returns whether it worked */
+  async function loadResources(): Promise<boolean> {
     try {
       resources.value = await api.getResources()
       error.value = null
+      return true
     } catch (cause) {
       error.value = cause
+      return false
     }
   }
 
-  async function loadImages(): Promise<void> {
+  /** @returns whether it worked */
+  async function loadImages(): Promise<boolean> {
     try {
       images.value = (await api.listImages()).items
       error.value = null
+      return true
     } catch (cause) {
       error.value = cause
+      return false
     }
   }
 
@@ -40,22 +50,22 @@ export const useResources = defineStore('resources', () => {
     await Promise.all([loadResources(), loadImages()])
   }
 
-  const soon = () => {
-    refreshing ??= setTimeout(() => {
-      refreshing = undefined
-      if (resources.value) void loadResources()
-    }, 250)
-  }
+  // Only what somebody has asked for before is kept true.
+  const pace = { gatherMs: GATHER_MS, busyMs: BUSY_MS }
+  const resourcesAgain = createPaced({ ...pace, run: async () => !resources.value || (await loadResources()) })
+  const imagesAgain = createPaced({ ...pace, run: async () => !images.value || (await loadImages()) })
   events.onHint(({ topic }) => {
-    if (topic === 'image' && images.value) void loadImages()
-    if (topic === 'resources' || topic === 'agent' || topic === 'session') soon()
+    if (topic === 'image') imagesAgain.ask()
+    if (topic === 'resources' || topic === 'agent' || topic === 'session') resourcesAgain.ask()
   })
   events.onResync(() => {
-    if (resources.value) void loadResources()
-    if (images.value) void loadImages()
+    resourcesAgain.ask()
+    imagesAgain.ask()
   })
 
   function clear(): void {
+    resourcesAgain.cancel()
+    imagesAgain.cancel()
     resources.value = null
     images.value = null
     error.value = null

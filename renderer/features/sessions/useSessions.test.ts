@@ -21,7 +21,12 @@ beforeEach(async () => {
   answers = {
     me: () => Promise.resolve(ME),
     listSessions: input => {
-      const { status, limit = 100, cursor } = input?.query ?? {}
+      const { status, limit = 100, cursor, ids } = input?.query ?? {}
+      if (ids !== undefined) {
+        calls.push(`ids ${ids}`)
+        const items = ids.split(',').flatMap(id => server.get(id) ?? [])
+        return Promise.resolve({ items, nextCursor: null, total: items.length })
+      }
       calls.push(`list ${String(status)} ${cursor ?? ''}`.trim())
       const all = [...server.values()]
         .filter(session => isFinished(session.status) === (status === 'finished'))
@@ -70,18 +75,48 @@ describe('the store of sessions', () => {
     events.hint({ topic: 'session', id: idOf(1), version: 3 })
     events.hint({ topic: 'session', id: idOf(2), version: 1 })
     await vi.waitFor(() => expect(store.finished.map(({ id }) => id)).toEqual([idOf(1)]))
-    expect(calls).toEqual([`get ${idOf(1)}`])
+    expect(calls).toEqual([`ids ${idOf(1)}`])
     expect(store.live.map(({ id }) => id)).toEqual([idOf(2)])
   })
 
-  test('fetches the lists instead when very many change at once', async () => {
+  test('fetches many that change at once with few requests', async () => {
     const store = useSessions()
     await store.load('live')
     calls = []
-    has(...Array.from({ length: 60 }, (_, index) => aSession(index)))
+    has(...Array.from({ length: 250 }, (_, index) => aSession(index)))
     for (const session of server.values()) events.hint({ topic: 'session', id: session.id, version: 1 })
-    await vi.waitFor(() => expect(store.live).toHaveLength(60))
-    expect(calls).toEqual(['list live'])
+    await vi.waitFor(() => expect(store.live).toHaveLength(250))
+    expect(calls.map(call => call.split(/[ ,]/).length - 1)).toEqual([100, 100, 50])
+  })
+
+  test('fetches every page again after a resync, and by their ids only those that no list brought', async () => {
+    has(...Array.from({ length: 1100 }, (_, index) => aSession(index)))
+    const store = useSessions()
+    await Promise.all([store.load('live'), store.load('finished')])
+    calls = []
+    // Half of them end while no hint comes through; the finished list has one page of them.
+    for (let index = 0; index < 1100; index += 2) {
+      server.set(idOf(index), aSession(index, { status: 'TERMINATED', version: 2 }))
+    }
+    events.resync()
+    events.resync()
+    await vi.waitFor(() => expect(store.live).toHaveLength(550))
+    expect(store.finished).toHaveLength(550)
+    expect(calls.slice(0, 3).toSorted()).toEqual(['list finished', 'list live', 'list live 500'])
+    const byIds = calls.filter(call => call.startsWith('ids'))
+    expect(byIds.map(call => call.split(/[ ,]/).length - 1)).toEqual([50])
+    expect(store.lists.finished).toMatchObject({ total: 550, complete: false })
+  })
+
+  test('says how many have finished while a session ends, although not all of them are here', async () => {
+    has(aSession(9000), ...Array.from({ length: 700 }, (_, index) => aSession(index, { status: 'TERMINATED' })))
+    const store = useSessions()
+    await Promise.all([store.load('live'), store.load('finished')])
+    calls = []
+    server.set(idOf(9000), aSession(9000, { status: 'TERMINATED', version: 2 }))
+    events.hint({ topic: 'session', id: idOf(9000), version: 2 })
+    await vi.waitFor(() => expect(store.lists.finished.total).toBe(701))
+    expect(calls).toEqual([`ids ${idOf(9000)}`, 'list finished'])
   })
 
   test('never goes back to an older version, whatever order answers come in', async () => {

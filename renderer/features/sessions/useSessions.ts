@@ -1,10 +1,13 @@
 import { defineStore } from 'pinia'
 import { computed, ref, shallowReactive, shallowRef, triggerRef, watch } from 'vue'
-import { isAppError, isFinished, type Session, type SessionId, type SessionStats } from '#manager/contract'
+import { isFinished, MOST_SESSION_IDS, type Session, type SessionId, type SessionStats } from '#manager/contract'
 import { useServices } from '../../services.ts'
+import { createFrameTask } from '../../ui/frame-task.ts'
 import { useAccount } from '../account/useAccount.ts'
+import { createSessionSync } from './session-sync.ts'
+import { type ListName, type ListPage } from './sync-plan.ts'
 
-export type ListName = 'live' | 'finished'
+export { type ListName } from './sync-plan.ts'
 export interface ListState {
   readonly status: 'idle' | 'loading' | 'ready' | 'failed'
   readonly error: unknown
@@ -17,23 +20,27 @@ export interface ListState {
 const PAGE = 500
 /** Live sessions are all fetched, up to this; finished ones page by page as the reader gets there. */
 const MAX_LIVE = 20_000
-/** With more changes than this at once, one list request is cheaper than many single ones. */
-const MANY = 25
 const IDLE: ListState = { status: 'idle', error: null, total: 0, complete: true }
+const NAMES: readonly ListName[] = ['live', 'finished']
+const listOf = (session: Session): ListName => (isFinished(session.status) ? 'finished' : 'live')
 
 /** Every session this user may see, kept true by event hints. The newest version wins, whatever order answers come in. */
 export const useSessions = defineStore('sessions', () => {
   const { api, events } = useServices()
   const account = useAccount()
+  /** Changed in place; `commit` tells about it. */
   const byId = shallowRef(new Map<SessionId, Session>())
   /** Apart from the sessions: they come every second and must not make lists sort again. */
   const liveStats = shallowReactive(new Map<SessionId, SessionStats>())
   const lists = ref<Record<ListName, ListState>>({ live: IDLE, finished: IDLE })
-  const changed = new Map<SessionId, number>()
-  let flushing: ReturnType<typeof setTimeout> | undefined
-  const rounds: Record<ListName, number> = { live: 0, finished: 0 }
-  const cursors: Record<ListName, string | null> = { live: null, finished: null }
+  /** Where the next older page begins, and how many pages are here. */
+  const ends: Record<ListName, { cursor: string | null; pages: number }> = {
+    live: { cursor: null, pages: 0 },
+    finished: { cursor: null, pages: 0 },
+  }
   let fetchingMore = false
+  /** Sessions have changed from one list to the other, or are gone, since the totals were read. */
+  let moved = false
   /** Just launched from this page: shown with an accent for a moment. */
   const fresh = ref<ReadonlySet<SessionId>>(new Set())
 
@@ -41,82 +48,121 @@ export const useSessions = defineStore('sessions', () => {
   const live = computed(() => sorted.value.filter(session => !isFinished(session.status)))
   const finished = computed(() => sorted.value.filter(session => isFinished(session.status)))
 
-  function put(sessions: readonly Session[]): void {
-    let any = false
+  // Everything that is derived from the sessions follows once per frame, however many answers came in it.
+  const commit = createFrameTask(() => triggerRef(byId))
+
+  function take(sessions: readonly Session[]): void {
     for (const session of sessions) {
       const known = byId.value.get(session.id)
       if (known && known.version > session.version) continue
+      if (known && listOf(known) !== listOf(session)) moved = true
       byId.value.set(session.id, session)
       if (isFinished(session.status)) liveStats.delete(session.id)
-      any = true
+      commit.soon()
     }
-    if (any) triggerRef(byId)
   }
 
-  function remove(ids: Iterable<SessionId>): void {
-    for (const id of ids) {
-      byId.value.delete(id)
-      liveStats.delete(id)
-    }
-    triggerRef(byId)
+  /** For what a person has just done: it shows at once. */
+  function put(sessions: readonly Session[]): void {
+    take(sessions)
+    commit.now()
+  }
+
+  function remove(id: SessionId): void {
+    if (!byId.value.delete(id)) return
+    moved = true
+    liveStats.delete(id)
+    commit.soon()
   }
 
   const setList = (name: ListName, change: Partial<ListState>) => {
     lists.value = { ...lists.value, [name]: { ...lists.value[name], ...change } }
   }
+  /** The number of sessions in a list that is not all here is only known to the server. */
+  async function refreshTotals(): Promise<void> {
+    if (!moved) return
+    moved = false
+    const partial = NAMES.filter(name => lists.value[name].status === 'ready' && !lists.value[name].complete)
+    await Promise.all(
+      partial.map(async name => {
+        const { total } = await api.listSessions({ query: { status: name, limit: 1 } })
+        setList(name, { total })
+      }),
+    ).catch(() => {
+      // The number of before stays; the next round that moves a session asks again.
+      moved = true
+    })
+  }
 
-  /** Fetches a list from its newest on; the first page shows at once. A newer call ends an older one. */
-  async function load(name: ListName): Promise<void> {
-    const round = (rounds[name] += 1)
-    if (lists.value[name].status !== 'ready') setList(name, { status: 'loading', error: null })
-    const before = new Set((name === 'live' ? live : finished).value.map(session => session.id))
-    cursors[name] = null
-    try {
-      await nextPage(name, round, before)
-      // What the list should have and has not either moved to the other list or is gone.
-      if (round === rounds[name] && lists.value[name].complete && before.size > 0) await refetch([...before])
-    } catch (error) {
-      if (round === rounds[name]) setList(name, { status: 'failed', error })
+  /** The pages of a list from its newest on: all of the live ones, and as many finished ones as are here. */
+  async function fetchList(name: ListName, told: (page: ListPage) => void, signal: AbortSignal): Promise<void> {
+    const pages = name === 'live' ? MAX_LIVE / PAGE : Math.max(1, ends.finished.pages)
+    let cursor: string | null = null
+    for (let count = 1; count <= pages; count++) {
+      const page: ListPage = await fetchPage(name, cursor, count, signal)
+      told(page)
+      cursor = page.nextCursor
+      if (cursor === null) return
     }
   }
 
-  async function nextPage(name: ListName, round: number, before?: Set<SessionId>): Promise<void> {
-    for (let count = 0; count < MAX_LIVE; count += PAGE) {
-      const cursor = cursors[name]
-      const page = await api.listSessions({ query: { status: name, limit: PAGE, ...(cursor ? { cursor } : {}) } })
-      if (round !== rounds[name]) return
-      put(page.items)
-      for (const session of page.items) before?.delete(session.id)
-      cursors[name] = page.nextCursor
-      setList(name, { status: 'ready', error: null, total: page.total, complete: page.nextCursor === null })
-      if (page.nextCursor === null || name === 'finished') return
-    }
+  async function fetchPage(
+    name: ListName,
+    cursor: string | null,
+    pages: number,
+    signal?: AbortSignal,
+  ): Promise<ListPage> {
+    const query = { status: name, limit: PAGE, ...(cursor === null ? {} : { cursor }) }
+    const page = await api.listSessions({ query, ...(signal ? { signal } : {}) })
+    signal?.throwIfAborted()
+    take(page.items)
+    ends[name] = { cursor: page.nextCursor, pages }
+    const isFirst = lists.value[name].status !== 'ready'
+    setList(name, { status: 'ready', error: null, total: page.total, complete: page.nextCursor === null })
+    if (isFirst) commit.now()
+    return page
+  }
+
+  async function fetchIds(ids: readonly SessionId[], signal: AbortSignal): Promise<void> {
+    const { items } = await api.listSessions({ query: { ids: ids.join(','), limit: ids.length }, signal })
+    signal.throwIfAborted()
+    take(items)
+    const there = new Set(items.map(({ id }) => id))
+    for (const id of ids) if (!there.has(id)) remove(id)
+  }
+
+  const sync = createSessionSync({
+    held: { get: id => byId.value.get(id), values: () => byId.value.values() },
+    batchSize: MOST_SESSION_IDS,
+    fetchList,
+    fetchIds,
+    onListFailed: (name, error) => setList(name, { status: 'failed', error }),
+    onRound: () => {
+      commit.now()
+      void refreshTotals()
+    },
+  })
+
+  /** Fetches a list, unless it is here: hints keep it true. Its first page shows at once. */
+  async function load(name: ListName): Promise<void> {
+    if (lists.value[name].status === 'ready') return
+    setList(name, { status: 'loading', error: null })
+    await sync.load(name)
   }
 
   /** The next older page, if there is one; several calls at once are one request. */
   async function more(name: ListName): Promise<void> {
-    if (cursors[name] === null || fetchingMore) return
+    const { cursor, pages } = ends[name]
+    if (cursor === null || fetchingMore) return
     fetchingMore = true
     try {
-      await nextPage(name, rounds[name])
+      await fetchPage(name, cursor, pages + 1)
+      commit.now()
     } catch {
       // The rows that are there stay; scrolling or the button asks again.
     } finally {
       fetchingMore = false
     }
-  }
-
-  async function refetch(ids: readonly SessionId[]): Promise<void> {
-    await Promise.all(
-      ids.map(async id => {
-        try {
-          put([await api.getSession({ params: { id } })])
-        } catch (error) {
-          if (isAppError(error) && error.code === 'session_not_found') remove([id])
-          // Anything else: the old row stays until the next hint or resync.
-        }
-      }),
-    )
   }
 
   /** One session by id, from here or from the server. @throws `session_not_found`, `unavailable` */
@@ -126,31 +172,17 @@ export const useSessions = defineStore('sessions', () => {
     return session
   }
 
-  async function flush(): Promise<void> {
-    flushing = undefined
-    const stale = [...changed].filter(([id, version]) => (byId.value.get(id)?.version ?? -1) < version)
-    changed.clear()
-    if (stale.length > MANY) await reload()
-    else await refetch(stale.map(([id]) => id))
-  }
-
-  async function reload(): Promise<void> {
-    const loaded = (['live', 'finished'] as const).filter(name => lists.value[name].status !== 'idle')
-    await Promise.all(loaded.map(load))
-  }
+  const resync = () => sync.resync(NAMES.filter(name => lists.value[name].status !== 'idle'))
 
   events.onHint(({ topic, id, version }) => {
-    if (topic !== 'session' || account.state !== 'signed_in') return
-    changed.set(id as SessionId, Math.max(version, changed.get(id as SessionId) ?? 0))
-    // Several transitions of a launch arrive together: one request for them.
-    flushing ??= setTimeout(() => void flush(), 60)
+    if (topic === 'session' && account.state === 'signed_in') sync.hint(id as SessionId, version)
   })
-  events.onResync(() => void reload())
+  events.onResync(resync)
   // Hints that came in between were of no use: nothing could be read.
   watch(
     () => account.state,
     (now, before) => {
-      if (before === 'expired' && now === 'signed_in') void reload()
+      if (before === 'expired' && now === 'signed_in') resync()
     },
   )
 
@@ -191,9 +223,12 @@ export const useSessions = defineStore('sessions', () => {
   }
 
   function clear(): void {
+    sync.clear()
     byId.value = new Map()
     liveStats.clear()
     lists.value = { live: IDLE, finished: IDLE }
+    moved = false
+    for (const name of NAMES) ends[name] = { cursor: null, pages: 0 }
   }
 
   return {
@@ -204,7 +239,6 @@ export const useSessions = defineStore('sessions', () => {
     fresh,
     load,
     more,
-    reload,
     launched,
     fetchOne,
     put,

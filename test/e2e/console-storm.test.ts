@@ -1,0 +1,40 @@
+import { type Browser } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { openConsole, startBrowser } from './console-open.ts'
+import { changesForSeconds, FINISHED, LIVE, massEnd, openMany, tabCount } from './console-storm.ts'
+
+/** What the list of sessions does when very much changes at once. Times are generous: `npm run bench -- console` measures them. */
+let browser: Browser
+beforeAll(async () => {
+  browser = await startBrowser()
+})
+afterAll(() => browser.close())
+
+test('1,500 sessions that end at once are told by few requests, and all are gone from the list', async () => {
+  await using it = await openMany(browser)
+  const figures = await massEnd(it)
+  console.info('mass end', JSON.stringify(figures))
+  expect(await tabCount(it.page, 'Running')).toBe(LIVE - 1_500)
+  expect(await tabCount(it.page, 'Finished')).toBe(FINISHED + 1_500)
+  expect(figures.failed).toBe(0)
+  expect(figures.inFlight).toBeLessThanOrEqual(8)
+  // 1,500 sessions in requests of 100, which begin before the last hint is in; and the totals.
+  expect(figures.requests['ids']).toBeLessThanOrEqual(25)
+  expect(figures.requests['sessions'] ?? 0).toBeLessThanOrEqual(5)
+  expect(figures.requests['sessions/:id']).toBeUndefined()
+  expect(figures.truthMs).toBeLessThan(10_000)
+})
+
+test('500 changes a second do not keep the page from being true soon after them', async () => {
+  await using it = await openMany(browser)
+  const seconds = 5
+  const figures = await changesForSeconds(it, seconds)
+  console.info('changes', JSON.stringify(figures))
+  expect(figures.failed).toBe(0)
+  expect(figures.inFlight).toBeLessThanOrEqual(8)
+  // Rounds are a second apart under load, after four quick ones; no round asks twice for a session.
+  expect(figures.requests['ids']).toBeLessThanOrEqual((seconds + 8) * 8)
+  expect(figures.requests['sessions']).toBeUndefined()
+  expect(figures.requests['resources']).toBeLessThanOrEqual(seconds + 5)
+  expect(figures.truthMs).toBeLessThan(10_000)
+})

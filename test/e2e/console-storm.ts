@@ -1,0 +1,137 @@
+import { type Browser, type Page } from 'playwright-core'
+import { isFinished } from '#manager/contract'
+import { openConsole, type Opened } from './console-open.ts'
+import { aSession } from './console-world.ts'
+
+export const LIVE = 2_000
+export const FINISHED = 10_000
+
+/** A superadmin's lists in a large installation; live sessions are the newest. */
+const manySessions = () => [
+  ...Array.from({ length: LIVE }, (_, index) => aSession(FINISHED + index, { name: `live-${index}` })),
+  ...Array.from({ length: FINISHED }, (_, index) => aSession(index, { name: `old-${index}`, status: 'TERMINATED' })),
+]
+
+/** The console of a superadmin with both lists there: all live sessions and the first page of those that have finished. */
+export async function openMany(browser: Browser): Promise<Opened> {
+  const it = await openConsole(browser, '/sessions', { role: 'superadmin', sessions: manySessions() })
+  const pages = LIVE / 500 + 1
+  await it.page.waitForFunction(expected => {
+    const lists = performance.getEntriesByType('resource').filter(({ name }) => name.includes('/sessions?status='))
+    return lists.length === expected
+  }, pages)
+  await it.page.locator('tr.row').first().waitFor()
+  return it
+}
+
+export interface StormFigures {
+  /** API requests by what they ask for. */
+  readonly requests: Readonly<Record<string, number>>
+  /** The most at the same time. */
+  readonly inFlight: number
+  /** Failed in the browser, as with `ERR_INSUFFICIENT_RESOURCES`. */
+  readonly failed: number
+  /** From the last change until the page says what is true. */
+  readonly truthMs: number
+  readonly longestTaskMs: number
+}
+
+/** The number beside the name of a list. */
+export async function tabCount(page: Page, name: 'Running' | 'Finished'): Promise<number> {
+  const text = await page.getByRole('tab', { name }).innerText()
+  return Number(text.replaceAll(/\D/g, ''))
+}
+
+/** Runs `storm` and counts what the page does meanwhile, until `isTrue`. */
+async function watching(page: Page, storm: () => Promise<void>, isTrue: () => Promise<boolean>): Promise<StormFigures> {
+  const requests: Record<string, number> = {}
+  let now = 0
+  let inFlight = 0
+  let failed = 0
+  const kindOf = (address: string) => {
+    const url = new URL(address)
+    if (!url.pathname.startsWith('/api/') || url.pathname.endsWith('/events')) return undefined
+    if (url.searchParams.has('ids')) return 'ids'
+    return url.pathname.replace('/api/v1/', '').replace(/[0-9a-f-]{36}/, ':id')
+  }
+  page.on('request', request => {
+    const kind = kindOf(request.url())
+    if (kind === undefined) return
+    requests[kind] = (requests[kind] ?? 0) + 1
+    inFlight = Math.max(inFlight, (now += 1))
+  })
+  page.on('requestfinished', request => {
+    if (kindOf(request.url()) !== undefined) now -= 1
+  })
+  page.on('requestfailed', request => {
+    if (kindOf(request.url()) === undefined) return
+    now -= 1
+    failed += 1
+  })
+  await page.evaluate(() => {
+    const seen = globalThis as { longestTask?: number }
+    seen.longestTask = 0
+    new PerformanceObserver(list => {
+      for (const { duration } of list.getEntries()) seen.longestTask = Math.max(seen.longestTask ?? 0, duration)
+    }).observe({ type: 'longtask' })
+  })
+  await storm()
+  const ended = performance.now()
+  while (!(await isTrue()) && performance.now() - ended < 30_000) await page.waitForTimeout(50)
+  const truthMs = performance.now() - ended
+  const longestTaskMs = await page.evaluate(() => (globalThis as { longestTask?: number }).longestTask ?? 0)
+  page.removeAllListeners('request')
+  page.removeAllListeners('requestfinished')
+  page.removeAllListeners('requestfailed')
+  return { requests, inFlight, failed, truthMs: Math.round(truthMs), longestTaskMs: Math.round(longestTaskMs) }
+}
+
+/** 1,500 of the 2,000 live sessions end at once, as with a host that is lost. */
+export async function massEnd({ page, double, world }: Opened): Promise<StormFigures> {
+  const before = await tabCount(page, 'Finished')
+  return await watching(
+    page,
+    async () => {
+      for (const session of world.sessions.slice(0, 1_500)) {
+        session.status = 'TERMINATED'
+        session.endedAt = new Date().toISOString()
+        session.version += 1
+        double.emit('hint', { topic: 'session', id: session.id, version: session.version })
+      }
+      await Promise.resolve()
+    },
+    async () =>
+      (await tabCount(page, 'Running')) === LIVE - 1_500 && (await tabCount(page, 'Finished')) === before + 1_500,
+  )
+}
+
+/** 500 changes of live sessions a second: new names, of which the page shows the newest. */
+export async function changesForSeconds({ page, double, world }: Opened, seconds: number): Promise<StormFigures> {
+  const live = world.sessions.filter(({ status }) => !isFinished(status))
+  const shown = page.locator('tr.row .name')
+  let changes = 0
+  const change = () => {
+    const session = live[changes % live.length]
+    if (!session) throw new Error('no session is live')
+    session.name = `changed-${changes}`
+    session.version += 1
+    double.emit('hint', { topic: 'session', id: session.id, version: session.version })
+    changes += 1
+  }
+  return await watching(
+    page,
+    async () => {
+      const start = performance.now()
+      while (performance.now() - start < seconds * 1000) {
+        const due = Math.round((performance.now() - start) / 2)
+        while (changes < due) change()
+        await new Promise(resolve => setTimeout(resolve, 10))
+      }
+    },
+    async () => {
+      const newest = live.toSorted((a, b) => (a.createdAt < b.createdAt ? 1 : -1)).slice(0, 5)
+      const names = await shown.allTextContents()
+      return newest.every(({ name }, index) => names[index] === name)
+    },
+  )
+}
