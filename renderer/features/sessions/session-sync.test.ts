@@ -43,7 +43,7 @@ function aPage(arrive: <T>(answer: T) => Promise<T>) {
     held,
     batchSize: BATCH,
     async fetchList(list, told, signal) {
-      for (let cursor: SessionId | undefined, more = true; more; ) {
+      for (let cursor: SessionId | undefined, more = true; more;) {
         const after = cursor
         const page = await ask(
           `list ${list}`,
