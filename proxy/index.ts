@@ -23,7 +23,7 @@ import { createTransport, type Transport } from './tunnels/transport.ts'
 
 export interface ProxyOptions {
   readonly managerUrl: string
-  /** Headers for the manager: a bearer token, cookie and CSRF token, or what signs this request. Asked for each. */
+  /** Headers for the manager: a bearer token, both halves of a browser's sign-in, or what signs this request. Asked for each. */
   readonly credentials: (request: SignableRequest) => Promise<Record<string, string>>
   /** Ports and settings of this user are remembered in `<dataDir>/proxy/<userId>`. */
   readonly dataDir: string

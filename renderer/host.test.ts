@@ -5,8 +5,8 @@ import { createHost, type HostDeps } from './host.ts'
 const spec = { sessionId: '0199a000-0000-7000-8000-00000000000a' as SessionId, app: 'jupyter' }
 
 const hostOver = (fetch: HostDeps['fetch'], rest: Partial<HostDeps> = {}) =>
-  createHost({ window: {}, csrf: () => 'token', renewSignIn: () => Promise.resolve(false), ...rest, fetch })
-const refusal = (code: 'csrf_failed' | 'foreign_origin') =>
+  createHost({ window: {}, renewSignIn: () => Promise.resolve(false), ...rest, fetch })
+const refusal = (code: 'not_signed_in' | 'foreign_origin') =>
   Response.json(toProblem(new AppError(code)), {
     status: 403,
     headers: { 'content-type': 'application/problem+json' },
@@ -20,7 +20,6 @@ describe('the host', () => {
     await expect(host.tunnel.openApp(spec)).rejects.toMatchObject({ code: 'port_in_use', detail: { port: 8888 } })
     const [path, init] = fetch.mock.calls[0] as unknown as [string, RequestInit]
     expect(path).toBe('/host/tunnel/openApp')
-    expect(init.headers).toMatchObject({ 'x-berth-csrf': 'token' })
     expect(init.body).toBe(JSON.stringify([spec]))
   })
 
@@ -36,23 +35,16 @@ describe('the host', () => {
     await expect(host.tunnel.list()).rejects.toMatchObject({ code: 'foreign_origin' })
   })
 
-  test('is asked again with the token of another tab that signed in anew, and never as another person', async () => {
-    let token = 'old'
-    const fetch = vi.fn((_path: unknown, init?: RequestInit) =>
-      Promise.resolve(
-        new Headers(init?.headers).get('x-berth-csrf') === 'new'
-          ? Response.json({ ok: true, value: [] })
-          : refusal('csrf_failed'),
-      ),
+  test('is asked again with the sign-in of another tab, and never as another person', async () => {
+    let isRenewed = false
+    const fetch = vi.fn(() =>
+      Promise.resolve(isRenewed ? Response.json({ ok: true, value: [] }) : refusal('not_signed_in')),
     )
-    const stranger = hostOver(fetch, { csrf: () => token })
-    await expect(stranger.tunnel.list()).rejects.toMatchObject({ code: 'csrf_failed' })
+    const stranger = hostOver(fetch)
+    await expect(stranger.tunnel.list()).rejects.toMatchObject({ code: 'not_signed_in' })
     expect(fetch).toHaveBeenCalledTimes(1)
-    const renewSignIn = () => {
-      token = 'new'
-      return Promise.resolve(true)
-    }
-    await expect(hostOver(fetch, { csrf: () => token, renewSignIn }).tunnel.list()).resolves.toEqual([])
+    const renewSignIn = () => Promise.resolve((isRenewed = true))
+    await expect(hostOver(fetch, { renewSignIn }).tunnel.list()).resolves.toEqual([])
     expect(fetch).toHaveBeenCalledTimes(3)
   })
 

@@ -32,10 +32,9 @@ export interface HostWindow {
 
 export interface HostDeps {
   readonly window: HostWindow
+  /** Sends the sign-in of the page along. */
   readonly fetch: typeof fetch
-  /** Read for every call: changes with every sign-in. */
-  readonly csrf: () => string
-  /** Another tab signed in anew, and the cookie is its: takes its token over. @returns whether it is still the person of this page */
+  /** Another tab may have signed in anew. @returns whether this page goes on with that sign-in, of the same person */
   readonly renewSignIn: () => Promise<boolean>
 }
 
@@ -83,21 +82,21 @@ function valueOf(reply: Reply<unknown>): unknown {
   throw new AppError(isErrorCode(reply.error.code) ? reply.error.code : 'internal', reply.error.detail)
 }
 
-/** Sends once more where only our token was of the sign-in before, as the client of the manager does. */
+/** Sends once more where only this page's sign-in was over, as the client of the manager does. */
 async function call(deps: HostDeps, path: string, args: unknown[]): Promise<Reply<unknown>> {
   try {
     return await post(deps, path, args)
   } catch (error) {
-    if (!isAppError(error) || error.code !== 'csrf_failed' || !(await deps.renewSignIn())) throw error
+    if (!isAppError(error) || error.code !== 'not_signed_in' || !(await deps.renewSignIn())) throw error
     return await post(deps, path, args)
   }
 }
 
-async function post({ fetch, csrf }: HostDeps, path: string, args: unknown[]): Promise<Reply<unknown>> {
+async function post({ fetch }: HostDeps, path: string, args: unknown[]): Promise<Reply<unknown>> {
   const unavailable = (why: string, cause?: unknown) => new AppError('unavailable', { why }, { cause })
   const reply = await fetch(path, {
     method: 'POST',
-    headers: { 'content-type': 'application/json', accept: 'application/json', 'x-berth-csrf': csrf() },
+    headers: { 'content-type': 'application/json', accept: 'application/json' },
     body: JSON.stringify(args),
   }).catch((error: unknown) => {
     throw unavailable('The local proxy does not answer. Is Berth still running on this computer?', error)

@@ -1,12 +1,15 @@
 import { inject, type App, type InjectionKey } from 'vue'
 import { type ApiClient } from '#manager/contract'
 import { type EventStream } from './api/event-stream.ts'
+import { type OriginSecret } from './api/origin-secret.ts'
 import { type Host } from './host.ts'
 
 /** What the page talks to. Made once in `app/main.ts`; tests hand in their own. */
 export interface Services {
   /** The manager: one function per route, throws AppError. */
   readonly api: ApiClient
+  /** Half of the sign-in; for the account store, and for WebSockets. */
+  readonly secret: OriginSecret
   /** The computer of the user: tunnels, SSH, files. Throws AppError. */
   readonly host: Host
   /** Hints that something changed, and live figures of watched sessions. */

@@ -27,7 +27,6 @@ export const ERRORS = {
 
   // identity
   clock_skewed: { status: 401, retry: false, title: 'The date of the signed request is too far from now' },
-  csrf_failed: { status: 403, retry: false, title: 'The request did not come from the console' },
   email_unverified: { status: 403, retry: false, title: 'The e-mail address is not confirmed yet' },
   domain_exists: { status: 409, retry: false, title: 'A domain of this name exists' },
   domain_inactive: { status: 403, retry: false, title: 'The domain is not active' },

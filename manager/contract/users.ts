@@ -73,8 +73,6 @@ export type UserChange = z.infer<typeof UserChange>
 export const Me = z
   .object({
     user: User,
-    /** To be sent as `x-berth-csrf` with every request that changes something; empty for bearer tokens. */
-    csrf: z.string(),
     expiresAt: z.iso.datetime(),
   })
   .meta({ id: 'Me' })

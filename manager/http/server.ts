@@ -8,7 +8,7 @@ import {
   serializerCompiler,
   validatorCompiler,
 } from 'fastify-type-provider-zod'
-import { type Access, AppError, isAppError, type ManagerWarning } from '#manager/contract'
+import { type Access, AppError, isAppError, type ManagerWarning, ORIGIN_SECRET_HEADER } from '#manager/contract'
 import { type AuditRecorder } from '../audit/recorder.ts'
 import { recordRequests } from '../audit/record-requests.ts'
 import { type EventBus } from '../events/bus.ts'
@@ -21,7 +21,7 @@ import { authorizeRoute } from '../users/authorize.ts'
 import { type Logins } from '../users/logins.ts'
 import { RATE_WINDOW_SECONDS } from '../users/rate-limits.ts'
 import { type Signers } from '../users/signers.ts'
-import { checkCsrf, type Credentials, readCredentials } from './credentials.ts'
+import { type Credentials, readCredentials } from './credentials.ts'
 import { type Handlers } from './handlers.ts'
 import { createIdempotency } from './idempotency.ts'
 import { createOriginRules } from './origin.ts'
@@ -78,7 +78,7 @@ const BODY_LIMIT = 1024 * 1024
  *
  * Threat model: it binds 127.0.0.1 unless told otherwise, and may face a network then. Before a handler runs: Host must
  * be ours (DNS rebinding), Origin absent or ours (other sites' pages), the caller known and allowed (`access` of the
- * route; a route without one is refused), a cookie accompanied by its CSRF value, the body small, of the right form, and,
+ * route; a route without one is refused), the body small, of the right form, and,
  * where the request is signed, the one that was signed. Cookies, tokens and signatures are never logged. If listening fails, nothing was opened.
  */
 export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer> {
@@ -130,7 +130,6 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
     const rate = request.credentials?.signed?.rate
     if (rate) void reply.headers(rateHeaders(rate.limit, rate.remaining))
     authorizeRoute(access, request.credentials?.caller ?? null)
-    if (request.credentials) checkCsrf(request.raw, request.credentials)
   })
   app.addHook('preParsing', (request, _reply, body, done) => {
     const signed = request.credentials?.signed
@@ -152,7 +151,7 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
         securitySchemes: {
           bearer: { type: 'http', scheme: 'bearer' },
           cookie: { type: 'apiKey', in: 'cookie', name: 'berth_<port>' },
-          csrf: { type: 'apiKey', in: 'header', name: 'x-berth-csrf' },
+          originSecret: { type: 'apiKey', in: 'header', name: ORIGIN_SECRET_HEADER },
           signature: { type: 'http', scheme: 'Berth-HMAC-SHA256' },
         },
       },

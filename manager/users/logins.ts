@@ -21,7 +21,7 @@ import { withBackOff } from './back-off.ts'
 import { lifetimesOf, type LoginLifetimes } from './login-lifetimes.ts'
 import { type Passwords } from './passwords.ts'
 import { type SecondFactorCheck } from './second-factor.ts'
-import { csrfOf, hashToken, newToken } from './secrets.ts'
+import { browserToken, hashToken, newToken } from './secrets.ts'
 import { toUser } from './to-user.ts'
 
 const TICKET_SECONDS = 10 * 60
@@ -40,18 +40,27 @@ const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 export interface ActiveLogin {
   readonly caller: Caller
   readonly kind: 'browser' | 'token'
-  readonly csrf: string
   readonly expiresAt: Date
   readonly user: UserRow
 }
 
 export interface NewSignIn {
-  readonly token: string
   readonly me: Me
+  /** Given out this once. */
+  readonly credential:
+    | { readonly kind: 'token'; readonly token: string }
+    | {
+        readonly kind: 'browser'
+        readonly cookie: string
+        readonly originSecret: string
+        /** When it ends however much it is used. */
+        readonly maxSeconds: number
+      }
 }
 
 /**
- * Sign-ins. A token is 256 random bits, given out once and stored as its hash; it stands for one user on one device,
+ * Sign-ins. A token is 256 random bits (a browser's two times that, in two halves), given out once and stored as its hash; it
+ * stands for one user on one device,
  * ends by itself (by the settings; without any a browser's after 12 hours unused or 7 days, a bearer after 30 days), at
  * logout, with a new password, and when the user is deactivated.
  */
@@ -76,6 +85,7 @@ export interface Logins extends Disposable {
   /**
    * Undefined for a token that is unknown or over. No query for a token seen within the last five seconds.
    *
+   * @param token of a browser: `browserToken` of both halves
    * @param use false: looking at it does not keep it alive
    */
   authenticate(token: string, use?: boolean): Promise<ActiveLogin | undefined>
@@ -173,15 +183,19 @@ export function createLogins(deps: LoginsDeps): Logins {
     { kind, label, address }: { kind: 'browser' | 'token'; label?: string | undefined; address: string },
     hold: (trx: Db) => Promise<UserRow>,
   ): Promise<NewSignIn> {
-    const token = newToken()
     const { [kind]: lifetime } = await lifetimes()
+    const credential: NewSignIn['credential'] =
+      kind === 'token'
+        ? { kind, token: newToken() }
+        : { kind, cookie: newToken(), originSecret: newToken(), maxSeconds: lifetime.maxSeconds }
+    const token =
+      credential.kind === 'token' ? credential.token : browserToken(credential.cookie, credential.originSecret)
     const { user, expiresAt } = await store.transaction(async trx => {
       const user = await hold(trx)
       const login = { id: newUuid(), userId: user.id, tokenHash: hashToken(token), kind, label: label ?? null, address }
       return { user, expiresAt: await insertLogin(trx, { ...login, ...lifetime }) }
     })
-    const csrf = kind === 'browser' ? csrfOf(token) : ''
-    return { token, me: { user: await toUser(db, user), csrf, expiresAt: expiresAt.toISOString() } }
+    return { credential, me: { user: await toUser(db, user), expiresAt: expiresAt.toISOString() } }
   }
 
   async function load(token: string, hash: Buffer, use: boolean): Promise<ActiveLogin | undefined> {
@@ -192,7 +206,6 @@ export function createLogins(deps: LoginsDeps): Logins {
     return {
       caller: { userId: user.id, email: user.email, role: user.role, domain: user.domain, loginId: id, keypair: null },
       kind,
-      csrf: csrfOf(token),
       expiresAt: touched ?? found.expires_at,
       user,
     }

@@ -14,9 +14,12 @@ export function hashToken(token: string): Buffer {
   return createHash('sha256').update(token).digest()
 }
 
-/** Bound to its sign-in: derived from the token that only the cookie holds, so it needs no storage. */
-export function csrfOf(token: string): string {
-  return createHash('sha256').update(`berth.csrf\n${token}`).digest('base64url')
+/**
+ * The token of a browser's sign-in is made of both halves, so that one hash stands for both and neither half is a token. No
+ * Authorization header can hold a line break: it cannot be sent as a bearer token.
+ */
+export function browserToken(cookie: string, originSecret: string): string {
+  return `${cookie}\n${originSecret}`
 }
 
 export function equalSecrets(a: string, b: string): boolean {

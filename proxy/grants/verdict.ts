@@ -18,7 +18,6 @@ const VERDICTS: Partial<Record<ErrorCode, Verdict>> = {
   engine_unreachable: 'wait',
   tunnel_failed: 'wait',
   not_signed_in: 'sign_in',
-  csrf_failed: 'sign_in',
   grant_invalid: 'new_grant',
   session_not_found: 'ended',
   session_not_running: 'ended',

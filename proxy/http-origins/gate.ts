@@ -33,7 +33,14 @@ export const OPEN_PATH = '/_berth/open'
  * Threat model: any local program, any web page in any browser of this computer and any name that resolves to 127.0.0.1
  * (DNS rebinding) can send requests here. Only a browser that came with a ticket from the console has the cookie; a page
  * of another origin that makes that browser send it is refused by Origin (WebSocket upgrades carry one always), and
- * `SameSite=Lax` keeps the cookie out of its sub-requests. Order matters: host and origin are checked before a ticket can
+ * `SameSite=Lax` keeps the cookie out of its sub-requests.
+ *
+ * What remains: browsers send the cookie to every port of this very host name, so a local program that knows the name of the
+ * origin and gets the browser to visit it on another port can use the app until the tunnel closes. The pages of apps are not
+ * ours, so they cannot hold a second secret as the console's page does (ADR 0016). Nothing of the console or of another app goes
+ * to that name.
+ *
+ * Order matters: host and origin are checked before a ticket can
  * be used up.
  */
 export function admit(visit: Visit, deps: GateDeps): Admission {

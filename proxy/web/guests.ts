@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { AppError, CSRF_HEADER, createClient, isAppError, type Me, type UserId } from '#manager/contract'
+import { AppError, createClient, ORIGIN_SECRET_HEADER, isAppError, type Me, type UserId } from '#manager/contract'
 import { type Proxy, startProxy } from '../index.ts'
 import { type Log } from '../log.ts'
 
@@ -11,13 +11,10 @@ export interface GuestsDeps {
   readonly now?: () => number
 }
 
-/** How a request said who it is. */
+/** Both halves of a browser's sign-in, as a request carried them; empty where there was none. */
 export interface Credentials {
   readonly cookie: string
-  /** The name the browser used: part of the cookie's name is its port. */
-  readonly host: string
-  /** How it left the browser: the cookie's name depends on it where the host has no port. */
-  readonly scheme: 'http' | 'https'
+  readonly originSecret: string
 }
 
 export interface Guest {
@@ -26,7 +23,7 @@ export interface Guest {
 }
 
 export interface Guests extends AsyncDisposable {
-  /** The proxy of the user who sent this cookie, started if need be. @throws AppError `not_signed_in`, `unavailable` */
+  /** The proxy of the user whose sign-in this is, started if need be. @throws AppError `not_signed_in`, `unavailable` */
   admit(credentials: Credentials): Promise<Guest>
   /** This sign-in has ended; with a user's last one go the tunnels. */
   signedOut(credentials: Credentials): Promise<void>
@@ -36,22 +33,27 @@ export interface Guests extends AsyncDisposable {
 
 interface Entry {
   readonly proxy: Promise<Proxy>
-  /** Headers of each sign-in by cookie hash, the latest last. */
-  readonly signIns: Map<string, Record<string, string>>
+  /** SignInHeaders of each sign-in by their hash, the latest last. */
+  readonly signIns: Map<string, SignInHeaders>
   held: number
   lastSeen: number
 }
+
+/** Of an app's origin (`berth_app_PORT`) there may be one as well; it is none of the manager's business. */
+const OUR_COOKIE = /^(__Host-)?berth_\d+=/
+type SignInHeaders = Readonly<{ cookie: string; [ORIGIN_SECRET_HEADER]: string }>
 
 const CACHE_MS = 10_000
 const IDLE_MS = 10 * 60_000
 const SWEEP_MS = 60_000
 
 /**
- * One local proxy per signed-in user. The manager decides who a cookie belongs to (asked at most every ten seconds per
- * cookie); we only keep its answer.
+ * One local proxy per signed-in user. The manager decides whose a sign-in is (asked at most every ten seconds for each); we
+ * only keep its answer.
  *
- * Threat model: cookies are kept in memory as long as their user has a proxy here, because grants are made with them. They
- * go to the manager only. Cookies of other programs on this computer, which browsers send along to every port, are dropped.
+ * Threat model: both halves of a sign-in are kept in memory as long as its user has a proxy here, because grants are made with
+ * them. They go to the manager only, which refuses one half without the other. Cookies of other programs on this computer, which
+ * browsers send along to every port, are dropped; those set by others under our name fit no origin secret.
  */
 export function createGuests(deps: GuestsDeps): Guests {
   const now = deps.now ?? (() => performance.now())
@@ -61,21 +63,15 @@ export function createGuests(deps: GuestsDeps): Guests {
   const sweep = setInterval(() => void closeIdle(), SWEEP_MS)
   sweep.unref()
 
-  function headersOf({ cookie, host, scheme }: Credentials): Record<string, string> {
-    const ours = cookie
-      .split(';')
-      .filter(pair => pair.trim().startsWith('berth_') && !pair.trim().startsWith('berth_app_'))
-    return {
-      cookie: ours.map(pair => pair.trim()).join('; '),
-      'x-forwarded-host': host,
-      'x-forwarded-proto': scheme,
-    }
+  function headersOf({ cookie, originSecret }: Credentials): SignInHeaders {
+    const ours = cookie.split(';').filter(pair => OUR_COOKIE.test(pair.trim()))
+    return { cookie: ours.map(pair => pair.trim()).join('; '), [ORIGIN_SECRET_HEADER]: originSecret }
   }
 
-  const keyOf = (headers: Record<string, string>) => createHash('sha256').update(JSON.stringify(headers)).digest('hex')
+  const keyOf = (headers: SignInHeaders) => createHash('sha256').update(JSON.stringify(headers)).digest('hex')
 
-  async function identify(headers: Record<string, string>, key: string): Promise<Me> {
-    if (headers.cookie === '') throw new AppError('not_signed_in')
+  async function identify(headers: SignInHeaders, key: string): Promise<Me> {
+    if (headers.cookie === '' || headers[ORIGIN_SECRET_HEADER] === '') throw new AppError('not_signed_in')
     const cached = known.get(key)
     if (cached && cached.until > now()) return await cached.me
     const api = createClient({
@@ -100,7 +96,7 @@ export function createGuests(deps: GuestsDeps): Guests {
   }
 
   function start(userId: UserId): Entry {
-    const signIns = new Map<string, Record<string, string>>()
+    const signIns = new Map<string, SignInHeaders>()
     const credentials = () => {
       const latest = [...signIns.values()].at(-1)
       return latest ? Promise.resolve(latest) : Promise.reject(new AppError('not_signed_in'))
@@ -142,18 +138,22 @@ export function createGuests(deps: GuestsDeps): Guests {
       entries.set(me.user.id, entry)
       entry.lastSeen = now()
       const isNew = !entry.signIns.delete(key)
-      entry.signIns.set(key, { ...headers, [CSRF_HEADER]: me.csrf })
+      entry.signIns.set(key, headers)
       const proxy = await entry.proxy
       // Signed in again: connections that waited for it go on.
       if (isNew && entry.signIns.size > 0) proxy.wake()
       return { me, proxy }
     },
     async signedOut(sent) {
-      const key = keyOf(headersOf(sent))
-      known.delete(key)
-      const theirs = [...entries].filter(([, { signIns }]) => signIns.has(key))
-      letGo(key)
-      for (const [userId, { signIns }] of theirs) if (signIns.size === 0) await close(userId)
+      // Not by the key: cookies that another port set may accompany one request of a sign-in and not the next.
+      for (const [userId, { signIns }] of entries) {
+        const theirs = [...signIns].filter(([, headers]) => headers[ORIGIN_SECRET_HEADER] === sent.originSecret)
+        for (const [key] of theirs) {
+          known.delete(key)
+          letGo(key)
+        }
+        if (theirs.length > 0 && signIns.size === 0) await close(userId)
+      }
     },
     hold(guest, credentials, onSignedOut) {
       const entry = entries.get(guest.me.user.id)

@@ -1,12 +1,10 @@
 import { type IncomingMessage, type ServerResponse } from 'node:http'
 import { z, type ZodType } from 'zod'
-import { AppError, CSRF_HEADER, toWireError } from '#manager/contract'
+import { AppError, ORIGIN_SECRET_HEADER, toWireError } from '#manager/contract'
 import { HOST_EVENTS_PATH, HOST_METHODS, type HostApi, type HostEvents, pathOf, type Reply } from '#electron/contract'
 import { whenUploaded } from '../http/when-uploaded.ts'
-import { isSameSecret } from '../http-origins/secrets.ts'
 import { type Log } from '../log.ts'
 import { answerJson, answerProblem } from './answers.ts'
-import { clientOf } from './client.ts'
 import { isFromThisComputer } from './guard.ts'
 import { type Credentials, type Guest, type Guests } from './guests.ts'
 import { HOST_INPUTS } from './host-inputs.ts'
@@ -15,7 +13,6 @@ import { SECURITY_HEADERS } from './security-headers.ts'
 export interface HostRoutesDeps {
   readonly guests: Guests
   readonly version: string
-  readonly trustedProxies?: readonly string[] | undefined
   readonly log: Log
 }
 
@@ -28,11 +25,11 @@ type Place = 'local' | 'remote'
 /**
  * HostApi for browsers: `POST /host/<group>/<method>` with the JSON array of arguments, and events as SSE.
  *
- * Threat model: these calls open ports and write SSH keys on this computer. Each needs the manager's sign-in cookie and,
- * because cookies travel by themselves, the CSRF token of that sign-in (events only read, and the cookie is SameSite=Strict).
+ * Threat model: these calls open ports and write SSH keys on this computer. Each, and the event stream, needs both halves of a
+ * browser's sign-in: the cookie, and the origin secret that only our own page has.
  * A browser on another computer gets no tunnels: their listeners would be on the wrong loopback.
  */
-export function createHostRoutes({ guests, version, trustedProxies, log }: HostRoutesDeps) {
+export function createHostRoutes({ guests, version, log }: HostRoutesDeps) {
   const methods = new Map<string, { readonly group: string; readonly method: string }>()
   for (const [group, names] of Object.entries(HOST_METHODS)) {
     for (const method of Object.keys(names)) methods.set(pathOf(group, method), { group, method })
@@ -42,7 +39,7 @@ export function createHostRoutes({ guests, version, trustedProxies, log }: HostR
     const path = (request.url ?? '').split('?', 1)[0] ?? ''
     try {
       if (path === HOST_EVENTS_PATH && request.method === 'GET') {
-        const credentials = credentialsOf(request, trustedProxies)
+        const credentials = credentialsOf(request)
         const guest = await guests.admit(credentials)
         // A client that has gone meanwhile is not heard of again: nothing may be held for it.
         if (!response.destroyed) streamEvents(guest, credentials, response)
@@ -51,9 +48,7 @@ export function createHostRoutes({ guests, version, trustedProxies, log }: HostR
       const call = methods.get(path)
       if (!call) throw new AppError('not_found', { why: 'There is no such host method.' })
       if (request.method !== 'POST') throw new AppError('bad_request', { why: 'Host methods are called by POST.' })
-      const guest = await guests.admit(credentialsOf(request, trustedProxies))
-      const csrf = request.headers[CSRF_HEADER]
-      if (typeof csrf !== 'string' || !isSameSecret(csrf, guest.me.csrf)) throw new AppError('csrf_failed')
+      const guest = await guests.admit(credentialsOf(request))
       const args = parseArguments(call, await readJson(request))
       const place: Place = isFromThisComputer(request) ? 'local' : 'remote'
       answerJson(response, await invoke(hostFor(guest, place, version), call, args))
@@ -160,9 +155,9 @@ function hostFor({ proxy }: Guest, place: Place, version: string): HostApi {
   }
 }
 
-export function credentialsOf(request: IncomingMessage, trustedProxies: readonly string[] = []): Credentials {
-  const { scheme } = clientOf(request, trustedProxies)
-  return { cookie: request.headers.cookie ?? '', host: request.headers.host ?? '', scheme }
+export function credentialsOf({ headers }: IncomingMessage): Credentials {
+  const secret = headers[ORIGIN_SECRET_HEADER]
+  return { cookie: headers.cookie ?? '', originSecret: typeof secret === 'string' ? secret : '' }
 }
 
 function parseArguments({ group, method }: Call, args: unknown): readonly unknown[] {

@@ -41,7 +41,6 @@ export async function startWeb(config: WebConfig, log: Log): Promise<Web> {
     page,
     guests,
     names: () => names,
-    trustedProxies: config.trustedProxies,
     host: createHostRoutes({ ...config, guests, log }),
     files: createStaticFiles(config.consoleDir),
   }
@@ -80,12 +79,11 @@ interface Parts {
   readonly page: Forward | undefined
   readonly guests: Guests
   readonly names: () => HostNames
-  readonly trustedProxies: readonly string[] | undefined
   readonly host: ReturnType<typeof createHostRoutes>
   readonly files: ReturnType<typeof createStaticFiles>
 }
 
-function route(server: Server, { manager, page, guests, names, trustedProxies, host, files }: Parts) {
+function route(server: Server, { manager, page, guests, names, host, files }: Parts) {
   server.on('request', (request: IncomingMessage, response: ServerResponse) => {
     const target = request.url ?? ''
     try {
@@ -97,7 +95,7 @@ function route(server: Server, { manager, page, guests, names, trustedProxies, h
     if (isManagerPath(target)) {
       if (request.method === ROUTES.logout.method && target.split('?', 1)[0] === ROUTES.logout.path) {
         response.once('finish', () => {
-          if (response.statusCode < 300) void guests.signedOut(credentialsOf(request, trustedProxies))
+          if (response.statusCode < 300) void guests.signedOut(credentialsOf(request))
         })
       }
       manager.request(request, response)

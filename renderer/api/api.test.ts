@@ -1,14 +1,16 @@
-import { describe, expect, test } from 'vitest'
-import { AppError, ROUTES, toProblem } from '#manager/contract'
+import { describe, expect, test, vi } from 'vitest'
+import { AppError, ORIGIN_SECRET_HEADER, ROUTES, toProblem } from '#manager/contract'
 import { aMe } from '../testing/a-me.ts'
 import { OWNER } from '../testing/a-session.ts'
+import { testSecret } from '../testing/services.ts'
 import { createApi } from './api.ts'
-import { csrfToken } from './csrf.ts'
+import { fetchWithSecret } from './origin-secret.ts'
 
 /** A network that breaks `failures` times before it answers. */
 function brokenNetwork(failures: number) {
   const sent: string[] = []
   const api = createApi({
+    secret: testSecret(),
     onSignedOut: () => undefined,
     adopt: () => true,
     fetch: (_url, init) => {
@@ -41,44 +43,54 @@ describe('a network that changes while a request is in flight', () => {
   })
 })
 
-describe('a cookie that another tab has renewed', () => {
-  /** A manager that knows the token `new` only. */
-  function renewed(isSamePerson: boolean) {
-    csrfToken.set('old')
+describe('a sign-in that another tab has renewed', () => {
+  /** A manager that knows the secret `new` only, and a browser in which another tab has just stored it. */
+  function renewed({ isSamePerson, isKnown = true }: { isSamePerson: boolean; isKnown?: boolean }) {
+    const browser = new Map([['berth.origin-secret', 'old']])
+    const secret = testSecret(browser)
+    testSecret(browser).store('new')
     const sent: string[] = []
+    const onSignedOut = vi.fn()
+    const answer: typeof fetch = (url, init) => {
+      const path = url as string
+      const token = new Headers(init?.headers).get(ORIGIN_SECRET_HEADER)
+      sent.push(`${init?.method ?? 'GET'} ${path} ${token}`)
+      const type = { 'content-type': 'application/problem+json' }
+      const refusal = Response.json(toProblem(new AppError('not_signed_in')), { status: 401, headers: type })
+      if (token !== 'new' || !isKnown) return Promise.resolve(refusal)
+      return Promise.resolve(
+        path === ROUTES.me.path ? Response.json(aMe(OWNER)) : new Response(null, { status: 204 }),
+      )
+    }
     const api = createApi({
-      onSignedOut: () => undefined,
-      adopt: me => {
-        if (isSamePerson) csrfToken.set(me.csrf)
+      secret,
+      onSignedOut,
+      adopt: (_me, newer) => {
+        if (isSamePerson) secret.use(newer)
         return isSamePerson
       },
-      fetch: (url, init) => {
-        const path = url as string
-        sent.push(`${init?.method ?? 'GET'} ${path}`)
-        if (path === ROUTES.me.path) return Promise.resolve(Response.json(aMe(OWNER, 'new')))
-        const { 'x-berth-csrf': token } = init?.headers as Record<string, string>
-        return Promise.resolve(
-          token === 'new'
-            ? new Response(null, { status: 204 })
-            : Response.json(toProblem(new AppError('csrf_failed')), {
-                status: 403,
-                headers: { 'content-type': 'application/problem+json' },
-              }),
-        )
-      },
+      fetch: fetchWithSecret(answer, secret),
     })
-    return { api, sent }
+    return { api, sent, onSignedOut }
   }
+  const before = ['POST /api/v1/auth/logout old', 'GET /api/v1/me new']
 
   test('of the same person does not show', async () => {
-    const { api, sent } = renewed(true)
+    const { api, sent, onSignedOut } = renewed({ isSamePerson: true })
     await api.logout()
-    expect(sent).toEqual(['POST /api/v1/auth/logout', 'GET /api/v1/me', 'POST /api/v1/auth/logout'])
+    expect(sent).toEqual([...before, 'POST /api/v1/auth/logout new'])
+    expect(onSignedOut).not.toHaveBeenCalled()
   })
 
   test('of another person: nothing is done as them', async () => {
-    const { api, sent } = renewed(false)
-    await expect(api.logout()).rejects.toMatchObject({ code: 'csrf_failed' })
-    expect(sent).toEqual(['POST /api/v1/auth/logout', 'GET /api/v1/me'])
+    const { api, sent } = renewed({ isSamePerson: false })
+    await expect(api.logout()).rejects.toMatchObject({ code: 'not_signed_in' })
+    expect(sent).toEqual(before)
+  })
+
+  test('and is over as well: the page is told once that it is signed out', async () => {
+    const { api, onSignedOut } = renewed({ isSamePerson: true, isKnown: false })
+    await expect(api.logout()).rejects.toMatchObject({ code: 'not_signed_in' })
+    expect(onSignedOut).toHaveBeenCalledOnce()
   })
 })

@@ -4,8 +4,8 @@ import { createPinia } from 'pinia'
 import { createApp } from 'vue'
 import { z } from 'zod'
 import { createApi } from '../api/api.ts'
-import { csrfToken } from '../api/csrf.ts'
 import { createEventStream } from '../api/event-stream.ts'
+import { createOriginSecret, fetchWithSecret } from '../api/origin-secret.ts'
 import { useAccount } from '../features/account/useAccount.ts'
 import { createHost, type HostWindow } from '../host.ts'
 import { provideServices } from '../services.ts'
@@ -17,22 +17,24 @@ import { createPageVuetify } from './vuetify.ts'
 // Compiled validators need eval, which the page's policy forbids.
 z.config({ jitless: true })
 
-const fetchHere: typeof fetch = (input, init) => fetch(input, init)
+const secret = createOriginSecret(localStorage)
+const fetchHere = fetchWithSecret((input, init) => fetch(input, init), secret)
 const pinia = createPinia()
 const app = createApp(App)
 app.use(pinia)
 const api = createApi({
   fetch: fetchHere,
+  secret,
   onSignedOut: () => useAccount(pinia).expire(),
-  adopt: me => useAccount(pinia).adopt(me),
+  adopt: (me, newer) => useAccount(pinia).adopt(me, newer),
 })
 provideServices(app, {
   api,
+  secret,
   host: createHost({
     window: window as HostWindow,
     fetch: fetchHere,
-    csrf: csrfToken.get,
-    renewSignIn: async () => useAccount(pinia).adopt(await api.me()),
+    renewSignIn: () => api.renewSignIn(),
   }),
   events: createEventStream({ fetch: fetchHere }),
 })

@@ -1,7 +1,7 @@
 import { type Me, type UserId } from '#manager/contract'
 
 /** Who is signed in, for tests. */
-export const aMe = (id: UserId, csrf = `token of ${id}`): Me => ({
+export const aMe = (id: UserId): Me => ({
   user: {
     id,
     email: `${id}@example.com`,
@@ -15,6 +15,5 @@ export const aMe = (id: UserId, csrf = `token of ${id}`): Me => ({
     resourcePolicy: 'default',
     createdAt: '2026-11-20T12:00:00.000Z',
   },
-  csrf,
   expiresAt: '2026-11-27T12:00:00.000Z',
 })

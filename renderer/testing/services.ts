@@ -1,6 +1,7 @@
 import { createPinia, setActivePinia } from 'pinia'
 import { createApp, shallowRef } from 'vue'
 import { AppError, ROUTES, type ApiClient, type EventHint, type SessionId, type SessionStats } from '#manager/contract'
+import { createOriginSecret } from '../api/origin-secret.ts'
 import { type ConnectionInfo } from '../api/connection-info.ts'
 import { type EventStream } from '../api/event-stream.ts'
 import { type Host } from '../host.ts'
@@ -51,12 +52,22 @@ export function testApi(answers: Partial<ApiClient>): ApiClient {
   return { ...(Object.fromEntries(missing) as ApiClient), ...answers }
 }
 
+/** The secret of one browser profile; every `testSecret` with the same items is another tab of it. */
+export function testSecret(items = new Map<string, string>()) {
+  return createOriginSecret({
+    getItem: key => items.get(key) ?? null,
+    setItem: (key, value) => void items.set(key, value),
+    removeItem: key => void items.delete(key),
+  })
+}
+
 /** Makes stores usable outside of components. */
 export function withServices(answers: Partial<ApiClient>, events = testEvents(), host: Partial<Host> = {}) {
   const app = createApp({})
   const pinia = createPinia()
   app.use(pinia)
-  provideServices(app, { api: testApi(answers), events, host: host as Host })
+  const secret = testSecret()
+  provideServices(app, { api: testApi(answers), events, host: host as Host, secret })
   setActivePinia(pinia)
-  return { app, events, pinia }
+  return { app, events, pinia, secret }
 }

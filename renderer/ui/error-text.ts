@@ -18,7 +18,6 @@ const NEXT: Readonly<Partial<Record<ErrorCode, string>>> = {
   app_open_elsewhere: 'Close what uses the other port, or use the port that is open.',
   bad_request: 'Correct the marked values and send again.',
   body_too_large: 'Send less at once.',
-  csrf_failed: 'Reload the page and try again.',
   dependency_not_found: 'Choose among your sessions that are still in the list.',
   disk_full: 'Free disk space on the computer that runs the sessions, then try again.',
   domain_inactive: 'Ask an administrator to activate it again.',

@@ -1,9 +1,10 @@
 import { setTimeout as wait } from 'node:timers/promises'
-import { type ApiClient, CSRF_HEADER, type Session } from '#manager/contract'
+import { type ApiClient, type Session } from '#manager/contract'
 import { LABEL_KERNEL_ID } from '#agent/contract'
 import { pathOf, type Reply } from '#electron/contract'
 import { type Tunnel } from '#proxy/contract'
 import { type Berth, startBerth } from '../fixtures/berth.ts'
+import { signInAsBrowser } from '../fixtures/browser-sign-in.ts'
 import { docker } from '../fixtures/docker.ts'
 import { buildBenchImage } from './image.ts'
 import { benchEnvironment } from './servers.ts'
@@ -61,20 +62,13 @@ async function addressOf(berth: Berth, { name }: Session): Promise<string> {
   throw new Error('the container of the session was not found')
 }
 
-/** HostApi over HTTP with a cookie and its CSRF token, as the page of the console uses it. */
+/** HostApi over HTTP with both halves of a browser's sign-in, as the page of the console uses it. */
 async function signInAtConsole({ url, adminEmail, adminPassword }: Berth) {
-  const json = { 'content-type': 'application/json' }
-  const login = await fetch(`${url}/api/v1/auth/login`, {
-    method: 'POST',
-    headers: json,
-    body: JSON.stringify({ email: adminEmail, password: adminPassword }),
-  })
-  const cookie = login.headers.get('set-cookie')?.split(';')[0] ?? ''
-  const me = (await (await fetch(`${url}/api/v1/me`, { headers: { cookie } })).json()) as { csrf: string }
+  const { headers } = await signInAsBrowser(url, { email: adminEmail, password: adminPassword })
   return async function call<T>(group: string, method: string, ...args: readonly unknown[]): Promise<T> {
     const response = await fetch(url + pathOf(group, method), {
       method: 'POST',
-      headers: { ...json, cookie, [CSRF_HEADER]: me.csrf },
+      headers: { ...headers, 'content-type': 'application/json' },
       body: JSON.stringify(args),
     })
     const reply = (await response.json()) as Reply<T>

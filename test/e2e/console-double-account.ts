@@ -19,7 +19,7 @@ export function answerAccount(world: World, route: string, body: unknown): Answe
     case 'POST /api/v1/auth/login':
     case 'POST /api/v1/auth/ticket':
       world.signedIn = true
-      return { status: 200, value: { ...meOf(world), token: null } }
+      return { status: 200, value: { ...meOf(world), token: null, originSecret: 'a-secret' } }
     case 'POST /api/v1/auth/logout':
       world.signedIn = false
       return { status: 204 }
@@ -86,5 +86,5 @@ function meOf(world: World) {
   const flags = { active: true, emailVerified: true, secondFactor: false, resourcePolicy: 'default' }
   const groups = world.projects ?? []
   const user = { id, email, name, role: world.role, domain: 'default', groups, ...flags, createdAt }
-  return { user, csrf: 'a-token', expiresAt: '2027-01-01T00:00:00.000Z' }
+  return { user, expiresAt: '2027-01-01T00:00:00.000Z' }
 }

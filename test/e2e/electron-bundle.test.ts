@@ -18,7 +18,6 @@ const ROOT = path.resolve(import.meta.dirname, '../..')
 const SESSION = '01900000-0000-7000-8000-0000000000aa'
 const ME = {
   user: { id: '01900000-0000-7000-8000-000000000001', email: 'a@b.c' },
-  csrf: '',
   expiresAt: '2030-01-01T00:00:00Z',
 }
 

@@ -346,7 +346,7 @@ describe('the log', () => {
         for (const body of bodies) {
           const url = manager.url + route.path.replace(':id', user.id).replace(/:\w+/g, 'none')
           const headers = {
-            'x-berth-csrf': marker,
+            'x-berth-origin-secret': marker,
             'x-berth-grant': marker,
             cookie: `berth_1=${marker}`,
             'user-agent': marker,

@@ -15,6 +15,7 @@ import {
   temporaryDirectory,
   type TestManager,
 } from '../fixtures/manager.ts'
+import { signInAsBrowser } from '../fixtures/browser-sign-in.ts'
 import { rawRequest } from '../fixtures/raw-http.ts'
 
 describe.each(BACKENDS)('identity on %s PostgreSQL', (_name, backend) => {
@@ -24,54 +25,103 @@ describe.each(BACKENDS)('identity on %s PostgreSQL', (_name, backend) => {
   })
   afterAll(() => manager[Symbol.asyncDispose]())
 
-  async function browser(who: { email: string; password: string } = ADMIN) {
-    const reply = await rawRequest(`${manager.url}/api/v1/auth/login`, { method: 'POST', body: who })
-    const cookie = String(reply.headers['set-cookie']).split(';')[0] ?? ''
-    return { reply, cookie, csrf: String(reply.json?.csrf) }
-  }
+  const browser = (headers?: Record<string, string>) => signInAsBrowser(manager.url, ADMIN, headers)
+  const me = (headers: Record<string, string>) => rawRequest(`${manager.url}/api/v1/me`, { headers })
 
-  test('a browser gets a cookie that scripts and other sites cannot use, and no token', async () => {
-    const { reply, cookie } = await browser()
+  test('a browser gets a cookie that scripts and other sites cannot use, a secret for its page, and no token', async () => {
+    const { reply, cookie, headers } = await browser()
     expect(reply.status).toBe(200)
-    expect(String(reply.headers['set-cookie'])).toMatch(/^berth_\d+=berth_[\w-]{43}; .*HttpOnly; SameSite=Strict/)
+    // For as long as the sign-in can live: seven days by default.
+    expect(String(reply.headers['set-cookie'])).toMatch(
+      /^berth_\d+=berth_[\w-]{43}; Path=\/; Max-Age=604800; HttpOnly; SameSite=Strict$/,
+    )
     expect(cookie).toContain(`berth_${new URL(manager.url).port}=`)
     expect(reply.json).toMatchObject({ token: null, user: { email: ADMIN.email, role: 'superadmin' } })
+    expect(reply.json?.originSecret).toMatch(/^berth_[\w-]{43}$/)
     expect(reply.text).not.toContain('argon2')
-    expect((await rawRequest(`${manager.url}/api/v1/me`, { headers: { cookie } })).status).toBe(200)
+    expect((await me(headers)).status).toBe(200)
   })
 
-  test('a cookie is named after the port that the browser sees, and Secure where the browser uses https', async () => {
-    const headers = { 'x-forwarded-host': 'localhost:8400', 'x-forwarded-proto': 'https' }
-    const login = await rawRequest(`${manager.url}/api/v1/auth/login`, { method: 'POST', headers, body: ADMIN })
-    expect(String(login.headers['set-cookie'])).toMatch(/^berth_8400=.*; Secure/)
-  })
-
-  test('a change with a cookie needs the CSRF value of this sign-in', async () => {
+  test('either half of a browser sign-in is worthless alone, for reading too, and is handed out once', async () => {
     const [mine, other] = [await browser(), await browser()]
-    const post = (headers: Record<string, string>) =>
-      rawRequest(`${manager.url}/api/v1/auth/logout`, { method: 'POST', headers })
-    expect((await post({ cookie: mine.cookie })).json).toMatchObject({ code: 'csrf_failed' })
-    expect((await post({ cookie: mine.cookie, 'x-berth-csrf': other.csrf })).json).toMatchObject({
-      code: 'csrf_failed',
-    })
-    const done = await post({ cookie: mine.cookie, 'x-berth-csrf': mine.csrf })
+    const value = mine.cookie.split('=')[1] ?? ''
+    const { 'x-berth-origin-secret': secret = '' } = mine.headers
+    for (const headers of [
+      { cookie: mine.cookie },
+      { 'x-berth-origin-secret': secret },
+      { cookie: mine.cookie, 'x-berth-origin-secret': other.originSecret },
+      { cookie: mine.cookie, 'x-berth-origin-secret': value },
+      { cookie: `${mine.cookie.split('=')[0]}=${secret}`, 'x-berth-origin-secret': secret },
+      { authorization: `Bearer ${value}` },
+      { authorization: `Bearer ${secret}` },
+    ] as Record<string, string>[]) {
+      expect((await me(headers)).json).toMatchObject({ code: 'not_signed_in' })
+      const changed = await rawRequest(`${manager.url}/api/v1/keypairs`, { method: 'POST', headers, body: {} })
+      expect(changed.json).toMatchObject({ code: 'not_signed_in' })
+      const events = await rawRequest(`${manager.url}/api/v1/events`, { headers })
+      expect(events.json).toMatchObject({ code: 'not_signed_in' })
+    }
+    const told = (await me(mine.headers)).text
+    expect(told).not.toContain(secret)
+    expect(told).not.toContain(value)
+  })
+
+  test('cookies that another port has planted sign nobody out or in', async () => {
+    const [mine, foreign] = [await browser(), await browser()]
+    const name = mine.cookie.split('=')[0] ?? ''
+    const planted = [`${name}=planted`, foreign.cookie, `${name}=berth_${'A'.repeat(43)}`]
+    const cookie = [...planted, mine.cookie, 'berth_app_1=x'].join('; ')
+    const reply = await me({ ...mine.headers, cookie })
+    expect(reply.json).toMatchObject({ user: { email: ADMIN.email } })
+    expect((await me({ ...mine.headers, cookie: planted.join('; ') })).status).toBe(401)
+  })
+
+  test('a WebSocket of a page needs both halves: the secret is a subprotocol that is never chosen', async () => {
+    const { cookie, originSecret } = await browser()
+    const open = (headers: Record<string, string>) =>
+      rawRequest(`${manager.url}/api/v1/sessions/01900000-0000-7000-8000-0000000000aa/terminal?name=a&cols=80&rows=24`, {
+        headers: {
+          origin: manager.url,
+          connection: 'Upgrade',
+          upgrade: 'websocket',
+          'sec-websocket-version': '13',
+          'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==',
+          ...headers,
+        },
+      })
+    const offer = (secret: string) => `berth.terminal.v1, berth.origin-secret.${secret}`
+    const isKnown = await open({ cookie, 'sec-websocket-protocol': offer(originSecret) })
+    expect(isKnown.json).toMatchObject({ code: 'session_not_found' })
+    for (const protocols of ['berth.terminal.v1', offer(''), offer(cookie.split('=')[1] ?? '')]) {
+      const refused = await open({ cookie, 'sec-websocket-protocol': protocols })
+      expect(refused.json).toMatchObject({ code: 'not_signed_in' })
+    }
+  })
+
+  test('a cookie is named after the port that the browser sees, and bound to its host where the browser uses https', async () => {
+    const headers = { 'x-forwarded-host': 'localhost:8400', 'x-forwarded-proto': 'https' }
+    const signedIn = await browser(headers)
+    expect(String(signedIn.reply.headers['set-cookie'])).toMatch(/^__Host-berth_8400=.*; Path=\/; .*; Secure$/)
+    expect((await me({ ...headers, ...signedIn.headers })).status).toBe(200)
+  })
+
+  test('signing out ends this sign-in only, and removes its cookie', async () => {
+    const [mine, other] = [await browser(), await browser()]
+    const done = await rawRequest(`${manager.url}/api/v1/auth/logout`, { method: 'POST', headers: mine.headers })
     expect(done.status).toBe(204)
     expect(String(done.headers['set-cookie'])).toContain('Max-Age=0')
-    const after = await rawRequest(`${manager.url}/api/v1/me`, { headers: { cookie: mine.cookie } })
-    expect(after.json).toMatchObject({ code: 'not_signed_in' })
-    expect((await rawRequest(`${manager.url}/api/v1/me`, { headers: { cookie: other.cookie } })).status).toBe(200)
+    expect((await me(mine.headers)).json).toMatchObject({ code: 'not_signed_in' })
+    expect((await me(other.headers)).status).toBe(200)
   })
 
-  test('a forged cookie or token is nobody, and a bad token is not passed over for a good cookie', async () => {
-    const { cookie } = await browser()
-    const forged = `${cookie.slice(0, -3)}AAA`
+  test('a forged cookie or token is nobody, and a bad token is not passed over for a good sign-in', async () => {
+    const { cookie, headers: good } = await browser()
     for (const headers of [
-      { cookie: forged },
+      { ...good, cookie: `${cookie.slice(0, -3)}AAA` },
       { authorization: 'Bearer berth_made-up' },
-      { authorization: 'Basic YTpi', cookie },
-    ]) {
-      const reply = await rawRequest(`${manager.url}/api/v1/me`, { headers })
-      expect(reply.json).toMatchObject({ code: 'not_signed_in', status: 401 })
+      { ...good, authorization: 'Basic YTpi' },
+    ] as Record<string, string>[]) {
+      expect((await me(headers)).json).toMatchObject({ code: 'not_signed_in', status: 401 })
     }
   })
 
@@ -219,7 +269,7 @@ describe.each(BACKENDS)('identity on %s PostgreSQL', (_name, backend) => {
     const { ticket } = await manager.manager.createSignInTicket()
     const body = { ticket, kind: 'token' }
     const reply = await rawRequest(`${manager.url}/api/v1/auth/ticket`, { method: 'POST', body })
-    expect(reply.json).toMatchObject({ csrf: '', token: expect.stringMatching(/^berth_/) as string })
+    expect(reply.json).toMatchObject({ originSecret: null, token: expect.stringMatching(/^berth_/) as string })
     expect(reply.headers).not.toHaveProperty('set-cookie')
     const account = await openAccount({
       endpoint: manager.url,

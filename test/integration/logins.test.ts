@@ -12,6 +12,7 @@ import { newId, newUuid } from '../../manager/store/new-id.ts'
 import { insertSessions } from '../../manager/store/sessions.ts'
 import { createLogins } from '../../manager/users/logins.ts'
 import { createPasswords } from '../../manager/users/passwords.ts'
+import { browserToken } from '../../manager/users/secrets.ts'
 import { hashToken } from '../../manager/users/secrets.ts'
 import { openTestStore } from '../fixtures/test-store.ts'
 
@@ -28,7 +29,9 @@ async function open() {
   logins.onEnd(id => ended.push(id))
   const signIn = async () => {
     const ticket = await logins.createTicket(user)
-    const { token } = await logins.signInWithTicket({ ticket, kind: 'browser', address: '::1' })
+    const { credential } = await logins.signInWithTicket({ ticket, kind: 'browser', address: '::1' })
+    if (credential.kind !== 'browser') throw new Error('not of a browser')
+    const token = browserToken(credential.cookie, credential.originSecret)
     const login = await logins.authenticate(token)
     if (!login) throw new Error('not signed in')
     return { token, id: login.caller.loginId }

@@ -5,9 +5,9 @@ import { type AddressInfo, connect, type Socket } from 'node:net'
 import {
   type App,
   AppError,
-  CSRF_HEADER,
   type Grant,
   GRANT_HEADER,
+  ORIGIN_SECRET_HEADER,
   Session,
   type SshAccess,
   toProblem,
@@ -39,7 +39,7 @@ export class StandIn implements AsyncDisposable {
   isSignedIn = true
   /** The cookie's value of a sign-in that is over while others are not. */
   ended: string | undefined
-  readonly csrf = 'csrf-of-the-test'
+  readonly originSecret = 'origin-secret-of-the-test'
   readonly userId = randomUUID()
   dials = 0
   #server = createServer()
@@ -130,7 +130,8 @@ export class StandIn implements AsyncDisposable {
       return
     }
     const isEnded = this.ended !== undefined && headers.cookie?.endsWith(`=${this.ended}`) === true
-    if (!this.isSignedIn || isEnded) throw new AppError('not_signed_in')
+    const isHalf = headers.cookie !== undefined && headers[ORIGIN_SECRET_HEADER] !== this.originSecret
+    if (!this.isSignedIn || isEnded || isHalf) throw new AppError('not_signed_in')
     const base = `/api/v1/sessions/${this.session.id}`
     const grantOf = new RegExp(`^${base}/apps/([a-z-]+)/grant$`).exec(url)?.[1]
     if (url === '/api/v1/events') {
@@ -151,9 +152,8 @@ export class StandIn implements AsyncDisposable {
         resourcePolicy: 'default',
         createdAt: new Date().toISOString(),
       }
-      send({ user, csrf: this.csrf, expiresAt: new Date(Date.now() + 3_600_000).toISOString() })
+      send({ user, expiresAt: new Date(Date.now() + 3_600_000).toISOString() })
     } else if (url.split('?', 1)[0] === '/api/v1/auth/logout') {
-      if (headers[CSRF_HEADER] !== this.csrf) throw new AppError('csrf_failed')
       response.writeHead(204).end()
     } else if (url === base) send(this.session)
     else if (url === `${base}/ssh` && this.sshAccess) send(this.sshAccess)

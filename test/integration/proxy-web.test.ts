@@ -65,7 +65,7 @@ async function ask(
 
 const signedIn = (manager: StandIn, port: number) => ({
   cookie: `other=1; berth_${port}=sign-in`,
-  'x-berth-csrf': manager.csrf,
+  'x-berth-origin-secret': manager.originSecret,
   'content-type': 'application/json',
   origin: `http://localhost:${port}`,
 })
@@ -195,19 +195,12 @@ test('who still sends ten megabytes when it is clear that they are not wanted ge
   }
 })
 
-test('behind a trusted TLS reverse proxy the manager learns of the client and of https, also for host methods', async () => {
-  const { web, manager } = await setUp({ trustedProxies: ['127.0.0.1'] })
+test('behind a trusted TLS reverse proxy the manager learns of the client and of https', async () => {
+  const { web } = await setUp({ trustedProxies: ['127.0.0.1'] })
   const relayed = { 'x-forwarded-for': '6.6.6.6, 192.0.2.1', 'x-forwarded-proto': 'https' }
   const { body } = await ask(web.port, '/api/v1/echo', { headers: relayed })
   const { headers } = JSON.parse(body) as { headers: Record<string, string> }
   expect(headers).toMatchObject({ 'x-forwarded-for': '192.0.2.1', 'x-forwarded-proto': 'https' })
-  await ask(web.port, '/host/tunnel/list', {
-    method: 'POST',
-    headers: { ...signedIn(manager, web.port), ...relayed },
-    body: '[]',
-  })
-  const me = manager.seen.find(({ url }) => url === '/api/v1/me')
-  expect(me?.headers['x-forwarded-proto']).toBe('https')
 })
 
 test('events of the manager pass unbuffered', async () => {
@@ -267,7 +260,7 @@ test('a signed-in browser on this computer opens, lists and closes tunnels, and 
   const context = await setUp()
   const { web, manager, host } = context
   expect(await call(context, 'host', 'info')).toMatchObject({ ok: true, value: { kind: 'local', version: '1.2.3' } })
-  const headers = { host, cookie: `berth_${web.port}=sign-in` }
+  const headers = { ...signedIn(manager, web.port), host }
   const events = httpRequest({ host: '127.0.0.1', port: web.port, path: '/host/events', headers, agent: false }).end()
   const [stream] = (await once(events, 'response')) as [IncomingMessage]
   stack.defer(() => void events.destroy())
@@ -301,13 +294,16 @@ test('failures of a host method keep their code', async () => {
   expect(terminal).toMatchObject({ ok: false, error: { code: 'bad_request' } })
 })
 
-test('host methods need a sign-in, its CSRF token, JSON and valid arguments', async () => {
+test('host methods and events need both halves of a sign-in; methods JSON and valid arguments', async () => {
   const { web, manager } = await setUp()
   const good = signedIn(manager, web.port)
   const post = async (headers: Record<string, string>, body = '[]', path = '/host/tunnel/list') =>
     JSON.parse((await ask(web.port, path, { method: 'POST', headers, body })).body) as { code: string }
   expect(await post({ ...good, cookie: 'other=1' })).toMatchObject({ code: 'not_signed_in' })
-  expect(await post({ ...good, 'x-berth-csrf': 'wrong' })).toMatchObject({ code: 'csrf_failed' })
+  expect(await post({ ...good, 'x-berth-origin-secret': 'wrong' })).toMatchObject({ code: 'not_signed_in' })
+  const { 'x-berth-origin-secret': _secret, ...cookieOnly } = good
+  expect(await post(cookieOnly)).toMatchObject({ code: 'not_signed_in' })
+  expect((await ask(web.port, '/host/events', { headers: cookieOnly })).status).toBe(401)
   expect(await post({ ...good, 'content-type': 'text/plain' })).toMatchObject({ code: 'bad_request' })
   expect(await post(good, '[1]')).toMatchObject({ code: 'bad_request' })
   expect(await post(good, '{')).toMatchObject({ code: 'bad_request' })
@@ -320,6 +316,17 @@ test('cookies of other programs do not reach the manager with a host method', as
   await call(context, 'tunnel', 'list')
   const asked = context.manager.seen.find(({ url }) => url === '/api/v1/me')
   expect(asked?.headers.cookie).toBe(`berth_${context.web.port}=sign-in`)
+})
+
+test('a cookie that another port planted for some paths keeps nothing open after signing out', async () => {
+  const context = await setUp()
+  const { web, manager } = context
+  await call(context, 'tunnel', 'open', { sessionId: manager.session.id, app: 'echo' })
+  await expect.poll(() => manager.eventStreams).toBe(1)
+  const headers = signedIn(manager, web.port)
+  const planted = { ...headers, cookie: `berth_${web.port}=planted; ${headers.cookie}` }
+  expect((await ask(web.port, '/api/v1/auth/logout', { method: 'POST', headers: planted })).status).toBe(204)
+  await expect.poll(() => manager.eventStreams).toBe(0)
 })
 
 test.each(['', '?then=home'])('signing out%s closes the tunnels of that user', async query => {
@@ -361,7 +368,7 @@ test.each([
 ])('%s ends the event streams of that sign-in', async (_, how) => {
   const context = await setUp()
   const { web, manager, host } = context
-  const headers = { host, cookie: `berth_${web.port}=sign-in` }
+  const headers = { ...signedIn(manager, web.port), host }
   const events = httpRequest({ host: '127.0.0.1', port: web.port, path: '/host/events', headers, agent: false }).end()
   const [stream] = (await once(events, 'response')) as [IncomingMessage]
   stack.defer(() => void events.destroy())

@@ -9,7 +9,7 @@ import { openAccount, type Account } from './account.ts'
 import { createConsoleHandler } from './serve-console.ts'
 
 const USER = '01900000-0000-7000-8000-000000000001'
-const ME = { user: { id: USER, email: 'a@b.c' }, csrf: '', expiresAt: '2030-01-01T00:00:00Z' }
+const ME = { user: { id: USER, email: 'a@b.c' }, expiresAt: '2030-01-01T00:00:00Z' }
 const nothing = () => Promise.resolve()
 let dir: string
 let root: string

@@ -4,7 +4,13 @@ import { PlainText } from '../plain-text.ts'
 import { Me } from '../users.ts'
 import { type RouteSpec } from './route-spec.ts'
 
-const LoginReply = Me.extend({ token: z.string().nullable().describe('Bearer token, only for kind "token".') })
+const LoginReply = Me.extend({
+  token: z.string().nullable().describe('Bearer token, only for kind "token".'),
+  originSecret: z
+    .string()
+    .nullable()
+    .describe('Only for kind "browser", and given this once: goes with the cookie as the header x-berth-origin-secret.'),
+})
 
 /** Signing in and out, and the own account. */
 export const AUTH_ROUTES = {

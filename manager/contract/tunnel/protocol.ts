@@ -16,7 +16,10 @@ export const TERMINAL_PROTOCOL = 'berth.terminal.v1'
 
 /** Credential of a tunnel upgrade; never in a URL. */
 export const GRANT_HEADER = 'x-berth-grant'
-export const CSRF_HEADER = 'x-berth-csrf'
+/** Second half of a browser's sign-in, with every request that carries its cookie. */
+export const ORIGIN_SECRET_HEADER = 'x-berth-origin-secret'
+/** The same for WebSockets of a page, which cannot set headers: offered as a subprotocol, never chosen. */
+export const ORIGIN_SECRET_PROTOCOL = 'berth.origin-secret.'
 
 export const FRAME_EOF = 'eof'
 export const FRAME_OK = 'ok'

@@ -1,8 +1,8 @@
 import { type FastifyReply, type FastifyRequest } from 'fastify'
-import { AppError, MAX_BROWSER_DAYS, type RouteReply } from '#manager/contract'
+import { AppError, type RouteReply } from '#manager/contract'
 import { type Logins, type NewSignIn } from '../../users/logins.ts'
 import { type Users } from '../../users/users.ts'
-import { cookieHeader } from '../credentials.ts'
+import { cookieHeader } from '../browser-sign-in.ts'
 import { type Handlers } from '../handlers.ts'
 import { clientAddress } from '../origin.ts'
 
@@ -19,19 +19,16 @@ export type IdentityHandlers = Pick<
   | 'updateUser'
 >
 
-/** The browser may keep the cookie this long; the server decides when it is over. */
-const COOKIE_SECONDS = MAX_BROWSER_DAYS * 24 * 3600
-
 export function createIdentityRoutes({ logins, users }: { logins: Logins; users: Users }): IdentityHandlers {
   return {
     async login({ request, reply }, { body }) {
       const signIn = await logins.signIn({ ...body, address: clientAddress(request.raw) })
-      return handOver(request, reply, body.kind, signIn)
+      return handOver(request, reply, signIn)
     },
 
     async loginWithTicket({ request, reply }, { body }) {
       const signIn = await logins.signInWithTicket({ ...body, address: clientAddress(request.raw) })
-      return handOver(request, reply, body.kind, signIn)
+      return handOver(request, reply, signIn)
     },
 
     async logout({ caller, request, reply }) {
@@ -45,8 +42,8 @@ export function createIdentityRoutes({ logins, users }: { logins: Logins; users:
     async me({ request }) {
       const { credentials } = request
       if (!credentials) throw new AppError('not_signed_in')
-      const { user, csrf, expiresAt } = credentials
-      return { user: await users.view(user), csrf, expiresAt: expiresAt.toISOString() }
+      const { user, expiresAt } = credentials
+      return { user: await users.view(user), expiresAt: expiresAt.toISOString() }
     },
 
     changePassword: ({ caller, request }, { body }) =>
@@ -59,14 +56,14 @@ export function createIdentityRoutes({ logins, users }: { logins: Logins; users:
   }
 }
 
-/** A browser gets a cookie that no script can read; others the token itself. */
+/** A browser gets one half as a cookie that no script can read, and one that only its page can keep; others a bearer token. */
 function handOver(
   request: FastifyRequest,
   reply: FastifyReply,
-  kind: 'browser' | 'token',
-  { token, me }: NewSignIn,
+  { credential, me }: NewSignIn,
 ): RouteReply<'login'> {
-  if (kind === 'token') return { ...me, token }
-  void reply.header('set-cookie', cookieHeader(request.raw, token, COOKIE_SECONDS))
-  return { ...me, token: null }
+  if (credential.kind === 'token') return { ...me, token: credential.token, originSecret: null }
+  const { cookie, originSecret, maxSeconds } = credential
+  void reply.header('set-cookie', cookieHeader(request.raw, cookie, maxSeconds))
+  return { ...me, token: null, originSecret }
 }

@@ -1,7 +1,6 @@
 import { disposePinia, type Pinia } from 'pinia'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { AppError, type ApiClient, type UserId } from '#manager/contract'
-import { csrfToken } from '../../api/csrf.ts'
 import { openSignInChannel } from '../../api/sign-in-channel.ts'
 import { aMe } from '../../testing/a-me.ts'
 import { OWNER } from '../../testing/a-session.ts'
@@ -20,45 +19,49 @@ afterEach(() => {
 
 /** A page on which the owner of the sessions is signed in. */
 async function signedIn(answers: Partial<ApiClient> = {}) {
-  const { events, pinia } = withServices({ me: () => Promise.resolve(aMe(OWNER)), ...answers })
+  const { events, pinia, secret } = withServices({ me: () => Promise.resolve(aMe(OWNER)), ...answers })
   pages.push(pinia)
   const account = useAccount()
   await account.begin()
   expect(account.user?.id).toBe(OWNER)
-  return { account, events }
+  return { account, events, secret }
 }
 
-const loginAs = (id: UserId) => ({ login: () => Promise.resolve({ ...aMe(id), token: null }) })
+const anotherTab = () => openSignInChannel({ onSignIn: () => undefined, onSignOut: () => undefined })
+const newSignIn = (userId: UserId) => ({ userId, originSecret: 'of the new sign-in' })
+const signInOf = (id: UserId) => ({ ...aMe(id), token: null, originSecret: `secret of ${id}` })
+const loginAs = (id: UserId) => ({ login: () => Promise.resolve(signInOf(id)) })
 
-function expectUntouched(account: ReturnType<typeof useAccount>) {
+function expectUntouched({ account, secret }: Pick<Awaited<ReturnType<typeof signedIn>>, 'account' | 'secret'>) {
   expect(reload).toHaveBeenCalledOnce()
   expect(account.user?.id ?? OWNER).toBe(OWNER)
-  expect(csrfToken.get()).not.toContain(OTHER)
+  expect(secret.get()).not.toContain(OTHER)
 }
 
 test('a sign-in link of another person begins the page anew', async () => {
-  const { account } = await signedIn({ loginWithTicket: () => Promise.resolve({ ...aMe(OTHER), token: null }) })
-  await account.signInWithTicket('ticket')
-  expectUntouched(account)
+  const page = await signedIn({ loginWithTicket: () => Promise.resolve(signInOf(OTHER)) })
+  await page.account.signInWithTicket('ticket')
+  expectUntouched(page)
 })
 
 test('another person, signed in meanwhile in another tab, does not take over a page whose sign-in ended', async () => {
   const me = vi.fn(() => Promise.resolve(aMe(OWNER)))
-  const { account, events } = await signedIn({ me })
+  const page = await signedIn({ me })
+  const { account, events } = page
   events.setState('signed_out')
   await vi.waitFor(() => expect(account.state).toBe('expired'))
   me.mockResolvedValue(aMe(OTHER))
   events.setState('live')
   await vi.waitFor(() => expect(reload).toHaveBeenCalled())
-  expectUntouched(account)
+  expectUntouched(page)
   expect(account.state).toBe('expired')
 })
 
 test('nor one who signs in after the first has signed out, while the same person goes on', async () => {
-  const { account } = await signedIn({ logout: () => Promise.resolve(), ...loginAs(OTHER) })
-  await account.signOut()
-  await account.signIn('other@example.com', 'a password')
-  expectUntouched(account)
+  const page = await signedIn({ logout: () => Promise.resolve(), ...loginAs(OTHER) })
+  await page.account.signOut()
+  await page.account.signIn('other@example.com', 'a password')
+  expectUntouched(page)
 
   reload.mockClear()
   const again = await signedIn({ logout: () => Promise.resolve(), ...loginAs(OWNER) })
@@ -70,21 +73,40 @@ test('nor one who signs in after the first has signed out, while the same person
 
 test('a page hears that another person signed in in another tab, before it reads what is theirs', async () => {
   await signedIn()
-  using tab = openSignInChannel(() => undefined)
-  tab.announce(OWNER)
-  tab.announce(OTHER)
+  using tab = anotherTab()
+  tab.announce(newSignIn(OWNER))
+  tab.announce(newSignIn(OTHER))
   await vi.waitFor(() => expect(reload).toHaveBeenCalledOnce())
 })
 
-test('a page whose sign-in ended goes on when the same person signs in in another tab, with the new token', async () => {
+test('a page whose sign-in ended goes on when the same person signs in in another tab, with the new secret', async () => {
   const me = vi.fn(() => Promise.resolve(aMe(OWNER)))
-  const { account } = await signedIn({ me })
+  const { account, secret } = await signedIn({ me })
   account.expire()
-  me.mockResolvedValue(aMe(OWNER, 'of the new sign-in'))
-  using tab = openSignInChannel(() => undefined)
-  tab.announce(OWNER)
+  using tab = anotherTab()
+  tab.announce(newSignIn(OWNER))
   await vi.waitFor(() => expect(account.state).toBe('signed_in'))
-  expect(csrfToken.get()).toBe('of the new sign-in')
+  expect(secret.get()).toBe('of the new sign-in')
+  expect(me).toHaveBeenLastCalledWith({ headers: { 'x-berth-origin-secret': 'of the new sign-in' } })
+})
+
+test('signing out on purpose begins every other page anew, and leaves no secret', async () => {
+  const first = await signedIn()
+  first.secret.store('of the first page')
+  first.secret.use('of the first page')
+  const tab = anotherTab()
+  tab.announceSignOut()
+  await vi.waitFor(() => expect(reload).toHaveBeenCalledOnce())
+  tab[Symbol.dispose]()
+
+  const heard = vi.fn()
+  using _other = openSignInChannel({ onSignIn: () => undefined, onSignOut: heard })
+  const { account, secret } = await signedIn({ logout: () => Promise.resolve(), ...loginAs(OWNER) })
+  await account.signIn('mira@example.com', 'a password')
+  expect(secret.stored()).toBe(`secret of ${OWNER}`)
+  await account.signOut()
+  expect([secret.get(), secret.stored()]).toEqual(['', ''])
+  await vi.waitFor(() => expect(heard).toHaveBeenCalledOnce())
 })
 
 test('a page that was signed out stays so', async () => {
@@ -92,9 +114,9 @@ test('a page that was signed out stays so', async () => {
   const { account } = await signedIn({ me, logout: () => Promise.resolve() })
   await account.signOut()
   const heard = vi.fn()
-  using tab = openSignInChannel(() => undefined)
-  using _last = openSignInChannel(heard)
-  tab.announce(OWNER)
+  using tab = anotherTab()
+  using _last = openSignInChannel({ onSignIn: heard, onSignOut: () => undefined })
+  tab.announce(newSignIn(OWNER))
   await vi.waitFor(() => expect(heard).toHaveBeenCalledOnce())
   expect(account.state).toBe('signed_out')
   expect(me).toHaveBeenCalledOnce()

@@ -1,7 +1,7 @@
 import { defineStore } from 'pinia'
 import { computed, onScopeDispose, ref, watch } from 'vue'
-import { isAppError, type Me, type UserId } from '#manager/contract'
-import { csrfToken } from '../../api/csrf.ts'
+import { isAppError, type Me, type RouteReply, type UserId } from '#manager/contract'
+import { secretHeaders } from '../../api/origin-secret.ts'
 import { openSignInChannel } from '../../api/sign-in-channel.ts'
 import { useServices } from '../../services.ts'
 
@@ -10,7 +10,7 @@ export type AccountState = 'unknown' | 'signed_out' | 'signed_in' | 'expired'
 
 /** Who is signed in on this page. */
 export const useAccount = defineStore('account', () => {
-  const { api, events } = useServices()
+  const { api, events, secret } = useServices()
   const state = ref<AccountState>('unknown')
   const startError = ref<unknown>(null)
   const me = ref<Me | null>(null)
@@ -27,16 +27,17 @@ export const useAccount = defineStore('account', () => {
   /**
    * Takes this for the sign-in of the page, unless it is another person's: the cookie is that of the whole browser. Then the
    * page begins anew, for nothing of the first may stay in memory, nor be done as the other.
+   * @param originSecret of the same sign-in
    * @returns false if the page begins anew
    */
-  function adopt(next: Me): boolean {
+  function adopt(next: Me, originSecret: string): boolean {
     if (!belongsTo(next.user.id)) {
       globalThis.location.reload()
       return false
     }
     holder = next.user.id
     me.value = next
-    csrfToken.set(next.csrf)
+    secret.use(originSecret)
     const before = state.value
     state.value = 'signed_in'
     if (before === 'expired') events.reconnect()
@@ -45,23 +46,31 @@ export const useAccount = defineStore('account', () => {
   }
 
   /**
-   * What is read needs no token: the other tabs are told, or they would show what is not their person's. Those of the same
-   * person go on with the new sign-in.
+   * Tabs of the same person go on with the new sign-in. All others begin anew, also at a sign-out on purpose: nothing of the
+   * person before stays in their memory.
    */
-  const channel = openSignInChannel(id => {
-    if (!belongsTo(id)) globalThis.location.reload()
-    else if (state.value === 'expired' || state.value === 'signed_in') void restore().catch(() => undefined)
+  const isOpen = () => state.value === 'signed_in' || state.value === 'expired'
+  const channel = openSignInChannel({
+    onSignIn({ userId, originSecret }) {
+      if (!belongsTo(userId)) globalThis.location.reload()
+      else if (isOpen()) void restore(originSecret).catch(() => undefined)
+    },
+    onSignOut() {
+      if (isOpen()) globalThis.location.reload()
+    },
   })
   onScopeDispose(() => channel[Symbol.dispose]())
-  function signedIn(next: Me): void {
-    channel.announce(next.user.id)
-    adopt(next)
+  function signedIn({ originSecret, ...next }: RouteReply<'login'>): void {
+    const signIn = { userId: next.user.id, originSecret: originSecret ?? '' }
+    secret.store(signIn.originSecret)
+    channel.announce(signIn)
+    adopt(next, signIn.originSecret)
   }
 
   /** Asks the manager who we are. @throws what is not an answer, e.g. `unavailable` */
-  async function restore(): Promise<void> {
+  async function restore(newest = secret.stored()): Promise<void> {
     try {
-      adopt(await api.me())
+      adopt(await api.me({ headers: secretHeaders(newest) }), newest)
     } catch (error) {
       if (!isAppError(error) || error.code !== 'not_signed_in') throw error
       if (state.value === 'unknown') state.value = 'signed_out'
@@ -89,7 +98,8 @@ export const useAccount = defineStore('account', () => {
   async function signOut(): Promise<void> {
     await api.logout().catch(() => undefined)
     events.stop()
-    csrfToken.set('')
+    secret.forget()
+    channel.announceSignOut()
     me.value = null
     state.value = 'signed_out'
   }

@@ -16,7 +16,7 @@ test('tunnels go from the page with the sign-in, and are asked for and listened 
     {
       me: () => Promise.resolve(aMe(OWNER)),
       logout: () => Promise.resolve(),
-      login: () => Promise.resolve({ ...aMe(OWNER), token: null }),
+      login: () => Promise.resolve({ ...aMe(OWNER), token: null, originSecret: 'a secret' }),
     },
     testEvents(),
     { tunnel: { list } as never, on, reconnect },

@@ -6,7 +6,7 @@ import { withServices, type TestEvents } from '../../testing/services.ts'
 import { useAccount } from '../account/useAccount.ts'
 import { useSessions } from './useSessions.ts'
 
-const ME = { user: { id: OWNER }, csrf: 'x' } as Me
+const ME = { user: { id: OWNER } } as Me
 const STATS = { cpuMilli: 500 } as SessionStats
 
 let server: Map<string, Session>

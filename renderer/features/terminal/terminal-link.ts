@@ -1,4 +1,4 @@
-import { AppError, TERMINAL_PROTOCOL, TUNNEL_CLOSE, type SessionId } from '#manager/contract'
+import { AppError, ORIGIN_SECRET_PROTOCOL, TERMINAL_PROTOCOL, TUNNEL_CLOSE, type SessionId } from '#manager/contract'
 import { type Host } from '../../host.ts'
 
 export interface TerminalSize {
@@ -25,14 +25,17 @@ export interface TerminalListener {
 /** @throws AppError where a shell cannot be attached */
 export type AttachTerminal = (spec: TerminalSpec, listener: TerminalListener) => Promise<TerminalLink>
 
-/** Browser: one WebSocket to the manager on the page's own origin, authenticated by its cookie. */
-export function attachBySocket(origin: string): AttachTerminal {
+/**
+ * Browser: one WebSocket to the manager on the page's own origin, authenticated by its cookie and the origin secret. The latter
+ * goes as a subprotocol, because a WebSocket of a page cannot set headers, and an address ends up in logs.
+ */
+export function attachBySocket(origin: string, originSecret: () => string): AttachTerminal {
   return ({ sessionId, name, cols, rows }, listener) =>
     new Promise((resolve, reject) => {
       const url = new URL(`/api/v1/sessions/${sessionId}/terminal`, origin)
       url.protocol = url.protocol === 'https:' ? 'wss:' : 'ws:'
       url.search = new URLSearchParams({ name, cols: String(cols), rows: String(rows) }).toString()
-      const socket = new WebSocket(url, TERMINAL_PROTOCOL)
+      const socket = new WebSocket(url, [TERMINAL_PROTOCOL, ORIGIN_SECRET_PROTOCOL + originSecret()])
       socket.binaryType = 'arraybuffer'
       let isClosed = false
       const send = (data: string | Uint8Array<ArrayBuffer>) => {

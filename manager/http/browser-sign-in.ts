@@ -1,0 +1,58 @@
+import { type IncomingMessage } from 'node:http'
+import { ORIGIN_SECRET_HEADER, ORIGIN_SECRET_PROTOCOL } from '#manager/contract'
+import { forwarded } from './origin.ts'
+
+/**
+ * A browser's sign-in in two halves, either of which alone is worthless.
+ *
+ * Threat model: browsers send a cookie to every port of its host name, so any program on this computer that gets the browser
+ * to visit its port can read our cookie, and can set cookies of our name. The origin secret closes that gap: the page keeps it
+ * in the storage of its origin (scheme, host and port) and sends it with every call. No cookie and no other origin can carry it,
+ * so it also proves that our page sent the request (CSRF). The cookie in turn is HttpOnly: script on our page that reads the
+ * secret cannot take the sign-in elsewhere. The manager stores one hash of both halves together.
+ *
+ * What remains: a page on another port of the same name can delete or overwrite the cookie, which signs the browser out.
+ */
+export interface BrowserHalves {
+  /** Every value of a cookie of ours: other ports may have set more under the same name, with longer paths. */
+  readonly cookies: readonly string[]
+  readonly originSecret: string
+}
+
+/** Consoles on other ports, and planted cookies; a header holds many more, and each costs a query. */
+const MAX_COOKIES = 20
+const OUR_COOKIE = /^(?:__Host-)?berth_\d{1,5}=(berth_[\w-]{43})$/
+
+/** Undefined where either half is missing. */
+export function readHalves({ headers }: IncomingMessage): BrowserHalves | undefined {
+  const originSecret = originSecretOf(headers)
+  const cookies = (headers.cookie ?? '').split(';').flatMap(pair => OUR_COOKIE.exec(pair.trim())?.[1] ?? [])
+  if (originSecret === undefined || cookies.length === 0) return undefined
+  return { cookies: [...new Set(cookies)].slice(0, MAX_COOKIES), originSecret }
+}
+
+/** The header of a call; a WebSocket of a page cannot set headers, so it offers the secret as one more subprotocol. */
+function originSecretOf(headers: IncomingMessage['headers']): string | undefined {
+  const header = headers[ORIGIN_SECRET_HEADER]
+  if (typeof header === 'string' && header !== '') return header.slice(0, 200)
+  return headers['sec-websocket-protocol']
+    ?.split(',')
+    .map(protocol => protocol.trim())
+    .find(protocol => protocol.startsWith(ORIGIN_SECRET_PROTOCOL))
+    ?.slice(ORIGIN_SECRET_PROTOCOL.length)
+}
+
+/**
+ * With the port, because cookies do not know ports: two consoles on one computer would overwrite each other's. Over https
+ * with the prefix that lets no other host name of the site set it (RFC 6265bis section 4.1.3).
+ */
+export function cookieName(request: IncomingMessage): string {
+  const { host, https } = forwarded(request)
+  return `${https ? '__Host-' : ''}berth_${/:(\d+)$/.exec(host)?.[1] ?? (https ? '443' : '80')}`
+}
+
+/** @param value empty to remove it */
+export function cookieHeader(request: IncomingMessage, value: string, maxAgeSeconds: number): string {
+  const secure = forwarded(request).https ? '; Secure' : ''
+  return `${cookieName(request)}=${value}; Path=/; Max-Age=${maxAgeSeconds}; HttpOnly; SameSite=Strict${secure}`
+}
