@@ -85,7 +85,9 @@ async function aDesktop({ owned = true, startStack, fixedEndpoint, links = someL
     startStack: startStack ?? (() => Promise.resolve(stack)),
     startProxy: () => Promise.resolve(proxy),
     fetch: () =>
-      Promise.resolve(Response.json({ user: { id: '01900000-0000-7000-8000-000000000001' }, originSecret: null, token: null })),
+      Promise.resolve(
+        Response.json({ user: { id: '01900000-0000-7000-8000-000000000001' }, originSecret: null, token: null }),
+      ),
     log,
   })
   return fake

@@ -50,10 +50,7 @@ export async function readCredentials(
 }
 
 /** The cookie that fits the origin secret: those that another port set fit none. */
-async function findBrowser(
-  logins: Logins,
-  { cookies, originSecret }: BrowserHalves,
-): Promise<ActiveLogin | undefined> {
+async function findBrowser(logins: Logins, { cookies, originSecret }: BrowserHalves): Promise<ActiveLogin | undefined> {
   for (const cookie of cookies) {
     const login = await logins.authenticate(browserToken(cookie, originSecret))
     if (login) return login

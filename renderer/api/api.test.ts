@@ -58,9 +58,7 @@ describe('a sign-in that another tab has renewed', () => {
       const type = { 'content-type': 'application/problem+json' }
       const refusal = Response.json(toProblem(new AppError('not_signed_in')), { status: 401, headers: type })
       if (token !== 'new' || !isKnown) return Promise.resolve(refusal)
-      return Promise.resolve(
-        path === ROUTES.me.path ? Response.json(aMe(OWNER)) : new Response(null, { status: 204 }),
-      )
+      return Promise.resolve(path === ROUTES.me.path ? Response.json(aMe(OWNER)) : new Response(null, { status: 204 }))
     }
     const api = createApi({
       secret,

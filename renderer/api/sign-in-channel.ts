@@ -14,8 +14,8 @@ export interface NewSignIn {
 }
 
 export interface SignInListener {
-  onSignIn(signIn: NewSignIn): void
-  onSignOut(): void
+  readonly onSignIn: (signIn: NewSignIn) => void
+  readonly onSignOut: () => void
 }
 
 /** Between the tabs of one browser profile and origin, from the beginning of the page to its end. */

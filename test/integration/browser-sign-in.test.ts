@@ -78,7 +78,7 @@ const callAsPage = (page: Page, path: string, method = 'GET') =>
       const secret = localStorage.getItem('berth.origin-secret') ?? ''
       const headers = { 'content-type': 'application/json', 'x-berth-origin-secret': secret }
       const body = method === 'POST' ? '[]' : undefined
-      return (await fetch(path ?? '', { method, headers, ...(body ? { body } : {}) })).status
+      return (await fetch(path, { method, headers, ...(body ? { body } : {}) })).status
     },
     [path, method] as const,
   )

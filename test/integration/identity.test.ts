@@ -79,16 +79,19 @@ describe.each(BACKENDS)('identity on %s PostgreSQL', (_name, backend) => {
   test('a WebSocket of a page needs both halves: the secret is a subprotocol that is never chosen', async () => {
     const { cookie, originSecret } = await browser()
     const open = (headers: Record<string, string>) =>
-      rawRequest(`${manager.url}/api/v1/sessions/01900000-0000-7000-8000-0000000000aa/terminal?name=a&cols=80&rows=24`, {
-        headers: {
-          origin: manager.url,
-          connection: 'Upgrade',
-          upgrade: 'websocket',
-          'sec-websocket-version': '13',
-          'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==',
-          ...headers,
+      rawRequest(
+        `${manager.url}/api/v1/sessions/01900000-0000-7000-8000-0000000000aa/terminal?name=a&cols=80&rows=24`,
+        {
+          headers: {
+            origin: manager.url,
+            connection: 'Upgrade',
+            upgrade: 'websocket',
+            'sec-websocket-version': '13',
+            'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==',
+            ...headers,
+          },
         },
-      })
+      )
     const offer = (secret: string) => `berth.terminal.v1, berth.origin-secret.${secret}`
     const isKnown = await open({ cookie, 'sec-websocket-protocol': offer(originSecret) })
     expect(isKnown.json).toMatchObject({ code: 'session_not_found' })

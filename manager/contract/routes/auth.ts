@@ -9,7 +9,9 @@ const LoginReply = Me.extend({
   originSecret: z
     .string()
     .nullable()
-    .describe('Only for kind "browser", and given this once: goes with the cookie as the header x-berth-origin-secret.'),
+    .describe(
+      'Only for kind "browser", and given this once: goes with the cookie as the header x-berth-origin-secret.',
+    ),
 })
 
 /** Signing in and out, and the own account. */

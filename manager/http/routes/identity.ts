@@ -57,11 +57,7 @@ export function createIdentityRoutes({ logins, users }: { logins: Logins; users:
 }
 
 /** A browser gets one half as a cookie that no script can read, and one that only its page can keep; others a bearer token. */
-function handOver(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  { credential, me }: NewSignIn,
-): RouteReply<'login'> {
+function handOver(request: FastifyRequest, reply: FastifyReply, { credential, me }: NewSignIn): RouteReply<'login'> {
   if (credential.kind === 'token') return { ...me, token: credential.token, originSecret: null }
   const { cookie, originSecret, maxSeconds } = credential
   void reply.header('set-cookie', cookieHeader(request.raw, cookie, maxSeconds))
