@@ -1,6 +1,7 @@
 import vue from '@vitejs/plugin-vue'
 import { defineConfig } from 'vite'
 import vuetify from 'vite-plugin-vuetify'
+import { compressedCopies } from './build/vite-compress.ts'
 import { contentSecurityPolicy } from './build/vite-csp.ts'
 import { quietHints } from './build/vite-quiet-hints.ts'
 
@@ -9,7 +10,7 @@ export default defineConfig({
   root: 'renderer',
   // Relative, so that the same files work below a web server and inside the desktop app.
   base: './',
-  plugins: [vue(), vuetify({ autoImport: true }), contentSecurityPolicy(), quietHints()],
+  plugins: [vue(), vuetify({ autoImport: true }), contentSecurityPolicy(), quietHints(), compressedCopies()],
   build: {
     outDir: '../dist/renderer',
     emptyOutDir: true,

@@ -4,6 +4,7 @@ import {
   AppProtocol,
   Device,
   DeviceFigures,
+  InjectedHeader,
   KernelId,
   ManagerId,
   PullProgress,
@@ -250,7 +251,7 @@ export const REQUESTS = {
   /** Starts the app unless it runs, and waits until its port accepts. */
   start_app: {
     input: z.object({ kernelId: KernelId, app: z.string(), timeoutMs: z.int() }),
-    reply: z.object({ inject: z.object({ header: z.string(), value: z.string() }).nullable() }),
+    reply: z.object({ inject: InjectedHeader.nullable() }),
   },
   /** Looks at the engine now; what it has is the whole truth. Fails with `engine_unreachable` where that is not known. */
   list_kernels: {

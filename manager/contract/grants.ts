@@ -2,6 +2,19 @@ import { z } from 'zod'
 import { SessionId } from './ids.ts'
 import { App } from './sessions.ts'
 
+/**
+ * The header that carries an app's secret. The allow-list has one name: an agent chooses the value, and a name of its choice
+ * could replace what frames or addresses a request (`host`, `transfer-encoding`). Values are one line of visible ASCII.
+ */
+export const InjectedHeader = z.object({
+  header: z.string().regex(/^authorization$/i),
+  value: z
+    .string()
+    .max(1024)
+    .regex(/^[!-~]([ -~]*[!-~])?$/),
+})
+export type InjectedHeader = z.infer<typeof InjectedHeader>
+
 /** A short-lived right to open tunnels to one app of one session. See `tunnel/`. */
 export const Grant = z.object({
   grant: z.string().describe('Opaque; sent as `x-berth-grant`.'),
@@ -11,6 +24,6 @@ export const Grant = z.object({
   /**
    * Header that the local proxy adds to every HTTP request of this app, so that its secret never meets a URL or a page.
    */
-  inject: z.object({ header: z.string(), value: z.string() }).nullable(),
+  inject: InjectedHeader.nullable(),
 })
 export type Grant = z.infer<typeof Grant>

@@ -7,7 +7,8 @@ import { forwardRequest, forwardUpgrade, type Upstream } from '../http/forward.t
 import { mapHeaders, type RawHeaders } from '../http/headers.ts'
 import { answerRaw } from '../http/raw-answer.ts'
 import { verdictOf } from '../grants/verdict.ts'
-import { admit, type GateDeps, OPEN_PATH, type Visit, withoutCookie } from './gate.ts'
+import { admit, coversOpening, folderOf, type GateDeps, OPEN_PATH, type Visit, withoutCookie } from './gate.ts'
+import { type Log } from '../log.ts'
 import { hostNameOf } from './origin.ts'
 import { failurePage, PAGE_HEADERS, refusalPage } from './pages.ts'
 import { createTickets, randomSecret } from './secrets.ts'
@@ -24,6 +25,7 @@ export interface AppOriginDeps {
   readonly inject: () => Grant['inject']
   /** This origin was not shown to a browser for this session yet: have it forget what another session may have left. */
   readonly clearFirst: boolean
+  readonly log: Log
 }
 
 export interface AppOrigin {
@@ -52,17 +54,19 @@ export function createAppOrigin(deps: AppOriginDeps): AppOrigin {
   const agent = new TunnelAgent(() => deps.connect(closing.signal))
   let clears = deps.clearFirst
 
-  const server = createUnboundHttpServer({ keepAliveTimeout: 60_000 })
-  server.on('request', (request, response) => {
+  const server = createUnboundHttpServer({ keepAliveTimeout: 60_000, onRequest, onUpgrade, log: deps.log })
+
+  function onRequest(request: IncomingMessage, response: ServerResponse) {
     const admission = admit(visitOf(request), gate)
     if (admission.kind === 'pass') {
-      forwardRequest(request, response, upstream({ agent }), error => {
+      forwardRequest(request, response, upstream(request, { agent }), error => {
         sendFailure(response, error)
       })
     } else if (admission.kind === 'welcome') welcome(response)
     else response.writeHead(403, PAGE_HEADERS).end(refusalPage(admission.reason))
-  })
-  server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+  }
+
+  function onUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer) {
     const admission = admit(visitOf(request), gate)
     if (admission.kind !== 'pass') {
       const reason = admission.kind === 'refuse' ? admission.reason : 'bad_ticket'
@@ -86,14 +90,19 @@ export function createAppOrigin(deps: AppOriginDeps): AppOrigin {
         return undefined
       },
     }
-    forwardUpgrade(request, socket, head, upstream(options), error => {
+    forwardUpgrade(request, socket, head, upstream(request, options), error => {
       const failure = describe(error)
       answerRaw(socket, { status: failure.status, type: PAGE_HEADERS['content-type'], body: failure.page })
     })
-  })
+  }
 
-  function upstream(options: RequestOptions): Upstream {
-    return { options, headers: raw => requestHeaders(raw, gate.cookieName, deps.inject()) }
+  function upstream(request: IncomingMessage, options: RequestOptions): Upstream {
+    return {
+      options,
+      headers: raw => requestHeaders(raw, gate.cookieName, deps.inject()),
+      answerHeaders: raw => answerHeaders(raw, request.url ?? ''),
+      log: deps.log,
+    }
   }
 
   function welcome(response: ServerResponse) {
@@ -145,6 +154,7 @@ function visitOf(request: IncomingMessage): Visit {
     host: soleValue(request, 'host'),
     origin: soleValue(request, 'origin'),
     cookie: request.headers.cookie,
+    isWorkerScript: request.headers['service-worker'] !== undefined,
   }
 }
 
@@ -168,4 +178,22 @@ export function requestHeaders(raw: RawHeaders, cookieName: string, inject: Gran
     return name === 'cookie' ? withoutCookie(value, cookieName) : value
   })
   return inject ? [...kept, inject.header, inject.value] : kept
+}
+
+/**
+ * Keeps service workers off the opening path (`gate.ts`): the app cannot widen a scope over it, and a script that was loaded
+ * as an ordinary one is not taken from the browser's cache for a worker, without a request that the gate could refuse.
+ */
+export function answerHeaders(raw: RawHeaders, target: string): string[] {
+  const kept = mapHeaders(raw, (name, value) => {
+    if (name !== 'service-worker-allowed') return value
+    return coversOpening(scopeOf(value, target)) ? undefined : value
+  })
+  return coversOpening(folderOf(target)) ? [...kept, 'Vary', 'Service-Worker'] : kept
+}
+
+/** Path of a Service-Worker-Allowed value, which is a URL relative to the script's; `/` where it is none. */
+function scopeOf(value: string, target: string): string {
+  const base = `http://app.localhost${target}`
+  return URL.canParse(value, base) ? new URL(value, base).pathname : '/'
 }

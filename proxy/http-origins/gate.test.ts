@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { type SessionId } from '#manager/contract'
-import { requestHeaders } from './app-origin.ts'
+import { answerHeaders, requestHeaders } from './app-origin.ts'
 import { admit, type GateDeps, OPEN_PATH, type Visit, withoutCookie } from './gate.ts'
 import { hostNameOf } from './origin.ts'
 import { createTickets } from './secrets.ts'
@@ -13,7 +13,15 @@ function aGate() {
   const deps: GateDeps = { authority, cookieName: 'berth_app_30001', cookieValue: 'good', tickets }
   const visit = (change: Partial<Visit> = {}) =>
     admit(
-      { method: 'GET', target: '/', host: authority, origin: undefined, cookie: 'berth_app_30001=good', ...change },
+      {
+        method: 'GET',
+        target: '/',
+        host: authority,
+        origin: undefined,
+        cookie: 'berth_app_30001=good',
+        isWorkerScript: false,
+        ...change,
+      },
       deps,
     )
   return { visit, tickets, pass: (ms: number) => (nowMs += ms) }
@@ -61,6 +69,36 @@ test('only our cookie is stripped, every copy of it', () => {
   expect(withoutCookie('a=1; berth_app_1=x; b=2; berth_app_1=y', 'berth_app_1')).toBe('a=1; b=2')
   expect(withoutCookie('berth_app_1=x', 'berth_app_1')).toBeUndefined()
   expect(withoutCookie('berth_app_10=x', 'berth_app_1')).toBe('berth_app_10=x')
+})
+
+test.each([
+  ['/sw.js', true],
+  ['/_berth/sw.js', true],
+  ['/_berth', true],
+  ['/static/sw.js', false],
+  ['/_berth/opens/sw.js', false],
+  ['//sw.js', false],
+])('the worker script %s would see tickets: %s', (target, isRefused) => {
+  const { visit } = aGate()
+  const refused = { kind: 'refuse', reason: 'worker' }
+  expect(visit({ target, isWorkerScript: true })).toEqual(isRefused ? refused : { kind: 'pass' })
+  expect(visit({ target })).toEqual({ kind: 'pass' })
+})
+
+test.each([
+  ['/', []],
+  ['../', []],
+  ['/_ber', []],
+  ['http://elsewhere.example/', []],
+  ['http://[', []],
+  ['/static/', ['Service-Worker-Allowed', '/static/']],
+])('an app cannot widen the scope of a worker over the opening path: %s', (value, kept) => {
+  expect(answerHeaders(['Service-Worker-Allowed', value], '/static/sw.js')).toEqual(kept)
+})
+
+test('what is loaded from beside the opening path is not taken from the cache for a worker', () => {
+  expect(answerHeaders(['Cache-Control', 'max-age=9'], '/sw.js?v=1')).toEqual(['Cache-Control', 'max-age=9', 'Vary', 'Service-Worker'])
+  expect(answerHeaders([], '/static/sw.js')).toEqual([])
 })
 
 test('the secret of an app replaces whatever the client sent under that name', () => {

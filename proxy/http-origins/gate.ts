@@ -8,13 +8,15 @@ export interface Visit {
   readonly host: string | undefined
   readonly origin: string | undefined
   readonly cookie: string | undefined
+  /** `Service-Worker: script`: the browser fetches the script of a worker that is to be registered or updated. */
+  readonly isWorkerScript: boolean
 }
 
 export type Admission =
   | { readonly kind: 'pass' }
   /** A ticket was redeemed: set the cookie and go to the app. */
   | { readonly kind: 'welcome' }
-  | { readonly kind: 'refuse'; readonly reason: 'wrong_host' | 'foreign_origin' | 'bad_ticket' | 'no_cookie' }
+  | { readonly kind: 'refuse'; readonly reason: 'wrong_host' | 'foreign_origin' | 'bad_ticket' | 'no_cookie' | 'worker' }
 
 export interface GateDeps {
   /** `<app>--<session>.localhost:<port>`, exactly as browsers send it in Host. */
@@ -26,6 +28,19 @@ export interface GateDeps {
 
 /** The one path of the origin that is ours; everything else belongs to the app. */
 export const OPEN_PATH = '/_berth/open'
+
+/**
+ * True where a service worker of this scope would see a ticket on its way here. Scopes are compared as browsers do: by prefix.
+ *
+ * @param scope path of a worker's scope; of a script, the path of its folder
+ */
+export const coversOpening = (scope: string) => OPEN_PATH.startsWith(scope)
+
+/** The widest scope of a worker whose script is here, unless the app widens it (`Service-Worker-Allowed`). */
+export function folderOf(target: string): string {
+  const path = target.split(/[?#]/, 1)[0] ?? ''
+  return path.slice(0, path.lastIndexOf('/') + 1)
+}
 
 /**
  * Who may talk to an app, decided on the request head alone and before anything is dialled.
@@ -40,8 +55,10 @@ export const OPEN_PATH = '/_berth/open'
  * ours, so they cannot hold a second secret as the console's page does (ADR 0016). Nothing of the console or of another app goes
  * to that name.
  *
- * Order matters: host and origin are checked before a ticket can
- * be used up.
+ * A service worker of the app would see later tickets and could hold them back for an accomplice on this computer, so no
+ * worker is registered whose scope covers OPEN_PATH; other workers are the app's own affair.
+ *
+ * Order matters: host and origin are checked before a ticket can be used up.
  */
 export function admit(visit: Visit, deps: GateDeps): Admission {
   // An absolute request target names a host of its own, which the app could prefer to the Host field (RFC 9112 section 3.2.2).
@@ -55,6 +72,7 @@ export function admit(visit: Visit, deps: GateDeps): Admission {
     const isGood = visit.method === 'GET' && deps.tickets.redeem(ticket)
     return isGood ? { kind: 'welcome' } : { kind: 'refuse', reason: 'bad_ticket' }
   }
+  if (visit.isWorkerScript && coversOpening(folderOf(visit.target))) return { kind: 'refuse', reason: 'worker' }
   const sent = cookiesNamed(visit.cookie, deps.cookieName)
   return sent.some(value => isSameSecret(value, deps.cookieValue))
     ? { kind: 'pass' }

@@ -16,6 +16,10 @@ const REFUSALS: Record<Refusal, { readonly title: string; readonly text: string 
     title: 'This link was used or is too old',
     text: 'A link to an app works once and for one minute. Go back to the console and open the app again.',
   },
+  worker: {
+    title: 'Service workers of the whole address are not allowed',
+    text: 'A service worker of this app would see the links that let a browser in. It was not registered; the app works without it.',
+  },
   no_cookie: {
     title: 'Open this app from the console',
     text: 'This browser has not been let in yet, or the tunnel was opened anew. Go to the console and open the app there.',

@@ -11,7 +11,7 @@ const keepAlive = Reflect.get(Agent.prototype, 'keepSocketAlive') as (this: Agen
  */
 export class TunnelAgent extends Agent {
   readonly #connect: () => Promise<Duplex>
-  readonly #idle = new WeakMap<Duplex, NodeJS.Timeout>()
+  readonly #idle = new WeakMap<Duplex, { readonly timer: NodeJS.Timeout; readonly close: () => void }>()
 
   constructor(connect: () => Promise<Duplex>) {
     super({ keepAlive: true, maxSockets: 256, maxFreeSockets: 32, scheduling: 'lifo' })
@@ -35,16 +35,21 @@ export class TunnelAgent extends Agent {
   }
 
   override keepSocketAlive(socket: Duplex): boolean {
-    const isKept = keepAlive.call(this, socket)
+    const isKept = !socket.readableEnded && keepAlive.call(this, socket)
     if (!isKept) return false
-    const timer = setTimeout(() => socket.destroy(), IDLE_MS)
+    const close = () => socket.destroy()
+    const timer = setTimeout(close, IDLE_MS)
     timer.unref()
-    this.#idle.set(socket, timer)
+    // A tunnel keeps half-open connections. An app that has ended its side would take the next request and never answer.
+    socket.once('end', close)
+    this.#idle.set(socket, { timer, close })
     return true
   }
 
   override reuseSocket(socket: Duplex, request: ClientRequest): void {
     super.reuseSocket(socket, request)
-    clearTimeout(this.#idle.get(socket))
+    const idle = this.#idle.get(socket)
+    clearTimeout(idle?.timer)
+    if (idle) socket.off('end', idle.close)
   }
 }

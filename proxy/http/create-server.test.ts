@@ -3,6 +3,7 @@ import { type Server } from 'node:http'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { afterEach, expect, test } from 'vitest'
+import { silentLog } from '../log.ts'
 import { createHttpServer, createUnboundHttpServer } from './create-server.ts'
 
 const servers: { close(): unknown }[] = []
@@ -10,7 +11,8 @@ afterEach(() => {
   for (const server of servers.splice(0)) server.close()
 })
 
-const SOON = { headersTimeout: 50, connectionsCheckingInterval: 10 }
+const QUIET = { onRequest: () => undefined, log: silentLog }
+const SOON = { ...QUIET, headersTimeout: 50, connectionsCheckingInterval: 10 }
 
 async function dial(server: ReturnType<typeof createServer>): Promise<Socket> {
   servers.push(server.listen(0, '127.0.0.1'))
@@ -25,7 +27,7 @@ function feeding(server: Server) {
 }
 
 test('a head has a minute, a request has all the time it takes', () => {
-  expect(createHttpServer()).toMatchObject({ headersTimeout: 60_000, requestTimeout: 0 })
+  expect(createHttpServer(QUIET)).toMatchObject({ headersTimeout: 60_000, requestTimeout: 0 })
 })
 
 test.each([
@@ -38,7 +40,7 @@ test.each([
 })
 
 test('a server that is handed its connections closes them', async () => {
-  const server = createUnboundHttpServer()
+  const server = createUnboundHttpServer(QUIET)
   const client = await dial(feeding(server))
   client.on('error', () => undefined)
   const closed = once(client, 'close')
@@ -46,4 +48,18 @@ test('a server that is handed its connections closes them', async () => {
   await once(server, 'request')
   server.closeAllConnections()
   await closed
+})
+
+test.each([
+  ['throws', () => JSON.parse('{')],
+  ['rejects', () => Promise.reject(new Error('unforeseen'))],
+])('a listener that %s ends its own connection only, and is logged', async (_, onRequest) => {
+  const faults: object[] = []
+  const log = { ...silentLog, error: (fields: object) => faults.push(fields) }
+  for (const more of ['', 'Connection: Upgrade\r\nUpgrade: x\r\n']) {
+    const client = await dial(createHttpServer({ onRequest, onUpgrade: onRequest, log }))
+    client.write(`GET / HTTP/1.1\r\nHost: a\r\n${more}\r\n`)
+    expect(await text(client)).toBe('')
+  }
+  expect(faults).toHaveLength(2)
 })

@@ -8,14 +8,19 @@ import {
 } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import { type Duplex } from 'node:stream'
+import { type Log } from '../log.ts'
+import { containedBy } from './contain.ts'
 import { bodyFraming, endToEnd, hasBody, mapHeaders, type RawHeaders } from './headers.ts'
-import { whenUploaded } from './when-uploaded.ts'
+import { closeIfEarly, whenUploaded } from './when-uploaded.ts'
 
 export interface Upstream {
   /** Agent or createConnection, and host/port/protocol where there is one. */
   readonly options: RequestOptions
   /** Last change of the end-to-end request headers: what to add, drop or replace. */
   readonly headers: (raw: RawHeaders) => string[]
+  /** Last change of the end-to-end headers of an answer; left out: none. */
+  readonly answerHeaders?: (raw: RawHeaders) => string[]
+  readonly log: Log
 }
 
 /** A connection that was kept alive may have been closed by the other side while our request was on its way. */
@@ -25,6 +30,9 @@ const STALE_RETRIES = 3
  * Streams one request to an upstream and its answer back, with backpressure both ways and nothing buffered.
  * `onFailure` is called at most once, and only if there is no answer. An answer goes before an upload that breaks after it,
  * and one that breaks off cuts the connection, so that a client never takes half an answer for a whole one.
+ *
+ * Threat model: the upstream may be hostile (an app in a session). Its reason phrase is dropped, an upgrade that nobody asked
+ * for and a status that is no final one count as failures, and listeners are contained (`contain.ts`).
  */
 export function forwardRequest(
   request: IncomingMessage,
@@ -32,6 +40,7 @@ export function forwardRequest(
   upstream: Upstream,
   onFailure: (error: Error) => void,
 ): void {
+  const contained = containedBy(response, upstream.log)
   const isRepeatable = !hasBody(request.rawHeaders) && ['GET', 'HEAD', 'OPTIONS'].includes(request.method ?? '')
   let outgoing: ClientRequest | undefined
   let failed = false
@@ -39,51 +48,99 @@ export function forwardRequest(
   function fail(error: Error) {
     if (failed || response.destroyed || response.headersSent) return
     failed = true
-    whenUploaded(request, response, () => {
-      onFailure(error)
-    })
+    whenUploaded(
+      request,
+      response,
+      contained(() => {
+        onFailure(error)
+      }),
+    )
   }
 
   function send(attempt: number) {
-    const sent = open(request, upstream, [
+    const sent = open(request, upstream, () => [
       ...upstream.headers(withoutExpect(request)),
       ...bodyFraming(request.rawHeaders),
     ])
+    if (sent instanceof Error) {
+      request.resume()
+      fail(sent)
+      return
+    }
     outgoing = sent
-    sent.on('response', incoming => {
-      answer(incoming, request, response)
-    })
-    sent.on('error', (error: Error) => {
-      const isStale = sent.reusedSocket && !response.headersSent && isRepeatable && attempt < STALE_RETRIES
-      if (isStale && !response.destroyed) send(attempt + 1)
-      else fail(error)
-    })
+    /** The upstream takes no more of the request. A client whose request is not read does not get to its answer. */
+    const drain = () => {
+      request.unpipe(sent)
+      request.resume()
+    }
+    const reject = (why: string) => {
+      drain()
+      fail(new Error(why))
+      sent.destroy()
+    }
+    sent.on(
+      'response',
+      contained((incoming: IncomingMessage) => {
+        if (isFinalStatus(incoming.statusCode)) answer(incoming, request, response, { upstream, contained })
+        else reject('The app answered with a status that does not exist.')
+      }),
+    )
+    // Without these two listeners Node drops the connection, or waits, and says nothing.
+    sent.on(
+      'upgrade',
+      contained((_: IncomingMessage, far: Duplex) => {
+        far.on('error', () => undefined).destroy()
+        reject(NOT_ASKED)
+      }),
+    )
+    sent.on(
+      'information',
+      contained(({ statusCode }: { statusCode: number }) => {
+        if (statusCode === 101) reject(NOT_ASKED)
+      }),
+    )
+    sent.on(
+      'error',
+      contained((error: Error) => {
+        const isStale = sent.reusedSocket && !response.headersSent && isRepeatable && attempt < STALE_RETRIES
+        if (isStale && !failed && !response.destroyed) send(attempt + 1)
+        else fail(error)
+      }),
+    )
     if (!hasBody(request.rawHeaders)) {
       sent.end()
       return
     }
     request.pipe(sent)
-    sent.on('close', () => {
-      // Nobody takes the rest, and a client that is not read does not get to its answer.
-      request.unpipe(sent)
-      request.resume()
-    })
+    sent.on('close', drain)
   }
 
   response.on('close', () => outgoing?.destroy())
   send(0)
 }
 
-function answer(incoming: IncomingMessage, request: IncomingMessage, response: ServerResponse) {
+const NOT_ASKED = 'The app switched protocols without being asked to.'
+
+/** RFC 9110 section 15: 1xx announces another answer, and below 100 nothing is defined. Node reads any three digits. */
+const isFinalStatus = (status: number | undefined) => status !== undefined && status >= 200 && status <= 999
+
+function answer(
+  incoming: IncomingMessage,
+  request: IncomingMessage,
+  response: ServerResponse,
+  { upstream, contained }: { readonly upstream: Upstream; readonly contained: ReturnType<typeof containedBy> },
+) {
   if (response.destroyed) {
     incoming.destroy()
     return
   }
   response.sendDate = false
+  closeIfEarly(request, response)
   // Head and what has come of the body go out together: one write, one packet.
   const { socket } = response
   socket?.cork()
-  response.writeHead(incoming.statusCode ?? 502, incoming.statusMessage, endToEnd(incoming.rawHeaders))
+  // Not the upstream's reason phrase: it may hold any byte, and RFC 9112 section 4 has clients ignore it.
+  response.writeHead(incoming.statusCode ?? 502, answerHeadersOf(incoming, upstream))
   response.flushHeaders()
   incoming.on('error', () => response.destroy())
   incoming.on('close', () => {
@@ -91,13 +148,20 @@ function answer(incoming: IncomingMessage, request: IncomingMessage, response: S
   })
   incoming.pipe(response, { end: false })
   incoming.on('end', () => {
-    whenUploaded(request, response, () => response.end())
+    whenUploaded(
+      request,
+      response,
+      contained(() => response.end()),
+    )
   })
   // After the tick in which `pipe` begins to flow.
   process.nextTick(() => socket?.uncork())
 }
 
-/** Forwards an upgrade (WebSocket or any other) and then both byte streams, half-close included. */
+/**
+ * Forwards an upgrade (WebSocket or any other) and then both byte streams, half-close included. The threat model is that of
+ * `forwardRequest`; `onFailure` is called at most once, and only if nothing was answered.
+ */
 export function forwardUpgrade(
   request: IncomingMessage,
   socket: Duplex,
@@ -105,29 +169,62 @@ export function forwardUpgrade(
   upstream: Upstream,
   onFailure: (error: Error) => void,
 ): void {
-  const headers = [...upstream.headers(withoutExpect(request)), 'Connection', 'Upgrade']
-  const outgoing = open(request, upstream, [...headers, 'Upgrade', request.headers.upgrade ?? ''])
+  const contained = containedBy(socket, upstream.log)
   let isAnswered = false
-  socket.on('error', () => outgoing.destroy())
-  socket.on('close', () => outgoing.destroy())
-  outgoing.on('error', error => {
+  const fail = (error: Error) => {
     if (isAnswered) socket.destroy()
     else onFailure(error)
-  })
-  outgoing.on('upgrade', (incoming, far, farHead) => {
     isAnswered = true
-    socket.write(responseHead(incoming, incoming.rawHeaders))
-    if (farHead.length > 0) socket.write(farHead)
-    if (head.length > 0) far.write(head)
-    splice(socket, far)
-  })
-  outgoing.on('response', incoming => {
-    // Not upgraded: pass the answer on and let its end be the end of the connection.
-    isAnswered = true
-    socket.write(responseHead(incoming, [...endToEnd(incoming.rawHeaders), 'Connection', 'close']))
-    incoming.on('error', () => socket.destroy())
-    incoming.pipe(socket)
-  })
+  }
+  const outgoing = open(request, upstream, () => [
+    ...upstream.headers(withoutExpect(request)),
+    'Connection',
+    'Upgrade',
+    'Upgrade',
+    request.headers.upgrade ?? '',
+  ])
+  if (outgoing instanceof Error) {
+    fail(outgoing)
+    return
+  }
+  socket.on('close', () => outgoing.destroy())
+  outgoing.on('error', contained(fail))
+  outgoing.on(
+    'upgrade',
+    contained((incoming: IncomingMessage, far: Duplex, farHead: Buffer) => {
+      isAnswered = true
+      far.on('error', () => socket.destroy())
+      socket.write(responseHead(incoming, incoming.rawHeaders), 'latin1')
+      if (farHead.length > 0) socket.write(farHead)
+      if (head.length > 0) far.write(head)
+      splice(socket, far)
+    }),
+  )
+  outgoing.on(
+    'information',
+    contained(({ statusCode }: { statusCode: number }) => {
+      // A switch without the fields that say to what: Node would wait for another answer.
+      if (statusCode === 101) outgoing.destroy(new Error('The app switched to a protocol that it did not name.'))
+    }),
+  )
+  outgoing.on(
+    'response',
+    contained((incoming: IncomingMessage) => {
+      if (!isFinalStatus(incoming.statusCode)) {
+        outgoing.destroy(new Error('The app answered with a status that does not exist.'))
+        return
+      }
+      // Not upgraded: pass the answer on and let its end be the end of the connection.
+      isAnswered = true
+      socket.write(responseHead(incoming, [...answerHeadersOf(incoming, upstream), 'Connection', 'close']), 'latin1')
+      incoming.on('error', () => socket.destroy())
+      incoming.on('close', () => {
+        if (!incoming.complete) socket.destroy()
+      })
+      socket.resume()
+      incoming.pipe(socket)
+    }),
+  )
   outgoing.end()
 }
 
@@ -145,15 +242,25 @@ export function splice(a: Duplex, b: Duplex): void {
   }
 }
 
-function open(request: IncomingMessage, upstream: Upstream, headers: readonly string[]): ClientRequest {
+/** @returns the error of a request that cannot be sent: a header or a target with a byte that Node refuses */
+function open(request: IncomingMessage, upstream: Upstream, headers: () => readonly string[]): ClientRequest | Error {
   const make = upstream.options.protocol === 'https:' ? httpsRequest : httpRequest
-  return make({
-    ...upstream.options,
-    method: request.method ?? 'GET',
-    path: request.url ?? '/',
-    headers,
-    setDefaultHeaders: false,
-  })
+  try {
+    return make({
+      ...upstream.options,
+      method: request.method ?? 'GET',
+      path: request.url ?? '/',
+      headers: headers(),
+      setDefaultHeaders: false,
+    })
+  } catch (error) {
+    return error instanceof Error ? error : new Error(String(error))
+  }
+}
+
+function answerHeadersOf(incoming: IncomingMessage, { answerHeaders }: Upstream): string[] {
+  const headers = endToEnd(incoming.rawHeaders)
+  return answerHeaders ? answerHeaders(headers) : headers
 }
 
 /** Our own server has answered `Expect: 100-continue` already. */
@@ -163,7 +270,7 @@ function withoutExpect(request: IncomingMessage): string[] {
 
 function responseHead(incoming: IncomingMessage, headers: RawHeaders): string {
   const status = incoming.statusCode ?? 502
-  const lines = [`HTTP/1.1 ${status} ${incoming.statusMessage ?? STATUS_CODES[status] ?? ''}`]
+  const lines = [`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`]
   for (let i = 0; i + 1 < headers.length; i += 2) lines.push(`${headers[i] ?? ''}: ${headers[i + 1] ?? ''}`)
   return `${lines.join('\r\n')}\r\n\r\n`
 }

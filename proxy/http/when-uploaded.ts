@@ -1,14 +1,24 @@
 import { type IncomingMessage, type ServerResponse } from 'node:http'
 
 /**
- * A request may be answered before all of it was read. Who hangs up on a client that still sends makes a reset, and the
- * reset may overtake the answer: what the client sends is read for this long first. RFC 9112 section 9.6
+ * A request may be answered before all of it was read. Hanging up on a client that still sends makes a reset, and the reset
+ * may overtake the answer: what the client sends is read first, until it pauses for LINGER_MS or for MOST_LINGERS times
+ * that. RFC 9112 section 9.6
  */
 const LINGER_MS = 2000
+const MOST_LINGERS = 5
+
+/**
+ * Before the head of an answer: where the request is not here in full, the answer says `Connection: close`. Otherwise the
+ * client sends its next request on a connection that is about to end. RFC 9112 section 9.3
+ */
+export function closeIfEarly(request: IncomingMessage, response: ServerResponse): void {
+  if (!request.complete) response.shouldKeepAlive = false
+}
 
 /**
  * Acts (ends the answer) once the request is here in full or has had its time; not at all if the client went away. Somebody
- * has to read the request meanwhile. With the answer to one that never ended ends the connection.
+ * has to read the request meanwhile. The answer to a request that never ended ends the connection too.
  */
 export function whenUploaded(request: IncomingMessage, response: ServerResponse, act: () => void): void {
   if (request.complete) {
@@ -16,13 +26,23 @@ export function whenUploaded(request: IncomingMessage, response: ServerResponse,
     return
   }
   const once = () => {
-    clearTimeout(timer)
+    clearInterval(timer)
     request.off('end', once)
+    response.off('close', once)
     if (response.destroyed) return
-    if (!request.complete) response.on('close', () => request.destroy())
+    if (!request.complete) {
+      if (!response.headersSent) closeIfEarly(request, response)
+      response.on('close', () => request.destroy())
+    }
     act()
   }
-  const timer = setTimeout(once, LINGER_MS)
+  let seen = request.socket.bytesRead
+  let lingers = 0
+  const timer = setInterval(() => {
+    const isMoving = request.socket.bytesRead > seen
+    seen = request.socket.bytesRead
+    if (!isMoving || ++lingers >= MOST_LINGERS) once()
+  }, LINGER_MS)
   request.on('end', once)
   response.on('close', once)
 }

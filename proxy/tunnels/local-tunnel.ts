@@ -1,6 +1,6 @@
 import { type Socket } from 'node:net'
 import { randomUUID } from 'node:crypto'
-import { type ApiClient, type App, AppError, type Grant, isAppError, type Session } from '#manager/contract'
+import { type ApiClient, type App, AppError, type Grant, InjectedHeader, isAppError, type Session } from '#manager/contract'
 import { type Tunnel, type TunnelId } from '#proxy/contract'
 import { createPath, type Path, type PathLimits } from '../grants/path.ts'
 import { createAppOrigin, type AppOrigin } from '../http-origins/app-origin.ts'
@@ -67,7 +67,7 @@ export async function openLocalTunnel(deps: LocalTunnelDeps): Promise<LocalTunne
     sessionId: deps.session.id,
     app: deps.appName,
     dial: (grant, signal) => {
-      inject = grant.inject
+      inject = injectionOf(grant)
       return deps.transport.dial(grant, signal)
     },
     onChange: state => {
@@ -85,7 +85,7 @@ export async function openLocalTunnel(deps: LocalTunnelDeps): Promise<LocalTunne
   try {
     const grant = await path.grant()
     app = grant.app
-    inject = grant.inject
+    inject = injectionOf(grant)
     isReady = true
     ready.resolve(app.protocol === 'http' ? acceptHttp(app) : acceptTcp)
   } catch (error) {
@@ -129,6 +129,7 @@ export async function openLocalTunnel(deps: LocalTunnelDeps): Promise<LocalTunne
       },
       inject: () => inject,
       clearFirst: deps.clearFirst(listener.port),
+      log: deps.log,
     })
     origin = made
     return socket => {
@@ -213,6 +214,16 @@ export async function openLocalTunnel(deps: LocalTunnelDeps): Promise<LocalTunne
     },
     close,
   }
+}
+
+/** @throws AppError `app_failed` for a header that must not be added to requests: an agent chose it */
+function injectionOf({ inject, app }: Grant): Grant['inject'] {
+  const checked = InjectedHeader.nullable().safeParse(inject)
+  if (checked.success) return checked.data
+  throw new AppError('app_failed', {
+    app: app.name,
+    why: 'The agent names a header for the secret of the app that Berth does not add to requests.',
+  })
 }
 
 function sum(clients: Iterable<Socket>, of: (client: Socket) => number): number {

@@ -2,6 +2,7 @@ import { type IncomingMessage, type ServerResponse } from 'node:http'
 import { z, type ZodType } from 'zod'
 import { AppError, ORIGIN_SECRET_HEADER, toWireError } from '#manager/contract'
 import { HOST_EVENTS_PATH, HOST_METHODS, type HostApi, type HostEvents, pathOf, type Reply } from '#electron/contract'
+import { containedBy } from '../http/contain.ts'
 import { whenUploaded } from '../http/when-uploaded.ts'
 import { type Log } from '../log.ts'
 import { answerJson, answerProblem } from './answers.ts'
@@ -54,9 +55,14 @@ export function createHostRoutes({ guests, version, log }: HostRoutesDeps) {
       answerJson(response, await invoke(hostFor(guest, place, version), call, args))
     } catch (error) {
       request.resume()
-      whenUploaded(request, response, () => {
-        answerProblem(response, error)
-      })
+      const contained = containedBy(response, log)
+      whenUploaded(
+        request,
+        response,
+        contained(() => {
+          answerProblem(response, error)
+        }),
+      )
     }
   }
 

@@ -4,12 +4,18 @@ import { type Duplex } from 'node:stream'
 import { AppError } from '#manager/contract'
 import { forwardRequest, forwardUpgrade, type Upstream } from '../http/forward.ts'
 import { mapHeaders } from '../http/headers.ts'
+import { type Log } from '../log.ts'
 import { answerProblem, answerProblemRaw } from './answers.ts'
 import { clientOf } from './client.ts'
 
 const FORWARDED = /^\/(api|stream|agent)(\/|$|\?)|^\/(healthz|readyz)($|\?)/
 /** True for what belongs to the manager. */
 export const isManagerPath = (target: string) => FORWARDED.test(target)
+
+export interface ForwardDeps {
+  readonly trustedProxies?: readonly string[] | undefined
+  readonly log: Log
+}
 
 /**
  * Sends requests and upgrades on to one origin, streaming both ways.
@@ -19,7 +25,7 @@ export const isManagerPath = (target: string) => FORWARDED.test(target)
  * fields of its own is dropped,
  * but for what a trusted reverse proxy says of its client (`client.ts`).
  */
-export function createForward(url: string, kind: 'manager' | 'page', trustedProxies: readonly string[] = []) {
+export function createForward(url: string, kind: 'manager' | 'page', { trustedProxies = [], log }: ForwardDeps) {
   const target = new URL(url)
   const isTls = target.protocol === 'https:'
   const agent = isTls ? new HttpsAgent({ keepAlive: true }) : new HttpAgent({ keepAlive: true })
@@ -47,6 +53,7 @@ export function createForward(url: string, kind: 'manager' | 'page', trustedProx
         'X-Forwarded-Proto',
         client.scheme,
       ],
+      log,
     }
   }
 

@@ -3,6 +3,7 @@ import { type IncomingMessage, type Server, type ServerResponse } from 'node:htt
 import { type Socket } from 'node:net'
 import { type Duplex } from 'node:stream'
 import { AppError, ROUTES } from '#manager/contract'
+import { containedBy } from '../http/contain.ts'
 import { createHttpServer } from '../http/create-server.ts'
 import { listenOnLoopback } from '../listeners/loopback-listener.ts'
 import { type Log } from '../log.ts'
@@ -30,9 +31,9 @@ export interface Web extends AsyncDisposable {
  */
 export async function startWeb(config: WebConfig, log: Log): Promise<Web> {
   await using stack = new AsyncDisposableStack()
-  const manager = createForward(config.managerUrl, 'manager', config.trustedProxies)
+  const manager = createForward(config.managerUrl, 'manager', { trustedProxies: config.trustedProxies, log })
   stack.defer(manager.close)
-  const page = config.consoleDevUrl === undefined ? undefined : createForward(config.consoleDevUrl, 'page')
+  const page = config.consoleDevUrl === undefined ? undefined : createForward(config.consoleDevUrl, 'page', { log })
   stack.defer(() => page?.close())
   const guests = stack.use(createGuests({ ...config, log }))
   let names: HostNames = new Set()
@@ -41,19 +42,17 @@ export async function startWeb(config: WebConfig, log: Log): Promise<Web> {
     page,
     guests,
     names: () => names,
+    log,
     host: createHostRoutes({ ...config, guests, log }),
-    files: createStaticFiles(config.consoleDir),
+    files: createStaticFiles(config.consoleDir, log),
   }
   const sockets = new Set<Socket>()
   const onConnection = (socket: Socket) => {
     sockets.add(socket)
     socket.once('close', () => sockets.delete(socket))
   }
-  const create = () => {
-    const server = createHttpServer({ keepAliveTimeout: 65_000, noDelay: true, keepAlive: true })
-    route(server, parts)
-    return server
-  }
+  const create = () =>
+    createHttpServer({ ...listenersOf(parts), keepAliveTimeout: 65_000, noDelay: true, keepAlive: true, log })
   const { port } = config
   const listener = await (config.host === undefined
     ? listenOnLoopback({ port, onConnection, create })
@@ -79,12 +78,16 @@ interface Parts {
   readonly page: Forward | undefined
   readonly guests: Guests
   readonly names: () => HostNames
+  readonly log: Log
   readonly host: ReturnType<typeof createHostRoutes>
   readonly files: ReturnType<typeof createStaticFiles>
 }
 
-function route(server: Server, { manager, page, guests, names, host, files }: Parts) {
-  server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+/** Addresses that programs ask for. The page is no answer to them: a scrape or a health check would take its 200 for theirs. */
+const OF_SERVERS = /^\/(api|stream|agent|host|manager|metrics|healthz|readyz)/
+
+function listenersOf({ manager, page, guests, names, log, host, files }: Parts) {
+  function onRequest(request: IncomingMessage, response: ServerResponse) {
     const target = request.url ?? ''
     try {
       checkAddress(request, names(), 'request')
@@ -94,17 +97,25 @@ function route(server: Server, { manager, page, guests, names, host, files }: Pa
     }
     if (isManagerPath(target)) {
       if (request.method === ROUTES.logout.method && target.split('?', 1)[0] === ROUTES.logout.path) {
-        response.once('finish', () => {
-          if (response.statusCode < 300) void guests.signedOut(credentialsOf(request))
-        })
+        const contained = containedBy(response, log)
+        response.once(
+          'finish',
+          contained(async () => {
+            if (response.statusCode < 300) await guests.signedOut(credentialsOf(request))
+          }),
+        )
       }
       manager.request(request, response)
-    } else if (target.startsWith('/host/')) void host.handle(request, response)
-    else if (page) page.request(request, response)
-    else void files(request, response)
-  })
-  server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-    socket.on('error', () => socket.destroy())
+      return
+    }
+    if (target.startsWith('/host/')) return host.handle(request, response)
+    if (page) page.request(request, response)
+    else if (OF_SERVERS.test(target)) {
+      answerProblem(response, new AppError('not_found', { why: 'The console has no such address.' }))
+    } else return files(request, response)
+  }
+
+  function onUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer) {
     try {
       checkAddress(request, names(), 'upgrade')
     } catch (error) {
@@ -114,7 +125,9 @@ function route(server: Server, { manager, page, guests, names, host, files }: Pa
     const forward = isManagerPath(request.url ?? '') ? manager : page
     if (forward) forward.upgrade(request, socket, head)
     else answerProblemRaw(socket, new AppError('not_found', { why: 'Nothing here can be upgraded.' }))
-  })
+  }
+
+  return { onRequest, onUpgrade }
 }
 
 async function listenOn(

@@ -1,11 +1,10 @@
-import { createReadStream } from 'node:fs'
-import { stat } from 'node:fs/promises'
 import { type IncomingMessage, type ServerResponse } from 'node:http'
 import { extname, join, resolve, sep } from 'node:path'
-import { pipeline } from 'node:stream/promises'
-import { answerProblem } from './answers.ts'
-import { CONTENT_SECURITY_POLICY, SECURITY_HEADERS } from './security-headers.ts'
 import { AppError } from '#manager/contract'
+import { type Log } from '../log.ts'
+import { answerProblem } from './answers.ts'
+import { type CachedFile, createFileCache } from './file-cache.ts'
+import { CONTENT_SECURITY_POLICY, SECURITY_HEADERS } from './security-headers.ts'
 
 const TYPES: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=utf-8',
@@ -27,54 +26,92 @@ const TYPES: Readonly<Record<string, string>> = {
   '.wasm': 'application/wasm',
 }
 
-interface Found {
+/** Content codings that the build makes (`build/vite-compress.ts`), the smaller first. */
+const CODINGS = [
+  { name: 'br', suffix: '.br' },
+  { name: 'gzip', suffix: '.gz' },
+] as const
+
+interface Found extends CachedFile {
   readonly path: string
-  readonly size: number
-  readonly modifiedMs: number
 }
 
 /**
  * Serves the built console. Files of the folder only: the path is decoded once and resolved, and what leaves the folder
  * does not exist. Unknown paths without an extension get the page, whose router knows them. Files below `assets/` carry a
- * hash in their name and never change; everything else is asked for again.
+ * hash in their name and never change; everything else is asked for again. Where the build made a compressed copy that the
+ * browser takes, the copy is sent.
  */
-export function createStaticFiles(directory: string) {
+export function createStaticFiles(directory: string, log: Log) {
   const root = resolve(directory)
+  const cache = createFileCache()
+
+  async function find(path: string | undefined): Promise<Found | undefined> {
+    if (path === undefined) return undefined
+    const full = resolve(root, `.${path.endsWith('/') ? `${path}index.html` : path}`)
+    if (!full.startsWith(root + sep)) return undefined
+    const found = await cache.read(full)
+    return found && { ...found, path: full }
+  }
 
   return async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     if (request.method !== 'GET' && request.method !== 'HEAD') {
       answerProblem(response, new AppError('not_found', { why: 'Only pages are here.' }))
       return
     }
-    const path = pathOf(request.url ?? '/')
-    const found = (await find(root, path)) ?? (extname(path ?? '') === '' ? await find(root, '/index.html') : undefined)
-    if (!found) {
-      if ((await find(root, '/index.html')) === undefined) sendMissingBuild(response)
+    try {
+      const path = pathOf(request.url ?? '/')
+      const found = (await find(path)) ?? (extname(path ?? '') === '' ? await find('/index.html') : undefined)
+      if (found) await send(request, response, found)
+      else if ((await find('/index.html')) === undefined) sendMissingBuild(response)
       else answerProblem(response, new AppError('not_found', { why: 'There is no such file.' }))
-      return
+    } catch (error) {
+      log.error({ error: String(error) }, 'a file of the console could not be read')
+      answerProblem(response, new AppError('unavailable', { why: 'The console cannot read its own files now.' }))
     }
-    await send(request, response, found)
   }
 
   async function send(request: IncomingMessage, response: ServerResponse, found: Found) {
+    const { bytes, coding } = await encode(found, request.headers['accept-encoding'])
     const isHashed = found.path.startsWith(join(root, 'assets') + sep)
-    const etag = `"${found.size.toString(36)}-${Math.trunc(found.modifiedMs).toString(36)}"`
+    const etag = `"${found.bytes.length.toString(36)}-${Math.trunc(found.modifiedMs).toString(36)}${coding ? `-${coding}` : ''}"`
     const headers = {
       ...SECURITY_HEADERS,
       'content-security-policy': CONTENT_SECURITY_POLICY,
       'content-type': TYPES[extname(found.path)] ?? 'application/octet-stream',
       'cache-control': isHashed ? 'public, max-age=31536000, immutable' : 'no-cache',
+      vary: 'Accept-Encoding',
       etag,
+      ...(coding ? { 'content-encoding': coding } : {}),
     }
-    if (request.headers['if-none-match'] === etag) {
+    if (listOf(request.headers['if-none-match']).some(known => known.replace(/^W\//, '') === etag)) {
       response.writeHead(304, headers).end()
       return
     }
-    response.writeHead(200, { ...headers, 'content-length': found.size })
-    if (request.method === 'HEAD') response.end()
-    // A client that goes away in the middle is no failure of ours.
-    else await pipeline(createReadStream(found.path), response).catch(() => response.destroy())
+    response.writeHead(200, { ...headers, 'content-length': bytes.length })
+    response.end(request.method === 'HEAD' ? undefined : bytes)
   }
+
+  /** The compressed copy that the browser takes; a copy older than its file is of an earlier build. */
+  async function encode(found: Found, accepted: string | undefined) {
+    const taken = codingsOf(accepted)
+    for (const { name, suffix } of CODINGS) {
+      const copy = taken.has(name) ? await cache.read(found.path + suffix) : undefined
+      if (copy && copy.modifiedMs >= found.modifiedMs) return { bytes: copy.bytes, coding: name }
+    }
+    return { bytes: found.bytes, coding: undefined }
+  }
+}
+
+/** Codings of an Accept-Encoding field, but for those with weight 0 (RFC 9110 section 12.5.3). */
+function codingsOf(accepted: string | undefined): ReadonlySet<string> {
+  const entries = listOf(accepted).map(entry => entry.toLowerCase().split(';', 2))
+  const taken = entries.filter(([, weight = '']) => !/^\s*q=0(\.0*)?\s*$/.test(weight))
+  return new Set(taken.map(([name = '']) => name.trim()))
+}
+
+function listOf(field: string | undefined): string[] {
+  return field?.split(',').map(entry => entry.trim()) ?? []
 }
 
 /** Decoded path of a request target; undefined for what is no path of a file. */
@@ -85,14 +122,6 @@ function pathOf(target: string): string | undefined {
   } catch {
     return undefined
   }
-}
-
-async function find(root: string, path: string | undefined): Promise<Found | undefined> {
-  if (path === undefined) return undefined
-  const full = resolve(root, `.${path.endsWith('/') ? `${path}index.html` : path}`)
-  if (!full.startsWith(root + sep)) return undefined
-  const found = await stat(full).catch(() => undefined)
-  return found?.isFile() ? { path: full, size: found.size, modifiedMs: found.mtimeMs } : undefined
 }
 
 function sendMissingBuild(response: ServerResponse) {

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, utimes, writeFile } from 'node:fs/promises'
 import { createServer, type IncomingMessage, request as httpRequest, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect, createServer as createTcpServer } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -36,7 +36,7 @@ async function setUp(options: { managerUrl?: string; consoleDir?: string; truste
   const config = { dataDir: directory, port: 0, managerUrl: manager.url, allowedHosts: ['berth.example.org'] }
   const more = { consoleDir, version: '1.2.3', sshDirectory: join(directory, '.ssh'), ...options }
   const web = stack.use(await startWeb({ ...config, ...more }, pino({ level: 'silent' })))
-  return { manager, web, host: `localhost:${web.port}` }
+  return { manager, web, consoleDir, host: `localhost:${web.port}` }
 }
 
 interface Answer {
@@ -99,6 +99,38 @@ test('the page is served with a strict policy, hashed files for ever, and unknow
   const etag = page.headers.etag ?? ''
   expect((await ask(web.port, '/', { headers: { 'if-none-match': etag } })).status).toBe(304)
 })
+
+test('a file is sent as the compressed copy that the browser takes, and a copy of an earlier build is not', async () => {
+  const { web, consoleDir } = await setUp()
+  const [file, old] = [join(consoleDir, 'assets', 'main-abc123.js'), new Date(2020, 1, 1)]
+  for (const suffix of ['.br', '.gz']) await writeFile(file + suffix, `as ${suffix}`)
+  const get = async (accepted: string) => {
+    const { headers, body } = await ask(web.port, '/assets/main-abc123.js', { headers: { 'accept-encoding': accepted } })
+    expect(headers).toMatchObject({ vary: 'Accept-Encoding', 'content-type': 'text/javascript; charset=utf-8' })
+    return { coding: headers['content-encoding'], body, etag: headers.etag }
+  }
+  const answers = [await get('gzip, deflate, br'), await get('br;q=0, GZIP;q=0.5'), await get('identity')]
+  expect(answers.map(({ coding }) => coding)).toEqual(['br', 'gzip', undefined])
+  expect(answers.map(({ body }) => body)).toEqual(['as .br', 'as .gz', 'export {}'])
+  expect(new Set(answers.map(({ etag }) => etag)).size).toBe(3)
+  const known = { 'accept-encoding': 'br', 'if-none-match': `"other", W/${answers[0]?.etag ?? ''}` }
+  expect((await ask(web.port, '/assets/main-abc123.js', { headers: known })).status).toBe(304)
+  await utimes(`${file}.br`, old, old)
+  expect((await get('br')).coding).toBeUndefined()
+  await writeFile(file, 'export { changed }')
+  expect((await get('identity')).body).toBe('export { changed }')
+})
+
+test.each(['/metrics', '/api', '/api-docs', '/manager/x', '/hosts', '/host', '/healthz/x', '/agents'])(
+  'the address %s of programs is never answered with the page',
+  async path => {
+    const { web } = await setUp({ managerUrl: 'http://127.0.0.1:9' })
+    const { status, headers, body } = await ask(web.port, path)
+    expect([404, 503]).toContain(status)
+    expect(headers['content-type']).toBe('application/problem+json')
+    expect(JSON.parse(body)).toMatchObject({ status })
+  },
+)
 
 test.each([
   '/../secret.txt',

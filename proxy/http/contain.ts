@@ -1,0 +1,33 @@
+import { type Log } from '../log.ts'
+
+/** What a fault ends: a socket, a response, a stream. */
+interface Connection {
+  destroy(): unknown
+}
+
+/**
+ * Wraps the event listeners of one connection, so that a throw or a rejection ends this connection and nothing else.
+ *
+ * Threat model: the peers on both sides choose every byte that listeners see. A listener of Node has no caller that could
+ * catch: without this, one unforeseen byte ends the process, and with it the tunnels of everybody. What is foreseen gets
+ * an answer where it happens; this is for the rest, which is logged as a fault of ours.
+ */
+export function containedBy(connection: Connection, log: Log) {
+  const fault = (error: unknown) => {
+    log.error(
+      { error: error instanceof Error ? error.stack : String(error) },
+      'a listener failed; its connection was cut',
+    )
+    connection.destroy()
+  }
+  return <Args extends readonly unknown[]>(listener: (...args: Args) => unknown) => {
+    return (...args: Args): void => {
+      try {
+        const done = listener(...args)
+        if (done instanceof Promise) done.catch(fault)
+      } catch (error) {
+        fault(error)
+      }
+    }
+  }
+}

@@ -1,0 +1,74 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { type AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, expect, test } from 'vitest'
+import { startProxy } from '#proxy'
+import { launchBrowser } from '../../fixtures/browser.ts'
+import { httpApp, StandIn } from '../proxy-stand-in.ts'
+
+let stack = new AsyncDisposableStack()
+afterEach(async () => {
+  await stack.disposeAsync()
+  stack = new AsyncDisposableStack()
+})
+
+/** Tells the app every URL that it sees. */
+const SPY = `self.addEventListener('install', () => self.skipWaiting())
+self.addEventListener('activate', event => event.waitUntil(clients.claim()))
+self.addEventListener('fetch', event => event.waitUntil(fetch('/seen?' + encodeURIComponent(event.request.url))))`
+
+const HEADERS: Record<string, Record<string, string>> = {
+  '/cached.js': { 'cache-control': 'public, max-age=31536000' },
+  '/static/wide.js': { 'service-worker-allowed': '/' },
+}
+
+test('a service worker of an app is not registered where it would see tickets, and elsewhere it is', async () => {
+  const seen: string[] = []
+  const scripts: string[] = []
+  const app = createServer((request: IncomingMessage, response: ServerResponse) => {
+    const path = request.url ?? ''
+    if (path.startsWith('/seen')) seen.push(decodeURIComponent(path))
+    if (request.headers['service-worker'] !== undefined) scripts.push(path)
+    const type = path.endsWith('.js') ? 'text/javascript' : 'text/html'
+    response.writeHead(200, { 'content-type': type, ...HEADERS[path] })
+    response.end(path.endsWith('.js') ? SPY : '<!doctype html><title>app</title>')
+  }).listen(0, '127.0.0.1')
+  await once(app, 'listening')
+  stack.defer(() => {
+    app.closeAllConnections()
+    app.close()
+  })
+  const port = (app.address() as AddressInfo).port
+  const manager = stack.use(await new StandIn([{ app: httpApp('web', '/lab'), port }]).start())
+  const dataDir = await mkdtemp(join(tmpdir(), 'berth-test-worker-'))
+  stack.defer(() => rm(dataDir, { recursive: true }))
+  const options = { managerUrl: manager.url, credentials: manager.credentials, dataDir, userId: manager.userId }
+  const proxy = stack.use(await startProxy({ ...options, sshDirectory: join(dataDir, '.ssh') }))
+  const open = async () => (await proxy.tunnel.openApp({ sessionId: manager.session.id, app: 'web' })).url
+
+  const browser = stack.use(await launchBrowser())
+  const page = await (await browser.newContext()).newPage()
+  await page.goto(await open())
+  const outcomes = await page.evaluate(async () => {
+    const register = (script: string, more?: RegistrationOptions) =>
+      navigator.serviceWorker.register(script, more).then(
+        ({ scope }) => new URL(scope).pathname,
+        (error: Error) => error.name,
+      )
+    await (await fetch('/cached.js')).text()
+    return [
+      await register('/sw.js'),
+      await register('/cached.js', { updateViaCache: 'all' }),
+      await register('/static/wide.js', { scope: '/' }),
+      await register('/static/own.js'),
+    ]
+  })
+  expect(outcomes).toEqual(['TypeError', 'TypeError', 'SecurityError', '/static/'])
+  expect(scripts).toEqual(['/static/wide.js', '/static/own.js'])
+  await page.goto(await open())
+  expect(await page.title()).toBe('app')
+  expect(seen.filter(url => url.includes('ticket'))).toEqual([])
+})
