@@ -97,7 +97,12 @@ test.each([
 })
 
 test('what is loaded from beside the opening path is not taken from the cache for a worker', () => {
-  expect(answerHeaders(['Cache-Control', 'max-age=9'], '/sw.js?v=1')).toEqual(['Cache-Control', 'max-age=9', 'Vary', 'Service-Worker'])
+  expect(answerHeaders(['Cache-Control', 'max-age=9'], '/sw.js?v=1')).toEqual([
+    'Cache-Control',
+    'max-age=9',
+    'Vary',
+    'Service-Worker',
+  ])
   expect(answerHeaders([], '/static/sw.js')).toEqual([])
 })
 

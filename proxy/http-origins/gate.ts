@@ -16,7 +16,10 @@ export type Admission =
   | { readonly kind: 'pass' }
   /** A ticket was redeemed: set the cookie and go to the app. */
   | { readonly kind: 'welcome' }
-  | { readonly kind: 'refuse'; readonly reason: 'wrong_host' | 'foreign_origin' | 'bad_ticket' | 'no_cookie' | 'worker' }
+  | {
+      readonly kind: 'refuse'
+      readonly reason: 'wrong_host' | 'foreign_origin' | 'bad_ticket' | 'no_cookie' | 'worker'
+    }
 
 export interface GateDeps {
   /** `<app>--<session>.localhost:<port>`, exactly as browsers send it in Host. */

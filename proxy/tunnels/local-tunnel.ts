@@ -1,6 +1,14 @@
 import { type Socket } from 'node:net'
 import { randomUUID } from 'node:crypto'
-import { type ApiClient, type App, AppError, type Grant, InjectedHeader, isAppError, type Session } from '#manager/contract'
+import {
+  type ApiClient,
+  type App,
+  AppError,
+  type Grant,
+  InjectedHeader,
+  isAppError,
+  type Session,
+} from '#manager/contract'
 import { type Tunnel, type TunnelId } from '#proxy/contract'
 import { createPath, type Path, type PathLimits } from '../grants/path.ts'
 import { createAppOrigin, type AppOrigin } from '../http-origins/app-origin.ts'

@@ -15,7 +15,10 @@ const MAX_BYTES = 64 * 1024 * 1024
  * for each file.
  */
 export function createFileCache() {
-  const files = new Map<string, { readonly modifiedMs: number; readonly size: number; readonly bytes: Promise<Buffer> }>()
+  const files = new Map<
+    string,
+    { readonly modifiedMs: number; readonly size: number; readonly bytes: Promise<Buffer> }
+  >()
 
   function load(path: string, modifiedMs: number, size: number): Promise<Buffer> {
     const known = files.get(path)

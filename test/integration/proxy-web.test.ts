@@ -105,7 +105,9 @@ test('a file is sent as the compressed copy that the browser takes, and a copy o
   const [file, old] = [join(consoleDir, 'assets', 'main-abc123.js'), new Date(2020, 1, 1)]
   for (const suffix of ['.br', '.gz']) await writeFile(file + suffix, `as ${suffix}`)
   const get = async (accepted: string) => {
-    const { headers, body } = await ask(web.port, '/assets/main-abc123.js', { headers: { 'accept-encoding': accepted } })
+    const { headers, body } = await ask(web.port, '/assets/main-abc123.js', {
+      headers: { 'accept-encoding': accepted },
+    })
     expect(headers).toMatchObject({ vary: 'Accept-Encoding', 'content-type': 'text/javascript; charset=utf-8' })
     return { coding: headers['content-encoding'], body, etag: headers.etag }
   }

@@ -157,7 +157,8 @@ test('answers to an upgrade: none, other ones, and switches with every kind of e
 test('a request with a body that is answered by a switch, by garbage, early or not at all', async () => {
   const { attack, browser } = await setUp()
   const body = 'x'.repeat(100_000)
-  const request = (path: string) => browser.head(`POST ${path} HTTP/1.1`, `Connection: close\r\nContent-Length: ${body.length}\r\n`) + body
+  const request = (path: string) =>
+    browser.head(`POST ${path} HTTP/1.1`, `Connection: close\r\nContent-Length: ${body.length}\r\n`) + body
   const statuses = await attack(
     [
       'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n',

@@ -30,7 +30,10 @@ export async function startAttack(stack: AsyncDisposableStack, inject: Grant['in
 export async function letIn(victim: Victim) {
   const { url } = (await victim.ask({ open: 'web' })) as { url: string }
   const { host, port, pathname, search } = new URL(url)
-  const welcome = await exchange(Number(port), `GET ${pathname}${search} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)
+  const welcome = await exchange(
+    Number(port),
+    `GET ${pathname}${search} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`,
+  )
   const cookie = /set-cookie: ([^;]+)/i.exec(welcome.text)?.[1] ?? ''
   const head = (line = 'GET / HTTP/1.1', more = 'Connection: close\r\n') =>
     `${line}\r\nHost: ${host}\r\nCookie: ${cookie}\r\n${more}\r\n`

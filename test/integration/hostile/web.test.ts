@@ -128,7 +128,8 @@ test('a manager whose status line holds any byte, or that switches protocols una
   const before = await victim.descriptors()
   manager.respond = (socket, request) => {
     const byte = Number(/^GET \/api\/v1\/(\d+)/.exec(request)?.[1])
-    const answer = byte < 256 ? `HTTP/1.1 299 W${char(byte)}s\r\n` : 'HTTP/1.1 101 X\r\nConnection: Upgrade\r\nUpgrade: x\r\n'
+    const answer =
+      byte < 256 ? `HTTP/1.1 299 W${char(byte)}s\r\n` : 'HTTP/1.1 101 X\r\nConnection: Upgrade\r\nUpgrade: x\r\n'
     socket.end(`${answer}Content-Length: 0\r\n\r\n`, 'latin1')
   }
   const statuses: (string | undefined)[] = []
