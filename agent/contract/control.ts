@@ -191,6 +191,10 @@ export const KernelSpec = z.object({
   authorizedKeys: z.array(z.string()),
   /** It goes on with the home of this kernel, which has ended on this agent; fails with `files_gone` where that is not kept. */
   filesOf: KernelId.optional(),
+  /** When the session was asked for, by the database's clock: its container cannot be older. */
+  requestedAt: z.iso.datetime().optional(),
+  /** The manager's MAC of the facts above, to be kept in the container's label. Left out by older managers. */
+  managerSignature: z.string().max(128).optional(),
 })
 export type KernelSpec = z.infer<typeof KernelSpec>
 

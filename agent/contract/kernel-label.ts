@@ -31,5 +31,11 @@ export const KernelLabel = z.object({
   /** Apps with their commands; secrets are kept in the scratch directory's control folder, not here. */
   apps: z.array(KernelApp),
   createdAt: z.iso.datetime(),
+  requestedAt: z.iso.datetime().optional(),
+  /**
+   * Of the manager that asked for this kernel, over what it asked for. The agent's own signature says that the agent made
+   * the container; this one that Berth wanted it. Left out in containers of older versions.
+   */
+  managerSignature: z.string().max(128).optional(),
 })
 export type KernelLabel = z.infer<typeof KernelLabel>

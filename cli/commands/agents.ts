@@ -1,5 +1,5 @@
 import { type Command } from 'commander'
-import { type Agent, type AgentDevice, type AgentId, type ApiClient, AppError, DeviceMode } from '#manager/contract'
+import { type Agent, type AgentDevice, type AgentId, type ApiClient, AppError, DeviceMode, KernelId } from '#manager/contract'
 import { connect } from '../config/connect.ts'
 import { createOutput, table } from '../output.ts'
 import { adminOf } from './admin.ts'
@@ -56,6 +56,7 @@ export function addAgentCommands(program: Command): void {
   }
 
   addDeviceCommands(agent)
+  addUnknownCommands(agent)
 
   agent
     .command('forget <agent>')
@@ -96,6 +97,52 @@ function addDeviceCommands(agent: Command): void {
       )
     })
 }
+
+/** `berth admin agent unknown …` */
+function addUnknownCommands(agent: Command): void {
+  const unknown = agent
+    .command('unknown')
+    .description('Containers on an agent that name this Berth, without its signature and without a record.')
+
+  unknown
+    .command('ls <agent>')
+    .option('--json', 'print JSON')
+    .action(async (wanted: string, { json = false }: JsonFlag) => {
+      const { api } = await connect()
+      const { items } = await api.listUnknownContainers({ params: { id: await idOf(api, wanted) } })
+      createOutput(json).data(items, () =>
+        table(
+          ['KERNEL', 'SESSION', 'OWNER', 'IMAGE', 'HOLDS', 'STARTED'],
+          items.map(one => [
+            one.kernelId,
+            one.sessionName,
+            one.ownerEmail,
+            one.image,
+            amounts(one.slots),
+            `${age(one.startedAt)} ago`,
+          ]),
+        ),
+      )
+    })
+
+  for (const [action, description] of DECISIONS) {
+    unknown
+      .command(`${action} <agent> <kernel>`)
+      .description(description)
+      .action(async (wanted: string, kernel: string) => {
+        const kernelId = KernelId.safeParse(kernel).data
+        if (!kernelId) throw new AppError('bad_request', { why: 'Name the container by the id in the first column.' })
+        const { api } = await connect()
+        const params = { id: await idOf(api, wanted), kernelId }
+        await api.decideUnknownContainer({ params, body: { action } })
+      })
+  }
+}
+
+const DECISIONS = [
+  ['import', 'Make it a session of the owner that its label names.'],
+  ['remove', 'End it and remove its container.'],
+] as const
 
 function showDevices(devices: readonly AgentDevice[], json: boolean): void {
   const output = createOutput(json)

@@ -156,10 +156,13 @@ export function createActing(deps: ActingDeps & ActingMemory) {
     const { label, containerId, startedAt } = action
     const agent = await findAgent(store.db, agentId)
     const resourceGroup = agent?.resource_group ?? label.resourceGroup
-    const outcome = await importContainer(store, events, { agentId, resourceGroup, label, containerId, startedAt })
+    const capacity = agent?.capacity ?? {}
+    const found = { agentId, resourceGroup, label, containerId, startedAt, capacity }
+    const outcome = await importContainer(store, events, found)
     const { sessionId, kernelId } = label
     const what = { audit: true, agentId, sessionId, kernelId, containerId, owner: label.owner.email }
     if (outcome === 'imported') log.warn(what, 'container without a record imported')
+    else if (outcome === 'too_large') log.warn(what, 'container without a record left alone: it holds more than its agent has')
     else if (outcome === 'no_owner') log.warn(what, 'container without a record left alone: nobody it could belong to')
     else if (outcome === 'not_of_its_session') {
       log.warn(what, 'container ended: the session that it names has no such kernel')

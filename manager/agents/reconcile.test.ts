@@ -60,6 +60,7 @@ const run = (kernels: KnownKernel[], reported: KernelReport[], more: Partial<Rec
   reconcile({
     agentId,
     managerId,
+    isOurs: () => true,
     known: kernels,
     reported,
     complete: true,

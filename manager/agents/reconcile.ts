@@ -18,6 +18,8 @@ export type Action =
 export interface ReconcileInput {
   readonly agentId: AgentId
   readonly managerId: ManagerId
+  /** A manager of this Berth asked this agent for the kernel, or an admin has said that it is ours. */
+  readonly isOurs: (label: KernelLabel) => boolean
   readonly known: readonly KnownKernel[]
   readonly reported: readonly KernelReport[]
   /** True if `reported` is everything on the engine, so that what is missing is not there. */
@@ -40,11 +42,11 @@ export interface Reconciliation {
  * been put together before its container was there, and sent after.
  */
 export function reconcile(input: ReconcileInput): Reconciliation {
-  const { agentId, managerId, reported, complete, ageMs, missingBefore } = input
+  const { agentId, reported, complete, ageMs, missingBefore } = input
   const known = new Map(input.known.map(kernel => [kernel.kernelId, kernel]))
   const actions = reported.flatMap(report => {
     const kernel = known.get(report.kernelId)
-    return kernel ? actOnKnown(kernel, report, agentId) : actOnUnknown(report, managerId)
+    return kernel ? actOnKnown(kernel, report, agentId) : actOnUnknown(report, input)
   })
   if (!complete) return { actions, missing: missingBefore }
   const present = new Set(reported.map(report => report.kernelId))
@@ -56,10 +58,15 @@ export function reconcile(input: ReconcileInput): Reconciliation {
   return { actions: [...actions, ...gone], missing: new Set(absent.map(kernel => kernel.kernelId)) }
 }
 
-function actOnUnknown({ kernelId, attempt, state, label }: KernelReport, managerId: ManagerId): Action[] {
+function actOnUnknown(
+  { kernelId, attempt, state, label }: KernelReport,
+  { managerId, isOurs }: Pick<ReconcileInput, 'managerId' | 'isOurs'>,
+): Action[] {
   const parsed = KernelLabel.safeParse(label)
   if (!parsed.success || parsed.data.managerId !== managerId || parsed.data.kernelId !== kernelId) return []
   if (state.state === 'running') {
+    // It holds what it holds there, and is told to the admins (`strays.ts`).
+    if (!isOurs(parsed.data)) return []
     return [{ do: 'import', label: parsed.data, containerId: state.containerId, startedAt: state.startedAt }]
   }
   return state.state === 'starting' ? [] : [{ do: 'destroy', kernelId, attempt }]

@@ -6,8 +6,9 @@ import {
   type ManagerId,
   type PullProgress,
 } from '#manager/contract'
-import { type AgentImage, type KernelReport } from '#agent/contract'
+import { type AgentImage, type KernelLabel, type KernelReport } from '#agent/contract'
 import { adoptWaiting } from '../sessions/adopt.ts'
+import { type KernelSigner } from '../sessions/kernel-signature.ts'
 import { isStarting } from '../sessions/transition.ts'
 import {
   findAgent,
@@ -29,12 +30,13 @@ import { digestOf, isAsWritten } from './known-state.ts'
 import { type LiveFigures } from './live.ts'
 import { createAgentReads } from './reads.ts'
 import { type Action, reconcile } from './reconcile.ts'
-import { type Stray, straysOf } from './strays.ts'
+import { type Stray, straysOf, type UnknownContainer, unknownOf } from './strays.ts'
 
 type Report = Extract<Notice, { type: 'report' }>
 
 export interface ReportsDeps extends ActingDeps {
   readonly managerId: ManagerId
+  readonly signer: Pick<KernelSigner, 'isSigned'>
   readonly live: LiveFigures
   readonly recorder: Pick<StatsRecorder, 'add'>
   readonly onImagePull: (agentId: AgentId, pullId: string, progress: PullProgress) => void
@@ -47,6 +49,12 @@ export interface Reports extends Omit<AgentListener, 'came' | 'gone'> {
   isReady(agentId: AgentId): boolean
   /** What holds room there that the database takes for free, as far as its reports on this connection say. */
   strays(agentId: AgentId): readonly Stray[]
+  /** A manager of this Berth asked this agent for the kernel, or an admin has said that it is ours. */
+  isOurs(agentId: AgentId, label: KernelLabel): boolean
+  /** Of these, what an admin has to decide on: they run there, name this Berth, and nobody knows them. */
+  unknown(agentId: AgentId, reported: readonly KernelReport[]): Promise<readonly UnknownContainer[]>
+  /** An admin says that this container is ours: it is taken up like one that is signed. */
+  confirm(agentId: AgentId, reported: KernelReport): Promise<void>
   /** Connected, and without its engine for so long that nobody waits for it. */
   engineIsDown(agentId: AgentId): boolean
   /** Of its devices, as far as its last report says. */
@@ -72,6 +80,10 @@ const ENGINE_LOST_MS = 60_000
 /** `last_seen_at` is for the time after the connection is gone; writing it with every heartbeat would be a waste. */
 const LAST_SEEN_EVERY_MS = 30_000
 
+/** Problems of an agent, in the order in which they are told. */
+const SUBJECTS = ['kernels', 'unknown'] as const
+type Subject = (typeof SUBJECTS)[number]
+
 interface AgentMemory {
   ready: boolean
   /** Since when its engine does not answer, on the clock of `performance.now()`. */
@@ -79,7 +91,9 @@ interface AgentMemory {
   missing: ReadonlySet<KernelId>
   /** Containers that hold room which the database takes for free. */
   strays: readonly Stray[]
-  /** Undefined until it was written once. */
+  /** What an admin has to see, by its subject. */
+  readonly problems: Map<Subject, string>
+  /** As it was written last; undefined until it was written once. */
   problem: string | null | undefined
   /** What was written last, to write only changes. */
   written: string
@@ -103,6 +117,8 @@ export function createReports(deps: ReportsDeps): Reports {
   /** When this process learned that a kernel runs, on the clock of `performance.now()`. */
   const startedAt = new Map<KernelId, number>()
   const pulling = new Map<KernelId, number>()
+  /** Containers that an admin has called ours. */
+  const confirmed = new Map<AgentId, Set<KernelId>>()
   const figures = createKernelFigures(deps)
 
   const memoryOf = (agentId: AgentId): AgentMemory => {
@@ -111,6 +127,7 @@ export function createReports(deps: ReportsDeps): Reports {
       engineDownSince: undefined,
       missing: new Set<KernelId>(),
       strays: [],
+      problems: new Map<Subject, string>(),
       problem: undefined,
       written: '',
       modes: {},
@@ -249,13 +266,13 @@ export function createReports(deps: ReportsDeps): Reports {
     const kernels = inOurTime(reported, memory)
     const ids = kernels.map(report => report.kernelId)
     if (complete && (await deps.isRestored())) {
-      const resourceGroup = (await findAgent(store.db, agentId))?.resource_group ?? 'default'
-      changes.hint(await adoptWaiting(store, { agentId, managerId, resourceGroup }, kernels))
+      await adopt(agentId, kernels)
     }
     const known = await reads.kernels({ agentId, kernelIds: ids })
     const { actions, missing } = reconcile({
       agentId,
       managerId,
+      isOurs: label => isOurs(agentId, label),
       known,
       reported: kernels,
       complete,
@@ -267,8 +284,11 @@ export function createReports(deps: ReportsDeps): Reports {
     const kernelsNow = actions.some(action => action.do === 'import')
       ? await reads.kernels({ agentId, kernelIds: ids })
       : known
-    noteStrays(memory, kernels, { complete, strays: straysOf(kernels, { agentId, managerId, known: kernelsNow }) })
-    if (complete || problem) await tellProblem(agentId, memory, problem)
+    const input = { agentId, managerId, known: kernelsNow }
+    noteStrays(memory, kernels, { complete, strays: straysOf(kernels, input) })
+    if (complete) note(memory, 'unknown', toldUnknown(unknownOf(kernels, input)))
+    if (complete || problem) note(memory, 'kernels', problem)
+    await tellProblems(agentId, memory)
     return kernelIds
   }
 
@@ -284,8 +304,25 @@ export function createReports(deps: ReportsDeps): Reports {
     if (memory.strays.length < before) deps.onAgentChanged()
   }
 
-  /** What cannot be taken up is for its admin to see, until a whole report was. */
-  async function tellProblem(agentId: AgentId, memory: AgentMemory, problem: string | null): Promise<void> {
+  function isOurs(agentId: AgentId, label: KernelLabel): boolean {
+    return deps.signer.isSigned(label, agentId) || (confirmed.get(agentId)?.has(label.kernelId) ?? false)
+  }
+
+  async function adopt(agentId: AgentId, kernels: readonly KernelReport[]): Promise<void> {
+    const resourceGroup = (await findAgent(store.db, agentId))?.resource_group ?? 'default'
+    const how = { agentId, resourceGroup, isOurs: (label: KernelLabel) => isOurs(agentId, label) }
+    changes.hint(await adoptWaiting(store, how, kernels))
+  }
+
+  /** Until a report says otherwise. */
+  function note(memory: AgentMemory, subject: Subject, problem: string | null): void {
+    if (problem === null) memory.problems.delete(subject)
+    else memory.problems.set(subject, problem)
+  }
+
+  /** Writes what an admin has to see of this agent, if that has changed. */
+  async function tellProblems(agentId: AgentId, memory: AgentMemory): Promise<void> {
+    const problem = SUBJECTS.flatMap(subject => memory.problems.get(subject) ?? []).join(' ') || null
     if (memory.problem === problem) return
     const version = await setProblem(store.db, agentId, problem)
     memory.problem = problem
@@ -301,6 +338,7 @@ export function createReports(deps: ReportsDeps): Reports {
     const { actions } = reconcile({
       agentId,
       managerId,
+      isOurs: label => isOurs(agentId, label),
       known: await reads.kernels({ agentId, kernelIds: ids }),
       reported: inOurTime(reported, memoryOf(agentId)),
       complete: true,
@@ -359,6 +397,17 @@ export function createReports(deps: ReportsDeps): Reports {
       await deps.tellDeviceModes(agentId, row.device_modes)
     },
     takeUp,
+    isOurs,
+    async unknown(agentId, reported) {
+      const kernelIds = reported.map(({ kernelId }) => kernelId)
+      const known = await reads.kernels({ agentId, kernelIds })
+      return unknownOf(inOurTime(reported, memoryOf(agentId)), { agentId, managerId, known })
+    },
+    async confirm(agentId, reported) {
+      confirmed.set(agentId, (confirmed.get(agentId) ?? new Set()).add(reported.kernelId))
+      if (await deps.isRestored()) await adopt(agentId, inOurTime([reported], memoryOf(agentId)))
+      await takeUp(agentId, [reported], new Set())
+    },
     connected(agentId) {
       // A fresh memory: what an earlier connection told proves nothing about this one.
       memories.delete(agentId)
@@ -401,6 +450,13 @@ export function createReports(deps: ReportsDeps): Reports {
       deps.onAgentChanged()
     },
   }
+}
+
+function toldUnknown(containers: readonly UnknownContainer[]): string | null {
+  const { length } = containers
+  if (length === 0) return null
+  const what = length === 1 ? 'A container there names' : `${length} containers there name`
+  return `${what} this Berth, which did not sign ${length === 1 ? 'it' : 'them'}: nothing else is started in their place. See \`berth admin agent unknown ls\`.`
 }
 
 /** What the clock of the agent's machine says becomes the database's time. */

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { AgentId } from './ids.ts'
+import { AgentId, KernelId, SessionId } from './ids.ts'
 import { WireSlots } from './resource-slots.ts'
 
 /** How a GPU's limits hold: `mig` and `whole` by hardware, `enforced` by a probed limit, `accounted` on trust. */
@@ -74,6 +74,20 @@ export const Agent = z
   })
   .meta({ id: 'Agent' })
 export type Agent = z.infer<typeof Agent>
+
+/** A container on an agent that names this Berth, without its signature and without a record. */
+export const UnknownContainer = z
+  .object({
+    kernelId: KernelId,
+    sessionId: SessionId,
+    sessionName: z.string(),
+    ownerEmail: z.string().describe('Whose it is, as its label says; not checked.'),
+    image: z.string(),
+    slots: WireSlots,
+    startedAt: z.iso.datetime(),
+  })
+  .meta({ id: 'UnknownContainer' })
+export type UnknownContainer = z.infer<typeof UnknownContainer>
 
 /**
  * What one request may hold at most and what is free now, on the agents that the caller may use; drives the limits of the

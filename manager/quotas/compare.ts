@@ -58,12 +58,15 @@ export function findOtherAmounts(
   agentId: AgentId,
   before: readonly HoldingKernel[],
   reported: readonly KernelReport[],
+  isOurs: (label: KernelLabel) => boolean,
 ): (ContainerAmounts & { readonly sessionName: string })[] {
   const rows = new Map(before.map(row => [row.kernelId, row]))
   return reported.flatMap(({ kernelId, sessionId, attempt, state, label }) => {
     const row = rows.get(kernelId)
     const parsed = KernelLabel.safeParse(label)
     if (!parsed.success || row?.status !== 'RUNNING' || row.attempt !== attempt || state.state !== 'running') return []
+    // What a label says of amounts is its agent's word, unless a manager has signed it.
+    if (!isOurs(parsed.data)) return []
     const slots = parsed.data.slots as ResourceSlots
     const devices = parsed.data.devices.map(toHeld)
     if (sameSlots(slots, row.slots) && sameDevices(devices, row.devices)) return []

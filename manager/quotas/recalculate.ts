@@ -1,4 +1,5 @@
 import { type Finding, isAppError, type Recalculation, toWireError } from '#manager/contract'
+import { type KernelLabel } from '#agent/contract'
 import { type AgentRequests } from '../agents/connection.ts'
 import { type Reports } from '../agents/reports.ts'
 import { type Log } from '../log.ts'
@@ -11,7 +12,7 @@ import { findDifferences, findOtherAmounts } from './compare.ts'
 export interface RecalculateDeps {
   readonly store: Store
   readonly agents: AgentRequests
-  readonly reports: Pick<Reports, 'takeUp'>
+  readonly reports: Pick<Reports, 'takeUp' | 'isOurs'>
   /** Something was given back: what waits may start. */
   readonly onChanged: () => void
   readonly log: Log
@@ -63,7 +64,8 @@ async function compareAgent(
   const actions = await reports.takeUp(agentId, reply.kernels, running)
   const after = new Set((await listHolding(store.db, agentId)).map(({ kernelId }) => kernelId))
   const findings = findDifferences({ agentId, agentName: name, before, reported: reply.kernels, actions, after })
-  for (const { sessionName, ...container } of findOtherAmounts(agentId, before, reply.kernels)) {
+  const isOurs = (label: KernelLabel) => reports.isOurs(agentId, label)
+  for (const { sessionName, ...container } of findOtherAmounts(agentId, before, reply.kernels, isOurs)) {
     const { sessionId, kernelId } = container
     const written = await store.transaction(async trx => {
       await lockResourceGroup(trx, resourceGroup)

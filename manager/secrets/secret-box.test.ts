@@ -41,3 +41,13 @@ test('while keys are rotated the old ones open and the new one seals', () => {
   expect(createSecretBox([two]).open(resealed, 'place')).toBe('secret')
   expect(() => box.open(resealed, 'place')).toThrow(two.id)
 })
+
+test('a text that was signed is known again, for its purpose only, and after a rotation', () => {
+  const mac = box.mac('text', 'kernel')
+  expect(box.isMac(mac, 'text', 'kernel')).toBe(true)
+  expect(createSecretBox([two, one]).isMac(mac, 'text', 'kernel')).toBe(true)
+  expect(box.isMac(mac, 'text ', 'kernel')).toBe(false)
+  expect(box.isMac(mac, 'text', 'other')).toBe(false)
+  expect(createSecretBox([two]).isMac(mac, 'text', 'kernel')).toBe(false)
+  for (const wrong of ['', 'AAAA', `${mac}AA`]) expect(box.isMac(wrong, 'text', 'kernel')).toBe(false)
+})

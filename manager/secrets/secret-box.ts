@@ -1,4 +1,12 @@
-import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHash,
+  createHmac,
+  hkdfSync,
+  randomBytes,
+  timingSafeEqual,
+} from 'node:crypto'
 
 /** 256 bits and the name under which ciphertexts and the database know it. */
 export interface MasterKey {
@@ -28,6 +36,14 @@ export interface SecretBox {
   seal(secret: string, place: string): string
   /** @throws Error if it was changed, belongs to another place, or its key is not here */
   open(sealed: string, place: string): string
+  /**
+   * Says of a text that this Berth wrote it: every manager with the master key can tell, and so can a restored one.
+   * @param purpose keys of different purposes have nothing in common
+   * @returns HMAC-SHA-256 under the current key, base64url
+   */
+  mac(text: string, purpose: string): string
+  /** Whether `mac` made it, with the current key or with one that a rotation has left in the key file. */
+  isMac(mac: string, text: string, purpose: string): boolean
 }
 
 const VERSION = 'v1'
@@ -40,6 +56,15 @@ const TAG_BYTES = 16
 export function createSecretBox(keys: readonly [MasterKey, ...MasterKey[]]): SecretBox {
   const [current] = keys
   const byId = new Map(keys.map(({ id, key }) => [id, key]))
+  const macKeys = new Map<string, readonly Buffer[]>()
+  /** One per master key, the current one first. */
+  const macKeysFor = (purpose: string): readonly Buffer[] => {
+    const derive = ({ key }: MasterKey) => Buffer.from(hkdfSync('sha256', key, '', `berth.mac.v1\n${purpose}`, 32))
+    const derived = macKeys.get(purpose) ?? keys.map(derive)
+    macKeys.set(purpose, derived)
+    return derived
+  }
+  const macWith = (key: Buffer, text: string) => createHmac('sha256', key).update(text, 'utf8').digest()
   return {
     keyId: current.id,
 
@@ -48,6 +73,20 @@ export function createSecretBox(keys: readonly [MasterKey, ...MasterKey[]]): Sec
       const cipher = createCipheriv(ALGORITHM, current.key, nonce).setAAD(boundTo(current.id, place))
       const text = Buffer.concat([cipher.update(secret, 'utf8'), cipher.final()])
       return [VERSION, current.id, Buffer.concat([nonce, text, cipher.getAuthTag()]).toString('base64url')].join('.')
+    },
+
+    mac(text, purpose) {
+      const [key] = macKeysFor(purpose)
+      if (!key) throw new Error('there is no master key')
+      return macWith(key, text).toString('base64url')
+    },
+
+    isMac(mac, text, purpose) {
+      const given = Buffer.from(mac, 'base64url')
+      return macKeysFor(purpose).some(key => {
+        const expected = macWith(key, text)
+        return given.length === expected.length && timingSafeEqual(given, expected)
+      })
     },
 
     open(sealed, place) {

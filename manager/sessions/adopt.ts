@@ -1,4 +1,4 @@
-import { type AgentId, type ManagerId, type Reason, SessionId } from '#manager/contract'
+import { type AgentId, type Reason, SessionId } from '#manager/contract'
 import { KernelLabel, type KernelReport } from '#agent/contract'
 import { adoptRunning, type FoundRunning } from '../store/adopt.ts'
 import { type Store } from '../store/open-store.ts'
@@ -11,18 +11,25 @@ interface Found {
   readonly startedAt: string
 }
 
+export interface AdoptingAgent {
+  readonly agentId: AgentId
+  readonly resourceGroup: string
+  /** Asked for by a manager of this Berth: any other container could take over whoever's session waits. */
+  readonly isOurs: (label: KernelLabel) => boolean
+}
+
 /**
  * After a restore, until the admin resumes: sessions that wait in the backup may have been started since. Where all of
  * their containers are on one engine they run on.
  */
 export async function adoptWaiting(
   store: Store,
-  { agentId, managerId, resourceGroup }: { agentId: AgentId; managerId: ManagerId; resourceGroup: string },
+  { agentId, resourceGroup, isOurs }: AdoptingAgent,
   reported: readonly KernelReport[],
 ): Promise<Touched[]> {
   const running = reported.flatMap(({ kernelId, state, label }): Found[] => {
     const parsed = KernelLabel.safeParse(label)
-    const ours = parsed.success && parsed.data.managerId === managerId && parsed.data.kernelId === kernelId
+    const ours = parsed.success && parsed.data.kernelId === kernelId && isOurs(parsed.data)
     return ours && state.state === 'running' ? [{ ...state, label: parsed.data }] : []
   })
   const adopted: Touched[] = []
@@ -39,7 +46,7 @@ export async function adoptWaiting(
 function toFound(
   sessionId: SessionId,
   found: readonly Found[],
-  { agentId, resourceGroup }: { agentId: AgentId; resourceGroup: string },
+  { agentId, resourceGroup }: Pick<AdoptingAgent, 'agentId' | 'resourceGroup'>,
 ): FoundRunning {
   return {
     sessionId,

@@ -1,4 +1,4 @@
-import { type AgentId, type Reason, type ResourceSlots } from '#manager/contract'
+import { type AgentId, type Reason, type ResourceSlots, type SlotName } from '#manager/contract'
 import { type KernelLabel } from '#agent/contract'
 import { type EventPublisher } from '../events/bus.ts'
 import { insertKernelDevices, insertKernels, listKernels } from '../store/kernels.ts'
@@ -23,28 +23,45 @@ export interface ImportedContainer {
   readonly resourceGroup: string
   readonly label: KernelLabel
   readonly containerId: string
-  /** By the database's clock. */
+  /** By the database's clock, as its agent says. */
   readonly startedAt: string
+  /** Of its agent now, in base units. */
+  readonly capacity: ResourceSlots
 }
 
 /**
- * Makes rows for a running container of ours that the database does not know (it was restored, or lost). Its label,
- * signed by the agent, says everything. Under the lock of the scheduler, so that what it occupies is not given out.
- *
+ * Makes rows for a running container of ours that the database does not know (it was restored, or lost). Its label, signed
+ * by the manager that asked for it, says everything. Under the lock of the scheduler, so that what it occupies is not given
+ * out.
  */
 export async function importContainer(
   store: Store,
   events: EventPublisher,
   container: ImportedContainer,
 ): Promise<ImportOutcome> {
-  const done = await store.transaction(trx => insertRows(trx, container))
+  if (!holds(container)) return 'too_large'
+  const startedAt = inTime(container, store.now())
+  const done = await store.transaction(trx => insertRows(trx, { ...container, startedAt }))
   if (typeof done === 'string') return done
   events.publish({ topic: 'session', id: container.label.sessionId, version: 1 }, done.audience)
   return 'imported'
 }
 
-/** `known`: there are rows after all. `not_of_its_session`: the session that it names is known, without this kernel. */
-export type ImportOutcome = 'imported' | 'known' | 'not_of_its_session' | 'no_owner'
+/**
+ * `known`: there are rows after all. `not_of_its_session`: the session that it names is known, without this kernel.
+ * `too_large`: it says that it holds more than its agent has.
+ */
+export type ImportOutcome = 'imported' | 'known' | 'not_of_its_session' | 'no_owner' | 'too_large'
+
+function holds({ label, capacity }: ImportedContainer): boolean {
+  return Object.entries(label.slots).every(([slot, amount]) => amount >= 0 && amount <= (capacity[slot as SlotName] ?? 0))
+}
+
+/** A container is not older than the request for its session, and none starts in the future. */
+function inTime({ label, startedAt }: ImportedContainer, now: number): string {
+  const earliest = label.requestedAt === undefined ? 0 : Date.parse(label.requestedAt)
+  return new Date(Math.min(now, Math.max(Date.parse(startedAt), earliest))).toISOString()
+}
 
 async function insertRows(trx: Db, container: ImportedContainer) {
   const { label, agentId } = container

@@ -28,6 +28,7 @@ export function kernelSpecOf(
     devices: devices.map(({ uuid, slot, amount }) => ({ uuid, slot, amount })),
     environ: session.environ,
     startupCommand: session.startup_command,
+    requestedAt: session.created_at.toISOString(),
     kind: session.kind,
     authorizedKeys: session.owner_ssh_public_key === null ? [] : [session.owner_ssh_public_key],
     ...(session.files_of === null ? {} : { filesOf: session.files_of }),

@@ -31,6 +31,7 @@ import { findSession, type OwnedSessionRow, setDescription, touchSessions } from
 import { type LockedSession, type SessionChanges } from './changes.ts'
 import { type PullSource, type Registries } from '../registries/registries.ts'
 import { toApp } from './apps.ts'
+import { type KernelSigner } from './kernel-signature.ts'
 import { kernelSpecOf } from './kernel-spec.ts'
 import { sharedMemoryOf } from './resolve-spec.ts'
 import { DEFAULT_TIMINGS, type Timings } from './timings.ts'
@@ -98,6 +99,7 @@ export interface LifecycleDeps {
   readonly agents: AgentRequests & AgentPresence
   /** What an agent that does not hold the image needs to pull it. */
   readonly pullOf: Registries['pullOf']
+  readonly signer: Pick<KernelSigner, 'sign'>
   readonly log: Log
   readonly timings?: Partial<Timings>
 }
@@ -202,7 +204,8 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
     const timeoutMs = startWithinMs + timings.replyMarginMs
     const sending = { timeoutMs, signal: AbortSignal.any([options.signal, failed.signal]) }
     const starting = kernels.map(async kernel => {
-      const spec = kernelSpecOf(session, kernel, devices.get(kernel.id) ?? [], pull.manifestDigest)
+      const facts = kernelSpecOf(session, kernel, devices.get(kernel.id) ?? [], pull.manifestDigest)
+      const spec = { ...facts, managerSignature: deps.signer.sign(facts, agentId) }
       const input = { spec, startWithinMs, ...(pull.auth ? { registryAuth: pull.auth } : {}) }
       const { containerId } = await agents.request(agentId, 'create_kernel', input, sending)
       const started = { containerId, kernelId: kernel.id, attempt: kernel.attempt, reason: STARTED }
@@ -315,7 +318,8 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
     if (main.agent_id === null) throw new Error(`session ${id} is TERMINATING without an agent`)
     if (!agents.isReady(main.agent_id)) return
     const ended = await destroyAll(kernels, main.agent_id, graceMs)
-    for (const words of ended) if (words.id !== main.id) await keepLastWords(store.db, words.id, words)
+    for (const words of ended)
+      if (words.id !== main.id) await keepLastWords(store.db, { id: words.id, agentId: main.agent_id }, words)
     const { exitCode, logTail } = ended.find(words => words.id === main.id) ?? { exitCode: null, logTail: '' }
     const reason = (await findReasonTo(store.db, id, 'TERMINATING')) ?? session.reason
     await changes.apply(id, state =>
@@ -362,7 +366,7 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
         if (destroys.has(placeOf(agentId, kernelId))) return
         // Reported again for as long as it is there.
         const words = await destroy(agentId, kernelId, attempt, 0).catch(ignoreUnreachable)
-        if (words) await keepLastWords(store.db, kernelId, words)
+        if (words) await keepLastWords(store.db, { id: kernelId, agentId }, words)
       }),
     markRunning,
     markDone,

@@ -4,6 +4,7 @@ import { type ManagerKey } from '../agents/manager-key.ts'
 import { createLiveFigures } from '../agents/live.ts'
 import { createReports } from '../agents/reports.ts'
 import { type AgentService, createAgentService } from '../agents/service.ts'
+import { createUnknownContainers } from '../agents/unknown-containers.ts'
 import { type Cluster } from '../cluster/cluster.ts'
 import { type Audit } from '../audit/recorder.ts'
 import { type EventPublisher } from '../events/bus.ts'
@@ -33,6 +34,7 @@ import { NO_ACTIVITY, type SessionActivity } from '../tunnels/activity.ts'
 import { type Applied, createSessionChanges } from './changes.ts'
 import { startDeadlines } from './deadlines.ts'
 import { createSeek, createTellReplaced, followCluster } from './in-cluster.ts'
+import { createKernelSigner } from './kernel-signature.ts'
 import { createLifecycle } from './lifecycle.ts'
 import { createLifetimeService } from './lifetime/service.ts'
 import { startLifetimes } from './lifetime/start-lifetimes.ts'
@@ -133,7 +135,8 @@ export async function startSessionsPart(deps: SessionsPartDeps): Promise<Session
   const images = createImagesPart({ store, box, events, agents, log })
   const pullOf: typeof images.registries.pullOf = (...given) => images.registries.pullOf(...given)
   const scheduling = createSchedulingSwitch({ store, onResumed: trigger })
-  const lifecycle = stack.use(createLifecycle({ store, changes, agents, pullOf, log, timings }))
+  const signer = createKernelSigner(box, managerId)
+  const lifecycle = stack.use(createLifecycle({ store, changes, agents, pullOf, signer, log, timings }))
   const recorder = stack.use(startStatsRecorder({ store, log }))
   changes.onApplied(({ sessionId, effects }) => {
     if (effects.ended) recorder.end(sessionId)
@@ -141,6 +144,7 @@ export async function startSessionsPart(deps: SessionsPartDeps): Promise<Session
   const reports = createReports({
     store,
     managerId,
+    signer,
     events,
     changes,
     lifecycle,
@@ -286,7 +290,10 @@ export async function startSessionsPart(deps: SessionsPartDeps): Promise<Session
   return {
     handlers: {
       ...createSessionRoutes({ sessions, lifetimes, setPriority }),
-      ...createAgentRoutes({ agents: agentService }),
+      ...createAgentRoutes({
+        agents: agentService,
+        unknown: createUnknownContainers({ store, agents, reports }),
+      }),
       ...images.handlers,
       ...createGrantRoutes({ grants }),
       ...createSchedulingRoutes(scheduling),

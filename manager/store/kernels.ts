@@ -251,10 +251,10 @@ export async function noteKernelDone(
   return row !== undefined
 }
 
-/** Keeps the first log tail and exit code that is learned after the end. */
+/** Keeps the first log tail and exit code that is learned after the end, of the agent that the kernel was placed on. */
 export async function keepLastWords(
   db: Db,
-  id: KernelId,
+  { id, agentId }: { readonly id: KernelId; readonly agentId: AgentId },
   words: { exitCode: number | null; logTail: string },
 ): Promise<void> {
   await db
@@ -264,5 +264,7 @@ export async function keepLastWords(
       log_tail: sql`coalesce(nullif(log_tail, ''), ${words.logTail})`,
     })
     .where('id', '=', id)
+    // An agent may name the kernel of another one: what it says of that does not count.
+    .where('agent_id', '=', agentId)
     .execute()
 }

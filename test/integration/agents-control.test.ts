@@ -201,7 +201,7 @@ describe('reconciliation', () => {
       sessionId: otherSession,
       slots: { cpu: 3000, mem: 2 ** 30 },
     }
-    agent.containers.set(otherKernel, { ...container, label })
+    agent.containers.set(otherKernel, { ...container, label: await cluster.signed(label) })
 
     const imported = await cluster.reach(otherSession, 'RUNNING').catch(() => undefined)
     expect(imported).toMatchObject({ reason: { code: 'imported' }, ownerEmail: 'admin@localhost' })
@@ -221,7 +221,7 @@ describe('reconciliation', () => {
     const container = agent.containers.get(kernelId)
     if (!container) throw new Error('no container')
     const label = { ...container.label, kernelId: newId(KernelIdSchema), sessionId: newId(SessionId) }
-    agent.containers.set(label.kernelId, { ...container, label })
+    agent.containers.set(label.kernelId, { ...container, label: await cluster.signed(label) })
     const imported = await cluster.reach(label.sessionId, 'RUNNING')
     for (const { startedAt } of [session, imported]) {
       const tookMs = Date.parse(startedAt ?? '') - Date.parse(session.createdAt)
@@ -236,7 +236,8 @@ describe('reconciliation', () => {
     const container = agent.containers.get(kernelId)
     if (!container) throw new Error('no container')
     const stray = newId(KernelIdSchema)
-    agent.containers.set(stray, { ...container, label: { ...container.label, kernelId: stray } })
+    const label = await cluster.signed({ ...container.label, kernelId: stray })
+    agent.containers.set(stray, { ...container, label })
     await expect.poll(() => agent.containers.has(stray)).toBe(false)
     expect(agent.requests('destroy_kernel')).toMatchObject([{ kernelId: stray, attempt: container.attempt }])
     expect((await cluster.api.getSession({ params: { id: session.id } })).status).toBe('RUNNING')
@@ -251,7 +252,7 @@ describe('reconciliation', () => {
     // PostgreSQL takes no NUL in a text.
     const label = { ...container.label, kernelId: odd, sessionId: newId(SessionId), sessionName: 'a\0b' }
     await agent.disconnect()
-    agent.containers.set(odd, { ...container, label })
+    agent.containers.set(odd, { ...container, label: await cluster.signed(label) })
     await agent.connect()
     // What it says of its other containers counts.
     await expect.poll(() => agent.notTakenUp).toEqual([odd])

@@ -228,7 +228,7 @@ test('three containers without records, of one session, are imported as that ses
     if (!container) throw new Error('no container')
     const kernelId = newId(KernelId)
     const slots = { cpu: 500, mem: 2 ** 29 }
-    const label = { ...container.label, kernelId, sessionId: other, slots, devices: [] }
+    const label = await cluster.signed({ ...container.label, kernelId, sessionId: other, slots, devices: [] })
     agent.containers.set(kernelId, { ...container, label })
   }
   await expect

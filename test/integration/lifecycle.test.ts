@@ -51,6 +51,7 @@ function lifecycleOn(more: Partial<LifecycleDeps> = {}, answer = (_name: Request
     changes: createSessionChanges({ store, events }),
     agents,
     pullOf: () => Promise.resolve({}),
+    signer: { sign: () => 'signature' },
     log: silentLog,
     ...more,
   })

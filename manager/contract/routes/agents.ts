@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { Agent, DeviceMode, Resources } from '../agents.ts'
-import { AgentId } from '../ids.ts'
+import { Agent, DeviceMode, Resources, UnknownContainer } from '../agents.ts'
+import { AgentId, KernelId } from '../ids.ts'
 import { type RouteSpec } from './route-spec.ts'
 
 /** Agents and what they offer. */
@@ -62,6 +62,24 @@ export const AGENT_ROUTES = {
     access: 'superadmin',
     summary: 'Revoke an agent. Sessions on it end as agent_forgotten.',
     params: z.object({ id: AgentId }),
+    status: 204,
+    reply: z.void(),
+  },
+  listUnknownContainers: {
+    method: 'GET',
+    path: '/api/v1/agents/:id/unknown-containers',
+    access: 'superadmin',
+    summary: 'Containers on an agent that name this Berth, without its signature and without a record.',
+    params: z.object({ id: AgentId }),
+    reply: z.object({ items: z.array(UnknownContainer) }),
+  },
+  decideUnknownContainer: {
+    method: 'POST',
+    path: '/api/v1/agents/:id/unknown-containers/:kernelId',
+    access: 'superadmin',
+    summary: 'Import such a container as a session of the owner that its label names, or remove it.',
+    params: z.object({ id: AgentId, kernelId: KernelId }),
+    body: z.strictObject({ action: z.enum(['import', 'remove']) }),
     status: 204,
     reply: z.void(),
   },

@@ -1,14 +1,30 @@
 import { type AgentService } from '../../agents/service.ts'
+import { type UnknownContainers } from '../../agents/unknown-containers.ts'
 import { type Handlers } from '../handlers.ts'
 
-type AgentRoutes = 'listAgents' | 'createJoinToken' | 'updateAgent' | 'setDeviceMode' | 'forgetAgent'
+type AgentRoutes =
+  | 'listAgents'
+  | 'createJoinToken'
+  | 'updateAgent'
+  | 'setDeviceMode'
+  | 'forgetAgent'
+  | 'listUnknownContainers'
+  | 'decideUnknownContainer'
 
-export function createAgentRoutes({ agents }: { agents: AgentService }): Pick<Handlers, AgentRoutes> {
+export function createAgentRoutes({
+  agents,
+  unknown,
+}: {
+  agents: AgentService
+  unknown: UnknownContainers
+}): Pick<Handlers, AgentRoutes> {
   return {
     listAgents: async () => ({ items: await agents.list() }),
     createJoinToken: ({ caller }, { body }) => agents.createJoinToken({ ...body, createdBy: caller.userId }),
     updateAgent: (_context, { params, body }) => agents.setSchedulable(params.id, body.schedulable),
     setDeviceMode: (_context, { params, body }) => agents.setDeviceMode(params.id, params.uuid, body.mode),
+    listUnknownContainers: async (_context, { params }) => ({ items: await unknown.list(params.id) }),
+    decideUnknownContainer: (_context, { params, body }) => unknown.decide(params.id, params.kernelId, body.action),
     forgetAgent: ({ caller }, { params }) => agents.forget(params.id, caller.email),
   }
 }

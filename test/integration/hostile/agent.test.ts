@@ -1,5 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { type AgentImage } from '#agent/contract'
+import { KernelId, SessionId } from '#manager/contract'
+import { type AgentImage, type KernelLabel } from '#agent/contract'
+import { newId } from '../../../manager/store/new-id.ts'
 import { PYTHON, ScriptedAgent } from '../../fixtures/scripted-agent.ts'
 import { type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
 
@@ -64,4 +66,125 @@ test('an agent cannot choose its id: the manager makes it with the join string',
   await evil.connect()
   expect(evil.refusal).toBeUndefined()
   await evil[Symbol.asyncDispose]()
+})
+
+describe('a container that an agent made up', () => {
+  /** A session of somebody else on the agent, and a copy of its container for the agent to change. */
+  async function template(agent: ScriptedAgent) {
+    const { id } = await cluster.launch({ resources: { cpu: '1', mem: '1g' } })
+    const kernel = (await cluster.reach(id, 'RUNNING')).kernels[0]
+    const container = kernel && agent.containers.get(kernel.id)
+    if (!container) throw new Error('no container')
+    return container
+  }
+  const problemOf = async (agent: ScriptedAgent) =>
+    (await cluster.api.listAgents()).items.find(({ id }) => id === agent.id)?.problem ?? null
+  const total = async () => (await cluster.api.listSessions({})).total
+
+  test('is no session of anybody, whatever it says of owner, amounts, times or signature', async () => {
+    const evil = await cluster.join()
+    const other = await cluster.join()
+    const container = await template(evil)
+    const before = await total()
+    const { label } = container
+    const forgeries: Partial<KernelLabel>[] = [
+      {},
+      { agentId: other.id },
+      { slots: { cpu: 64_000, mem: 2 ** 30 } },
+      { slots: { cpu: -9000, mem: 2 ** 30 } },
+      { owner: { ...label.owner, email: 'victim@example.org' } },
+      { managerSignature: 'AAAA' },
+      { requestedAt: '1970-01-01T00:00:00.000Z' },
+    ]
+    for (const forged of forgeries) {
+      const kernelId = newId(KernelId)
+      const made = { ...label, ...forged, kernelId, sessionId: newId(SessionId) }
+      evil.containers.set(kernelId, { ...container, label: made })
+    }
+    await expect.poll(() => problemOf(evil)).toContain('did not sign')
+    expect(await total()).toBe(before)
+    const occupied = (await cluster.api.listAgents()).items.find(({ id }) => id === evil.id)?.occupied
+    expect(occupied?.cpu).toBe('1')
+    await cluster.api.getResources({})
+    await expect(cluster.api.recalculateUsage()).resolves.toBeDefined()
+    expect(await total()).toBe(before)
+  })
+
+  test('that says other amounts of a session than were asked for does not change what counts', async () => {
+    const evil = await cluster.join()
+    const container = await template(evil)
+    container.label = { ...container.label, slots: { cpu: 0, mem: 0 } }
+    expect((await cluster.api.recalculateUsage()).findings).toEqual([])
+    expect((await cluster.api.listAgents()).items[0]?.occupied.cpu).toBe('1')
+  })
+
+  test('that is signed, and holds more than the agent has, waits for an admin', async () => {
+    const evil = await cluster.join()
+    const container = await template(evil)
+    const kernelId = newId(KernelId)
+    const huge = { ...container.label, kernelId, sessionId: newId(SessionId), slots: { cpu: 64_000, mem: 2 ** 30 } }
+    evil.containers.set(kernelId, { ...container, label: await cluster.signed(huge) })
+    await expect.poll(() => problemOf(evil)).toContain('did not sign')
+  })
+
+  test('starts no earlier than its session was asked for, and not in the future', async () => {
+    const evil = await cluster.join()
+    const container = await template(evil)
+    for (const startedAt of ['1970-01-01T00:00:00.000Z', '9999-01-01T00:00:00.000Z']) {
+      const [kernelId, sessionId] = [newId(KernelId), newId(SessionId)]
+      const label = await cluster.signed({ ...container.label, kernelId, sessionId })
+      const state = { state: 'running' as const, containerId: kernelId, startedAt }
+      evil.containers.set(kernelId, { ...container, state, label })
+      const imported = await cluster.reach(sessionId, 'RUNNING').catch(() => undefined)
+      const started = Date.parse(imported?.startedAt ?? '')
+      expect(started).toBeGreaterThanOrEqual(Date.parse(label.requestedAt ?? ''))
+      expect(started).toBeLessThanOrEqual(Date.now() + 60_000)
+    }
+  })
+
+  test('of a version before signatures holds its room until an admin imports or removes it', async () => {
+    const agent = await cluster.join({ capacity: { cpu: 3000, mem: 4 * 2 ** 30 } })
+    const container = await template(agent)
+    const old = { ...container.label }
+    delete old.managerSignature
+    delete old.requestedAt
+    const ids = [newId(KernelId), newId(KernelId)]
+    for (const kernelId of ids) {
+      agent.containers.set(kernelId, { ...container, label: { ...old, kernelId, sessionId: newId(SessionId) } })
+    }
+    await expect.poll(() => problemOf(agent)).toContain('2 containers')
+    const { id: waiting } = await cluster.launch({ resources: { cpu: '1', mem: '1g' } })
+    await expect.poll(() => cluster.reasonOf(waiting)).toBe('capacity')
+    const params = { id: agent.id }
+    const { items } = await cluster.api.listUnknownContainers({ params })
+    expect(items.map(({ kernelId }) => kernelId).toSorted()).toEqual(ids.toSorted())
+    expect(items[0]).toMatchObject({ ownerEmail: 'admin@localhost', slots: { cpu: '1' } })
+    const [kept, removed] = items
+    if (!kept || !removed) throw new Error('two')
+    const decide = (kernelId: KernelId, action: 'import' | 'remove') =>
+      cluster.api.decideUnknownContainer({ params: { ...params, kernelId }, body: { action } })
+    await decide(kept.kernelId, 'import')
+    expect((await cluster.reach(kept.sessionId, 'RUNNING')).reason.code).toBe('imported')
+    await decide(removed.kernelId, 'remove')
+    expect(agent.containers.has(removed.kernelId)).toBe(false)
+    await cluster.reach(waiting, 'RUNNING')
+    await expect.poll(() => problemOf(agent)).toBeNull()
+    await expect(decide(kept.kernelId, 'remove')).rejects.toMatchObject({ code: 'kernel_not_found' })
+  })
+})
+
+test('what an agent says of the end of another agent’s kernel is kept nowhere', async () => {
+  const honest = await cluster.join()
+  const { id } = await cluster.launch({ kind: 'batch', startupCommand: 'train' })
+  const kernelId = (await cluster.reach(id, 'RUNNING')).kernels[0]?.id
+  const container = kernelId && honest.containers.get(kernelId)
+  if (!container) throw new Error('no container')
+  const evil = await cluster.join()
+  evil.script.destroy_kernel = () => ({ exitCode: 0, logTail: 'all is well' })
+  evil.containers.set(kernelId, { ...container, state: { state: 'exited', containerId: 'x', exitCode: 0, oomKilled: false, engineRestarted: false } })
+  await expect.poll(() => evil.requests('destroy_kernel').length).toBeGreaterThan(1)
+  expect((await cluster.api.getSession({ params: { id } })).kernels[0]?.exitCode).toBeNull()
+  honest.change(kernelId, { state: 'exited', containerId: 'c', exitCode: 3, oomKilled: false, engineRestarted: false })
+  const ended = await cluster.reach(id, 'TERMINATED')
+  expect([ended.result, ended.kernels[0]?.exitCode]).toEqual(['failure', 3])
 })

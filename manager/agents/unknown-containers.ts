@@ -1,0 +1,59 @@
+import { type AgentId, AppError, formatSlots, type KernelId, type UnknownContainer } from '#manager/contract'
+import { type KernelReport } from '#agent/contract'
+import { findAgent } from '../store/agents.ts'
+import { type Store } from '../store/open-store.ts'
+import { type AgentRequests } from './connection.ts'
+import { type Reports } from './reports.ts'
+
+/** What admins decide on: containers that nobody signed and nobody knows, of a version before signatures or made by hand. */
+export interface UnknownContainers {
+  /** @throws AppError `not_found`, `agent_unreachable`, `engine_unreachable` */
+  list(id: AgentId): Promise<UnknownContainer[]>
+  /** @throws as `list`, and `kernel_not_found` */
+  decide(id: AgentId, kernelId: KernelId, action: 'import' | 'remove'): Promise<void>
+}
+
+export interface UnknownContainersDeps {
+  readonly store: Store
+  readonly agents: AgentRequests
+  readonly reports: Pick<Reports, 'unknown' | 'confirm'>
+}
+
+const AGENT_TIMEOUT_MS = 30_000
+const GRACE_MS = 10_000
+
+export function createUnknownContainers({ store, agents, reports }: UnknownContainersDeps): UnknownContainers {
+  async function look(id: AgentId): Promise<readonly KernelReport[]> {
+    const agent = await findAgent(store.db, id)
+    if (!agent || agent.status === 'REVOKED') throw new AppError('not_found', { agentId: id })
+    return (await agents.request(id, 'list_kernels', {}, { timeoutMs: AGENT_TIMEOUT_MS })).kernels
+  }
+
+  return {
+    async list(id) {
+      return (await reports.unknown(id, await look(id))).map(({ label, startedAt }) => ({
+        kernelId: label.kernelId,
+        sessionId: label.sessionId,
+        sessionName: label.sessionName,
+        ownerEmail: label.owner.email,
+        image: label.image.reference,
+        slots: formatSlots(label.slots),
+        startedAt,
+      }))
+    },
+    async decide(id, kernelId, action) {
+      const found = await look(id)
+      const unknown = await reports.unknown(id, found)
+      const container = found.find(report => report.kernelId === kernelId)
+      if (!container || unknown.every(({ label }) => label.kernelId !== kernelId)) {
+        throw new AppError('kernel_not_found', { kernelId, why: 'No container there waits for this decision.' })
+      }
+      if (action === 'import') {
+        await reports.confirm(id, container)
+        return
+      }
+      const input = { kernelId, attempt: container.attempt, graceMs: GRACE_MS }
+      await agents.request(id, 'destroy_kernel', input, { timeoutMs: AGENT_TIMEOUT_MS })
+    },
+  }
+}

@@ -1,0 +1,64 @@
+import { type AgentId, type ManagerId } from '#manager/contract'
+import { type KernelLabel, type KernelSpec } from '#agent/contract'
+import { type SecretBox } from '../secrets/secret-box.ts'
+
+type Place = { readonly managerId: ManagerId; readonly agentId: AgentId }
+
+/**
+ * What a manager signs when it asks an agent for a kernel, and looks for in the label of a container that the database
+ * does not know.
+ *
+ * Threat model: an accepted agent is trusted with its own sessions only. It writes the labels of its containers itself, so
+ * a label alone proves nothing to the manager: it could name any owner, and amounts that void every limit. The signature
+ * covers owner, name, amounts, devices and agent, under a key derived from the master key, so only what some manager of
+ * this Berth has asked this very agent for is taken up. An agent can still keep a container of its own past its end.
+ */
+export interface KernelSigner {
+  sign(spec: KernelSpec, agentId: AgentId): string
+  /** Signed by a manager of this Berth, for this agent. */
+  isSigned(label: KernelLabel, agentId: AgentId): boolean
+}
+
+const PURPOSE = 'kernel'
+
+export function createKernelSigner(box: Pick<SecretBox, 'mac' | 'isMac'>, managerId: ManagerId): KernelSigner {
+  return {
+    sign: (spec, agentId) => box.mac(factsOf({ ...spec, managerId, agentId }), PURPOSE),
+    isSigned: (label, agentId) =>
+      label.managerId === managerId &&
+      label.agentId === agentId &&
+      label.managerSignature !== undefined &&
+      box.isMac(label.managerSignature, factsOf(label), PURPOSE),
+  }
+}
+
+/** The same text from a request and from the label that the agent made of it, whatever the order of their fields. */
+function factsOf(kernel: Place & Omit<KernelSpec, 'authorizedKeys' | 'filesOf' | 'managerSignature'>): string {
+  const { owner, image, devices } = kernel
+  return JSON.stringify([
+    kernel.managerId,
+    kernel.agentId,
+    kernel.sessionId,
+    kernel.sessionName,
+    kernel.kernelId,
+    kernel.role,
+    kernel.clusterSize ?? 1,
+    kernel.attempt,
+    owner.id,
+    owner.email,
+    kernel.resourceGroup,
+    image.reference,
+    image.digest,
+    sorted(kernel.slots),
+    kernel.shmemBytes,
+    devices.map(({ uuid, slot, amount }) => [uuid, slot, amount]),
+    sorted(kernel.environ),
+    kernel.startupCommand,
+    kernel.kind ?? null,
+    kernel.requestedAt ?? null,
+  ])
+}
+
+function sorted<T>(record: Readonly<Record<string, T>>): (readonly [string, T])[] {
+  return Object.entries(record).toSorted(([a], [b]) => (a < b ? -1 : 1))
+}
