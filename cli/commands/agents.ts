@@ -1,5 +1,13 @@
 import { type Command } from 'commander'
-import { type Agent, type AgentDevice, type AgentId, type ApiClient, AppError, DeviceMode, KernelId } from '#manager/contract'
+import {
+  type Agent,
+  type AgentDevice,
+  type AgentId,
+  type ApiClient,
+  AppError,
+  DeviceMode,
+  KernelId,
+} from '#manager/contract'
 import { connect } from '../config/connect.ts'
 import { createOutput, table } from '../output.ts'
 import { adminOf } from './admin.ts'

@@ -162,7 +162,8 @@ export function createActing(deps: ActingDeps & ActingMemory) {
     const { sessionId, kernelId } = label
     const what = { audit: true, agentId, sessionId, kernelId, containerId, owner: label.owner.email }
     if (outcome === 'imported') log.warn(what, 'container without a record imported')
-    else if (outcome === 'too_large') log.warn(what, 'container without a record left alone: it holds more than its agent has')
+    else if (outcome === 'too_large')
+      log.warn(what, 'container without a record left alone: it holds more than its agent has')
     else if (outcome === 'no_owner') log.warn(what, 'container without a record left alone: nobody it could belong to')
     else if (outcome === 'not_of_its_session') {
       log.warn(what, 'container ended: the session that it names has no such kernel')

@@ -18,10 +18,7 @@ export interface StraysInput {
 }
 
 /** Those of a report whose memory and GPUs the database takes for free. Nothing may be placed there until they are. Pure. */
-export function straysOf(
-  reported: readonly KernelReport[],
-  { agentId, managerId, known }: StraysInput,
-): Stray[] {
+export function straysOf(reported: readonly KernelReport[], { agentId, managerId, known }: StraysInput): Stray[] {
   const holders = new Set(
     known.filter(kernel => kernel.agentId === agentId && !isFinished(kernel.status)).map(({ kernelId }) => kernelId),
   )

@@ -54,7 +54,9 @@ export async function importContainer(
 export type ImportOutcome = 'imported' | 'known' | 'not_of_its_session' | 'no_owner' | 'too_large'
 
 function holds({ label, capacity }: ImportedContainer): boolean {
-  return Object.entries(label.slots).every(([slot, amount]) => amount >= 0 && amount <= (capacity[slot as SlotName] ?? 0))
+  return Object.entries(label.slots).every(
+    ([slot, amount]) => amount >= 0 && amount <= (capacity[slot as SlotName] ?? 0),
+  )
 }
 
 /** A container is not older than the request for its session, and none starts in the future. */

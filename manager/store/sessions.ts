@@ -205,7 +205,10 @@ export interface SessionChange {
 
 /** @returns the new version */
 export async function updateSession(db: Db, id: SessionId, change: SessionChange): Promise<number> {
-  const startedAt = change.started === 'now' ? sql<Date>`now()` : sql<Date>`least(now(), greatest(created_at, ${change.started}::timestamptz))`
+  const startedAt =
+    change.started === 'now'
+      ? sql<Date>`now()`
+      : sql<Date>`least(now(), greatest(created_at, ${change.started}::timestamptz))`
   const row = await db
     .updateTable('sessions')
     .set({

@@ -181,7 +181,10 @@ test('what an agent says of the end of another agent’s kernel is kept nowhere'
   if (!container) throw new Error('no container')
   const evil = await cluster.join()
   evil.script.destroy_kernel = () => ({ exitCode: 0, logTail: 'all is well' })
-  evil.containers.set(kernelId, { ...container, state: { state: 'exited', containerId: 'x', exitCode: 0, oomKilled: false, engineRestarted: false } })
+  evil.containers.set(kernelId, {
+    ...container,
+    state: { state: 'exited', containerId: 'x', exitCode: 0, oomKilled: false, engineRestarted: false },
+  })
   await expect.poll(() => evil.requests('destroy_kernel').length).toBeGreaterThan(1)
   expect((await cluster.api.getSession({ params: { id } })).kernels[0]?.exitCode).toBeNull()
   honest.change(kernelId, { state: 'exited', containerId: 'c', exitCode: 3, oomKilled: false, engineRestarted: false })
