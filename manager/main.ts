@@ -1,6 +1,5 @@
 import { mkdir } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import { sql } from 'kysely'
 import { ERRORS, type ManagerId, toWireError, type UserId } from '#manager/contract'
 import { openManagerKey } from './agents/manager-key.ts'
 import { type ClusterTimings, openCluster, standAlone } from './cluster/cluster.ts'
@@ -189,9 +188,7 @@ export async function startManager(config: ManagerConfig, log: Log, timings?: Ma
       bus,
       metrics,
       warnings: () => cluster.warnings(),
-      ping: async () => {
-        await sql`select 1`.execute(store.db)
-      },
+      check: () => store.check(),
       log,
     }),
   )

@@ -93,7 +93,7 @@ export async function restore(options: BackupOptions): Promise<Outcome> {
   const { header, entries: all } = await readBackup(file)
   for await (const _ of all) signal?.throwIfAborted() // to its end, which has the checksum
   const key = await keyOf(header, masterKeyFile, passphrase)
-  await using store = await openStore(source)
+  await using store = await openStore({ ...source, isPatient: true })
   await checkSchema(store.db, header)
   const rows = await refill(store.db, async into => {
     const { entries } = await readBackup(file)

@@ -17,12 +17,12 @@ export interface Source {
  * @throws AppError `not_found` where there is none yet
  */
 export async function openToRead({ dataDir, databaseUrl, log }: Source): Promise<Store> {
-  if (databaseUrl) return await openStore({ dataDir, databaseUrl, log, migrate: false })
+  if (databaseUrl) return await openStore({ dataDir, databaseUrl, log, migrate: false, isPatient: true })
   const cluster = join(dataDir, 'db', 'cluster')
   if ((await readFile(join(cluster, 'PG_VERSION')).catch(() => undefined)) === undefined)
     throw new AppError('not_found', { why: `There is no database in ${dataDir}.` })
   const running = await findRunning(cluster)
-  return await openStore({ dataDir, databaseUrl: running, log, migrate: false })
+  return await openStore({ dataDir, databaseUrl: running, log, migrate: false, isPatient: true })
 }
 
 /** Line 5 of postmaster.pid is the directory of the socket. A stale file names one that nobody listens on. */

@@ -10,6 +10,8 @@ test.each([
   ['22P05', 'bad_request'],
   ['53300', 'unavailable'],
   ['57P01', 'unavailable'],
+  ['57014', 'unavailable'],
+  ['55P03', 'unavailable'],
   ['ECONNREFUSED', 'unavailable'],
   ['23505', 'internal'],
 ])('a failure %s of the database is told as %s', (code, told) => {

@@ -85,12 +85,15 @@ const DISK_FULL = '53100'
 /** In text and in JSON. What we write ourselves never holds it, so the client sent it. */
 const UNSTORABLE: ReadonlySet<string> = new Set(['22021', '22P05'])
 
-/** Classes 08 connection exception, 53 insufficient resources, 57P shutdown; and what sockets and the pool say. */
+/**
+ * Classes 08 connection exception, 53 insufficient resources, 57P shutdown; 57014 and 55P03, a statement that took too long or
+ * waited too long for a lock; and what sockets say. A connection that breaks is `unavailable` before it gets here (`guarded-pool.ts`).
+ */
 function isDatabaseGone(code: unknown, error: unknown): boolean {
-  if (typeof code === 'string' && /^(08...|53...|57P..|ECONNREFUSED|ECONNRESET|EPIPE)$/.test(code)) return true
-  if (!(error instanceof Error)) return false
-  if ('syscall' in error && error.syscall === 'connect') return true
-  return /^(Connection terminated|timeout exceeded when trying to connect)/.test(error.message)
+  if (typeof code === 'string' && /^(08...|53...|57P..|57014|55P03|ECONNREFUSED|ECONNRESET|EPIPE)$/.test(code)) {
+    return true
+  }
+  return error instanceof Error && 'syscall' in error && error.syscall === 'connect'
 }
 
 /** For sockets that never became a request, and for refused upgrades. */

@@ -66,8 +66,8 @@ export interface HttpServerDeps {
   readonly metrics: Metrics
   /** What is wrong with the managers on this database. */
   readonly warnings: () => readonly ManagerWarning[]
-  /** Resolves if the database answers. */
-  readonly ping: () => Promise<void>
+  /** Resolves if the database takes changes. */
+  readonly check: () => Promise<void>
   readonly log: Log
 }
 
@@ -165,7 +165,7 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
     registerOperationsRoutes(app, {
       metrics,
       authenticators: { logins, signers },
-      ping: deps.ping,
+      check: deps.check,
       warnings: deps.warnings,
     })
   })

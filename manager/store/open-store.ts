@@ -1,10 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Kysely, PostgresDialect, sql, type Transaction } from 'kysely'
 import pg from 'pg'
-import { AppError } from '#manager/contract'
+import { AppError, isAppError } from '#manager/contract'
 import { type Log } from '../log.ts'
 import { startClock } from './clock.ts'
-import { openEmbedded } from './embedded/open-embedded.ts'
+import { withDiskInMind } from './embedded/no-space.ts'
+import { type Embedded, openEmbedded } from './embedded/open-embedded.ts'
+import { createGuardedPool, DISK_FULL, type GuardedPool } from './guarded-pool.ts'
+import { createHealth } from './health.ts'
 import { migrate } from './migrate.ts'
 import { type Database, type Db } from './schema.ts'
 
@@ -17,6 +20,8 @@ export interface Store extends AsyncDisposable {
   transaction<T>(work: (trx: Transaction<Database>) => Promise<T>): Promise<T>
   /** The database's clock, in milliseconds since the epoch: every time that is compared with one of a row is this one's. */
   readonly now: () => number
+  /** Resolves if the database takes changes. @throws AppError `unavailable`; the database's error where its disk is full */
+  readonly check: () => Promise<void>
 }
 
 export interface StoreOptions {
@@ -26,6 +31,8 @@ export interface StoreOptions {
   readonly log: Log
   /** False: the tables are looked at as they are. */
   readonly migrate?: boolean
+  /** Statements may take as long as they need: for a backup, which nobody waits for in a browser. */
+  readonly isPatient?: boolean
   /** A transaction in which nothing is said for so long is ended by the server: its process may hang, and it holds locks. */
   readonly silentMs?: number | undefined
 }
@@ -33,7 +40,14 @@ export interface StoreOptions {
 /** `server_version_num` of the oldest PostgreSQL that our SQL is written for. */
 const OLDEST_SERVER = 150_000
 const POOL_SIZE = 10
-const STATEMENT_TIMEOUT_MS = 30_000
+/**
+ * A request has its answer within 10 s, of which its row in the audit log may take 2. The server gives up a statement (one that
+ * waits for a lock, say) before we give up the server.
+ */
+const STATEMENT_TIMEOUT_MS = 6_000
+const ANSWER_LIMIT_MS = 7_000
+const CONNECT_TIMEOUT_MS = 7_000
+const SILENT_TRANSACTION_MS = 30_000
 const GOOD_BYE_MS = 2_000
 
 /**
@@ -46,48 +60,72 @@ export async function openStore({
   dataDir,
   log,
   migrate: isMigrated = true,
-  silentMs = STATEMENT_TIMEOUT_MS,
+  isPatient = false,
+  silentMs = SILENT_TRANSACTION_MS,
 }: StoreOptions): Promise<Store> {
   await using stack = new AsyncDisposableStack()
   const connection =
     databaseUrl === undefined
-      ? stack.use(await openEmbedded({ dataDir, log })).connection
+      ? stack.use(await started(dataDir, log)).connection
       : { connectionString: checkedUrl(databaseUrl) }
-  const pool = new pg.Pool({
+  const shared: pg.PoolConfig = {
     ...connection,
-    max: POOL_SIZE,
     application_name: 'berth-manager',
-    statement_timeout: STATEMENT_TIMEOUT_MS,
-    idle_in_transaction_session_timeout: silentMs,
-    connectionTimeoutMillis: 10_000,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     keepAlive: true,
     types: { getTypeParser: typeParserOf },
+  }
+  await prepare(shared, { isMigrated, log })
+  const pool = createGuardedPool({
+    config: {
+      ...shared,
+      max: POOL_SIZE,
+      ...(isPatient ? {} : { statement_timeout: STATEMENT_TIMEOUT_MS }),
+      idle_in_transaction_session_timeout: silentMs,
+    },
+    limitMs: isPatient ? undefined : ANSWER_LIMIT_MS,
+    onDiskFull: () => health.noteDiskFull(),
+    log,
   })
-  const connections = new Set<pg.PoolClient>()
-  pool.on('connect', client => {
-    connections.add(client)
-    client.once('end', () => connections.delete(client))
-    // One that breaks (server restart) is replaced at the next query; unhandled it would end the process.
-    client.on('error', (error: Error) => log.warn({ err: error }, 'database connection lost'))
-  })
-  pool.on('error', () => undefined) // of an idle one, which was told above
   const db = new Kysely<Database>({ dialect: new PostgresDialect({ pool }) })
-  stack.defer(async () => {
-    const closed = Promise.all([...connections].map(client => new Promise(resolve => client.once('end', resolve))))
-    await db.destroy()
-    // That only says good-bye. A server that is stopped before it has heard it ends the connections as if they were in use.
-    await Promise.race([closed, delay(GOOD_BYE_MS, undefined, { ref: false })])
-  })
-  await checkServer(db, log)
-  if (isMigrated) await migrate(db, log)
+  const health = createHealth(() => db)
+  stack.defer(() => closeInOrder(db, pool))
   const clock = stack.use(await startClock(db, log))
   const opened = stack.move()
   return {
     db,
     now: () => clock.now(),
+    check: () => health.check(),
     transaction: work => runTransaction(db, work),
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   }
+}
+
+async function started(dataDir: string, log: Log): Promise<Embedded> {
+  try {
+    return await openEmbedded({ dataDir, log })
+  } catch (error) {
+    throw await withDiskInMind(error, dataDir)
+  }
+}
+
+/** What may take its time, on connections of its own: a server that recovers, a change of large tables. */
+async function prepare(config: pg.PoolConfig, { isMigrated, log }: { isMigrated: boolean; log: Log }): Promise<void> {
+  const pool = createGuardedPool({ config: { ...config, max: 2 }, limitMs: undefined, log })
+  const db = new Kysely<Database>({ dialect: new PostgresDialect({ pool }) })
+  try {
+    await checkServer(db, log)
+    if (isMigrated) await migrate(db, log)
+  } finally {
+    await closeInOrder(db, pool)
+  }
+}
+
+async function closeInOrder(db: Kysely<Database>, { connections }: GuardedPool): Promise<void> {
+  const closed = Promise.all([...connections].map(client => new Promise(resolve => client.once('end', resolve))))
+  await db.destroy()
+  // That only says good-bye. A server that is stopped before it has heard it ends the connections as if they were in use.
+  await Promise.race([closed, delay(GOOD_BYE_MS, undefined, { ref: false })])
 }
 
 function checkedUrl(text: string): string {
@@ -104,7 +142,11 @@ async function checkServer(db: Db, log: Log): Promise<void> {
     select current_setting('server_version_num')::int as number, current_setting('server_version') as text`
     .execute(db)
     .catch((error: unknown) => {
-      throw new AppError('unavailable', { why: `The database does not answer: ${messageOf(error)}` }, { cause: error })
+      const cause = isAppError(error) ? (error.cause ?? error) : error
+      if (cause instanceof pg.DatabaseError && cause.code === DISK_FULL) {
+        throw new AppError('disk_full', { why: 'The disk of the database is full. Make room on it.' }, { cause })
+      }
+      throw new AppError('unavailable', { why: `The database does not answer: ${messageOf(cause)}` }, { cause })
     })
   const [version] = rows
   if (!version || version.number < OLDEST_SERVER) {

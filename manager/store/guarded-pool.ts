@@ -1,0 +1,188 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { type PostgresPool, type PostgresPoolClient, type PostgresQueryResult } from 'kysely'
+import pg from 'pg'
+import { AppError } from '#manager/contract'
+import { type Log } from '../log.ts'
+
+export interface GuardedPoolOptions {
+  readonly config: pg.PoolConfig
+  /** A statement that takes longer has no answer to wait for. Undefined for work that may take any time. */
+  readonly limitMs: number | undefined
+  /** A statement was refused for want of disk space. */
+  readonly onDiskFull?: () => void
+  readonly log: Log
+}
+
+export interface GuardedPool extends PostgresPool {
+  /** Connections that are open, in use or not. */
+  readonly connections: ReadonlySet<pg.PoolClient>
+}
+
+const PROBE_MS = 1_000
+const PROBE_LIMIT_MS = 3_000
+/** Its commit has to reach the disk, like that of every change; it leaves nothing in a table. */
+export const PROBE = `select pg_logical_emit_message(true, 'berth', 'probe')`
+
+/**
+ * The connections of a manager to its database, with two promises that node-postgres does not make.
+ *
+ * 1. Everything that fails because of the connection, not of the statement, is `unavailable` with its cause.
+ * 2. Nobody waits for a database that hangs (a stopped server, a network that swallows packets, a disk that does not write).
+ *    The first statement without an answer closes the pool for all: requests that wait and new ones are refused at once, until
+ *    a probe on a connection of its own is answered. Connections from before are not used again.
+ *
+ * A commit that was cut off may have happened: who asks again needs an idempotency key.
+ */
+export function createGuardedPool({ config, limitMs, onDiskFull, log }: GuardedPoolOptions): GuardedPool {
+  const pool = new pg.Pool(config)
+  const guards = new WeakMap<pg.PoolClient, Guard>()
+  const connections = new Set<pg.PoolClient>()
+  /** Requests that wait for a connection. */
+  const waiting = new Set<(error: AppError) => void>()
+  const stop = new AbortController()
+  let probing: Promise<void> | undefined
+
+  pool.on('connect', client => {
+    connections.add(client)
+    const guard = new Guard(client, { limitMs, onSilent, onDiskFull })
+    guards.set(client, guard)
+    client.once('end', () => {
+      connections.delete(client)
+      guard.lost ??= new Error('the connection to the database has ended')
+    })
+    // A connection that breaks (server restart) is replaced at the next query; unhandled it would end the process.
+    client.on('error', (error: Error) => {
+      guard.lost ??= error
+      log.warn({ err: error }, 'database connection lost')
+    })
+  })
+  pool.on('error', () => undefined) // of an idle connection, which was told above
+
+  function onSilent(): void {
+    if (probing || stop.signal.aborted) return
+    log.error({ limitMs }, 'the database does not answer; requests are refused until it does')
+    probing = untilAnswered().finally(() => (probing = undefined))
+    for (const refuse of waiting) refuse(noAnswer())
+    waiting.clear()
+    // Connections that nobody uses may hang as well.
+    for (let idle = pool.idleCount; idle > 0; idle--) {
+      pool.connect().then(
+        client => client.release(true),
+        () => undefined,
+      )
+    }
+  }
+
+  async function untilAnswered(): Promise<void> {
+    while (!stop.signal.aborted && !(await answers(config))) {
+      await delay(PROBE_MS, undefined, { signal: stop.signal }).catch(() => undefined)
+    }
+    if (!stop.signal.aborted) log.info({}, 'the database answers again')
+  }
+
+  function connect(): Promise<PostgresPoolClient> {
+    if (probing) return Promise.reject(noAnswer())
+    const { promise, resolve, reject } = Promise.withResolvers<PostgresPoolClient>()
+    waiting.add(reject)
+    pool.connect().then(
+      client => {
+        const guard = guards.get(client)
+        if (waiting.delete(reject) && guard) resolve(guard)
+        else client.release()
+      },
+      (error: unknown) => {
+        waiting.delete(reject)
+        reject(isAboutDisk(error) ? error : noAnswer(error))
+      },
+    )
+    return promise
+  }
+
+  return {
+    connections,
+    options: config,
+    connect,
+    async end() {
+      stop.abort()
+      await Promise.all([pool.end(), probing])
+    },
+  }
+}
+
+interface GuardDeps {
+  readonly limitMs: number | undefined
+  readonly onSilent: () => void
+  readonly onDiskFull: (() => void) | undefined
+}
+
+/** One connection, as Kysely uses it. */
+class Guard implements PostgresPoolClient {
+  /** Why no statement can be sent any more. */
+  lost: unknown
+  readonly #client: pg.PoolClient
+  readonly #deps: GuardDeps
+
+  constructor(client: pg.PoolClient, deps: GuardDeps) {
+    this.#client = client
+    this.#deps = deps
+  }
+
+  // As its interface has it: statements, and cursors, which nothing here uses.
+  query<R>(text: string, values: readonly unknown[]): Promise<PostgresQueryResult<R>>
+  query(): never
+  async query<R>(text?: string, values: readonly unknown[] = []): Promise<PostgresQueryResult<R>> {
+    if (text === undefined) throw new Error('cursors are not supported')
+    if (this.lost !== undefined) throw noAnswer(this.lost)
+    const { promise: silent, reject } = Promise.withResolvers<never>()
+    const { limitMs, onSilent } = this.#deps
+    const timer =
+      limitMs === undefined
+        ? undefined
+        : setTimeout(() => {
+            this.lost = new Error(`a statement was not answered within ${limitMs} ms`)
+            onSilent()
+            reject(noAnswer(this.lost))
+          }, limitMs)
+    try {
+      const answer = this.#client.query(text, [...values])
+      return (await Promise.race([answer, silent])) as unknown as PostgresQueryResult<R>
+    } catch (error) {
+      if (isAboutDisk(error)) this.#deps.onDiskFull?.()
+      // What the server says of the statement stays as it is; what ends the connection is about that.
+      throw this.lost === undefined || isAboutDisk(error) ? error : noAnswer(error)
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  release(discard = false): void {
+    this.#client.release(discard || this.lost !== undefined)
+  }
+}
+
+function noAnswer(cause?: unknown): AppError {
+  if (cause instanceof AppError) return cause
+  return new AppError('unavailable', { why: 'The database does not answer. Try again in a moment.' }, { cause })
+}
+
+/** SQLSTATE of PostgreSQL. */
+export const DISK_FULL = '53100'
+
+function isAboutDisk(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && error.code === DISK_FULL
+}
+
+async function answers(config: pg.PoolConfig): Promise<boolean> {
+  const client = new pg.Client({ ...config, connectionTimeoutMillis: PROBE_LIMIT_MS, query_timeout: PROBE_LIMIT_MS })
+  client.on('error', () => undefined) // told by the calls below
+  try {
+    await client.connect()
+    await client.query(PROBE)
+    return true
+  } catch {
+    return false
+  } finally {
+    // With a query under way the socket is closed.
+    void client.end().catch(() => undefined)
+  }
+}
