@@ -28,10 +28,12 @@ export function createHealth(db: () => Db, now: () => number = () => performance
     await sql.raw(PROBE).execute(db())
     if (!isDiskFull) return
     const value = JSON.stringify(randomBytes(PROBE_BYTES).toString('base64'))
-    await db().transaction().execute(async trx => {
-      await trx.insertInto('settings').values({ key: PROBE_KEY, value }).execute()
-      await trx.deleteFrom('settings').where('key', '=', PROBE_KEY).execute()
-    })
+    await db()
+      .transaction()
+      .execute(async trx => {
+        await trx.insertInto('settings').values({ key: PROBE_KEY, value }).execute()
+        await trx.deleteFrom('settings').where('key', '=', PROBE_KEY).execute()
+      })
     isDiskFull = false
   }
 

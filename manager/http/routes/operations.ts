@@ -54,6 +54,9 @@ export function registerOperationsRoutes(
 /** @throws AppError `unavailable`, after a while */
 function silence(): Promise<never> {
   return new Promise((_, reject) => {
-    setTimeout(() => reject(new AppError('unavailable', { why: 'The database does not answer.' })), CHECK_TIMEOUT_MS).unref()
+    setTimeout(
+      () => reject(new AppError('unavailable', { why: 'The database does not answer.' })),
+      CHECK_TIMEOUT_MS,
+    ).unref()
   })
 }
