@@ -15,7 +15,8 @@ export interface VirtualRows {
 export function useVirtualRows(options: {
   readonly scroller: Ref<HTMLElement | null>
   readonly count: () => number
-  readonly rowHeight: number
+  /** In pixels; all rows have the same. */
+  readonly rowHeight: () => number
   readonly overscan?: number
 }): VirtualRows {
   const { scroller, count, rowHeight, overscan = 8 } = options
@@ -42,16 +43,16 @@ export function useVirtualRows(options: {
     observer?.disconnect()
   })
 
-  const first = computed(() => Math.max(0, Math.min(Math.floor(top.value / rowHeight), count() - 1)))
-  const last = computed(() => Math.min(count(), Math.ceil((top.value + height.value) / rowHeight)))
+  const first = computed(() => Math.max(0, Math.min(Math.floor(top.value / rowHeight()), count() - 1)))
+  const last = computed(() => Math.min(count(), Math.ceil((top.value + height.value) / rowHeight())))
   // In steps of the overscan: rows are added and removed in batches, not one by one with every wheel tick.
   const start = computed(() => Math.max(0, (Math.floor(first.value / overscan) - 1) * overscan))
   const end = computed(() => Math.min(count(), (Math.ceil(last.value / overscan) + 1) * overscan))
   return {
     start,
     end,
-    before: computed(() => start.value * rowHeight),
-    after: computed(() => Math.max(0, count() - end.value) * rowHeight),
+    before: computed(() => start.value * rowHeight()),
+    after: computed(() => Math.max(0, count() - end.value) * rowHeight()),
     visible: computed(() => [first.value, last.value] as const),
   }
 }

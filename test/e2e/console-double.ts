@@ -14,6 +14,7 @@ import {
   type Preset,
   type ResourceGroup,
   type Role,
+  type ScopeUsage,
   type Resources,
   type Session,
   type SessionSpec,
@@ -38,6 +39,7 @@ export interface World {
   sessions: Session[]
   images: Image[]
   resources: Resources
+  usage?: ScopeUsage[]
   presets?: Preset[]
   projects?: GroupRef[]
   resourceGroups?: ResourceGroup[]
@@ -193,6 +195,9 @@ function answer(world: World, route: string, url: URL, body: unknown, response: 
   switch (route) {
     case 'GET /api/v1/resources':
       send(response, 200, world.resources)
+      return
+    case 'GET /api/v1/usage':
+      send(response, 200, { items: world.usage ?? [] })
       return
     case 'GET /api/v1/presets':
       send(response, 200, { items: world.presets ?? [] })

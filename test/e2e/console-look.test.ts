@@ -3,13 +3,15 @@ import { createRequire } from 'node:module'
 import { chromium, type Browser, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startConsoleDouble, type ConsoleDouble, type World } from './console-double.ts'
+import { misfits, NARROW } from './console-fit.ts'
 import { SSH_KEY, TOTP_CODE } from './console-double-account.ts'
-import { aSession, aWorld, LIMITED, oneGpuNow } from './console-world.ts'
+import { aSession, aWorld, LIMITED, oneGpuNow, OTHER } from './console-world.ts'
 import { loadPage } from '../fixtures/browser.ts'
 
 /** Screenshots of every state of the console, for eyes; axe (WCAG 2.2 AA) and the page's own error log, for machines. */
 const OUTPUT = new URL('../output/', import.meta.url).pathname
-const SIZES = { '1280': { width: 1280, height: 800 }, '1920': { width: 1920, height: 1080 } } as const
+const USUAL = { width: 1280, height: 800 }
+const LARGE = { width: 1920, height: 1080 }
 const THEMES = ['light', 'dark'] as const
 
 let browser: Browser
@@ -295,6 +297,37 @@ const scenes: Scene[] = [
       await page.getByRole('heading', { name: 'Change password' }).waitFor()
     },
   },
+  {
+    name: 'sessions-many-owners',
+    path: '/sessions',
+    world: {
+      role: 'domain_admin',
+      sessions: Array.from({ length: 28 }, (_, index) =>
+        aSession(index + 1, { name: `a-rather-long-name-of-batch-${index}`, ...(index % 2 ? OTHER : {}) }),
+      ),
+    },
+    act: page => page.getByText('a-rather-long-name-of-batch-0', { exact: true }).waitFor(),
+  },
+  {
+    name: 'session-details',
+    path: `/sessions/${aSession(7).id}?tab=details`,
+    world: { sessions: [aSession(7)] },
+    act: page => page.getByRole('heading', { name: 'Identity' }).waitFor(),
+  },
+  {
+    name: 'usage',
+    path: '/sessions',
+    async act(page) {
+      await button(page, /^Usage and limits/).click()
+      await page.getByText('Project vision').waitFor()
+    },
+  },
+  {
+    name: 'terminal-of-somebody-else',
+    path: `/terminal/${aSession(7).id}`,
+    world: { sessions: [aSession(7, OTHER)] },
+    act: page => page.getByText('This is the session of somebody else').waitFor(),
+  },
   { name: 'account', path: '/account', act: page => page.getByText('You have none yet').waitFor() },
   {
     name: 'account-on',
@@ -365,48 +398,70 @@ async function open(scene: Scene, url: string, theme: 'light' | 'dark', size: { 
   return { context, page, problems }
 }
 
-describe.each(scenes)('$name', scene => {
-  test.each(Object.keys(SIZES).flatMap(size => THEMES.map(theme => [size, theme] as const)))(
-    'is readable at %s px in %s',
-    async (size, theme) => {
-      await using double = await startConsoleDouble(aWorld(scene.world))
-      const { context, page, problems } = await open(scene, double.url, theme, SIZES[size as keyof typeof SIZES])
-      try {
-        await page.locator('h1, h2').first().waitFor()
-        await scene.act?.(page, double)
-        await page.waitForLoadState('load')
-        // Dialogs and menus have arrived when nothing moves any more.
-        await page.waitForFunction(() =>
-          document
-            .getAnimations()
-            .every(
-              animation => animation.playState !== 'running' || animation.effect?.getTiming().iterations === Infinity,
-            ),
-        )
-        await page.screenshot({ path: `${OUTPUT}${scene.name}-${size}-${theme}.png` })
-        await page.evaluate(axe)
-        const violations = await page.evaluate(async () => {
-          const { axe } = globalThis as unknown as {
-            axe: {
-              run(
-                options: unknown,
-              ): Promise<{ violations: { id: string; nodes: { html: string; failureSummary?: string }[] }[] }>
-            }
-          }
-          const result = await axe.run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'] })
-          return result.violations.map(
-            ({ id, nodes }) =>
-              `${id}: ${nodes
-                .map(node => `${node.html.slice(0, 200)} ${node.failureSummary ?? ''}`)
-                .slice(0, 3)
-                .join(' | ')}`,
-          )
-        })
-        expect(violations).toEqual([])
-        expect(problems).toEqual([])
-      } finally {
-        await context.close()
-      }
-    },
+/** Dialogs and menus have arrived when nothing moves any more. */
+async function settled(page: Page): Promise<void> {
+  await page.waitForLoadState('load')
+  await page.waitForFunction(() =>
+    document
+      .getAnimations()
+      .every(animation => animation.playState !== 'running' || animation.effect?.getTiming().iterations === Infinity),
   )
+}
+
+/** @returns violations of WCAG 2.2 A and AA, as lines */
+async function violationsOn(page: Page): Promise<string[]> {
+  await page.evaluate(axe)
+  return await page.evaluate(async () => {
+    const { axe } = globalThis as unknown as {
+      axe: {
+        run(
+          options: unknown,
+        ): Promise<{ violations: { id: string; nodes: { html: string; failureSummary?: string }[] }[] }>
+      }
+    }
+    const result = await axe.run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'] })
+    return result.violations.map(
+      ({ id, nodes }) =>
+        `${id}: ${nodes
+          .map(node => `${node.html.slice(0, 200)} ${node.failureSummary ?? ''}`)
+          .slice(0, 3)
+          .join(' | ')}`,
+    )
+  })
+}
+
+describe.each(scenes)('$name', scene => {
+  // Contrast and names are the same at every width: axe looks once per theme, and only whether all fits is asked of the others.
+  test.each(THEMES)('is readable in %s', async theme => {
+    await using double = await startConsoleDouble(aWorld(scene.world))
+    const { context, page, problems } = await open(scene, double.url, theme, USUAL)
+    try {
+      await page.locator('h1, h2').first().waitFor()
+      await scene.act?.(page, double)
+      await settled(page)
+      await page.screenshot({ path: `${OUTPUT}${scene.name}-1280-${theme}.png` })
+      expect(await violationsOn(page)).toEqual([])
+      expect(problems).toEqual([])
+    } finally {
+      await context.close()
+    }
+  })
+
+  test('fits into every window', async () => {
+    await using double = await startConsoleDouble(aWorld(scene.world))
+    const { context, page, problems } = await open(scene, double.url, 'light', LARGE)
+    try {
+      await page.locator('h1, h2').first().waitFor()
+      await scene.act?.(page, double)
+      for (const [width, size] of [['1920', LARGE] as const, ...Object.entries(NARROW)]) {
+        await page.setViewportSize(size)
+        await settled(page)
+        await page.screenshot({ path: `${OUTPUT}${scene.name}-${width}-light.png` })
+        expect(await misfits(page), `at ${width} px`).toEqual([])
+      }
+      expect(problems).toEqual([])
+    } finally {
+      await context.close()
+    }
+  })
 })

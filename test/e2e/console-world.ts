@@ -4,6 +4,7 @@ import {
   type Preset,
   type ResourceGroup,
   type Resources,
+  type ScopeUsage,
   type Session,
   type SessionStatus,
 } from '#manager/contract'
@@ -163,6 +164,31 @@ export const RESOURCES: Resources = {
   sessions: { running: 9, pending: 1 },
 }
 
+const scope = (kind: ScopeUsage['kind'], name: string, change: Partial<ScopeUsage> = {}): ScopeUsage => ({
+  kind,
+  id: name,
+  name,
+  policy: null,
+  limits: {},
+  held: {},
+  left: {},
+  maxSessions: null,
+  sessions: 0,
+  ...change,
+})
+export const USAGE: ScopeUsage[] = [
+  scope('user', 'mira@example.com', {
+    policy: 'students',
+    limits: { cpu: '16', mem: String(128 * GIB), 'cuda.device': '4' },
+    held: { cpu: '12', mem: String(72 * GIB), 'cuda.device': '2' },
+    left: { cpu: '4', mem: String(56 * GIB), 'cuda.device': '2' },
+    maxSessions: 8,
+    sessions: 5,
+  }),
+  scope('group', 'vision', { limits: { 'cuda.device': '6' }, held: { cpu: '20', 'cuda.device': '6' }, sessions: 9 }),
+  scope('domain', 'default', { held: { cpu: '27.5', mem: String(201 * GIB), 'cuda.device': '7' }, sessions: 9 }),
+]
+
 const GROUP_IDS = ['01990000-0000-7000-8000-0000000000b1', '01990000-0000-7000-8000-0000000000b2'] as const
 const preset = (name: string, slots: Preset['slots'], fits = true): Preset => ({
   name,
@@ -304,6 +330,7 @@ export function aWorld(change: Partial<World> = {}): World {
     sessions: variedSessions(),
     images: IMAGES,
     resources: RESOURCES,
+    usage: USAGE,
     failures: new Map(),
     changes: [],
     ...change,

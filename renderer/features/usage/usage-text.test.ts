@@ -1,0 +1,55 @@
+import { expect, test } from 'vitest'
+import { type ScopeUsage } from '#manager/contract'
+import { clusterMeters, ownMeters, scopeMeters, scopeNote } from './usage-text.ts'
+
+const GIB = 2 ** 30
+const CLUSTER = { capacity: { cpu: 2000, mem: 8 * GIB }, occupied: { cpu: 2000, mem: 2 * GIB }, sessions: 9 }
+const mine = (change: Partial<ScopeUsage> = {}): ScopeUsage => ({
+  kind: 'user',
+  id: 'u1',
+  name: 'mira@example.com',
+  policy: 'students',
+  limits: {},
+  held: {},
+  left: {},
+  maxSessions: null,
+  sessions: 0,
+  ...change,
+})
+
+test('whoever runs nothing sees no use of their own, however full the cluster is', () => {
+  const meters = ownMeters(mine(), CLUSTER)
+  expect(meters.map(({ label, text, cluster }) => [label, text, cluster])).toEqual([
+    ['Sessions', '0', '9 running'],
+    ['CPU', '0', '2 / 2'],
+    ['RAM', '0 B', '2 / 8 GiB'],
+  ])
+  expect(meters.every(({ fraction }) => fraction === null)).toBe(true)
+})
+
+test('limits are what the own use is measured by', () => {
+  const limited = mine({ limits: { cpu: '1', mem: '2g' }, held: { cpu: '0.5' }, maxSessions: 2, sessions: 1 })
+  expect(ownMeters(limited, CLUSTER).map(({ text, fraction }) => [text, fraction])).toEqual([
+    ['1 / 2', 0.5],
+    ['0.5 / 1', 0.5],
+    ['0 B / 2 GiB', 0],
+  ])
+})
+
+test('a limit of nothing is full only where something is held', () => {
+  const none = mine({ limits: { 'cuda.device': '0' } })
+  expect(scopeMeters(none, CLUSTER.capacity).find(({ key }) => key === 'cuda.device')).toBeUndefined()
+  const held = mine({ limits: { 'cuda.device': '0' }, held: { 'cuda.device': '1' } })
+  expect(scopeMeters(held, CLUSTER.capacity).find(({ key }) => key === 'cuda.device')).toMatchObject({
+    text: '1 / 0',
+    fraction: 1,
+  })
+})
+
+test('a scope says whose sessions count, and whether anything is limited', () => {
+  expect(scopeNote(mine())).toBe('All your sessions together · policy students · no limits')
+  expect(scopeNote(mine({ kind: 'group', policy: null, limits: { cpu: '4' } }))).toBe(
+    'All members of the project together',
+  )
+  expect(clusterMeters({}, {})).toEqual([])
+})

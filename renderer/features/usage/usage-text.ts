@@ -1,0 +1,103 @@
+import { parseSlots, SLOT_NAMES, type ResourceSlots, type ScopeUsage, type SlotName } from '#manager/contract'
+import { formatBytes, formatCores } from '../../ui/format.ts'
+
+/** One bar: how much of how much. */
+export interface Meter {
+  readonly key: string
+  readonly label: string
+  /** `1.5 / 4`, or `1.5` where nothing limits it. */
+  readonly text: string
+  /** Null where there is nothing to compare with. */
+  readonly fraction: number | null
+}
+/** A meter of the signed-in person with the figures of the whole cluster below it. */
+export interface OwnMeter extends Meter {
+  readonly cluster: string
+  readonly hint: string
+}
+
+export const SLOT_LABEL: Readonly<Record<SlotName, string>> = {
+  cpu: 'CPU',
+  mem: 'RAM',
+  'cuda.device': 'GPU',
+  'cuda.shares': 'fGPU',
+}
+
+export function slotAmount(slot: SlotName, value: number): string {
+  if (slot === 'mem') return formatBytes(value)
+  if (slot === 'cpu') return formatCores(value)
+  return slot === 'cuda.shares' ? (value / 100).toLocaleString() : value.toLocaleString()
+}
+
+/** `72 / 128 GiB`: the unit once where both have the same. */
+function ofTotal(held: string, total: string): string {
+  const [amount = held, unit] = held.split(' ')
+  return unit !== undefined && total.endsWith(` ${unit}`) ? `${amount} / ${total}` : `${held} / ${total}`
+}
+
+/** The slots worth showing: of the cluster, of the limits, and of what is held. */
+function slotsOf(capacity: ResourceSlots, ...others: readonly ResourceSlots[]): SlotName[] {
+  return SLOT_NAMES.filter(slot => (capacity[slot] ?? 0) > 0 || others.some(slots => (slots[slot] ?? 0) > 0))
+}
+
+function meter(key: string, label: string, shown: (value: number) => string, held: number, limit?: number): Meter {
+  if (limit === undefined) return { key, label, text: shown(held), fraction: null }
+  // A limit of nothing is a full bar only where something is held.
+  const fraction = limit > 0 ? held / limit : held > 0 ? 1 : 0
+  return { key, label, text: ofTotal(shown(held), shown(limit)), fraction }
+}
+
+/** The meters of one scope: its sessions, then its slots. */
+export function scopeMeters(scope: ScopeUsage, capacity: ResourceSlots): Meter[] {
+  const held = parseSlots(scope.held)
+  const limits = parseSlots(scope.limits)
+  return [
+    meter('sessions', 'Sessions', value => value.toLocaleString(), scope.sessions, scope.maxSessions ?? undefined),
+    ...slotsOf(capacity, held, limits).map(slot =>
+      meter(slot, SLOT_LABEL[slot], value => slotAmount(slot, value), held[slot] ?? 0, limits[slot]),
+    ),
+  ]
+}
+
+export function clusterMeters(capacity: ResourceSlots, occupied: ResourceSlots): Meter[] {
+  return slotsOf(capacity).map(slot =>
+    meter(slot, SLOT_LABEL[slot], value => slotAmount(slot, value), occupied[slot] ?? 0, capacity[slot] ?? 0),
+  )
+}
+
+/** What the bar at the top shows: the person's own use of their own limits first, the cluster's below. */
+export function ownMeters(
+  mine: ScopeUsage,
+  cluster: { capacity: ResourceSlots; occupied: ResourceSlots; sessions: number },
+): OwnMeter[] {
+  const others = new Map(clusterMeters(cluster.capacity, cluster.occupied).map(each => [each.key, each.text]))
+  return scopeMeters(mine, cluster.capacity).map(each => {
+    const all = each.key === 'sessions' ? `${cluster.sessions.toLocaleString()} running` : (others.get(each.key) ?? '–')
+    const limited = each.fraction === null ? 'no limit of your own' : 'of your limit'
+    return { ...each, cluster: all, hint: `${each.label}: you hold ${each.text}, ${limited}. Everyone together: ${all}.` }
+  })
+}
+
+const KINDS: Readonly<Record<ScopeUsage['kind'], string>> = {
+  user: 'You',
+  keypair: 'Keypair',
+  group: 'Project',
+  domain: 'Domain',
+}
+
+export function scopeTitle({ kind, name }: ScopeUsage): string {
+  return kind === 'user' ? 'You' : `${KINDS[kind]} ${name}`
+}
+
+/** Whose sessions count, and where the limit is from. */
+export function scopeNote({ kind, policy, limits, maxSessions }: ScopeUsage): string {
+  const limited = maxSessions !== null || Object.keys(limits).length > 0
+  const whose = {
+    user: 'All your sessions together',
+    keypair: 'Sessions launched with this keypair',
+    group: 'All members of the project together',
+    domain: 'Everyone in the domain together',
+  }[kind]
+  const from = policy === null ? '' : ` · policy ${policy}`
+  return `${whose}${from}${limited ? '' : ' · no limits'}`
+}

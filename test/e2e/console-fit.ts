@@ -1,0 +1,60 @@
+import { type Page } from 'playwright-core'
+
+/** Windows in which the console has to be whole: a small and a usual phone, a desktop at 200 % zoom, a small laptop. */
+export const NARROW = {
+  '1024': { width: 1024, height: 768 },
+  '720': { width: 720, height: 450 },
+  '390': { width: 390, height: 844 },
+  '320': { width: 320, height: 640 },
+} as const
+
+/**
+ * What does not fit on the page as it is shown now: it scrolls sideways (WCAG 1.4.10), a control is cut off at the side or lies
+ * over another one (1.4.4), or is too small to hit (2.5.8: 24 by 24 pixels, links in text aside).
+ */
+export async function misfits(page: Page): Promise<string[]> {
+  return await page.evaluate(() => {
+    const found: string[] = []
+    const scroller = document.scrollingElement
+    if (scroller && scroller.scrollWidth > innerWidth) found.push(`the page is ${scroller.scrollWidth} px wide`)
+
+    const nameOf = (element: Element) =>
+      `${element.tagName.toLowerCase()} ${element.getAttribute('aria-label') ?? element.textContent.trim().slice(0, 40)}`
+    const dialog = [...document.querySelectorAll('.v-overlay--active.v-dialog')].at(-1)
+    const controls = [...(dialog ?? document).querySelectorAll('button, a[href], input, [role="tab"]')].filter(
+      element => element.checkVisibility({ visibilityProperty: true }) && !element.closest('.sr-only, .skip-link, .v-input'),
+    )
+    for (const control of controls) {
+      const { left, right, width, height } = control.getBoundingClientRect()
+      if (width === 0 || control.classList.contains('sr-only')) continue
+      if (left < -1 || right > innerWidth + 1) {
+        // A strip of tabs, or the text of a log, may be longer than the window where it scrolls by itself.
+        if (!control.closest('.v-slide-group, .tabs, pre')) found.push(`${nameOf(control)} ends at ${Math.round(right)} px`)
+      }
+      const inText = getComputedStyle(control).display === 'inline'
+      const inRow = control.classList.contains('name')
+      if (!inText && !inRow && (width < 23.5 || height < 23.5)) {
+        found.push(`${nameOf(control)} is only ${Math.round(width)} × ${Math.round(height)} px`)
+      }
+    }
+
+    for (const bar of dialog ? [] : document.querySelectorAll('.v-toolbar__content, .list-bar, .terminal-page .bar')) {
+      const room = bar.getBoundingClientRect()
+      const parts = [...bar.querySelectorAll('button, .v-input, [role="tab"], h1')].filter(part => part.checkVisibility())
+      for (const [index, part] of parts.entries()) {
+        const a = part.getBoundingClientRect()
+        if (a.right > room.right + 1 || a.bottom > room.bottom + 1) found.push(`${nameOf(part)} leaves its bar`)
+        for (const other of parts.slice(index + 1)) {
+          if (part.contains(other)) continue
+          const b = other.getBoundingClientRect()
+          const across = Math.min(a.right, b.right) - Math.max(a.left, b.left)
+          const down = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top)
+          if (across > 1 && down > 1 && !part.closest('.v-slide-group') && !part.closest('.tabs')) {
+            found.push(`${nameOf(part)} lies over ${nameOf(other)}`)
+          }
+        }
+      }
+    }
+    return found
+  })
+}
