@@ -22,14 +22,16 @@ export async function misfits(page: Page): Promise<string[]> {
       `${element.tagName.toLowerCase()} ${element.getAttribute('aria-label') ?? element.textContent.trim().slice(0, 40)}`
     const dialog = [...document.querySelectorAll('.v-overlay--active.v-dialog')].at(-1)
     const controls = [...(dialog ?? document).querySelectorAll('button, a[href], input, [role="tab"]')].filter(
-      element => element.checkVisibility({ visibilityProperty: true }) && !element.closest('.sr-only, .skip-link, .v-input'),
+      element =>
+        element.checkVisibility({ visibilityProperty: true }) && !element.closest('.sr-only, .skip-link, .v-input'),
     )
     for (const control of controls) {
       const { left, right, width, height } = control.getBoundingClientRect()
       if (width === 0 || control.classList.contains('sr-only')) continue
       if (left < -1 || right > innerWidth + 1) {
         // A strip of tabs, or the text of a log, may be longer than the window where it scrolls by itself.
-        if (!control.closest('.v-slide-group, .tabs, pre')) found.push(`${nameOf(control)} ends at ${Math.round(right)} px`)
+        if (!control.closest('.v-slide-group, .tabs, pre'))
+          found.push(`${nameOf(control)} ends at ${Math.round(right)} px`)
       }
       const inText = getComputedStyle(control).display === 'inline'
       const inRow = control.classList.contains('name')
@@ -40,7 +42,9 @@ export async function misfits(page: Page): Promise<string[]> {
 
     for (const bar of dialog ? [] : document.querySelectorAll('.v-toolbar__content, .list-bar, .terminal-page .bar')) {
       const room = bar.getBoundingClientRect()
-      const parts = [...bar.querySelectorAll('button, .v-input, [role="tab"], h1')].filter(part => part.checkVisibility())
+      const parts = [...bar.querySelectorAll('button, .v-input, [role="tab"], h1')].filter(part =>
+        part.checkVisibility(),
+      )
       for (const [index, part] of parts.entries()) {
         const a = part.getBoundingClientRect()
         if (a.right > room.right + 1 || a.bottom > room.bottom + 1) found.push(`${nameOf(part)} leaves its bar`)

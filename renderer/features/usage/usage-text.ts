@@ -13,6 +13,7 @@ export interface Meter {
 /** A meter of the signed-in person with the figures of the whole cluster below it. */
 export interface OwnMeter extends Meter {
   readonly cluster: string
+  /** The same as a sentence. */
   readonly hint: string
 }
 
@@ -74,7 +75,11 @@ export function ownMeters(
   return scopeMeters(mine, cluster.capacity).map(each => {
     const all = each.key === 'sessions' ? `${cluster.sessions.toLocaleString()} running` : (others.get(each.key) ?? '–')
     const limited = each.fraction === null ? 'no limit of your own' : 'of your limit'
-    return { ...each, cluster: all, hint: `${each.label}: you hold ${each.text}, ${limited}. Everyone together: ${all}.` }
+    return {
+      ...each,
+      cluster: all,
+      hint: `${each.label}: you hold ${each.text}, ${limited}. Everyone together: ${all}.`,
+    }
   })
 }
 
