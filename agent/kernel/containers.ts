@@ -16,6 +16,8 @@ export interface FoundContainer {
   readonly address: string | null
   readonly pid: number
   readonly cpus: readonly number[]
+  /** `uid:gid` of its processes; older containers keep theirs when the user of sessions changes. */
+  readonly user: string
 }
 
 const Inspected = z.object({
@@ -28,7 +30,7 @@ const Inspected = z.object({
     ExitCode: z.int(),
     StartedAt: z.string(),
   }),
-  Config: z.object({ Labels: z.record(z.string(), z.string()) }),
+  Config: z.object({ User: z.string(), Labels: z.record(z.string(), z.string()) }),
   HostConfig: z.object({ CpusetCpus: z.string() }),
   NetworkSettings: z.object({ Networks: z.record(z.string(), z.object({ IPAddress: z.string() })) }),
 })
@@ -88,6 +90,7 @@ export function readInspection(inspection: unknown, context: InspectContext): Fo
     address: address === undefined || address === '' ? null : address,
     pid: State.Pid,
     cpus: parseCpuList(found.HostConfig.CpusetCpus),
+    user: found.Config.User,
   }
 }
 

@@ -1,10 +1,25 @@
 import { execFile } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
-import { chmod, mkdir, mkdtemp, readdir, statfs, utimes, writeFile } from 'node:fs/promises'
+import {
+  chmod,
+  chown,
+  lchown,
+  link,
+  lstat,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rename,
+  statfs,
+  symlink,
+  utimes,
+  writeFile,
+} from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { createKernelFiles, type KernelFiles } from './kernel-files.ts'
 
 const run = promisify(execFile)
@@ -32,7 +47,9 @@ const controls = () => readdir(join(directory, 'kernels'))
 /** A home whose session ended so long ago. */
 async function endedHome(agoMs: number, kernelId: string = randomUUID()): Promise<string> {
   await files.createScratch(kernelId)
+  await files.ownScratch(kernelId)
   await writeFile(join(files.paths(kernelId).scratch, 'notes'), 'kept')
+  await files.discard(kernelId, { scratch: 'keep' })
   const end = new Date(Date.now() - agoMs)
   await utimes(files.paths(kernelId).scratch, end, end)
   return kernelId
@@ -177,6 +194,126 @@ test('where room is short the homes of the past go at once, never that of a kern
   const running = await endedHome(RETENTION_MS / 2)
   expect(await sweep([running])).toEqual([])
   expect(await homes()).toEqual([running])
+})
+
+test('a start that was cut short by the end of the agent leaves no home', async () => {
+  const kernelId = randomUUID()
+  await Promise.all([files.createScratch(kernelId), files.createControl(kernelId, [])])
+  await files.writeEnvironment(kernelId, [])
+  expect(await sweep([kernelId])).toEqual([])
+  expect(await homes()).toEqual([kernelId])
+  expect(await sweep()).toEqual([])
+  expect(await homes()).toEqual([])
+})
+
+describe('a hostile home', () => {
+  const started = async () => {
+    const kernelId = await endedHome(0)
+    await files.createControl(kernelId, [])
+    return { kernelId, home: files.paths(kernelId).scratch }
+  }
+  const keyOf = async (kernelId: string) => (await files.readSsh(kernelId))?.privateKey
+
+  test('whose id_container is a folder keeps the folder aside and gets the key', async () => {
+    const { kernelId, home } = await started()
+    for (const name of ['id_container', 'id_container.new', 'id_container.1']) {
+      await mkdir(join(home, name))
+      await writeFile(join(home, name, 'mine'), name)
+    }
+    await files.writeEnvironment(kernelId, [])
+    expect(await readFile(join(home, 'id_container'), 'utf8')).toBe(await keyOf(kernelId))
+    expect(await readFile(join(home, 'id_container.2', 'mine'), 'utf8')).toBe('id_container')
+    await files.writeEnvironment(kernelId, [])
+    expect((await readdir(home)).toSorted()).toEqual(
+      ['id_container', 'id_container.1', 'id_container.2', 'id_container.new', 'notes'].toSorted(),
+    )
+  })
+
+  test('whose id_container is a link, or a FIFO, changes nothing outside and stops nothing', async () => {
+    const { kernelId, home } = await started()
+    const outside = join(directory, 'outside')
+    await writeFile(outside, 'not yours')
+    await symlink(outside, join(home, 'id_container'))
+    await files.writeEnvironment(kernelId, [])
+    expect(await readFile(outside, 'utf8')).toBe('not yours')
+    await run('sh', ['-c', 'rm "$0"; mkfifo "$0"', join(home, 'id_container')])
+    await files.writeEnvironment(kernelId, [])
+    expect(await readFile(join(home, 'id_container'), 'utf8')).toBe(await keyOf(kernelId))
+    expect((await lstat(join(home, 'id_container'))).mode & 0o7777).toBe(0o600)
+  })
+
+  test.each(['old', 'next'] as const)('that is a link is not followed: %s', async which => {
+    const [old, next] = [await endedHome(0), randomUUID()]
+    const outside = join(directory, 'outside')
+    await mkdir(outside)
+    const before = await lstat(outside)
+    const path = files.paths(which === 'old' ? old : next).scratch
+    if (which === 'old') await rename(path, join(directory, 'away'))
+    await symlink(outside, path)
+    const taken = files.createScratch(next, which === 'old' ? old : undefined)
+    await expect(taken).rejects.toMatchObject({ code: 'files_gone' })
+    const after = await lstat(outside)
+    expect([after.uid, after.ctimeMs]).toEqual([before.uid, before.ctimeMs])
+    expect(await readdir(outside)).toEqual([])
+  })
+})
+
+describe.runIf(process.getuid?.() === 0)('as root', () => {
+  /** Not the first login account of this or any other host. */
+  const EARLIER = 1000
+
+  test('sessions have a user that cannot log in; names in the directory of homes are the agent’s', async () => {
+    const { uid, gid } = await files.user()
+    const { stdout } = await run('getent', ['passwd', String(uid)])
+    expect(stdout).toMatch(/^berth-session:[^:]*:\d+:\d+:.*\/nologin\n$/)
+    const scratch = await lstat(join(directory, 'scratch'))
+    expect([scratch.uid, scratch.gid, scratch.mode & 0o7777]).toEqual([0, 0, 0o711])
+    const kernelId = await endedHome(0)
+    const home = await lstat(files.paths(kernelId).scratch)
+    expect([home.uid, home.gid, home.mode & 0o7777]).toEqual([uid, gid, 0o700])
+  })
+
+  test('a data directory of 1000 is carried over, but for homes in use and files of others', async () => {
+    await mkdir(join(directory, 'scratch'))
+    await chown(join(directory, 'scratch'), EARLIER, EARLIER)
+    const [running, ended, next] = [randomUUID(), randomUUID(), randomUUID()]
+    const outside = join(directory, 'outside')
+    await writeFile(outside, '')
+    for (const name of [running, ended]) {
+      const home = files.paths(name).scratch
+      await mkdir(join(home, 'sub'), { recursive: true })
+      await writeFile(join(home, 'sub', 'mine'), '')
+      await symlink(outside, join(home, 'link'))
+      await symlink(directory, join(home, 'up'))
+      await run('chown', ['-hR', `${EARLIER}:${EARLIER}`, home])
+      await link(outside, join(home, 'hard'))
+    }
+    const { uid } = await files.user()
+    expect(uid).not.toBe(EARLIER)
+    expect(await sweep([running])).toEqual([])
+    const owners = (home: string) =>
+      Promise.all(['.', 'sub', 'sub/mine', 'link', 'up', 'hard'].map(async name => (await lstat(join(home, name))).uid))
+    expect(await owners(files.paths(running).scratch)).toEqual([...Array.from({ length: 5 }, () => EARLIER), 0])
+    expect(await owners(files.paths(ended).scratch)).toEqual([...Array.from({ length: 5 }, () => uid), 0])
+    expect((await lstat(outside)).uid).toBe(0)
+    expect((await lstat(directory)).uid).toBe(0)
+
+    // The session of the other one ends, and is started again at once, by an agent that came anew.
+    files = createKernelFiles({
+      directory,
+      scratchDirectory: join(directory, 'scratch'),
+      freeSpaceFloorBytes: 0,
+      scratchRetentionMs: RETENTION_MS,
+    })
+    await files.createScratch(next, running)
+    expect(await owners(files.paths(next).scratch)).toEqual([...Array.from({ length: 5 }, () => uid), 0])
+  })
+
+  test('a folder of somebody else is no home', async () => {
+    const old = await endedHome(0)
+    await lchown(files.paths(old).scratch, 12_345, 12_345)
+    await expect(files.createScratch(randomUUID(), old)).rejects.toMatchObject({ code: 'files_gone' })
+  })
 })
 
 async function freeBytes(): Promise<number> {

@@ -1,23 +1,13 @@
-import {
-  chmod,
-  chown,
-  lstat,
-  mkdir,
-  readdir,
-  readFile,
-  rename,
-  rm,
-  stat,
-  statfs,
-  utimes,
-  writeFile,
-} from 'node:fs/promises'
+import { chmod, lutimes, mkdir, readFile, rename, rm, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import { KernelSsh } from '#agent/contract'
 import { AppError } from '#manager/contract'
-import { type SessionUser } from './types.ts'
+import { createHomes, KERNEL_DIRECTORY, listNames } from './homes.ts'
+import { hostAccounts } from './host-accounts.ts'
 import { createKeyPair } from './key-pair.ts'
+import { putFile, unlessFull } from './put-file.ts'
 import { removeTree } from './remove-tree.ts'
+import { type SessionUser } from './types.ts'
 
 /**
  * What a kernel has on disk, below DATA/agent:
@@ -28,20 +18,21 @@ import { removeTree } from './remove-tree.ts'
  *     kernels/<kernel>/etc/        passwd, group and shells of the container
  *     kernels/<kernel>/ssh.json    what clients get; never mounted
  *     kernels/<kernel>/secrets.json  secrets of apps; never mounted
- *     kernels/<kernel>/files-of    until it has started: the kernel whose home it has taken over
+ *     kernels/<kernel>/files-of    until the kernel has started: the kernel whose home it has taken over, or itself
+ *     session-user.json            uid and gid of sessions, see session-user.ts
  *
  * Threat model: kernels/ is 0700 and belongs to the agent, so no other user of the host reads keys or secrets; the container sees
  * only the two mounted directories, read-only. The session's user can read its own host key: sshd runs as that user.
  */
 export interface KernelFiles {
-  /** Owner of every session's files: that of the scratch directory, never root. */
+  /** Owner of the files and processes of new sessions, never root. @throws `config_invalid` */
   user(): Promise<SessionUser>
   /**
    * @param filesOf a kernel that has ended, whose home becomes this one's; for good with `ownScratch`
    * @throws `disk_full` below the floor, `files_gone`
    */
   createScratch(kernelId: string, filesOf?: string): Promise<void>
-  /** It has started: a home that it has taken over does not go back any more. Safe to repeat. */
+  /** The kernel has started: from now on its home is kept when it ends. Safe to repeat. */
   ownScratch(kernelId: string): Promise<void>
   /** Makes the key pairs and everything that is mounted, besides the home. */
   createControl(kernelId: string, authorizedKeys: readonly string[]): Promise<KernelSsh>
@@ -51,8 +42,8 @@ export interface KernelFiles {
   writeSecrets(kernelId: string, secrets: Readonly<Record<string, string>>): Promise<void>
   paths(kernelId: string): { readonly scratch: string; readonly control: string; readonly etc: string }
   /**
-   * Control files go at once; the scratch is marked as ended now, or goes too. One that was taken over, and is not the kernel's
-   * own yet, goes back instead.
+   * Removes the control files, and marks the home as ended now or removes it too. A kernel that has not started leaves nothing: a home
+   * that it has taken over goes back, one of its own is removed.
    */
   discard(kernelId: string, options: { readonly scratch: 'keep' | 'remove' }): Promise<void>
   /** Removes what belongs to no kernel: control files at once, scratch after its retention, or when room becomes short. */
@@ -80,46 +71,35 @@ export interface KernelFilesOptions {
 /** Below so many times the floor the homes of sessions that have ended go, the oldest first. */
 const TIGHT = 2
 const SHELL = '/opt/berth/bin/berth-shell'
-const DEFAULT_USER: SessionUser = { uid: 1000, gid: 1000 }
-const KERNEL_DIRECTORY = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 const REMOVED = '.removed'
 const REMOVED_DIRECTORY = /^[0-9a-f-]{36}\.removed$/
 
 export function createKernelFiles(options: KernelFilesOptions): KernelFiles {
   const kernels = join(options.directory, 'kernels')
   const scratch = options.scratchDirectory
+  const homes = createHomes({
+    directory: scratch,
+    recordPath: join(options.directory, 'session-user.json'),
+    accounts: hostAccounts(),
+  })
   const asRoot = process.getuid?.() === 0
-  let owner: Promise<SessionUser> | undefined
 
   const kernelPath = (kernelId: string, ...rest: string[]) => join(kernels, kernelId, ...rest)
   const filesOfPath = (kernelId: string) => kernelPath(kernelId, 'files-of')
 
-  async function findOwner(): Promise<SessionUser> {
+  /** Creates a directory of the agent. @throws `disk_full` */
+  async function makeControl(...path: string[]): Promise<string> {
+    const directory = join(kernels, ...path)
     await mkdir(kernels, { recursive: true, mode: 0o700 })
-    await mkdir(scratch, { recursive: true, mode: 0o755 })
-    const found = await stat(scratch)
-    if (found.uid !== 0) return { uid: found.uid, gid: found.gid === 0 ? found.uid : found.gid }
-    await chown(scratch, DEFAULT_USER.uid, DEFAULT_USER.gid)
-    return DEFAULT_USER
-  }
-
-  async function user(): Promise<SessionUser> {
-    owner ??= findOwner().catch((error: unknown) => {
-      owner = undefined
-      throw error
+    await mkdir(directory, { recursive: true }).catch((error: unknown) => {
+      throw unlessFull(error, directory)
     })
-    return owner
+    return directory
   }
 
-  /** Written beside and renamed, so that a reader never sees half of it. */
-  async function put(path: string, content: string, mode: number, to?: SessionUser): Promise<void> {
-    const beside = `${path}.new`
-    await rm(beside, { force: true })
-    await writeFile(beside, content, { mode: 0o600, flag: 'wx' })
-    await chmod(beside, mode) // whatever the umask of whoever started us
-    if (to && asRoot) await chown(beside, to.uid, to.gid)
-    await rename(beside, path)
-  }
+  /** @param owner counts only where the agent may give files away */
+  const put = (path: string, content: string, mode: number, owner?: SessionUser) =>
+    putFile(path, content, { mode, owner: asRoot ? owner : undefined })
 
   const discard: KernelFiles['discard'] = async (kernelId, { scratch: fate }) => {
     const home = join(scratch, kernelId)
@@ -128,11 +108,11 @@ export function createKernelFiles(options: KernelFilesOptions): KernelFiles {
     // First: without its control files nothing says any more whose home it is.
     if (kept !== home) await rename(home, kept).catch(unlessMissing)
     await rm(kernelPath(kernelId), { recursive: true, force: true })
-    if (fate === 'remove' && kept === home) return removeTree(home)
-    await utimes(kept, new Date(), new Date()).catch(unlessMissing)
+    if ((fate === 'remove' || filesOf === kernelId) && kept === home) return removeTree(home)
+    await lutimes(kept, new Date(), new Date()).catch(unlessMissing)
   }
 
-  /** Whose home this kernel has, until it is its own. */
+  /** The kernel whose home this one has until it has started: another one, or itself. */
   async function takenFrom(kernelId: string): Promise<string | undefined> {
     const filesOf = await readFile(filesOfPath(kernelId), 'utf8').catch(unlessMissing)
     // A loss of power may leave anything in it.
@@ -144,23 +124,14 @@ export function createKernelFiles(options: KernelFilesOptions): KernelFiles {
     return bavail * bsize
   }
 
-  /** Homes of kernels, with when those that have ended did so; the oldest first. */
-  async function homes(): Promise<{ kernelId: string; endedMs: number }[]> {
-    const ids = await list(scratch, KERNEL_DIRECTORY)
-    const found = await Promise.all(ids.map(kernelId => lstat(join(scratch, kernelId)).catch(() => undefined)))
-    return ids
-      .flatMap((kernelId, at) => (found[at]?.isDirectory() ? [{ kernelId, endedMs: found[at].mtimeMs }] : []))
-      .toSorted((a, b) => a.endedMs - b.endedMs)
-  }
-
   /** Files of the past are no reason to refuse what is new. */
   const isDue = async (endedMs: number, nowMs: number) =>
     nowMs - endedMs >= options.scratchRetentionMs || (await freeBytes()) < TIGHT * options.freeSpaceFloorBytes
 
   return {
-    user,
+    user: homes.user,
     async createScratch(kernelId, filesOf) {
-      const to = await user()
+      await homes.user()
       const free = await freeBytes()
       if (free < options.freeSpaceFloorBytes) {
         throw new AppError('disk_full', {
@@ -168,22 +139,17 @@ export function createKernelFiles(options: KernelFilesOptions): KernelFiles {
           freeBytes: free,
         })
       }
-      const path = join(scratch, kernelId)
-      if (filesOf !== undefined) {
-        await mkdir(kernelPath(kernelId), { recursive: true })
-        await put(filesOfPath(kernelId), filesOf, 0o600)
-        await takeHome(join(scratch, filesOf), path)
-      }
-      await mkdir(path, { recursive: true, mode: 0o700 })
-      if (asRoot) await chown(path, to.uid, to.gid)
+      await makeControl(kernelId)
+      await put(filesOfPath(kernelId), filesOf ?? kernelId, 0o600)
+      if (filesOf !== undefined) await homes.take(filesOf, kernelId)
+      await homes.make(kernelId)
     },
     ownScratch: kernelId => rm(filesOfPath(kernelId), { force: true }),
     async createControl(kernelId, authorizedKeys) {
-      const to = await user()
+      const to = await homes.user()
       const [host, login] = await Promise.all([createKeyPair(`berth ${kernelId}`), createKeyPair('id_container')])
-      const control = kernelPath(kernelId, 'run')
-      const etc = kernelPath(kernelId, 'etc')
-      await Promise.all([control, etc].map(path => mkdir(path, { recursive: true }).then(() => chmod(path, 0o755))))
+      const [control, etc] = await Promise.all([makeControl(kernelId, 'run'), makeControl(kernelId, 'etc')])
+      await Promise.all([control, etc].map(path => chmod(path, 0o755)))
       const ssh: KernelSsh = {
         user: 'work',
         hostKey: host.public,
@@ -208,10 +174,10 @@ export function createKernelFiles(options: KernelFilesOptions): KernelFiles {
         kernelPath(kernelId, 'run', 'environment'),
         lines.map(line => `${line}\n`).join(''),
         0o600,
-        await user(),
+        await homes.user(),
       )
       const ssh = KernelSsh.parse(JSON.parse(await readFile(kernelPath(kernelId, 'ssh.json'), 'utf8')))
-      await put(join(scratch, kernelId, 'id_container'), ssh.privateKey, 0o600, await user())
+      await put(join(scratch, kernelId, 'id_container'), ssh.privateKey, 0o600, await homes.user())
     },
     async readSsh(kernelId) {
       const text = await readFile(kernelPath(kernelId, 'ssh.json'), 'utf8').catch(() => undefined)
@@ -227,13 +193,13 @@ export function createKernelFiles(options: KernelFilesOptions): KernelFiles {
     },
     writeSecrets: (kernelId, secrets) => put(kernelPath(kernelId, 'secrets.json'), JSON.stringify(secrets), 0o600),
     paths: kernelId => ({
-      scratch: join(scratch, kernelId),
+      scratch: homes.pathOf(kernelId),
       control: kernelPath(kernelId, 'run'),
       etc: kernelPath(kernelId, 'etc'),
     }),
     discard,
     async sweep({ isLive, nowMs, complain, signal }) {
-      for (const kernelId of await list(kernels, KERNEL_DIRECTORY)) {
+      for (const kernelId of await listNames(kernels, KERNEL_DIRECTORY)) {
         // An end that nobody saw: the retention begins now.
         if (!isLive(kernelId)) await discard(kernelId, { scratch: 'keep' }).catch(complain)
       }
@@ -241,10 +207,14 @@ export function createKernelFiles(options: KernelFilesOptions): KernelFiles {
         removeTree(join(scratch, name), signal).catch((error: unknown) => {
           if (!signal.aborted) complain(error)
         })
-      for (const name of await list(scratch, REMOVED_DIRECTORY)) if (!signal.aborted) await remove(name)
-      for (const { kernelId, endedMs } of await homes()) {
+      for (const name of await listNames(scratch, REMOVED_DIRECTORY)) if (!signal.aborted) await remove(name)
+      for (const { kernelId, changedMs } of await homes.list()) {
         if (signal.aborted) return
-        if (!(await isDue(endedMs, nowMs)) || isLive(kernelId)) continue
+        if (isLive(kernelId)) continue
+        if (!(await isDue(changedMs, nowMs))) {
+          await homes.handOver(kernelId).catch(complain)
+          continue
+        }
         const home = join(scratch, kernelId)
         // In one go: no other kernel is to go on with what is half removed.
         await rename(home, home + REMOVED)
@@ -253,22 +223,6 @@ export function createKernelFiles(options: KernelFilesOptions): KernelFiles {
         await remove(kernelId + REMOVED)
       }
     },
-  }
-}
-
-/** Others than these are not ours to remove. */
-async function list(directory: string, pattern: RegExp): Promise<string[]> {
-  const names = await readdir(directory).catch(() => [])
-  return names.filter(name => pattern.test(name))
-}
-
-/** Once, however often it is tried. @throws `files_gone` */
-async function takeHome(from: string, to: string): Promise<void> {
-  try {
-    await rename(from, to)
-  } catch (error) {
-    if (await lstat(to).catch(() => undefined)) return
-    throw new AppError('files_gone', { why: 'The files of the session are not kept any more.' }, { cause: error })
   }
 }
 

@@ -45,7 +45,7 @@ function inspection(status: 'running' | 'exited') {
       ExitCode: status === 'running' ? 0 : 3,
       StartedAt: '2026-01-01T00:00:00Z',
     },
-    Config: { Labels: signKernelLabel(LABEL, LABEL_KEY) },
+    Config: { User: '998:998', Labels: signKernelLabel(LABEL, LABEL_KEY) },
     HostConfig: { CpusetCpus: '' },
     NetworkSettings: { Networks: {} },
   }

@@ -88,7 +88,6 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
   let limits: EngineLimits = { cpus: 0, memBytes: 0 }
   let known = false
   let sweeping: Promise<void> | undefined
-  let user = '1000:1000'
   const apps = createApps({ engine, files, find })
   const networkUse = createNetworkUse(networks, () => entries.values())
   const unheard = createUnheardStarts({
@@ -105,7 +104,7 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
       sessionId: entry.label.sessionId,
       containerId: entry.state.containerId,
       address: entry.address,
-      user,
+      user: entry.user,
       apps: withBuiltIn(entry.label.apps),
       environ: entry.label.environ,
       pid: entry.pid,
@@ -134,12 +133,12 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
 
   function adopt(found: FoundContainer): void {
     if (found.state.state === 'created') return
-    const { label, address, pid, cpus } = found
+    const { label, address, pid, cpus, user } = found
     const before = entries.get(label.kernelId)
     // How it ended is best known to the look that has seen the end.
     const isKnownEnd = before?.containerId === found.id && before.state.state === 'exited'
     const state = isKnownEnd ? before.state : found.state
-    set(label.kernelId, { label, state, containerId: found.id, address, pid, cpus })
+    set(label.kernelId, { label, state, containerId: found.id, address, pid, cpus, user })
   }
 
   function requireManager(): ManagerId {
@@ -204,6 +203,7 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
       address: null,
       pid: 0,
       cpus,
+      user: '',
       state: { state: 'starting', phase: 'preparing' },
       creation: { promise, abort: why => abort.abort(why) },
     })
@@ -362,8 +362,8 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
 
   async function rescan(seen: EngineLimits): Promise<void> {
     limits = seen
-    const owner = await files.user()
-    user = `${owner.uid}:${owner.gid}`
+    // First of all: without a user for sessions none can be started.
+    await files.user()
     if (!manager) return
     const managerId = manager
     const afterOutage = !known

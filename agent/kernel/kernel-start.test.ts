@@ -32,6 +32,7 @@ const IMAGE_LABELS = {
 
 interface Container {
   readonly config: {
+    readonly User: string
     readonly Labels: Readonly<Record<string, string>>
     readonly HostConfig: { readonly CpusetCpus?: string }
   }
@@ -63,7 +64,7 @@ async function kernelsInMemory(more: Partial<KernelManagerDeps> = {}) {
         return {
           Id: id,
           State: { Status: status, Running, OOMKilled: false, Pid: 1, ExitCode: exitCode, StartedAt },
-          Config: { Labels: config.Labels },
+          Config: { User: config.User, Labels: config.Labels },
           HostConfig: { CpusetCpus: config.HostConfig.CpusetCpus ?? '' },
           NetworkSettings: { Networks: {} },
         }

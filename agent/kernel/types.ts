@@ -46,6 +46,8 @@ export interface KernelRecord {
   readonly pid: number
   /** Cores it is pinned to; empty = any. */
   readonly cpus: readonly number[]
+  /** `uid:gid`; empty until its container is there. */
+  readonly user: string
 }
 
 /** Owner of every session's files and processes on this storage host. */

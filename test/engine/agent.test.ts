@@ -1,7 +1,9 @@
+import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { readdir } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import ssh2 from 'ssh2'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { type KernelApp } from '#agent/contract'
@@ -23,9 +25,13 @@ import {
 } from '../fixtures/docker.ts'
 import { type FakeManager, startFakeManager } from '../fixtures/fake-manager.ts'
 
+const run = promisify(execFile)
+
 let manager: FakeManager
 let home: AgentHome
 let agent: AgentProcess
+/** The agent of these tests is root: it has made an account for sessions. */
+let sessionUid: number
 
 beforeAll(async () => {
   await Promise.all([busyboxImage(), tinyImage()])
@@ -33,6 +39,7 @@ beforeAll(async () => {
   home = await createAgentHome()
   agent = await spawnAgent(home, { BERTH_JOIN: manager.join() })
   expect(await agent.firstLine).toMatchObject({ ready: 'agent' })
+  sessionUid = Number((await run('id', ['-u', 'berth-session'])).stdout)
 })
 
 afterEach(async () => {
@@ -77,8 +84,8 @@ describe('a session', () => {
   test('is created, opened by SSH with its own key, and leaves nothing behind', async () => {
     const spec = aKernelSpec()
     const { containerId, ssh } = await create(spec)
-    expect(await execIn(containerId, 'id', '-u')).toEqual({ stdout: '1000\n', exitCode: 0 })
-    expect((await execIn(containerId, 'stat', '-c', '%a %u', '/home/work/id_container')).stdout).toBe('600 1000\n')
+    expect(await execIn(containerId, 'id', '-u')).toEqual({ stdout: `${sessionUid}\n`, exitCode: 0 })
+    expect((await execIn(containerId, 'stat', '-c', '%a %u', '/home/work/id_container')).stdout).toBe(`600 ${sessionUid}\n`)
     await expect.poll(() => manager.kernel(spec.kernelId)?.state.state).toBe('running')
     expect(await manager.request('get_ssh', { kernelId: spec.kernelId })).toEqual(ssh)
 
@@ -96,6 +103,19 @@ describe('a session', () => {
     expect(await readdir(join(home.data, 'agent/scratch', spec.kernelId))).toContain('id_container')
   })
 
+  test('belongs to nobody who can log in: the first human of the host cannot read, write or stop it', async () => {
+    const { containerId } = await create()
+    const { Pid } = (await docker.getContainer(containerId).inspect()).State
+    expect(await readFile(`/proc/${Pid}/status`, 'utf8')).toMatch(new RegExp(`^Uid:\\t${sessionUid}\\t`, 'm'))
+    expect((await run('getent', ['passwd', String(sessionUid)])).stdout).toMatch(/^berth-session:.*\/nologin\n$/)
+    const human = { uid: 1000, gid: 1000 }
+    const inside = `/proc/${Pid}/root/home/work`
+    await expect(run('cat', [`${inside}/id_container`], human)).rejects.toThrow('Permission denied')
+    await expect(run('touch', [`${inside}/.bashrc`], human)).rejects.toThrow('Permission denied')
+    await expect(run('kill', [String(Pid)], { ...human, shell: '/bin/sh' })).rejects.toThrow(/not permitted/)
+    expect((await execIn(containerId, 'sh', '-c', 'echo x > /home/work/x && stat -c %U /home/work/x')).stdout).toBe('work\n')
+  })
+
   test('has the limits that were asked for, and none of the powers that were not', async () => {
     const spec = aKernelSpec({ slots: { cpu: 1000, mem: 64 * 2 ** 20 }, shmemBytes: 8 * 2 ** 20 })
     const { containerId } = await create(spec)
@@ -111,7 +131,7 @@ describe('a session', () => {
       SecurityOpt: ['no-new-privileges:true'],
       PortBindings: {},
     })
-    expect(Config.User).toBe('1000:1000')
+    expect(Config.User).toMatch(new RegExp(`^${sessionUid}:\\d+$`))
     expect((await execIn(containerId, 'nproc')).stdout).toBe('1\n')
     const status = (await execIn(containerId, 'cat', '/proc/self/status')).stdout
     expect(status).toMatch(/CapEff:\t0+\n/)

@@ -1,0 +1,171 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { constants, type Stats } from 'node:fs'
+import { chmod, chown, lstat, mkdir, open, readdir, readFile, rename } from 'node:fs/promises'
+import { join } from 'node:path'
+import { AppError } from '#manager/contract'
+import { type HostAccounts } from './host-accounts.ts'
+import { putFile, unlessFull } from './put-file.ts'
+import { chooseSessionUser, SessionUserRecord } from './session-user.ts'
+import { type SessionUser } from './types.ts'
+
+export interface HomesOptions {
+  /** Directory of all homes, absolute. */
+  readonly directory: string
+  /** Remembers the user of sessions. */
+  readonly recordPath: string
+  readonly accounts: HostAccounts
+}
+
+/** The homes of kernels: directories of the session user, in a directory in which nobody but the agent can rename anything. */
+export interface Homes {
+  /** Owner of new files and processes of sessions. Chosen once per process. @throws `config_invalid` */
+  user(): Promise<SessionUser>
+  pathOf(kernelId: string): string
+  /** Makes the home, or hands over to the session user the one that is there. Safe to repeat. @throws `disk_full`, `files_gone` */
+  make(kernelId: string): Promise<void>
+  /** Renames the home of another kernel; once, however often it is tried. @throws `files_gone` */
+  take(from: string, to: string): Promise<void>
+  /** Homes with the time of the last change, the oldest first. */
+  list(): Promise<{ kernelId: string; changedMs: number }[]>
+  /** Gives the session user a home that an earlier user of sessions has left; no-op for others. */
+  handOver(kernelId: string): Promise<void>
+}
+
+export const KERNEL_DIRECTORY = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
+/**
+ * Threat model: the directory belongs to the agent (as root: root, 0711), so the names in it cannot be changed by the users
+ * of homes. A home counts only if it is a real directory of a user of sessions; a link is never followed. Everything below a home
+ * is hostile: owners are changed without following links, and only of files that belonged to an earlier user of sessions.
+ */
+export function createHomes({ directory, recordPath, accounts }: HomesOptions): Homes {
+  const asRoot = process.getuid?.() === 0
+  let chosen: Promise<SessionUserRecord> | undefined
+  const pathOf = (kernelId: string) => join(directory, kernelId)
+
+  async function choose(): Promise<SessionUserRecord> {
+    await mkdir(directory, { recursive: true, mode: 0o711 })
+    if (!asRoot) return ownUser()
+    const owner = await lstat(join(directory, '.'))
+    const user = await chooseSessionUser({ accounts, owner, recorded: await readRecord(recordPath) })
+    await putFile(recordPath, JSON.stringify(user), { mode: 0o600 })
+    await chown(directory, 0, 0)
+    await chmod(directory, 0o711)
+    return user
+  }
+
+  function record(): Promise<SessionUserRecord> {
+    chosen ??= choose().catch((error: unknown) => {
+      chosen = undefined
+      throw error
+    })
+    return chosen
+  }
+
+  async function isHome(found: Stats): Promise<boolean> {
+    const { uid, earlier } = await record()
+    // Root's: the agent crashed right after it had made it.
+    return found.isDirectory() && [uid, ...earlier, ...(asRoot ? [0] : [])].includes(found.uid)
+  }
+
+  async function handOver(kernelId: string): Promise<void> {
+    const { uid, gid, earlier } = await record()
+    const found = await lstat(pathOf(kernelId))
+    if (!asRoot || !found.isDirectory() || found.uid === uid || !earlier.includes(found.uid)) return
+    await changeOwner(pathOf(kernelId), found.uid, { uid, gid })
+  }
+
+  return {
+    user: async () => {
+      const { uid, gid } = await record()
+      return { uid, gid }
+    },
+    pathOf,
+    async make(kernelId) {
+      const { uid, gid } = await record()
+      const path = pathOf(kernelId)
+      await mkdir(path, { mode: 0o700 }).catch((error: unknown) => {
+        if (!isCode(error, 'EEXIST')) throw unlessFull(error, path)
+      })
+      const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants
+      const home = await open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW).catch((error: unknown) => {
+        throw isCode(error, 'ENOTDIR') || isCode(error, 'ELOOP') ? notAHome(error) : error
+      })
+      try {
+        const found = await home.stat()
+        if (!(await isHome(found))) throw notAHome()
+        if (asRoot && found.uid === 0) await home.chown(uid, gid)
+      } finally {
+        await home.close()
+      }
+      await handOver(kernelId)
+    },
+    async take(from, to) {
+      const found = await lstat(pathOf(from)).catch((error: unknown) => {
+        if (!isCode(error, 'ENOENT')) throw error
+      })
+      if (!found) {
+        const taken = await lstat(pathOf(to)).catch(() => undefined)
+        if (taken && (await isHome(taken))) return
+        throw new AppError('files_gone', { why: 'The files of the session are not kept any more.' })
+      }
+      if (!(await isHome(found))) throw notAHome()
+      await rename(pathOf(from), pathOf(to))
+    },
+    async list() {
+      const ids = await listNames(directory, KERNEL_DIRECTORY)
+      const found = await Promise.all(ids.map(kernelId => lstat(pathOf(kernelId)).catch(() => undefined)))
+      return ids
+        .flatMap((kernelId, at) => (found[at]?.isDirectory() ? [{ kernelId, changedMs: found[at].mtimeMs }] : []))
+        .toSorted((a, b) => a.changedMs - b.changedMs)
+    },
+    handOver,
+  }
+}
+
+/** Other names than these are not ours to touch. */
+export async function listNames(directory: string, pattern: RegExp): Promise<string[]> {
+  const names = await readdir(directory).catch(() => [])
+  return names.filter(name => pattern.test(name))
+}
+
+/** An agent that is not root can give files to nobody else: sessions run as the agent's own user. */
+function ownUser(): SessionUserRecord {
+  const uid = process.getuid?.() ?? 0
+  return { uid, gid: process.getgid?.() || uid, earlier: [] }
+}
+
+async function readRecord(path: string): Promise<SessionUserRecord | undefined> {
+  const text = await readFile(path, 'utf8').catch(() => '')
+  try {
+    return SessionUserRecord.safeParse(JSON.parse(text)).data
+  } catch {
+    return undefined // not there, or cut off by a loss of power: chosen anew, by the same rules
+  }
+}
+
+/**
+ * By `chown`, which walks by descriptors, changes links themselves (-h), and ends with the directory it was given: a run that was cut short is
+ * seen, and repeated. Hard links to files of others keep their owner (--from); busybox does not know that option.
+ */
+async function changeOwner(path: string, from: number, { uid, gid }: SessionUser): Promise<void> {
+  const change = async (...options: string[]) => {
+    const [code] = (await once(
+      spawn('chown', ['-hR', ...options, `${uid}:${gid}`, '--', path], { stdio: 'ignore' }),
+      'exit',
+    )) as [number | null]
+    return code
+  }
+  if ((await change(`--from=${from}`)) === 0) return
+  const code = await change()
+  if (code !== 0) throw new Error(`The owner of ${path} could not be changed: chown ended with ${code ?? 'a signal'}`)
+}
+
+function notAHome(cause?: unknown): AppError {
+  return new AppError('files_gone', { why: 'What is kept for the session is not a folder of a session.' }, { cause })
+}
+
+function isCode(error: unknown, code: string): boolean {
+  return error instanceof Error && 'code' in error && error.code === code
+}
