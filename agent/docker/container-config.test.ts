@@ -80,6 +80,23 @@ test('a container holds exactly what the allowlist names', () => {
         { Type: 'bind', Source: '/data/kernels/1/etc/shells', Target: '/etc/shells', ReadOnly: true },
         { Type: 'bind', Source: '/data/kernels/1/run', Target: '/run/berth', ReadOnly: true },
         { Type: 'bind', Source: '/data/scratch/1', Target: '/home/work', ReadOnly: false },
+        {
+          Type: 'volume',
+          Source: '',
+          Target: '/dev/pts',
+          VolumeOptions: {
+            NoCopy: true,
+            Labels: {},
+            DriverConfig: {
+              Name: 'local',
+              Options: {
+                type: 'devpts',
+                device: 'devpts',
+                o: 'newinstance,ptmxmode=0666,mode=0620,gid=5,max=64,nosuid,noexec',
+              },
+            },
+          },
+        },
       ],
     },
   })

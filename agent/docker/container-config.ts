@@ -1,4 +1,4 @@
-import { type ContainerCreateOptions, type HostConfig } from 'dockerode'
+import { type ContainerCreateOptions, type HostConfig, type MountSettings } from 'dockerode'
 import { type KernelSpec } from '#agent/contract'
 import { AppError, clusterRoles } from '#manager/contract'
 import { type SessionUser } from '../kernel/types.ts'
@@ -30,6 +30,8 @@ export const HOME = '/home/work'
 export const TOOLBOX = '/opt/berth'
 /** Processes and threads per session: stops fork bombs, leaves room for Java and Jupyter kernels. */
 const PIDS_LIMIT = 4096
+/** Terminals per session; the host has 4096 for all (kernel.pty.max). */
+const PTY_LIMIT = 64
 /** Docker refuses less. */
 const MINIMUM_MEMORY = 6 * 2 ** 20
 
@@ -93,6 +95,7 @@ export function containerConfig(spec: KernelSpec, plan: ContainerPlan): Containe
         { Type: 'bind', Source: `${plan.paths.etc}/shells`, Target: '/etc/shells', ReadOnly: true },
         { Type: 'bind', Source: plan.paths.control, Target: '/run/berth', ReadOnly: true },
         { Type: 'bind', Source: plan.paths.scratch, Target: HOME, ReadOnly: false },
+        terminals(),
       ],
       ...gpuRequests(deviceIds(spec)),
     },
@@ -100,6 +103,16 @@ export function containerConfig(spec: KernelSpec, plan: ContainerPlan): Containe
       ? { NetworkingConfig: { EndpointsConfig: { [plan.networkName]: { Aliases: [spec.role] } } } }
       : {}),
   }
+}
+
+/**
+ * The terminal devices of a session: the mount that Docker makes by itself, with a limit. Anonymous, so it goes with the container; every mount
+ * of a devpts is an instance of its own. @see Linux Documentation/filesystems/devpts.rst
+ */
+function terminals(): MountSettings {
+  const o = `newinstance,ptmxmode=0666,mode=0620,gid=5,max=${PTY_LIMIT},nosuid,noexec`
+  const DriverConfig = { Name: 'local', Options: { type: 'devpts', device: 'devpts', o } }
+  return { Type: 'volume', Source: '', Target: '/dev/pts', VolumeOptions: { NoCopy: true, Labels: {}, DriverConfig } }
 }
 
 /** GPUs and MIG instances, by UUID: an index means another one after a restart. */

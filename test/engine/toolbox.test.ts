@@ -33,6 +33,17 @@ describe.each(images)('the toolbox in %s', (_name, image, command, host) => {
     await expect(box.ssh('exit 42')).rejects.toMatchObject({ code: 42 })
   })
 
+  test('has ls and a quiet loader, wherever the PATH and LD_PRELOAD of the image lead', async () => {
+    const file = join(box.folder, 'run', 'environment')
+    const before = await readFile(file, 'utf8')
+    await writeFile(file, `${before}\nPATH=/nowhere\nLD_PRELOAD=/nope.so:/opt/nope.so\n`)
+    const { stdout, stderr } = await box
+      .ssh('ls -d /home/work; echo "[$LD_PRELOAD]"')
+      .finally(() => writeFile(file, before))
+    expect(stdout).toBe('/home/work\n[]\n')
+    expect(stderr).not.toContain('ld.so')
+  })
+
   test('lets nobody in without an authorised key, and a newly authorised one at once', async () => {
     const guest = await makeKey(box.folder, `guest-${randomBytes(4).toString('hex')}`)
     await expect(box.ssh('true', guest.file)).rejects.toThrow(/Permission denied \(publickey\)/)

@@ -17,6 +17,38 @@ berth_load_environment() {
   unset _berth_line _berth_name
 }
 
+# Takes libraries that the image does not have out of its LD_PRELOAD: the loader complains of them in every command.
+berth_drop_missing_preloads() {
+  [ -n "${LD_PRELOAD-}" ] || return 0
+  _berth_kept=
+  _berth_ifs=$IFS
+  IFS=' :'
+  set -f
+  for _berth_entry in $LD_PRELOAD; do
+    case $_berth_entry in */*) [ -e "$_berth_entry" ] || continue ;; esac
+    _berth_kept=${_berth_kept:+$_berth_kept:}$_berth_entry
+  done
+  set +f
+  IFS=$_berth_ifs
+  if [ -n "$_berth_kept" ]; then export LD_PRELOAD="$_berth_kept"; else unset LD_PRELOAD; fi
+  unset _berth_kept _berth_ifs _berth_entry
+}
+
+# Is there a program of this name in the PATH? Applets of our busybox, the shell of these scripts, do not count.
+berth_has_program() {
+  _berth_rest=$PATH:
+  while [ -n "$_berth_rest" ]; do
+    _berth_directory=${_berth_rest%%:*}
+    _berth_rest=${_berth_rest#*:}
+    if [ -n "$_berth_directory" ] && [ -x "$_berth_directory/$1" ]; then
+      unset _berth_rest _berth_directory
+      return 0
+    fi
+  done
+  unset _berth_rest _berth_directory
+  return 1
+}
+
 # An image may set these for its own programs; they must not bend the toolbox's.
 berth_forget_loader_variables() {
   unset LD_PRELOAD LD_LIBRARY_PATH LD_AUDIT
