@@ -36,8 +36,7 @@ export function hostAccounts(): HostAccounts {
         // Not installed, or another agent has been quicker: the caller looks the account up.
         () => false,
       ),
-    subordinateRanges: async () =>
-      parseSubordinateRanges(await readFile('/etc/subuid', 'utf8').catch(() => '')),
+    subordinateRanges: async () => parseSubordinateRanges(await readFile('/etc/subuid', 'utf8').catch(() => '')),
   }
 }
 

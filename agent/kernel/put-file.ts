@@ -49,7 +49,9 @@ async function keepAside(path: string): Promise<void> {
     if (await lstat(aside).catch(() => undefined)) continue
     return rename(path, aside)
   }
-  throw new AppError('files_gone', { why: `${path} is a folder, and so are its 99 numbered copies. Remove one of them.` })
+  throw new AppError('files_gone', {
+    why: `${path} is a folder, and so are its 99 numbered copies. Remove one of them.`,
+  })
 }
 
 async function isDirectory(path: string): Promise<boolean> {
