@@ -20,6 +20,7 @@ import { bootTime } from './kernel/exit.ts'
 import { createKernelFiles } from './kernel/kernel-files.ts'
 import { createKernelManager, type KernelManager } from './kernel/kernel-manager.ts'
 import { createLog, type Log } from './log.ts'
+import { startGuards } from './limits/guards.ts'
 import { startFirewall } from './network/firewall.ts'
 import { createSessionNetworks } from './network/session-networks.ts'
 import { startStats } from './stats/stats.ts'
@@ -225,6 +226,19 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
       onSample: samples => control.notify({ type: 'stats', kernels: samples }),
     }),
   )
+  stack.use(
+    startGuards({
+      running: () => kernels.running(),
+      homeOf: kernelId => files.paths(kernelId).scratch,
+      floorBytes: config.freeSpaceFloorBytes,
+      limits: config.homeLimits,
+      isHomeLimited: async () => (await files.homeQuota()).kind !== 'none',
+      stop: (kernelId, why) => kernels.halt(kernelId, why),
+      log,
+    }),
+  )
+  const { kind, why } = await files.homeQuota()
+  log.info({ kind, why }, 'limit of homes')
   await control.ready
   const opened = stack.move()
   return { agentId, ended: control.ended, [Symbol.asyncDispose]: () => opened.disposeAsync() }

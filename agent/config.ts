@@ -2,6 +2,7 @@ import { hostname } from 'node:os'
 import { isAbsolute, join, resolve } from 'node:path'
 import { AppError } from '#manager/contract'
 import { parseJoinString, type JoinInvitation } from './control/join-string.ts'
+import { type DiskLimits } from './limits/disk-rules.ts'
 import { type Cidr, parseCidr, SESSION_BITS } from './network/subnets.ts'
 
 export interface Config {
@@ -27,13 +28,15 @@ export interface Config {
   readonly claimVolume: string
   readonly freeSpaceFloorBytes: number
   readonly scratchRetentionMs: number
+  /** Of one session. */
+  readonly homeLimits: DiskLimits
   readonly logLevel: string
 }
 
 /**
  * @param environment BERTH_DATA (required), BERTH_MANAGER_URL, BERTH_JOIN, BERTH_AGENT_REPLACE, DOCKER_HOST, BERTH_AGENT_NAME, BERTH_AGENT_NETWORK_RANGE,
  *   BERTH_AGENT_NETWORK_DENY, BERTH_GPU_SHARED, BERTH_GPU_PROBE_IMAGE, BERTH_SIMULATED_GPUS, BERTH_TOOLBOX_IMAGE, BERTH_AGENT_SCRATCH,
- *   BERTH_AGENT_SCRATCH_FLOOR_MIB,
+ *   BERTH_AGENT_SCRATCH_FLOOR_MIB, BERTH_AGENT_HOME_LIMIT_MIB, BERTH_AGENT_HOME_FILES,
  *   BERTH_AGENT_SCRATCH_RETENTION_S, BERTH_AGENT_CLAIM, BERTH_LOG; described in agent/README.md
  * @throws `config_invalid`
  */
@@ -74,6 +77,10 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
       amount('BERTH_AGENT_SCRATCH_FLOOR_MIB', read('BERTH_AGENT_SCRATCH_FLOOR_MIB') ?? '1024') * 2 ** 20,
     scratchRetentionMs:
       amount('BERTH_AGENT_SCRATCH_RETENTION_S', read('BERTH_AGENT_SCRATCH_RETENTION_S') ?? '86400') * 1000,
+    homeLimits: {
+      bytes: limit('BERTH_AGENT_HOME_LIMIT_MIB', read('BERTH_AGENT_HOME_LIMIT_MIB'), 2 ** 20),
+      inodes: limit('BERTH_AGENT_HOME_FILES', read('BERTH_AGENT_HOME_FILES'), 1),
+    },
     logLevel: read('BERTH_LOG') ?? 'info',
   }
 }
@@ -101,6 +108,12 @@ function gpuNames(text: string): Set<string> {
 function amount(name: string, text: string): number {
   if (!/^\d{1,9}$/.test(text)) throw invalid(`${name} is "${text}"; it must be a whole number.`)
   return Number(text)
+}
+
+/** 0 and nothing at all mean: no limit. */
+function limit(name: string, text: string | undefined, unit: number): number | undefined {
+  const figure = amount(name, text ?? '0')
+  return figure === 0 ? undefined : figure * unit
 }
 
 function invalid(why: string): AppError {

@@ -103,6 +103,16 @@ export const AgentImage = z.object({
 })
 export type AgentImage = z.infer<typeof AgentImage>
 
+/** Why an agent has ended a session by itself: a reason code, and a sentence for the owner of the session. */
+export const StoppedFor = z.object({
+  code: z.enum(['disk_limit', 'host_limit']),
+  message: z
+    .string()
+    .max(400)
+    .regex(/^[\x20-\x7e]*$/),
+})
+export type StoppedFor = z.infer<typeof StoppedFor>
+
 /** `starting`: being created; `running`; `exited`: container is there but ended; `gone`: container is not there. */
 export const KernelState = z.discriminatedUnion('state', [
   z.object({ state: z.literal('starting'), phase: z.enum(['preparing', 'pulling']) }),
@@ -114,6 +124,7 @@ export const KernelState = z.discriminatedUnion('state', [
     oomKilled: z.boolean(),
     /** The engine (or the machine) restarted and took the container along. */
     engineRestarted: z.boolean(),
+    stopped: StoppedFor.optional(),
   }),
   z.object({ state: z.literal('gone') }),
 ])

@@ -9,6 +9,7 @@ import { type SessionNetworks } from '../network/session-networks.ts'
 import { type Toolbox } from '../toolbox/toolbox.ts'
 import { type FoundContainer, inspectContainer, listContainers, removeContainer } from './containers.ts'
 import { type KernelFiles } from './kernel-files.ts'
+import { startFailure } from './start-failure.ts'
 
 export interface CreateDeps {
   readonly engine: EngineClient
@@ -100,7 +101,9 @@ async function build(
   await files.writeEnvironment(spec.kernelId, mergeEnvironment(image.environment, spec))
   const container = await engine.calls.createContainer(config)
   signal.throwIfAborted()
-  await container.start()
+  await container.start().catch((error: unknown) => {
+    throw startFailure(error)
+  })
   signal.throwIfAborted()
   const look = () =>
     inspectContainer(engine, container.id, {

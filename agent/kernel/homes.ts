@@ -4,6 +4,8 @@ import { constants, type Stats } from 'node:fs'
 import { chmod, chown, lstat, mkdir, open, readdir, readFile, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { AppError } from '#manager/contract'
+import { type DiskLimits } from '../limits/disk-rules.ts'
+import { findHomeQuota, type HomeQuota } from '../limits/home-quota.ts'
 import { type HostAccounts } from './host-accounts.ts'
 import { putFile, unlessFull } from './put-file.ts'
 import { chooseSessionUser, SessionUserRecord } from './session-user.ts'
@@ -15,12 +17,16 @@ export interface HomesOptions {
   /** Remembers the user of sessions. */
   readonly recordPath: string
   readonly accounts: HostAccounts
+  /** Of each home. */
+  readonly limits: DiskLimits
 }
 
 /** The homes of kernels: directories of the session user, in a directory in which nobody but the agent can rename anything. */
 export interface Homes {
   /** Owner of new files and processes of sessions. Chosen once per process. @throws `config_invalid` */
   user(): Promise<SessionUser>
+  /** What keeps homes within their limits. */
+  quota(): Promise<HomeQuota>
   pathOf(kernelId: string): string
   /** Makes the home, or hands over to the session user the one that is there. Safe to repeat. @throws `disk_full`, `files_gone` */
   make(kernelId: string): Promise<void>
@@ -39,9 +45,10 @@ export const KERNEL_DIRECTORY = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
  * of homes. A home counts only if it is a real directory of a user of sessions; a link is never followed. Everything below a home
  * is hostile: owners are changed without following links, and only of files that belonged to an earlier user of sessions.
  */
-export function createHomes({ directory, recordPath, accounts }: HomesOptions): Homes {
+export function createHomes({ directory, recordPath, accounts, limits }: HomesOptions): Homes {
   const asRoot = process.getuid?.() === 0
   let chosen: Promise<SessionUserRecord> | undefined
+  let found: Promise<HomeQuota> | undefined
   const pathOf = (kernelId: string) => join(directory, kernelId)
 
   async function choose(): Promise<SessionUserRecord> {
@@ -63,6 +70,15 @@ export function createHomes({ directory, recordPath, accounts }: HomesOptions): 
     return chosen
   }
 
+  async function quota(): Promise<HomeQuota> {
+    await record()
+    found ??= findHomeQuota({ directory, limits }).catch((error: unknown) => {
+      found = undefined
+      throw error
+    })
+    return found
+  }
+
   async function isHome(found: Stats): Promise<boolean> {
     const { uid, earlier } = await record()
     // Root's: the agent crashed right after it had made it.
@@ -81,11 +97,13 @@ export function createHomes({ directory, recordPath, accounts }: HomesOptions): 
       const { uid, gid } = await record()
       return { uid, gid }
     },
+    quota,
     pathOf,
     async make(kernelId) {
       const { uid, gid } = await record()
+      const { create, limit } = await quota()
       const path = pathOf(kernelId)
-      await mkdir(path, { mode: 0o700 }).catch((error: unknown) => {
+      await create(path).catch((error: unknown) => {
         if (!isCode(error, 'EEXIST')) throw unlessFull(error, path)
       })
       const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants
@@ -100,6 +118,7 @@ export function createHomes({ directory, recordPath, accounts }: HomesOptions): 
         await home.close()
       }
       await handOver(kernelId)
+      await limit(path)
     },
     async take(from, to) {
       const found = await lstat(pathOf(from)).catch((error: unknown) => {

@@ -1,7 +1,10 @@
-import { chmod, lutimes, mkdir, readFile, rename, rm, statfs } from 'node:fs/promises'
+import { chmod, lutimes, mkdir, readFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { KernelSsh } from '#agent/contract'
 import { AppError } from '#manager/contract'
+import { type DiskLimits, inodeFloor } from '../limits/disk-rules.ts'
+import { fileSystemOf } from '../limits/disk-use.ts'
+import { type HomeQuota } from '../limits/home-quota.ts'
 import { createHomes, KERNEL_DIRECTORY, listNames } from './homes.ts'
 import { hostAccounts } from './host-accounts.ts'
 import { createKeyPair } from './key-pair.ts'
@@ -27,6 +30,8 @@ import { type SessionUser } from './types.ts'
 export interface KernelFiles {
   /** Owner of the files and processes of new sessions, never root. @throws `config_invalid` */
   user(): Promise<SessionUser>
+  /** What keeps homes within their limits; `none`: only the disk guard does. */
+  homeQuota(): Promise<Pick<HomeQuota, 'kind' | 'why'>>
   /**
    * @param filesOf a kernel that has ended, whose home becomes this one's; for good with `ownScratch`
    * @throws `disk_full` below the floor, `files_gone`
@@ -66,6 +71,7 @@ export interface KernelFilesOptions {
   readonly scratchDirectory: string
   readonly freeSpaceFloorBytes: number
   readonly scratchRetentionMs: number
+  readonly homeLimits?: DiskLimits
 }
 
 /** Below so many times the floor the homes of sessions that have ended go, the oldest first. */
@@ -81,6 +87,7 @@ export function createKernelFiles(options: KernelFilesOptions): KernelFiles {
     directory: scratch,
     recordPath: join(options.directory, 'session-user.json'),
     accounts: hostAccounts(),
+    limits: options.homeLimits ?? { bytes: undefined, inodes: undefined },
   })
   const asRoot = process.getuid?.() === 0
 
@@ -119,26 +126,31 @@ export function createKernelFiles(options: KernelFilesOptions): KernelFiles {
     return filesOf !== undefined && KERNEL_DIRECTORY.test(filesOf) ? filesOf : undefined
   }
 
-  const freeBytes = async () => {
-    const { bavail, bsize } = await statfs(scratch)
-    return bavail * bsize
+  /** What is missing for so many times the floor; undefined with room enough. */
+  async function shortage(times: number): Promise<{ why: string; freeBytes: number } | undefined> {
+    const found = await fileSystemOf(scratch)
+    if (!found) return undefined
+    const { bytes, inodes } = found.left
+    if (bytes < times * options.freeSpaceFloorBytes) {
+      const why = `${scratch} has ${bytes} bytes left; new sessions need ${options.freeSpaceFloorBytes}.`
+      return { why, freeBytes: bytes }
+    }
+    const floor = inodeFloor(found.inodesTotal)
+    if (inodes >= times * floor) return undefined
+    return { why: `${scratch} has room for ${inodes} more files; new sessions need ${floor}.`, freeBytes: bytes }
   }
 
-  /** Files of the past are no reason to refuse what is new. */
+  /** Homes of ended sessions make room for new sessions. */
   const isDue = async (endedMs: number, nowMs: number) =>
-    nowMs - endedMs >= options.scratchRetentionMs || (await freeBytes()) < TIGHT * options.freeSpaceFloorBytes
+    nowMs - endedMs >= options.scratchRetentionMs || (await shortage(TIGHT)) !== undefined
 
   return {
     user: homes.user,
+    homeQuota: homes.quota,
     async createScratch(kernelId, filesOf) {
       await homes.user()
-      const free = await freeBytes()
-      if (free < options.freeSpaceFloorBytes) {
-        throw new AppError('disk_full', {
-          why: `${scratch} has ${free} bytes left; new sessions need ${options.freeSpaceFloorBytes}.`,
-          freeBytes: free,
-        })
-      }
+      const short = await shortage(1)
+      if (short) throw new AppError('disk_full', short)
       await makeControl(kernelId)
       await put(filesOfPath(kernelId), filesOf ?? kernelId, 0o600)
       if (filesOf !== undefined) await homes.take(filesOf, kernelId)

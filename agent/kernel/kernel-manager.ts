@@ -6,10 +6,11 @@ import {
   type KernelSsh,
   type RegistryAuth,
   type RequestReply,
+  type StoppedFor,
 } from '#agent/contract'
 import { type AgentId, AppError, type KernelId, type ManagerId, type PullProgress } from '#manager/contract'
 import { chooseCores, type EngineLimits } from '../docker/container-config.ts'
-import { engineMessage, fromEngine, isEngineUnreachable } from '../docker/engine-client.ts'
+import { engineMessage, fromEngine, isEngineUnreachable, isMissing, statusOf } from '../docker/engine-client.ts'
 import { type Log } from '../log.ts'
 import { createApps } from './apps.ts'
 import { type FoundContainer, inspectContainer, listContainers, readLogs, removeContainer } from './containers.ts'
@@ -60,6 +61,8 @@ export interface KernelManager extends Kernels, AsyncDisposable {
   engineWentAway(): void
   /** A manager has taken up a report of these. */
   heard(reports: readonly KernelReport[]): void
+  /** Kills a running kernel; its end is reported with this reason. Safe to repeat. */
+  halt(kernelId: string, why: StoppedFor): Promise<void>
   /** The engine says that something happened to a container. */
   containerChanged(kernelId: string): void
 }
@@ -84,6 +87,8 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
   const { engine, files, networks, trust, agentId, log, onChange } = deps
   const entries = new Map<string, Entry>()
   const stop = new AbortController()
+  /** Why this process has killed a container, by its id. */
+  const halted = new Map<string, StoppedFor>()
   let manager: ManagerId | undefined
   let limits: EngineLimits = { cpus: 0, memBytes: 0 }
   let known = false
@@ -125,6 +130,7 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
   }
 
   function forget(kernelId: string): void {
+    halted.delete(entries.get(kernelId)?.containerId ?? '')
     entries.delete(kernelId)
     networkUse.forget(kernelId)
     unheard.forget(kernelId)
@@ -137,7 +143,9 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
     const before = entries.get(label.kernelId)
     // How it ended is best known to the look that has seen the end.
     const isKnownEnd = before?.containerId === found.id && before.state.state === 'exited'
-    const state = isKnownEnd ? before.state : found.state
+    const stopped = halted.get(found.id)
+    const seen = found.state.state === 'exited' && stopped ? { ...found.state, stopped } : found.state
+    const state = isKnownEnd ? before.state : seen
     set(label.kernelId, { label, state, containerId: found.id, address, pid, cpus, user })
   }
 
@@ -447,6 +455,19 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
       known = false
     },
     heard: reports => unheard.heard(reports),
+    async halt(kernelId, why) {
+      const entry = entries.get(kernelId)
+      if (entry?.state.state !== 'running' || entry.destruction) return
+      const { containerId } = entry.state
+      halted.set(containerId, why)
+      await engine.calls
+        .getContainer(containerId)
+        .kill()
+        .catch((error: unknown) => {
+          // 409: it has ended by itself meanwhile.
+          if (!isMissing(error) && statusOf(error) !== 409) throw error
+        })
+    },
     containerChanged,
     async [Symbol.asyncDispose]() {
       stop.abort(new AppError('unavailable', { why: 'The agent is stopping.' }))

@@ -200,7 +200,8 @@ function endOf(
   return { to: 'TERMINATING', reason: { ...reason, code, message }, kernelId, exitCode }
 }
 
-function exitReason(exit: { exitCode: number; oomKilled: boolean; engineRestarted: boolean }): Reason {
+function exitReason(exit: Extract<Action, { do: 'ended' }>['exit']): Reason {
+  if (exit.stopped) return exit.stopped
   if (exit.oomKilled) {
     return {
       code: 'oom_killed',

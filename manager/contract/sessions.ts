@@ -54,6 +54,8 @@ export const REASON_CODES = [
   'exited', // the main process ended by itself
   'kernel_failed', // one beside the main one ended badly by itself, and the session with it
   'oom_killed',
+  'disk_limit', // its agent ended it: it filled a disk, or took more than a session may have
+  'host_limit', // its agent ended it: it took what all sessions of a host share
   'engine_restarted', // found exited after its engine restarted
   'container_gone', // somebody removed the container behind our back
   'create_failed',

@@ -1,4 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { execFile } from 'node:child_process'
+import { mkdir, mkdtemp, rm, truncate, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
   type AgentHome,
   type AgentProcess,
@@ -6,6 +11,7 @@ import {
   createAgentHome,
   spawnAgent,
 } from '../fixtures/agent-process.ts'
+import { type KernelSpec } from '#agent/contract'
 import { busyboxImage, docker, execIn, removeByManager } from '../fixtures/docker.ts'
 import { type FakeManager, startFakeManager } from '../fixtures/fake-manager.ts'
 
@@ -25,8 +31,8 @@ beforeAll(async () => {
 }, 60_000)
 afterAll(() => stack.disposeAsync(), 60_000)
 
-const session = async () => {
-  const spec = aKernelSpec()
+const session = async (changes: Partial<KernelSpec> = {}) => {
+  const spec = aKernelSpec(changes)
   const { containerId } = await manager.request('create_kernel', { spec, startWithinMs: 60_000 })
   return { kernelId: spec.kernelId, containerId }
 }
@@ -53,4 +59,132 @@ test('terminals: a session has its own 64, and leaves no volume behind', async (
   const volume = Mounts.find(({ Destination }) => Destination === '/dev/pts')?.Name ?? ''
   await manager.request('destroy_kernel', { kernelId: mallory.kernelId, graceMs: 0 })
   await expect(docker.getVolume(volume).inspect()).rejects.toMatchObject({ statusCode: 404 })
+})
+
+const run = promisify(execFile)
+const MiB = 2 ** 20
+const PYTHON = { image: { reference: 'berth/python:3.13', digest: '' } }
+/** Takes inotify instances until the kernel refuses, and holds them. Prints how many, and again when it was killed and began anew. */
+const TAKE_ALL = `
+import ctypes, os, time
+libc = ctypes.CDLL(None)
+while True:
+    child = os.fork()
+    if child == 0:
+        taken = 0
+        while libc.inotify_init() >= 0: taken += 1
+        print(taken, flush=True)
+        time.sleep(1000)
+    os.waitpid(child, 0)
+`
+const WATCH_ONE = 'import ctypes, sys; sys.exit(0 if ctypes.CDLL(None).inotify_init() >= 0 else 9)'
+
+test('inotify: who takes all instances loses them, and is ended when it goes on', async () => {
+  const [mallory, alice] = await Promise.all([session(PYTHON), session(PYTHON)])
+  const watch = async () => (await execIn(alice.containerId, 'python3', '-c', WATCH_ONE)).exitCode
+  const attack = execIn(mallory.containerId, 'python3', '-u', '-c', TAKE_ALL)
+  await expect.poll(watch, { timeout: 10_000 }).toBe(9)
+  await expect.poll(watch, { timeout: 30_000 }).toBe(0)
+  await expect
+    .poll(() => manager.kernel(mallory.kernelId)?.state, { timeout: 60_000 })
+    .toMatchObject({ state: 'exited', stopped: { code: 'host_limit' } })
+  await attack
+  expect(await watch()).toBe(0)
+  expect(manager.kernel(alice.kernelId)?.state.state).toBe('running')
+})
+
+describe('a small disk with homes', () => {
+  const disks = new AsyncDisposableStack()
+  let scratch: string
+
+  beforeAll(async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'berth-test-disk-'))
+    disks.defer(() => rm(directory, { recursive: true, force: true }))
+    const image = join(directory, 'image')
+    scratch = join(directory, 'scratch')
+    await Promise.all([writeFile(image, ''), mkdir(scratch)])
+    await truncate(image, 700 * MiB)
+    await run('mkfs.ext4', ['-q', '-F', '-m', '0', '-N', '16000', image])
+    await run('mount', ['-o', 'loop', image, scratch])
+    disks.defer(async () => void (await run('umount', [scratch])))
+  })
+  afterAll(() => disks.disposeAsync())
+
+  /** Sessions on that disk: of an agent, and a manager, of their own. */
+  async function onSmallDisk(environment: Readonly<Record<string, string>> = {}) {
+    await using opening = new AsyncDisposableStack()
+    const own = opening.use(await startFakeManager())
+    opening.defer(() => removeByManager(own.managerId))
+    const data = opening.use(await createAgentHome())
+    const started = opening.use(
+      await spawnAgent(data, {
+        BERTH_JOIN: own.join(),
+        BERTH_AGENT_SCRATCH: scratch,
+        BERTH_AGENT_NETWORK_RANGE: '10.214.0.0/16',
+        ...environment,
+      }),
+    )
+    await started.firstLine
+    const start = async () => {
+      const spec = aKernelSpec()
+      const { containerId } = await own.request('create_kernel', { spec, startWithinMs: 60_000 })
+      return { kernelId: spec.kernelId, containerId }
+    }
+    const opened = opening.move()
+    return {
+      start,
+      stateOf: (kernelId: string) => own.kernel(kernelId)?.state,
+      [Symbol.asyncDispose]: () => opened.disposeAsync(),
+    }
+  }
+  const write = (containerId: string, path: string, mib: number) =>
+    execIn(
+      containerId,
+      ...BASH,
+      `for i in $(seq ${mib / 10}); do dd if=/dev/zero bs=1M count=10 2>/dev/null >> ${path} || exit; sleep 0.3; done`,
+    )
+
+  test.each([
+    ['bytes', (id: string) => write(id, '/home/work/big', 700), /nearly full.*MiB within minutes/],
+    [
+      'inodes',
+      (id: string) =>
+        execIn(
+          id,
+          ...BASH,
+          'for d in $(seq 200); do mkdir ~/$d; seq -f "$HOME/$d/%g" 100 | xargs touch; sleep 0.02; done',
+        ),
+      /files within minutes/,
+    ],
+  ])('%s: the session that fills it is ended before the others cannot write', async (_what, attack, why) => {
+    await using host = await onSmallDisk()
+    const [mallory, alice] = [await host.start(), await host.start()]
+    await execIn(alice.containerId, ...BASH, 'dd if=/dev/zero of=/home/work/a bs=1M count=3')
+    await attack(mallory.containerId)
+    await expect
+      .poll(() => host.stateOf(mallory.kernelId), { timeout: 60_000 })
+      .toMatchObject({
+        state: 'exited',
+        stopped: { code: 'disk_limit', message: expect.stringMatching(why) as string },
+      })
+    expect(
+      await execIn(alice.containerId, ...BASH, 'dd if=/dev/zero of=/home/work/b bs=1M count=3 2>&1'),
+    ).toMatchObject({
+      exitCode: 0,
+    })
+    expect(host.stateOf(alice.kernelId)?.state).toBe('running')
+    await run('sh', ['-c', 'rm -rf "$0"/*-*', scratch])
+  })
+
+  test.each(['/home/work', '/tmp'])('a limit per home ends a session that exceeds it: %s', async where => {
+    await using host = await onSmallDisk({ BERTH_AGENT_HOME_LIMIT_MIB: '30' })
+    const { containerId, kernelId } = await host.start()
+    await execIn(containerId, ...BASH, `mkdir -p ${where}; dd if=/dev/zero of=${where}/big bs=1M count=50`)
+    await expect
+      .poll(() => host.stateOf(kernelId), { timeout: 60_000 })
+      .toMatchObject({
+        state: 'exited',
+        stopped: { code: 'disk_limit', message: expect.stringContaining('a session may have 30 MiB') as string },
+      })
+  })
 })

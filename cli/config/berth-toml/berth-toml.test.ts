@@ -44,6 +44,8 @@ network = { range = "10.9.0.0/16", deny = ["10.0.0.0/8"] }
 scratch.directory = "/srv/scratch"
 scratch.floorMib = 5
 scratch.retentionSeconds = 0
+scratch.homeLimitMib = 20480
+scratch.homeFiles = 1000000
 `
 
 test('every key reaches the servers that it is for, as the variable that they read', () => {
@@ -71,6 +73,8 @@ test('every key reaches the servers that it is for, as the variable that they re
     BERTH_AGENT_SCRATCH: '/srv/scratch',
     BERTH_AGENT_SCRATCH_FLOOR_MIB: '5',
     BERTH_AGENT_SCRATCH_RETENTION_S: '0',
+    BERTH_AGENT_HOME_LIMIT_MIB: '20480',
+    BERTH_AGENT_HOME_FILES: '1000000',
     BERTH_GPU_SHARED: 'GPU-1a,GPU-2b',
     BERTH_GPU_PROBE_IMAGE: 'python:3',
     BERTH_SIMULATED_GPUS: '/etc/berth/gpus.toml',

@@ -135,6 +135,20 @@ export const SETTINGS: readonly Setting[] = [
     servers: ['agent'],
   },
   {
+    key: 'agent.scratch.homeLimitMib',
+    schema: z.int().min(0).max(999_999_999),
+    allowed: 'a whole number of MiB',
+    variable: 'BERTH_AGENT_HOME_LIMIT_MIB',
+    servers: ['agent'],
+  },
+  {
+    key: 'agent.scratch.homeFiles',
+    schema: z.int().min(0).max(999_999_999),
+    allowed: 'a whole number of files',
+    variable: 'BERTH_AGENT_HOME_FILES',
+    servers: ['agent'],
+  },
+  {
     key: 'agent.gpu.shared',
     schema: z.array(z.string().regex(/^(all|GPU-[\w-]{1,64})$/)),
     allowed: 'a list of UUIDs of GPUs as `nvidia-smi -L` prints them, or ["all"]',

@@ -1,0 +1,25 @@
+import { expect, test } from 'vitest'
+import { startFailure } from './start-failure.ts'
+
+const fromEngine = (message: string) => Object.assign(new Error(message), { statusCode: 400, json: { message } })
+const MERGED = `/var/lib/docker/overlay2/${'0123456789abcdef'.repeat(4)}/merged`
+
+test.each([
+  `OCI runtime create failed: runc create failed: unable to start container process: error during container init: error mounting "/data/scratch/x" to rootfs at "/home/work": stat ${MERGED}/home/work: not a directory: unknown`,
+  `failed to create task: lstat ${MERGED}/home/work: not a directory`,
+])('a file of the image in the way of a mount is told as that: %#', message => {
+  const { code, detail } = startFailure(fromEngine(message))
+  expect(code).toBe('kernel_create_failed')
+  expect(detail.why).toContain('it has a file where /home/work must be a folder')
+  expect(detail.why).not.toMatch(/overlay2|runc|lstat/)
+})
+
+test('anything else keeps the words of the engine, without paths of the host', () => {
+  const { detail } = startFailure(fromEngine(`no space left on device: ${MERGED}/etc/hosts`))
+  expect(detail.why).toBe('The Docker Engine could not start the container: no space left on device: /etc/hosts')
+})
+
+test('an engine that is away is told as that', () => {
+  const error = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })
+  expect(startFailure(error).code).toBe('engine_unreachable')
+})

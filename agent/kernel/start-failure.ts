@@ -1,0 +1,24 @@
+import { AppError } from '#manager/contract'
+import { engineMessage, fromEngine, statusOf } from '../docker/engine-client.ts'
+
+/** Folder of a container on the host, in messages of the engine and its runtime: `/var/lib/docker/overlay2/<64 hex>/merged`. */
+const ROOT_ON_HOST = /(\/[^\s/:"']+)+\/(merged|rootfs|mnt)(?=\/)/g
+/** What Berth mounts, the longest path first. */
+const MOUNTED = ['/home/work', '/etc/passwd', '/etc/group', '/etc/shells', '/run/berth', '/opt/berth', '/dev/pts']
+const IN_THE_WAY = /not a directory|is a directory|mount a directory onto a file|file exists/i
+
+/**
+ * An error of `docker start` as a sentence for users. The engine gives no codes, only the text of the runtime; paths of the host are
+ * taken out of it.
+ */
+export function startFailure(error: unknown): AppError {
+  if (statusOf(error) === undefined) return fromEngine(error, 'kernel_create_failed')
+  const text = engineMessage(error).replaceAll(ROOT_ON_HOST, '')
+  const target = IN_THE_WAY.test(text) ? MOUNTED.find(path => text.includes(path)) : undefined
+  const why =
+    target === undefined
+      ? `The Docker Engine could not start the container: ${text}`
+      : `The image does not fit: it has a file where ${target} must be a folder, or a folder where it must be a file. ` +
+        'Use another image, or remove that path from this one.'
+  return new AppError('kernel_create_failed', { why }, { cause: error })
+}

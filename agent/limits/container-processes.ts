@@ -1,0 +1,61 @@
+import { opendir, readFile } from 'node:fs/promises'
+import { readlinkSync } from 'node:fs'
+import { setImmediate } from 'node:timers/promises'
+import { cgroupPaths } from '../stats/cgroup.ts'
+
+/** Links that are read before other work of the agent gets its turn. */
+const SLICE = 200
+
+/** Processes of a container, as this host numbers them. Empty where they are not processes of this host. */
+export async function processesOf(pid: number, containerId: string): Promise<number[]> {
+  if (pid === 0) return []
+  const paths = cgroupPaths(await readFile(`/proc/${pid}/cgroup`, 'utf8').catch(() => ''), containerId)
+  if (!paths) return []
+  const directory = paths.version === 2 ? paths.unified : paths.memory
+  const text = await readFile(`${directory}/cgroup.procs`, 'utf8').catch(() => '')
+  return text.split('\n').filter(Boolean).map(Number)
+}
+
+export interface InotifyUse {
+  readonly instances: number
+  readonly watches: number
+  /** Descriptors that were looked at. */
+  readonly looked: number
+}
+
+const INOTIFY = 'anon_inode:inotify'
+
+/**
+ * inotify instances that a process holds, and the watches in them; none for a process that has ended.
+ *
+ * @param atMost descriptors that are looked at   @see proc_pid_fdinfo(5)
+ */
+export async function inotifyUse(pid: number, atMost: number): Promise<InotifyUse> {
+  const found: string[] = []
+  let looked = 0
+  try {
+    for await (const { name } of await opendir(`/proc/${pid}/fd`)) {
+      if (looked >= atMost) break
+      looked += 1
+      if (looked % SLICE === 0) await setImmediate()
+      if (linkOf(pid, name) === INOTIFY) found.push(name)
+    }
+  } catch {
+    return { instances: 0, watches: 0, looked } // the process has ended
+  }
+  let watches = 0
+  for (const name of found) {
+    const text = await readFile(`/proc/${pid}/fdinfo/${name}`, 'utf8').catch(() => '')
+    watches += text.split('inotify wd:').length - 1
+  }
+  return { instances: found.length, watches, looked }
+}
+
+/** Synchronous: the kernel answers from memory, and a thread per link would cost ten times as much. */
+function linkOf(pid: number, descriptor: string): string | undefined {
+  try {
+    return readlinkSync(`/proc/${pid}/fd/${descriptor}`)
+  } catch {
+    return undefined // closed meanwhile
+  }
+}

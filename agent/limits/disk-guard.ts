@@ -1,0 +1,193 @@
+import { type RunningKernel } from '../kernel/types.ts'
+import { type Log } from '../log.ts'
+import { type Amount, type DiskLimits, filler, type Growth, inodeFloor, overLimit } from './disk-rules.ts'
+import { diskUse, type FileSystem, fileSystemOf, writableLayer } from './disk-use.ts'
+import { type Stop } from './stop.ts'
+
+export interface DiskGuardDeps {
+  readonly running: () => readonly RunningKernel[]
+  readonly homeOf: (kernelId: string) => string
+  /** Free space that is kept for everybody. */
+  readonly floorBytes: number
+  readonly limits: DiskLimits
+  /** The file system itself keeps homes within their limit. */
+  readonly isHomeLimited: () => Promise<boolean>
+  readonly stop: Stop
+  readonly log: Log
+  readonly signal: AbortSignal
+}
+
+/** With more than this many times the floor left, sessions are measured now and then only. */
+const AMPLE = 4
+/** With this much time until the floor at the speed of the last look, the disk counts as short. */
+const AHEAD_LOOKS = 10
+const MEASURE_AMPLE_MS = 60_000
+const MEASURE_LIMITED_MS = 10_000
+/** Between two measurements, as a multiple of what the last one took: at most a twentieth of one core goes into it. */
+const REST = 20
+/** The same where the room is short. */
+const REST_SHORT = 5
+
+interface Area {
+  readonly where: string
+  readonly path: string
+  device: number
+  before: Amount
+  now: Amount
+}
+
+interface Watched {
+  areas: Area[]
+  measuredAt: number
+  tookMs: number
+}
+
+interface Watermark {
+  left: Amount
+  /** Free space at the last end of a session, while it has not recovered. */
+  endedAt: Amount | undefined
+}
+
+/**
+ * Ends the session that fills a disk before the others cannot write, and sessions that exceed their own limit. Homes and what
+ * sessions write outside of them (/tmp, installed packages) count. Free space is looked at with every call; what each session has
+ * is measured once a minute, and quickly one after the other where the room is short.
+ *
+ * Threat model: the session is hostile and fast. Between two looks it may write what the disk takes; the floor is the margin.
+ * Space that was freed by deleting an open file is counted by nobody: the session that grew otherwise is ended, or none.
+ */
+export function createDiskGuard(deps: DiskGuardDeps): { look(): Promise<void> } {
+  const { running, homeOf, floorBytes, limits, stop, log, signal } = deps
+  const watched = new Map<string, Watched>()
+  const marks = new Map<number, Watermark>()
+  const pauseMs = limits.bytes === undefined && limits.inodes === undefined ? MEASURE_AMPLE_MS : MEASURE_LIMITED_MS
+
+  async function areasOf(kernel: RunningKernel): Promise<Area[]> {
+    const layer = await writableLayer(kernel.pid)
+    const paths = [
+      { where: 'in /home/work', path: homeOf(kernel.kernelId) },
+      ...(layer === undefined ? [] : [{ where: 'outside of /home/work', path: layer }]),
+    ]
+    const none: Amount = { bytes: 0, inodes: 0 }
+    return Promise.all(
+      paths.map(async area => {
+        const device = (await fileSystemOf(area.path))?.device ?? -1
+        return { ...area, device, before: none, now: none }
+      }),
+    )
+  }
+
+  async function measure(kernel: RunningKernel, isShort: boolean): Promise<void> {
+    const { kernelId } = kernel
+    const known = watched.get(kernelId)
+    const state = known ?? { areas: await areasOf(kernel), measuredAt: -Infinity, tookMs: 0 }
+    watched.set(kernelId, state)
+    const startedAt = performance.now()
+    const rest = isShort ? REST_SHORT * state.tookMs : Math.max(pauseMs, REST * state.tookMs)
+    if (startedAt - state.measuredAt < rest) return
+    for (const area of state.areas) {
+      const now = await diskUse(area.path, signal)
+      if (!now) continue
+      area.now = now
+      // With room left, what was written slowly is not what fills the disk.
+      if (!known || !isShort) area.before = now
+    }
+    state.measuredAt = performance.now()
+    state.tookMs = state.measuredAt - startedAt
+  }
+
+  async function endThoseOverLimit(): Promise<void> {
+    const isHomeLimited = await deps.isHomeLimited()
+    for (const [kernelId, { areas }] of watched) {
+      const message = (isHomeLimited ? areas.slice(1) : areas)
+        .map(area => overLimit(area.where, area.now, limits))
+        .find(found => found !== undefined)
+      if (message !== undefined) await end(kernelId, message)
+    }
+  }
+
+  async function endFiller(found: FileSystem, mark: Watermark): Promise<void> {
+    const floor = floorOf(found)
+    if (isAbove(found.left, floor)) {
+      mark.endedAt = undefined
+      return
+    }
+    const sessions: Growth[] = [...watched].map(([kernelId, { areas }]) => {
+      const here = areas.filter(area => area.device === found.device)
+      return { kernelId, before: sum(here.map(area => area.before)), now: sum(here.map(area => area.now)) }
+    })
+    // What an ended session wrote is still there for a while: only a disk that goes on filling ends another one.
+    const verdict = filler(sessions, found.left, lower(floor, mark.endedAt))
+    if (!verdict) return
+    mark.endedAt = found.left
+    for (const { areas } of watched.values()) for (const area of areas) area.before = area.now
+    await end(verdict.kernelId, verdict.message)
+  }
+
+  async function end(kernelId: string, message: string): Promise<void> {
+    watched.delete(kernelId)
+    log.warn({ kernelId, message }, 'session ended: disk')
+    await stop(kernelId, { code: 'disk_limit', message })
+  }
+
+  function floorOf({ inodesTotal }: FileSystem): Amount {
+    return { bytes: floorBytes, inodes: inodeFloor(inodesTotal) }
+  }
+
+  function isShort({ device, left, inodesTotal }: FileSystem): boolean {
+    const before = marks.get(device)?.left ?? left
+    const floor = floorOf({ device, left, inodesTotal })
+    return (['bytes', 'inodes'] as const).some(
+      what => left[what] < AMPLE * floor[what] || left[what] - AHEAD_LOOKS * (before[what] - left[what]) < floor[what],
+    )
+  }
+
+  return {
+    async look() {
+      const kernels = running()
+      for (const kernelId of watched.keys()) {
+        if (!kernels.some(kernel => kernel.kernelId === kernelId)) watched.delete(kernelId)
+      }
+      for (const kernel of kernels) if (!watched.has(kernel.kernelId)) await measure(kernel, false)
+      const systems = await fileSystems([...watched.values()].flatMap(({ areas }) => areas))
+      const short = new Set(systems.filter(isShort).map(({ device }) => device))
+      for (const kernel of kernels) {
+        const devices = watched.get(kernel.kernelId)?.areas.map(({ device }) => device) ?? []
+        await measure(
+          kernel,
+          devices.some(device => short.has(device)),
+        )
+      }
+      await endThoseOverLimit()
+      for (const found of systems) {
+        const mark = marks.get(found.device) ?? { left: found.left, endedAt: undefined }
+        marks.set(found.device, mark)
+        if (short.has(found.device)) await endFiller(found, mark)
+        else mark.endedAt = undefined
+        mark.left = found.left
+      }
+    },
+  }
+}
+
+async function fileSystems(areas: readonly Area[]): Promise<FileSystem[]> {
+  const paths = new Map(areas.map(({ device, path }) => [device, path]))
+  const found = await Promise.all([...paths.values()].map(fileSystemOf))
+  return found.filter(system => system !== undefined)
+}
+
+function isAbove(left: Amount, floor: Amount): boolean {
+  return left.bytes >= floor.bytes && left.inodes >= floor.inodes
+}
+
+function lower(floor: Amount, endedAt: Amount | undefined): Amount {
+  if (!endedAt) return floor
+  return { bytes: Math.min(floor.bytes, endedAt.bytes), inodes: Math.min(floor.inodes, endedAt.inodes) }
+}
+
+function sum(amounts: readonly Amount[]): Amount {
+  return {
+    bytes: amounts.reduce((total, { bytes }) => total + bytes, 0),
+    inodes: amounts.reduce((total, { inodes }) => total + inodes, 0),
+  }
+}

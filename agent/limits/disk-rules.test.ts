@@ -1,0 +1,52 @@
+import { expect, test } from 'vitest'
+import { filler, type Growth, inodeFloor, overLimit } from './disk-rules.ts'
+import { upperDirectory } from './disk-use.ts'
+
+const GiB = 2 ** 30
+const none = { bytes: 0, inodes: 0 }
+const grew = (kernelId: string, bytes: number, inodes = 0): Growth => ({
+  kernelId,
+  before: none,
+  now: { bytes, inodes },
+})
+const floor = { bytes: GiB, inodes: 10_000 }
+
+test('above the floor nobody is ended, however fast somebody writes', () => {
+  expect(filler([grew('mallory', 100 * GiB)], floor, floor)).toBeUndefined()
+})
+
+test('below it, the session that grew most is ended, and reads why', () => {
+  const left = { bytes: GiB / 2, inodes: Infinity }
+  const verdict = filler([grew('alice', GiB / 4), grew('mallory', 20 * GiB)], left, floor)
+  expect(verdict).toEqual({ kernelId: 'mallory', message: expect.stringMatching(/512 MiB left.*20\.0 GiB/) as string })
+})
+
+test('files of long ago, and a host that is filled by something else, end nobody', () => {
+  const left = { bytes: 0, inodes: Infinity }
+  const big: Growth = { kernelId: 'alice', before: { bytes: 50 * GiB, inodes: 9 }, now: { bytes: 50 * GiB, inodes: 9 } }
+  expect(filler([big, grew('bob', GiB / 100)], left, floor)).toBeUndefined()
+})
+
+test('inodes run out like bytes', () => {
+  const left = { bytes: 100 * GiB, inodes: 9_000 }
+  const verdict = filler([grew('alice', 20 * GiB, 10), grew('mallory', 0, 500_000)], left, floor)
+  expect(verdict).toEqual({ kernelId: 'mallory', message: expect.stringContaining('500000 files') as string })
+  expect(inodeFloor(100_000)).toBe(5_000)
+  expect(inodeFloor(10 ** 8)).toBe(10_000)
+})
+
+test('a session above its own limit is told which', () => {
+  const limits = { bytes: GiB, inodes: 1000 }
+  expect(overLimit('in /home/work', { bytes: GiB, inodes: 1000 }, limits)).toBeUndefined()
+  expect(overLimit('in /home/work', { bytes: GiB + 1, inodes: 0 }, limits)).toContain('in /home/work took 1.0 GiB')
+  expect(overLimit('in /home/work', { bytes: 0, inodes: 1001 }, limits)).toContain('1001 files')
+  expect(overLimit('', { bytes: 1e15, inodes: 1e9 }, { bytes: undefined, inodes: undefined })).toBeUndefined()
+})
+
+test('the writable layer is read from the mount of the root', () => {
+  const root =
+    '751 598 0:61 / / rw,relatime master:311 - overlay overlay rw,lowerdir=/l/A:/l/B,upperdir=/var/lib/docker/overlay2/x/diff,workdir=/w'
+  expect(upperDirectory(`${root}\n752 751 0:64 / /proc rw - proc proc rw`)).toBe('/var/lib/docker/overlay2/x/diff')
+  expect(upperDirectory(root.replace('upperdir=/var', 'upperdir=var'))).toBeUndefined()
+  expect(upperDirectory('1 2 8:1 / / rw - ext4 /dev/sda rw')).toBeUndefined()
+})

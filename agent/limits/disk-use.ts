@@ -1,0 +1,68 @@
+import { execFile } from 'node:child_process'
+import { readFile, stat, statfs } from 'node:fs/promises'
+import { promisify } from 'node:util'
+import { type Amount } from './disk-rules.ts'
+
+const run = promisify(execFile)
+/** A tree that takes longer to walk is measured as far as nothing is known of it. */
+const TIMEOUT_MS = 60_000
+
+/**
+ * Space below a directory, by `du`: it walks by descriptors, so a path that is too long for the system hides nothing. Stays on the file
+ * system. @returns undefined if the directory is not there, or takes longer than a minute
+ */
+export async function diskUse(path: string, signal: AbortSignal): Promise<Amount | undefined> {
+  const [kib, inodes] = await Promise.all([du(['-sxk'], path, signal), du(['-sx', '--inodes'], path, signal)])
+  // busybox does not count inodes.
+  return kib === undefined ? undefined : { bytes: kib * 1024, inodes: inodes ?? 0 }
+}
+
+async function du(options: readonly string[], path: string, signal: AbortSignal): Promise<number | undefined> {
+  const stdout = await run('nice', ['du', ...options, '--', path], { timeout: TIMEOUT_MS, signal }).then(
+    result => result.stdout,
+    // Files that go while they are counted make it end with 1; its figure counts.
+    (error: unknown) =>
+      error instanceof Error && 'stdout' in error && typeof error.stdout === 'string' ? error.stdout : '',
+  )
+  const figure = /^\d+/.exec(stdout)?.[0]
+  return figure === undefined ? undefined : Number(figure)
+}
+
+export interface FileSystem {
+  /** Of stat(2): the same for all paths on it. */
+  readonly device: number
+  readonly left: Amount
+  /** 0 where inodes are made as they are needed (btrfs). */
+  readonly inodesTotal: number
+}
+
+export async function fileSystemOf(path: string): Promise<FileSystem | undefined> {
+  try {
+    const [{ dev }, { bavail, bsize, files, ffree }] = await Promise.all([stat(path), statfs(path)])
+    return { device: dev, inodesTotal: files, left: { bytes: bavail * bsize, inodes: files === 0 ? Infinity : ffree } }
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * Directory with what a container changed in its image, as the mount of its root says (overlay2, and containerd's overlayfs).
+ * undefined with other storage drivers, and where the container is not on this host.
+ */
+export async function writableLayer(pid: number): Promise<string | undefined> {
+  if (pid === 0) return undefined
+  return upperDirectory(await readFile(`/proc/${pid}/mountinfo`, 'utf8').catch(() => ''))
+}
+
+/** @param mountinfo text of /proc/PID/mountinfo, see proc_pid_mountinfo(5) */
+export function upperDirectory(mountinfo: string): string | undefined {
+  for (const line of mountinfo.split('\n')) {
+    const [, , , , mountPoint] = line.split(' ')
+    const [, type, , options] = /- (\S+) (\S+) (\S+)$/.exec(line) ?? []
+    if (mountPoint !== '/' || type !== 'overlay') continue
+    const upper = options?.split(',').find(option => option.startsWith('upperdir='))
+    // Relative where the options would be too long for the kernel.
+    if (upper?.startsWith('upperdir=/') === true) return upper.slice('upperdir='.length)
+  }
+  return undefined
+}

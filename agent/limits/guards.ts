@@ -1,0 +1,50 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { type Log } from '../log.ts'
+import { createDiskGuard, type DiskGuardDeps } from './disk-guard.ts'
+import { createInotifyGuard } from './inotify-guard.ts'
+
+export type GuardsDeps = Omit<DiskGuardDeps, 'signal'>
+
+/** Free space falls fast; everything else is behind bounds of its own. */
+const DISK_EVERY_MS = 1_000
+const INOTIFY_EVERY_MS = 2_000
+/** Rest after a look, as a multiple of what it took; on a busy host a look takes long without doing much, so not for ever. */
+const REST = 10
+const LONGEST_REST_MS = 10_000
+
+/** Watches what all sessions of a host share and the kernel gives no limit per container for: disks and inotify. */
+export function startGuards(deps: GuardsDeps): AsyncDisposable {
+  const stop = new AbortController()
+  const disk = createDiskGuard({ ...deps, signal: stop.signal })
+  const inotify = createInotifyGuard(deps)
+  const loops = [
+    // The disk guard rests by itself, session by session: its own look is two system calls.
+    repeat(() => disk.look(), { everyMs: DISK_EVERY_MS, rest: 0, log: deps.log, signal: stop.signal }),
+    repeat(() => inotify.look(), { everyMs: INOTIFY_EVERY_MS, rest: REST, log: deps.log, signal: stop.signal }),
+  ]
+  return {
+    async [Symbol.asyncDispose]() {
+      stop.abort()
+      await Promise.all(loops)
+    },
+  }
+}
+
+async function repeat(
+  look: () => Promise<void>,
+  { everyMs, rest, log, signal }: { everyMs: number; rest: number; log: Log; signal: AbortSignal },
+): Promise<void> {
+  let complained = false
+  while (!signal.aborted) {
+    const startedAt = performance.now()
+    await look().then(
+      () => (complained = false),
+      (error: unknown) => {
+        if (!signal.aborted && !complained) log.error({ err: error }, 'sessions cannot be watched')
+        complained = true
+      },
+    )
+    const took = performance.now() - startedAt
+    await delay(Math.max(everyMs, Math.min(rest * took, LONGEST_REST_MS)), undefined, { signal }).catch(() => undefined)
+  }
+}

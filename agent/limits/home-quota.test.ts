@@ -1,0 +1,125 @@
+import { execFile } from 'node:child_process'
+import { chmod, chown, mkdir, mkdtemp, rm, truncate, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { describe, expect, test } from 'vitest'
+import { removeTree } from '../kernel/remove-tree.ts'
+import { findHomeQuota, longestMount, type Mount, projectOf } from './home-quota.ts'
+
+const run = promisify(execFile)
+const MiB = 2 ** 20
+const isRoot = process.getuid?.() === 0
+
+test('the mount of a path is the longest above it, the last of equals', () => {
+  const text = [
+    '1 0 8:1 / / rw - ext4 /dev/sda rw,discard',
+    '2 1 8:2 / /var/lib/berth rw shared:1 - xfs /dev/sdb rw,prjquota',
+    '3 1 8:3 / /var/lib/berth rw shared:1 - btrfs /dev/sdc rw',
+    '4 1 8:4 / /my\\040disk rw - ext4 /dev/sdd rw',
+  ].join('\n')
+  expect(longestMount(text, '/var/lib/berth/agent')?.type).toBe('btrfs')
+  expect(longestMount(text, '/var/lib/berthold')?.mountPoint).toBe('/')
+  expect(longestMount(text, '/my disk/x')?.mountPoint).toBe('/my disk')
+})
+
+describe.runIf(isRoot)('as root', () => {
+  const project = { mountPoint: '/data', type: 'ext4', options: ['rw', 'prjquota'] }
+  const find = (mount: Mount, calls: string[][] = []) =>
+    findHomeQuota({
+      directory: '/data/scratch',
+      limits: { bytes: 5 * MiB, inodes: 100 },
+      mountOf: () => Promise.resolve(mount),
+      run: (program, args) => Promise.resolve('').finally(() => calls.push([program, ...args])),
+    })
+
+  test.each(['ext4', 'xfs'])('%s with prjquota: a project per home, the same after a rename', async type => {
+    await using directory = await temporary()
+    const calls: string[][] = []
+    const quota = await find({ ...project, type }, calls)
+    const path = join(directory.path, 'home')
+    await quota.create(path)
+    await expect(quota.create(path)).rejects.toMatchObject({ code: 'EEXIST' })
+    calls.length = 0
+    await quota.limit(path)
+    const id = calls[0]?.[3] ?? ''
+    expect(Number(id)).toBeGreaterThanOrEqual(2 ** 30)
+    expect(calls).toEqual([
+      ['chattr', '-R', '-p', id, '+P', path],
+      ['setquota', '-P', id, '0', '5120', '0', '100', '/data'],
+    ])
+    expect(projectOf(2 ** 40 + 7)).toBe(String(2 ** 30 + 7))
+  })
+
+  test.each([
+    ['tmpfs', []],
+    ['ext4', ['rw']],
+  ])('without quotas, %s %s, it says why, and homes are folders', async (type, options) => {
+    await using directory = await temporary()
+    const quota = await find({ mountPoint: '/data', type, options })
+    expect(quota).toMatchObject({ kind: 'none', why: expect.stringContaining(type) as string })
+    await quota.create(join(directory.path, 'home'))
+    await quota.limit(join(directory.path, 'home'))
+  })
+
+  test('btrfs: a home of one user is full, another one is not; it is removed like a folder', async ctx => {
+    await using disk = await btrfs()
+    if (!disk) return ctx.skip('no btrfs on this machine')
+    const [mallory, alice] = [join(disk.path, 'mallory'), join(disk.path, 'alice')]
+    const off = await findHomeQuota({ directory: disk.path, limits: { bytes: 8 * MiB, inodes: undefined } })
+    expect(off).toMatchObject({ kind: 'none', why: expect.stringContaining('btrfs quota enable') as string })
+    await run('btrfs', ['quota', 'enable', disk.path])
+    const quota = await findHomeQuota({ directory: disk.path, limits: { bytes: 8 * MiB, inodes: undefined } })
+    expect(quota.kind).toBe('btrfs')
+    for (const home of [mallory, alice]) {
+      await quota.create(home)
+      await expect(quota.create(home)).rejects.toMatchObject({ code: 'EEXIST' })
+      await quota.limit(home)
+      await chown(home, 65_534, 65_534)
+    }
+    const write = (path: string, mib: number) =>
+      run('dd', ['if=/dev/zero', `of=${path}`, 'bs=1M', `count=${mib}`, 'conv=fsync'], { uid: 65_534, gid: 65_534 })
+    await expect(write(join(mallory, 'x'), 20)).rejects.toThrow(/quota/i)
+    await write(join(alice, 'x'), 4)
+    await removeTree(mallory)
+    await expect(run('stat', [mallory])).rejects.toThrow()
+    // A folder of before the quota.
+    await mkdir(join(disk.path, 'old'))
+    await quota.limit(join(disk.path, 'old'))
+  })
+})
+
+async function temporary(): Promise<AsyncDisposable & { path: string }> {
+  const path = await mkdtemp(join(tmpdir(), 'berth-test-quota-'))
+  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) }
+}
+
+/** undefined where this machine has none. */
+async function btrfs(): Promise<(AsyncDisposable & { path: string }) | undefined> {
+  const directory = await mkdtemp(join(tmpdir(), 'berth-test-btrfs-'))
+  const [image, path] = [join(directory, 'image'), join(directory, 'mount')]
+  const failure = await prepare()
+  async function prepare() {
+    await chmod(directory, 0o711)
+    await writeFile(image, '')
+    await truncate(image, 256 * MiB)
+    await mkdir(path)
+    return run('mkfs.btrfs', ['-q', image])
+      .then(() => run('mount', ['-o', 'loop', image, path]))
+      .then(
+        () => undefined,
+        (error: unknown) => error,
+      )
+  }
+  if (failure !== undefined) {
+    await rm(directory, { recursive: true, force: true })
+    return undefined
+  }
+  return {
+    path,
+    async [Symbol.asyncDispose]() {
+      await run('umount', [path])
+      await rm(directory, { recursive: true, force: true })
+    },
+  }
+}

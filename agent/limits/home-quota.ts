@@ -1,0 +1,140 @@
+import { execFile } from 'node:child_process'
+import { lstat, mkdir, readFile, realpath } from 'node:fs/promises'
+import { promisify } from 'node:util'
+import { type DiskLimits } from './disk-rules.ts'
+
+/** A limit per home that the file system keeps by itself: writes beyond it fail with EDQUOT. */
+export interface HomeQuota {
+  /** `none`: only the disk guard watches. */
+  readonly kind: 'btrfs' | 'project' | 'none'
+  /** Why there is none, for the log. */
+  readonly why?: string
+  /** Like mkdir with mode 0700. @throws as mkdir */
+  create(path: string): Promise<void>
+  /** Sets the limits of a home; safe to repeat. */
+  limit(path: string): Promise<void>
+}
+
+/** Runs a program, without a shell. @throws where it cannot be run, or does not end with 0 */
+export type Run = (program: string, args: readonly string[]) => Promise<string>
+
+export interface Mount {
+  readonly mountPoint: string
+  readonly type: string
+  readonly options: readonly string[]
+}
+
+export interface HomeQuotaOptions {
+  /** Directory of all homes. */
+  readonly directory: string
+  readonly limits: DiskLimits
+  readonly run?: Run
+  readonly mountOf?: (path: string) => Promise<Mount | undefined>
+}
+
+const execute = promisify(execFile)
+
+/**
+ * Finds what the file system of the homes offers. It changes nothing of the host: quotas must have been switched on by an administrator
+ * (`btrfs quota enable`, the mount option `prjquota`).
+ *
+ * The owner of a file may take it out of a *project* (FS_IOC_FSSETXATTR): such a quota stops accidents, and the disk guard
+ * stops the rest. A subvolume of btrfs cannot be left.
+ */
+export async function findHomeQuota(options: HomeQuotaOptions): Promise<HomeQuota> {
+  const { directory, limits, run = runProgram, mountOf = mountOfPath } = options
+  if (limits.bytes === undefined && limits.inodes === undefined) return noQuota('No limit of homes is configured.')
+  if (process.getuid?.() !== 0) return noQuota('The agent does not run as root, which quotas need.')
+  const mount = await mountOf(directory)
+  if (mount?.type === 'btrfs') {
+    return run('btrfs', ['qgroup', 'show', directory]).then(
+      () => btrfsQuota(limits, run),
+      () => noQuota(`Quotas of btrfs are off, or btrfs-progs is not installed: btrfs quota enable ${directory}.`),
+    )
+  }
+  if (mount?.type !== 'ext4' && mount?.type !== 'xfs')
+    return noQuota(`${mount?.type ?? 'The file system'} has no quota per home.`)
+  if (!mount.options.some(option => option === 'prjquota' || option === 'pquota')) {
+    return noQuota(`${mount.mountPoint} (${mount.type}) is not mounted with prjquota.`)
+  }
+  return run('setquota', ['--version']).then(
+    () => projectQuota(limits, mount, run),
+    () => noQuota('The program setquota is not installed (package quota).'),
+  )
+}
+
+function noQuota(why: string): HomeQuota {
+  return {
+    kind: 'none',
+    why,
+    create: path => mkdir(path, { mode: 0o700 }).then(() => undefined),
+    limit: () => Promise.resolve(),
+  }
+}
+
+/** A subvolume per home; btrfs has no limit of inodes, so the disk guard counts them. Removed by `rm -r` like a folder. */
+function btrfsQuota({ bytes }: DiskLimits, run: Run): HomeQuota {
+  return {
+    kind: 'btrfs',
+    async create(path) {
+      // It says EEXIST; the program does not.
+      if (await lstat(path).catch(() => undefined)) return void (await mkdir(path))
+      await run('btrfs', ['subvolume', 'create', path])
+      await run('chmod', ['0700', path])
+    },
+    async limit(path) {
+      // A home of before the quota is a folder: the guard watches it.
+      if (bytes === undefined || !(await isSubvolume(path))) return
+      await run('btrfs', ['qgroup', 'limit', String(bytes), path])
+    },
+  }
+}
+
+/** @see https://btrfs.readthedocs.io/en/latest/btrfs-subvolume.html: the root of a subvolume has inode number 256 */
+async function isSubvolume(path: string): Promise<boolean> {
+  return (await lstat(path)).ino === 256
+}
+
+/** One interface for ext4 and XFS: project ids by `chattr`, limits by `setquota`. */
+function projectQuota({ bytes, inodes }: DiskLimits, { mountPoint }: Mount, run: Run): HomeQuota {
+  return {
+    kind: 'project',
+    create: path => mkdir(path, { mode: 0o700 }).then(() => undefined),
+    async limit(path) {
+      const project = projectOf((await lstat(path)).ino)
+      // Folders below inherit it (+P). A home that comes from before is walked once.
+      await run('chattr', ['-R', '-p', project, '+P', path])
+      const blocks = String(bytes === undefined ? 0 : Math.ceil(bytes / 1024))
+      await run('setquota', ['-P', project, '0', blocks, '0', String(inodes ?? 0), mountPoint])
+    },
+  }
+}
+
+/** By inode number, which stays when the home is renamed; above the numbers that administrators choose. */
+export function projectOf(inode: number): string {
+  return String(2 ** 30 + (inode % 2 ** 30))
+}
+
+async function mountOfPath(path: string): Promise<Mount | undefined> {
+  return longestMount(await readFile('/proc/self/mountinfo', 'utf8').catch(() => ''), await realpath(path))
+}
+
+/** @param mountinfo see proc_pid_mountinfo(5); of several mounts on one place the last is the visible one */
+export function longestMount(mountinfo: string, path: string): Mount | undefined {
+  let best: Mount | undefined
+  for (const line of mountinfo.split('\n')) {
+    const [before = '', after = ''] = line.split(' - ')
+    const mountPoint = before
+      .split(' ')[4]
+      ?.replaceAll(/\\(\d{3})/g, (_, code: string) => String.fromCharCode(parseInt(code, 8)))
+    const [type, , options] = after.split(' ')
+    if (mountPoint === undefined || type === undefined || options === undefined) continue
+    const isAbove = mountPoint === '/' || path === mountPoint || path.startsWith(`${mountPoint}/`)
+    if (isAbove && mountPoint.length >= (best?.mountPoint.length ?? 0)) {
+      best = { mountPoint, type, options: options.split(',') }
+    }
+  }
+  return best
+}
+
+const runProgram: Run = async (program, args) => (await execute(program, [...args])).stdout

@@ -1,0 +1,107 @@
+import { readFile } from 'node:fs/promises'
+import { type RunningKernel } from '../kernel/types.ts'
+import { type Log } from '../log.ts'
+import { inotifyUse, processesOf } from './container-processes.ts'
+import { type InotifyLimits, processesToEnd, type ProcessUse } from './inotify-rules.ts'
+import { type Stop } from './stop.ts'
+
+export interface InotifyGuardDeps {
+  readonly running: () => readonly RunningKernel[]
+  readonly stop: Stop
+  readonly log: Log
+  readonly readLimits?: () => Promise<InotifyLimits | undefined>
+}
+
+/** A session whose processes were ended this often within `REPEAT_MS` takes them on purpose, and is ended itself. */
+const STRIKES = 3
+const REPEAT_MS = 60_000
+/** Descriptors of one session that one look takes in. */
+const DESCRIPTORS = 50_000
+
+/**
+ * Keeps one session from taking the inotify instances and watches of all: the kernel counts them per user, and every session of
+ * a host is the same user. The kernel has no limit per container, so this guard looks at the processes.
+ *
+ * Threat model: the session is hostile. It may hide instances behind many descriptors (a look takes in a number of them, in an order of
+ * chance), and take everything again at once; the second is what the strikes are for. Between two looks others may be refused.
+ */
+export function createInotifyGuard({ running, stop, log, readLimits = limitsOfHost }: InotifyGuardDeps): {
+  look(): Promise<void>
+} {
+  const strikes = new Map<string, number[]>()
+
+  function strike(kernelId: string): boolean {
+    const now = performance.now()
+    const recent = [...(strikes.get(kernelId) ?? []).filter(at => now - at < REPEAT_MS), now]
+    strikes.set(kernelId, recent)
+    return recent.length >= STRIKES
+  }
+
+  return {
+    async look() {
+      const kernels = running()
+      for (const kernelId of strikes.keys()) {
+        if (!kernels.some(kernel => kernel.kernelId === kernelId)) strikes.delete(kernelId)
+      }
+      const limits = await readLimits()
+      if (!limits || kernels.length === 0) return
+      const uses: ProcessUse[] = []
+      for (const kernel of kernels) uses.push(...(await usesOf(kernel)))
+      const greedy = processesToEnd(uses, limits, kernels.length)
+      for (const [kernelId, processes] of Map.groupBy(greedy, ({ kernelId }) => kernelId)) {
+        const kernel = kernels.find(candidate => candidate.kernelId === kernelId)
+        if (!kernel) continue
+        const present = new Set(await processesOf(kernel.pid, kernel.containerId))
+        for (const { pid } of processes) if (present.has(pid)) kill(pid)
+        log.warn(
+          { kernelId, processes: processes.length },
+          'processes ended: they held most inotify instances or watches',
+        )
+        if (!strike(kernelId)) continue
+        await stop(kernelId, {
+          code: 'host_limit',
+          message:
+            `It took most of the host's ${limits.instances} inotify instances or ${limits.watches} watches again and again, ` +
+            'which other sessions need too.',
+        })
+      }
+    },
+  }
+}
+
+/** In an order of chance: with more descriptors than are looked at, other processes are seen the next time. */
+async function usesOf({ kernelId, pid, containerId }: RunningKernel): Promise<ProcessUse[]> {
+  const uses: ProcessUse[] = []
+  let left = DESCRIPTORS
+  for (const process of shuffled(await processesOf(pid, containerId))) {
+    if (left <= 0) break
+    const { looked, ...use } = await inotifyUse(process, left)
+    left -= looked
+    if (use.instances > 0) uses.push({ kernelId, pid: process, ...use })
+  }
+  return uses
+}
+
+function shuffled(pids: readonly number[]): number[] {
+  return pids
+    .map(pid => ({ pid, at: Math.random() }))
+    .toSorted((a, b) => a.at - b.at)
+    .map(({ pid }) => pid)
+}
+
+function kill(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch {
+    // It has ended meanwhile.
+  }
+}
+
+async function limitsOfHost(): Promise<InotifyLimits | undefined> {
+  const [instances, watches] = await Promise.all(
+    ['max_user_instances', 'max_user_watches'].map(name =>
+      readFile(`/proc/sys/fs/inotify/${name}`, 'utf8').then(Number, () => 0),
+    ),
+  )
+  return instances && watches ? { instances, watches } : undefined
+}

@@ -1,0 +1,54 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { processesToEnd, type ProcessUse } from './inotify-rules.ts'
+
+const LIMITS = { instances: 128, watches: 10_000 }
+let pids = 0
+const use = (kernelId: string, instances: number, watches = 0): ProcessUse => ({
+  kernelId,
+  pid: ++pids,
+  instances,
+  watches,
+})
+
+test('below three quarters of the limits nobody is touched', () => {
+  expect(processesToEnd([use('mallory', 90), use('alice', 6)], LIMITS, 2)).toEqual([])
+})
+
+test('the greediest process of the greediest session ends, and no more than needed', () => {
+  const [big, small, alice] = [use('mallory', 100), use('mallory', 8), use('alice', 20)]
+  expect(processesToEnd([big, small, alice], LIMITS, 2)).toEqual([
+    { kernelId: 'mallory', pid: big.pid, what: 'instances' },
+  ])
+})
+
+test('many small processes of one session count together', () => {
+  const mallory = Array.from({ length: 118 }, () => use('mallory', 1))
+  const ended = processesToEnd([...mallory, use('alice', 10)], LIMITS, 2)
+  expect(ended).toHaveLength(32)
+  expect(new Set(ended.map(({ kernelId }) => kernelId))).toEqual(new Set(['mallory']))
+})
+
+test('watches are looked at like instances', () => {
+  const mallory = use('mallory', 1, 9_990)
+  expect(processesToEnd([mallory, use('alice', 9, 5)], LIMITS, 2)).toEqual([
+    { kernelId: 'mallory', pid: mallory.pid, what: 'watches' },
+  ])
+})
+
+test('a session within its share never loses a process, whatever others do', () => {
+  const sessions = fc.array(fc.array(fc.nat(40), { maxLength: 6 }), { minLength: 1, maxLength: 8 })
+  fc.assert(
+    fc.property(sessions, list => {
+      const uses = list.flatMap((processes, at) => processes.map(instances => use(`s${at}`, instances)))
+      const ended = processesToEnd(uses, LIMITS, list.length)
+      const share = (LIMITS.instances * 0.75) / list.length
+      for (const { kernelId } of ended) {
+        const held = uses
+          .filter(other => other.kernelId === kernelId)
+          .reduce((sum, { instances }) => sum + instances, 0)
+        expect(held).toBeGreaterThan(share)
+      }
+    }),
+  )
+})
