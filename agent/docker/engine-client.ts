@@ -99,9 +99,14 @@ export function isEngineUnreachable(error: unknown): boolean {
   return UNREACHABLE.has(code) || error.message.includes('socket hang up')
 }
 
-/** An error of the engine as one of ours. @param code used when the engine did answer */
+/** An error of the engine as one of ours: a full disk as `disk_full`. @param code for anything else that the engine did answer */
 export function fromEngine(error: unknown, code: 'kernel_create_failed' | 'internal' | 'image_not_found'): AppError {
-  return isEngineUnreachable(error)
-    ? new AppError('engine_unreachable', { why: engineMessage(error) }, { cause: error })
-    : new AppError(code, { why: engineMessage(error) }, { cause: error })
+  const text = engineMessage(error)
+  if (isEngineUnreachable(error)) return new AppError('engine_unreachable', { why: text }, { cause: error })
+  // The engine has no code for it.
+  if (/no space left on device|disk quota exceeded/i.test(text)) {
+    const why = `The disk of the Docker Engine has no space, no inodes or no quota left: ${text}`
+    return new AppError('disk_full', { why }, { cause: error })
+  }
+  return new AppError(code, { why: text }, { cause: error })
 }

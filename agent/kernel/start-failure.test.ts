@@ -15,8 +15,12 @@ test.each([
 })
 
 test('anything else keeps the words of the engine, without paths of the host', () => {
-  const { detail } = startFailure(fromEngine(`no space left on device: ${MERGED}/etc/hosts`))
-  expect(detail.why).toBe('The Docker Engine could not start the container: no space left on device: /etc/hosts')
+  const { detail } = startFailure(fromEngine(`permission denied: ${MERGED}/etc/hosts`))
+  expect(detail.why).toBe('The Docker Engine could not start the container: permission denied: /etc/hosts')
+})
+
+test('a full disk of the engine is told as a full disk', () => {
+  expect(startFailure(fromEngine('write /x: no space left on device')).code).toBe('disk_full')
 })
 
 test('an engine that is away is told as that', () => {

@@ -12,7 +12,8 @@ const IN_THE_WAY = /not a directory|is a directory|mount a directory onto a file
  * taken out of it.
  */
 export function startFailure(error: unknown): AppError {
-  if (statusOf(error) === undefined) return fromEngine(error, 'kernel_create_failed')
+  const plain = fromEngine(error, 'kernel_create_failed')
+  if (plain.code !== 'kernel_create_failed' || statusOf(error) === undefined) return plain
   const text = engineMessage(error).replaceAll(ROOT_ON_HOST, '')
   const target = IN_THE_WAY.test(text) ? MOUNTED.find(path => text.includes(path)) : undefined
   const why =

@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, rm, truncate, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import {
   type AgentHome,
   type AgentProcess,
@@ -29,6 +29,11 @@ beforeAll(async () => {
   agent = stack.use(await spawnAgent(home, { BERTH_JOIN: manager.join() }))
   await agent.firstLine
 }, 60_000)
+afterEach(async () => {
+  for (const { kernelId } of manager.report?.kernels ?? []) {
+    await manager.request('destroy_kernel', { kernelId, graceMs: 0 })
+  }
+})
 afterAll(() => stack.disposeAsync(), 60_000)
 
 const session = async (changes: Partial<KernelSpec> = {}) => {
@@ -125,8 +130,8 @@ describe('a small disk with homes', () => {
       }),
     )
     await started.firstLine
-    const start = async () => {
-      const spec = aKernelSpec()
+    const start = async (changes: Partial<KernelSpec> = {}) => {
+      const spec = aKernelSpec(changes)
       const { containerId } = await own.request('create_kernel', { spec, startWithinMs: 60_000 })
       return { kernelId: spec.kernelId, containerId }
     }
@@ -152,7 +157,7 @@ describe('a small disk with homes', () => {
         execIn(
           id,
           ...BASH,
-          'for d in $(seq 200); do mkdir ~/$d; seq -f "$HOME/$d/%g" 100 | xargs touch; sleep 0.02; done',
+          'for d in $(seq 200); do mkdir ~/$d; seq 100 | sed "s#^#$HOME/$d/#" | xargs touch; sleep 0.02; done',
         ),
       /files within minutes/,
     ],
@@ -176,10 +181,13 @@ describe('a small disk with homes', () => {
     await run('sh', ['-c', 'rm -rf "$0"/*-*', scratch])
   })
 
-  test.each(['/home/work', '/tmp'])('a limit per home ends a session that exceeds it: %s', async where => {
+  test.each([
+    ['/home/work', {}],
+    ['/tmp', PYTHON],
+  ])('a limit per home ends a session that exceeds it: %s', async (where, image) => {
     await using host = await onSmallDisk({ BERTH_AGENT_HOME_LIMIT_MIB: '30' })
-    const { containerId, kernelId } = await host.start()
-    await execIn(containerId, ...BASH, `mkdir -p ${where}; dd if=/dev/zero of=${where}/big bs=1M count=50`)
+    const { containerId, kernelId } = await host.start(image)
+    await execIn(containerId, ...BASH, `dd if=/dev/zero of=${where}/big bs=1M count=50`)
     await expect
       .poll(() => host.stateOf(kernelId), { timeout: 60_000 })
       .toMatchObject({
