@@ -1,6 +1,6 @@
 import { type Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openConsole, startBrowser } from './console-open.ts'
+import { startBrowser } from './console-open.ts'
 import { changesForSeconds, FINISHED, LIVE, massEnd, openMany, tabCount } from './console-storm.ts'
 
 /** What the list of sessions does when very much changes at once. Times are generous: `npm run bench -- console` measures them. */

@@ -130,7 +130,7 @@ test('whatever the order of hints, answers and resyncs, the page ends equal to t
             resync()
             return
           case 'answer':
-            if (scheduler.count() > 0) await scheduler.waitOne()
+            if (scheduler.count() > 0) await scheduler.waitNext(1)
             return
           case 'time':
             await vi.advanceTimersByTimeAsync(what.ms)
@@ -141,7 +141,7 @@ test('whatever the order of hints, answers and resyncs, the page ends equal to t
       for (const each of list) await happen(each)
       const settle = async () => {
         await vi.advanceTimersByTimeAsync(5_000)
-        for (; scheduler.count() > 0; await vi.advanceTimersByTimeAsync(5_000)) await scheduler.waitAll()
+        for (; scheduler.count() > 0; await vi.advanceTimersByTimeAsync(5_000)) await scheduler.waitIdle()
       }
       await settle()
       expect(newestFirst(held.values())).toEqual(newestFirst(server.values()))

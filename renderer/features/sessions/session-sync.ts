@@ -1,4 +1,4 @@
-import { type Session, type SessionId } from '#manager/contract'
+import { type SessionId } from '#manager/contract'
 import { createPaced } from '../../api/paced.ts'
 import { createSyncPlan, type HeldSessions, type ListName, type ListPage } from './sync-plan.ts'
 
