@@ -74,23 +74,39 @@ describe('launching', () => {
     await button(it.page, 'New session').click()
     const launch = button(it.page, /^Launch( |$)/)
     for (const [name, typed, why] of [
-      ['CPU', 'abc', 'A number'],
-      ['RAM', '16 gigs', 'An amount such as 4 GiB or 512 MiB'],
-      ['Shared memory', '', 'An amount such as 4 GiB or 512 MiB'],
-      ['GPU', 'one', 'A number'],
+      ['CPU', 'abc', 'Not a number: write digits, such as 1.5'],
+      ['CPU', '1,5', 'Use a point, not a comma: 1.5'],
+      ['CPU', '1.2345', 'At most 3 decimals'],
+      ['RAM', '16 gigs', 'Not an amount of memory: write 4 GiB or 512 MiB'],
+      ['Shared memory', '', 'Enter an amount such as 4 GiB or 512 MiB'],
+      ['GPU', 'one', 'Not a number: write digits, such as 1'],
     ] as const) {
       const field = it.page.getByRole('textbox', { name, exact: true })
       const before = await field.inputValue()
       await field.fill(typed)
       await it.page.locator('[aria-live="polite"]').getByText(why).waitFor()
       expect(await launch.isDisabled()).toBe(true)
+      // Beside the button the fault is named, with the way to its field; and nothing says that it would start.
+      expect(await it.page.getByText('Starts now.').count()).toBe(0)
+      await button(it.page, `${name}: Not an amount that can be read`).click()
+      expect(await field.evaluate(element => element === document.activeElement)).toBe(true)
       await field.fill(before)
       await expect.poll(() => launch.isEnabled()).toBe(true)
     }
     await it.page.getByLabel('Name optional').fill('many-of-these')
     await it.page.getByLabel('Number of sessions').fill('1000000000')
-    await it.page.getByText('1 to 50').waitFor()
+    await button(it.page, 'Number of sessions: A whole number from 1 to 50').waitFor()
     expect(await launch.isDisabled()).toBe(true)
+    for (const count of ['51', '1.5', '0']) {
+      await it.page.getByLabel('Number of sessions').fill(count)
+      await button(it.page, 'Number of sessions: A whole number from 1 to 50').waitFor()
+      expect(await button(it.page, /^Launch$/).isDisabled()).toBe(true)
+    }
+    await it.page.getByLabel('Maximum lifetime').fill('8')
+    await button(it.page, 'Maximum lifetime: Add a unit: 8h or 8m').click()
+    await it.page.keyboard.press('End')
+    await it.page.keyboard.type('h')
+    await it.page.getByText('Ends 8 h after its start').waitFor()
     await it.page.getByLabel('Number of sessions').fill('3')
     await it.page.getByText('The first starts now, the others as there is room.').waitFor()
     expect(it.world.changes).toEqual([])
@@ -108,10 +124,21 @@ describe('launching', () => {
     await expect.poll(() => button(it.page, /^Launch$/).isEnabled()).toBe(true)
     expect(await it.page.getByText('At most').count()).toBe(0)
     await field.fill('22')
-    await it.page.getByText('At most 21.19 GiB').waitFor()
+    await it.page.locator('.amount-error').getByText('At most 21.19 GiB').waitFor()
     await field.fill('21.19')
     await button(it.page, /^Launch$/).click()
     await expect.poll(() => it.world.changes.length).toBe(1)
+  })
+
+  test('lets a request wait while no agent is connected', async () => {
+    const none = { ...RESOURCES, largest: {}, free: {}, agents: { connected: 0, lost: 1 } }
+    await using it = await open('/sessions', { resources: none })
+    await button(it.page, 'New session').click()
+    await it.page.getByRole('textbox', { name: 'CPU', exact: true }).fill('6')
+    await expect.poll(() => button(it.page, /^Launch$/).isEnabled()).toBe(true)
+    await button(it.page, /^Launch$/).click()
+    await expect.poll(() => it.world.changes.length).toBe(1)
+    expect(it.world.changes[0]?.body).toMatchObject({ resources: { cpu: '6' } })
   })
 
   test('says before what would happen, and offers what would start now', async () => {
@@ -140,14 +167,14 @@ describe('launching', () => {
     await button(it.page, 'New session').click()
     await it.page.getByRole('radio', { name: 'Interactive' }).focus()
     await it.page.keyboard.press('ArrowRight')
-    await it.page.getByText('A batch session needs a command').waitFor()
+    await it.page.getByText('A batch session needs a command', { exact: true }).waitFor()
     expect(await button(it.page, /^Launch$/).isDisabled()).toBe(true)
     expect(await it.page.getByLabel(/Idle timeout/).count()).toBe(0)
     await it.page.keyboard.press('Tab')
     await it.page.keyboard.type('python3 train.py')
     await it.page.keyboard.press('Tab')
     await it.page.keyboard.type('tomorrow')
-    await it.page.getByText('A time such as 8h, 90m or 1h30m').waitFor()
+    await it.page.getByText('A time such as 8h, 90m or 1h30m', { exact: true }).waitFor()
     await it.page.getByLabel(/Maximum lifetime/).fill('90m')
     await it.page.getByText('Ends 1 h 30 min after its start').waitFor()
 
@@ -180,7 +207,7 @@ describe('launching', () => {
     await button(it.page, 'New session').click()
     await it.page.getByLabel('Name optional').fill('taken-name')
     await button(it.page, /^Launch$/).click()
-    await it.page.getByText('You have a live session named taken-name.').waitFor()
+    await it.page.getByText('You have a live session named taken-name.', { exact: true }).waitFor()
     expect(await button(it.page, /^Launch$/).isDisabled()).toBe(true)
     await it.page.getByLabel('Name optional').fill('another-name')
     expect(await button(it.page, /^Launch$/).isEnabled()).toBe(true)

@@ -7,7 +7,8 @@ import {
   type ResourceSlots,
   type SlotName,
 } from '#manager/contract'
-import { formatBytes } from '../../ui/format.ts'
+import { amountText } from './amount-text.ts'
+import { isKnown } from './launch-form.ts'
 
 export interface Forecast {
   readonly kind: 'now' | 'waits' | 'never' | 'unknown'
@@ -27,8 +28,8 @@ interface Situation {
 /** What happens after "Launch", as far as it can be known before: the scheduler decides with what is free then. */
 export function forecast({ requested, count, resources, largest, free, holders }: Situation): Forecast {
   if (!resources || Object.values(requested).some(Number.isNaN)) return { kind: 'unknown', text: '' }
-  if (resources.agents.connected === 0) {
-    return { kind: 'waits', text: 'Will wait: no agent is connected. It starts as soon as one is.' }
+  if (resources.agents.connected === 0 || !isKnown(largest)) {
+    return { kind: 'waits', text: 'Will wait: no agent is connected. The session starts as soon as one has room for it.' }
   }
   const [tooLarge] = lackingSlots(requested, largest)
   if (tooLarge) {
@@ -87,11 +88,4 @@ export function partsText(partsHold: Resources['partsHold']): string {
   const one = '1.00 is one whole GPU.'
   if (partsHold === 'enforced') return `${one} Its memory is enforced: nobody can take more than their part.`
   return `${one} Parts are added up, not enforced: others on the GPU could use more of its memory than theirs.`
-}
-
-export function amountText(slot: SlotName, amount: number): string {
-  if (slot === 'mem') return `${formatBytes(amount)} RAM`
-  const value = (amount / SLOTS[slot].base).toLocaleString(undefined, { maximumFractionDigits: 2 })
-  if (slot === 'cpu') return `${value} CPU ${amount === 1000 ? 'core' : 'cores'}`
-  return slot === 'cuda.shares' ? `${value} fGPU` : `${value} ${amount === 1 ? 'GPU' : 'GPUs'}`
 }

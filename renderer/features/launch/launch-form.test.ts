@@ -1,9 +1,12 @@
 import { describe, expect, test } from 'vitest'
-import { AppError, SessionSpec, type Image, type ResourceSlots, type SessionId } from '#manager/contract'
+import { AppError, SessionSpec, type Image, type Preset, type ResourceSlots, type SessionId } from '#manager/contract'
 import { aSession } from '../../testing/a-session.ts'
 import { forecast, partsText, quotaNote, sessionsLeftText } from './forecast.ts'
+import { firstFault } from './first-fault.ts'
 import {
+  atMost,
   defaultForm,
+  durationError,
   fitForm,
   formLike,
   GIB,
@@ -13,8 +16,10 @@ import {
   requestedSlots,
   toSpec,
   validate,
+  type LaunchField,
   type LaunchForm,
 } from './launch-form.ts'
+import { presetHindrance } from './presets.ts'
 import { recall, remember } from './remembered.ts'
 import { refusedFields } from './refused-fields.ts'
 
@@ -187,9 +192,15 @@ describe('how long and when', () => {
       idleTimeoutSeconds: 2700,
     })
     expect(specOf({})).not.toHaveProperty('maxLifetimeSeconds')
-    for (const wrong of ['soon', '-1h', '366d']) {
+    for (const wrong of ['soon', '-1h', '366d', '8', '30s']) {
       expect(Object.keys(check({ maxLifetime: wrong, idleTimeout: wrong }))).toEqual(['maxLifetime', 'idleTimeout'])
     }
+  })
+
+  test('a bare number is no duration: nobody means seconds', () => {
+    expect(durationError('8')).toBe('Add a unit: 8h or 8m')
+    expect(durationError('59s')).toBe('At least 1 minute')
+    expect(['', '60s', '8h', '1h30m'].map(durationError)).toEqual(['', '', '', ''])
   })
 
   test('users step back, and only admins forward', () => {
@@ -251,7 +262,68 @@ describe('the forecast', () => {
       'Will wait: your limits leave 0.5 CPU cores.',
     )
     expect(ask({ cpu: 1000 }, {}, { agents: { connected: 0, lost: 1 } }).kind).toBe('waits')
+    expect(ask({ cpu: 64_000 }, {}, { agents: { connected: 0, lost: 1 } }).kind).toBe('waits')
     expect(ask({ cpu: Number.NaN }, largest)).toEqual({ kind: 'unknown', text: '' })
+  })
+})
+
+describe('while no agent is connected', () => {
+  const context = (typed: LaunchForm) => ({
+    limits: limitsOf(image(), {}, typed.mem, { cpu: 4000 }),
+    images: [image()],
+    taken: new Set<string>(),
+    topPriority: 0,
+  })
+
+  test('a request can be made and waits, as far as limits allow', () => {
+    const start = defaultForm(image(), atMost({}, {}))
+    expect(validate(start, context(start))).toEqual({})
+    const large = { ...start, cpu: 4000, mem: 64 * GIB }
+    expect(fitForm(large, image(), {}, { cpu: 4000 })).toMatchObject({ cpu: 4000, mem: 64 * GIB })
+    expect(validate(large, context(large))).toEqual({})
+    expect(validate({ ...large, cpu: 5000 }, context(large))).toEqual({ cpu: 'At most 4' })
+    const resources = {
+      largest: {},
+      free: {},
+      left: {},
+      sessionsLeft: null,
+      partsHold: null,
+      capacity: {},
+      occupied: {},
+      // Connected, but to another resource group.
+      agents: { connected: 1, lost: 0 },
+      sessions: { running: 0, pending: 0 },
+    }
+    const requested = requestedSlots(start, context(start).limits)
+    expect(forecast({ requested, free: {}, largest: {}, count: 1, holders: 0, resources }).kind).toBe('waits')
+  })
+
+  test('a preset can be chosen, unless it needs a GPU, of which nothing is known', () => {
+    const room = { largest: {}, free: {}, left: {}, sessionsLeft: null, partsHold: null }
+    const preset = { name: 'small', slots: { cpu: '2', mem: '4g' }, shmem: null, fits: false } as Preset
+    expect(presetHindrance(preset, undefined, room)).toBe('')
+    const gpu = { ...preset, slots: { ...preset.slots, 'cuda.device': '1' } }
+    expect(presetHindrance(gpu, undefined, room)).toBe('GPUs are not known while no agent is connected')
+  })
+})
+
+describe('the first fault', () => {
+  test('is the one that stands first on the page, in the words of its field', () => {
+    expect(firstFault({})).toBeNull()
+    const errors = check({ count: 51, cpu: 0, maxLifetime: '8' })
+    expect(firstFault(errors)).toEqual({
+      field: 'cpu',
+      label: 'CPU',
+      message: 'The minimum of this image is 0.5',
+    })
+    expect(firstFault(check({ count: 1.5 }))?.message).toBe('A whole number from 1 to 50')
+  })
+
+  test('exists for every error that there can be', () => {
+    const fields = Object.keys(form()) as LaunchField[]
+    for (const field of fields.filter(name => !['project', 'resourceGroup', 'kind'].includes(name))) {
+      expect(firstFault({ [field]: 'wrong' })).toMatchObject({ field })
+    }
   })
 })
 

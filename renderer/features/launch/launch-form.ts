@@ -13,7 +13,9 @@ import {
   type SessionId,
   type SessionKind,
   type SessionSpec,
+  type SlotName,
 } from '#manager/contract'
+import { rangeFault } from '../../ui/amount-fault.ts'
 import { environError, type EnvironmentRow } from './environment.ts'
 
 export const MIB = 2 ** 20
@@ -21,7 +23,10 @@ export const GIB = 2 ** 30
 export const LOWEST_PRIORITY = -10
 const MOST_DEPENDENCIES = 20
 const MOST_SESSIONS = 50
+/** Where no agent is connected, nobody knows how large one is: the fields end here, and the request waits. */
+const UNKNOWN_LARGEST: ResourceSlots = { cpu: 64_000, mem: 256 * GIB }
 const YEAR_SECONDS = 31_536_000
+const MINUTE_SECONDS = 60
 
 /** What the dialog edits. Amounts in base units: cpu 1/1000 core, memory bytes, shares 1/100; NaN for what cannot be read. */
 export interface LaunchForm {
@@ -64,8 +69,12 @@ interface Range {
   readonly step: number
 }
 
+/** False where no agent is connected that could run the session: then nobody knows how large one is. */
+export const isKnown = (largest: ResourceSlots) => (largest.cpu ?? 0) > 0
+
 /** The largest agent, and what limits leave: a slot that is not in `left` is not limited. */
-export function atMost(largest: ResourceSlots, left: ResourceSlots): ResourceSlots {
+export function atMost(connected: ResourceSlots, left: ResourceSlots): ResourceSlots {
+  const largest = isKnown(connected) ? connected : UNKNOWN_LARGEST
   const names = SLOT_NAMES.filter(name => largest[name] !== undefined)
   return Object.fromEntries(
     names.map(name => [name, Math.min(largest[name] ?? 0, Math.max(0, left[name] ?? Infinity))]),
@@ -187,12 +196,15 @@ export function validate(form: LaunchForm, { limits, images, taken, topPriority 
   if (!images.some(({ reference }) => reference === form.image)) errors.image = 'Choose an environment'
   const name = nameError(form.name, form.count, taken)
   if (name) errors.name = name
-  if (!isWithin(form.cpu, limits.cpu)) errors.cpu = 'Outside of what can be had'
-  if (!isWithin(form.mem, limits.mem)) errors.mem = 'Outside of what can be had'
-  if (Number.isNaN(form.shmem)) errors.shmem = 'Not an amount'
+  const cpu = amountError('cpu', form.cpu, limits.cpu)
+  if (cpu) errors.cpu = cpu
+  const mem = amountError('mem', form.mem, limits.mem)
+  if (mem) errors.mem = mem
+  if (Number.isNaN(form.shmem)) errors.shmem = UNREAD
   if (form.shmem > form.mem) errors.shmem = 'Shared memory is a part of RAM and cannot be more'
-  if (limits.gpu && !isWithin(form.gpu, limits.gpu)) errors.gpu = 'Outside of what can be had'
-  if (!isCount(form.count)) errors.count = `1 to ${MOST_SESSIONS}`
+  const gpu = limits.gpu ? amountError(limits.gpu.slot, form.gpu, limits.gpu) : ''
+  if (gpu) errors.gpu = gpu
+  if (!isCount(form.count)) errors.count = `A whole number from 1 to ${MOST_SESSIONS}`
   if (environ) errors.environ = environ
   if (form.startupCommand.length > 16_384) errors.startupCommand = 'At most 16,384 characters'
   if (isBatch(form) && form.startupCommand.trim() === '') errors.startupCommand = 'A batch session needs a command'
@@ -207,16 +219,22 @@ export function validate(form: LaunchForm, { limits, images, taken, topPriority 
   return errors
 }
 
-/** Not so for NaN. */
-const isWithin = (value: number, { min, max }: Range) => value >= min && value <= max
-const isCount = (count: number) => Number.isInteger(count) && count >= 1 && count <= MOST_SESSIONS
+const UNREAD = 'Not an amount that can be read'
+/** @returns empty for an amount within the range */
+const amountError = (slot: SlotName, value: number, range: Range) =>
+  Number.isNaN(value) ? UNREAD : rangeFault(slot, value, range)
+
+export const isCount = (count: number) => Number.isInteger(count) && count >= 1 && count <= MOST_SESSIONS
 export const isBatch = (form: Pick<LaunchForm, 'kind'>) => form.kind === 'batch'
 
 /** Empty is fine: no limit of one's own. */
 export function durationError(text: string): string {
   if (text.trim() === '') return ''
+  // A bare number would be seconds, which nobody means.
+  if (/^\s*\d+\s*$/.test(text)) return `Add a unit: ${text.trim()}h or ${text.trim()}m`
   const seconds = parseDuration(text)
   if (seconds === undefined) return 'A time such as 8h, 90m or 1h30m'
+  if (seconds < MINUTE_SECONDS) return 'At least 1 minute'
   return seconds > YEAR_SECONDS ? 'At most 365 days' : ''
 }
 

@@ -1,7 +1,8 @@
 import { mdiAlertOctagonOutline, mdiLightningBolt, mdiTimerSandEmpty } from '@mdi/js'
 import { isAppError, parseAmount, type ErrorCode, type SlotName, type WhatIf } from '#manager/contract'
 import { errorText } from '../../ui/error-text.ts'
-import { amountText, type Forecast } from './forecast.ts'
+import { amountText } from './amount-text.ts'
+import { type Forecast } from './forecast.ts'
 import { type GpuSlot, type LaunchForm } from './launch-form.ts'
 
 /** A change of one slot with which it would start now. */

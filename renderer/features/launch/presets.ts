@@ -7,8 +7,9 @@ import {
   type Resources,
   type ResourceSlots,
 } from '#manager/contract'
-import { amountText, leftText } from './forecast.ts'
-import { fitForm, MIB, type GpuSlot, type LaunchForm, type LaunchLimits } from './launch-form.ts'
+import { amountText } from './amount-text.ts'
+import { leftText } from './forecast.ts'
+import { fitForm, isKnown, MIB, type GpuSlot, type LaunchForm, type LaunchLimits } from './launch-form.ts'
 
 /** What a session may be made of at the moment: of agents and of limits. */
 export interface Room {
@@ -33,6 +34,10 @@ export function presetHindrance(preset: Preset, gpu: GpuSlot | undefined, room: 
   const over = (most: ResourceSlots) => SLOT_NAMES.find(name => (slots[name] ?? 0) > (most[name] ?? 0))
   const limited = SLOT_NAMES.find(name => (slots[name] ?? 0) > (room.left[name] ?? Infinity))
   if (limited) return `Your limits leave ${leftText(limited, Math.max(0, room.left[limited] ?? 0))}`
+  if (!isKnown(room.largest)) {
+    // It can be asked for, and waits; which GPUs there will be is not known.
+    return GPU_SLOTS.some(name => (slots[name] ?? 0) > 0) ? 'GPUs are not known while no agent is connected' : ''
+  }
   const tooLarge = over(room.largest)
   if (tooLarge) return `The largest agent has ${leftText(tooLarge, room.largest[tooLarge] ?? 0)}`
   if (GPU_SLOTS.some(name => name !== gpu && (slots[name] ?? 0) > 0)) return 'For GPUs of another kind'

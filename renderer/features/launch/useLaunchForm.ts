@@ -6,6 +6,7 @@ import { useNotifications } from '../../ui/useNotifications.ts'
 import { useAccount } from '../account/useAccount.ts'
 import { useResources } from '../sessions/useResources.ts'
 import { useSessions } from '../sessions/useSessions.ts'
+import { firstFault } from './first-fault.ts'
 import { forecast } from './forecast.ts'
 import {
   atMost,
@@ -73,7 +74,7 @@ export function useLaunchForm() {
   )
   const asked = useOutlook(
     () => {
-      if (!filled.value || !place.ready.value || Object.keys(errors.value).length > 0) return null
+      if (!filled.value || !place.ready.value || fault.value) return null
       const { name: _, ...spec } = toSpec(form.value, limits.value)
       return { ...spec, count: 1, environ: {} }
     },
@@ -85,9 +86,13 @@ export function useLaunchForm() {
         gpu: limits.value.gpu?.slot,
       }),
   )
-  // What the page can say by itself, until the manager has answered.
-  const prediction = computed<Outlook>(() => asked.outlook.value ?? { ...guess.value, offer: null })
-  const ready = computed(() => Object.keys(errors.value).length === 0 && prediction.value.kind !== 'never')
+  const fault = computed(() => firstFault(errors.value))
+  // What the page can say by itself, until the manager has answered; of a request that cannot be sent nothing but that.
+  const prediction = computed<Outlook>(() => {
+    if (fault.value) return { kind: 'unknown', text: '', offer: null }
+    return asked.outlook.value ?? { ...guess.value, offer: null }
+  })
+  const ready = computed(() => !fault.value && prediction.value.kind !== 'never')
 
   // The first time that images and limits are known, the form gets sensible values; later ones change nothing typed.
   watch(
@@ -177,6 +182,7 @@ export function useLaunchForm() {
     image,
     preset,
     errors,
+    fault,
     topPriority,
     prediction,
     asking: asked.pending,

@@ -1,0 +1,34 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { NEWEST_FIRST, type SortKey } from './session-filter.ts'
+import { readListView, statusesOf, writeListView, type ListView } from './list-query.ts'
+
+const PLAIN: ListView = { list: 'live', search: '', statuses: [], sort: NEWEST_FIRST }
+
+test('the plain list has a plain address', () => {
+  expect(writeListView(PLAIN)).toEqual({})
+  expect(readListView({})).toEqual(PLAIN)
+})
+
+test('every view comes back from its address', () => {
+  const views = fc.constantFrom('live' as const, 'finished' as const).chain(list =>
+    fc.record<ListView>({
+      list: fc.constant(list),
+      search: fc.string().filter(text => text === '' || text.trim() !== ''),
+      statuses: fc.subarray([...statusesOf(list)]),
+      sort: fc.record({ key: fc.constantFrom<SortKey[]>('name', 'status', 'created', 'owner'), descending: fc.boolean() }),
+    }),
+  )
+  fc.assert(
+    fc.property(views, view => {
+      expect(readListView(writeListView(view) as Record<string, string>)).toEqual(view)
+    }),
+  )
+})
+
+test('what an address says that there is not, is left out', () => {
+  expect(readListView({ list: 'all', status: 'RUNNING,SLEEPING,TERMINATED', sort: '-colour', q: ['a', 'b'] })).toEqual({
+    ...PLAIN,
+    statuses: ['RUNNING'],
+  })
+})

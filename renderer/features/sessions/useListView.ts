@@ -1,0 +1,52 @@
+import { computed, shallowRef, watch } from 'vue'
+import { useRoute, useRouter } from 'vue-router'
+import { readListView, writeListView, type ListView } from './list-query.ts'
+
+/**
+ * What the list of sessions shows, in step with the address: another list is a new step of the history, a search, filter or sort
+ * changes the step that is there.
+ */
+export function useListView() {
+  const route = useRoute()
+  const router = useRouter()
+  const view = shallowRef(readListView(route.query))
+
+  const isSame = (a: ListView, b: ListView) => JSON.stringify(a) === JSON.stringify(b)
+  function write(how: 'push' | 'replace'): void {
+    const { list: _list, q: _q, status: _status, sort: _sort, ...others } = route.query
+    void router[how]({ query: { ...others, ...writeListView(view.value) } })
+  }
+  // Back, a link, or the rail: the list follows.
+  watch(
+    () => route.query,
+    query => {
+      if (!route.matched.some(({ name }) => name === 'sessions')) return
+      const next = readListView(query)
+      if (!isSame(next, view.value)) view.value = next
+    },
+  )
+
+  const part = <K extends keyof ListView>(key: K, set: (value: ListView[K]) => void) =>
+    computed({ get: () => view.value[key], set })
+  return {
+    list: part('list', list => {
+      if (list === view.value.list) return
+      view.value = { ...view.value, list, statuses: [] }
+      write('push')
+    }),
+    search: part('search', search => {
+      view.value = { ...view.value, search }
+      write('replace')
+    }),
+    statuses: part('statuses', statuses => {
+      view.value = { ...view.value, statuses }
+      write('replace')
+    }),
+    sort: part('sort', sort => {
+      view.value = { ...view.value, sort }
+      write('replace')
+    }),
+    /** As it is in the address, for links to something within the list. */
+    query: computed(() => writeListView(view.value)),
+  }
+}
