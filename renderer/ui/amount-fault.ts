@@ -34,7 +34,9 @@ export function amountFault(slot: SlotName, typed: string): string {
   if (/^[-−]/.test(text)) return 'Cannot be less than 0'
   const withPoint = text.replace(',', '.')
   if (text.includes(',')) {
-    return canBeRead(withPoint) ? `Use a point, not a comma: ${withPoint}` : `Use digits and a point, such as ${example}`
+    return canBeRead(withPoint)
+      ? `Use a point, not a comma: ${withPoint}`
+      : `Use digits and a point, such as ${example}`
   }
   const decimals = decimalsOf(slot)
   if (!isBytes && /^\d+\.\d+$/.test(text)) return decimals === 0 ? 'Only whole numbers' : `At most ${decimals} decimals`

@@ -29,7 +29,10 @@ interface Situation {
 export function forecast({ requested, count, resources, largest, free, holders }: Situation): Forecast {
   if (!resources || Object.values(requested).some(Number.isNaN)) return { kind: 'unknown', text: '' }
   if (resources.agents.connected === 0 || !isKnown(largest)) {
-    return { kind: 'waits', text: 'Will wait: no agent is connected. The session starts as soon as one has room for it.' }
+    return {
+      kind: 'waits',
+      text: 'Will wait: no agent is connected. The session starts as soon as one has room for it.',
+    }
   }
   const [tooLarge] = lackingSlots(requested, largest)
   if (tooLarge) {

@@ -16,7 +16,10 @@ test('every view comes back from its address', () => {
       list: fc.constant(list),
       search: fc.string().filter(text => text === '' || text.trim() !== ''),
       statuses: fc.subarray([...statusesOf(list)]),
-      sort: fc.record({ key: fc.constantFrom<SortKey[]>('name', 'status', 'created', 'owner'), descending: fc.boolean() }),
+      sort: fc.record({
+        key: fc.constantFrom<SortKey[]>('name', 'status', 'created', 'owner'),
+        descending: fc.boolean(),
+      }),
     }),
   )
   fc.assert(
