@@ -93,7 +93,7 @@ export function createActing(deps: ActingDeps & ActingMemory) {
         const restored = await deps.isRestored()
         const message = restored
           ? 'It ran when the backup was made; its container is not there any more.'
-          : 'Its container disappeared from its agent without the manager ending it.'
+          : 'The container disappeared from its host without the manager ending it.'
         await end(agentId, action, {
           attempt: action.attempt,
           reason: { code: restored ? 'lost_by_restore' : 'container_gone', message },
@@ -211,5 +211,5 @@ function exitReason(exit: Extract<Action, { do: 'ended' }>['exit']): Reason {
   if (exit.engineRestarted) {
     return { code: 'engine_restarted', message: 'Its Docker Engine, or the machine, restarted and took it along.' }
   }
-  return { code: 'exited', message: `Its main process ended with exit code ${exit.exitCode}.` }
+  return { code: 'exited', message: `The main process ended with exit code ${exit.exitCode}.` }
 }

@@ -32,6 +32,6 @@ test.each([
   const { failed } = judgeDependencies([on('other', 'RUNNING'), dependency])
   expect(failed.get(sessionId(1))).toEqual({
     code: 'dependency_failed',
-    message: `It depends on session "train", which ${how}: it does not start.`,
+    message: `Will not start: depends on session "train", which ${how}.`,
   })
 })

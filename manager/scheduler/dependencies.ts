@@ -17,7 +17,7 @@ export function judgeDependencies(dependencies: readonly Dependency[]): Dependen
     const { sessionId, name } = dependency
     const result = resultOf(dependency)
     if (result === 'failure' && !failed.has(sessionId)) {
-      const message = `It depends on session "${name}", which ${endOf(dependency)}: it does not start.`
+      const message = `Will not start: depends on session "${name}", which ${endOf(dependency)}.`
       failed.set(sessionId, { code: 'dependency_failed', message })
     }
     if (result === null) waitsFor.set(sessionId, [...(waitsFor.get(sessionId) ?? []), name])

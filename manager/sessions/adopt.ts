@@ -34,7 +34,7 @@ export async function adoptWaiting(
   })
   const adopted: Touched[] = []
   for (const [sessionId, found] of Map.groupBy(running, ({ label }) => label.sessionId)) {
-    const message = 'It was started after the backup had been made, and was found running on its agent.'
+    const message = 'Started after the backup was made, and found running on its host.'
     const reason: Reason = { code: 'imported', message }
     const what = toFound(SessionId.parse(sessionId), found, { agentId, resourceGroup })
     const touched = await store.transaction(trx => adoptRunning(trx, what, reason))

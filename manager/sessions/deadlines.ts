@@ -65,8 +65,8 @@ export function startDeadlines(deps: DeadlinesDeps): AsyncDisposable {
     const ready = agentId !== null && deps.presence.isReady(agentId)
     if (!ready && agentId !== null && (await deps.isElsewhere?.(agentId))) return
     const cause: Reason = ready
-      ? { code: 'deadline_exceeded', message: LATE[status] ?? 'Its start took too long.' }
-      : { code: 'agent_lost', message: 'Its agent was lost while it started.' }
+      ? { code: 'deadline_exceeded', message: LATE[status] ?? 'The start took too long.' }
+      : { code: 'agent_lost', message: 'The host was lost while the session started.' }
     // Nothing was sent yet, or the agent has given up by itself: there is no container to take back.
     if (status === 'SCHEDULED' || (!ready && startByPassed)) await deps.lifecycle.failAttempt(sessionId, attempt, cause)
     else if (!ready) await explain(overdue, AGENT_AWAY_START)
@@ -116,17 +116,17 @@ export function startDeadlines(deps: DeadlinesDeps): AsyncDisposable {
   }
 }
 
-const AGENT_AWAY = 'Its agent is not connected: it ends when the agent returns, or is forgotten by an admin.'
+const AGENT_AWAY = 'The host is not connected: the session ends when the host returns, or when an admin removes the host.'
 const UNCONFIRMED =
-  'It waits for its agent, which has not removed the container yet and is asked again. It holds its resources until then.'
+  'The host has not removed the container yet and is asked again. The session holds its resources until then.'
 
 const AGENT_AWAY_START =
-  'Its agent is not connected. It is tried again, on another agent where there is one, once this one cannot start it any more.'
+  'The host is not connected. The session is tried again, on another host where there is one, once this host cannot start it any more.'
 const UNCONFIRMED_START =
-  'Its start takes too long. It is tried again, on another agent where there is one, once its agent has removed what it began.'
+  'The start takes too long. The session is tried again, on another host where there is one, once the first has removed what it began.'
 
 const LATE: Partial<Record<SessionStatus, string>> = {
-  SCHEDULED: 'Its agent was not ready to start it in time.',
-  PREPARING: 'Its agent did not start the container in time.',
+  SCHEDULED: 'The host was not ready to start the session in time.',
+  PREPARING: 'The host did not start the container in time.',
   PULLING: 'The image could not be pulled in time.',
 }

@@ -91,7 +91,7 @@ export interface Done {
 }
 
 /** Why a session runs that was not found running. */
-export const STARTED: Reason = { code: 'started', message: 'Its container runs.' }
+export const STARTED: Reason = { code: 'started', message: 'The container started.' }
 
 export interface LifecycleDeps {
   readonly store: Store
@@ -240,7 +240,7 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
     await changes.apply(id, state => {
       wanted = isStarting(state.status) && state.attempt === attempt
       if (!wanted || state.status !== 'SCHEDULED') return undefined
-      const reason: Reason = { code: 'create_sent', message: 'Its agent is preparing the container.' }
+      const reason: Reason = { code: 'create_sent', message: 'The host is preparing the container.' }
       return { to: 'PREPARING', reason, startWithinMs }
     })
     return wanted
@@ -253,7 +253,7 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
     if (isUnreachable(error)) return
     if (!isAppError(error)) log.error({ err: error, id }, 'create_kernel failed unexpectedly')
     const agent = await findAgent(store.db, agentId)
-    const message = `Agent ${agent?.name ?? agentId} could not start it. ${whyOf(error)}`
+    const message = `Starting on host ${agent?.name ?? agentId} failed: ${whyOf(error)}`
     // All or none: those that did start are taken down before any of them may start elsewhere.
     if (kernels.length > 1 && !(await destroyAll(kernels, agentId, 0).then(isDone, ignoreUnreachable))) return
     // What is not kept any more will not be next time either.
@@ -265,7 +265,7 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
     const applied = await changes.apply(id, state => {
       if (!isStarting(state.status) || state.attempt !== attempt) return undefined
       if (isFinal || attempt >= timings.maxAttempts) return { to: 'ERROR', reason: cause }
-      return { to: 'PENDING', reason: { ...cause, code: 'retried', message: `${cause.message} It is tried again.` } }
+      return { to: 'PENDING', reason: { ...cause, code: 'retried', message: `${cause.message} Trying again.` } }
     })
     if (!applied) return
     log.warn({ id, attempt, to: applied.to, cause: cause.message }, 'session start failed')

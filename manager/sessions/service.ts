@@ -173,7 +173,7 @@ export function createSessionService(deps: SessionServiceDeps): SessionService {
     requirePriority(caller, asker.domain, spec.priority ?? 0)
     const dependsOn = await resolveDependencies(store.db, caller.userId, spec.dependsOn ?? [])
     const names = sessionNames(spec.name ?? generateName(), spec.count)
-    const reason: Reason = { code: 'requested', message: 'It was asked for; the scheduler looks at it next.' }
+    const reason: Reason = { code: 'requested', message: 'Requested, waiting for the scheduler.' }
     const ids = names.map(() => newId(SessionId)).toSorted()
     const sessions = names.map((name, index): NewSession => ({
       id: ids[index] ?? newId(SessionId),
@@ -254,7 +254,7 @@ export function createSessionService(deps: SessionServiceDeps): SessionService {
       const session = await visible(caller, id)
       const own = session.owner_id === caller.userId
       const reason: Reason = own
-        ? { code: 'user_terminated', message: 'Ended by its owner.' }
+        ? { code: 'user_terminated', message: 'Ended by the owner.' }
         : { code: 'admin_terminated', message: `Ended by ${caller.email}.` }
       await lifecycle.terminate(id, { actor: caller.email, reason })
       return view(id)

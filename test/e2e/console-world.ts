@@ -234,7 +234,7 @@ export const LIMITED: Partial<World> = {
 export const oneGpuNow: NonNullable<World['whatIf']> = ({ resources }) => {
   const startsNow = Number(resources['cuda.device'] ?? 0) <= 1
   const message =
-    '2 GPUs are needed on one agent, the agent with most has 1 free now. It starts when other sessions end.'
+    'Needs 2 GPU (at most 1 free). Starts when other sessions end.'
   return {
     startsNow,
     reason: startsNow ? null : { code: 'capacity', message },
@@ -304,7 +304,7 @@ export function variedSessions(): Session[] {
       status: 'TERMINATED',
       endedAt: ago(900),
       startedAt: ago(1500),
-      reason: { code: 'exited', message: 'Its main process ended with code 0' },
+      reason: { code: 'exited', message: 'The main process ended with exit code 0' },
     }),
     aSession(15, {
       name: 'too-little-memory',

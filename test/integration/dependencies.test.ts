@@ -35,7 +35,7 @@ describe('a session that depends on others', () => {
     expect(waiting).toMatchObject({
       status: 'PENDING',
       queuePosition: 1,
-      reason: { message: 'It starts once "prepare" has ended well.' },
+      reason: { message: 'Starts once "prepare" has succeeded.' },
     })
     exit(prepare, 0)
     await cluster.reach(id, 'RUNNING')
@@ -53,7 +53,7 @@ describe('a session that depends on others', () => {
     const cancelled = await cluster.reach(train.id, 'CANCELLED')
     expect(cancelled.reason).toEqual({
       code: 'dependency_failed',
-      message: 'It depends on session "prepare", which ended with exit code 2: it does not start.',
+      message: 'Will not start: depends on session "prepare", which ended with exit code 2.',
     })
     expect((await cluster.reach(report.id, 'CANCELLED')).reason.message).toContain('"train", which is CANCELLED')
   })
@@ -66,7 +66,7 @@ describe('a session that depends on others', () => {
     const cancelled = await cluster.reach(train.id, 'CANCELLED')
     expect(cancelled.reason).toEqual({
       code: 'dependency_failed',
-      message: 'It depends on session "prepare", which ended as user_terminated: it does not start.',
+      message: 'Will not start: depends on session "prepare", which ended as user_terminated.',
     })
   })
 

@@ -22,7 +22,7 @@ describe('a group that requires isolation', () => {
     const { placements, reasons } = run({ agents: agents.slice(0, 1), pending, options })
     expect(placements).toEqual([])
     expect(reasons.get(sessionId(1))?.code).toBe('no_agents')
-    expect(reasons.get(sessionId(1))?.message).toContain('keeps sessions off each other')
+    expect(reasons.get(sessionId(1))?.message).toContain('isolates sessions as this resource group requires')
   })
 })
 

@@ -115,7 +115,7 @@ test('a session that waits for others takes no place, blocks nobody, and says fo
   expect(placements.map(p => p.sessionId)).toEqual([sessionId(2)])
   expect(reasons.get(waiting.id)).toEqual({
     code: 'dependencies',
-    message: 'It starts once "prepare" and "train" have ended well.',
+    message: 'Starts once "prepare" and "train" have succeeded.',
   })
 })
 

@@ -40,11 +40,20 @@ describe('a session over a limit', () => {
     expect(reasons.get(sessionId(1))).toEqual({
       code: 'user_policy',
       message:
-        'It needs 3 CPU; 2 is left of the 4 CPU that resource policy "small" gives its owner. It starts when other sessions end.',
+        'Needs 3 CPU (2 left of the 4 CPU that resource policy "small" gives the owner). Starts when other sessions end.',
       needed: { cpu: '3' },
       available: { cpu: '2' },
     })
     expect(reasons.get(sessionId(4))?.code).toBe('user_policy')
+  })
+
+  test.each([
+    [1, 1, 'Resource policy "small" allows 1 session at the same time; 1 session is running. Starts when one of them ends.'],
+    [2, 3, 'Resource policy "small" allows 2 sessions at the same time; 3 sessions are running. Starts when one of them ends.'],
+  ])('of %s running sessions reads how many are allowed and run, counted as people count', (maxSessions, sessions, said) => {
+    const scopes = scopesOf(aScope('user', {}, { maxSessions, sessions }))
+    const { reasons } = run([aSession(1, { cpu: 1000 }, { scopes: ['user u'] })], scopes)
+    expect(reasons.get(sessionId(1))?.message).toBe(said)
   })
 
   test('is told the first limit that holds, in one order', () => {

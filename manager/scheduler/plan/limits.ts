@@ -100,7 +100,7 @@ export class Limits {
     if (session.groupAllowed !== false) return undefined
     return {
       code: 'group_not_allowed',
-      message: 'Access to its resource group was withdrawn. Ask an admin, or ask for it in another resource group.',
+      message: 'Access to this resource group was withdrawn. Ask an admin, or launch in another resource group.',
     }
   }
 
@@ -171,37 +171,40 @@ const REASONS = {
 const INACTIVE: Readonly<Record<Inactive, Reason>> = {
   domain: {
     code: 'domain_inactive',
-    message: 'Its domain is deactivated. It may start once an admin activates that again.',
+    message: 'The domain of this session is deactivated. Starts once an admin activates it again.',
   },
   group: {
     code: 'project_inactive',
-    message: 'Its project is deactivated. It may start once an admin activates that again.',
+    message: 'The project of this session is deactivated. Starts once an admin activates it again.',
   },
   user: {
     code: 'owner_inactive',
-    message: 'Its owner is deactivated. It may start once an admin activates that account again.',
+    message: 'The owner of this session is deactivated. Starts once an admin activates the account again.',
   },
 }
 
-/** `resource policy "small" gives its owner`, … */
+/** `resource policy "small" gives the owner`, … */
 export function giverOf({ kind, name, policy }: Scope): string {
   switch (kind) {
     case 'user':
-      return `resource policy "${policy}" gives its owner`
+      return `resource policy "${policy}" gives the owner`
     case 'keypair':
-      return `resource policy "${policy}" gives its keypair`
+      return `resource policy "${policy}" gives the keypair`
     case 'group':
-      return `group "${name}" may hold`
+      return `project "${name}" may hold`
     case 'domain':
       return `domain "${name}" may hold`
   }
 }
 
+const counted = (sessions: number) => (sessions === 1 ? '1 session' : `${sessions} sessions`)
+
 function concurrencyReason({ scope, sessions }: Ledger): Reason {
-  const who = scope.kind === 'keypair' ? 'Its keypair' : 'Its owner'
-  const allowed = `resource policy "${scope.policy}" allows ${scope.maxSessions} at the same time`
-  const way = scope.maxSessions === 0 ? 'Ask an admin for another policy.' : 'It starts when one of them ends.'
-  return { code: 'concurrency_limit', message: `${who} has ${sessions} sessions that run, and ${allowed}. ${way}` }
+  const whose = scope.kind === 'keypair' ? ' of one keypair' : ''
+  const [allowed, running] = [counted(scope.maxSessions ?? 0), counted(sessions)]
+  const way = scope.maxSessions === 0 ? 'Ask an admin for another policy.' : 'Starts when one of them ends.'
+  const message = `Resource policy "${scope.policy}" allows ${allowed} at the same time${whose}; ${running} ${sessions === 1 ? 'is' : 'are'} running. ${way}`
+  return { code: 'concurrency_limit', message }
 }
 
 function slotsReason(ledger: Ledger, session: LimitedSession): Reason {
@@ -210,13 +213,13 @@ function slotsReason(ledger: Ledger, session: LimitedSession): Reason {
   const leftOf = (slot: SlotName) => Math.max(0, (scope.limits[slot] ?? 0) - (held[slot] ?? 0))
   const parts = over.map(slot => {
     const [needed, left, limit] = [demandOf(session, slot), leftOf(slot), scope.limits[slot] ?? 0]
-    return `${readable(slot, needed)}; ${bare(slot, left)} is left of the ${readable(slot, limit)}`
+    return `${readable(slot, needed)} (${left > 0 ? bare(slot, left) : 'none'} left of the ${readable(slot, limit)} that ${giverOf(scope)})`
   })
   const never = over.some(slot => demandOf(session, slot) > (scope.limits[slot] ?? 0))
-  const way = never ? 'Ask for less.' : 'It starts when other sessions end.'
+  const way = never ? 'Ask for less.' : 'Starts when other sessions end.'
   return {
     code: REASONS[scope.kind],
-    message: `It needs ${parts.join(', and ')} that ${giverOf(scope)}. ${way}`,
+    message: `Needs ${parts.join(' and ')}. ${way}`,
     needed: formatSlots(Object.fromEntries(over.map(slot => [slot, demandOf(session, slot)]))),
     available: formatSlots(Object.fromEntries(over.map(slot => [slot, leftOf(slot)]))),
   }

@@ -132,7 +132,7 @@ describe('why a session waits', () => {
   test('the sentence names amounts as people say them', () => {
     const agent = anAgent(1, { cpu: 8000, mem: 8 * GiB }, { occupied: { mem: 7 * GiB } })
     const reason = reasonOf(decide([agent], [aSession(1, { mem: 4 * GiB })]), 1)
-    expect(reason?.message).toBe('It needs 4 GiB RAM; at most 1 GiB free now. It starts when other sessions end.')
+    expect(reason?.message).toBe('Needs 4 GiB RAM (at most 1 GiB free). Starts when other sessions end.')
   })
 })
 

@@ -35,7 +35,7 @@ export function dependencyReason({ waitsFor = [] }: PendingSession): Reason | un
   const names = waitsFor.map(name => `"${name}"`).join(' and ')
   return {
     code: 'dependencies',
-    message: `It starts once ${names} ${waitsFor.length === 1 ? 'has' : 'have'} ended well.`,
+    message: `Starts once ${names} ${waitsFor.length === 1 ? 'has' : 'have'} succeeded.`,
   }
 }
 
@@ -47,18 +47,18 @@ export function explain(situation: Situation): Reason {
 }
 
 function noAgent({ agents, open }: Situation): Reason | undefined {
-  if (agents.length === 0) return { code: 'no_agents', message: 'No agent has joined this resource group yet.' }
+  if (agents.length === 0) return { code: 'no_agents', message: 'No host has joined this resource group yet.' }
   if (!agents.some(agent => agent.connected)) {
-    return { code: 'agents_unreachable', message: 'No agent of this resource group is connected at the moment.' }
+    return { code: 'agents_unreachable', message: 'No host of this resource group is connected.' }
   }
   if (!agents.some(agent => canTake(agent))) {
-    return { code: 'no_agents', message: 'No connected agent accepts new sessions; an admin has paused them.' }
+    return { code: 'no_agents', message: 'No connected host accepts new sessions; an admin has paused them.' }
   }
   if (open.length === 0) {
     return {
       code: 'no_agents',
       message:
-        'No connected agent keeps sessions off each other and off its host, as an admin wants it in this resource group. "berth admin agent ls" says what is missing.',
+        'No connected host isolates sessions as this resource group requires. Admins: "berth admin agent ls" says what is missing.',
     }
   }
   return undefined
@@ -68,8 +68,8 @@ function filesAway({ session: { onlyOn }, agents, options }: Situation): Reason 
   const agent = agents.find(({ id }) => id === onlyOn)
   if (onlyOn === undefined || (agent && canTake(agent, options))) return undefined
   const message = agent
-    ? `The files that it goes on with are on agent ${agent.name}, which ${canTake(agent) ? 'does not isolate sessions as this resource group requires' : 'is not connected or takes no new sessions'}.`
-    : 'The files that it goes on with are on an agent that does not belong to this resource group any more.'
+    ? `The files of this session are on host ${agent.name}, which ${canTake(agent) ? 'does not isolate sessions as this resource group requires' : 'is not connected or takes no new sessions'}.`
+    : 'The files of this session are on a host that does not belong to this resource group any more.'
   return { code: 'agents_unreachable', message }
 }
 
@@ -77,12 +77,12 @@ function imageNowhere({ session, open, holders }: Situation): Reason | undefined
   const { imageDigest: digest, image, requested, clusterSize, pullable = false } = session
   if (pullable && digest !== null) return undefined
   if (holders.length === 0) {
-    const message = `No connected agent holds the image ${image} any more, and no registry offers it.`
+    const message = `No connected host has the image ${image} any more, and no registry offers it.`
     return { code: 'image_nowhere', message }
   }
   const fits = (room: Room) => room.fits(requested, false, clusterSize)
   if (holders.some(fits) || !open.some(fits)) return undefined
-  const message = `The agents that hold the image ${image} are too small for this session, and no registry offers it to others.`
+  const message = `The hosts that have the image ${image} are too small for this session, and no registry offers it to others.`
   return { code: 'image_nowhere', message }
 }
 
@@ -93,11 +93,11 @@ function tooLarge({ session, empty, open }: Situation): Reason | undefined {
   const requested = totalOf(session)
   const needed = formatSlots(requested)
   if (empty.some(fits)) {
-    const message = 'Every agent large enough for this session is disconnected or paused.'
+    const message = 'Every host large enough for this session is disconnected or paused.'
     return { code: 'agents_unreachable', message, needed }
   }
   const { slots, available } = closest(session, empty)
-  const message = `${describeLack(requested, available, slots, 'the largest agent has')} Ask for less.`
+  const message = `${describeLack(requested, available, slots, amount => `the largest host has ${amount}`, 'no host has any')} Ask for less.`
   return { code: 'too_large', message, needed: only(requested, slots), available: only(available, slots) }
 }
 
@@ -106,20 +106,20 @@ function noRoom({ session, rooms, free, fittedBefore, kept }: Situation): Reason
   const { slots, available } = closest(session, rooms)
   const amounts = { needed: only(requested, slots), available: only(available, slots) }
   if (kept !== undefined) {
-    const message = `What is free on agent ${kept} is held for a session that has waited longer.`
+    const message = `What is free on host ${kept} is reserved for a session that has waited longer.`
     return { code: 'queued_behind', message, ...amounts }
   }
   if (fittedBefore) {
-    return { code: 'queued_behind', message: 'Sessions ahead in the queue took the room that was free.', ...amounts }
+    return { code: 'queued_behind', message: 'Sessions ahead in the queue took what was free.', ...amounts }
   }
   const inSum = SLOT_NAMES.every(slot => (requested[slot] ?? 0) <= (free[slot] ?? 0))
   if (inSum) {
-    const lack = describeLack(requested, available, slots, 'at most')
-    const message = `${lack.slice(0, -1)} free on one agent or device, although enough is free in sum.`
+    const lack = describeLack(requested, available, slots, amount => `at most ${amount} free on one host or device`)
+    const message = `${lack.slice(0, -1)}, although enough is free in total.`
     return { code: 'fragmentation', message, ...amounts }
   }
-  const lack = describeLack(requested, available, slots, 'at most')
-  return { code: 'capacity', message: `${lack.slice(0, -1)} free now. It starts when other sessions end.`, ...amounts }
+  const lack = describeLack(requested, available, slots, amount => `at most ${amount} free`)
+  return { code: 'capacity', message: `${lack} Starts when other sessions end.`, ...amounts }
 }
 
 export function canTake(
@@ -165,10 +165,14 @@ function describeLack(
   requested: ResourceSlots,
   available: ResourceSlots,
   slots: readonly SlotName[],
-  has: string,
+  has: (amount: string) => string,
+  none = 'none free',
 ): string {
-  const parts = slots.map(slot => `${readable(slot, requested[slot] ?? 0)}; ${has} ${bare(slot, available[slot] ?? 0)}`)
-  return `It needs ${parts.join(', and ')}.`
+  const parts = slots.map(slot => {
+    const amount = available[slot] ?? 0
+    return `${readable(slot, requested[slot] ?? 0)} (${amount > 0 ? has(bare(slot, amount)) : none})`
+  })
+  return `Needs ${parts.join(' and ')}.`
 }
 
 function only(slots: ResourceSlots, names: readonly SlotName[]) {

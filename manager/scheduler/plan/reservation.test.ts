@@ -28,13 +28,13 @@ describe('the one reservation', () => {
     expect(result.reasons.get(large.id)).toMatchObject({
       code: 'reserved',
       message:
-        'It is next: what becomes free on agent agent-1 is held for it. When is unknown: waits for 2 GPU on host agent-1.',
+        'Next in line: what becomes free on host agent-1 is reserved for this session. Start time unknown: waiting for 2 GPU on host agent-1.',
       needed: { 'cuda.device': '4' },
       available: { 'cuda.device': '2' },
     })
     expect(result.reasons.get(small.id)).toMatchObject({
       code: 'queued_behind',
-      message: 'What is free on agent agent-1 is held for a session that has waited longer.',
+      message: 'What is free on host agent-1 is reserved for a session that has waited longer.',
     })
   })
 
@@ -140,7 +140,7 @@ describe('the one reservation', () => {
         expect(reasons.get(large.id)).toEqual({
           code: 'reserved',
           message:
-            'It is next: what becomes free on agent agent-1 is held for it. When is unknown: agent-1 is not connected at the moment.',
+            'Next in line: what becomes free on host agent-1 is reserved for this session. Start time unknown: agent-1 is not connected.',
         })
       }
     })

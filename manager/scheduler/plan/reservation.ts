@@ -141,9 +141,9 @@ function missingOn(agent: AgentSnapshot, requested: ResourceSlots): [SlotName, n
 
 /** Why the session of the reservation waits. Says a time only where one is known. */
 export function reservedReason(agent: AgentSnapshot, requested: ResourceSlots, start: number): Reason {
-  const held = `It is next: what becomes free on agent ${agent.name} is held for it.`
+  const held = `Next in line: what becomes free on host ${agent.name} is reserved for this session.`
   if (!agent.connected) {
-    return { code: 'reserved', message: `${held} When is unknown: ${agent.name} is not connected at the moment.` }
+    return { code: 'reserved', message: `${held} Start time unknown: ${agent.name} is not connected.` }
   }
   const missing = missingOn(agent, requested)
   const amounts = missing.map(([slot, amount]) => readable(slot, amount)).join(' and ')
@@ -155,9 +155,9 @@ export function reservedReason(agent: AgentSnapshot, requested: ResourceSlots, s
   const available = formatSlots(Object.fromEntries(slots.map(slot => [slot, free(slot)])))
   const amountsOf = slots.length > 0 ? { needed, available } : {}
   if (!Number.isFinite(start) || start === 0) {
-    return { code: 'reserved', message: `${held} When is unknown: waits ${what} host ${agent.name}.`, ...amountsOf }
+    return { code: 'reserved', message: `${held} Start time unknown: waiting ${what} host ${agent.name}.`, ...amountsOf }
   }
   const at = new Date(start).toISOString()
-  const message = `${held} It starts at ${at} at the latest: waits ${what} host ${agent.name}.`
+  const message = `${held} Starts at ${at} at the latest: waiting ${what} host ${agent.name}.`
   return { code: 'reserved', message, expectedBy: at, ...amountsOf }
 }

@@ -68,8 +68,8 @@ async function extend(
     throw new AppError('extension_refused', { why: extension.why, ...latest })
   }
   const expiresAt = extension.expiresAt === null ? null : new Date(extension.expiresAt)
-  const until = expiresAt ? ` It may run until ${expiresAt.toISOString()}.` : ''
-  const reason: Reason = { code: 'extended', message: `Its idle time counts anew.${until}` }
+  const until = expiresAt ? ` The session may run until ${expiresAt.toISOString()}.` : ''
+  const reason: Reason = { code: 'extended', message: `The idle time counts from now again.${until}` }
   await insertSessionEvents(trx, [{ sessionId: id, kernelId: null, from: 'RUNNING', to: 'RUNNING', reason, actor }])
   return extendLifetime(trx, id, expiresAt)
 }

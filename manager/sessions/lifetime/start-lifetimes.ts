@@ -160,12 +160,12 @@ function isUnchanged({ status, session }: LockedSession, seen: MortalSession, wh
 }
 
 function idleReason({ idleTimeoutSeconds }: MortalSession): Reason {
-  const message = `Nothing happened in it for ${spanText(idleTimeoutSeconds ?? 0)}, as long as it may idle.`
+  const message = `Nothing happened in the session for ${spanText(idleTimeoutSeconds ?? 0)}, its idle timeout.`
   return { code: 'idle_timeout', message }
 }
 
 function lifetimeReason({ maxLifetimeSeconds }: MortalSession): Reason {
-  const message = `It ran as long as it may${maxLifetimeSeconds === null ? '' : `: ${spanText(maxLifetimeSeconds)}, and what it was extended by`}.`
+  const message = `The maximum lifetime is over${maxLifetimeSeconds === null ? '' : `: ${spanText(maxLifetimeSeconds)}, plus extensions`}.`
   return { code: 'max_lifetime', message }
 }
 
