@@ -116,7 +116,8 @@ export function startDeadlines(deps: DeadlinesDeps): AsyncDisposable {
   }
 }
 
-const AGENT_AWAY = 'The host is not connected: the session ends when the host returns, or when an admin removes the host.'
+const AGENT_AWAY =
+  'The host is not connected: the session ends when the host returns, or when an admin removes the host.'
 const UNCONFIRMED =
   'The host has not removed the container yet and is asked again. The session holds its resources until then.'
 

@@ -233,8 +233,7 @@ export const LIMITED: Partial<World> = {
 /** More than one GPU has to be waited for. */
 export const oneGpuNow: NonNullable<World['whatIf']> = ({ resources }) => {
   const startsNow = Number(resources['cuda.device'] ?? 0) <= 1
-  const message =
-    'Needs 2 GPU (at most 1 free). Starts when other sessions end.'
+  const message = 'Needs 2 GPU (at most 1 free). Starts when other sessions end.'
   return {
     startsNow,
     reason: startsNow ? null : { code: 'capacity', message },

@@ -48,13 +48,24 @@ describe('a session over a limit', () => {
   })
 
   test.each([
-    [1, 1, 'Resource policy "small" allows 1 session at the same time; 1 session is running. Starts when one of them ends.'],
-    [2, 3, 'Resource policy "small" allows 2 sessions at the same time; 3 sessions are running. Starts when one of them ends.'],
-  ])('of %s running sessions reads how many are allowed and run, counted as people count', (maxSessions, sessions, said) => {
-    const scopes = scopesOf(aScope('user', {}, { maxSessions, sessions }))
-    const { reasons } = run([aSession(1, { cpu: 1000 }, { scopes: ['user u'] })], scopes)
-    expect(reasons.get(sessionId(1))?.message).toBe(said)
-  })
+    [
+      1,
+      1,
+      'Resource policy "small" allows 1 session at the same time; 1 session is running. Starts when one of them ends.',
+    ],
+    [
+      2,
+      3,
+      'Resource policy "small" allows 2 sessions at the same time; 3 sessions are running. Starts when one of them ends.',
+    ],
+  ])(
+    'of %s running sessions reads how many are allowed and run, counted as people count',
+    (maxSessions, sessions, said) => {
+      const scopes = scopesOf(aScope('user', {}, { maxSessions, sessions }))
+      const { reasons } = run([aSession(1, { cpu: 1000 }, { scopes: ['user u'] })], scopes)
+      expect(reasons.get(sessionId(1))?.message).toBe(said)
+    },
+  )
 
   test('is told the first limit that holds, in one order', () => {
     const all = ALL.map(key => aScope(key.split(' ')[0] as Scope['kind'], { cpu: 1000 }))

@@ -155,7 +155,11 @@ export function reservedReason(agent: AgentSnapshot, requested: ResourceSlots, s
   const available = formatSlots(Object.fromEntries(slots.map(slot => [slot, free(slot)])))
   const amountsOf = slots.length > 0 ? { needed, available } : {}
   if (!Number.isFinite(start) || start === 0) {
-    return { code: 'reserved', message: `${held} Start time unknown: waiting ${what} host ${agent.name}.`, ...amountsOf }
+    return {
+      code: 'reserved',
+      message: `${held} Start time unknown: waiting ${what} host ${agent.name}.`,
+      ...amountsOf,
+    }
   }
   const at = new Date(start).toISOString()
   const message = `${held} Starts at ${at} at the latest: waiting ${what} host ${agent.name}.`
