@@ -5,6 +5,7 @@ import { capacityOf } from './capacity.ts'
 import { type Config } from './config.ts'
 import { type Control, startControl } from './control/control.ts'
 import { openIdentity } from './control/identity.ts'
+import { lockDirectory } from './directory-lock.ts'
 import { createEngineClaim } from './docker/engine-claim.ts'
 import { createEngineClient, engineMessage, isEngineUnreachable } from './docker/engine-client.ts'
 import { type EngineWatch, watchEngine } from './docker/engine-watch.ts'
@@ -43,11 +44,12 @@ export interface Agent {
  * Opens everything; resolves when a manager has accepted this agent and has its first report. Whatever was opened is closed in
  * reverse, also after a failed start. Sessions keep running.
  *
- * @throws `engine_already_managed`, `join_token_invalid`, `agent_revoked`, `config_invalid`
+ * @throws `data_dir_locked`, `engine_already_managed`, `join_token_invalid`, `agent_revoked`, `config_invalid`
  */
 export async function startAgent(config: Config): Promise<Agent & AsyncDisposable> {
   await using stack = new AsyncDisposableStack()
   const log = createLog(config.logLevel)
+  stack.use(await lockDirectory(config.directory))
   const { agentId: given, managerKey } = config.invitation ?? {}
   const identity = await openIdentity(config.directory, { replaces: replacedBy(config), given, managerKey })
   const { agentId } = identity

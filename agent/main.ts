@@ -17,6 +17,8 @@ async function main(): Promise<void> {
   process.once('SIGINT', stop)
   process.once('SIGTERM', stop)
   if (process.channel) process.once('disconnect', stop)
+  // An engine that hangs must not keep the process alive; what was under way is found again from the labels of the containers.
+  void stopped.promise.then(() => setTimeout(() => process.exit(0), STOP_TIMEOUT_MS).unref())
   const starting = startAgent(readConfig(process.env))
   const agent = await Promise.race([starting, stopped.promise])
   if (!agent) return process.exit(0)
@@ -24,6 +26,9 @@ async function main(): Promise<void> {
   process.stdout.write(`${JSON.stringify({ ready: 'agent', agentId: agent.agentId })}\n`)
   await Promise.race([stopped.promise, agent.ended])
 }
+
+/** Below the time after which `berth up` kills its children. */
+const STOP_TIMEOUT_MS = 8_000
 
 if (import.meta.main) {
   try {

@@ -68,10 +68,16 @@ export type ManagerTimings = SessionsPartTimings & { readonly cluster?: Partial<
  * also when the start fails half way.
  *
  * @param timings deadlines of sessions and agents; only tests have a reason to change them
+ * @param signal cuts the start short between two of its steps
  * @throws AppError `config_invalid`, `weak_password`, `data_version_unsupported`, `data_dir_locked`, `unavailable`,
  *   `master_key_mismatch`
  */
-export async function startManager(config: ManagerConfig, log: Log, timings?: ManagerTimings): Promise<Manager> {
+export async function startManager(
+  config: ManagerConfig,
+  log: Log,
+  timings?: ManagerTimings,
+  signal?: AbortSignal,
+): Promise<Manager> {
   await using stack = new AsyncDisposableStack()
   const dataDir = resolve(config.dataDir)
   await mkdir(dataDir, { recursive: true, mode: 0o700 })
@@ -79,6 +85,7 @@ export async function startManager(config: ManagerConfig, log: Log, timings?: Ma
   // Where there may be others who want what it holds.
   const silentMs = databaseUrl === undefined ? undefined : SILENT_MS
   const store = stack.use(await openStore({ databaseUrl, dataDir, log, silentMs }))
+  signal?.throwIfAborted()
   const managerId = await loadManagerId(store.db)
   const box = await openSecretBox({ store, dataDir, file: config.masterKeyFile, log })
   const key = await openManagerKey(store.db, box)
@@ -87,6 +94,7 @@ export async function startManager(config: ManagerConfig, log: Log, timings?: Ma
       ? standAlone(version, () => store.now())
       : await openCluster({ store, databaseUrl, version, log, timings: timings?.cluster }),
   )
+  signal?.throwIfAborted()
   const bus = createEventBus(cluster.peers)
   const metrics = createMetrics()
   const upgrades = createUpgrades()
@@ -174,6 +182,7 @@ export async function startManager(config: ManagerConfig, log: Log, timings?: Ma
     ...createKeypairRoutes(createKeypairs({ store, box, onEnd: key => signers.end(key) })),
     ...sessions.handlers,
   }
+  signal?.throwIfAborted()
   const http = stack.use(
     await startHttpServer({
       ...config,
@@ -236,18 +245,23 @@ function hostsOf(advertiseUrl: string | undefined): string[] {
 async function main(): Promise<void> {
   const config = readConfig(process.env)
   const log = createLogger(config.logLevel)
-  const starting = startManager(config, log)
-  let stopping = false
+  const cut = new AbortController()
+  const starting = startManager(config, log, undefined, cut.signal)
   const stop = (why: string) => {
-    if (stopping) return
-    stopping = true
+    if (cut.signal.aborted) return
     log.info({ why }, 'manager stops')
-    // A start that is under way is waited for: what it opened must be closed.
+    cut.abort(new Error(why))
+    // A start or a stop that hangs (a database that does not answer) must not keep the process alive.
+    setTimeout(() => {
+      log.error({ withinMs: STOP_TIMEOUT_MS }, 'the manager did not stop in time')
+      process.exit(1)
+    }, STOP_TIMEOUT_MS).unref()
+    // What a start under way has opened must be closed: it ends at its next step, and closes that itself.
     starting
-      .then(manager => {
-        setTimeout(() => process.exit(1), STOP_TIMEOUT_MS).unref()
-        return manager[Symbol.asyncDispose]()
-      })
+      .then(
+        manager => manager[Symbol.asyncDispose](),
+        () => undefined,
+      )
       .then(
         () => process.exit(0),
         (error: unknown) => {
@@ -259,12 +273,17 @@ async function main(): Promise<void> {
   process.on('SIGINT', () => stop('SIGINT'))
   process.on('SIGTERM', () => stop('SIGTERM'))
   if (process.channel) process.on('disconnect', () => stop('parent gone'))
-  const manager = await starting
+  const manager = await starting.catch((error: unknown) => {
+    if (!cut.signal.aborted) throw error
+    return undefined
+  })
+  if (!manager) return
   if (process.channel) process.on('message', message => void answer(manager, message))
   process.stdout.write(`${JSON.stringify({ ready: 'manager', url: manager.url, managerId: manager.managerId })}\n`)
 }
 
-const STOP_TIMEOUT_MS = 5_000
+/** Below the time after which `berth up` kills its children. */
+const STOP_TIMEOUT_MS = 8_000
 
 /** Requests of the parent process, over the channel that only it has: `{ id, type }` → `{ id, ok, value | error }`. */
 async function answer(manager: Manager, message: unknown): Promise<void> {

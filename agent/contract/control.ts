@@ -49,8 +49,15 @@ export const Join = z.object({
   /** Ed25519, SPKI, base64. */
   publicKey: z.string(),
   signature: z.string(),
+  instance: z.string().max(64).optional(),
 })
-export const Prove = z.object({ type: z.literal('prove'), agentId: AgentId, signature: z.string() })
+export const Prove = z.object({
+  type: z.literal('prove'),
+  agentId: AgentId,
+  signature: z.string(),
+  /** Random, of the agent process: tells a reconnection from a second process that runs with a copy of the same key. */
+  instance: z.string().max(64).optional(),
+})
 export const Welcome = z.object({
   type: z.literal('welcome'),
   managerId: ManagerId,

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { type FromAgent, type ManagerAddress } from '#agent/contract'
 import { AppError, type ManagerId } from '#manager/contract'
 import { type Log } from '../log.ts'
@@ -45,7 +46,7 @@ export interface Control extends AsyncDisposable {
 }
 
 /** These will not get better by themselves. */
-const FATAL = new Set(['agent_revoked', 'join_token_invalid', 'engine_already_managed', 'config_invalid'])
+const FATAL = new Set(['agent_revoked', 'agent_running_elsewhere', 'join_token_invalid', 'engine_already_managed', 'config_invalid'])
 
 /**
  * Keeps one control connection to every manager, for as long as the agent lives. The first goes to the address that the
@@ -57,6 +58,7 @@ export function startControl(deps: ControlDeps): Control {
   const ready = Promise.withResolvers<undefined>()
   const ended = Promise.withResolvers<never>()
   for (const { promise } of [ready, ended]) promise.catch(() => undefined)
+  const instance = randomUUID()
   let invitation = deps.invitation
   /** The manager forgot us; with an invitation we may join again. */
   let forgotten = false
@@ -101,8 +103,8 @@ export function startControl(deps: ControlDeps): Control {
     const { agentId, publicKey } = identity
     hello.send(
       joining
-        ? { type: 'join', token: joining.token, agentId, name: deps.name, publicKey, signature }
-        : { type: 'prove', agentId, signature },
+        ? { type: 'join', token: joining.token, agentId, name: deps.name, publicKey, signature, instance }
+        : { type: 'prove', agentId, signature, instance },
     )
     const welcome = await hello.welcome()
     if (!asOther) {

@@ -1,7 +1,8 @@
-import { spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { resolve } from 'node:path'
 import { createInterface } from 'node:readline'
+import { type Readable } from 'node:stream'
 import { type Command } from 'commander'
 import { dataDirectory } from '../config/directories.ts'
 import { listenForInterrupt } from '../interrupt.ts'
@@ -24,7 +25,8 @@ export function addServer(program: Command, name: string, script: string, descri
     .action(async ({ join, replace = false }: ServerFlags) => {
       const path = resolve(import.meta.dirname, '../..', script)
       const child = spawn(process.execPath, [...SERVER_OPTIONS, path], {
-        stdio: ['inherit', 'pipe', 'inherit'],
+        // The server watches the last one: it ends with this process, also when that is killed.
+        stdio: ['inherit', 'pipe', 'inherit', 'ipc'],
         env: {
           ...process.env,
           BERTH_DATA: resolve(dataDirectory()),
@@ -36,7 +38,7 @@ export function addServer(program: Command, name: string, script: string, descri
       interrupt.signal.addEventListener('abort', () => child.kill('SIGTERM'))
       const ended = once(child, 'exit') as Promise<[number | null]>
       let failure: Error | undefined
-      for await (const line of createInterface({ input: child.stdout })) {
+      for await (const line of createInterface({ input: outputOf(child) })) {
         failure ??= serverError(line)
         if (!failure) process.stdout.write(`${line}\n`)
       }
@@ -45,4 +47,9 @@ export function addServer(program: Command, name: string, script: string, descri
       // Asked to end before it listens for that, it has no exit code.
       process.exitCode = code ?? (interrupt.signal.aborted ? 0 : 1)
     })
+}
+
+function outputOf({ stdout }: ChildProcess): Readable {
+  if (!stdout) throw new Error('the server has no standard output')
+  return stdout
 }

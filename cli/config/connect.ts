@@ -10,6 +10,7 @@ import {
   signRequest,
 } from '#manager/contract'
 import { readSignIn, type SignIn } from './sign-in.ts'
+import { explainCertificate, trustSystemCertificates } from './system-certificates.ts'
 
 export interface Connection {
   readonly api: ApiClient
@@ -20,9 +21,11 @@ export interface Connection {
   readonly userId: () => Promise<string>
 }
 
+const fetchFrom: ClientDeps['fetch'] = (url, init) => fetch(url, init as RequestInit).catch(explainCertificate)
+
 export function clientOf(baseUrl: string, headers: Readonly<Record<string, string>> = {}): ApiClient {
-  const fetchAny: ClientDeps['fetch'] = (url, init) => fetch(url, init as RequestInit)
-  return createClient({ baseUrl, headers: () => headers, fetch: fetchAny, wait: ms => delay(ms) })
+  trustSystemCertificates(baseUrl)
+  return createClient({ baseUrl, headers: () => headers, fetch: fetchFrom, wait: ms => delay(ms) })
 }
 
 const trimmed = (endpoint: string) => endpoint.replace(/\/+$/, '')
@@ -71,11 +74,12 @@ function latestOf(signIn: SignIn): Connection['credentials'] {
 
 async function connectByKeypair(keypair: SigningKeypair): Promise<Connection> {
   const endpoint = trimmed(process.env.BERTH_ENDPOINT ?? (await endpointOfSignIn()))
+  trustSystemCertificates(endpoint)
   const credentials = (request: SignableRequest) => signRequest(request, keypair)
   const api = createClient({
     baseUrl: endpoint,
     sign: credentials,
-    fetch: (url, init) => fetch(url, init as RequestInit),
+    fetch: fetchFrom,
     wait: ms => delay(ms),
   })
   return { api, endpoint, credentials, userId: async () => (await api.me()).user.id }

@@ -42,19 +42,44 @@ export class AgentConnection {
   readonly agentId: AgentId
   readonly agentName: string
   readonly dataToken: string
+  /** Of the agent process; older agents have none. */
+  readonly instance: string | undefined
   readonly #socket: WebSocket
   readonly #waiting = new Map<number, Waiting>()
   #lastId = 0
 
-  constructor(identity: { agentId: AgentId; agentName: string; dataToken: string }, socket: WebSocket) {
+  constructor(
+    identity: { agentId: AgentId; agentName: string; dataToken: string; instance?: string | undefined },
+    socket: WebSocket,
+  ) {
     this.agentId = identity.agentId
     this.agentName = identity.agentName
     this.dataToken = identity.dataToken
+    this.instance = identity.instance
     this.#socket = socket
   }
 
   get open(): boolean {
     return this.#socket.readyState === WebSocket.OPEN
+  }
+
+  /** Whether the agent at the other end answers a ping in time; one whose host is gone looks open for a while. */
+  async isAlive(withinMs: number): Promise<boolean> {
+    if (!this.open) return false
+    const { promise, resolve } = Promise.withResolvers<boolean>()
+    const onPong = () => resolve(true)
+    const onClose = () => resolve(false)
+    const timer = setTimeout(onClose, withinMs)
+    this.#socket.once('pong', onPong)
+    this.#socket.once('close', onClose)
+    this.#socket.ping()
+    try {
+      return await promise
+    } finally {
+      clearTimeout(timer)
+      this.#socket.off('pong', onPong)
+      this.#socket.off('close', onClose)
+    }
   }
 
   send(message: FromManager): void {

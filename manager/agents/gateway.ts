@@ -89,6 +89,8 @@ export interface AgentGatewayDeps {
 const MAX_MESSAGE_BYTES = 16 * 1024 * 1024
 const HANDSHAKE_TIMEOUT_MS = 10_000
 const PARKED_SOCKETS = 4
+/** An agent answers a ping at once; one whose host has just died must not keep its successor out for long. */
+const ALIVE_WITHIN_MS = 2_000
 const NONCE_LENGTH = 128
 /** An agent that hears of a manager is connected to it within a second, the longest way round. */
 const SEEK_MS = 3_000
@@ -105,8 +107,8 @@ interface Entry {
 
 /**
  * Server end of the agents' control connections. Listens on the manager's own port at CONTROL_PATH; who may connect is
- * decided in `handshake.ts`. An agent has one connection: a newer one replaces the older, which may be dead without
- * our knowing. Until it is accepted a peer cannot reach anything behind this file.
+ * decided in `handshake.ts`. An agent has one connection: a newer one of the same process replaces the older, which may be
+ * dead without our knowing; one of another process with the same key is refused while the older answers. Until it is accepted a peer cannot reach anything behind this file.
  */
 export function startAgentGateway(deps: AgentGatewayDeps): AgentGateway {
   const { store, managerId, processId, key, managers, upgrades, listener, log } = deps
@@ -121,6 +123,11 @@ export function startAgentGateway(deps: AgentGatewayDeps): AgentGateway {
     parkedSockets: deps.parkedSockets ?? PARKED_SOCKETS,
     timeoutMs: HANDSHAKE_TIMEOUT_MS,
     audit: deps.audit,
+    async isHeld(agentId: AgentId, instance: string) {
+      const held = agents.get(agentId)?.connection
+      if (held?.instance === undefined || held.instance === instance) return false
+      return await held.isAlive(ALIVE_WITHIN_MS)
+    },
   }
   const server = new WebSocketServer({
     noServer: true,

@@ -24,17 +24,20 @@ export interface HandshakeDeps {
   readonly timeoutMs: number
   /** Hears of refused joins; those that are accepted are written with the agent. */
   readonly audit?: Audit | undefined
+  /** Whether another process is connected as this agent, and answers. */
+  readonly isHeld: (agentId: AgentId, instance: string) => Promise<boolean>
   /** Called in the same turn as the peer's answer arrives: from here on its messages must be kept. */
   readonly onAnswered: () => void
 }
 
-/** For who was refused to hear it. */
+/** Grace period for a refused peer to read the reason before we close. */
 const REFUSED_MS = 1_000
 
 export interface AcceptedAgent {
   readonly agentId: AgentId
   readonly agentName: string
   readonly dataToken: string
+  readonly instance: string | undefined
   /** It has taken the place of another one of its id. */
   readonly replaced: boolean
 }
@@ -47,7 +50,7 @@ export interface AcceptedAgent {
  * admin has made for that very agent; the key that it had counts no more. The signature covers a fresh nonce and our
  * manager id, so it can be replayed neither here nor at another manager.
  *
- * @throws AppError `join_token_invalid`, `agent_revoked`, `bad_request`; the peer has been told
+ * @throws AppError `join_token_invalid`, `agent_revoked`, `agent_running_elsewhere`, `bad_request`; the peer has been told
  */
 export async function acceptAgent(socket: WebSocket, deps: HandshakeDeps): Promise<AcceptedAgent> {
   const send = (message: FromManager) => socket.send(JSON.stringify(message))
@@ -81,6 +84,7 @@ export async function acceptAgent(socket: WebSocket, deps: HandshakeDeps): Promi
 interface Identified {
   readonly agentId: AgentId
   readonly agentName: string
+  readonly instance: string | undefined
   /** Of an agent whose place it takes: what it cannot know to be its own. */
   readonly containers?: readonly string[]
 }
@@ -100,7 +104,16 @@ async function identify(message: FromAgent, nonce: string, deps: HandshakeDeps):
       throw new AppError('agent_revoked', { why: 'This manager does not know it (any more). Join with a new token.' })
     }
     checkSignature(agent.public_key, message.signature, controlSignaturePayload(nonce, managerId, agent.id))
-    return { agentId: agent.id, agentName: agent.name }
+    const { instance } = message
+    // Two processes with one key would take the connection away from each other for ever: the one that is there stays.
+    if (instance !== undefined && (await deps.isHeld(agent.id, instance))) {
+      throw new AppError('agent_running_elsewhere', {
+        why:
+          `Agent ${agent.name} is connected already, from another process with a copy of its key. Stop one of the two. If this ` +
+          'host was cloned from that one, remove DATA/agent here and join with a join string of its own.',
+      })
+    }
+    return { agentId: agent.id, agentName: agent.name, instance }
   }
   throw new AppError('bad_request', { why: `The handshake was answered with "${message.type}".` })
 }
@@ -108,7 +121,7 @@ async function identify(message: FromAgent, nonce: string, deps: HandshakeDeps):
 type Join = Extract<FromAgent, { type: 'join' }>
 
 async function join(
-  { agentId, name, publicKey, signature, token }: Join,
+  { agentId, name, publicKey, signature, token, instance }: Join,
   nonce: string,
   deps: HandshakeDeps,
 ): Promise<Identified> {
@@ -131,7 +144,7 @@ async function join(
     const detail = { resourceGroup, ...(replaces ? { replaces } : {}) }
     const joined = { action: 'agentJoin', target: `agent:${agentId}`, result: 'ok', detail }
     await insertAuditRows(trx, [toAuditRow(joined)])
-    return { agentId, agentName: name, ...(replaces ? { containers: await listContainersOn(trx, agentId) } : {}) }
+    return { agentId, agentName: name, instance, ...(replaces ? { containers: await listContainersOn(trx, agentId) } : {}) }
   })
 }
 

@@ -103,6 +103,7 @@ export const ERRORS = {
 
   // agents and engines
   agent_revoked: { status: 401, retry: false, title: 'This agent was revoked' },
+  agent_running_elsewhere: { status: 409, retry: false, title: 'Another process runs as this agent' },
   device_in_use: { status: 409, retry: true, title: 'Sessions hold this device' },
   device_mode_fixed: { status: 409, retry: false, title: 'MIG is set up on the host, not here' },
   device_not_found: { status: 404, retry: false, title: 'The agent has no such device' },

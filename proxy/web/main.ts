@@ -32,18 +32,21 @@ async function main() {
     { level: process.env.BERTH_LOG ?? 'info', name: 'console' },
     pino.destination({ dest: 2, sync: false }),
   )
+  const stopped = Promise.withResolvers<undefined>()
+  const stop = () => stopped.resolve(undefined)
+  process.once('SIGINT', stop)
+  process.once('SIGTERM', stop)
+  if (process.channel) process.once('disconnect', stop)
   try {
     const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string }
     const config = parseConfig(process.env, { consoleDir: join(root, 'dist', 'renderer'), version })
-    const web = await startWeb(config, log)
-    let stopping: Promise<void> | undefined
-    const stop = () => {
-      stopping ??= Promise.resolve(web[Symbol.asyncDispose]()).then(() => process.exit(0))
-    }
-    process.once('SIGINT', stop)
-    process.once('SIGTERM', stop)
-    if (process.channel) process.once('disconnect', stop)
+    // A start that is cut short leaves nothing behind but sockets, which end with the process.
+    const web = await Promise.race([startWeb(config, log), stopped.promise])
+    if (!web) return process.exit(0)
     process.stdout.write(`${JSON.stringify({ ready: 'console', url: web.url })}\n`)
+    await stopped.promise
+    await web[Symbol.asyncDispose]()
+    process.exit(0)
   } catch (error) {
     log.fatal({ err: error }, 'the console could not start')
     process.stdout.write(`${JSON.stringify({ error: toWireError(error) })}\n`, () => process.exit(1))

@@ -94,6 +94,24 @@ describe('an agent', () => {
     await agent[Symbol.asyncDispose]()
   })
 
+  test('with a copy of its key elsewhere stays: the copy is refused with the reason, and takes over once it has gone', async () => {
+    const agent = await cluster.join()
+    const copy = agent.copy()
+    await copy.connect()
+    expect(copy.refusal?.code).toBe('agent_running_elsewhere')
+    expect(copy.refusal?.message).toContain(agent.name)
+    await cluster.reach((await cluster.launch()).id, 'RUNNING')
+    // The same process that connects again is no other one.
+    await agent.disconnect()
+    await agent.connect()
+    expect(agent.refusal).toBeUndefined()
+    await agent.disconnect()
+    copy.refusal = undefined
+    await copy.connect()
+    expect(copy.refusal).toBeUndefined()
+    await copy[Symbol.asyncDispose]()
+  })
+
   test('that was revoked takes work again once it has joined with a new token', async () => {
     const agent = await cluster.join()
     await cluster.api.forgetAgent({ params: { id: agent.id } })

@@ -1,0 +1,33 @@
+import { getCACertificates, setDefaultCACertificates } from 'node:tls'
+import { AppError } from '#manager/contract'
+
+let done = false
+
+/**
+ * Adds the authorities that the operating system trusts to those of Node, for every connection of this process; the list of Node
+ * alone leaves out a laboratory's own authority. Verification itself is not touched. Reading the list takes about 80 ms, so
+ * nothing happens before an https address is used. Servers get the same by `--use-system-ca` (server-options.ts).
+ */
+export function trustSystemCertificates(endpoint: string): void {
+  if (done || !endpoint.startsWith('https:')) return
+  done = true
+  setDefaultCACertificates([...new Set([...getCACertificates('default'), ...getCACertificates('system')])])
+}
+
+/** Codes of OpenSSL and Node for a certificate that does not hold. */
+const REFUSED = /CERT|SELF_SIGNED|UNABLE_TO_(GET|VERIFY)/
+
+/**
+ * For the `catch` of a request: a certificate that is not trusted is no server that is down.
+ * @throws AppError `unavailable`, which says so; every other error as it is
+ */
+export function explainCertificate(error: unknown): never {
+  const cause = error instanceof Error ? error.cause : undefined
+  if (cause instanceof Error && 'code' in cause && typeof cause.code === 'string' && REFUSED.test(cause.code)) {
+    const why =
+      `Its certificate is not trusted: ${cause.message}. Add the authority that signed it to the certificates of this system, ` +
+      'or name its file in NODE_EXTRA_CA_CERTS.'
+    throw new AppError('unavailable', { why }, { cause: error })
+  }
+  throw error
+}
