@@ -174,9 +174,9 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
       managerUrl: config.managerUrl,
       invitation: config.invitation,
       report,
-      onHeard({ engine: { reachable }, kernels: told }) {
-        // With its engine away what an agent says of containers does not count.
-        if (reachable) kernels.heard(told)
+      onHeard({ engine: { reachable }, kernels: told }, { sentAt, started }) {
+        // With its engine away what an agent says of containers does not count, except what the manager knew before.
+        kernels.heard(reachable ? told : told.filter(({ kernelId }) => started.includes(kernelId)), sentAt)
       },
       claim: managerId => holdEngine(managerId).catch(unlessAway),
       async onWelcome({ managerId, dataToken, parkedSockets }, { url, fingerprint, proven, dial }) {

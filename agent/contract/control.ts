@@ -122,7 +122,12 @@ export type StoppedFor = z.infer<typeof StoppedFor>
 
 /** `starting`: being created; `running`; `exited`: container is there but ended; `gone`: container is not there. */
 export const KernelState = z.discriminatedUnion('state', [
-  z.object({ state: z.literal('starting'), phase: z.enum(['preparing', 'pulling']) }),
+  z.object({
+    state: z.literal('starting'),
+    phase: z.enum(['preparing', 'pulling']),
+    /** It waits for its turn on the agent: so many others come first. Left out once it has begun, and by older agents. */
+    ahead: z.int().min(0).optional(),
+  }),
   z.object({ state: z.literal('running'), containerId: z.string(), startedAt: z.iso.datetime() }),
   z.object({
     state: z.literal('exited'),
@@ -254,11 +259,17 @@ export type KernelSsh = z.infer<typeof KernelSsh>
  * Requests of the manager. Idempotent by (kernelId, attempt): a repeated create_kernel of the same attempt answers with
  * the state of the first. `startWithinMs` counts on the agent's monotonic clock from receipt: an agent that cannot
  * confirm in time removes the container itself and answers `kernel_create_failed`. A container of which no report has
- * arrived at a manager by then is removed, too.
+ * arrived at a manager by then is removed, too. While a start waits for its turn on the agent (`ahead`), each report that
+ * was taken up gives it at least `prepareWithinMs` from the time at which that report was sent.
  */
 export const REQUESTS = {
   create_kernel: {
-    input: z.object({ spec: KernelSpec, startWithinMs: z.int(), registryAuth: RegistryAuth.optional() }),
+    input: z.object({
+      spec: KernelSpec,
+      startWithinMs: z.int(),
+      prepareWithinMs: z.int().optional(),
+      registryAuth: RegistryAuth.optional(),
+    }),
     reply: z.object({ containerId: z.string(), startedAt: z.iso.datetime(), ssh: KernelSsh }),
   },
   /**
@@ -331,6 +342,11 @@ export const TakenUp = z.object({
   type: z.literal('taken_up'),
   sequence: z.int(),
   except: z.array(KernelId).optional(),
+  /**
+   * Where the engine did not answer, and the report says nothing of containers for certain: these kernels are known to
+   * run all the same.
+   */
+  started: z.array(KernelId).optional(),
 })
 
 export const FromManager = z.discriminatedUnion('type', [

@@ -14,7 +14,7 @@ import {
 } from './manager-link.ts'
 import { checkManagerProof } from './manager-proof.ts'
 import { type Route, type Where } from './reach.ts'
-import { type CurrentReport } from './reporter.ts'
+import { type CurrentReport, type Heard } from './reporter.ts'
 
 export interface ControlDeps {
   readonly identity: Identity
@@ -25,7 +25,7 @@ export interface ControlDeps {
   readonly handlers: Handlers
   readonly report: () => CurrentReport
   /** A manager has taken up this report; the kernels of which it could not are left out. */
-  readonly onHeard: (report: CurrentReport) => void
+  readonly onHeard: (report: CurrentReport, heard: Heard) => void
   /** Before the key is used: this engine is ours, for this manager. @throws `engine_already_managed` */
   readonly claim: (managerId: ManagerId) => Promise<void>
   readonly onWelcome: ManagerLinkDeps['onWelcome']

@@ -10,7 +10,7 @@ import { isOnThisMachine } from './join-string.ts'
 import { type Link } from './link.ts'
 import { canBeDialled, openLink } from './open-link.ts'
 import { dialDirectly, dialThrough, type Route, type Where } from './reach.ts'
-import { type CurrentReport, createReporter, type Reporter } from './reporter.ts'
+import { type CurrentReport, createReporter, type Heard, type Reporter } from './reporter.ts'
 
 export interface ManagerConnection extends Where {
   /** Its key is pinned, and it has shown that it has it. */
@@ -33,7 +33,7 @@ export interface ManagerLinkDeps {
   /** The connection to a process is over. */
   readonly onFreed: () => void
   readonly report: () => CurrentReport
-  readonly onHeard: (report: CurrentReport) => void
+  readonly onHeard: (report: CurrentReport, heard: Heard) => void
   readonly handlers: Handlers
   /** After each welcome; the returned thing lives as long as the connection. */
   readonly onWelcome: (welcome: z.infer<typeof Welcome>, connection: ManagerConnection) => Promise<AsyncDisposable>
@@ -160,7 +160,7 @@ export function startManagerLink(deps: ManagerLinkDeps): ManagerLink {
         else if (message.type === 'cancel') dispatcher.cancel(message.id)
         else if (message.type === 'managers') deps.onManagers(message.managers)
         else if (message.type === 'taken_up') {
-          reporter.takenUp(message.sequence, message.except)
+          reporter.takenUp(message.sequence, message)
           deps.onReady()
         } else if (message.type === 'refused') throw refusal(message)
       }

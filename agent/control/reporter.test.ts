@@ -54,7 +54,7 @@ test('a kernel that the manager could not take up keeps it from hearing of no ot
   const { reporter, heardOf } = start()
   using _reporter = reporter
   reporter.now()
-  reporter.takenUp(1, KERNELS.slice(0, 1))
+  reporter.takenUp(1, { except: KERNELS.slice(0, 1) })
   reporter.now()
   reporter.takenUp(2)
   expect(heardOf).toEqual([KERNELS.slice(1), KERNELS])

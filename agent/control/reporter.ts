@@ -9,8 +9,15 @@ export interface Reporter extends Disposable {
   now(): void
   /** Something in the report changed; several changes go together. */
   soon(): void
-  /** The manager has taken up all reports up to this one, except what they say of these kernels. */
-  takenUp(sequence: number, except?: readonly KernelId[]): void
+  /** The manager has taken up all reports up to this one, except what they say of some kernels. */
+  takenUp(sequence: number, of?: { except?: readonly KernelId[] | undefined; started?: readonly KernelId[] | undefined }): void
+}
+
+export interface Heard {
+  /** On the clock of `performance.now()`. */
+  readonly sentAt: number
+  /** Kernels that the manager knows to run, although the report says nothing for certain. */
+  readonly started: readonly KernelId[]
 }
 
 const GATHER_MS = 20
@@ -19,17 +26,18 @@ const KEPT = 8
 
 /**
  * For one connection: numbers reports, sends one with every heartbeat, and images only when they changed.
- * @param onHeard called with each report that was taken up, without the kernels that were not
+ * @param onHeard called with each report that was taken up, without the kernels that were not, and the time at which it was
+ *   sent, on the clock of `performance.now()`
  */
 export function createReporter(
   report: () => CurrentReport,
   link: Pick<Link, 'send'>,
-  onHeard: (report: CurrentReport) => void,
+  onHeard: (report: CurrentReport, heard: Heard) => void,
 ): Reporter {
   let sequence = 0
   let imagesSent = ''
   let gathering: NodeJS.Timeout | undefined
-  const unheard = new Map<number, CurrentReport>()
+  const unheard = new Map<number, { current: CurrentReport; sentAt: number }>()
 
   function now(): void {
     clearTimeout(gathering)
@@ -46,7 +54,7 @@ export function createReporter(
       ...rest,
       ...(changed && images ? { images } : {}),
     })
-    unheard.set(sequence, current)
+    unheard.set(sequence, { current, sentAt: performance.now() })
     unheard.delete(sequence - KEPT)
   }
 
@@ -56,11 +64,12 @@ export function createReporter(
     soon() {
       gathering ??= setTimeout(now, GATHER_MS)
     },
-    takenUp(upTo, except = []) {
-      for (const [number, current] of unheard) {
+    takenUp(upTo, { except = [], started = [] } = {}) {
+      for (const [number, { current, sentAt }] of unheard) {
         if (number > upTo) continue
         unheard.delete(number)
-        onHeard({ ...current, kernels: current.kernels.filter(({ kernelId }) => !except.includes(kernelId)) })
+        const kernels = current.kernels.filter(({ kernelId }) => !except.includes(kernelId))
+        onHeard({ ...current, kernels }, { sentAt, started })
       }
     },
     [Symbol.dispose]() {

@@ -99,6 +99,11 @@ export function isEngineUnreachable(error: unknown): boolean {
   return UNREACHABLE.has(code) || error.message.includes('socket hang up')
 }
 
+/** The same, also of an error of ours that was made from it. */
+export function isNoAnswer(error: unknown): boolean {
+  return error instanceof AppError ? error.code === 'engine_unreachable' : isEngineUnreachable(error)
+}
+
 /** An error of the engine as one of ours: a full disk as `disk_full`. @param code for anything else that the engine did answer */
 export function fromEngine(error: unknown, code: 'kernel_create_failed' | 'internal' | 'image_not_found'): AppError {
   const text = engineMessage(error)

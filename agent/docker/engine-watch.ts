@@ -33,8 +33,10 @@ export interface EngineWatch extends AsyncDisposable {
 
 const RETRY_MS = 500
 const PING_EVERY_MS = 5_000
-/** A stopped (SIGSTOP) engine accepts connections and says nothing. */
+/** A stopped (SIGSTOP) engine accepts connections and says nothing; one on an overloaded host says something late. */
 const PING_TIMEOUT_MS = 5_000
+/** So many pings in a row without an answer count as an engine that is away; a refused connection does so at once. */
+const SILENT_PINGS = 5
 
 /** Keeps one events stream open for as long as the engine lives, and says when it comes and goes. */
 export function watchEngine({ engine, log, onUp, onDown, onEvent }: EngineWatchDeps): EngineWatch {
@@ -69,9 +71,16 @@ export function watchEngine({ engine, log, onUp, onDown, onEvent }: EngineWatchD
   }
 
   async function keepPinging(signal: AbortSignal): Promise<void> {
+    let silent = 0
     while (!signal.aborted) {
       await delay(PING_EVERY_MS, undefined, { signal })
-      await within(PING_TIMEOUT_MS, engine.calls.ping())
+      try {
+        await within(PING_TIMEOUT_MS, engine.calls.ping())
+        silent = 0
+      } catch (error) {
+        if (!isSilence(error) || ++silent === SILENT_PINGS) throw error
+        log.warn({ why: engineMessage(error), silent }, 'the Docker Engine is slow')
+      }
     }
   }
 
@@ -109,11 +118,20 @@ export function watchEngine({ engine, log, onUp, onDown, onEvent }: EngineWatchD
   }
 }
 
+/** Nothing came in time. An engine that is gone refuses, or resets. */
+class Silence extends Error {}
+
+function isSilence(error: unknown): boolean {
+  if (error instanceof Silence) return true
+  const code = error instanceof Error && 'code' in error ? error.code : undefined
+  return code === 'ETIMEDOUT' || code === 'ESOCKETTIMEDOUT'
+}
+
 /** @throws when nothing came in time; what comes later is dropped */
 async function within<T>(timeoutMs: number, answer: Promise<T>): Promise<T> {
   const timer = new AbortController()
   const late = delay(timeoutMs, undefined, { signal: timer.signal }).then(() => {
-    throw new Error(`no answer within ${timeoutMs} ms`)
+    throw new Silence(`no answer within ${timeoutMs} ms`)
   })
   try {
     return await Promise.race([answer, late])

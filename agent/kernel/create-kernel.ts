@@ -4,12 +4,14 @@ import { containerConfig, type EngineLimits, sessionEnvironment } from '../docke
 import { type EngineClient, fromEngine } from '../docker/engine-client.ts'
 import { type LabelTrust, signKernelLabel } from '../docker/kernel-labels.ts'
 import { ensureImage } from '../images/ensure-image.ts'
+import { type HeldImage } from '../images/pull.ts'
 import { type Devices } from '../gpu/devices.ts'
 import { type SessionNetworks } from '../network/session-networks.ts'
 import { type Toolbox } from '../toolbox/toolbox.ts'
 import { type FoundContainer, inspectContainer, listContainers, removeContainer } from './containers.ts'
 import { type KernelFiles } from './kernel-files.ts'
 import { startFailure } from './start-failure.ts'
+import { type StartPace } from './start-pace.ts'
 
 export interface CreateDeps {
   readonly engine: EngineClient
@@ -18,6 +20,7 @@ export interface CreateDeps {
   readonly toolbox: Toolbox
   readonly devices: Pick<Devices, 'settled' | 'limit'>
   readonly trust: LabelTrust
+  readonly pace: StartPace
 }
 
 export interface Creation {
@@ -30,6 +33,8 @@ export interface Creation {
   /** For the pull, where one is needed. */
   readonly registryAuth: RegistryAuth | undefined
   readonly onPull: (progress: PullProgress) => void
+  /** The image is there. */
+  readonly onImage: () => void
 }
 
 export interface CreatedKernel {
@@ -42,14 +47,20 @@ export interface CreatedKernel {
  * but what was made is there: the caller undoes it with `undoKernel`.
  */
 export async function createKernel(deps: CreateDeps, creation: Creation): Promise<CreatedKernel> {
-  return build(deps, creation).catch((error: unknown) => {
+  try {
+    const { spec, signal, registryAuth, onPull } = creation
+    // Not in turn: a pull takes minutes, and the engine carries on beside it.
+    const image = await ensureImage(deps.engine, spec.image, { signal, auth: registryAuth, onPull })
+    creation.onImage()
+    return await deps.pace.run(spec.kernelId, signal, () => build(deps, creation, image))
+  } catch (error) {
     throw error instanceof AppError ? error : fromEngine(error, 'kernel_create_failed')
-  })
+  }
 }
 
 /** Removes what a creation may have left behind, finished or not. Safe to repeat. */
 export async function undoKernel(
-  { engine, files }: CreateDeps,
+  { engine, files }: Pick<CreateDeps, 'engine' | 'files'>,
   { managerId, kernelId }: KernelLabel,
   leaveNetwork: () => Promise<void>,
 ): Promise<void> {
@@ -60,7 +71,8 @@ export async function undoKernel(
 
 async function build(
   deps: CreateDeps,
-  { spec, label, limits, cpus, signal, registryAuth, onPull }: Creation,
+  { spec, label, limits, cpus, signal }: Creation,
+  image: HeldImage,
 ): Promise<CreatedKernel> {
   const { engine, networks, files, toolbox, devices, trust } = deps
   // Of an agent that crashed while it undid an attempt.
@@ -68,9 +80,7 @@ async function build(
   signal.throwIfAborted()
 
   const failed = new AbortController()
-  const either = AbortSignal.any([signal, failed.signal])
   const parts = [
-    ensureImage(engine, spec.image, { signal: either, auth: registryAuth, onPull }),
     toolbox.volume(),
     files.user(),
     files.createControl(spec.kernelId, spec.authorizedKeys),
@@ -78,12 +88,12 @@ async function build(
     files.createScratch(spec.kernelId, spec.filesOf),
     devices.settled(spec),
   ] as const
-  // Not Promise.all: an undo must not start while something is still being made. But nobody pulls for what has failed.
+  // Not Promise.all: an undo must not start while something is still being made.
   for (const part of parts) part.catch((error: unknown) => failed.abort(error))
   await Promise.allSettled(parts)
   if (failed.signal.aborted) throw failed.signal.reason
   signal.throwIfAborted()
-  const [image, toolboxVolume, user, ssh, network] = await Promise.all(parts)
+  const [toolboxVolume, user, ssh, network] = await Promise.all(parts)
 
   const config = containerConfig(spec, {
     name: `berth-${spec.kernelId.slice(-12)}-${spec.attempt}`,

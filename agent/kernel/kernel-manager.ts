@@ -10,18 +10,27 @@ import {
 } from '#agent/contract'
 import { type AgentId, AppError, type KernelId, type ManagerId, type PullProgress } from '#manager/contract'
 import { chooseCores, type EngineLimits } from '../docker/container-config.ts'
-import { engineMessage, fromEngine, isEngineUnreachable, isMissing, statusOf } from '../docker/engine-client.ts'
+import {
+  engineMessage,
+  fromEngine,
+  isEngineUnreachable,
+  isMissing,
+  isNoAnswer,
+  statusOf,
+} from '../docker/engine-client.ts'
 import { type Log } from '../log.ts'
 import { createApps } from './apps.ts'
 import { type FoundContainer, inspectContainer, listContainers, readLogs, removeContainer } from './containers.ts'
 import { endContainer } from './end-container.ts'
-import { type CreateDeps, type Creation, createKernel, undoKernel } from './create-kernel.ts'
-import { labelOf, late, sortContainers, withBuiltIn } from './kernel-rules.ts'
+import { type CreateDeps, type CreatedKernel, type Creation, createKernel, undoKernel } from './create-kernel.ts'
+import { labelOf, sortContainers, withBuiltIn } from './kernel-rules.ts'
 import { createNetworkUse } from './network-use.ts'
+import { createStartDeadline, type StartDeadline } from './start-deadline.ts'
+import { createStartPace } from './start-pace.ts'
 import { type Kernels, type KernelRecord, type RunningKernel } from './types.ts'
 import { createUnheardStarts } from './unheard-starts.ts'
 
-export interface KernelManagerDeps extends CreateDeps {
+export interface KernelManagerDeps extends Omit<CreateDeps, 'pace'> {
   readonly agentId: AgentId
   /** Before every container: is the engine still ours? @throws `engine_already_managed` */
   readonly verifyEngine: () => Promise<void>
@@ -42,7 +51,12 @@ export interface KernelManagerDeps extends CreateDeps {
 export interface KernelManager extends Kernels, AsyncDisposable {
   create(
     spec: KernelSpec,
-    options: { startWithinMs: number; signal: AbortSignal; registryAuth?: RegistryAuth | undefined },
+    options: {
+      startWithinMs: number
+      prepareWithinMs?: number | undefined
+      signal: AbortSignal
+      registryAuth?: RegistryAuth | undefined
+    },
   ): Promise<RequestReply<'create_kernel'>>
   /** @param attempt the latest that is meant; a newer one is left alone */
   destroy(kernelId: KernelId, graceMs: number, attempt?: number): Promise<RequestReply<'destroy_kernel'>>
@@ -59,8 +73,8 @@ export interface KernelManager extends Kernels, AsyncDisposable {
   /** Compares with the engine: adopts, finishes, cleans up. Call when the engine came up, and now and then. */
   rescan(limits: EngineLimits): Promise<void>
   engineWentAway(): void
-  /** A manager has taken up a report of these. */
-  heard(reports: readonly KernelReport[]): void
+  /** A manager has taken up a report of these. @param sentAt when it was sent, on the clock of `performance.now()` */
+  heard(reports: readonly KernelReport[], sentAt: number): void
   /** Kills a running kernel; its end is reported with this reason. Safe to repeat. */
   halt(kernelId: string, why: StoppedFor): Promise<void>
   /** The engine says that something happened to a container. */
@@ -68,20 +82,27 @@ export interface KernelManager extends Kernels, AsyncDisposable {
 }
 
 interface Entry extends KernelRecord {
-  creation?: { readonly promise: Promise<RequestReply<'create_kernel'>>; readonly abort: (why: AppError) => void }
+  creation?: {
+    readonly promise: Promise<RequestReply<'create_kernel'>>
+    readonly deadline: StartDeadline
+    readonly abort: (why: AppError) => void
+  }
   destruction?: Promise<RequestReply<'destroy_kernel'>>
   /** Of what a removed container has left; a new attempt must not get into its way. */
   clearing?: Promise<unknown>
 }
 
 interface Starting {
-  /** On the clock of `performance.now()`. */
-  readonly startBy: number
+  readonly deadline: StartDeadline
   readonly signal: AbortSignal
 }
 
 const LOG_LIMIT_BYTES = 1024 * 1024
 const UNDO_RETRY_MS = 1_000
+/** No start begins for this long after the engine gave no answer. */
+const BUSY_PAUSE_MS = 2_000
+/** An engine under load is given a second look before a container counts as gone. */
+const GONE_AGAIN_MS = 1_000
 
 export function createKernelManager(deps: KernelManagerDeps): KernelManager {
   const { engine, files, networks, trust, agentId, log, onChange } = deps
@@ -95,6 +116,11 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
   let sweeping: Promise<void> | undefined
   const apps = createApps({ engine, files, find })
   const networkUse = createNetworkUse(networks, () => entries.values())
+  const pace = createStartPace({
+    now: () => performance.now(),
+    isBusy: isNoAnswer,
+    pauseMs: BUSY_PAUSE_MS,
+  })
   const unheard = createUnheardStarts({
     takeBack: (kernelId, attempt) => destroy(kernelId, 0, attempt),
     stop: stop.signal,
@@ -118,7 +144,10 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
   }
 
   function reportOf({ label, state }: Entry): KernelReport {
-    return { kernelId: label.kernelId, sessionId: label.sessionId, attempt: label.attempt, state, label }
+    const { kernelId, sessionId, attempt } = label
+    if (state.state !== 'starting') return { kernelId, sessionId, attempt, state, label }
+    const ahead = pace.ahead(kernelId)
+    return { kernelId, sessionId, attempt, state: { ...state, ...(ahead === undefined ? {} : { ahead }) }, label }
   }
 
   function set(kernelId: string, entry: Entry): void {
@@ -156,26 +185,20 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
 
   // --- creation
 
-  const create: KernelManager['create'] = async (spec, { startWithinMs, signal, registryAuth }) => {
+  const create: KernelManager['create'] = async (spec, options) => {
+    const { startWithinMs, prepareWithinMs, signal, registryAuth } = options
     // Not even tried: without an engine nothing could be undone.
     if (!known) throw new AppError('engine_unreachable', { why: 'The Docker Engine of this agent does not answer.' })
-    const deadline = new AbortController()
-    const startBy = performance.now() + startWithinMs
-    // Counted from the receipt of the request, by a timer: a clock that is set does not move it.
-    const timer = setTimeout(() => deadline.abort(late(startWithinMs)), startWithinMs)
-    try {
-      for (;;) {
-        const entry = entries.get(spec.kernelId)
-        const inTime = AbortSignal.any([signal, deadline.signal])
-        if (!entry) return await begin(spec, { startBy, signal: inTime, registryAuth })
-        if (entry.label.attempt > spec.attempt) {
-          throw new AppError('kernel_create_failed', { why: `Attempt ${entry.label.attempt} is under way already.` })
-        }
-        if (entry.label.attempt < spec.attempt || entry.destruction) await destroy(spec.kernelId, 0)
-        else return await repeat(entry)
+    using deadline = createStartDeadline(startWithinMs, prepareWithinMs)
+    for (;;) {
+      const entry = entries.get(spec.kernelId)
+      const inTime = AbortSignal.any([signal, deadline.signal])
+      if (!entry) return await begin(spec, { deadline, signal: inTime, registryAuth })
+      if (entry.label.attempt > spec.attempt) {
+        throw new AppError('kernel_create_failed', { why: `Attempt ${entry.label.attempt} is under way already.` })
       }
-    } finally {
-      clearTimeout(timer)
+      if (entry.label.attempt < spec.attempt || entry.destruction) await destroy(spec.kernelId, 0)
+      else return await repeat(entry)
     }
   }
 
@@ -197,14 +220,14 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
 
   function begin(
     spec: KernelSpec,
-    { startBy, signal, registryAuth }: Starting & Pick<Creation, 'registryAuth'>,
+    { deadline, signal, registryAuth }: Starting & Pick<Creation, 'registryAuth'>,
   ): Promise<RequestReply<'create_kernel'>> {
     const label = labelOf(spec, requireManager(), agentId)
     const abort = new AbortController()
     // Chosen and noted in one go: of kernels that start together each sees the cores of the others.
     const cpus = coresFor(spec)
     const wanted = AbortSignal.any([signal, abort.signal, stop.signal])
-    const promise = build(spec, label, { cpus, startBy, signal: wanted, registryAuth })
+    const promise = build(spec, label, { cpus, deadline, signal: wanted, registryAuth })
     set(spec.kernelId, {
       label,
       containerId: null,
@@ -213,7 +236,7 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
       cpus,
       user: '',
       state: { state: 'starting', phase: 'preparing' },
-      creation: { promise, abort: why => abort.abort(why) },
+      creation: { promise, deadline, abort: why => abort.abort(why) },
     })
     return promise
   }
@@ -227,7 +250,7 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
   async function build(
     spec: KernelSpec,
     label: KernelLabel,
-    { startBy, ...options }: Starting & Pick<Creation, 'cpus' | 'registryAuth'>,
+    options: Starting & Pick<Creation, 'cpus' | 'registryAuth'>,
   ): Promise<RequestReply<'create_kernel'>> {
     const { kernelId } = spec
     try {
@@ -237,18 +260,8 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
       })
       // It has ended for the manager; here it may run, on a host that was forgotten and came back.
       if (spec.filesOf !== undefined) await destroy(spec.filesOf, 0)
-      const { container, ssh } = await createKernel(deps, {
-        ...options,
-        spec,
-        label,
-        limits,
-        onPull: progress => {
-          const entry = entries.get(kernelId)
-          if (entry) set(kernelId, { ...entry, state: { state: 'starting', phase: 'pulling' } })
-          deps.onPull(kernelId, progress)
-        },
-      })
-      unheard.watch(kernelId, spec.attempt, startBy - performance.now())
+      const { container, ssh } = await createInTime(spec, label, options)
+      unheard.watch(kernelId, spec.attempt, options.deadline.startBy - performance.now())
       adopt(container)
       // What the engine said of it meanwhile was not looked at.
       containerChanged(kernelId)
@@ -264,6 +277,45 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
       await undo(label)
       forget(kernelId)
       throw error
+    }
+  }
+
+  /** Again and again while the engine gives no answer: an overloaded engine is no fault of the session. */
+  async function createInTime(
+    spec: KernelSpec,
+    label: KernelLabel,
+    options: Starting & Pick<Creation, 'cpus' | 'registryAuth'>,
+  ): Promise<CreatedKernel> {
+    const { kernelId } = spec
+    const setPhase = (phase: 'pulling' | 'preparing') => {
+      const entry = entries.get(kernelId)
+      if (entry?.state.state !== 'starting' || entry.state.phase === phase) return
+      set(kernelId, { ...entry, state: { state: 'starting', phase } })
+    }
+    for (;;) {
+      try {
+        return await createKernel(
+          { ...deps, pace },
+          {
+            ...options,
+            spec,
+            label,
+            limits,
+            onPull: progress => {
+              setPhase('pulling')
+              deps.onPull(kernelId, progress)
+            },
+            onImage: () => setPhase('preparing'),
+          },
+        )
+      } catch (error) {
+        if (!isNoAnswer(error)) throw error
+        log.warn({ kernelId, why: engineMessage(error) }, 'the engine gave no answer; the start is tried again')
+        await undo(label)
+        if (!options.signal.aborted) continue
+        const why = 'The Docker Engine of this host is overloaded: it did not answer in time.'
+        throw new AppError('engine_busy', { why }, { cause: error })
+      }
     }
   }
 
@@ -345,9 +397,22 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
       if (entries.get(kernelId) !== entry) continue
       if (isBusy(kernelId)) return
       if (found) adopt(found)
-      else await clearGone(entry)
+      else if (await isGone(entry)) await clearGone(entry)
       return
     }
+  }
+
+  /** A container counts as gone when the engine says so itself, twice; a list that lacks it proves nothing. */
+  async function isGone(entry: Entry): Promise<boolean> {
+    const { containerId } = entry
+    if (containerId === null) return true
+    const { kernelId } = entry.label
+    for (const waitMs of [0, GONE_AGAIN_MS]) {
+      if (waitMs > 0) await delay(waitMs, undefined, { signal: stop.signal }).catch(() => undefined)
+      if (await inspectContainer(engine, containerId, context(false, known))) return false
+      if (stop.signal.aborted || entries.get(kernelId) !== entry || isBusy(kernelId)) return false
+    }
+    return true
   }
 
   function containerChanged(kernelId: string): void {
@@ -396,8 +461,9 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
     for (const [kernelId, entry] of before) {
       if (entries.get(kernelId) !== entry || isBusy(kernelId) || containers.some(c => c.id === entry.containerId))
         continue
+      if (entry.state.state === 'gone' || !(await isGone(entry))) continue
       // What cannot be removed now, the sweep tries again.
-      if (entry.state.state !== 'gone') await clearGone(entry).catch(complainOfLeftover)
+      await clearGone(entry).catch(complainOfLeftover)
     }
     known = true
     // Of kernels that are none: of a crashed agent, or of containers removed behind our back.
@@ -454,7 +520,14 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
     engineWentAway() {
       known = false
     },
-    heard: reports => unheard.heard(reports),
+    heard(reports, sentAt) {
+      for (const { kernelId, attempt, state } of reports) {
+        const entry = entries.get(kernelId)
+        if (state.state === 'starting' && state.ahead !== undefined && entry?.label.attempt === attempt)
+          entry.creation?.deadline.heardWaiting(sentAt)
+      }
+      unheard.heard(reports)
+    },
     async halt(kernelId, why) {
       const entry = entries.get(kernelId)
       if (entry?.state.state !== 'running' || entry.destruction) return

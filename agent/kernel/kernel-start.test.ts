@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { type KernelSpec } from '#agent/contract'
 import { AgentId, KernelId, ManagerId, SessionId, UserId } from '#manager/contract'
@@ -44,6 +45,8 @@ interface Container {
 async function kernelsInMemory(more: Partial<KernelManagerDeps> = {}) {
   const containers = new Map<string, Container>()
   let made = 0
+  let silences = 0
+  let hidden = 0
   const container = (id: string) => {
     const of = () => {
       const found = containers.get(id)
@@ -58,6 +61,7 @@ async function kernelsInMemory(more: Partial<KernelManagerDeps> = {}) {
       remove: () => Promise.resolve(void containers.delete(id)),
       // eslint-disable-next-line @typescript-eslint/require-await -- throws like the engine rejects
       inspect: async () => {
+        if (hidden > 0 && hidden--) throw Object.assign(new Error('no such container'), { statusCode: 404 })
         const { config, status, exitCode } = of()
         const Running = status === 'running'
         const StartedAt = '2026-01-01T00:00:00Z'
@@ -74,7 +78,7 @@ async function kernelsInMemory(more: Partial<KernelManagerDeps> = {}) {
   const calls = {
     listContainers: ({ filters }: { filters: { label: string[] } }) =>
       Promise.resolve(
-        [...containers].flatMap(([Id, { config }]) => {
+        (hidden > 0 ? [] : [...containers]).flatMap(([Id, { config }]) => {
           const labels = new Set(Object.entries(config.Labels).map(([name, value]) => `${name}=${value}`))
           return filters.label.every(label => labels.has(label)) ? [{ Id }] : []
         }),
@@ -83,6 +87,7 @@ async function kernelsInMemory(more: Partial<KernelManagerDeps> = {}) {
       inspect: () => Promise.resolve({ Id: 'sha256:aa', Config: { Env: [], Labels: IMAGE_LABELS }, RepoDigests: [] }),
     }),
     createContainer(config: Container['config']) {
+      if (silences > 0 && silences--) return Promise.reject(Object.assign(new Error('late'), { code: 'ETIMEDOUT' }))
       const id = `container-${++made}`
       containers.set(id, { config, status: 'created', exitCode: 0 })
       return Promise.resolve(container(id))
@@ -128,6 +133,10 @@ async function kernelsInMemory(more: Partial<KernelManagerDeps> = {}) {
   return {
     containers,
     kernels,
+    /** So many containers more are asked for in vain: the engine does not answer. */
+    silence: (times: number) => void (silences = times),
+    /** So many looks more do not see a container that is there. */
+    hide: (looks: number) => void (hidden = looks),
     end(exitCode: number) {
       for (const found of containers.values()) Object.assign(found, { status: 'exited', exitCode })
     },
@@ -171,11 +180,65 @@ test('a container that ends while its creation is finished is seen to have ended
   await expect.poll(engine.state).toMatchObject([{ state: 'exited', exitCode: 3 }])
 })
 
+test('starts that wait for their turn say how many come first, and their deadline does not run meanwhile', async () => {
+  const gate = Promise.withResolvers<undefined>()
+  await using engine = await kernelsInMemory({
+    devices: { settled: () => gate.promise, limit: () => Promise.resolve() },
+  })
+  const ids = Array.from({ length: 5 }, (_, i) => KernelId.parse(uuid(String(20 + i))))
+  const starts = ids.map(kernelId => engine.create(aSpec({ kernelId }), 400))
+  const ahead = () =>
+    engine.kernels.reports().map(({ state }) => (state.state === 'starting' ? (state.ahead ?? null) : state.state))
+  await expect.poll(ahead).toEqual([null, null, null, 3, 4])
+  // As the heartbeats of a manager that takes them up.
+  const heartbeat = setInterval(() => engine.kernels.heard(engine.kernels.reports(), performance.now()), 50)
+  const outcomes = Promise.allSettled(starts)
+  await delay(600)
+  expect(ahead()).toEqual([null, null, null, 3, 4])
+  // The three that have begun have run out of time; the others come next, and they have all of theirs.
+  gate.resolve(undefined)
+  expect((await outcomes).map(({ status }) => status)).toEqual([
+    ...['rejected', 'rejected', 'rejected', 'fulfilled', 'fulfilled'],
+  ])
+  clearInterval(heartbeat)
+})
+
+test('a start that nobody knows to wait is given up in time', async () => {
+  const gate = Promise.withResolvers<undefined>()
+  await using engine = await kernelsInMemory({
+    devices: { settled: () => gate.promise, limit: () => Promise.resolve() },
+  })
+  const ids = Array.from({ length: 4 }, (_, i) => KernelId.parse(uuid(String(20 + i))))
+  const outcomes = Promise.allSettled(ids.map(kernelId => engine.create(aSpec({ kernelId }), 200)))
+  setTimeout(() => gate.resolve(undefined), 300)
+  expect((await outcomes).map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected', 'rejected'])
+  expect(engine.containers.size).toBe(0)
+})
+
+test('an engine that gives no answer fails no start: it is tried again', async () => {
+  await using engine = await kernelsInMemory()
+  engine.silence(1)
+  await engine.create()
+  expect(engine.state()).toMatchObject([{ state: 'running' }])
+})
+
+test('a container is gone only once the engine has said so twice', async () => {
+  await using engine = await kernelsInMemory()
+  await engine.create()
+  engine.hide(2)
+  engine.kernels.containerChanged(KERNEL)
+  await engine.kernels.rescan({ cpus: CORES, memBytes: 2 ** 34 })
+  expect(engine.state()).toMatchObject([{ state: 'running' }])
+  engine.hide(Infinity)
+  await engine.kernels.rescan({ cpus: CORES, memBytes: 2 ** 34 })
+  expect(engine.state()).toMatchObject([{ state: 'gone' }])
+})
+
 test('a container of whose start no manager has heard in time is removed; one that was heard of stays', async () => {
   await using engine = await kernelsInMemory()
   const [heard, unheard] = [KernelId.parse(uuid('11')), KernelId.parse(uuid('12'))]
   await engine.create(aSpec({ kernelId: heard }), 200)
-  engine.kernels.heard(engine.kernels.reports())
+  engine.kernels.heard(engine.kernels.reports(), performance.now())
   await engine.create(aSpec({ kernelId: unheard }), 200)
   expect(engine.containers.size).toBe(2)
   await expect.poll(() => engine.kernels.reports().map(({ kernelId }) => kernelId)).toEqual([heard])
@@ -187,7 +250,7 @@ test('a manager that has heard of the start of an attempt has not heard of that 
   await engine.create()
   const before = engine.kernels.reports()
   await engine.create(aSpec({ attempt: 2 }), 100)
-  engine.kernels.heard(before)
+  engine.kernels.heard(before, performance.now())
   await expect.poll(() => engine.containers.size).toBe(0)
 })
 

@@ -4,11 +4,13 @@ import { type EventPublisher } from '../events/bus.ts'
 import { type Log } from '../log.ts'
 import { type SessionChanges } from '../sessions/changes.ts'
 import { importContainer } from '../sessions/import.ts'
-import { type Lifecycle, STARTED } from '../sessions/lifecycle.ts'
+import { type Lifecycle, PREPARING, STARTED } from '../sessions/lifecycle.ts'
 import { type Change, isStarting } from '../sessions/transition.ts'
 import { findAgent } from '../store/agents.ts'
-import { type KernelRow } from '../store/kernels.ts'
+import { extendStartBy, type KernelRow } from '../store/kernels.ts'
 import { type Store } from '../store/open-store.ts'
+import { findSession, updateReasons } from '../store/sessions.ts'
+import { type LiveFigures } from './live.ts'
 import { type Action } from './reconcile.ts'
 
 export interface ActingDeps {
@@ -22,6 +24,8 @@ export interface ActingDeps {
   readonly lastLog: (agentId: AgentId, kernelId: KernelId) => Promise<string | undefined>
   /** After a restore: what agents have may be newer than what the database says. */
   readonly isRestored: () => Promise<boolean>
+  /** How long an agent may take to start a container once its turn has come, with the time that its answer takes. */
+  readonly prepareWithinMs: number
   /** An agent came, went, or changed: placements may be possible now. */
   readonly onAgentChanged: () => void
   readonly log: Log
@@ -35,6 +39,7 @@ export interface ActingMemory {
   readonly isKnownToRun: (kernelId: KernelId) => boolean
   /** Of kernels whose agent said last that it pulls the image for them: the attempt. */
   readonly pulling: Map<KernelId, number>
+  readonly live: Pick<LiveFigures, 'setWaiting' | 'sinceWaitingMs'>
 }
 
 /** What could not be carried out; the next report repeats it. */
@@ -74,7 +79,8 @@ export function createActing(deps: ActingDeps & ActingMemory) {
   async function act(agentId: AgentId, action: Action, first: boolean): Promise<void> {
     switch (action.do) {
       case 'phase':
-        return setPhase(action)
+        await setPhase(action)
+        return noteTurn(agentId, action)
       case 'running': {
         const adopted: Reason = { code: 'adopted', message: 'Found running on its agent after a restart.' }
         return lifecycle.markRunning(action.sessionId, { ...action, reason: first ? adopted : STARTED })
@@ -134,6 +140,24 @@ export function createActing(deps: ActingDeps & ActingMemory) {
     })
   }
 
+  /** The session is told how many starts come before its own, and its deadline does not run meanwhile. */
+  async function noteTurn(agentId: AgentId, action: Extract<Action, { do: 'phase' }>): Promise<void> {
+    const { sessionId, kernelId, attempt, ahead } = action
+    const waited = deps.live.sinceWaitingMs([kernelId]) !== undefined
+    if (ahead === undefined && !waited) return
+    const session = await findSession(store.db, sessionId)
+    if (session?.status !== 'PREPARING' || session.attempt !== attempt) return
+    if (ahead !== undefined) {
+      deps.live.setWaiting(kernelId)
+      // The agent gives it up no later than that after a report that it knows to be taken up.
+      await extendStartBy(store.db, kernelId, deps.prepareWithinMs)
+    }
+    const message = ahead === undefined ? PREPARING : waitsFor(ahead, (await findAgent(store.db, agentId))?.name)
+    if (session.reason.message === message) return
+    const reason: Reason = { code: ahead === undefined ? 'create_sent' : 'starting_soon', message }
+    changes.hint(await updateReasons(store.db, 'PREPARING', new Map([[sessionId, reason]])))
+  }
+
   async function end(
     agentId: AgentId,
     { sessionId, kernelId }: { sessionId: SessionId; kernelId: KernelId },
@@ -185,6 +209,12 @@ export function createActing(deps: ActingDeps & ActingMemory) {
   }
 
   return actOnAll
+}
+
+function waitsFor(ahead: number, agent = 'its agent'): string {
+  if (ahead === 0) return `Starting soon: Docker on ${agent} is busy.`
+  const others = ahead === 1 ? '1 session is' : `${ahead} sessions are`
+  return `Starting soon: ${others} being started on ${agent} before it.`
 }
 
 /** A session ends with any of its kernels, except one beside the main one that has done its work (exit code 0). */

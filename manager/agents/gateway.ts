@@ -33,6 +33,8 @@ export interface AgentListener {
    * @returns kernels of which something could not be written, and is taken up with the next report
    */
   message(agentId: AgentId, message: Notice, arrivedAt: number): Promise<readonly KernelId[]>
+  /** Of a report whose engine did not answer: the kernels in it that are known to run all the same. */
+  started(agentId: AgentId, report: Extract<Notice, { type: 'report' }>): readonly KernelId[]
   /** Its last connection is gone. Called at once: by the time of `disconnected` there may be a new one. */
   gone(agentId: AgentId): void
   disconnected(agentId: AgentId): Promise<void>
@@ -248,7 +250,9 @@ export function startAgentGateway(deps: AgentGatewayDeps): AgentGateway {
           const except = [...(await listener.message(agentId, message, arrivedAt))]
           if (message.type !== 'report') return
           const { sequence } = message
-          connection.send({ type: 'taken_up', sequence, ...(except.length > 0 ? { except } : {}) })
+          const started = [...listener.started(agentId, message)]
+          const told = { ...(except.length > 0 ? { except } : {}), ...(started.length > 0 ? { started } : {}) }
+          connection.send({ type: 'taken_up', sequence, ...told })
         })
       }
     } catch (error) {

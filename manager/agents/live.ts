@@ -14,6 +14,10 @@ export interface LiveFigures {
   /** How long nothing was downloaded or unpacked for any of these, if this process has seen anything move. */
   pullQuietMs(kernelIds: readonly KernelId[]): number | undefined
   forgetPull(kernelId: KernelId): void
+  /** Its agent says now that its start waits for its turn there. */
+  setWaiting(kernelId: KernelId): void
+  /** How long ago that was said last of any of these; undefined where it never was. */
+  sinceWaitingMs(kernelIds: readonly KernelId[]): number | undefined
   forget(kernelId: KernelId): void
 }
 
@@ -25,6 +29,7 @@ const FORGET_AFTER_MS = 10 * 60_000
 export function createLiveFigures(now: () => number): LiveFigures {
   const rings = new Map<KernelId, SampleRing>()
   let lookedAt = now()
+  const waiting = new Map<KernelId, number>()
   const pulls = new Map<KernelId, { progress: PullProgress; movedAt: number }>()
   function forgetOld(): void {
     lookedAt = now()
@@ -52,7 +57,13 @@ export function createLiveFigures(now: () => number): LiveFigures {
       return movedAt.length > 0 ? performance.now() - Math.max(...movedAt) : undefined
     },
     forgetPull: kernelId => void pulls.delete(kernelId),
+    setWaiting: kernelId => void waiting.set(kernelId, performance.now()),
+    sinceWaitingMs(kernelIds) {
+      const saidAt = kernelIds.flatMap(id => waiting.get(id) ?? [])
+      return saidAt.length > 0 ? performance.now() - Math.max(...saidAt) : undefined
+    },
     forget(kernelId) {
+      waiting.delete(kernelId)
       rings.delete(kernelId)
       pulls.delete(kernelId)
     },

@@ -6,7 +6,15 @@ type Exited = Extract<KernelState, { state: 'exited' }>
 
 /** What to do so that the database says what is true on the engine. */
 export type Action =
-  | { do: 'phase'; sessionId: SessionId; kernelId: KernelId; attempt: number; phase: 'preparing' | 'pulling' }
+  | {
+      do: 'phase'
+      sessionId: SessionId
+      kernelId: KernelId
+      attempt: number
+      phase: 'preparing' | 'pulling'
+      /** It waits for its turn on the agent, behind so many others. */
+      ahead?: number | undefined
+    }
   | { do: 'running'; sessionId: SessionId; kernelId: KernelId; attempt: number; containerId: string; startedAt: string }
   | { do: 'ended'; sessionId: SessionId; kernelId: KernelId; attempt: number; exit: Exited }
   /** Its container is gone, and nobody told us why. */
@@ -84,7 +92,8 @@ function actOnKnown(kernel: KnownKernel, { attempt, state }: KernelReport, agent
   if (status === 'TERMINATING') return []
   switch (state.state) {
     case 'starting':
-      return status === 'RUNNING' ? [] : [{ do: 'phase', sessionId, kernelId, attempt, phase: state.phase }]
+      if (status === 'RUNNING') return []
+      return [{ do: 'phase', sessionId, kernelId, attempt, phase: state.phase, ahead: state.ahead }]
     case 'running':
       if (status === 'RUNNING') return []
       return [

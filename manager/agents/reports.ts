@@ -430,6 +430,10 @@ export function createReports(deps: ReportsDeps): Reports {
       }
       return []
     },
+    started(_agentId, { engine, kernels }) {
+      if (engine.reachable) return []
+      return kernels.map(({ kernelId }) => kernelId).filter(kernelId => startedAt.has(kernelId))
+    },
     async disconnected(agentId) {
       memories.delete(agentId)
       deps.onAgentChanged()

@@ -109,6 +109,7 @@ export const ERRORS = {
   device_not_found: { status: 404, retry: false, title: 'The agent has no such device' },
   disk_full: { status: 507, retry: true, title: 'Too little disk space' },
   engine_already_managed: { status: 409, retry: false, title: 'Another agent manages this Docker Engine' },
+  engine_busy: { status: 503, retry: true, title: 'The Docker Engine is overloaded' },
   engine_unreachable: { status: 503, retry: true, title: 'The Docker Engine does not answer' },
   kernel_create_failed: { status: 502, retry: true, title: 'The container could not be started' },
   kernel_not_found: { status: 404, retry: false, title: 'No such kernel on this agent' },

@@ -63,6 +63,8 @@ export const REASON_CODES = [
   'agent_lost',
   'agent_forgotten',
   'retried',
+  'host_unfit', // its host could not start anything: tried again, and no attempt is counted
+  'starting_soon', // its agent starts others before it
   'adopted', // found on an agent after a restart
   'imported', // a signed container the manager had no row for
   'idle_timeout', // nothing has happened in it for too long

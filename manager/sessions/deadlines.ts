@@ -14,6 +14,8 @@ export interface DeadlinesDeps {
   readonly changes: SessionChanges
   /** How long the pulls of all these kernels have not moved, if this process has seen any move. */
   readonly pullQuietMs: (kernelIds: readonly KernelId[]) => number | undefined
+  /** How long ago the agent said last that one of these kernels waits for its turn there. */
+  readonly sinceWaitingMs?: (kernelIds: readonly KernelId[]) => number | undefined
   /** Another manager has a connection to the agent: what it starts and ends is that one's to decide. */
   readonly isElsewhere?: (agentId: AgentId) => Promise<boolean>
   readonly log: Log
@@ -51,7 +53,10 @@ export function startDeadlines(deps: DeadlinesDeps): AsyncDisposable {
 
   function isLate({ status, ageMs, kernelIds }: Overdue): boolean {
     if (status === 'SCHEDULED') return ageMs >= timings.scheduledMs
-    if (status === 'PREPARING') return ageMs >= timings.preparingMs
+    if (status === 'PREPARING') {
+      const sinceWaitingMs = deps.sinceWaitingMs?.(kernelIds) ?? Infinity
+      return Math.min(ageMs, sinceWaitingMs) >= timings.preparingMs || ageMs >= timings.preparingMs + timings.turnMs
+    }
     const quietMs = deps.pullQuietMs(kernelIds) ?? performance.now() - startedAt
     return ageMs >= timings.pullingMs || Math.min(ageMs, quietMs) >= timings.pullStalledMs
   }

@@ -26,7 +26,7 @@ import {
   updateKernel,
 } from '../store/kernels.ts'
 import { type Store } from '../store/open-store.ts'
-import { findReasonTo } from '../store/session-events.ts'
+import { countEventsOf, findReasonTo } from '../store/session-events.ts'
 import { findSession, type OwnedSessionRow, setDescription, touchSessions } from '../store/sessions.ts'
 import { type LockedSession, type SessionChanges } from './changes.ts'
 import { type PullSource, type Registries } from '../registries/registries.ts'
@@ -90,6 +90,8 @@ export interface Done {
   readonly agentId: AgentId
 }
 
+/** What a session says while its agent works on it. */
+export const PREPARING = 'The host is preparing the container.'
 /** Why a session runs that was not found running. */
 export const STARTED: Reason = { code: 'started', message: 'The container started.' }
 
@@ -201,12 +203,14 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
       device => device.kernel_id,
     )
     const failed = new AbortController()
-    const timeoutMs = startWithinMs + timings.replyMarginMs
+    // It may wait for its turn on the agent; what waits too long, or for nothing, the deadlines find.
+    const timeoutMs = startWithinMs + timings.replyMarginMs + timings.turnMs
     const sending = { timeoutMs, signal: AbortSignal.any([options.signal, failed.signal]) }
     const starting = kernels.map(async kernel => {
       const facts = kernelSpecOf(session, kernel, devices.get(kernel.id) ?? [], pull.manifestDigest)
       const spec = { ...facts, managerSignature: deps.signer.sign(facts, agentId) }
-      const input = { spec, startWithinMs, ...(pull.auth ? { registryAuth: pull.auth } : {}) }
+      const { preparingMs: prepareWithinMs } = timings
+      const input = { spec, startWithinMs, prepareWithinMs, ...(pull.auth ? { registryAuth: pull.auth } : {}) }
       const { containerId } = await agents.request(agentId, 'create_kernel', input, sending)
       const started = { containerId, kernelId: kernel.id, attempt: kernel.attempt, reason: STARTED }
       // It runs, whether that can be written now or not: its agent says so again with the next report.
@@ -240,7 +244,7 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
     await changes.apply(id, state => {
       wanted = isStarting(state.status) && state.attempt === attempt
       if (!wanted || state.status !== 'SCHEDULED') return undefined
-      const reason: Reason = { code: 'create_sent', message: 'The host is preparing the container.' }
+      const reason: Reason = { code: 'create_sent', message: PREPARING }
       return { to: 'PREPARING', reason, startWithinMs }
     })
     return wanted
@@ -258,14 +262,18 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
     if (kernels.length > 1 && !(await destroyAll(kernels, agentId, 0).then(isDone, ignoreUnreachable))) return
     // What is not kept any more will not be next time either.
     const isFinal = isAppError(error) && error.code === 'files_gone'
-    await failAttempt(id, attempt, { code: 'create_failed', message }, isFinal)
+    const code = isHostsFault(error) ? 'host_unfit' : 'create_failed'
+    await failAttempt(id, attempt, { code, message }, isFinal)
   }
 
   async function failAttempt(id: SessionId, attempt: number, cause: Reason, isFinal = false): Promise<void> {
+    const isFree = cause.code === 'host_unfit'
+    const counted = attempt - (await countEventsOf(store.db, id, 'host_unfit'))
     const applied = await changes.apply(id, state => {
       if (!isStarting(state.status) || state.attempt !== attempt) return undefined
-      if (isFinal || attempt >= timings.maxAttempts) return { to: 'ERROR', reason: cause }
-      return { to: 'PENDING', reason: { ...cause, code: 'retried', message: `${cause.message} Trying again.` } }
+      if (isFinal || (!isFree && counted >= timings.maxAttempts)) return { to: 'ERROR', reason: cause }
+      const code = isFree ? cause.code : 'retried'
+      return { to: 'PENDING', reason: { ...cause, code, message: `${cause.message} Trying again.` } }
     })
     if (!applied) return
     log.warn({ id, attempt, to: applied.to, cause: cause.message }, 'session start failed')
@@ -401,6 +409,10 @@ interface FailedStart {
   readonly aborted: boolean
   readonly kernels: readonly KernelRow[]
 }
+
+/** These say that the host cannot start anything now: that is no fault of the session, and costs it no attempt. */
+const HOST_UNFIT: ReadonlySet<string> = new Set(['engine_busy', 'engine_unreachable', 'network_range_taken'])
+const isHostsFault = (error: unknown) => isAppError(error) && HOST_UNFIT.has(error.code)
 
 const isUnreachable = (error: unknown) => isAppError(error) && error.code === 'agent_unreachable'
 const isDone = () => true

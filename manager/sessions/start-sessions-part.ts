@@ -41,7 +41,7 @@ import { startLifetimes } from './lifetime/start-lifetimes.ts'
 import { createLocator, type SessionLocation } from './locate.ts'
 import { createSetPriority } from './priority.ts'
 import { createSessionService } from './service.ts'
-import { type Timings } from './timings.ts'
+import { DEFAULT_TIMINGS, type Timings } from './timings.ts'
 
 export interface SessionsPartDeps {
   readonly store: Store
@@ -141,6 +141,7 @@ export async function startSessionsPart(deps: SessionsPartDeps): Promise<Session
   changes.onApplied(({ sessionId, effects }) => {
     if (effects.ended) recorder.end(sessionId)
   })
+  const { preparingMs, replyMarginMs } = { ...DEFAULT_TIMINGS, ...timings }
   const reports = createReports({
     store,
     managerId,
@@ -151,6 +152,7 @@ export async function startSessionsPart(deps: SessionsPartDeps): Promise<Session
     live,
     links: cluster.links,
     isRestored: () => scheduling.isRestored(),
+    prepareWithinMs: preparingMs + replyMarginMs,
     recorder,
     lastLog: (agentId, kernelId) =>
       agents.request(agentId, 'get_logs', { kernelId, tail: LAST_LINES }, { timeoutMs: LAST_LOG_MS }).then(
@@ -203,6 +205,7 @@ export async function startSessionsPart(deps: SessionsPartDeps): Promise<Session
       lifecycle,
       changes,
       pullQuietMs: ids => live.pullQuietMs(ids),
+      sinceWaitingMs: ids => live.sinceWaitingMs(ids),
       isElsewhere: id => cluster.links.isElsewhere(id),
       log,
       timings,

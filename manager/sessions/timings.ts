@@ -6,6 +6,8 @@ export interface Timings {
   readonly pullingMs: number
   /** A pull that does not move for this long has failed. */
   readonly pullStalledMs: number
+  /** The longest that a start may wait for its turn on its agent, while the agent says that it does. */
+  readonly turnMs: number
   readonly terminatingMs: number
   /** Between SIGTERM and SIGKILL. */
   readonly graceMs: number
@@ -31,6 +33,7 @@ export const DEFAULT_TIMINGS: Timings = {
   preparingMs: 60_000,
   pullingMs: 30 * 60_000,
   pullStalledMs: 5 * 60_000,
+  turnMs: 30 * 60_000,
   terminatingMs: 60_000,
   graceMs: 10_000,
   destroyTimeoutMs: 45_000,

@@ -190,6 +190,16 @@ export async function updateKernel(db: Db, id: KernelId, change: KernelChange): 
   if (change.agent_id === null) await db.deleteFrom('kernel_devices').where('kernel_id', '=', id).execute()
 }
 
+/** Of a start that waits for its turn on its agent: its agent gives it up so much later from now. Never brought forward. */
+export async function extendStartBy(db: Db, id: KernelId, withinMs: number): Promise<void> {
+  await db
+    .updateTable('kernels')
+    .set({ start_by: sql<Date>`greatest(start_by, ${inMs(withinMs)})` })
+    .where('id', '=', id)
+    .where('start_by', 'is not', null)
+    .execute()
+}
+
 /**
  * What a move of the session means for all of its kernels. Those that have ended stay as they are, and those that run
  * already while others start; a retry begins anew with all of them.

@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import { type KernelId, type Reason, type SessionEvent, type SessionId, type SessionStatus } from '#manager/contract'
 import { type Db } from './schema.ts'
 
@@ -35,6 +36,17 @@ export async function findReasonTo(db: Db, sessionId: SessionId, status: Session
     .limit(1)
     .executeTakeFirst()
   return row?.reason
+}
+
+/** How often the session has moved for this reason. */
+export async function countEventsOf(db: Db, sessionId: SessionId, code: Reason['code']): Promise<number> {
+  const { count } = await db
+    .selectFrom('session_events')
+    .select(sql<number>`count(*)`.as('count'))
+    .where('session_id', '=', sessionId)
+    .where(sql`reason ->> 'code'`, '=', code)
+    .executeTakeFirstOrThrow()
+  return count
 }
 
 /** Oldest first. */
