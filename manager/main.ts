@@ -1,6 +1,6 @@
 import { mkdir } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import { ERRORS, type ManagerId, toWireError, type UserId } from '#manager/contract'
+import { AgentId, AppError, ERRORS, type ManagerId, toWireError, type UserId } from '#manager/contract'
 import { openManagerKey } from './agents/manager-key.ts'
 import { type ClusterTimings, openCluster, standAlone } from './cluster/cluster.ts'
 import { SILENT_MS } from './cluster/dedicated-connection.ts'
@@ -59,6 +59,11 @@ export interface Manager extends AsyncDisposable {
   createSignInTicket(): Promise<{ ticket: string }>
   /** What an agent needs to join, once, fifteen minutes. */
   createJoinToken(): Promise<{ join: string }>
+  /**
+   * The same for the agent of this computer whose data directory is lost, e.g. after a restore into a new one.
+   * @throws AppError `not_found` where it is no agent of this manager, `agent_running_elsewhere` where it is connected
+   */
+  createReplaceToken(agentId: string): Promise<{ join: string }>
 }
 
 export type ManagerTimings = SessionsPartTimings & { readonly cluster?: Partial<ClusterTimings> }
@@ -223,6 +228,14 @@ export async function startManager(
       await audit.record({ action: 'createJoinToken', result: 'ok', detail: { resourceGroup: 'default' } })
       return made
     },
+    async createReplaceToken(id) {
+      const replaces = AgentId.parse(id)
+      if (sessions.agents.isConnected(replaces)) throw new AppError('agent_running_elsewhere', { agentId: replaces })
+      const resourceGroup = 'default' // of one that is replaced, its own counts
+      const made = await sessions.agentService.createJoinToken({ resourceGroup, createdBy: null, replaces })
+      await audit.record({ action: 'createJoinToken', result: 'ok', detail: { replaces } })
+      return made
+    },
     async createSignInTicket() {
       const userId = await firstAdminId(store)
       const ticket = await logins.createTicket(userId)
@@ -285,12 +298,13 @@ async function main(): Promise<void> {
 /** Below the time after which `berth up` kills its children. */
 const STOP_TIMEOUT_MS = 8_000
 
-/** Requests of the parent process, over the channel that only it has: `{ id, type }` → `{ id, ok, value | error }`. */
+/** Requests of the parent process, over the channel that only it has: `{ id, type, about }` → `{ id, ok, value | error }`. */
 async function answer(manager: Manager, message: unknown): Promise<void> {
-  const { id, type } = (message ?? {}) as { id?: unknown; type?: unknown }
+  const { id, type, about } = (message ?? {}) as { id?: unknown; type?: unknown; about?: unknown }
   const requests: Readonly<Record<string, () => Promise<unknown>>> = {
     create_sign_in_ticket: () => manager.createSignInTicket(),
     create_join_token: () => manager.createJoinToken(),
+    create_replace_token: () => manager.createReplaceToken(String(about)),
   }
   const request = typeof type === 'string' ? requests[type] : undefined
   if (!request) return

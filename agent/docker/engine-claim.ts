@@ -54,6 +54,7 @@ export function createEngineClaim(engine: EngineClient, agentId: AgentId, volume
         'directory of that agent. If that is lost, take its place: berth admin agent join-token --replace, then berth agent ' +
         `--replace. If that manager is gone for good as well, end its containers and remove its claim: docker volume rm ${volume}`,
       owner,
+      managerId: labels[LABEL_MANAGER],
     })
   }
 

@@ -24,8 +24,8 @@ export interface Child extends AsyncDisposable {
   readonly ready: Readonly<Record<string, unknown>>
   /** Resolves when it ended, for whatever reason. */
   readonly ended: Promise<{ code: number | null; signal: NodeJS.Signals | null }>
-  /** A request over the private channel between parent and child. @throws the child's AppError */
-  ask(type: string): Promise<unknown>
+  /** A request over the private channel between parent and child, about something named. @throws the child's AppError */
+  ask(type: string, about?: string): Promise<unknown>
 }
 
 const STOP_WITHIN_MS = 10_000
@@ -56,7 +56,7 @@ export async function startChild(spec: ChildSpec): Promise<Child> {
       pid: process_.pid ?? 0,
       ready,
       ended,
-      ask: type => ask(process_, type, ended),
+      ask: (type, about) => ask(process_, { type, about }, ended),
       [Symbol.asyncDispose]: stop,
     }
   } catch (error) {
@@ -82,7 +82,11 @@ async function firstLine(child: ChildProcess, spec: ChildSpec): Promise<Record<s
 const later = (ms: number) => new Promise<undefined>(resolve => setTimeout(() => resolve(undefined), ms).unref())
 
 let nextRequest = 1
-async function ask(child: ChildProcess, type: string, ended: Promise<unknown>): Promise<unknown> {
+async function ask(
+  child: ChildProcess,
+  { type, about }: { type: string; about: string | undefined },
+  ended: Promise<unknown>,
+): Promise<unknown> {
   const id = nextRequest++
   const reply = Promise.withResolvers<unknown>()
   const onMessage = (message: unknown) => {
@@ -97,7 +101,7 @@ async function ask(child: ChildProcess, type: string, ended: Promise<unknown>): 
     else reply.reject(new AppError('internal', { why: error?.message ?? `${type} failed` }))
   }
   child.on('message', onMessage)
-  child.send({ id, type }, error => {
+  child.send({ id, type, about }, error => {
     if (error) reply.reject(new AppError('unavailable', { why: 'The process has ended.' }, { cause: error }))
   })
   try {

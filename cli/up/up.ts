@@ -1,6 +1,6 @@
 import { mkdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { AppError } from '#manager/contract'
+import { AppError, isAppError } from '#manager/contract'
 import { environmentOf } from '../config/berth-toml/parse.ts'
 import { consolePortOf, readSettings } from '../config/berth-toml/read.ts'
 import { type ServerName } from '../config/berth-toml/settings.ts'
@@ -11,7 +11,7 @@ import { type Child, type ChildSpec, startChild } from './child.ts'
 import { askRunning, controlSocketPath, openControlSocket, type Running } from './control-socket.ts'
 import { openDesktop } from './desktop.ts'
 import { createSignInPage } from './sign-in-page.ts'
-import { type Supervised, supervise } from './supervisor.ts'
+import { type Supervised, supervise, type SupervisorDeps } from './supervisor.ts'
 
 export interface UpOptions {
   readonly data?: string
@@ -133,14 +133,37 @@ async function present(running: Running, { open, ticket, output }: PresentOption
 async function startAgent(
   manager: Supervised,
   spec: SpecOf,
-  deps: Parameters<typeof supervise>[2],
-): Promise<Supervised> {
-  const { join: joinString } = (await manager.current.ask('create_join_token')) as { join: string }
-  const agentSpec = {
-    ...spec('agent', 'agent/main.ts', { BERTH_MANAGER_URL: String(manager.current.ready.url), BERTH_JOIN: joinString }),
-    readyWithinMs: AGENT_WITHIN_MS,
+  deps: SupervisorDeps,
+): Promise<Supervised | undefined> {
+  const start = async (joinString: string, more: Record<string, string> = {}) => {
+    const environment = { BERTH_MANAGER_URL: String(manager.current.ready.url), BERTH_JOIN: joinString, ...more }
+    const agentSpec = { ...spec('agent', 'agent/main.ts', environment), readyWithinMs: AGENT_WITHIN_MS }
+    return await supervise(agentSpec, () => agentSpec, deps)
   }
-  return await supervise(agentSpec, () => agentSpec, deps)
+  const { join: joinString } = (await manager.current.ask('create_join_token')) as { join: string }
+  try {
+    return await start(joinString)
+  } catch (error) {
+    if (!isAppError(error) || error.code !== 'engine_already_managed') throw error
+    const { owner, managerId } = error.detail
+    // Another data directory of the same Berth: one that was restored, or whose folder of the agent is lost.
+    if (typeof owner === 'string' && managerId === manager.current.ready.managerId) {
+      try {
+        const { join: replacing } = (await manager.current.ask('create_replace_token', owner)) as { join: string }
+        const agent = await start(replacing, { BERTH_AGENT_REPLACE: '1' })
+        deps.note('The agent of this computer took the place of the one that this Docker Engine had; its sessions stay.')
+        return agent
+      } catch (again) {
+        deps.note(`The agent of this computer could not take its place: ${String(again)}`)
+      }
+    }
+    // The console is of use without it, and is needed for the way out.
+    deps.note(
+      `Berth runs without an agent on this computer. ${error.message} ${String(error.detail.why ?? '')}\n` +
+        'Next, where that agent belongs to this Berth: berth admin agent join-token --replace AGENT, then berth agent --replace --join STRING.',
+    )
+    return undefined
+  }
 }
 
 /** Both or none: where one fails, the other is stopped before the failure goes up. */

@@ -73,7 +73,7 @@ export interface SessionsPart extends AsyncDisposable {
     ReturnType<typeof createResourceGroupRoutes> &
     ImagesPart['handlers'] &
     ReturnType<typeof createQuotaRoutes>
-  readonly agents: Pick<AgentGateway, 'reach' | 'verifyDataToken' | 'verifyDataProof'>
+  readonly agents: Pick<AgentGateway, 'isConnected' | 'reach' | 'verifyDataToken' | 'verifyDataProof'>
   readonly agentService: AgentService
   readonly grants: Grants
   readonly scheduler: Scheduler

@@ -61,6 +61,44 @@ describe('a start that fails', () => {
     ])
   })
 
+  test('because the engine is overloaded costs no attempt', async () => {
+    let busy = 4
+    const agent = await cluster.join()
+    agent.script.create_kernel = ({ spec }) => {
+      if (busy-- > 0) throw new ScriptedError('engine_busy', 'The Docker Engine of this host is overloaded')
+      return agent.run(spec)
+    }
+    const { id } = await cluster.launch()
+    await cluster.reach(id, 'RUNNING')
+    const timeline = await cluster.timeline(id)
+    expect(timeline.filter(line => line === 'PENDING host_unfit')).toHaveLength(4)
+  })
+
+  test('that waits for its turn on its agent says so, and its time does not run meanwhile', async () => {
+    const turn = Promise.withResolvers<undefined>()
+    const agent = await cluster.join()
+    agent.script.create_kernel = async ({ spec }) => {
+      agent.containers.set(spec.kernelId, {
+        attempt: spec.attempt,
+        state: { state: 'starting', phase: 'preparing', ahead: 3 },
+        label: agent.labelOf(spec),
+      })
+      await turn.promise
+      return agent.run(spec)
+    }
+    const { id } = await cluster.launch()
+    const reason = async () => (await cluster.api.getSession({ params: { id } })).reason
+    await expect.poll(reason).toMatchObject({
+      code: 'starting_soon',
+      message: `Starting soon: 3 sessions are being started on ${agent.name} before it.`,
+    })
+    await new Promise(resolve => setTimeout(resolve, TIMINGS.preparingMs + 1_000))
+    expect(await reason()).toMatchObject({ code: 'starting_soon' })
+    turn.resolve(undefined)
+    await cluster.reach(id, 'RUNNING')
+    expect(agent.requests('create_kernel')).toHaveLength(1)
+  })
+
   test('on every agent ends in ERROR after three attempts, and says why', async () => {
     const agents = [
       await cluster.join({ script: { create_kernel: broken } }),

@@ -1,0 +1,71 @@
+import { mkdtemp, rename, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Berth, execute, root, startBerth } from '../fixtures/berth.ts'
+import { startWorld, type World } from '../fixtures/chaos-world.ts'
+
+/** docs/admin/backup.md on a real engine with a session that runs: every command as the page has it. */
+let world: World
+let place: string
+let restored: Berth | undefined
+beforeAll(async () => {
+  world = await startWorld()
+  await world.up()
+  place = await mkdtemp(join(tmpdir(), 'berth-test-'))
+}, 300_000)
+afterAll(async () => {
+  await restored?.[Symbol.asyncDispose]()
+  await world[Symbol.asyncDispose]()
+  await rm(place, { recursive: true, force: true })
+}, 120_000)
+
+const PASSPHRASE = 'a long enough passphrase\n'
+const commands = (config: string) => (args: string, input?: string) =>
+  execute(
+    [...world.engine.prefix, join(root, 'bin/berth'), ...args.split(' ')],
+    { ...process.env, BERTH_CONFIG_DIR: join(place, config) },
+    input,
+  )
+
+/** `berth up --data NEW`, on the claim that the first one has on the engine. */
+async function upAgain(data: string, password: string): Promise<Berth> {
+  const claim = `berth-test-${basename(world.data)}`
+  const environment = { DOCKER_HOST: world.engine.host, BERTH_AGENT_CLAIM: claim }
+  return await startBerth({ data, password, prefix: world.engine.prefix, environment })
+}
+
+test('a restore into a new directory adopts the sessions that run, and new ones start after the resume', async () => {
+  const { id } = await world.runs((await world.create('kept')).id, 60_000)
+  const containers = await world.kernelsOnEngine()
+  const { adminPassword: password, adminEmail } = world.berth
+  const file = join(place, 'berth.backup')
+  const berth = commands('cli')
+  const backedUp = await berth(`backup ${file} --with-key --passphrase-stdin --data ${world.data}`, PASSPHRASE)
+  expect(backedUp).toMatchObject({ code: 0 })
+  await world.berth.kill()
+
+  // Without the folder of the agent: it takes the place of the one that this engine had.
+  const bare = join(place, 'bare')
+  const restore = (data: string) => berth(`restore ${file} --with-key --passphrase-stdin --data ${data}`, PASSPHRASE)
+  expect(await restore(bare)).toMatchObject({ code: 0 })
+  restored = await upAgain(bare, password)
+  const login = (url: string) => berth(`login --endpoint ${url} --email ${adminEmail} --password-stdin`, password)
+  expect(await login(restored.url)).toMatchObject({ code: 0 })
+  const show = async () => JSON.parse((await berth(`session show ${id} --json`)).stdout) as unknown
+  await expect.poll(show, { timeout: 30_000 }).toMatchObject({ status: 'RUNNING', reachable: true })
+  expect(await world.kernelsOnEngine()).toEqual(containers)
+  expect(await berth('admin resume')).toMatchObject({ code: 0 })
+  const create = 'session create --image berth-test/tiny:1 --name fresh --cpu 0.1 --mem 64m --wait'
+  expect(await berth(create)).toMatchObject({ code: 0 })
+  await restored.kill()
+
+  // With the folder, as the page has it: the keys of the session come along.
+  const whole = join(place, 'whole')
+  expect(await restore(whole)).toMatchObject({ code: 0 })
+  await rename(join(world.data, 'agent'), join(whole, 'agent'))
+  restored = await upAgain(whole, password)
+  expect(await login(restored.url)).toMatchObject({ code: 0 })
+  await expect.poll(show, { timeout: 30_000 }).toMatchObject({ status: 'RUNNING', reachable: true })
+  expect(await berth('ssh kept echo alive')).toMatchObject({ code: 0, stdout: 'alive\n' })
+}, 240_000)
