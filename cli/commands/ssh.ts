@@ -5,10 +5,11 @@ import { resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { type Command } from 'commander'
 import { AppError, type Session } from '#manager/contract'
-import { connect } from '../config/connect.ts'
+import { connect, keypairOf } from '../config/connect.ts'
+import { configDirectory } from '../config/directories.ts'
 import { openProxy } from '../proxy.ts'
 import { findSession } from './find-session.ts'
-import { hostBlock, sshOptions, writeSshFiles } from '../ssh/access.ts'
+import { hostBlock, sshOptions, stdioOptions, writeSshFiles } from '../ssh/access.ts'
 
 /** `ssh`, `sftp`, `scp` by the system's OpenSSH, and what other programs need to connect by themselves. */
 export function addSshCommands(program: Command): void {
@@ -45,7 +46,10 @@ export function addSshCommands(program: Command): void {
           : (await api.listSessions({ query: { status: 'RUNNING', mine: 'true', limit: 500 } })).items
       // Not the script alone: Windows runs none, and whoever starts ssh may have no Node, or another one, in its PATH.
       const berth = [process.execPath, resolve(import.meta.dirname, '../../bin/berth')]
-      const block = async (session: Session) => hostBlock(session, await writeSshFiles(api, session), berth)
+      const keypairAt = keypairOf(process.env) && connection.endpoint
+      const options = stdioOptions({ configDirectory: configDirectory(), keypairAt })
+      const block = async (session: Session) => hostBlock(session, await writeSshFiles(api, session), berth, options)
+      if (keypairAt !== undefined) process.stdout.write(KEYPAIR_NOTE)
       const blocks = await Promise.all(sessions.map(block))
       process.stdout.write(blocks.length > 0 ? `${blocks.join('\n\n')}\n` : '# no running session\n')
     })
@@ -53,7 +57,16 @@ export function addSshCommands(program: Command): void {
   program
     .command('stdio <session> [app]', { hidden: true })
     .description('Connect standard input and output to an app of a session (ProxyCommand of ssh).')
-    .action(async (reference: string, app: string | undefined) => {
+    .option('--config-dir <directory>', 'where the sign-in is (BERTH_CONFIG_DIR)')
+    .option('--endpoint <url>', 'address of the Berth (BERTH_ENDPOINT)')
+    .option('--keypair', 'sign with the keypair of the environment, and with nothing else')
+    .action(async (reference: string, app: string | undefined, flags: StdioFlags) => {
+      if (flags.configDir !== undefined) process.env.BERTH_CONFIG_DIR = flags.configDir
+      if (flags.endpoint !== undefined) process.env.BERTH_ENDPOINT = flags.endpoint
+      if (flags.keypair && !keypairOf(process.env)) {
+        const why = 'This Host block was made with a keypair: set BERTH_ACCESS_KEY and BERTH_SECRET_KEY where ssh runs.'
+        throw new AppError('not_signed_in', { why })
+      }
       const connection = await connect()
       const { id } = await findSession(connection, reference)
       await using proxy = await openProxy(connection)
@@ -63,6 +76,14 @@ export function addSshCommands(program: Command): void {
       await Promise.all([pipeline(process.stdin, socket), pipeline(socket, process.stdout, { end: false })])
     })
 }
+
+interface StdioFlags {
+  readonly configDir?: string
+  readonly endpoint?: string
+  readonly keypair?: boolean
+}
+
+const KEYPAIR_NOTE = `# Set BERTH_ACCESS_KEY and BERTH_SECRET_KEY where ssh runs: keys are not written here.\n`
 
 /** The name is never resolved: HostName and HostKeyAlias are given. */
 const HOST = 'berth-session'

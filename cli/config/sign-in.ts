@@ -27,7 +27,7 @@ export async function readSignIn(directory = configDirectory()): Promise<SignIn>
   const text = await readFile(fileOf(directory), 'utf8').catch((error: unknown) => {
     throw new AppError(
       'not_signed_in',
-      { why: 'Run `berth login --endpoint URL --email YOU` first.' },
+      { why: '`berth login --endpoint URL --email YOU` does that.' },
       { cause: error },
     )
   })

@@ -1,11 +1,11 @@
 import { execFile } from 'node:child_process'
 import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { type ApiClient, type Session } from '#manager/contract'
-import { hostBlock, sshOptions, writeSshFiles } from './access.ts'
+import { hostBlock, sshOptions, stdioOptions, writeSshFiles } from './access.ts'
 
 const run = promisify(execFile)
 let directory: string
@@ -38,6 +38,19 @@ test('OpenSSH itself reads the Host block as it is meant, also with spaces and p
   expect(stdout).toContain('stricthostkeychecking true')
   expect(stdout).toContain(`hostkeyalias berth-${session.id}`)
   expect(stdout).toContain(`proxycommand '/opt/my node' '/opt/$(berth) %%h dir/bin/berth' stdio ${session.id}`)
+})
+
+test('the Host block names where the sign-in is: ssh may run in another environment', async () => {
+  const files = await writeSshFiles(api, session, directory)
+  const block = hostBlock(session, files, ['/berth'], stdioOptions({ configDirectory: 'my dir', keypairAt: undefined }))
+  expect(block).toContain(`ProxyCommand /berth stdio --config-dir '${resolve('my dir')}' ${session.id}`)
+})
+
+test('with a keypair the Host block names the Berth, and no key', async () => {
+  const files = await writeSshFiles(api, session, directory)
+  const options = stdioOptions({ configDirectory: '/c', keypairAt: 'https://berth.example.org' })
+  const block = hostBlock(session, files, ['/berth'], options)
+  expect(block).toContain(`stdio --config-dir /c --endpoint https://berth.example.org --keypair ${session.id}`)
 })
 
 test.each([

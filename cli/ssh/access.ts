@@ -1,5 +1,5 @@
 import { mkdir, rename, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { type ZodType } from 'zod'
 import { type ApiClient, AppError, type Session, SessionId, SessionName, SshAccess } from '#manager/contract'
 import { quoteForShell, quoteForSshConfig } from '#proxy'
@@ -81,13 +81,25 @@ export function sshOptions(files: SshFiles, port: number): string[] {
  * A Host block whose connection is made by `berth stdio`, so that it works whenever the session runs.
  *
  * @param berth the words of the command: program and arguments
+ * @param options of `berth stdio`: where it finds the sign-in, whatever environment ssh runs in. Never secrets.
  */
-export function hostBlock(session: Session, files: SshFiles, berth: readonly string[]): string {
-  const command = [...berth, 'stdio', safe(SessionId, session.id)].map(quoteForProxyCommand).join(' ')
+export function hostBlock(
+  session: Session,
+  files: SshFiles,
+  berth: readonly string[],
+  options: readonly string[] = [],
+): string {
+  const command = [...berth, 'stdio', ...options, safe(SessionId, session.id)].map(quoteForProxyCommand).join(' ')
   const lines = [...sshSettings(files), ['ProxyCommand', command]]
   return [`Host berth-${safe(SessionName, session.name)}`, ...lines.map(([key, value]) => `  ${key} ${value}`)].join(
     '\n',
   )
+}
+
+/** @param keypairAt address of the Berth, where the caller signs with a keypair of the environment */
+export function stdioOptions(found: { configDirectory: string; keypairAt: string | undefined }): string[] {
+  const { configDirectory: directory, keypairAt } = found
+  return ['--config-dir', resolve(directory), ...(keypairAt === undefined ? [] : ['--endpoint', keypairAt, '--keypair'])]
 }
 
 /** A shell (on Windows none) runs it after ssh has expanded `%h` and the like; a line break would end the directive. */
