@@ -46,7 +46,13 @@ export interface Control extends AsyncDisposable {
 }
 
 /** These will not get better by themselves. */
-const FATAL = new Set(['agent_revoked', 'agent_running_elsewhere', 'join_token_invalid', 'engine_already_managed', 'config_invalid'])
+const FATAL = new Set([
+  'agent_revoked',
+  'agent_running_elsewhere',
+  'join_token_invalid',
+  'engine_already_managed',
+  'config_invalid',
+])
 
 /**
  * Keeps one control connection to every manager, for as long as the agent lives. The first goes to the address that the

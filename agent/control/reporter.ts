@@ -10,7 +10,10 @@ export interface Reporter extends Disposable {
   /** Something in the report changed; several changes go together. */
   soon(): void
   /** The manager has taken up all reports up to this one, except what they say of some kernels. */
-  takenUp(sequence: number, of?: { except?: readonly KernelId[] | undefined; started?: readonly KernelId[] | undefined }): void
+  takenUp(
+    sequence: number,
+    of?: { except?: readonly KernelId[] | undefined; started?: readonly KernelId[] | undefined },
+  ): void
 }
 
 export interface Heard {

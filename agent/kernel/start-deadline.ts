@@ -18,8 +18,7 @@ export interface StartDeadline extends Disposable {
 export function createStartDeadline(startWithinMs: number, prepareWithinMs = startWithinMs): StartDeadline {
   const controller = new AbortController()
   let startBy = performance.now() + startWithinMs
-  const arm = () =>
-    setTimeout(() => controller.abort(late(startWithinMs)), Math.max(0, startBy - performance.now()))
+  const arm = () => setTimeout(() => controller.abort(late(startWithinMs)), Math.max(0, startBy - performance.now()))
   let timer = arm()
   return {
     signal: controller.signal,

@@ -99,7 +99,11 @@ export function hostBlock(
 /** @param keypairAt address of the Berth, where the caller signs with a keypair of the environment */
 export function stdioOptions(found: { configDirectory: string; keypairAt: string | undefined }): string[] {
   const { configDirectory: directory, keypairAt } = found
-  return ['--config-dir', resolve(directory), ...(keypairAt === undefined ? [] : ['--endpoint', keypairAt, '--keypair'])]
+  return [
+    '--config-dir',
+    resolve(directory),
+    ...(keypairAt === undefined ? [] : ['--endpoint', keypairAt, '--keypair']),
+  ]
 }
 
 /** A shell (on Windows none) runs it after ssh has expanded `%h` and the like; a line break would end the directive. */

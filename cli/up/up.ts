@@ -130,11 +130,7 @@ async function present(running: Running, { open, ticket, output }: PresentOption
     output.note('No browser could be opened; use the link above.')
 }
 
-async function startAgent(
-  manager: Supervised,
-  spec: SpecOf,
-  deps: SupervisorDeps,
-): Promise<Supervised | undefined> {
+async function startAgent(manager: Supervised, spec: SpecOf, deps: SupervisorDeps): Promise<Supervised | undefined> {
   const start = async (joinString: string, more: Record<string, string> = {}) => {
     const environment = { BERTH_MANAGER_URL: String(manager.current.ready.url), BERTH_JOIN: joinString, ...more }
     const agentSpec = { ...spec('agent', 'agent/main.ts', environment), readyWithinMs: AGENT_WITHIN_MS }
@@ -151,7 +147,9 @@ async function startAgent(
       try {
         const { join: replacing } = (await manager.current.ask('create_replace_token', owner)) as { join: string }
         const agent = await start(replacing, { BERTH_AGENT_REPLACE: '1' })
-        deps.note('The agent of this computer took the place of the one that this Docker Engine had; its sessions stay.')
+        deps.note(
+          'The agent of this computer took the place of the one that this Docker Engine had; its sessions stay.',
+        )
         return agent
       } catch (again) {
         deps.note(`The agent of this computer could not take its place: ${String(again)}`)

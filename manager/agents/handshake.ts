@@ -144,7 +144,12 @@ async function join(
     const detail = { resourceGroup, ...(replaces ? { replaces } : {}) }
     const joined = { action: 'agentJoin', target: `agent:${agentId}`, result: 'ok', detail }
     await insertAuditRows(trx, [toAuditRow(joined)])
-    return { agentId, agentName: name, instance, ...(replaces ? { containers: await listContainersOn(trx, agentId) } : {}) }
+    return {
+      agentId,
+      agentName: name,
+      instance,
+      ...(replaces ? { containers: await listContainersOn(trx, agentId) } : {}),
+    }
   })
 }
 

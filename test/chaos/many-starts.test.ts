@@ -23,14 +23,18 @@ afterAll(async () => {
 
 /** Takes every core away from the engine, twice over. */
 function load(): Disposable {
-  const loops = Array.from({ length: BUSY_LOOPS }, () => spawn(process.execPath, ['-e', 'for (;;);'], { stdio: 'ignore' }))
+  const loops = Array.from({ length: BUSY_LOOPS }, () =>
+    spawn(process.execPath, ['-e', 'for (;;);'], { stdio: 'ignore' }),
+  )
   return { [Symbol.dispose]: () => loops.forEach(loop => loop.kill('SIGKILL')) }
 }
 
 test('twenty-eight sessions that are asked for at once on a busy host all run, in one attempt each', async () => {
   using _load = load()
   const resources = { cpu: '0.05', mem: '32m' }
-  const { items } = await world.api.createSession({ body: { image: TINY_IMAGE, name: 'storm', resources, count: SESSIONS } })
+  const { items } = await world.api.createSession({
+    body: { image: TINY_IMAGE, name: 'storm', resources, count: SESSIONS },
+  })
   expect(items).toHaveLength(SESSIONS)
   const ids = new Set(items.map(({ id }) => id))
   const reasons = new Set<string>()
@@ -45,7 +49,9 @@ test('twenty-eight sessions that are asked for at once on a busy host all run, i
   while ((await statuses()) < SESSIONS && performance.now() < deadline)
     await new Promise(resolve => setTimeout(resolve, 500))
   expect(await statuses()).toBe(SESSIONS)
-  expect([...reasons].filter(text => /^Starting soon: \d+ sessions? (is|are) being started on .+ before it\.$/.test(text))).not.toEqual([])
+  expect(
+    [...reasons].filter(text => /^Starting soon: \d+ sessions? (is|are) being started on .+ before it\.$/.test(text)),
+  ).not.toEqual([])
   // They stay: one that the agent takes back would be gone after the time in which a start has to be heard of.
   await new Promise(resolve => setTimeout(resolve, 65_000))
   expect(await statuses()).toBe(SESSIONS)

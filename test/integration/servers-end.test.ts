@@ -33,18 +33,21 @@ async function processesOf(data: string): Promise<string[]> {
 }
 
 describe.skipIf(process.platform !== 'linux')('a server that is asked to end', () => {
-  test.each([0.1, 0.3, 0.5, 0.8, 1.2, 2])('%d s after its start is gone, and so is all that it started', async seconds => {
-    await using data = await temporaryDirectory()
-    await using database = await startDatabase()
-    const manager = start(process.execPath, [BERTH, 'manager'], { BERTH_DATA: data.path, DATABASE_URL: database.url })
-    const ended = once(manager, 'exit')
-    await delay(seconds * 1000)
-    manager.kill('SIGTERM')
-    await delay(100)
-    manager.kill('SIGTERM')
-    await Promise.race([ended, delay(ENDS_WITHIN_MS, undefined, { ref: false })])
-    await expect.poll(() => processesOf(data.path), { timeout: ENDS_WITHIN_MS }).toEqual([])
-  })
+  test.each([0.1, 0.3, 0.5, 0.8, 1.2, 2])(
+    '%d s after its start is gone, and so is all that it started',
+    async seconds => {
+      await using data = await temporaryDirectory()
+      await using database = await startDatabase()
+      const manager = start(process.execPath, [BERTH, 'manager'], { BERTH_DATA: data.path, DATABASE_URL: database.url })
+      const ended = once(manager, 'exit')
+      await delay(seconds * 1000)
+      manager.kill('SIGTERM')
+      await delay(100)
+      manager.kill('SIGTERM')
+      await Promise.race([ended, delay(ENDS_WITHIN_MS, undefined, { ref: false })])
+      await expect.poll(() => processesOf(data.path), { timeout: ENDS_WITHIN_MS }).toEqual([])
+    },
+  )
 
   test('while its database does not answer does not wait for it', async () => {
     await using data = await temporaryDirectory()
@@ -58,9 +61,12 @@ describe.skipIf(process.platform !== 'linux')('a server that is asked to end', (
     const manager = start(process.execPath, [BERTH, 'manager'], { BERTH_DATA: data.path, DATABASE_URL: database.url })
     const ended = once(manager, 'exit')
     await expect
-      .poll(async () => (await holder.query("select 1 from pg_stat_activity where wait_event_type = 'Lock'")).rowCount, {
-        timeout: ENDS_WITHIN_MS,
-      })
+      .poll(
+        async () => (await holder.query("select 1 from pg_stat_activity where wait_event_type = 'Lock'")).rowCount,
+        {
+          timeout: ENDS_WITHIN_MS,
+        },
+      )
       .toBeGreaterThan(0)
     manager.kill('SIGTERM')
     expect(await Promise.race([ended.then(() => 'ended'), delay(ENDS_WITHIN_MS, 'runs', { ref: false })])).toBe('ended')
