@@ -7,6 +7,11 @@ test('colours of a log are shown; what else could steer the terminal is not', ()
   expect(printable('\u001b]52;c;ZXZpbA==\u0007x\u001b[2J\u009b2J\b')).toBe('�]52;c;ZXZpbA==�x�[2J�2J�')
 })
 
+test('no line overwrites itself, and none reads in another direction than it was written', () => {
+  expect(printable('rm -rf /\recho ok\nnext\r\n')).toBe('rm -rf /\ufffdecho ok\nnext\r\n')
+  expect(printable('a\u202eb\u2066c\u200f')).toBe('a\ufffdb\ufffdc\ufffd')
+})
+
 test('a failure quotes what a container said without its control sequences', () => {
   const error = new AppError('app_failed', { why: 'Its output ends: \u001b]0;title\u0007' })
   expect(describeFailure(error, false)).not.toMatch(/[\u0007\u001b]/)

@@ -19,14 +19,16 @@ export function createOutput(json: boolean): Output {
 
 /**
  * Text for a person's terminal. Logs, reasons and names come from containers and other users, and a terminal obeys what it
- * reads (clipboard, title, cursor, answers typed in the user's name): of all control sequences only colours pass.
+ * reads (clipboard, title, cursor, answers typed in the user's name): of all control sequences only colours pass. A carriage
+ * return passes before a line feed only (elsewhere the rest of a line would hide its start), and marks that turn the direction of
+ * text do not: both show something else than there is.
  */
 export function printable(text: string): string {
-  return text.replace(
-    /(\u001b\[[\d;]*m)|[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/g,
-    (_, colour?: string) => colour ?? '\ufffd',
-  )
+  return text.replace(UNPRINTABLE, (_, allowed?: string) => allowed ?? '\ufffd')
 }
+
+const UNPRINTABLE =
+  /(\u001b\[[\d;]*m|\r+\n)|[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
 
 /** Columns padded to their widest cell; the last one is left as it is. */
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {

@@ -2,6 +2,7 @@ import { mkdir } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { AgentId, AppError, ERRORS, type ManagerId, toWireError, type UserId } from '#manager/contract'
 import { openManagerKey } from './agents/manager-key.ts'
+import { judgeDatabaseClock } from './cluster/judge-managers.ts'
 import { type ClusterTimings, openCluster, standAlone } from './cluster/cluster.ts'
 import { SILENT_MS } from './cluster/dedicated-connection.ts'
 import { createAuditLog } from './audit/audit-log.ts'
@@ -201,7 +202,7 @@ export async function startManager(
       box,
       bus,
       metrics,
-      warnings: () => cluster.warnings(),
+      warnings: () => [...cluster.warnings(), ...judgeDatabaseClock(store.clock.lastStep())],
       check: () => store.check(),
       log,
     }),

@@ -1,12 +1,12 @@
 import { type Command } from 'commander'
-import { type AgentCleanUp, type Image } from '#manager/contract'
+import { type AgentCleanUp, AppError, type Image } from '#manager/contract'
 import { connect } from '../config/connect.ts'
 import { EXIT } from '../exit-codes.ts'
 import { listenForInterrupt } from '../interrupt.ts'
 import { createOutput, table } from '../output.ts'
 import { adminOf } from './admin.ts'
 import { followTask } from './follow-task.ts'
-import { type SlotFlags, slotsOf, withSlots } from './limit-flags.ts'
+import { namesSlots, type SlotFlags, slotsOf, withSlots } from './limit-flags.ts'
 import { amounts, bytes } from './text.ts'
 
 interface WhereFlags {
@@ -73,6 +73,9 @@ export function addAdminImageCommands(program: Command): void {
     .option('--reset', 'as its labels say')
     .option('--json', 'print JSON')
     .action(async (reference: string, { json = false, reset = false, ...flags }: MinimumFlags) => {
+      if (reset === namesSlots(flags)) {
+        throw new AppError('bad_request', { why: 'Name the minimum (--cpu, --mem, …), or --reset.' })
+      }
       const { api } = await connect()
       const reply = await api.updateImage({ body: { reference, minimum: reset ? null : slotsOf(flags) } })
       const output = createOutput(json)
@@ -84,6 +87,9 @@ export function addAdminImageCommands(program: Command): void {
     async (reference: string, { json = false, ...flags }: WhereFlags) => {
       const { api } = await connect()
       const { items } = await api.removeImage({ body: { reference, ...whereOf(flags) } })
+      if (items.length === 0) {
+        throw new AppError('image_not_found', { image: reference, why: `No agent holds "${reference}".` })
+      }
       if (items.some(item => item.error !== null || item.images.length === 0)) process.exitCode = EXIT.failed
       createOutput(json).data(items, () => cleanUpTable(items, 'removed'))
     },

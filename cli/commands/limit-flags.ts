@@ -40,10 +40,22 @@ export function namesSlots(flags: SlotFlags): boolean {
 
 function parseSlot(slot: SlotName, text: string, orUnlimited: boolean): string {
   if (orUnlimited && text === UNLIMITED) return text
-  if (parseAmount(slot, text) === undefined) {
-    throw new InvalidArgumentError(slot === 'mem' ? 'It must be an amount such as 16g.' : 'It must be a number.')
+  return parseAmountOf(slot)(text)
+}
+
+/** Of an option of one slot. @throws InvalidArgumentError that says what the slot takes */
+export function parseAmountOf(slot: SlotName): (text: string) => string {
+  return text => {
+    if (parseAmount(slot, text) !== undefined) return text
+    throw new InvalidArgumentError(WANTED[slot])
   }
-  return text
+}
+
+const WANTED: Readonly<Record<SlotName, string>> = {
+  cpu: 'It must be a number of cores, 0 or more, such as 2 or 0.5.',
+  mem: 'It must be an amount such as 16g.',
+  'cuda.device': 'It must be a whole number of GPUs. For a part of a GPU use --gpu-shares, e.g. --gpu-shares 0.5.',
+  'cuda.shares': 'It must be a number of GPUs in steps of 0.01, such as 0.5 or 1.25.',
 }
 
 /** A whole number, or null for `unlimited`. */

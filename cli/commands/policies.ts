@@ -2,6 +2,7 @@ import { type Command } from 'commander'
 import {
   type ApiClient,
   AppError,
+  durationText,
   type PolicyHolder,
   type ResourcePolicy,
   type ResourcePolicyChange,
@@ -9,6 +10,8 @@ import {
 import { connect } from '../config/connect.ts'
 import { createOutput, table } from '../output.ts'
 import { adminOf } from './admin.ts'
+import { durationOption } from './duration.ts'
+import { findUserId } from './find-user.ts'
 import { namesSlots, parseLimit, type SlotFlags, slotsOf, UNLIMITED, withSlots } from './limit-flags.ts'
 import { amounts } from './text.ts'
 
@@ -56,12 +59,12 @@ export function addPolicyCommands(program: Command): void {
   policy
     .command('assign <name>')
     .description('Give it to a user, or to a keypair.')
-    .option('--user <id>', 'counts for all of their sessions together')
+    .option('--user <user>', 'by e-mail address or id: counts for all of their sessions together')
     .option('--keypair <access-key>', 'counts for what is made with it')
     .action(async (name: string, { user, keypair }: { user?: string; keypair?: string }) => {
       const { api } = await connect()
       const body: PolicyHolder = {
-        ...(user === undefined ? {} : { userId: user as NonNullable<PolicyHolder['userId']> }),
+        ...(user === undefined ? {} : { userId: await findUserId(api, user) }),
         ...(keypair === undefined ? {} : { accessKey: keypair }),
       }
       await api.assignResourcePolicy({ params: { name }, body })
@@ -80,12 +83,15 @@ function withSettings(command: Command): Command {
   return withSlots(command, true)
     .option('--sessions <n>', `at the same time, or ${UNLIMITED}`, parseLimit)
     .option('--containers <n>', `in one session, or ${UNLIMITED}`, parseLimit)
-    .option('--idle-timeout <seconds>', `end sessions in which nothing happens, or ${UNLIMITED}`, parseLimit)
-    .option('--max-lifetime <seconds>', `of a session, or ${UNLIMITED}`, parseLimit)
+    .option('--idle-timeout <time>', `end sessions in which nothing happens for so long, e.g. 90m; 0 or ${UNLIMITED}`, parseTime)
+    .option('--max-lifetime <time>', `of a session, e.g. 8h; 0 or ${UNLIMITED}`, parseTime)
     .option('--storage-hosts <list>', `names separated by commas, or ${UNLIMITED}`, parseHosts)
     .option('--folders <n>', `or ${UNLIMITED}`, parseLimit)
     .option('--json', 'print JSON')
 }
+
+/** Seconds; null for no limit, which 0 means as well. */
+const parseTime = (text: string) => (text === UNLIMITED || text === '0' ? null : durationOption(text))
 
 const parseHosts = (text: string) => (text === UNLIMITED ? null : text.split(',').filter(host => host !== ''))
 
@@ -110,7 +116,7 @@ async function find(api: ApiClient, name: string): Promise<ResourcePolicy> {
 }
 
 const orAny = (value: number | null) => (value === null ? '∞' : String(value))
-const seconds = (value: number | null) => (value === null ? '∞' : `${value}s`)
+const seconds = (value: number | null) => (value === null ? '∞' : durationText(value))
 
 const policyTable = (items: readonly ResourcePolicy[]) =>
   table(

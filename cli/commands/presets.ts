@@ -1,5 +1,5 @@
 import { type Command } from 'commander'
-import { type Preset } from '#manager/contract'
+import { type ApiClient, AppError, type Preset } from '#manager/contract'
 import { connect } from '../config/connect.ts'
 import { createOutput, table } from '../output.ts'
 import { adminOf } from './admin.ts'
@@ -33,11 +33,11 @@ export function addPresetCommands(program: Command): void {
   })
 
   withSize(
-    preset.command('update <name>').description('Resources are replaced as a whole; shared memory stays.'),
+    preset.command('update <name>').description('What is left out stays; 0 takes a resource away.'),
   ).action(async (name: string, { json = false, ...flags }: PresetFlags) => {
     const { api } = await connect()
     const body = {
-      ...(namesSlots(flags) ? { slots: slotsOf(flags) } : {}),
+      ...(namesSlots(flags) ? { slots: slotsOf(flags, (await find(api, name)).slots) } : {}),
       ...(flags.shm === undefined ? {} : { shmem: flags.shm }),
     }
     const changed = await api.updatePreset({ params: { name }, body })
@@ -48,6 +48,13 @@ export function addPresetCommands(program: Command): void {
     const { api } = await connect()
     await api.deletePreset({ params: { name } })
   })
+}
+
+async function find(api: ApiClient, name: string): Promise<Preset> {
+  const { items } = await api.listPresets()
+  const found = items.find(preset => preset.name.toLowerCase() === name.toLowerCase())
+  if (!found) throw new AppError('preset_not_found', { name })
+  return found
 }
 
 function addList(command: Command): void {

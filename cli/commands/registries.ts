@@ -96,7 +96,7 @@ export function addRegistryCommands(program: Command): void {
       const problems = tasks.flatMap(task => task.rescan?.problems ?? [])
       createOutput(json).data(tasks, () =>
         problems.length === 0
-          ? 'No problems.'
+          ? outcomeOf(tasks)
           : table(
               ['LEFT OUT', 'WHY'],
               problems.map(one => [one.reference, one.why]),
@@ -104,6 +104,13 @@ export function addRegistryCommands(program: Command): void {
       )
       signal.throwIfAborted()
     })
+}
+
+/** What became of rescans that left nothing out; a failure was told when it happened. */
+function outcomeOf(tasks: readonly Task[]): string {
+  const failed = tasks.filter(task => task.status === 'failed').length
+  if (failed > 0) return `${failed} of ${tasks.length} rescans failed.`
+  return tasks.some(task => task.status === 'cancelled') ? 'Cancelled.' : 'No problems.'
 }
 
 function withSettings(command: Command): Command {

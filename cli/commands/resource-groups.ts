@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import {
-  type GroupId,
+  type ApiClient,
   type ResourceGroup,
   type ResourceGroupAccess,
   type ResourceGroupAccessChange,
@@ -8,11 +8,11 @@ import {
   ResourceGroupOptions,
   SELECTORS,
   SEQUENCERS,
-  type UserId,
 } from '#manager/contract'
 import { connect } from '../config/connect.ts'
 import { createOutput, table } from '../output.ts'
 import { adminOf } from './admin.ts'
+import { findGroup, findUserId } from './find-user.ts'
 
 interface GroupFlags {
   description?: string
@@ -77,7 +77,7 @@ export function addResourceGroupCommands(program: Command): void {
   withHolder(group.command('grant <name>').description('Let a domain, a project or a user use it.')).action(
     async (name: string, { json = false, ...flags }: AccessFlags) => {
       const { api } = await connect()
-      const { items } = await api.grantResourceGroupAccess({ params: { name }, body: holderOf(flags) })
+      const { items } = await api.grantResourceGroupAccess({ params: { name }, body: await holderOf(api, flags) })
       createOutput(json).data(items, () => accessTable(items))
     },
   )
@@ -85,7 +85,7 @@ export function addResourceGroupCommands(program: Command): void {
   withHolder(group.command('withdraw <name>').description('Take it away. What runs goes on; what waits waits.')).action(
     async (name: string, flags: AccessFlags) => {
       const { api } = await connect()
-      await api.withdrawResourceGroupAccess({ params: { name }, query: holderOf(flags) })
+      await api.withdrawResourceGroupAccess({ params: { name }, query: await holderOf(api, flags) })
     },
   )
 }
@@ -108,16 +108,16 @@ function addList(command: Command): void {
 function withHolder(command: Command): Command {
   return command
     .option('--domain <name>', 'everybody of the domain')
-    .option('--group <id>', 'sessions of the project')
-    .option('--user <id>', 'one user')
+    .option('--group <group>', 'sessions of the project (name, domain/name or id)')
+    .option('--user <user>', 'one user (e-mail address or id)')
     .option('--json', 'print JSON')
 }
 
-function holderOf({ domain, group, user }: AccessFlags): ResourceGroupAccessChange {
+async function holderOf(api: ApiClient, { domain, group, user }: AccessFlags): Promise<ResourceGroupAccessChange> {
   return {
     ...(domain === undefined ? {} : { domain }),
-    ...(group === undefined ? {} : { groupId: group as GroupId }),
-    ...(user === undefined ? {} : { userId: user as UserId }),
+    ...(group === undefined ? {} : { groupId: (await findGroup(api, group)).id }),
+    ...(user === undefined ? {} : { userId: await findUserId(api, user) }),
   }
 }
 
@@ -146,11 +146,18 @@ function changeOf({ description, sequencer, selector, options }: GroupFlags): Re
 }
 
 function parseOptions(text: string): ResourceGroupOptions {
+  const example = 'e.g. {"reserveAfterSeconds":600,"splitShares":true}; weights are by user id'
+  let value: unknown
   try {
-    return ResourceGroupOptions.parse(JSON.parse(text))
+    value = JSON.parse(text)
   } catch {
-    throw new InvalidArgumentError('It must be JSON such as {"reserveAfterSeconds":600,"splitShares":true}.')
+    throw new InvalidArgumentError(`It is not JSON (${example}).`)
   }
+  const parsed = ResourceGroupOptions.safeParse(value)
+  if (parsed.success) return parsed.data
+  const [issue] = parsed.error.issues
+  const where = issue?.path.join('.')
+  throw new InvalidArgumentError(`${where ? `${where}: ` : ''}${issue?.message ?? 'not valid'} (${example}).`)
 }
 
 const groupTable = (items: readonly ResourceGroup[]) =>

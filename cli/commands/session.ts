@@ -14,6 +14,7 @@ import { createOutput, type Output, table } from '../output.ts'
 import { durationOption } from './duration.ts'
 import { everyPage } from './every-page.ts'
 import { findSession } from './find-session.ts'
+import { parseAmountOf } from './limit-flags.ts'
 import { clusterRows, collect, parsePriority, startText, whatIfText } from './session-waiting.ts'
 import { age, amounts, bytes } from './text.ts'
 import { waitForCreated, waitForEnded } from './wait-for-sessions.ts'
@@ -54,11 +55,11 @@ export function addSessionCommands(program: Command): void {
     .description('Ask for a session.')
     .requiredOption('--image <reference>', 'see `berth image ls`')
     .option('--name <name>', '4 to 64 letters, digits and inner - _ .')
-    .option('--cpu <cores>', 'e.g. 2 or 0.5')
-    .option('--mem <amount>', 'e.g. 4g')
-    .option('--shm <amount>', 'shared memory, part of --mem')
-    .option('--gpu <devices>', 'whole GPUs')
-    .option('--gpu-shares <shares>', 'a share of a GPU, e.g. 0.5')
+    .option('--cpu <cores>', 'e.g. 2 or 0.5', parseAmountOf('cpu'))
+    .option('--mem <amount>', 'e.g. 4g', parseAmountOf('mem'))
+    .option('--shm <amount>', 'shared memory, part of --mem', parseAmountOf('mem'))
+    .option('--gpu <devices>', 'whole GPUs', parseAmountOf('cuda.device'))
+    .option('--gpu-shares <shares>', 'a part of a GPU, e.g. 0.5', parseAmountOf('cuda.shares'))
     .option('--env <NAME=VALUE>', 'environment variable, may be repeated', collectVariable, {})
     .option('--count <number>', 'how many of them', parseCount, 1)
     .option('--command <line>', 'run by the shell of the image when the session starts')

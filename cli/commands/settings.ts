@@ -63,7 +63,8 @@ export function parseChanges(changes: readonly string[]): SystemSettingsChange {
     const tries = meanings(text).map(meaning => schema.safeParse(meaning))
     const good = tries.find(parsed => parsed.success)
     if (good) return [key, good.data] as const
-    throw new AppError('bad_request', { why: `${key}: ${tries.at(-1)?.error?.issues[0]?.message ?? 'is not valid'}` })
+    // What a number was refused for says its range; that a text is no number says nothing.
+    throw new AppError('bad_request', { why: `${key}: ${tries[0]?.error?.issues[0]?.message ?? 'is not valid'}` })
   })
   return SystemSettingsChange.parse(Object.fromEntries(entries))
 }
@@ -71,7 +72,7 @@ export function parseChanges(changes: readonly string[]): SystemSettingsChange {
 function meanings(text: string): unknown[] {
   if (text === '' || text === 'null') return [null]
   if (text === 'true' || text === 'false') return [text === 'true', text]
-  return /^\d+$/.test(text) ? [Number(text), text] : [text]
+  return /^-?\d+(\.\d+)?$/.test(text) ? [Number(text), text] : [text]
 }
 
 const settingsTable = (settings: SystemSettings) =>

@@ -121,7 +121,7 @@ const userTable = (items: readonly User[]) =>
       one.role,
       one.domain,
       one.groups.map(group => group.name).join(', '),
-      one.active ? 'yes' : 'no',
+      one.active ? (one.emailVerified ? 'yes' : 'unconfirmed') : 'no',
       age(one.createdAt),
       one.id,
     ]),

@@ -191,7 +191,9 @@ export function createReports(deps: ReportsDeps): Reports {
     memory.skewMs = Math.round(clockMs - store.now() + (performance.now() - arrivedAt))
     if (Math.abs(memory.skewMs) <= MAX_SKEW_MS || memory.skewLogged) return
     memory.skewLogged = true
-    log.warn({ agentId, skewMs: memory.skewMs }, 'the clock of this agent differs; times in its logs will, too')
+    const { skewMs } = memory
+    if (store.clock.lastStep()) log.warn({ agentId, skewMs }, 'the database was set to another time than this agent has')
+    else log.warn({ agentId, skewMs }, 'the clock of this agent differs; times in its logs will, too')
   }
 
   async function saveState(agentId: AgentId, memory: AgentMemory, report: Report): Promise<boolean> {

@@ -62,7 +62,7 @@ export interface AgentService {
     createdBy: UserId | null
     replaces?: AgentId | undefined
   }): Promise<JoinToken>
-  /** @param groups only the agents of these resource groups */
+  /** @param groups only the agents and sessions of these resource groups */
   resources(groups?: ReadonlySet<string>): Promise<Figures>
 }
 
@@ -206,7 +206,7 @@ export function createAgentService(deps: AgentServiceDeps): AgentService {
           connected: rows.filter(row => gateway.isConnected(row.id)).length,
           lost: rows.filter(row => !gateway.isConnected(row.id)).length,
         },
-        sessions: await countSessions(store.db),
+        sessions: await countSessions(store.db, groups),
       }
     },
   }

@@ -1,4 +1,4 @@
-import { type Manager, type ManagerWarning } from '#manager/contract'
+import { durationText, type Manager, type ManagerWarning } from '#manager/contract'
 
 export const MAX_CLOCK_MS = 5_000
 
@@ -34,4 +34,12 @@ function judgeReach({ url, agents, agentsVia, agentsMissing }: JudgedManager): M
     `${agentsVia + agentsMissing} of ${agents + agentsMissing} agents cannot dial ${url}: ${how}. ` +
     'Look at BERTH_ADVERTISE_URL of that manager, its certificate, and the firewalls on the way.'
   return [{ code: 'manager_not_dialled', message }]
+}
+
+/** The clock that all times of record come from. Pure. */
+export function judgeDatabaseClock(step: { readonly byMs: number } | undefined): ManagerWarning[] {
+  if (!step) return []
+  const how = `${step.byMs > 0 ? 'forward' : 'back'} by ${durationText(Math.abs(step.byMs) / 1000)}`
+  const message = `The clock of the database was set ${how}, or its computer slept. Let it follow a time server.`
+  return [{ code: 'database_clock_set', message }]
 }

@@ -108,7 +108,9 @@ export const Resources = z
     capacity: WireSlots,
     occupied: WireSlots,
     agents: z.object({ connected: z.int(), lost: z.int() }),
-    sessions: z.object({ running: z.int(), pending: z.int() }),
+    sessions: z
+      .object({ running: z.int(), pending: z.int() })
+      .describe('In the resource groups that the caller may use, or in the one that was asked for.'),
   })
   .meta({ id: 'Resources' })
 export type Resources = z.infer<typeof Resources>

@@ -186,11 +186,15 @@ export function toWireError(error: unknown): WireError {
 export function toProblem(error: unknown): Problem {
   const { code, message, detail } = toWireError(error)
   const { status, retry, title } = ERRORS[code]
-  return { type: `urn:berth:error:${code}`, title, status, detail: message, code, retry, data: detail }
+  const why = typeof detail.why === 'string' ? detail.why : message
+  return { type: `urn:berth:error:${code}`, title, status, detail: why, code, retry, data: detail }
 }
 
 /** The error a client throws for a problem document; an unknown code (newer server) becomes `internal`. */
 export function fromProblem(problem: Problem): AppError {
   const code = isErrorCode(problem.code) ? problem.code : 'internal'
-  return new AppError(code, { ...problem.data, ...(problem.data?.why ? {} : { why: problem.detail ?? problem.title }) })
+  const { data, detail = problem.title } = problem
+  // A detail that only repeats the title says nothing more.
+  const isSaid = data?.why !== undefined || detail === ERRORS[code].title
+  return new AppError(code, { ...data, ...(isSaid ? {} : { why: detail }) })
 }

@@ -22,6 +22,7 @@ export type Manager = z.infer<typeof Manager>
 export const MANAGER_WARNINGS = {
   manager_versions_differ: 'Managers of different versions are on this database.',
   manager_clocks_differ: 'The clock of a manager differs from that of the database by more than 5 s.',
+  database_clock_set: 'The clock of the database was set by more than a minute within the last hour.',
   manager_not_dialled: 'Agents cannot dial the address of a manager.',
 } as const
 export type ManagerWarningCode = keyof typeof MANAGER_WARNINGS

@@ -58,7 +58,9 @@ export function createPresets({ db, presence }: { db: Db; presence: PlacingPrese
     },
     async create(caller, { name, slots, shmem }) {
       const settings = { slots: parseSlots(slots), shmem_bytes: bytesOf(shmem) }
-      checkShmem(settings)
+      const known = (await listPresets(db)).some(preset => preset.name.toLowerCase() === name.toLowerCase())
+      if (known) throw new AppError('preset_exists', { name })
+      checkSize(settings)
       const row = await insertPreset(db, name, settings)
       if (!row) throw new AppError('preset_exists', { name })
       return one(caller, row)
@@ -70,7 +72,7 @@ export function createPresets({ db, presence }: { db: Db; presence: PlacingPrese
         slots: slots === undefined ? before.slots : parseSlots(slots),
         shmem_bytes: shmem === undefined ? before.shmem_bytes : bytesOf(shmem),
       }
-      checkShmem(settings)
+      checkSize(settings)
       const row = await updatePreset(db, name, settings)
       if (!row) throw new AppError('preset_not_found', { name })
       return one(caller, row)
@@ -101,8 +103,10 @@ function bytesOf(shmem: string | null): number | null {
   return shmem === null ? null : (parseAmount('mem', shmem) ?? null)
 }
 
-function checkShmem({ slots, shmem_bytes: shmem }: { slots: ResourceSlots; shmem_bytes: number | null }): void {
-  if (shmem === null || slots.mem === undefined || shmem <= slots.mem) return
+function checkSize({ slots, shmem_bytes: shmem }: { slots: ResourceSlots; shmem_bytes: number | null }): void {
+  const { cpu = 0, mem = 0 } = slots
+  if (cpu <= 0 || mem <= 0) throw new AppError('bad_request', { why: 'A preset asks for CPU and RAM: name both.' })
+  if (shmem === null || shmem <= mem) return
   throw new AppError('bad_request', { why: 'Shared memory is part of mem, so it cannot be more.' })
 }
 

@@ -42,10 +42,12 @@ export function startDeadlines(deps: DeadlinesDeps): AsyncDisposable {
   async function sweep(): Promise<void> {
     const ownAgeMs = performance.now() - startedAt
     const rows = await listTransitional(store.db, shortest)
+    if (rows[0]) store.clock.observe(rows[0].nowMs)
     const ending = new Set(rows.filter(row => row.status === 'TERMINATING').map(row => row.sessionId))
     for (const id of askedAt.keys()) if (!ending.has(id)) askedAt.delete(id)
     for (const row of rows) {
-      const overdue = { ...row, ageMs: Math.min(row.ageMs, ownAgeMs) }
+      const ageMs = row.ageMs - store.clock.setForwardSince(row.nowMs - row.ageMs)
+      const overdue = { ...row, ageMs: Math.min(ageMs, ownAgeMs) }
       if (overdue.status === 'TERMINATING') await onTerminating(overdue)
       else if (isLate(overdue)) await onLateStart(overdue)
     }

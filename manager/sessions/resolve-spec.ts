@@ -59,7 +59,9 @@ function findImage(wanted: string, { held, offered }: KnownImages, agents: reado
   const connected = new Set<AgentId>(agents.filter(agent => agent.connected).map(agent => agent.id))
   const inGroup = new Set<AgentId>(agents.map(agent => agent.id))
   for (const reference of meaningsOf(wanted)) {
-    const copies = held.filter(copy => inGroup.has(copy.agentId) && copy.image.references.includes(reference))
+    // A group that no agent has joined yet has no say: the session waits for its first agent, and is told so.
+    const counts = (copy: HeldImage) => agents.length === 0 || inGroup.has(copy.agentId)
+    const copies = held.filter(copy => counts(copy) && copy.image.references.includes(reference))
     const weight = (all: readonly HeldImage[]) =>
       all.length + 1000 * all.filter(copy => connected.has(copy.agentId)).length
     const [best = []] = [...Map.groupBy(copies, copy => copy.image.id).values()].toSorted(

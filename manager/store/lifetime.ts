@@ -5,6 +5,9 @@ import { lockedSessions, type Touched } from './sessions.ts'
 
 /** A running session that something may end. Ages and times left are by the database's clock. */
 export interface MortalSession {
+  /** The database's clock at the time of reading. */
+  readonly nowMs: number
+  readonly startedAtMs: number | null
   readonly id: SessionId
   readonly ownerId: UserId
   readonly idleTimeoutSeconds: number | null
@@ -20,7 +23,8 @@ export interface MortalSession {
 
 export async function listMortal(db: Db): Promise<MortalSession[]> {
   const { rows } = await sql<MortalSession>`
-    select s.id, s.owner_id as "ownerId", s.idle_timeout_seconds as "idleTimeoutSeconds",
+    select s.id, s.owner_id as "ownerId", (extract(epoch from now()) * 1000)::bigint as "nowMs",
+           (extract(epoch from s.started_at) * 1000)::bigint as "startedAtMs", s.idle_timeout_seconds as "idleTimeoutSeconds",
            s.max_lifetime_seconds as "maxLifetimeSeconds",
            (extract(epoch from now() - s.idle_since) * 1000)::bigint as "idleForMs",
            s.idle_since as "idleSince", s.expires_at as "expiresAt",

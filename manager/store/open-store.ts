@@ -3,7 +3,7 @@ import { Kysely, PostgresDialect, sql, type Transaction } from 'kysely'
 import pg from 'pg'
 import { AppError, isAppError } from '#manager/contract'
 import { type Log } from '../log.ts'
-import { startClock } from './clock.ts'
+import { type Clock, startClock } from './clock.ts'
 import { withDiskInMind } from './embedded/no-space.ts'
 import { type Embedded, openEmbedded } from './embedded/open-embedded.ts'
 import { createGuardedPool, DISK_FULL, type GuardedPool } from './guarded-pool.ts'
@@ -20,6 +20,8 @@ export interface Store extends AsyncDisposable {
   transaction<T>(work: (trx: Transaction<Database>) => Promise<T>): Promise<T>
   /** The database's clock, in milliseconds since the epoch: every time that is compared with one of a row is this one's. */
   readonly now: () => number
+  /** Whether that clock was set while this process ran. */
+  readonly clock: Pick<Clock, 'observe' | 'setForwardSince' | 'lastStep'>
   /** Resolves if the database takes changes. @throws AppError `unavailable`; the database's error where its disk is full */
   readonly check: () => Promise<void>
 }
@@ -95,6 +97,7 @@ export async function openStore({
   return {
     db,
     now: () => clock.now(),
+    clock,
     check: () => health.check(),
     transaction: work => runTransaction(db, work),
     [Symbol.asyncDispose]: () => opened.disposeAsync(),

@@ -353,6 +353,8 @@ export async function listPending(db: Db, resourceGroup: string): Promise<Queued
 
 /** A session in a state that must not last, with how long it has lasted by the database's clock. */
 export interface Overdue {
+  /** The database's clock at the time of reading. */
+  readonly nowMs: number
   readonly sessionId: SessionId
   readonly kernelIds: readonly KernelId[]
   readonly status: SessionStatus
@@ -367,6 +369,7 @@ export interface Overdue {
 export async function listTransitional(db: Db, minAgeMs: number): Promise<Overdue[]> {
   const { rows } = await sql<Overdue>`
     select s.id as "sessionId", array(select o.id from kernels o where o.session_id = s.id) as "kernelIds", s.status, k.agent_id as "agentId", k.attempt, s.reason,
+           (extract(epoch from now()) * 1000)::bigint as "nowMs",
            (extract(epoch from now() - s.status_at) * 1000)::bigint as "ageMs",
            not exists (
              select 1 from kernels o
@@ -378,11 +381,16 @@ export async function listTransitional(db: Db, minAgeMs: number): Promise<Overdu
   return rows
 }
 
-export async function countSessions(db: Db): Promise<{ running: number; pending: number }> {
+/** @param resourceGroups only sessions in these; all if left out */
+export async function countSessions(
+  db: Db,
+  resourceGroups?: ReadonlySet<string>,
+): Promise<{ running: number; pending: number }> {
   const rows = await db
     .selectFrom('sessions')
     .select(['status', eb => eb.fn.countAll<number>().as('count')])
     .where('status', 'in', LIVE_STATUSES)
+    .$if(resourceGroups !== undefined, query => query.where('resource_group', '=', sql`any(${[...(resourceGroups ?? [])]}::text[])`))
     .groupBy('status')
     .execute()
   const count = (status: SessionStatus) => rows.find(row => row.status === status)?.count ?? 0

@@ -63,7 +63,7 @@ export function createSignUps({ store, passwords, settings, mailer, events }: Si
         if (token !== undefined) mailer.post(verifyMail(user.email, linkTo(publicUrl, 'verify', { token })))
         else if (!isNew && user.active) mailer.post(alreadyMail(user.email, publicUrl))
       }
-      if (!current.requireEmailVerification) return { next: 'sign_in' }
+      if (!isUnconfirmed(current, spec.invitation)) return { next: 'sign_in' }
       return { next: mailReady ? 'verify_email' : 'ask_admin' }
     },
 
@@ -124,6 +124,17 @@ export function linkInvalid(): AppError {
   return new AppError('link_invalid', { why: 'Ask for a new one; or, if you used it before, just sign in.' })
 }
 
+/**
+ * Whether the owner of the address has yet to confirm it. Where no mail can be sent, the word of the admin who handed the
+ * invitation out counts instead: nobody else could vouch for it.
+ */
+function isUnconfirmed(
+  { requireEmailVerification, mailReady }: Pick<SystemSettings, 'requireEmailVerification' | 'mailReady'>,
+  invitation: unknown,
+): boolean {
+  return requireEmailVerification && (mailReady || invitation === undefined)
+}
+
 function checkTerms(settings: SystemSettings, spec: SignUpSpec): void {
   const { allowSignUp, termsUrl, privacyUrl } = settings
   if (allowSignUp === 'off') throw new AppError('sign_up_closed', { why: 'Ask an admin for an account.' })
@@ -153,7 +164,7 @@ async function enter(
   if (!(await findDomain(trx, domain))?.active) {
     throw new AppError('sign_up_closed', { why: `The domain "${domain}" is closed. Ask an admin.` })
   }
-  const unconfirmed = requireEmailVerification ? { email_verified_at: null } : {}
+  const unconfirmed = isUnconfirmed({ requireEmailVerification, mailReady }, invitation) ? { email_verified_at: null } : {}
   const account = { email, name, domain, role: 'user', password_hash, ...unconfirmed } as const
   const made = await insertAccount(trx, account).catch((error: unknown) => {
     if (isAppError(error) && error.code === 'user_exists') return undefined

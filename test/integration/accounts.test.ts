@@ -172,6 +172,11 @@ describe('signing up', () => {
     expect(await codeOf(signIn(unmailed))).toBe('email_unverified')
     await anybody.verifyEmail({ body: { token: tokenOf(link.url), password: PASSWORD } })
     expect(await codeOf(signIn(unmailed))).toBe('ok')
+    const { token: invitation } = await admin.createInvitation({ body: {} })
+    const invited = newAddress()
+    // Nobody can mail a link, and an admin has handed the invitation out.
+    expect(await signUp(invited, { invitation })).toEqual({ next: 'sign_in' })
+    expect(await codeOf(signIn(invited))).toBe('ok')
     const again = admin.createAccountLink({ params: { id }, body: { purpose: 'verify' } })
     expect(await codeOf(again)).toBe('bad_request')
   })

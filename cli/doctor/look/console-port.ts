@@ -3,7 +3,8 @@ import { type ConsolePort } from '../facts.ts'
 
 /** @param ownUrl of the Berth that runs with this data directory */
 export async function lookAtPort(port: number, ownUrl: string | undefined): Promise<ConsolePort> {
-  if (ownUrl !== undefined && Number(new URL(ownUrl).port) === port) return { port, status: 'ours' }
+  // A Berth that runs has its port already; the one that another start would ask for is of no concern.
+  if (ownUrl !== undefined) return { port: Number(new URL(ownUrl).port), status: 'ours' }
   const free = (await canListen(port, '127.0.0.1')) && (await canListen(port, '::1'))
   return { port, status: free ? 'free' : 'taken' }
 }

@@ -66,9 +66,9 @@ function readOwn(request: IncomingMessage): SignatureClaim {
 const ORIGINAL = /^BackendAI signMethod=HMAC-SHA256, ?credential=(?<accessKey>[\w-]{1,64}):(?<signature>[0-9a-f]{64})$/i
 
 /**
- * The scheme of the original system, for scripts that were written for it. It signs neither body nor nonce, so within its
- * window whoever sees a request can send it again, and could send another body: it is taken only where there is none and
- * nothing changes (GET of the API, tunnels), and only where nobody listens in (TLS, or this computer).
+ * The scheme of the original system, for scripts that were written for it. It signs neither body nor nonce: whoever
+ * sees a request could send another body. So it is taken only where there is none and nothing changes (GET of the API, tunnels),
+ * only where nobody listens in (TLS, or this computer), and each signature once: a request that was seen cannot be sent again.
  */
 function readOriginal(request: IncomingMessage, area: SignedArea): SignatureClaim {
   const { accessKey = '', signature = '' } = ORIGINAL.exec(request.headers.authorization ?? '')?.groups ?? {}
@@ -100,7 +100,8 @@ function readOriginal(request: IncomingMessage, area: SignedArea): SignatureClai
     accessKey,
     signature: signature.toLowerCase(),
     date,
-    nonce: undefined,
+    // The scheme has no nonce: the signature itself is good once.
+    nonce: signature.toLowerCase(),
     bodyHash: EMPTY_BODY_HASH,
     expected(secretKey) {
       const ofDay = createHmac('sha256', secretKey).update(day).digest()
