@@ -390,7 +390,9 @@ export async function countSessions(
     .selectFrom('sessions')
     .select(['status', eb => eb.fn.countAll<number>().as('count')])
     .where('status', 'in', LIVE_STATUSES)
-    .$if(resourceGroups !== undefined, query => query.where('resource_group', '=', sql`any(${[...(resourceGroups ?? [])]}::text[])`))
+    .$if(resourceGroups !== undefined, query =>
+      query.where('resource_group', '=', sql<string>`any(${[...(resourceGroups ?? [])]}::text[])`),
+    )
     .groupBy('status')
     .execute()
   const count = (status: SessionStatus) => rows.find(row => row.status === status)?.count ?? 0
