@@ -83,7 +83,11 @@ function withSettings(command: Command): Command {
   return withSlots(command, true)
     .option('--sessions <n>', `at the same time, or ${UNLIMITED}`, parseLimit)
     .option('--containers <n>', `in one session, or ${UNLIMITED}`, parseLimit)
-    .option('--idle-timeout <time>', `end sessions in which nothing happens for so long, e.g. 90m; 0 or ${UNLIMITED}`, parseTime)
+    .option(
+      '--idle-timeout <time>',
+      `end sessions in which nothing happens for so long, e.g. 90m; 0 or ${UNLIMITED}`,
+      parseTime,
+    )
     .option('--max-lifetime <time>', `of a session, e.g. 8h; 0 or ${UNLIMITED}`, parseTime)
     .option('--storage-hosts <list>', `names separated by commas, or ${UNLIMITED}`, parseHosts)
     .option('--folders <n>', `or ${UNLIMITED}`, parseLimit)

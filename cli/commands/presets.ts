@@ -32,17 +32,17 @@ export function addPresetCommands(program: Command): void {
     createOutput(json).data(made, () => presetTable([made]))
   })
 
-  withSize(
-    preset.command('update <name>').description('What is left out stays; 0 takes a resource away.'),
-  ).action(async (name: string, { json = false, ...flags }: PresetFlags) => {
-    const { api } = await connect()
-    const body = {
-      ...(namesSlots(flags) ? { slots: slotsOf(flags, (await find(api, name)).slots) } : {}),
-      ...(flags.shm === undefined ? {} : { shmem: flags.shm }),
-    }
-    const changed = await api.updatePreset({ params: { name }, body })
-    createOutput(json).data(changed, () => presetTable([changed]))
-  })
+  withSize(preset.command('update <name>').description('What is left out stays; 0 takes a resource away.')).action(
+    async (name: string, { json = false, ...flags }: PresetFlags) => {
+      const { api } = await connect()
+      const body = {
+        ...(namesSlots(flags) ? { slots: slotsOf(flags, (await find(api, name)).slots) } : {}),
+        ...(flags.shm === undefined ? {} : { shmem: flags.shm }),
+      }
+      const changed = await api.updatePreset({ params: { name }, body })
+      createOutput(json).data(changed, () => presetTable([changed]))
+    },
+  )
 
   preset.command('rm <name>').action(async (name: string) => {
     const { api } = await connect()

@@ -192,7 +192,8 @@ export function createReports(deps: ReportsDeps): Reports {
     if (Math.abs(memory.skewMs) <= MAX_SKEW_MS || memory.skewLogged) return
     memory.skewLogged = true
     const { skewMs } = memory
-    if (store.clock.lastStep()) log.warn({ agentId, skewMs }, 'the database was set to another time than this agent has')
+    if (store.clock.lastStep())
+      log.warn({ agentId, skewMs }, 'the database was set to another time than this agent has')
     else log.warn({ agentId, skewMs }, 'the clock of this agent differs; times in its logs will, too')
   }
 

@@ -239,7 +239,9 @@ export function createLogins(deps: LoginsDeps): Logins {
         if (!(await passwords.verify(user?.password_hash, password)) || !user?.active) return false
         // From here on only to whoever knows the password.
         if (user.email_verified_at === null) {
-          refusal = new AppError('email_unverified', { why: 'Open the link in the mail. If none came, ask an admin to confirm the address.' })
+          refusal = new AppError('email_unverified', {
+            why: 'Open the link in the mail. If none came, ask an admin to confirm the address.',
+          })
           return 'undecided'
         }
         if (user.totp_confirmed_at === null) return true

@@ -164,7 +164,9 @@ async function enter(
   if (!(await findDomain(trx, domain))?.active) {
     throw new AppError('sign_up_closed', { why: `The domain "${domain}" is closed. Ask an admin.` })
   }
-  const unconfirmed = isUnconfirmed({ requireEmailVerification, mailReady }, invitation) ? { email_verified_at: null } : {}
+  const unconfirmed = isUnconfirmed({ requireEmailVerification, mailReady }, invitation)
+    ? { email_verified_at: null }
+    : {}
   const account = { email, name, domain, role: 'user', password_hash, ...unconfirmed } as const
   const made = await insertAccount(trx, account).catch((error: unknown) => {
     if (isAppError(error) && error.code === 'user_exists') return undefined
