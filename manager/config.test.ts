@@ -9,6 +9,7 @@ test('only the data directory is needed', () => {
     databaseUrl: undefined,
     adminPassword: undefined,
     allowedHosts: [],
+    trustedProxies: [],
     logLevel: 'info',
   })
 })

@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs'
+import { isIP } from 'node:net'
 import { z } from 'zod'
 import { AppError } from '#manager/contract'
 
@@ -15,12 +17,26 @@ export interface ManagerConfig {
   readonly adminPassword?: string | undefined
   /** Names besides localhost under which clients reach this server. */
   readonly allowedHosts: readonly string[]
+  /** Addresses of reverse proxies directly in front, whose `x-forwarded-*` fields are believed. */
+  readonly trustedProxies?: readonly string[] | undefined
+  /** Shared with the console, whose `x-forwarded-*` fields are believed. */
+  readonly consoleSecret?: string | undefined
+  /** What a scraper of `/metrics` sends as its bearer token. */
+  readonly metricsToken?: string | undefined
   readonly logLevel: string
 }
 
 const blankIsAbsent = <T extends z.ZodType>(schema: T) => z.preprocess(text => (text === '' ? undefined : text), schema)
 
+function listOf(text: string): string[] {
+  return text
+    .split(',')
+    .map(name => name.trim())
+    .filter(Boolean)
+}
+
 const NO_DATA = 'must name the data directory'
+const SHORT_SECRET = 'must have at least 32 characters'
 const NO_PORT = 'must be a number from 0 to 65535'
 
 const Environment = z.object({
@@ -36,15 +52,15 @@ const Environment = z.object({
   ),
   BERTH_MASTER_KEY_FILE: blankIsAbsent(z.string().optional()),
   BERTH_ADMIN_PASSWORD: z.string().optional(),
-  BERTH_ALLOWED_HOSTS: z
+  BERTH_ALLOWED_HOSTS: z.string().default('').transform(listOf),
+  BERTH_TRUSTED_PROXIES: z
     .string()
     .default('')
-    .transform(text =>
-      text
-        .split(',')
-        .map(name => name.trim())
-        .filter(Boolean),
-    ),
+    .transform(listOf)
+    .refine(addresses => addresses.every(address => isIP(address) !== 0), 'must be IP addresses, separated by commas'),
+  BERTH_CONSOLE_SECRET: blankIsAbsent(z.string().min(32, SHORT_SECRET).optional()),
+  BERTH_CONSOLE_SECRET_FILE: blankIsAbsent(z.string().optional()),
+  BERTH_METRICS_TOKEN_FILE: blankIsAbsent(z.string().optional()),
   BERTH_LOG: blankIsAbsent(z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info')),
 })
 
@@ -65,6 +81,25 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): M
     masterKeyFile: data.BERTH_MASTER_KEY_FILE,
     adminPassword: data.BERTH_ADMIN_PASSWORD,
     allowedHosts: data.BERTH_ALLOWED_HOSTS,
+    trustedProxies: data.BERTH_TRUSTED_PROXIES,
+    consoleSecret: data.BERTH_CONSOLE_SECRET ?? readSecretFile('BERTH_CONSOLE_SECRET_FILE', data),
+    metricsToken: readSecretFile('BERTH_METRICS_TOKEN_FILE', data),
     logLevel: data.BERTH_LOG,
   }
+}
+
+type SecretFile = 'BERTH_CONSOLE_SECRET_FILE' | 'BERTH_METRICS_TOKEN_FILE'
+
+/** @throws AppError `config_invalid` */
+function readSecretFile(name: SecretFile, paths: Readonly<Partial<Record<SecretFile, string | undefined>>>) {
+  const path = paths[name]
+  if (path === undefined) return undefined
+  let secret: string
+  try {
+    secret = readFileSync(path, 'utf8').trim()
+  } catch (error) {
+    throw new AppError('config_invalid', { why: `${name}: ${path} cannot be read.` }, { cause: error })
+  }
+  if (secret.length >= 32) return secret
+  throw new AppError('config_invalid', { why: `${name}: ${path} ${SHORT_SECRET}.` })
 }

@@ -20,6 +20,7 @@ import { createSshKeypairRoutes } from './http/routes/ssh-keypair.ts'
 import { createKeypairRoutes } from './http/routes/keypairs.ts'
 import { createSettingsRoutes } from './http/routes/settings.ts'
 import { startHttpServer } from './http/server.ts'
+import { consoleAddress, createOriginRules } from './http/origin.ts'
 import { createUpgrades } from './http/upgrades.ts'
 import { createLogger, type Log } from './log.ts'
 import { createMailer } from './mail/mailer.ts'
@@ -124,6 +125,8 @@ export async function startManager(
   // Closed before the HTTP server, which waits for the sockets that they took over.
   await using parts = new AsyncDisposableStack()
   const url = () => config.advertiseUrl ?? http.url
+  const allowed = [...config.allowedHosts, ...hostsOf(config.advertiseUrl)]
+  const rules = createOriginRules({ port: () => http.port, allowed })
   const sessions = parts.use(
     await startSessionsPart({ store, managerId, cluster, key, events: bus, box, upgrades, url, log, timings, audit }),
   )
@@ -176,6 +179,7 @@ export async function startManager(
       signUps: createSignUps({ store, passwords, settings, mailer, events: bus }),
       passwordResets: createPasswordResets({ store, passwords, logins, settings, mailer }),
       invitations: createInvitations({ store, settings }),
+      consoleAddress: request => consoleAddress(request, rules, config.advertiseUrl),
       secondFactor,
     }),
     ...createDomainRoutes({
@@ -192,7 +196,7 @@ export async function startManager(
   const http = stack.use(
     await startHttpServer({
       ...config,
-      allowedHosts: [...config.allowedHosts, ...hostsOf(config.advertiseUrl)],
+      rules,
       handlers,
       upgrades,
       logins,

@@ -1,6 +1,7 @@
 import { inject, type App, type InjectionKey } from 'vue'
 import { type ApiClient } from '#manager/contract'
 import { type EventStream } from './api/event-stream.ts'
+import { type LocalProof } from './api/local-proof.ts'
 import { type OriginSecret } from './api/origin-secret.ts'
 import { type Host } from './host.ts'
 
@@ -10,6 +11,7 @@ export interface Services {
   readonly api: ApiClient
   /** Half of the sign-in; for the account store, and for WebSockets. */
   readonly secret: OriginSecret
+  readonly localProof: LocalProof
   /** The computer of the user: tunnels, SSH, files. Throws AppError. */
   readonly host: Host
   /** Hints that something changed, and live figures of watched sessions. */

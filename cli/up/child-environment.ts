@@ -14,13 +14,16 @@ const SYSTEM_FAMILIES = /^(LC|NODE|XDG)_/
 const OF_ONE_SERVER: Readonly<Record<string, string>> = {
   BERTH_ADMIN_PASSWORD: 'manager',
   BERTH_MASTER_KEY_FILE: 'manager',
+  BERTH_METRICS_TOKEN_FILE: 'manager',
   DATABASE_URL: 'manager',
   BERTH_JOIN: 'agent',
   // `console.host`. The manager would listen there too, in plain http, with the port of the agents.
   BERTH_HOST: 'console',
+  // Reverse proxies stand in front of the console; nobody but it speaks for others to the manager of `berth up`.
+  BERTH_TRUSTED_PROXIES: 'console',
 }
-/** Of `berth up` and the programs around it. */
-const OF_NO_SERVER = new Set(['BERTH_TOKEN', 'BERTH_CONFIG_DIR', 'BERTH_ENDPOINT', 'BERTH_NODE'])
+/** Of `berth up` and the programs around it; the secret of console and manager is made at each start. */
+const OF_NO_SERVER = new Set(['BERTH_CONSOLE_SECRET', 'BERTH_CONSOLE_SECRET_FILE', 'BERTH_TOKEN', 'BERTH_CONFIG_DIR', 'BERTH_ENDPOINT', 'BERTH_NODE'])
 
 /**
  * The part of our environment that a server inherits.

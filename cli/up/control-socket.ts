@@ -17,6 +17,8 @@ import { AppError } from '#manager/contract'
 export interface Running {
   readonly url: string
   readonly signInUrl: string
+  /** Proves to the console that a browser which is signed in already runs on this computer. */
+  readonly localUrl: string
   /** File URL of a page that leads there; only the owner of the data directory can read it, for a minute. */
   readonly signInPage: string
   readonly adminEmail: string

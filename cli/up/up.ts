@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { AppError, isAppError } from '#manager/contract'
@@ -78,11 +79,17 @@ export async function up({
     environment: { ...again.environment, BERTH_PORT: new URL(String(first.ready.url)).port },
   })
 
-  const managerSpec = spec('manager', 'manager/main.ts', { BERTH_PORT: '0' })
+  // Proves the console to the manager: other users of this computer reach the manager's port as well.
+  const BERTH_CONSOLE_SECRET = randomBytes(32).toString('base64url')
+  const managerSpec = spec('manager', 'manager/main.ts', { BERTH_PORT: '0', BERTH_CONSOLE_SECRET })
   const manager = stack.use(await supervise(managerSpec, samePort(managerSpec), deps))
   signal.throwIfAborted()
   const managerUrl = String(manager.current.ready.url)
-  const consoleSpec = spec('console', 'proxy/web/main.ts', { BERTH_PORT: String(port), BERTH_MANAGER_URL: managerUrl })
+  const consoleSpec = spec('console', 'proxy/web/main.ts', {
+    BERTH_PORT: String(port),
+    BERTH_MANAGER_URL: managerUrl,
+    BERTH_CONSOLE_SECRET,
+  })
   const [agent, console_] = await startTogether(
     engine ? startAgent(manager, spec, deps) : Promise.resolve(undefined),
     supervise(consoleSpec, samePort(consoleSpec), deps),
@@ -95,10 +102,13 @@ export async function up({
   const page = stack.use(createSignInPage(directory))
   describe = async () => {
     const { ticket } = (await manager.current.ask('create_sign_in_ticket')) as { ticket: string }
-    const signInUrl = `${url}/#/sign-in?ticket=${ticket}`
+    const { code } = (await console_.current.ask('create_local_code')) as { code: string }
+    const proof = `/sessions?local=${code}`
+    const signInUrl = `${url}/#/sign-in?ticket=${ticket}&next=${encodeURIComponent(proof)}`
     return {
       url,
       signInUrl,
+      localUrl: `${url}/#${proof}`,
       signInPage: await page.write(signInUrl),
       adminEmail: 'admin@localhost',
       adminPasswordFile: join(directory, 'admin-password'),
@@ -119,12 +129,14 @@ async function attach(socketPath: string, directory: string, options: PresentOpt
   await present(running, options)
 }
 
+const LOCAL_HINT = 'For a browser on this computer that is signed in already, to let it open tunnels'
+
 type PresentOptions = Pick<UpOptions, 'open' | 'ticket' | 'output'>
 
 async function present(running: Running, { open, ticket, output }: PresentOptions): Promise<void> {
-  const { url, adminEmail, adminPasswordFile, pid, signInUrl, signInPage } = running
+  const { url, adminEmail, adminPasswordFile, pid, signInUrl, localUrl, signInPage } = running
   const line = { url: ticket ? signInUrl : url, adminEmail, adminPasswordFile, pid }
-  output.data(line, () => `\nBerth is ready: ${url}\nSign in once with this link: ${signInUrl}\n`)
+  output.data(line, () => `\nBerth is ready: ${url}\nSign in once with this link: ${signInUrl}\n${LOCAL_HINT}: ${localUrl}\n`)
   if (!open || !hasDisplay()) return
   if (!(await openDesktop(root, signInUrl)) && !(await openBrowser(signInPage)))
     output.note('No browser could be opened; use the link above.')

@@ -5,6 +5,8 @@ import type { AppUrl, KeyFile, KeyFormat, SshKit, Tunnel, TunnelId, TunnelSpec }
 export interface HostInfo {
   /** `electron` = desktop app, `local` = browser on the computer that runs the proxy, `remote` = browser elsewhere. */
   readonly kind: 'electron' | 'local' | 'remote'
+  /** With `remote`: it may be a browser on that computer, which has not proven it; a link of `berth up` does. */
+  readonly isUnproven?: boolean
   readonly version: string
   readonly platform: string
 }

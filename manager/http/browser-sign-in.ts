@@ -1,6 +1,6 @@
 import { type IncomingMessage } from 'node:http'
 import { ORIGIN_SECRET_HEADER, ORIGIN_SECRET_PROTOCOL } from '#manager/contract'
-import { forwarded } from './origin.ts'
+import { originOf } from './origin.ts'
 
 /**
  * A browser's sign-in in two halves, either of which alone is worthless.
@@ -47,12 +47,12 @@ function originSecretOf(headers: IncomingMessage['headers']): string | undefined
  * with the prefix that lets no other host name of the site set it (RFC 6265bis section 4.1.3).
  */
 export function cookieName(request: IncomingMessage): string {
-  const { host, https } = forwarded(request)
+  const { host, https } = originOf(request)
   return `${https ? '__Host-' : ''}berth_${/:(\d+)$/.exec(host)?.[1] ?? (https ? '443' : '80')}`
 }
 
 /** @param value empty to remove it */
 export function cookieHeader(request: IncomingMessage, value: string, maxAgeSeconds: number): string {
-  const secure = forwarded(request).https ? '; Secure' : ''
+  const secure = originOf(request).https ? '; Secure' : ''
   return `${cookieName(request)}=${value}; Path=/; Max-Age=${maxAgeSeconds}; HttpOnly; SameSite=Strict${secure}`
 }

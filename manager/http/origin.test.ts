@@ -1,6 +1,6 @@
 import { type IncomingMessage } from 'node:http'
 import { expect, test } from 'vitest'
-import { clientAddress, createOriginRules, forwarded } from './origin.ts'
+import { consoleAddress, createOriginRules, noteOrigin, originOf } from './origin.ts'
 
 const rules = createOriginRules({ port: () => 8090, allowed: ['berth.example.org', 'gpu:9000'] })
 
@@ -33,16 +33,49 @@ test.each([
   else expect(check).toThrow(expect.objectContaining({ code }))
 })
 
-test('what a proxy forwards is believed from this computer only', () => {
-  const headers = {
-    host: 'a:1',
-    'x-forwarded-host': 'b:2',
-    'x-forwarded-proto': 'https',
-    'x-forwarded-for': '1.2.3.4, 10.0.0.9',
-  }
-  expect(forwarded(aRequest('::1', headers))).toEqual({ host: 'b:2', https: true })
-  expect(forwarded(aRequest('192.168.1.5', headers))).toEqual({ host: 'a:1', https: false })
-  expect(clientAddress(aRequest('127.0.0.1', headers))).toBe('10.0.0.9')
-  expect(clientAddress(aRequest('192.168.1.5', headers))).toBe('192.168.1.5')
-  expect(clientAddress(aRequest('127.0.0.1', { 'x-forwarded-for': 'x y' }))).toBe('127.0.0.1')
+const SECRET = 'a secret of console and manager, 32+'
+const FORWARDED = {
+  host: 'a:1',
+  'x-forwarded-host': 'b:2',
+  'x-forwarded-proto': 'https',
+  'x-forwarded-for': '1.2.3.4, 10.0.0.9',
+}
+const originFrom = (remoteAddress: string, headers: Record<string, string>) => {
+  const request = aRequest(remoteAddress, headers)
+  noteOrigin(request, { consoleSecret: SECRET, trustedProxies: ['192.0.2.7'] })
+  return originOf(request)
+}
+const believed = { address: '10.0.0.9', host: 'b:2', https: true, isForwarded: true }
+
+test('what a forwarder says is believed from the console, by its secret, and from named proxies', () => {
+  expect(originFrom('127.0.0.1', { ...FORWARDED, 'x-berth-console': SECRET })).toEqual(believed)
+  expect(originFrom('10.1.1.1', { ...FORWARDED, 'x-berth-console': SECRET })).toEqual(believed)
+  expect(originFrom('::ffff:192.0.2.7', FORWARDED)).toEqual(believed)
+})
+
+test.each([
+  ['127.0.0.1', FORWARDED],
+  ['::1', { ...FORWARDED, 'x-berth-console': `${SECRET}x` }],
+  ['192.168.1.5', FORWARDED],
+])('from %s without proof it is not, but known to be forwarded', (peer, headers) => {
+  expect(originFrom(peer, headers)).toEqual({ address: peer, host: 'a:1', https: false, isForwarded: true })
+})
+
+test('an address that is none leaves the peer; an empty secret proves nothing', () => {
+  expect(originFrom('192.0.2.7', { 'x-forwarded-for': 'x y' }).address).toBe('192.0.2.7')
+  const request = aRequest('127.0.0.1', { ...FORWARDED, 'x-berth-console': '' })
+  noteOrigin(request, {})
+  expect(originOf(request).address).toBe('127.0.0.1')
+})
+
+test.each([
+  ['berth.example.org', undefined, 'https://berth.example.org'],
+  ['localhost:8400', undefined, 'https://localhost:8400'],
+  ['localhost:8400', 'https://berth.example.org', 'https://berth.example.org'],
+  ['evil.example', 'https://berth.example.org', 'https://berth.example.org'],
+  ['evil.example', undefined, 'http://a:1'],
+])('a link for others, asked for at %s with the advertised address %s, starts with %s', (host, advertised, base) => {
+  const request = aRequest('127.0.0.1', { ...FORWARDED, 'x-forwarded-host': host, 'x-berth-console': SECRET })
+  noteOrigin(request, { consoleSecret: SECRET })
+  expect(consoleAddress(request, rules, advertised)).toBe(base)
 })

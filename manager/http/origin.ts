@@ -1,5 +1,6 @@
 import { type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
-import { AppError } from '#manager/contract'
+import { AppError, CONSOLE_SECRET_HEADER } from '#manager/contract'
+import { equalSecrets } from '../users/secrets.ts'
 
 /**
  * Which names the server answers to. A page of another site can make a browser send requests here, by DNS rebinding
@@ -10,16 +11,21 @@ import { AppError } from '#manager/contract'
 export interface OriginRules {
   /** @throws AppError `forbidden` (Host), `foreign_origin` */
   check(headers: IncomingHttpHeaders): void
+  /** True for a name under which people may be sent here: a loopback name with any port, or an allowed one. */
+  isOurs(host: string): boolean
 }
 
 export function createOriginRules(options: { port: () => number; allowed: readonly string[] }): OriginRules {
   const allowed = new Set(options.allowed.map(name => name.toLowerCase()))
   const isOwn = (host: string) => {
     const name = host.replace(/:\d+$/, '')
-    const own = name === '127.0.0.1' || name === 'localhost' || name === '[::1]'
-    return (own && host === `${name}:${options.port()}`) || allowed.has(host) || allowed.has(name)
+    return (isLoopbackName(name) && host === `${name}:${options.port()}`) || allowed.has(host) || allowed.has(name)
   }
   return {
+    isOurs(host) {
+      const name = nameOf(host)
+      return isLoopbackName(name) || allowed.has(host.toLowerCase()) || allowed.has(name)
+    },
     check({ host, origin }) {
       const asked = host?.toLowerCase() ?? ''
       if (!isOwn(asked)) {
@@ -33,31 +39,93 @@ export function createOriginRules(options: { port: () => number; allowed: readon
   }
 }
 
+const nameOf = (host: string) => host.toLowerCase().replace(/:\d+$/, '')
+const isLoopbackName = (name: string) => name === '127.0.0.1' || name === 'localhost' || name === '[::1]'
+
 function hostOf(origin: string): string | undefined {
   if (!URL.canParse(origin)) return undefined // "null" of a sandboxed page, too
   const { protocol, host } = new URL(origin)
   return protocol === 'http:' || protocol === 'https:' ? host : undefined
 }
 
-/** Set by proxies on this computer, and believed from those only. */
-export function forwarded(request: IncomingMessage): { host: string; https: boolean } {
-  const local = isLoopback(request.socket.remoteAddress)
-  const header = (name: string) => {
-    const value = local ? request.headers[name] : undefined
-    return typeof value === 'string' && value !== '' ? value : undefined
-  }
+/** Whose word on the client (`x-forwarded-*`) is believed. */
+export interface Forwarders {
+  /** Shared with the console, which sends it as `x-berth-console`; undefined where no console has one. */
+  readonly consoleSecret?: string | undefined
+  /** Addresses of reverse proxies. */
+  readonly trustedProxies?: readonly string[] | undefined
+}
+
+/** Where a request comes from: what its connection says, or what a proven forwarder says of its client. */
+export interface RequestOrigin {
+  /** The client's address. */
+  readonly address: string
+  /** Host field that the client sent. */
+  readonly host: string
+  readonly https: boolean
+  /** Forwarded by somebody, proven or not: what comes from loopback need not come from this computer. */
+  readonly isForwarded: boolean
+}
+
+const origins = new WeakMap<IncomingMessage, RequestOrigin>()
+
+/**
+ * Decides once, before anything reads the origin of a request, whether its `x-forwarded-*` fields are believed.
+ *
+ * Threat model: anybody can write these fields, every user of this computer can connect to our port, and the fields decide
+ * whose failed sign-ins are counted, which address the audit log names, and whether a cookie is `Secure`. So they are believed
+ * from a console that knows the shared secret, and from addresses that the operator has named, and of those only the last hop.
+ */
+export function noteOrigin(request: IncomingMessage, { consoleSecret, trustedProxies = [] }: Forwarders): void {
+  const { headers } = request
+  const sent = headers[CONSOLE_SECRET_HEADER]
+  const isConsole = consoleSecret !== undefined && typeof sent === 'string' && equalSecrets(sent, consoleSecret)
+  const direct = directOrigin(request)
+  const isBelieved = isConsole || trustedProxies.includes(plainAddress(direct.address))
+  origins.set(request, isBelieved ? forwardedOrigin(headers, direct) : direct)
+}
+
+/** A request that no server has noted is what its connection says. */
+export function originOf(request: IncomingMessage): RequestOrigin {
+  return origins.get(request) ?? directOrigin(request)
+}
+
+function directOrigin({ socket, headers }: IncomingMessage): RequestOrigin {
+  const isForwarded = FORWARDING_FIELDS.some(name => headers[name] !== undefined)
+  return { address: socket.remoteAddress ?? 'unknown', host: headers.host ?? '', https: false, isForwarded }
+}
+
+function forwardedOrigin(headers: IncomingHttpHeaders, direct: RequestOrigin): RequestOrigin {
+  const lastOf = (name: string) => headers[name]?.toString().split(',').at(-1)?.trim() ?? ''
+  const address = lastOf('x-forwarded-for')
+  const host = headers['x-forwarded-host']
   return {
-    host: header('x-forwarded-host') ?? request.headers.host ?? '',
-    https: header('x-forwarded-proto') === 'https',
+    address: /^[0-9A-Fa-f:.]{2,45}$/.test(address) ? address : direct.address,
+    host: typeof host === 'string' && host !== '' ? host : direct.host,
+    https: lastOf('x-forwarded-proto') === 'https',
+    isForwarded: true,
   }
 }
 
-/** Whose failures are counted: the last hop that a proxy on this computer names, else the peer. */
+const FORWARDING_FIELDS = ['x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'forwarded', 'via'] as const
+
+/** IPv4 as itself, also where the socket speaks both. */
+const plainAddress = (address: string) => address.toLowerCase().replace(/^::ffff:(?=\d+\.)/, '')
+
+/**
+ * Address of the console for links that are handed to other people, where the settings name none: the one under which this
+ * request came, if we answer to it, else the advertised one. A loopback name is of use on this computer only.
+ */
+export function consoleAddress(request: IncomingMessage, rules: OriginRules, advertiseUrl: string | undefined): string {
+  const { host, https } = originOf(request)
+  const isUsable = rules.isOurs(host) && (advertiseUrl === undefined || !isLoopbackName(nameOf(host)))
+  if (isUsable) return `${https ? 'https' : 'http'}://${host}`
+  return advertiseUrl ?? `http://${request.headers.host ?? 'localhost'}`
+}
+
+/** Whose failures are counted: the client that a proven forwarder names, else the peer. */
 export function clientAddress(request: IncomingMessage): string {
-  const peer = request.socket.remoteAddress ?? 'unknown'
-  const via = isLoopback(peer) ? request.headers['x-forwarded-for'] : undefined
-  const last = typeof via === 'string' ? via.split(',').at(-1)?.trim() : undefined
-  return last !== undefined && /^[0-9A-Fa-f:.]{2,45}$/.test(last) ? last : peer
+  return originOf(request).address
 }
 
 export function isLoopback(address: string | undefined): boolean {

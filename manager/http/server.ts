@@ -24,7 +24,7 @@ import { type Signers } from '../users/signers.ts'
 import { type Credentials, readCredentials } from './credentials.ts'
 import { type Handlers } from './handlers.ts'
 import { createIdempotency } from './idempotency.ts'
-import { createOriginRules } from './origin.ts'
+import { type Forwarders, noteOrigin, type OriginRules } from './origin.ts'
 import { createErrorHandler, rawProblem, sendProblem, toAppError } from './problems.ts'
 import { registerContractRoutes } from './routes/contract-routes.ts'
 import { registerEventRoute } from './routes/events.ts'
@@ -49,11 +49,12 @@ export interface HttpServer extends AsyncDisposable {
   readonly port: number
 }
 
-export interface HttpServerDeps {
+export interface HttpServerDeps extends Forwarders {
   readonly host: string
   /** 0 = any. */
   readonly port: number
-  readonly allowedHosts: readonly string[]
+  readonly rules: OriginRules
+  readonly metricsToken?: string | undefined
   readonly handlers: Handlers
   readonly upgrades: Upgrades
   readonly logins: Logins
@@ -82,9 +83,7 @@ const BODY_LIMIT = 1024 * 1024
  * where the request is signed, the one that was signed. Cookies, tokens and signatures are never logged. If listening fails, nothing was opened.
  */
 export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer> {
-  const { log, upgrades, logins, signers, metrics } = deps
-  let port = deps.port
-  const rules = createOriginRules({ port: () => port, allowed: deps.allowedHosts })
+  const { log, upgrades, logins, signers, metrics, rules } = deps
   const app = fastify({
     http: {
       // Others (`Upgrade: h2c` of Java clients, say) are answered as what they are without it. RFC 9110 section 7.8
@@ -115,6 +114,7 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
   })
 
   app.addHook('onRequest', async (request, reply) => {
+    noteOrigin(request.raw, deps)
     void reply.headers({ ...SECURITY_HEADERS, ...UNLIMITED, 'x-request-id': request.id })
     rules.check(request.headers)
     if (request.is404) return
@@ -167,6 +167,7 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
       authenticators: { logins, signers },
       check: deps.check,
       warnings: deps.warnings,
+      metricsToken: deps.metricsToken,
     })
   })
 
@@ -174,6 +175,7 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
     logErrors(socket, log)
     void (async () => {
       try {
+        noteOrigin(request, deps)
         rules.check(request.headers)
         const url = urlOf(request)
         const handler = handlerOf(upgrades, request)
@@ -188,7 +190,7 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
   })
 
   await app.listen({ host: deps.host, port: deps.port })
-  port = portOf(app.server)
+  const port = portOf(app.server)
   return {
     url: `http://127.0.0.1:${port}`,
     port,

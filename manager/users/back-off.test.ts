@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { networkOf } from './back-off.ts'
+import { addressCounts, networkOf } from './back-off.ts'
 
 test.each([
   ['203.0.113.7', '203.0.113.7'],
@@ -12,4 +12,13 @@ test.each([
   ['unknown', 'unknown'],
 ])('attempts from %s count for %s', (address, network) => {
   expect(networkOf(address)).toBe(network)
+})
+
+test.each(['127.0.0.1', '127.8.9.1', '::1', '::ffff:127.0.0.1'])('%s is everybody on this computer: not counted', address => {
+  expect(addressCounts('address', address, 20)).toEqual([])
+})
+
+test('other addresses are counted by their network', () => {
+  expect(addressCounts('address', '2001:db8::1', 20)).toEqual([{ key: 'address:2001:db8:0:0::/64', from: 20 }])
+  expect(addressCounts('address', '::ffff:10.0.0.1', 20)).toHaveLength(1)
 })

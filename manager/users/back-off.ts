@@ -1,5 +1,5 @@
 import { isIP } from 'node:net'
-import { AppError } from '#manager/contract'
+import { AppError, type UserId } from '#manager/contract'
 import { type BackOff, countAttempt, forgetFailures, takeBackAttempt } from '../store/login-failures.ts'
 import { type Store } from '../store/open-store.ts'
 
@@ -17,8 +17,8 @@ class MustWait extends Error {
 }
 
 /**
- * Slows down guessing, per account and per address: from the fifth failure of an account in a row (the 20th of an
- * address) the wait doubles up to a quarter of an hour. Kept in the database: a restart or another manager forgets
+ * Slows down guessing, per account and per address other than loopback: from the fifth failure of an account in a row (the
+ * 20th of an address) the wait doubles up to a quarter of an hour. Kept in the database: a restart or another manager forgets
  * nothing. The price: who knows an e-mail address can make its owner wait; who is signed in stays so.
  *
  * @param attempt true if the credentials were good; `undecided` if they were as far as they went (a code is still
@@ -27,19 +27,39 @@ class MustWait extends Error {
  */
 export async function withBackOff<T extends boolean | 'undecided'>(
   store: Store,
-  who: { email: string; address: string },
+  who: Guesser,
   attempt: () => Promise<T>,
 ): Promise<T> {
-  const account: BackOff = { key: `account:${who.email.toLowerCase()}`, from: ACCOUNT_FROM }
-  const address: BackOff = { key: `address:${networkOf(who.address)}`, from: ADDRESS_FROM }
-  await countAll(store, 'login_throttled', [account, address])
+  const account: BackOff = { key: accountKey(who), from: ACCOUNT_FROM }
+  const addresses = isSignedIn(who) ? [] : addressCounts('address', who.address, ADDRESS_FROM)
+  await countAll(store, 'login_throttled', [account, ...addresses])
   const good = await attempt()
   if (good === false) return good
   if (good === true) await forgetFailures(store.db, account.key)
   else await takeBackAttempt(store.db, account)
-  await takeBackAttempt(store.db, address)
+  for (const address of addresses) await takeBackAttempt(store.db, address)
   return good
 }
+
+/** Of somebody who is signed in and proves the password again: strangers' failures do not stand in their way. */
+export interface SignedIn {
+  readonly userId: UserId
+}
+type Guesser = { readonly email: string; readonly address: string } | SignedIn
+
+const isSignedIn = (who: Guesser): who is SignedIn => 'userId' in who
+const accountKey = (who: Guesser) =>
+  isSignedIn(who) ? `signed-in:${who.userId}` : `account:${who.email.toLowerCase()}`
+
+/**
+ * The count of an address; none of loopback: all users of this computer share it, and any of them could lock the others out.
+ * Their guesses count for the accounts.
+ */
+export function addressCounts(kind: string, address: string, from: number): readonly BackOff[] {
+  return isLoopbackAddress(address) ? [] : [{ key: `${kind}:${networkOf(address)}`, from }]
+}
+
+const isLoopbackAddress = (address: string) => /^(::ffff:)?127\.|^::1$/.test(address)
 
 /**
  * For requests of strangers that are never right or wrong (signing up, asking for a mail): from the given number within
@@ -49,6 +69,11 @@ export async function withBackOff<T extends boolean | 'undecided'>(
  */
 export function limitRequests(store: Store, counts: readonly BackOff[]): Promise<void> {
   return countAll(store, 'rate_limited', counts)
+}
+
+/** Counts as `limitRequests` does, for what is left out instead of refused. */
+export async function isWithinLimit(store: Store, count: BackOff): Promise<boolean> {
+  return (await store.transaction(trx => countAttempt(trx, count))) === undefined
 }
 
 /** One household or computer has 2^64 addresses of IPv6; they count as one. */

@@ -61,10 +61,11 @@ export function createPasswordResets(deps: PasswordResetDeps): PasswordResets {
 
   return {
     async request({ email, address }) {
-      await limitMails(store, email, address)
+      const mayMail = await limitMails(store, email, address)
       const { publicUrl, mailReady } = await settings.read()
       if (!mailReady || publicUrl === null)
         throw new AppError('mail_not_configured', { why: 'Ask an admin for a link.' })
+      if (!mayMail) return
       inBackground(async () => {
         const user = await findUserByEmail(db, email.trim())
         const made = user?.active ? await makeToken(db, user, 'reset') : undefined

@@ -99,7 +99,7 @@ export function createSecondFactor(deps: SecondFactorDeps): SecondFactor {
     const user = await own(caller)
     if (user.totp_confirmed_at === null) throw new AppError('totp_not_on', { why: 'There is nothing to change.' })
     let wrong = 'password'
-    const good = await withBackOff(store, { email: user.email, address }, async () => {
+    const good = await withBackOff(store, { userId: user.id }, async () => {
       if (!(await passwords.verify(user.password_hash, password))) return false
       wrong = 'code'
       return check(user, code)
@@ -124,7 +124,7 @@ export function createSecondFactor(deps: SecondFactorDeps): SecondFactor {
     async enrol(caller, { password, address }) {
       const user = await own(caller)
       if (user.totp_confirmed_at !== null) throw alreadyOn()
-      const good = await withBackOff(store, { email: user.email, address }, () =>
+      const good = await withBackOff(store, { userId: user.id }, () =>
         passwords.verify(user.password_hash, password),
       )
       if (!good) throw wrongPassword()
@@ -140,7 +140,7 @@ export function createSecondFactor(deps: SecondFactorDeps): SecondFactor {
       if (totp_sealed === null) throw new AppError('totp_not_on', { why: 'Enrol first, then confirm with a code.' })
       const given = parseSecondFactor(code)
       let step: number | undefined
-      await withBackOff(store, { email: user.email, address }, () => {
+      await withBackOff(store, { userId: user.id }, () => {
         step = 'code' in given ? stepFor(user, given.code) : undefined
         return Promise.resolve(step !== undefined)
       })

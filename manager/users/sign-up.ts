@@ -10,7 +10,7 @@ import { type Store } from '../store/open-store.ts'
 import { type Db } from '../store/schema.ts'
 import { findUser, findUserByEmail, lockUser, updateUser, type UserRow } from '../store/users.ts'
 import { insertAccount } from './accounts.ts'
-import { limitRequests, networkOf, withBackOff } from './back-off.ts'
+import { addressCounts, isWithinLimit, limitRequests, withBackOff } from './back-off.ts'
 import { linkTo } from './links.ts'
 import { type Passwords } from './passwords.ts'
 import { hashToken, newToken } from './secrets.ts'
@@ -52,7 +52,7 @@ export function createSignUps({ store, passwords, settings, mailer, events }: Si
     async signUp(spec, address) {
       const current = await settings.read()
       checkTerms(current, spec)
-      await limitRequests(store, [{ key: `sign-up:${networkOf(address)}`, from: SIGN_UPS_FROM }])
+      await limitRequests(store, addressCounts('sign-up', address, SIGN_UPS_FROM))
       const password_hash = await passwords.hash(spec.password)
       const { user, isNew, token } = await store.transaction(trx => enter(trx, spec, current, password_hash))
       if (isNew) {
@@ -68,10 +68,11 @@ export function createSignUps({ store, passwords, settings, mailer, events }: Si
     },
 
     async requestVerification({ email, address }) {
-      await limitMails(store, email, address)
+      const mayMail = await limitMails(store, email, address)
       const { publicUrl, mailReady } = await settings.read()
       if (!mailReady || publicUrl === null)
         throw new AppError('mail_not_configured', { why: 'Ask an admin for a link.' })
+      if (!mayMail) return
       inBackground(async () => {
         const user = await findUserByEmail(db, email)
         if (!user?.active || user.email_verified_at !== null) return
@@ -107,12 +108,16 @@ export function createSignUps({ store, passwords, settings, mailer, events }: Si
   }
 }
 
-/** Mails to an address that was named by a stranger. @throws AppError `rate_limited` */
-export function limitMails(store: Store, email: string, address: string): Promise<void> {
-  return limitRequests(store, [
-    { key: `mail-to:${email.trim().toLowerCase()}`, from: MAILS_TO_ACCOUNT_FROM },
-    { key: `mail-from:${networkOf(address)}`, from: MAILS_OF_ADDRESS_FROM },
-  ])
+/**
+ * Limits mails to an address that a stranger may have named. Who asks too often is refused; too many mails for one account are
+ * just not sent, so that nobody keeps its owner from asking: the links in the mails before hold longer than the wait.
+ *
+ * @returns whether a mail may be sent
+ * @throws AppError `rate_limited`
+ */
+export async function limitMails(store: Store, email: string, address: string): Promise<boolean> {
+  await limitRequests(store, addressCounts('mail-from', address, MAILS_OF_ADDRESS_FROM))
+  return isWithinLimit(store, { key: `mail-to:${email.trim().toLowerCase()}`, from: MAILS_TO_ACCOUNT_FROM })
 }
 
 /** Not waited for: the time of the reply must not depend on what is found. A database that fails sends no mail. */

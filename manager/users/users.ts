@@ -157,7 +157,7 @@ export function createUsers({ store, passwords, logins, events, onActiveChanged 
     async changePassword(caller, { oldPassword, newPassword: password, address }) {
       checkPassword(password)
       const user = await mustFind(findUser(db, caller.userId))
-      const good = await withBackOff(store, { email: user.email, address }, () =>
+      const good = await withBackOff(store, { userId: user.id }, () =>
         passwords.verify(user.password_hash, oldPassword),
       )
       const wrong = () => new AppError('login_failed', { why: 'The old password is wrong.' })

@@ -1,2 +1,3 @@
 /** What the local proxy promises to its hosts (Electron, browser, CLI) and to the console. Pure. */
 export * from './tunnels.ts'
+export * from './local-proof.ts'

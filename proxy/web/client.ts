@@ -28,4 +28,4 @@ function lastOf(request: IncomingMessage, name: string): string | undefined {
 }
 
 /** IPv4 as itself, also where the socket speaks both. */
-const plainAddress = (address: string) => address.toLowerCase().replace(/^::ffff:(?=\d+\.)/, '')
+export const plainAddress = (address: string) => address.toLowerCase().replace(/^::ffff:(?=\d+\.)/, '')

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
@@ -17,6 +18,10 @@ export interface WebConfig {
   readonly allowedHosts: readonly string[]
   /** Addresses of reverse proxies whose word on the client's address and scheme is believed. */
   readonly trustedProxies?: readonly string[] | undefined
+  /** Shared with the manager, which believes what we say of our clients then. */
+  readonly consoleSecret?: string | undefined
+  /** Whether browsers on this computer have to prove that they are; default `required`. */
+  readonly localProof?: 'required' | 'off' | undefined
   /** Folder of the built page. */
   readonly consoleDir: string
   /** A development server that serves the page instead. */
@@ -35,6 +40,9 @@ const Environment = z.object({
   BERTH_MANAGER_URL: z.url({ protocol: /^https?$/ }),
   BERTH_ALLOWED_HOSTS: z.string().default(''),
   BERTH_TRUSTED_PROXIES: z.string().default(''),
+  BERTH_CONSOLE_SECRET: z.string().min(32).optional(),
+  BERTH_CONSOLE_SECRET_FILE: z.string().optional(),
+  BERTH_LOCAL_PROOF: z.enum(['required', 'off']).default('required'),
   BERTH_SSH_DIR: z.string().min(1).optional(),
   BERTH_CONSOLE_DIR: z.string().min(1).optional(),
   BERTH_CONSOLE_DEV_URL: z.url({ protocol: /^https?$/ }).optional(),
@@ -56,6 +64,8 @@ export function parseConfig(
     managerUrl: read.BERTH_MANAGER_URL.replace(/\/+$/, ''),
     allowedHosts: listOf(read.BERTH_ALLOWED_HOSTS),
     trustedProxies: addressesOf(read.BERTH_TRUSTED_PROXIES),
+    consoleSecret: read.BERTH_CONSOLE_SECRET ?? readSecretFile(read.BERTH_CONSOLE_SECRET_FILE),
+    localProof: read.BERTH_LOCAL_PROOF,
     consoleDir: read.BERTH_CONSOLE_DIR ?? defaults.consoleDir,
     consoleDevUrl: read.BERTH_CONSOLE_DEV_URL,
     sshDirectory: read.BERTH_SSH_DIR,
@@ -75,4 +85,16 @@ function addressesOf(text: string): string[] {
   const wrong = addresses.find(address => isIP(address) === 0)
   if (wrong === undefined) return addresses
   throw new AppError('config_invalid', { why: `BERTH_TRUSTED_PROXIES: "${wrong}" is not an IP address.` })
+}
+
+function readSecretFile(path: string | undefined): string | undefined {
+  if (path === undefined) return undefined
+  let secret: string
+  try {
+    secret = readFileSync(path, 'utf8').trim()
+  } catch (error) {
+    throw new AppError('config_invalid', { why: `BERTH_CONSOLE_SECRET_FILE: ${path} cannot be read.` }, { cause: error })
+  }
+  if (secret.length >= 32) return secret
+  throw new AppError('config_invalid', { why: `BERTH_CONSOLE_SECRET_FILE: ${path} must hold at least 32 characters.` })
 }

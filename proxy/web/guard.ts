@@ -9,6 +9,13 @@ export function hostNames(port: number, allowed: readonly string[]): HostNames {
   return new Set([`localhost:${port}`, `127.0.0.1:${port}`, `[::1]:${port}`, ...more])
 }
 
+const FOREIGN_PAGE = 'Another web page sent this request; it was not carried out.'
+const WRONG_PROXY =
+  'The reverse proxy in front of Berth changes the Host field. It must pass on the one of the browser; see docs/admin/agents.md.'
+
+/** The browser says that page and target are one origin, yet the names differ: something on the way has changed the Host field. */
+const isRelayedWithAnotherName = ({ headers }: IncomingMessage) => headers['sec-fetch-site'] === 'same-origin'
+
 /**
  * Refuses what no page of ours would send, before anything is read or dialled.
  *
@@ -30,17 +37,8 @@ export function checkAddress(request: IncomingMessage, names: HostNames, kind: '
   if (isReading || origins.length === 0) return
   const [origin] = origins
   if (origins.length !== 1 || (origin !== `http://${host}` && origin !== `https://${host}`)) {
-    throw new AppError('foreign_origin', { why: 'Another web page sent this request; it was not carried out.' })
+    throw new AppError('foreign_origin', { why: isRelayedWithAnotherName(request) ? WRONG_PROXY : FOREIGN_PAGE })
   }
-}
-
-/**
- * True where the browser runs on this computer. A reverse proxy here connects from loopback too, but says for whom; a page
- * cannot make its browser leave such a field out or add it across origins.
- */
-export function isFromThisComputer(request: IncomingMessage): boolean {
-  const isRelayed = request.headers['x-forwarded-for'] !== undefined || request.headers.forwarded !== undefined
-  return !isRelayed && isLoopbackAddress(request.socket.remoteAddress)
 }
 
 export function isLoopbackAddress(address: string | undefined): boolean {

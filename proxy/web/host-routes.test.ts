@@ -5,12 +5,13 @@ import { pino } from 'pino'
 import { expect, test, vi } from 'vitest'
 import { type Guest, type Guests } from './guests.ts'
 import { createHostRoutes } from './host-routes.ts'
+import { type ThisComputer } from './this-computer.ts'
 
 test('nothing is held for a client that went away while the manager was asked who it is', async () => {
   const admission = Promise.withResolvers<Guest>()
   const hold = vi.fn<Guests['hold']>(() => ({ [Symbol.dispose]: () => undefined }))
   const guests = { admit: () => admission.promise, hold } as unknown as Guests
-  const routes = createHostRoutes({ guests, version: '1', log: pino({ level: 'silent' }) })
+  const routes = createHostRoutes({ guests, thisComputer: {} as ThisComputer, version: '1', log: pino({ level: 'silent' }) })
   const arrived = Promise.withResolvers<{ response: ServerResponse; done: Promise<void> }>()
   const server = createServer((request, response) => {
     arrived.resolve({ response, done: routes.handle(request, response) })

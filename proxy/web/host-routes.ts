@@ -1,36 +1,39 @@
 import { type IncomingMessage, type ServerResponse } from 'node:http'
 import { z, type ZodType } from 'zod'
 import { AppError, ORIGIN_SECRET_HEADER, toWireError } from '#manager/contract'
+import { LOCAL_PROOF_PATH } from '#proxy/contract'
 import { HOST_EVENTS_PATH, HOST_METHODS, type HostApi, type HostEvents, pathOf, type Reply } from '#electron/contract'
 import { containedBy } from '../http/contain.ts'
 import { whenUploaded } from '../http/when-uploaded.ts'
 import { type Log } from '../log.ts'
 import { answerJson, answerProblem } from './answers.ts'
-import { isFromThisComputer } from './guard.ts'
 import { type Credentials, type Guest, type Guests } from './guests.ts'
 import { HOST_INPUTS } from './host-inputs.ts'
 import { SECURITY_HEADERS } from './security-headers.ts'
+import { isDirect, type ThisComputer } from './this-computer.ts'
 
 export interface HostRoutesDeps {
   readonly guests: Guests
   readonly version: string
+  readonly thisComputer: ThisComputer
   readonly log: Log
 }
 
 const MAX_BODY_BYTES = 64 * 1024
 const HEARTBEAT_MS = 15_000
 
-/** Where the browser sits decides what the local proxy may do for it. */
-type Place = 'local' | 'remote'
+/** Where the browser sits decides what the local proxy may do for it. `unproven`: it may be here, and has not shown it. */
+type Place = 'local' | 'unproven' | 'remote'
 
 /**
  * HostApi for browsers: `POST /host/<group>/<method>` with the JSON array of arguments, and events as SSE.
  *
  * Threat model: these calls open ports and write SSH keys on this computer. Each, and the event stream, needs both halves of a
  * browser's sign-in: the cookie, and the origin secret that only our own page has.
- * A browser on another computer gets no tunnels: their listeners would be on the wrong loopback.
+ * A browser on another computer gets no tunnels: their listeners would be on the wrong loopback. What counts as this computer is
+ * proven, not assumed (`this-computer.ts`).
  */
-export function createHostRoutes({ guests, version, log }: HostRoutesDeps) {
+export function createHostRoutes({ guests, version, thisComputer, log }: HostRoutesDeps) {
   const methods = new Map<string, { readonly group: string; readonly method: string }>()
   for (const [group, names] of Object.entries(HOST_METHODS)) {
     for (const method of Object.keys(names)) methods.set(pathOf(group, method), { group, method })
@@ -46,12 +49,20 @@ export function createHostRoutes({ guests, version, log }: HostRoutesDeps) {
         if (!response.destroyed) streamEvents(guest, credentials, response)
         return
       }
+      if (path === LOCAL_PROOF_PATH && request.method === 'POST') {
+        await guests.admit(credentialsOf(request))
+        const code = z.tuple([z.string().max(200)]).safeParse(await readJson(request))
+        if (!code.success) throw new AppError('bad_request', { why: 'A code is expected.' })
+        const proof = thisComputer.prove(request, code.data[0], credentialsOf(request).originSecret)
+        answerJson(response, { ok: true, value: proof ?? null })
+        return
+      }
       const call = methods.get(path)
       if (!call) throw new AppError('not_found', { why: 'There is no such host method.' })
       if (request.method !== 'POST') throw new AppError('bad_request', { why: 'Host methods are called by POST.' })
       const guest = await guests.admit(credentialsOf(request))
       const args = parseArguments(call, await readJson(request))
-      const place: Place = isFromThisComputer(request) ? 'local' : 'remote'
+      const place = placeOf(request)
       answerJson(response, await invoke(hostFor(guest, place, version), call, args))
     } catch (error) {
       request.resume()
@@ -64,6 +75,11 @@ export function createHostRoutes({ guests, version, log }: HostRoutesDeps) {
         }),
       )
     }
+  }
+
+  function placeOf(request: IncomingMessage): Place {
+    if (thisComputer.isLocal(request, credentialsOf(request).originSecret)) return 'local'
+    return isDirect(request) ? 'unproven' : 'remote'
   }
 
   /** Failures of the act itself are Replies; only what is wrong with the request is a problem document. */
@@ -127,19 +143,21 @@ interface Call {
   readonly method: string
 }
 
+const ELSEWHERE = 'This browser runs on another computer than Berth. Use the desktop app or the berth command on yours.'
+const UNPROVEN =
+  'This browser has not shown that it runs on the computer of Berth. Run "berth up" there and open the second link that it prints in this browser; or use the desktop app or the berth command.'
+
 function hostFor({ proxy }: Guest, place: Place, version: string): HostApi {
   const forTerminals = () =>
     Promise.reject(new AppError('bad_request', { why: 'A page opens the terminal WebSocket of the manager itself.' }))
   const fixedEndpoint = { kind: 'fixed', url: '' } as const
   const here = <F>(act: F): F => {
     if (place === 'local') return act
-    throw new AppError('forbidden', {
-      why: 'This browser runs on another computer than Berth. Use the desktop app or the berth command on yours.',
-    })
+    throw new AppError('forbidden', { why: place === 'unproven' ? UNPROVEN : ELSEWHERE })
   }
   return {
     host: {
-      info: () => Promise.resolve({ kind: place, version, platform: process.platform }),
+      info: () => Promise.resolve({ kind: place === 'local' ? 'local' : 'remote', isUnproven: place === 'unproven', version, platform: process.platform }),
       settings: () => proxy.settings(),
       saveSettings: settings => here(proxy).saveSettings(settings),
       openExternal: () => Promise.resolve(false),

@@ -1,19 +1,24 @@
 import { Agent as HttpAgent, type IncomingMessage, type RequestOptions, type ServerResponse } from 'node:http'
 import { Agent as HttpsAgent } from 'node:https'
 import { type Duplex } from 'node:stream'
-import { AppError } from '#manager/contract'
+import { AppError, CONSOLE_SECRET_HEADER } from '#manager/contract'
 import { forwardRequest, forwardUpgrade, type Upstream } from '../http/forward.ts'
 import { mapHeaders } from '../http/headers.ts'
 import { type Log } from '../log.ts'
 import { answerProblem, answerProblemRaw } from './answers.ts'
 import { clientOf } from './client.ts'
 
-const FORWARDED = /^\/(api|stream|agent)(\/|$|\?)|^\/(healthz|readyz)($|\?)/
+const FORWARDED = /^\/(api|stream|agent)(\/|$|\?)|^\/(healthz|readyz|metrics)($|\?)/
+/** Fields that only a forwarder sets. */
+const isOurs = (name: string) =>
+  name === 'forwarded' || name === CONSOLE_SECRET_HEADER || name.startsWith('x-forwarded-')
 /** True for what belongs to the manager. */
 export const isManagerPath = (target: string) => FORWARDED.test(target)
 
 export interface ForwardDeps {
   readonly trustedProxies?: readonly string[] | undefined
+  /** Goes to the manager only. */
+  readonly consoleSecret?: string | undefined
   readonly log: Log
 }
 
@@ -21,11 +26,14 @@ export interface ForwardDeps {
  * Sends requests and upgrades on to one origin, streaming both ways.
  *
  * Threat model: our own Host and Origin checks come first; the far end then sees its own name as Host and Origin, and the
- * name the browser used as `x-forwarded-host`, which it trusts from loopback peers. Whatever a client claims in `forwarded`
- * fields of its own is dropped,
- * but for what a trusted reverse proxy says of its client (`client.ts`).
+ * name the browser used as `x-forwarded-host`. The manager believes that because of the secret that it shares with us. Whatever
+ * a client claims in such fields of its own is dropped, but for what a trusted reverse proxy says of its client (`client.ts`).
  */
-export function createForward(url: string, kind: 'manager' | 'page', { trustedProxies = [], log }: ForwardDeps) {
+export function createForward(
+  url: string,
+  kind: 'manager' | 'page',
+  { trustedProxies = [], consoleSecret, log }: ForwardDeps,
+) {
   const target = new URL(url)
   const isTls = target.protocol === 'https:'
   const agent = isTls ? new HttpsAgent({ keepAlive: true }) : new HttpAgent({ keepAlive: true })
@@ -44,7 +52,7 @@ export function createForward(url: string, kind: 'manager' | 'page', { trustedPr
         ...mapHeaders(raw, (name, value) => {
           if (name === 'host') return target.host
           if (name === 'origin') return target.origin
-          return name === 'forwarded' || name.startsWith('x-forwarded-') ? undefined : value
+          return isOurs(name) ? undefined : value
         }),
         'X-Forwarded-Host',
         host,
@@ -52,6 +60,7 @@ export function createForward(url: string, kind: 'manager' | 'page', { trustedPr
         client.address,
         'X-Forwarded-Proto',
         client.scheme,
+        ...(consoleSecret === undefined ? [] : [CONSOLE_SECRET_HEADER, consoleSecret]),
       ],
       log,
     }

@@ -14,11 +14,15 @@ import { createGuests, type Guests } from './guests.ts'
 import { createHostRoutes, credentialsOf } from './host-routes.ts'
 import { createForward, type Forward, isManagerPath } from './manager-forward.ts'
 import { createStaticFiles } from './static-files.ts'
+import { openThisComputer } from './this-computer.ts'
+import { warnOfProxies } from './wrong-proxy.ts'
 
 export interface Web extends AsyncDisposable {
   /** What to open in a browser. */
   readonly url: string
   readonly port: number
+  /** For a link that proves a browser to run on this computer. */
+  createLocalCode(): string
 }
 
 /**
@@ -27,11 +31,12 @@ export interface Web extends AsyncDisposable {
  * Threat model: by default it listens on 127.0.0.1 and [::1], where every local program and, through a browser, every web
  * page can send requests; with BERTH_HOST also other computers (put TLS in front of it then). Addressing is checked before
  * anything else (`guard.ts`). The manager authenticates what is forwarded; `/host/*` is authenticated here by asking it
- * (`guests.ts`). It holds no secret of its own.
+ * (`guests.ts`). Its one secret proves to the manager that what it says of clients is true; it goes to the manager only.
  */
 export async function startWeb(config: WebConfig, log: Log): Promise<Web> {
+  const thisComputer = await openThisComputer({ dataDir: config.dataDir, policy: config.localProof ?? 'required' })
   await using stack = new AsyncDisposableStack()
-  const manager = createForward(config.managerUrl, 'manager', { trustedProxies: config.trustedProxies, log })
+  const manager = createForward(config.managerUrl, 'manager', { ...config, log })
   stack.defer(manager.close)
   const page = config.consoleDevUrl === undefined ? undefined : createForward(config.consoleDevUrl, 'page', { log })
   stack.defer(() => page?.close())
@@ -43,16 +48,20 @@ export async function startWeb(config: WebConfig, log: Log): Promise<Web> {
     guests,
     names: () => names,
     log,
-    host: createHostRoutes({ ...config, guests, log }),
+    host: createHostRoutes({ ...config, guests, thisComputer, log }),
     files: createStaticFiles(config.consoleDir, log),
   }
+  const lookAtProxy = warnOfProxies(config.trustedProxies ?? [], log)
   const sockets = new Set<Socket>()
   const onConnection = (socket: Socket) => {
     sockets.add(socket)
     socket.once('close', () => sockets.delete(socket))
   }
-  const create = () =>
-    createHttpServer({ ...listenersOf(parts), keepAliveTimeout: 65_000, noDelay: true, keepAlive: true, log })
+  const create = () => {
+    const server = createHttpServer({ ...listenersOf(parts), keepAliveTimeout: 65_000, noDelay: true, keepAlive: true, log })
+    server.on('request', lookAtProxy)
+    return server
+  }
   const { port } = config
   const listener = await (config.host === undefined
     ? listenOnLoopback({ port, onConnection, create })
@@ -68,6 +77,7 @@ export async function startWeb(config: WebConfig, log: Log): Promise<Web> {
   return {
     url: `http://localhost:${listener.port}`,
     port: listener.port,
+    createLocalCode: () => thisComputer.createCode(),
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   }
 }

@@ -44,9 +44,13 @@ export function secretHeaders(secret: string): Record<string, string> {
 }
 
 /** `fetch` for everything that the page asks of its own origin. A request that names a secret keeps it. */
-export function fetchWithSecret(fetch: typeof globalThis.fetch, secret: Pick<OriginSecret, 'get'>): typeof fetch {
+export function fetchWithSecret(
+  fetch: typeof globalThis.fetch,
+  secret: Pick<OriginSecret, 'get'>,
+  more: (path: string) => Record<string, string> = () => ({}),
+): typeof fetch {
   return (input, init) => {
-    const headers = new Headers(secretHeaders(secret.get()))
+    const headers = new Headers({ ...secretHeaders(secret.get()), ...(typeof input === 'string' ? more(input) : {}) })
     new Headers(init?.headers).forEach((value, name) => headers.set(name, value))
     return fetch(input, { ...init, headers })
   }

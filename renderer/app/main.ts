@@ -5,6 +5,7 @@ import { createApp } from 'vue'
 import { z } from 'zod'
 import { createApi } from '../api/api.ts'
 import { createEventStream } from '../api/event-stream.ts'
+import { createLocalProof } from '../api/local-proof.ts'
 import { createOriginSecret, fetchWithSecret } from '../api/origin-secret.ts'
 import { useAccount } from '../features/account/useAccount.ts'
 import { createHost, type HostWindow } from '../host.ts'
@@ -18,7 +19,12 @@ import { createPageVuetify } from './vuetify.ts'
 z.config({ jitless: true })
 
 const secret = createOriginSecret(localStorage)
-const fetchHere = fetchWithSecret((input, init) => fetch(input, init), secret)
+const fetchHere = fetchWithSecret(
+  (input, init) => fetch(input, init),
+  secret,
+  path => localProof.headers(path),
+)
+const localProof = createLocalProof({ storage: localStorage, fetch: fetchHere })
 const pinia = createPinia()
 const app = createApp(App)
 app.use(pinia)
@@ -31,6 +37,7 @@ const api = createApi({
 provideServices(app, {
   api,
   secret,
+  localProof,
   host: createHost({
     window: window as HostWindow,
     fetch: fetchHere,

@@ -1,5 +1,6 @@
 import { createRouter, createWebHashHistory, type Router, type RouteRecordRaw } from 'vue-router'
 import { useAccount } from '../features/account/useAccount.ts'
+import { useNotifications } from '../ui/useNotifications.ts'
 
 declare module 'vue-router' {
   interface RouteMeta {
@@ -82,6 +83,12 @@ export function createPageRouter(): Router {
   router.beforeEach(async to => {
     const account = useAccount()
     if (account.state === 'unknown') await account.begin()
+    const { local, ...query } = to.query
+    if (account.state === 'signed_in' && typeof local === 'string') {
+      const isProven = await account.proveLocal(local).catch(() => false)
+      if (!isProven) useNotifications().info('This link is too old, or of another computer. Run "berth up" for a new one.')
+      return { path: to.path, query, replace: true }
+    }
     if (to.meta.open || account.state !== 'signed_out') return true
     return { name: 'sign-in', query: to.fullPath === '/sessions' ? {} : { next: to.fullPath } }
   })

@@ -67,7 +67,8 @@ export function withServices(answers: Partial<ApiClient>, events = testEvents(),
   const pinia = createPinia()
   app.use(pinia)
   const secret = testSecret()
-  provideServices(app, { api: testApi(answers), events, host: host as Host, secret })
+  const localProof = { headers: () => ({}), prove: () => Promise.resolve(false) }
+  provideServices(app, { api: testApi(answers), events, host: host as Host, secret, localProof })
   setActivePinia(pinia)
   return { app, events, pinia, secret }
 }

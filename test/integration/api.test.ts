@@ -1,7 +1,10 @@
+import { writeFile } from 'node:fs/promises'
 import { request as httpRequest } from 'node:http'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Access, Problem, type RouteName, ROUTES, type RouteSpec } from '#manager/contract'
-import { ADMIN, startTestManager, type TestManager } from '../fixtures/manager.ts'
+import { readConfig } from '../../manager/config.ts'
+import { ADMIN, startTestManager, temporaryDirectory, type TestManager } from '../fixtures/manager.ts'
 import { rawBytes, rawRequest } from '../fixtures/raw-http.ts'
 
 let manager: TestManager
@@ -200,6 +203,23 @@ describe('for operators', () => {
     expect((await proxied(undefined)).status).toBe(401)
     expect((await proxied(tokens.user)).status).toBe(403)
     expect((await proxied(tokens.superadmin)).status).toBe(200)
+  })
+
+  test('metrics with a token of their own: for the scraper and a superadmin, and for nobody else on this computer', async () => {
+    await using directory = await temporaryDirectory()
+    const path = join(directory.path, 'token')
+    await writeFile(path, `${'m'.repeat(40)}\n`)
+    const { metricsToken } = readConfig({ BERTH_DATA: directory.path, BERTH_METRICS_TOKEN_FILE: path })
+    await using guarded = await startTestManager({ metricsToken })
+    const scrape = async (authorization?: string) =>
+      (await rawRequest(`${guarded.url}/metrics`, { headers: authorization ? { authorization } : {} })).status
+    expect(await scrape()).toBe(401)
+    expect(await scrape('Bearer ')).toBe(401)
+    expect(await scrape(`Bearer ${'m'.repeat(39)}`)).toBe(401)
+    expect(await scrape(`Bearer ${'m'.repeat(40)}`)).toBe(200)
+    expect(await scrape(`Bearer ${(await guarded.signIn()).token}`)).toBe(200)
+    await writeFile(path, 'short')
+    expect(() => readConfig({ BERTH_DATA: directory.path, BERTH_METRICS_TOKEN_FILE: path })).toThrow('32 characters')
   })
 
   test('every reply has an id and the headers that browsers need', async () => {

@@ -8,7 +8,7 @@ import { type Browser, type Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startWeb } from '../../proxy/web/server.ts'
 import { launchBrowser } from '../fixtures/browser.ts'
-import { ADMIN, startTestManager, temporaryDirectory } from '../fixtures/manager.ts'
+import { ADMIN, CONSOLE_SECRET, startTestManager, temporaryDirectory } from '../fixtures/manager.ts'
 import { rawRequest } from '../fixtures/raw-http.ts'
 
 /**
@@ -27,7 +27,7 @@ beforeAll(async () => {
   const consoleDir = join(dataDir, 'renderer')
   await mkdir(consoleDir)
   await writeFile(join(consoleDir, 'index.html'), '<!doctype html><title>Console</title>')
-  const config = { dataDir, consoleDir, port: 0, managerUrl: manager.url, allowedHosts: [], version: '1' }
+  const config = { dataDir, consoleDir, port: 0, managerUrl: manager.url, allowedHosts: [], version: '1', consoleSecret: CONSOLE_SECRET }
   const web = stack.use(await startWeb(config, pino({ level: 'silent' })))
   console_ = web.url
   hostile = await startHostile(web.port)

@@ -10,6 +10,7 @@ import { BACKENDS } from '../fixtures/database.ts'
 import {
   ADMIN,
   apiOf,
+  AS_CONSOLE,
   readAdminPassword,
   startTestManager,
   temporaryDirectory,
@@ -102,7 +103,7 @@ describe.each(BACKENDS)('identity on %s PostgreSQL', (_name, backend) => {
   })
 
   test('a cookie is named after the port that the browser sees, and bound to its host where the browser uses https', async () => {
-    const headers = { 'x-forwarded-host': 'localhost:8400', 'x-forwarded-proto': 'https' }
+    const headers = { ...AS_CONSOLE, 'x-forwarded-host': 'localhost:8400', 'x-forwarded-proto': 'https' }
     const signedIn = await browser(headers)
     expect(String(signedIn.reply.headers['set-cookie'])).toMatch(/^__Host-berth_8400=.*; Path=\/; .*; Secure$/)
     expect((await me({ ...headers, ...signedIn.headers })).status).toBe(200)
@@ -142,6 +143,35 @@ describe.each(BACKENDS)('identity on %s PostgreSQL', (_name, backend) => {
     expect(unknown.body).toBe(wrong.body)
     expect(wrong.body).toContain('login_failed')
     expect(unknown.ms).toBeGreaterThan(wrong.ms / 4)
+  })
+
+  test('failures of others on this computer lock nobody out, and do not stop who is signed in', async () => {
+    const owner = await manager.addUser('set-up@example.org')
+    const guess = (email: string, headers: Record<string, string> = {}) =>
+      rawRequest(`${manager.url}/api/v1/auth/login`, { method: 'POST', headers, body: { email, password: 'no' } })
+    for (let i = 0; i < 25; i++) await guess(`someone-${i}@example.org`)
+    expect((await manager.signIn()).token).toContain('berth_')
+    for (let i = 0; i < 7; i++) await guess('set-up@example.org')
+    expect((await guess('set-up@example.org')).json).toMatchObject({ code: 'login_throttled' })
+    expect((await owner.api.enrolTotp({ body: { password: 'Their-own-pass-1' } })).secret).toMatch(/^[A-Z2-7]+$/)
+  })
+
+  test('a program that makes up where it comes from is counted as what it is', async () => {
+    const email = 'rotating@example.org'
+    const guess = (index: number, headers: Record<string, string>) =>
+      rawRequest(`${manager.url}/api/v1/auth/login`, {
+        method: 'POST',
+        headers: { 'x-forwarded-for': `203.0.113.${index}`, ...headers },
+        body: { email: `${index}-${email}`, password: 'no' },
+      })
+    // Proven by the console: 25 addresses. Their failures do not add up, those of one address do.
+    for (let i = 0; i < 25; i++) expect((await guess(i, AS_CONSOLE)).status).toBe(401)
+    const one = { ...AS_CONSOLE, 'x-forwarded-for': '198.51.100.9' }
+    const codes: number[] = []
+    for (let i = 0; i < 25; i++) codes.push((await guess(i, one)).status)
+    expect(codes).toContain(429)
+    const forged = await guess(1, { 'x-forwarded-for': '198.51.100.9' })
+    expect(forged.status).toBe(401)
   })
 
   test('guessing waits longer and longer, also for many at once, and the wait survives another success elsewhere', async () => {

@@ -20,7 +20,14 @@ afterEach(async () => {
   stack = new AsyncDisposableStack()
 })
 
-async function setUp(options: { managerUrl?: string; consoleDir?: string; trustedProxies?: string[] } = {}) {
+interface SetUp {
+  readonly managerUrl?: string
+  readonly consoleDir?: string
+  readonly trustedProxies?: string[]
+  readonly localProof?: 'required' | 'off'
+}
+
+async function setUp(options: SetUp = {}) {
   const service = createTcpServer(socket => void socket.pipe(socket)).listen(0, '127.0.0.1')
   await once(service, 'listening')
   stack.defer(() => void service.close())
@@ -34,7 +41,7 @@ async function setUp(options: { managerUrl?: string; consoleDir?: string; truste
   await writeFile(join(consoleDir, 'assets', 'main-abc123.js'), 'export {}')
   await writeFile(join(directory, 'secret.txt'), 'secret')
   const config = { dataDir: directory, port: 0, managerUrl: manager.url, allowedHosts: ['berth.example.org'] }
-  const more = { consoleDir, version: '1.2.3', sshDirectory: join(directory, '.ssh'), ...options }
+  const more = { consoleDir, version: '1.2.3', sshDirectory: join(directory, '.ssh'), localProof: 'off' as const, ...options }
   const web = stack.use(await startWeb({ ...config, ...more }, pino({ level: 'silent' })))
   return { manager, web, consoleDir, host: `localhost:${web.port}` }
 }
@@ -318,6 +325,41 @@ test('a browser on another computer, behind a reverse proxy here, gets no listen
   const spec = { sessionId: manager.session.id, app: 'echo' }
   expect(await post('/host/tunnel/open', [spec])).toMatchObject({ ok: false, error: { code: 'forbidden' } })
   expect(await post('/host/ssh/connect', [spec])).toMatchObject({ ok: false, error: { code: 'forbidden' } })
+})
+
+test('a browser that is signed in at localhost opens nothing here before it has proven to be on this computer', async () => {
+  const { web, manager } = await setUp({ localProof: 'required' })
+  const spec = { sessionId: manager.session.id, app: 'echo' }
+  const post = async (path: string, args: unknown[], more: Record<string, string> = {}) => {
+    const headers = { ...signedIn(manager, web.port), ...more }
+    return JSON.parse((await ask(web.port, path, { method: 'POST', headers, body: JSON.stringify(args) })).body) as {
+      value?: unknown
+    }
+  }
+  expect(await post('/host/host/info', [])).toMatchObject({ value: { kind: 'remote', isUnproven: true } })
+  const refused = await post('/host/tunnel/open', [spec])
+  expect(refused).toMatchObject({ ok: false, error: { code: 'forbidden', detail: { why: /Run "berth up"/ } } })
+
+  expect(await post('/host/local-proof', ['made.up'])).toEqual({ ok: true, value: null })
+  const { value: proof } = await post('/host/local-proof', [web.createLocalCode()])
+  const proven = { 'x-berth-local': String(proof) }
+  expect(await post('/host/host/info', [], proven)).toMatchObject({ value: { kind: 'local', isUnproven: false } })
+  expect(await post('/host/tunnel/open', [spec], proven)).toMatchObject({ ok: true })
+
+  // A reverse proxy that says nothing of its client, with the proof of somebody else's browser in hand or not.
+  for (const relayed of [{ host: 'berth.example.org', origin: 'http://berth.example.org' }, { via: '1.1 lb' }]) {
+    expect(await post('/host/tunnel/open', [spec], { ...proven, ...relayed })).toMatchObject({
+      error: { code: 'forbidden', detail: { why: /another computer/ } },
+    })
+    expect(await post('/host/local-proof', [web.createLocalCode()], relayed)).toEqual({ ok: true, value: null })
+  }
+})
+
+test('a reverse proxy that changes the Host field is told as what it is', async () => {
+  const { web } = await setUp()
+  const headers = { origin: 'https://berth.example.org', 'sec-fetch-site': 'same-origin' }
+  const answer = await ask(web.port, '/api/v1/echo', { method: 'POST', headers })
+  expect(JSON.parse(answer.body)).toMatchObject({ code: 'foreign_origin', detail: /changes the Host field/ })
 })
 
 test('failures of a host method keep their code', async () => {

@@ -10,7 +10,7 @@ import {
   UserId,
 } from '#manager/contract'
 import { rawRequest, type RawReply } from '../fixtures/raw-http.ts'
-import { signedApi, startTestManager, type TestManager } from '../fixtures/manager.ts'
+import { signedApi, startTestManager, type TestManager, AS_CONSOLE } from '../fixtures/manager.ts'
 
 let manager: TestManager
 let keypair: SigningKeypair
@@ -271,7 +271,7 @@ describe("a request signed in the original's way", () => {
   })
 
   test('is not taken from another computer without TLS', async () => {
-    const from = (more: Record<string, string>) => get({ ...original(), 'x-forwarded-for': '192.0.2.7', ...more })
+    const from = (more: Record<string, string>) => get({ ...original(), ...AS_CONSOLE, 'x-forwarded-for': '192.0.2.7', ...more })
     expect((await from({})).json).toMatchObject({ code: 'signature_invalid' })
     expect((await from({ 'x-forwarded-proto': 'https' })).status).toBe(200)
   })

@@ -25,11 +25,13 @@ host = "0.0.0.0"
 allowedHosts = ["a.example.org", "b.example.org"]
 trustedProxies = ["127.0.0.1", "::1"]
 sshDirectory = "ssh"
+localProof = "off"
 logLevel = "debug"
 
 [manager]
 databaseUrl = "postgresql://u:p@h/d"
 advertiseUrl = "https://m1.example.org"
+metricsTokenFile = "metrics-token"
 logLevel = "warn"
 
 [agent]
@@ -57,12 +59,14 @@ test('every key reaches the servers that it is for, as the variable that they re
     BERTH_ALLOWED_HOSTS: 'a.example.org,b.example.org',
     BERTH_TRUSTED_PROXIES: '127.0.0.1,::1',
     BERTH_SSH_DIR: '/etc/berth/ssh',
+    BERTH_LOCAL_PROOF: 'off',
     BERTH_LOG: 'debug',
   })
   expect(environmentOf(settings, 'manager', {})).toEqual({
     BERTH_ALLOWED_HOSTS: 'a.example.org,b.example.org',
     DATABASE_URL: 'postgresql://u:p@h/d',
     BERTH_ADVERTISE_URL: 'https://m1.example.org',
+    BERTH_METRICS_TOKEN_FILE: '/etc/berth/metrics-token',
     BERTH_LOG: 'warn',
   })
   expect(environmentOf(settings, 'agent', {})).toEqual({

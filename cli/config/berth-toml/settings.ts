@@ -68,6 +68,13 @@ export const SETTINGS: readonly Setting[] = [
     servers: ['console'],
     isPath: true,
   },
+  {
+    key: 'console.localProof',
+    schema: z.enum(['required', 'off']),
+    allowed: '"required" or "off"',
+    variable: 'BERTH_LOCAL_PROOF',
+    servers: ['console'],
+  },
   logLevel('console'),
   {
     key: 'manager.databaseUrl',
@@ -82,6 +89,14 @@ export const SETTINGS: readonly Setting[] = [
     allowed: 'like "https://manager-1.example.org:8443"',
     variable: 'BERTH_ADVERTISE_URL',
     servers: ['manager'],
+  },
+  {
+    key: 'manager.metricsTokenFile',
+    schema: text,
+    allowed: 'the path of a file',
+    variable: 'BERTH_METRICS_TOKEN_FILE',
+    servers: ['manager'],
+    isPath: true,
   },
   logLevel('manager'),
   {

@@ -16,6 +16,8 @@ export const TERMINAL_PROTOCOL = 'berth.terminal.v1'
 
 /** Credential of a tunnel upgrade; never in a URL. */
 export const GRANT_HEADER = 'x-berth-grant'
+/** Proves that a request comes from our console, whose word on the client is believed then. */
+export const CONSOLE_SECRET_HEADER = 'x-berth-console'
 /** Second half of a browser's sign-in, with every request that carries its cookie. */
 export const ORIGIN_SECRET_HEADER = 'x-berth-origin-secret'
 /** The same for WebSockets of a page, which cannot set headers: offered as a subprotocol, never chosen. */

@@ -1,3 +1,4 @@
+import { type IncomingMessage } from 'node:http'
 import { type FastifyRequest } from 'fastify'
 import { type UserRow } from '../../store/users.ts'
 import { type Invitations } from '../../users/invitations.ts'
@@ -5,7 +6,7 @@ import { type PasswordResets } from '../../users/password-reset.ts'
 import { type SecondFactor } from '../../users/second-factor.ts'
 import { type SignUps } from '../../users/sign-up.ts'
 import { type Handlers } from '../handlers.ts'
-import { clientAddress, forwarded } from '../origin.ts'
+import { clientAddress } from '../origin.ts'
 
 export type AccountHandlers = Pick<
   Handlers,
@@ -31,10 +32,12 @@ export interface AccountRoutesDeps {
   readonly passwordResets: PasswordResets
   readonly invitations: Invitations
   readonly secondFactor: SecondFactor
+  /** Address of the console for links, where the settings name none. */
+  readonly consoleAddress: (request: IncomingMessage) => string
 }
 
 export function createAccountRoutes(deps: AccountRoutesDeps): AccountHandlers {
-  const { signUps, passwordResets, invitations, secondFactor } = deps
+  const { signUps, passwordResets, invitations, secondFactor, consoleAddress } = deps
   return {
     signUp: ({ request }, { body }) => signUps.signUp(body, addressOf(request)),
     async requestVerification({ request }, { body }) {
@@ -55,10 +58,10 @@ export function createAccountRoutes(deps: AccountRoutesDeps): AccountHandlers {
       tellOwner(request, await passwordResets.reset(body))
     },
     createAccountLink: ({ caller, request }, { params, body }) =>
-      passwordResets.createLink(caller, { userId: params.id, purpose: body.purpose, origin: originOf(request) }),
+      passwordResets.createLink(caller, { userId: params.id, purpose: body.purpose, origin: consoleAddress(request.raw) }),
 
     listInvitations: ({ caller }, { query }) => invitations.list(caller, query),
-    createInvitation: ({ caller, request }, { body }) => invitations.create(caller, body, originOf(request)),
+    createInvitation: ({ caller, request }, { body }) => invitations.create(caller, body, consoleAddress(request.raw)),
     revokeInvitation: ({ caller }, { params }) => invitations.revoke(caller, params.id),
 
     totpStatus: ({ caller }) => secondFactor.status(caller),
@@ -78,10 +81,4 @@ const addressOf = (request: FastifyRequest) => clientAddress(request.raw)
 /** To the audit log: the request itself names nobody. */
 function tellOwner(request: FastifyRequest, { email, role, domain }: UserRow): void {
   request.outcome = { ...request.outcome, owner: { email, role, domain } }
-}
-
-/** Where the caller sees the console. Its Host was checked, and only an admin's own request is asked. */
-function originOf(request: FastifyRequest): string {
-  const { host, https } = forwarded(request.raw)
-  return `${https ? 'https' : 'http'}://${host}`
 }

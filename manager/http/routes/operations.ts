@@ -2,8 +2,9 @@ import { type FastifyInstance } from 'fastify'
 import { AppError, type ManagerWarning } from '#manager/contract'
 import { type Metrics } from '../../metrics.ts'
 import { authorizeRoute } from '../../users/authorize.ts'
+import { equalSecrets } from '../../users/secrets.ts'
 import { type Authenticators, readCredentials } from '../credentials.ts'
-import { isLoopback } from '../origin.ts'
+import { isLoopback, originOf } from '../origin.ts'
 
 const CHECK_TIMEOUT_MS = 2_000
 
@@ -13,12 +14,14 @@ export interface OperationsDeps {
   /** Resolves if the database takes changes. */
   readonly check: () => Promise<void>
   readonly warnings: () => readonly ManagerWarning[]
+  /** Of the scraper; without it `/metrics` is open to this computer. */
+  readonly metricsToken?: string | undefined
 }
 
 /** What operators and load balancers ask; and the description of the API. */
 export function registerOperationsRoutes(
   app: FastifyInstance,
-  { metrics, authenticators, check, warnings }: OperationsDeps,
+  { metrics, authenticators, check, warnings, metricsToken }: OperationsDeps,
 ): void {
   const config = { access: 'none' } as const
   const schema = { hide: true }
@@ -34,9 +37,9 @@ export function registerOperationsRoutes(
 
   app.get('/metrics', { config, schema }, async (request, reply) => {
     const { raw } = request
-    // A proxy on this computer is not who asks: its clients need a token like everybody else.
-    const direct = raw.headers['x-forwarded-for'] === undefined && raw.headers['x-forwarded-host'] === undefined
-    if (!(direct && isLoopback(raw.socket.remoteAddress))) {
+    // A proxy on this computer is not the client that asks; and where there is a token, local users need it as well.
+    const isOpen = metricsToken === undefined && !originOf(raw).isForwarded && isLoopback(raw.socket.remoteAddress)
+    if (!isOpen && !isScraper(raw.headers.authorization, metricsToken)) {
       const credentials = await readCredentials(authenticators, raw)
       authorizeRoute('superadmin', credentials?.caller ?? null)
     }
@@ -49,6 +52,10 @@ export function registerOperationsRoutes(
     description ??= JSON.stringify(app.swagger())
     return reply.type('application/json; charset=utf-8').send(description)
   })
+}
+
+function isScraper(authorization: string | undefined, metricsToken: string | undefined): boolean {
+  return metricsToken !== undefined && equalSecrets(authorization ?? '', `Bearer ${metricsToken}`)
 }
 
 /** @throws AppError `unavailable`, after a while */

@@ -8,7 +8,7 @@ import {
   SIGNED_DATE_HEADER,
   stringToSign,
 } from '#manager/contract'
-import { clientAddress, forwarded, isLoopback } from '../origin.ts'
+import { isLoopback, originOf } from '../origin.ts'
 
 /** What a request claims by its signature; whether it is true is decided in `users/signers.ts`. */
 export interface SignatureClaim {
@@ -52,7 +52,7 @@ function readOwn(request: IncomingMessage): SignatureClaim {
   if (!/^[0-9a-f]{64}$/.test(bodyHash)) throw malformed(`${BODY_HASH_HEADER} must be 64 lower-case hex digits.`)
   if (isBodyless(request) && bodyHash !== EMPTY_BODY_HASH) throw malformed('It has no body, but the hash of one.')
   const { method = '', url: target = '' } = request
-  const text = stringToSign({ method, target, host: forwarded(request).host, date, nonce, bodyHash })
+  const text = stringToSign({ method, target, host: originOf(request).host, date, nonce, bodyHash })
   return {
     accessKey,
     signature: signature.toLowerCase(),
@@ -76,8 +76,8 @@ function readOriginal(request: IncomingMessage, area: SignedArea): SignatureClai
   if (request.method !== 'GET' || area === 'other' || !isBodyless(request)) {
     throw malformed('This scheme is for GET requests and tunnels; sign others with Berth-HMAC-SHA256.')
   }
-  const { https, host } = forwarded(request)
-  if (!https && !isLoopback(clientAddress(request))) {
+  const { https, host, address } = originOf(request)
+  if (!https && !isLoopback(address)) {
     throw malformed('This scheme needs https, except on the computer itself.')
   }
   const raw = single(request, 'date') ?? single(request, 'x-backendai-date') ?? ''

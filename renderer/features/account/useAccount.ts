@@ -10,7 +10,7 @@ export type AccountState = 'unknown' | 'signed_out' | 'signed_in' | 'expired'
 
 /** Who is signed in on this page. */
 export const useAccount = defineStore('account', () => {
-  const { api, events, secret } = useServices()
+  const { api, events, localProof, secret } = useServices()
   const state = ref<AccountState>('unknown')
   const startError = ref<unknown>(null)
   const me = ref<Me | null>(null)
@@ -109,6 +109,11 @@ export const useAccount = defineStore('account', () => {
     if (state.value === 'signed_in') state.value = 'expired'
   }
 
+  /** @param code of a link that `berth up` printed: this browser runs on its computer. @returns whether it counts */
+  function proveLocal(code: string): Promise<boolean> {
+    return localProof.prove(code)
+  }
+
   async function changePassword(oldPassword: string, newPassword: string): Promise<void> {
     await api.changePassword({ body: { oldPassword, newPassword } })
   }
@@ -133,6 +138,7 @@ export const useAccount = defineStore('account', () => {
     signInWithTicket,
     signOut,
     expire,
+    proveLocal,
     changePassword,
   }
 })
