@@ -48,7 +48,15 @@ test('a taken port is told from that of the Berth that runs here', async () => {
     const before = await collectFacts({ data, port, databaseUrl: undefined })
     expect(before.consolePort).toEqual({ port, status: 'taken' })
     const url = `http://localhost:${port}`
-    const running = { url, signInUrl: url, localUrl: 'http://localhost:8400/#/sessions?local=code', signInPage: url, adminEmail: 'a', adminPasswordFile: 'b', pid: 7 }
+    const running = {
+      url,
+      signInUrl: url,
+      localUrl: 'http://localhost:8400/#/sessions?local=code',
+      signInPage: url,
+      adminEmail: 'a',
+      adminPasswordFile: 'b',
+      pid: 7,
+    }
     await using _ = await openControlSocket(join(data, 'up.sock'), () => Promise.resolve(running))
     server.on('connection', socket => socket.destroy())
     const after = await collectFacts({ data, port, databaseUrl: undefined })

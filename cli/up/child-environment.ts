@@ -23,7 +23,14 @@ const OF_ONE_SERVER: Readonly<Record<string, string>> = {
   BERTH_TRUSTED_PROXIES: 'console',
 }
 /** Of `berth up` and the programs around it; the secret of console and manager is made at each start. */
-const OF_NO_SERVER = new Set(['BERTH_CONSOLE_SECRET', 'BERTH_CONSOLE_SECRET_FILE', 'BERTH_TOKEN', 'BERTH_CONFIG_DIR', 'BERTH_ENDPOINT', 'BERTH_NODE'])
+const OF_NO_SERVER = new Set([
+  'BERTH_CONSOLE_SECRET',
+  'BERTH_CONSOLE_SECRET_FILE',
+  'BERTH_TOKEN',
+  'BERTH_CONFIG_DIR',
+  'BERTH_ENDPOINT',
+  'BERTH_NODE',
+])
 
 /**
  * The part of our environment that a server inherits.

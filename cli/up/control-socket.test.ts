@@ -10,7 +10,8 @@ afterEach(() => rm(directory, { recursive: true }))
 
 const running = {
   url: 'http://localhost:1',
-  signInUrl: 'x', localUrl: 'http://localhost:8400/#/sessions?local=code',
+  signInUrl: 'x',
+  localUrl: 'http://localhost:8400/#/sessions?local=code',
   signInPage: 'p',
   adminEmail: 'a',
   adminPasswordFile: 'f',

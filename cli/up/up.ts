@@ -136,7 +136,10 @@ type PresentOptions = Pick<UpOptions, 'open' | 'ticket' | 'output'>
 async function present(running: Running, { open, ticket, output }: PresentOptions): Promise<void> {
   const { url, adminEmail, adminPasswordFile, pid, signInUrl, localUrl, signInPage } = running
   const line = { url: ticket ? signInUrl : url, adminEmail, adminPasswordFile, pid }
-  output.data(line, () => `\nBerth is ready: ${url}\nSign in once with this link: ${signInUrl}\n${LOCAL_HINT}: ${localUrl}\n`)
+  output.data(
+    line,
+    () => `\nBerth is ready: ${url}\nSign in once with this link: ${signInUrl}\n${LOCAL_HINT}: ${localUrl}\n`,
+  )
   if (!open || !hasDisplay()) return
   if (!(await openDesktop(root, signInUrl)) && !(await openBrowser(signInPage)))
     output.note('No browser could be opened; use the link above.')

@@ -14,9 +14,12 @@ test.each([
   expect(networkOf(address)).toBe(network)
 })
 
-test.each(['127.0.0.1', '127.8.9.1', '::1', '::ffff:127.0.0.1'])('%s is everybody on this computer: not counted', address => {
-  expect(addressCounts('address', address, 20)).toEqual([])
-})
+test.each(['127.0.0.1', '127.8.9.1', '::1', '::ffff:127.0.0.1'])(
+  '%s is everybody on this computer: not counted',
+  address => {
+    expect(addressCounts('address', address, 20)).toEqual([])
+  },
+)
 
 test('other addresses are counted by their network', () => {
   expect(addressCounts('address', '2001:db8::1', 20)).toEqual([{ key: 'address:2001:db8:0:0::/64', from: 20 }])

@@ -44,9 +44,9 @@ export interface SecondFactorCheck {
 export interface SecondFactor extends SecondFactorCheck {
   status(caller: Caller): Promise<TotpStatus>
   /** @throws AppError `login_failed` (password), `totp_on` */
-  enrol(caller: Caller, request: { password: string; address: string }): Promise<TotpEnrolment>
+  enrol(caller: Caller, request: { password: string }): Promise<TotpEnrolment>
   /** @throws AppError `totp_not_on` (enrol first), `totp_on`, `totp_invalid` */
-  confirm(caller: Caller, request: { code: string; address: string }): Promise<RecoveryCodes>
+  confirm(caller: Caller, request: { code: string }): Promise<RecoveryCodes>
   /** @throws AppError `totp_not_on`, `login_failed`, `totp_invalid` */
   renewRecoveryCodes(caller: Caller, request: Proof): Promise<RecoveryCodes>
   /** @throws AppError `totp_not_on`, `login_failed`, `totp_invalid` */
@@ -58,7 +58,6 @@ export interface SecondFactor extends SecondFactorCheck {
 interface Proof {
   readonly password: string
   readonly code: string
-  readonly address: string
 }
 
 export interface SecondFactorDeps {
@@ -95,7 +94,7 @@ export function createSecondFactor(deps: SecondFactorDeps): SecondFactor {
   }
 
   /** Password first: who does not have it learns nothing about the code. */
-  async function prove(caller: Caller, { password, code, address }: Proof): Promise<UserRow> {
+  async function prove(caller: Caller, { password, code }: Proof): Promise<UserRow> {
     const user = await own(caller)
     if (user.totp_confirmed_at === null) throw new AppError('totp_not_on', { why: 'There is nothing to change.' })
     let wrong = 'password'
@@ -121,19 +120,17 @@ export function createSecondFactor(deps: SecondFactorDeps): SecondFactor {
       return { enabled, recoveryCodesLeft: enabled ? await countRecoveryCodes(db, caller.userId) : 0 }
     },
 
-    async enrol(caller, { password, address }) {
+    async enrol(caller, { password }) {
       const user = await own(caller)
       if (user.totp_confirmed_at !== null) throw alreadyOn()
-      const good = await withBackOff(store, { userId: user.id }, () =>
-        passwords.verify(user.password_hash, password),
-      )
+      const good = await withBackOff(store, { userId: user.id }, () => passwords.verify(user.password_hash, password))
       if (!good) throw wrongPassword()
       const secret = newTotpSecret()
       if (!(await putSecret(db, user.id, box.seal(secret, totpPlace(user.id))))) throw alreadyOn()
       return { secret, uri: totpUri(secret, user.email) }
     },
 
-    async confirm(caller, { code, address }) {
+    async confirm(caller, { code }) {
       const user = await own(caller)
       const { totp_sealed } = user
       if (user.totp_confirmed_at !== null) throw alreadyOn()

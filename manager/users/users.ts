@@ -76,7 +76,7 @@ export interface Users {
    *
    * @throws AppError `login_failed` (old one wrong), `weak_password`, `password_unchanged`, `login_throttled`
    */
-  changePassword(caller: Caller, request: { oldPassword: string; newPassword: string; address: string }): Promise<void>
+  changePassword(caller: Caller, request: { oldPassword: string; newPassword: string }): Promise<void>
 }
 
 export interface UsersDeps {
@@ -154,7 +154,7 @@ export function createUsers({ store, passwords, logins, events, onActiveChanged 
 
     view: user => toUser(db, user),
 
-    async changePassword(caller, { oldPassword, newPassword: password, address }) {
+    async changePassword(caller, { oldPassword, newPassword: password }) {
       checkPassword(password)
       const user = await mustFind(findUser(db, caller.userId))
       const good = await withBackOff(store, { userId: user.id }, () =>

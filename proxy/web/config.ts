@@ -93,7 +93,11 @@ function readSecretFile(path: string | undefined): string | undefined {
   try {
     secret = readFileSync(path, 'utf8').trim()
   } catch (error) {
-    throw new AppError('config_invalid', { why: `BERTH_CONSOLE_SECRET_FILE: ${path} cannot be read.` }, { cause: error })
+    throw new AppError(
+      'config_invalid',
+      { why: `BERTH_CONSOLE_SECRET_FILE: ${path} cannot be read.` },
+      { cause: error },
+    )
   }
   if (secret.length >= 32) return secret
   throw new AppError('config_invalid', { why: `BERTH_CONSOLE_SECRET_FILE: ${path} must hold at least 32 characters.` })

@@ -11,7 +11,12 @@ test('nothing is held for a client that went away while the manager was asked wh
   const admission = Promise.withResolvers<Guest>()
   const hold = vi.fn<Guests['hold']>(() => ({ [Symbol.dispose]: () => undefined }))
   const guests = { admit: () => admission.promise, hold } as unknown as Guests
-  const routes = createHostRoutes({ guests, thisComputer: {} as ThisComputer, version: '1', log: pino({ level: 'silent' }) })
+  const routes = createHostRoutes({
+    guests,
+    thisComputer: {} as ThisComputer,
+    version: '1',
+    log: pino({ level: 'silent' }),
+  })
   const arrived = Promise.withResolvers<{ response: ServerResponse; done: Promise<void> }>()
   const server = createServer((request, response) => {
     arrived.resolve({ response, done: routes.handle(request, response) })

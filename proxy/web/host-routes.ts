@@ -157,7 +157,13 @@ function hostFor({ proxy }: Guest, place: Place, version: string): HostApi {
   }
   return {
     host: {
-      info: () => Promise.resolve({ kind: place === 'local' ? 'local' : 'remote', isUnproven: place === 'unproven', version, platform: process.platform }),
+      info: () =>
+        Promise.resolve({
+          kind: place === 'local' ? 'local' : 'remote',
+          isUnproven: place === 'unproven',
+          version,
+          platform: process.platform,
+        }),
       settings: () => proxy.settings(),
       saveSettings: settings => here(proxy).saveSettings(settings),
       openExternal: () => Promise.resolve(false),

@@ -58,7 +58,13 @@ export async function startWeb(config: WebConfig, log: Log): Promise<Web> {
     socket.once('close', () => sockets.delete(socket))
   }
   const create = () => {
-    const server = createHttpServer({ ...listenersOf(parts), keepAliveTimeout: 65_000, noDelay: true, keepAlive: true, log })
+    const server = createHttpServer({
+      ...listenersOf(parts),
+      keepAliveTimeout: 65_000,
+      noDelay: true,
+      keepAlive: true,
+      log,
+    })
     server.on('request', lookAtProxy)
     return server
   }

@@ -10,7 +10,12 @@ const both = { 'x-forwarded-for': '192.0.2.1', 'x-forwarded-proto': 'https' }
 
 test.each([
   ['a named proxy that says nothing', '::ffff:127.0.0.1', { ...BROWSER }, /X-Forwarded-For and X-Forwarded-Proto/],
-  ['a named proxy without the scheme', '127.0.0.1', { ...BROWSER, 'x-forwarded-for': '192.0.2.1' }, /send X-Forwarded-Proto$/],
+  [
+    'a named proxy without the scheme',
+    '127.0.0.1',
+    { ...BROWSER, 'x-forwarded-for': '192.0.2.1' },
+    /send X-Forwarded-Proto$/,
+  ],
   ['a proxy that is not named', '10.0.0.9', both, /10\.0\.0\.9 forwards requests and is not named/],
   ['a silent proxy on this computer', '::1', { ...BROWSER }, /does not say for whom/],
 ] as const)('%s is a fault', (_name, peer, headers, words) => {

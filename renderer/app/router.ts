@@ -86,7 +86,8 @@ export function createPageRouter(): Router {
     const { local, ...query } = to.query
     if (account.state === 'signed_in' && typeof local === 'string') {
       const isProven = await account.proveLocal(local).catch(() => false)
-      if (!isProven) useNotifications().info('This link is too old, or of another computer. Run "berth up" for a new one.')
+      if (!isProven)
+        useNotifications().info('This link is too old, or of another computer. Run "berth up" for a new one.')
       return { path: to.path, query, replace: true }
     }
     if (to.meta.open || account.state !== 'signed_out') return true

@@ -118,7 +118,7 @@ test('who knows the old password only does not replace the one that was set mean
   using made = await services()
   const caller = { userId: made.id, email: made.email, role: 'user', domain: DEFAULT_DOMAIN } as const
   meanwhile = () => updateUser(db, made.id, { password_hash: 'of the admin' })
-  const request = { oldPassword: 'the first', newPassword: 'Brand-new-pass-2', address: '::1' }
+  const request = { oldPassword: 'the first', newPassword: 'Brand-new-pass-2' }
   const change = made.users.changePassword({ ...caller, loginId: null, keypair: null }, request)
   await expect(change).rejects.toMatchObject({ code: 'login_failed' })
   expect((await findUser(db, made.id))?.password_hash).toBe('of the admin')
@@ -134,7 +134,7 @@ test('a password is not changed unless the sign-ins that the old one made end wi
   try {
     const own = { userId: made.id, email: made.email, role: 'user', domain: DEFAULT_DOMAIN } as const
     const [oldPassword, newPassword] = ['the first', 'Brand-new-pass-2']
-    const request = { oldPassword, newPassword, address: '::1' }
+    const request = { oldPassword, newPassword }
     await expect(made.users.change(admin, made.id, { password: newPassword })).rejects.toThrow('killed here')
     await expect(made.users.changePassword({ ...own, loginId: null, keypair: null }, request)).rejects.toThrow('killed')
     expect((await findUser(db, made.id))?.password_hash).toBe('the first')

@@ -27,7 +27,15 @@ beforeAll(async () => {
   const consoleDir = join(dataDir, 'renderer')
   await mkdir(consoleDir)
   await writeFile(join(consoleDir, 'index.html'), '<!doctype html><title>Console</title>')
-  const config = { dataDir, consoleDir, port: 0, managerUrl: manager.url, allowedHosts: [], version: '1', consoleSecret: CONSOLE_SECRET }
+  const config = {
+    dataDir,
+    consoleDir,
+    port: 0,
+    managerUrl: manager.url,
+    allowedHosts: [],
+    version: '1',
+    consoleSecret: CONSOLE_SECRET,
+  }
   const web = stack.use(await startWeb(config, pino({ level: 'silent' })))
   console_ = web.url
   hostile = await startHostile(web.port)

@@ -41,7 +41,13 @@ async function setUp(options: SetUp = {}) {
   await writeFile(join(consoleDir, 'assets', 'main-abc123.js'), 'export {}')
   await writeFile(join(directory, 'secret.txt'), 'secret')
   const config = { dataDir: directory, port: 0, managerUrl: manager.url, allowedHosts: ['berth.example.org'] }
-  const more = { consoleDir, version: '1.2.3', sshDirectory: join(directory, '.ssh'), localProof: 'off' as const, ...options }
+  const more = {
+    consoleDir,
+    version: '1.2.3',
+    sshDirectory: join(directory, '.ssh'),
+    localProof: 'off' as const,
+    ...options,
+  }
   const web = stack.use(await startWeb({ ...config, ...more }, pino({ level: 'silent' })))
   return { manager, web, consoleDir, host: `localhost:${web.port}` }
 }

@@ -271,7 +271,8 @@ describe("a request signed in the original's way", () => {
   })
 
   test('is not taken from another computer without TLS', async () => {
-    const from = (more: Record<string, string>) => get({ ...original(), ...AS_CONSOLE, 'x-forwarded-for': '192.0.2.7', ...more })
+    const from = (more: Record<string, string>) =>
+      get({ ...original(), ...AS_CONSOLE, 'x-forwarded-for': '192.0.2.7', ...more })
     expect((await from({})).json).toMatchObject({ code: 'signature_invalid' })
     expect((await from({ 'x-forwarded-proto': 'https' })).status).toBe(200)
   })

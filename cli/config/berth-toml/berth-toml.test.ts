@@ -109,7 +109,7 @@ test('every fault is told at once, with file, line, column, key and what is allo
   const document = '# c\n[console]\n  port = "x"\nprot = 1\n\n[agent]\nnetwork = 5\n[agent.scratch]\nfloorMib = 1.5\n'
   expect(faultsOf(document)).toEqual([
     `${FILE}:3:3: console.port must be a whole number from 0 to 65535 (0 = any free port)`,
-    `${FILE}:4:1: console.prot is not known; allowed in [console]: port, host, allowedHosts, trustedProxies, sshDirectory, logLevel`,
+    `${FILE}:4:1: console.prot is not known; allowed in [console]: port, host, allowedHosts, trustedProxies, sshDirectory, localProof, logLevel`,
     `${FILE}:7:1: agent.network must be a table; allowed in [agent.network]: range, deny`,
     `${FILE}:9:1: agent.scratch.floorMib must be a whole number of MiB`,
   ])

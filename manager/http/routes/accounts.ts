@@ -58,20 +58,21 @@ export function createAccountRoutes(deps: AccountRoutesDeps): AccountHandlers {
       tellOwner(request, await passwordResets.reset(body))
     },
     createAccountLink: ({ caller, request }, { params, body }) =>
-      passwordResets.createLink(caller, { userId: params.id, purpose: body.purpose, origin: consoleAddress(request.raw) }),
+      passwordResets.createLink(caller, {
+        userId: params.id,
+        purpose: body.purpose,
+        origin: consoleAddress(request.raw),
+      }),
 
     listInvitations: ({ caller }, { query }) => invitations.list(caller, query),
     createInvitation: ({ caller, request }, { body }) => invitations.create(caller, body, consoleAddress(request.raw)),
     revokeInvitation: ({ caller }, { params }) => invitations.revoke(caller, params.id),
 
     totpStatus: ({ caller }) => secondFactor.status(caller),
-    enrolTotp: ({ caller, request }, { body }) => secondFactor.enrol(caller, { ...body, address: addressOf(request) }),
-    confirmTotp: ({ caller, request }, { body }) =>
-      secondFactor.confirm(caller, { ...body, address: addressOf(request) }),
-    renewRecoveryCodes: ({ caller, request }, { body }) =>
-      secondFactor.renewRecoveryCodes(caller, { ...body, address: addressOf(request) }),
-    disableTotp: ({ caller, request }, { body }) =>
-      secondFactor.disable(caller, { ...body, address: addressOf(request) }),
+    enrolTotp: ({ caller }, { body }) => secondFactor.enrol(caller, body),
+    confirmTotp: ({ caller }, { body }) => secondFactor.confirm(caller, body),
+    renewRecoveryCodes: ({ caller }, { body }) => secondFactor.renewRecoveryCodes(caller, body),
+    disableTotp: ({ caller }, { body }) => secondFactor.disable(caller, body),
     resetTotp: ({ caller }, { params }) => secondFactor.reset(caller, params.id),
   }
 }

@@ -46,8 +46,7 @@ export function createIdentityRoutes({ logins, users }: { logins: Logins; users:
       return { user: await users.view(user), expiresAt: expiresAt.toISOString() }
     },
 
-    changePassword: ({ caller, request }, { body }) =>
-      users.changePassword(caller, { ...body, address: clientAddress(request.raw) }),
+    changePassword: ({ caller }, { body }) => users.changePassword(caller, body),
 
     listUsers: ({ caller }, { query }) => users.list(caller, query),
     getUser: ({ caller }, { params }) => users.get(caller, params.id),
