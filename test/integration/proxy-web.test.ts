@@ -73,6 +73,8 @@ async function ask(
   })
   sent.end(body)
   const [response] = (await once(sent, 'response')) as [IncomingMessage]
+  // The server may hang up on an upload that it has already answered; the answer is what counts.
+  sent.on('error', () => undefined)
   return { status: response.statusCode ?? 0, headers: response.headers, body: await text(response) }
 }
 
