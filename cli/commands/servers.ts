@@ -62,7 +62,7 @@ export function addServerCommands(program: Command): void {
     program,
     'wsproxy',
     'proxy/web/main.ts',
-    'The console and its local proxy for browsers, for the manager at BERTH_MANAGER_URL.',
+    'The console and its local proxy for browsers, for the manager at BERTH_MANAGER_URL. More variables: docs/configuration.md.',
   )
 }
 

@@ -73,11 +73,14 @@ function filesAway({ session: { onlyOn }, agents, options }: Situation): Reason 
   return { code: 'agents_unreachable', message }
 }
 
-function imageNowhere({ session, open, holders }: Situation): Reason | undefined {
+function imageNowhere({ session, agents, open, holders }: Situation): Reason | undefined {
   const { imageDigest: digest, image, requested, clusterSize, pullable = false } = session
   if (pullable && digest !== null) return undefined
   if (holders.length === 0) {
-    const message = `No connected host has the image ${image} any more, and no registry offers it.`
+    const isHeld = agents.some(agent => agent.connected && digest !== null && agent.images.has(digest))
+    const message = isHeld
+      ? `The hosts that have the image ${image} take no new sessions now, and no registry offers it to others.`
+      : `No connected host has the image ${image} any more, and no registry offers it.`
     return { code: 'image_nowhere', message }
   }
   const fits = (room: Room) => room.fits(requested, false, clusterSize)
