@@ -90,7 +90,11 @@ describe('devices', () => {
 describe('why a session waits', () => {
   const big = { cpu: 4000 }
   test.each([
-    ['that have it are paused', { schedulable: false }, 'The hosts that have the image python take no new sessions now'],
+    [
+      'that have it are paused',
+      { schedulable: false },
+      'The hosts that have the image python take no new sessions now',
+    ],
     ['that had it are away', { connected: false }, 'No connected host has the image python any more'],
   ])('a session whose image only others have says so where the hosts %s', (_, more, text) => {
     const agents = [anAgent(1, { cpu: 8000 }, { images: new Set() }), anAgent(2, { cpu: 8000 }, more)]
