@@ -1,4 +1,6 @@
-import 'vuetify/styles'
+import 'vuetify/styles/layers'
+import 'vuetify/styles/core'
+import 'vuetify/styles/utilities'
 import './style.css'
 import { createPinia } from 'pinia'
 import { createApp } from 'vue'
@@ -13,6 +15,7 @@ import { provideServices } from '../services.ts'
 import App from './App.vue'
 import { reloadLostParts } from './lost-parts.ts'
 import { createPageRouter } from './router.ts'
+import { loadShellWithPages } from './shell.ts'
 import { createPageVuetify } from './vuetify.ts'
 
 // Compiled validators need eval, which the page's policy forbids.
@@ -48,5 +51,6 @@ provideServices(app, {
 app.use(createPageVuetify())
 const router = createPageRouter()
 reloadLostParts(router)
+loadShellWithPages(router)
 app.use(router)
 app.mount('#app')

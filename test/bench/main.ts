@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util'
 import { benchAgents } from './agents.ts'
+import { benchConsole } from './console.ts'
 import { benchCrowd } from './crowd.ts'
 import { benchHttp } from './http.ts'
 import { benchLaunch } from './launch.ts'
@@ -23,6 +24,7 @@ const PARTS = {
   agents: benchAgents,
   crowd: benchCrowd,
   list: benchList,
+  console: benchConsole,
   http: benchHttp,
   sftp: benchSftp,
 }

@@ -27,7 +27,7 @@ export async function openMany(browser: Browser): Promise<Opened> {
 export interface StormFigures {
   /** API requests by what they ask for. */
   readonly requests: Readonly<Record<string, number>>
-  /** The most at the same time. */
+  /** The most requests for sessions at the same time. */
   readonly inFlight: number
   /** Failed in the browser, as with `ERR_INSUFFICIENT_RESOURCES`. */
   readonly failed: number
@@ -54,19 +54,20 @@ async function watching(page: Page, storm: () => Promise<void>, isTrue: () => Pr
     if (url.searchParams.has('ids')) return 'ids'
     return url.pathname.replace('/api/v1/', '').replace(/[0-9a-f-]{36}/, ':id')
   }
+  const isOfSessions = (kind: string | undefined) => kind === 'ids' || kind === 'sessions' || kind === 'sessions/:id'
   page.on('request', request => {
     const kind = kindOf(request.url())
     if (kind === undefined) return
     requests[kind] = (requests[kind] ?? 0) + 1
-    inFlight = Math.max(inFlight, (now += 1))
+    if (isOfSessions(kind)) inFlight = Math.max(inFlight, (now += 1))
   })
   page.on('requestfinished', request => {
-    if (kindOf(request.url()) !== undefined) now -= 1
+    if (isOfSessions(kindOf(request.url()))) now -= 1
   })
   page.on('requestfailed', request => {
-    if (kindOf(request.url()) === undefined) return
-    now -= 1
-    failed += 1
+    const kind = kindOf(request.url())
+    if (isOfSessions(kind)) now -= 1
+    if (kind !== undefined) failed += 1
   })
   await page.evaluate(() => {
     const seen = globalThis as { longestTask?: number }
