@@ -11,7 +11,7 @@ export default defineConfig({
       target: 'node24',
       lib: { entry: 'electron/main/main.ts', formats: ['es'], fileName: () => 'main.js' },
       rolldownOptions: {
-        external: [/^node:/, 'electron', /^@napi-rs\/keyring/, 'ssh2', 'ws', 'bufferutil', 'pino', 'http-proxy-3'],
+        external: [/^node:/, 'electron', /^@napi-rs\/keyring/, 'ssh2', 'ws', 'bufferutil', 'pino'],
       },
     },
   },

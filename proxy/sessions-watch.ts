@@ -1,3 +1,4 @@
+import { createParser } from 'eventsource-parser'
 import { type ApiClient, EventHint, isFinished, type SessionId, type SignableRequest } from '#manager/contract'
 import { createBackoff } from './grants/backoff.ts'
 import { verdictOf } from './grants/verdict.ts'
@@ -13,13 +14,20 @@ export interface SessionWatchDeps {
   /** The connection to the manager was lost, or is back. */
   readonly onPathChanged: () => void
   readonly log: Log
+  /** A stream that is silent for longer is taken for dead (a computer that slept); the manager pings every 15 seconds. */
+  readonly silenceMs?: number
 }
+
+const SILENCE_MS = 45_000
+/** Characters of one event. */
+const LONGEST_EVENT = 1024 * 1024
 
 /**
  * Follows the manager's event stream while tunnels are open: a session that ends closes its tunnels at once instead of at
  * the next renewal, and a lost or returned network is noticed although nobody is connecting.
  */
 export function watchSessions(deps: SessionWatchDeps): Disposable {
+  const { silenceMs = SILENCE_MS } = deps
   const stop = new AbortController()
   const backoff = createBackoff({ minMs: 200, maxMs: 2_000 })
   let link: 'new' | 'up' | 'down' = 'new'
@@ -43,12 +51,20 @@ export function watchSessions(deps: SessionWatchDeps): Disposable {
     }
   }
 
-  async function* openEvents(): AsyncGenerator<{ name: string; data: string }> {
+  async function* openEvents(): AsyncGenerator<StreamedEvent> {
     const url = `${deps.managerUrl}/api/v1/events`
-    const response = await fetch(url, {
-      headers: { ...(await deps.credentials({ method: 'GET', url })), accept: 'text/event-stream' },
-      signal: stop.signal,
-    })
+    const headers = { ...(await deps.credentials({ method: 'GET', url })), accept: 'text/event-stream' }
+    const silence = new AbortController()
+    const timer = setTimeout(() => silence.abort(new Error(`silent for ${silenceMs} ms`)), silenceMs)
+    try {
+      const signal = AbortSignal.any([stop.signal, silence.signal])
+      yield* readEvents(await fetch(url, { headers, signal }), () => timer.refresh())
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  async function* readEvents(response: Response, heard: () => void): AsyncGenerator<StreamedEvent> {
     if (!response.ok || !response.body) {
       await response.body?.cancel()
       throw new Error(`HTTP ${response.status}`)
@@ -57,7 +73,7 @@ export function watchSessions(deps: SessionWatchDeps): Disposable {
     if (link === 'down') deps.onPathChanged()
     link = 'up'
     for (const id of deps.watched()) await look({ topic: 'session', id, version: 0 })
-    yield* parseEvents(response.body.pipeThrough(new TextDecoderStream()))
+    yield* parseEvents(response.body.pipeThrough(new TextDecoderStream()), heard)
   }
 
   async function look(hint: EventHint | undefined) {
@@ -78,18 +94,28 @@ export function watchSessions(deps: SessionWatchDeps): Disposable {
   }
 }
 
-/** Server-sent events: blocks of `field: value` lines, separated by an empty line. */
-export async function* parseEvents(chunks: AsyncIterable<string>): AsyncGenerator<{ name: string; data: string }> {
-  let text = ''
+interface StreamedEvent {
+  readonly name: string
+  readonly data: string
+}
+
+/** Events of a `text/event-stream`. @param heard called for every piece, before its events */
+export async function* parseEvents(
+  chunks: AsyncIterable<string>,
+  heard: () => void = () => undefined,
+): AsyncGenerator<StreamedEvent> {
+  const complete: StreamedEvent[] = []
+  const parser = createParser({
+    maxBufferSize: LONGEST_EVENT,
+    onEvent: ({ event, data }) => complete.push({ name: event ?? 'message', data }),
+    onError: error => {
+      // Unknown fields are to be ignored.
+      if (error.type === 'max-buffer-size-exceeded') throw error
+    },
+  })
   for await (const chunk of chunks) {
-    text = (text + chunk).replaceAll('\r\n', '\n')
-    const blocks = text.split('\n\n')
-    text = blocks.pop() ?? ''
-    for (const block of blocks) {
-      const fields = block.split('\n').map(line => /^(\w+): ?(.*)$/.exec(line))
-      const data = fields.flatMap(field => (field?.[1] === 'data' ? (field[2] ?? '') : []))
-      const name = fields.find(field => field?.[1] === 'event')?.[2] ?? 'message'
-      if (data.length > 0) yield { name, data: data.join('\n') }
-    }
+    heard()
+    parser.feed(chunk)
+    yield* complete.splice(0)
   }
 }

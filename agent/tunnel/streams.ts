@@ -11,6 +11,7 @@ import {
   TunnelBeats,
   type TunnelCloseReason,
   TunnelEnd,
+  type TunnelEndOptions,
   type TunnelSocket,
 } from '#manager/contract'
 import { type Log } from './data-sockets.ts'
@@ -40,11 +41,7 @@ export function createStreams({ kernels, docker, log }: StreamsDeps): Streams {
   const live = new TunnelBeats()
   const timer = setInterval(() => live.tick(), TICK_MS).unref()
 
-  function join(
-    wire: Socket,
-    local: TunnelSocket,
-    rest: { mode: 'tunnel' | 'foreign' | 'terminal'; onText?: (text: string) => void },
-  ) {
+  function join(wire: Socket, local: TunnelSocket, rest: Pick<TunnelEndOptions, 'mode' | 'onText' | 'onTerminalEnd'>) {
     if (wire.destroyed) {
       local.destroy()
       return
@@ -57,7 +54,11 @@ export function createStreams({ kernels, docker, log }: StreamsDeps): Streams {
   async function open(header: DataHeader, wire: Socket, kernel: KernelAddress) {
     if (header.kind === 'terminal') {
       const terminal = await openTerminal({ docker, kernel, header, log })
-      join(wire, terminal.stream, { mode: 'terminal', onText: terminal.onText })
+      const onTerminalEnd = (close: (reason: TunnelCloseReason) => void) => {
+        // It never rejects.
+        void terminal.endReason().then(close)
+      }
+      join(wire, terminal.stream, { mode: 'terminal', onText: terminal.onText, onTerminalEnd })
       return
     }
     const service = await dialService({ kernels, docker, kernel, app: header.app })

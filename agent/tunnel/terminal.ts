@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { type Duplex } from 'node:stream'
+import { setTimeout as delay } from 'node:timers/promises'
 import type Docker from 'dockerode'
 import { z } from 'zod'
 import { type DataHeader } from '#agent/contract'
@@ -10,7 +11,15 @@ export interface Terminal {
   readonly stream: Duplex
   /** A text frame of the client. Anything but a resize is ignored. */
   readonly onText: (text: string) => void
+  /** Asked when the stream has ended: by itself (the shell was left), or with the container. */
+  readonly endReason: () => Promise<'done' | 'session_ended'>
 }
+
+/** The engine may end the streams of a container before it says that the container has ended. */
+const END_LOOKS = 5
+const BETWEEN_LOOKS_MS = 200
+/** Exit code of a process that SIGKILL ended, as every process of a container that is killed. */
+const KILLED = 137
 
 const Message = z.object({ resize: z.object({ cols: z.int().min(1).max(1000), rows: z.int().min(1).max(1000) }) })
 
@@ -47,6 +56,23 @@ export async function openTerminal(options: {
       const message = parseMessage(text)
       if (message) resize(message.resize)
     },
+    endReason: () => reasonOfEnd(docker.getContainer(kernel.containerId), exec),
+  }
+}
+
+async function reasonOfEnd(container: Docker.Container, exec: Docker.Exec): Promise<'done' | 'session_ended'> {
+  try {
+    for (let look = 0; look < END_LOOKS; look++) {
+      const { State } = await container.inspect()
+      if (!State.Running) return 'session_ended'
+      const { ExitCode } = await exec.inspect()
+      if (ExitCode !== KILLED && ExitCode !== null) return 'done'
+      await delay(BETWEEN_LOOKS_MS)
+    }
+    return 'done'
+  } catch {
+    // The engine does not know the container, or its exec, any more.
+    return 'session_ended'
   }
 }
 

@@ -73,7 +73,11 @@ export function addSshCommands(program: Command): void {
       const tunnel = await proxy.tunnel.open({ sessionId: id, app: app ?? 'sshd' })
       const socket = connectTcp({ host: '127.0.0.1', port: tunnel.port, noDelay: true })
       await once(socket, 'connect')
-      await Promise.all([pipeline(process.stdin, socket), pipeline(socket, process.stdout, { end: false })])
+      await Promise.all([pipeline(process.stdin, socket), pipeline(socket, process.stdout, { end: false })]).catch(
+        (error: unknown) => {
+          throw lostConnection(error)
+        },
+      )
     })
 }
 
@@ -84,6 +88,13 @@ interface StdioFlags {
 }
 
 const KEYPAIR_NOTE = `# Set BERTH_ACCESS_KEY and BERTH_SECRET_KEY where ssh runs: keys are not written here.\n`
+
+/** Node words a connection that was cut for its own programmers ("Premature close", "read ECONNRESET"). */
+function lostConnection(cause: unknown): AppError {
+  const why =
+    'The connection to the session was cut: the session has ended, or the network was lost. `berth session ls` tells.'
+  return new AppError('tunnel_failed', { why }, { cause })
+}
 
 /** The name is never resolved: HostName and HostKeyAlias are given. */
 const HOST = 'berth-session'

@@ -70,9 +70,11 @@ const PAUSES_MS = [100, 400]
 const KEYED_PAUSES_MS = [...PAUSES_MS, 1_500, 3_000]
 
 async function call(deps: ClientDeps, route: RouteSpec, input: AnyInput): Promise<unknown> {
-  const path = route.path.replace(/:(\w+)/g, (_, key: string) => encodeURIComponent(String(input.params?.[key])))
+  const path = route.path.replace(/:(\w+)/g, (_, key: string) =>
+    encodeURIComponent(String(input.params?.[key]).toWellFormed()),
+  )
   const query = Object.entries(input.query ?? {}).filter(([, value]) => value !== undefined)
-  const search = query.map(([key, value]) => `${key}=${encodeURIComponent(String(value))}`).join('&')
+  const search = query.map(([key, value]) => `${key}=${encodeURIComponent(String(value).toWellFormed())}`).join('&')
   const url = deps.baseUrl + path + (search && `?${search}`)
   const body = input.body === undefined ? undefined : JSON.stringify(input.body)
   const key = route.idempotencyKey ? { 'idempotency-key': newKey() } : {}

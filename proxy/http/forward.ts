@@ -81,8 +81,15 @@ export function forwardRequest(
     sent.on(
       'response',
       contained((incoming: IncomingMessage) => {
-        if (isFinalStatus(incoming.statusCode)) answer(incoming, request, response, { upstream, contained })
-        else reject('The app answered with a status that does not exist.')
+        if (isFinalStatus(incoming.statusCode)) {
+          answer(incoming, request, response, { upstream, contained })
+          incoming.on('end', () => {
+            if (request.complete) return
+            // The upstream has said everything, and Node's client emits no 'drain' from here on: the upload would stand still.
+            drain()
+            sent.destroy()
+          })
+        } else reject('The app answered with a status that does not exist.')
       }),
     )
     // Without these two listeners Node drops the connection, or waits, and says nothing.

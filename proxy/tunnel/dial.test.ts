@@ -86,3 +86,13 @@ test('a header with a line break is refused before anything is sent', async () =
   const error = await failure(dial(manager.managerUrl, { headers: { 'x-berth-grant': 'a\r\nb' } }))
   expect(error.code).toBe('bad_request')
 })
+
+test('an app name that no URL can hold is asked for as far as it can be', async () => {
+  const asked = Promise.withResolvers<string>()
+  using manager = await answering((request, socket) => {
+    asked.resolve(request)
+    socket.destroy()
+  })
+  expect((await failure(dial(manager.managerUrl, { app: 'a\ud800' }))).code).toBe('unavailable')
+  expect(await asked.promise).toContain('tcpproxy?app=a%EF%BF%BD HTTP')
+})

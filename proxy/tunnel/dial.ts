@@ -34,7 +34,9 @@ export async function dialTunnel(options: DialOptions): Promise<Socket> {
   const { managerUrl, sessionId, app, headers, signal, timeoutMs = DIAL_TIMEOUT_MS } = options
   signal?.throwIfAborted()
   const url = new URL(managerUrl)
-  const path = `${url.pathname.replace(/\/$/, '')}/stream/session/${sessionId}/tcpproxy?app=${encodeURIComponent(app)}`
+  // Half a surrogate pair has no URL encoding; such an app does not exist, and the manager says so.
+  const name = encodeURIComponent(app.toWellFormed())
+  const path = `${url.pathname.replace(/\/$/, '')}/stream/session/${sessionId}/tcpproxy?app=${name}`
   const socket = openSocket(url, options.tls)
   const abort = () => socket.destroy(signal?.reason instanceof Error ? signal.reason : new Error('aborted'))
   signal?.addEventListener('abort', abort, { once: true })

@@ -1,10 +1,7 @@
 import { type Socket } from 'node:net'
-import { PING_INTERVAL_MS, TICK_MS, TunnelBeats, TunnelEnd, type TunnelOutcome } from '#manager/contract'
+import { PING_INTERVAL_MS, TunnelEnd, type TunnelOutcome } from '#manager/contract'
+import { liveEnds } from './live-ends.ts'
 import { applyMask, maskingFor } from './masks.ts'
-
-/** Every live tunnel of this process, for one timer. */
-const live = new TunnelBeats()
-let timer: NodeJS.Timeout | undefined
 
 /**
  * Joins a client's connection and a dialled tunnel until both are closed; bytes are counted by the sockets themselves.
@@ -25,18 +22,10 @@ export function pipeTunnel(client: Socket, wire: Socket): Promise<TunnelOutcome>
       newMask: maskingFor(wire),
       applyMask,
       onEnd: outcome => {
-        live.delete(end)
+        liveEnds.delete(end)
         resolve(outcome)
       },
     })
-    live.add(end)
-    timer ??= setInterval(tick, TICK_MS).unref()
+    liveEnds.add(end)
   })
-}
-
-function tick(): void {
-  live.tick()
-  if (live.size > 0) return
-  clearInterval(timer)
-  timer = undefined
 }

@@ -1,106 +1,40 @@
+import { EventEmitter } from 'node:events'
 import { type Socket } from 'node:net'
 import { Duplex } from 'node:stream'
-import {
-  ascii,
-  closePayload,
-  encodeFrame,
-  FRAME_EOF,
-  FrameDecoder,
-  type FrameSink,
-  headerLength,
-  isZero,
-  type MaskKey,
-  OPCODE,
-  PING_INTERVAL_MS,
-  toAscii,
-  TUNNEL_CLOSE,
-  tunnelCloseReason,
-  writeHeader,
-} from '#manager/contract'
+import { TunnelEnd, type TunnelOutcome, type TunnelSocket } from '#manager/contract'
+import { liveEnds } from '../tunnel/live-ends.ts'
 import { applyMask, maskingFor } from '../tunnel/masks.ts'
 import { refusalOf } from './refusal.ts'
 
-const SMALL_BYTES = 16 * 1024
-
 /**
- * A dialled tunnel as a plain byte stream, for HTTP: Node's client can write requests into it. Half-close is passed on as
- * the frame `eof`, backpressure both ways, and a close code of the other end becomes a coded error.
- *
- * Raw TCP goes through `tunnel/pipe.ts`, which does not build a stream in between.
+ * A dialled tunnel as a plain byte stream, for HTTP: Node's client can write requests into it. The tunnel itself is the same
+ * `TunnelEnd` as that of a TCP client (`tunnel/pipe.ts`), with this stream where the client's socket is there: half-close is
+ * passed on, backpressure goes both ways, and a failure becomes the coded error of the stream.
  */
 export class TunnelStream extends Duplex {
   readonly #wire: Socket
-  readonly #decoder: FrameDecoder
-  readonly #mask: () => MaskKey
-  #isClosed = false
-  #hasEnded = false
-  #text = ''
+  readonly #local: Local
+  readonly #end: TunnelEnd
 
   constructor(wire: Socket) {
     super({ allowHalfOpen: true, autoDestroy: true })
     this.#wire = wire
-    this.#mask = maskingFor(wire)
-    const sink: FrameSink = {
-      data: (kind, chunk, last) => {
-        this.#take(kind, chunk, last)
-      },
-      // A full wire is not grown by answers: the bytes under way say that we are alive.
-      ping: payload => {
-        if (wire.writableLength === 0) wire.write(encodeFrame(OPCODE.pong, payload, this.#mask()))
-      },
-      pong: () => undefined,
-      close: code => {
-        this.#closed(code)
-      },
-    }
-    this.#decoder = new FrameDecoder({ role: 'client', sink, unmask: applyMask })
-    wire.on('data', (chunk: Buffer) => {
-      try {
-        this.#decoder.push(chunk)
-      } catch (error) {
-        this.destroy(error as Error)
-      }
+    this.#local = new Local(this)
+    const end = new TunnelEnd({
+      wire,
+      local: this.#local,
+      role: 'client',
+      newMask: maskingFor(wire),
+      applyMask,
+      onEnd: () => liveEnds.delete(end),
     })
-    wire.on('error', error => this.destroy(error))
-    // Without a close frame: what was at the other end has died.
-    wire.on('end', () => {
-      if (!this.#isClosed) this.destroy(brokenPath())
-    })
-    const beat = setInterval(() => {
-      if (!this.#isClosed && wire.writableLength === 0)
-        wire.write(encodeFrame(OPCODE.ping, new Uint8Array(), this.#mask()))
-    }, PING_INTERVAL_MS)
-    beat.unref()
-    wire.on('close', () => {
-      clearInterval(beat)
-      if (!this.#isClosed) this.destroy(brokenPath())
-    })
+    this.#end = end
+    liveEnds.add(end)
+    this.once('end', () => this.#local.emit('finish'))
   }
 
-  #take(kind: 'binary' | 'text', chunk: Uint8Array, last: boolean) {
-    if (this.destroyed || this.#hasEnded) return
-    if (kind === 'binary') {
-      if (chunk.length > 0 && !this.push(chunk)) this.#wire.pause()
-      return
-    }
-    this.#text += ascii(chunk)
-    if (!last) return
-    if (this.#text === FRAME_EOF) this.#end()
-    this.#text = ''
-  }
-
-  #closed(code: number) {
-    this.#isClosed = true
-    this.#wire.end(encodeFrame(OPCODE.close, closePayload(TUNNEL_CLOSE.done), this.#mask()))
-    const error = errorOfClose(code)
-    if (error) this.destroy(error)
-    else this.#end()
-  }
-
-  #end() {
-    if (this.#hasEnded || this.destroyed) return
-    this.#hasEnded = true
-    this.push(null)
+  get outcome(): TunnelOutcome {
+    return this.#end.outcome
   }
 
   // What Node's agent asks of a connection that it keeps for the next request.
@@ -118,51 +52,96 @@ export class TunnelStream extends Duplex {
   }
 
   override _read(): void {
-    this.#wire.resume()
+    this.#local.onRead()
   }
 
-  override _write(chunk: Buffer, _encoding: BufferEncoding, done: (error?: Error | null) => void): void {
-    const mask = this.#mask()
-    if (chunk.length <= SMALL_BYTES || !isZero(mask)) {
-      this.#wire.write(encodeFrame(OPCODE.binary, chunk, mask, { apply: applyMask }), done)
-      return
-    }
-    const header = { opcode: OPCODE.binary, length: chunk.length, mask }
-    const start = Buffer.alloc(headerLength(header))
-    writeHeader(start, header)
-    this.#wire.cork()
-    this.#wire.write(start)
-    this.#wire.write(chunk, done)
-    this.#wire.uncork()
+  override _write(chunk: Buffer, _encoding: BufferEncoding, done: () => void): void {
+    this.#local.say(chunk, done)
   }
 
-  override _final(done: (error?: Error | null) => void): void {
-    if (this.#isClosed) done()
-    else this.#wire.write(encodeFrame(OPCODE.text, toAscii(FRAME_EOF), this.#mask()), done)
+  override _final(done: () => void): void {
+    this.#local.emit('end')
+    done()
   }
 
   override _destroy(error: Error | null, done: (error: Error | null) => void): void {
-    if (this.#isClosed || this.#wire.destroyed) this.#wire.destroySoon()
-    else {
-      this.#isClosed = true
-      const code = error ? TUNNEL_CLOSE.reset : TUNNEL_CLOSE.done
-      this.#wire.end(encodeFrame(OPCODE.close, closePayload(code), this.#mask()))
-      this.#wire.resume()
-      // The answer to a close frame is the end of the connection; do not wait for it for ever.
-      const timer = setTimeout(() => this.#wire.destroy(), 2_000)
-      timer.unref()
-    }
+    // Given up without an error, an idle connection for example: the app sees an orderly end.
+    if (!error) this.#end.close('done')
+    this.#local.onDestroyed()
     done(error)
   }
 }
 
-/** Undefined where the close is the ordinary end. */
-function errorOfClose(code: number): Error | undefined {
-  const reason = tunnelCloseReason(code)
-  if (reason === 'done' || reason === 'service_ended') return undefined
-  return refusalOf(reason) ?? brokenPath()
+/** The side of a TunnelStream that its TunnelEnd takes for a socket. */
+class Local extends EventEmitter implements TunnelSocket {
+  readonly #stream: TunnelStream
+  /** `push` returned false: the end waits for 'drain'. */
+  #isFull = false
+  #isPaused = true
+  /** A write that waits until the wire takes more. */
+  #waiting: (() => void) | undefined
+  destroyed = false
+  writable = true
+  /** Nothing that the end wrote is needed after `write`: it is copied. */
+  readonly writableLength = 0
+
+  constructor(stream: TunnelStream) {
+    super()
+    this.#stream = stream
+  }
+
+  write(bytes: Uint8Array): boolean {
+    // The buffer belongs to the reader of the wire, who uses it again at once.
+    const more = this.#stream.push(Buffer.from(bytes))
+    this.#isFull = !more
+    return more
+  }
+  cork(): void {
+    // Pieces of one read are pushed one by one.
+  }
+  uncork(): void {
+    // See cork.
+  }
+  end(): void {
+    this.writable = false
+    this.#stream.push(null)
+  }
+  pause(): void {
+    this.#isPaused = true
+  }
+  resume(): void {
+    this.#isPaused = false
+    const done = this.#waiting
+    this.#waiting = undefined
+    done?.()
+  }
+  resetAndDestroy(): void {
+    if (!this.destroyed) this.#stream.destroy(errorOf(this.#stream.outcome))
+  }
+  destroy(): void {
+    if (!this.destroyed) this.#stream.destroy()
+  }
+
+  onRead(): void {
+    if (!this.#isFull) return
+    this.#isFull = false
+    this.emit('drain')
+  }
+
+  say(chunk: Buffer, done: () => void): void {
+    this.emit('data', chunk)
+    if (this.#isPaused && !this.destroyed) this.#waiting = done
+    else done()
+  }
+
+  onDestroyed(): void {
+    if (this.destroyed) return
+    this.destroyed = true
+    this.writable = false
+    this.emit('close')
+  }
 }
 
-function brokenPath(): Error {
-  return Object.assign(new Error('The connection to the app broke.'), { code: 'ECONNRESET' })
+function errorOf({ reason }: TunnelOutcome): Error {
+  return refusalOf(reason) ?? Object.assign(new Error('The connection to the app broke.'), { code: 'ECONNRESET' })
 }

@@ -21,6 +21,8 @@ export interface HostRoutesDeps {
 
 const MAX_BODY_BYTES = 64 * 1024
 const HEARTBEAT_MS = 15_000
+/** A page so far behind does not read, a suspended tab for example: its stream is cut, and it opens another one. */
+const BEHIND_BYTES = 1024 * 1024
 
 /** Where the browser sits decides what the local proxy may do for it. `unproven`: it may be here, and has not shown it. */
 type Place = 'local' | 'unproven' | 'remote'
@@ -105,9 +107,13 @@ export function createHostRoutes({ guests, version, thisComputer, log }: HostRou
       'cache-control': 'no-store',
       'x-accel-buffering': 'no',
     })
+    const write = (frame: string) => {
+      if (response.writableLength > BEHIND_BYTES) response.destroy()
+      else response.write(frame)
+    }
     const send = <E extends keyof HostEvents>(name: E) => {
       return (payload: HostEvents[E]) => {
-        response.write(`event: ${name}\ndata: ${JSON.stringify(payload)}\n\n`)
+        write(`event: ${name}\ndata: ${JSON.stringify(payload)}\n\n`)
       }
     }
     const hold = guests.hold(guest, credentials, () => {
@@ -120,11 +126,11 @@ export function createHostRoutes({ guests, version, thisComputer, log }: HostRou
       guest.proxy.on('tunnel:closed', send('tunnel:closed')),
     ]
     const heartbeat = setInterval(() => {
-      response.write(': alive\n\n')
+      write(': alive\n\n')
       // Asks the manager again: a sign-in that ended there, or a deactivated user, ends the stream through `hold`.
       guests.admit(credentials).catch(() => undefined)
     }, HEARTBEAT_MS)
-    response.write(': ready\n\n')
+    write(': ready\n\n')
     const stop = () => {
       clearInterval(heartbeat)
       for (const unsubscribe of stops) unsubscribe()

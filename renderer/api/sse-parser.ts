@@ -1,3 +1,5 @@
+import { createParser } from 'eventsource-parser'
+
 export interface SseEvent {
   readonly event: string
   readonly data: string
@@ -5,39 +7,21 @@ export interface SseEvent {
 }
 
 /**
- * Streaming parser of `text/event-stream` (WHATWG HTML, 9.2.6). Own, because the browser's EventSource can neither
- * send a `Last-Event-ID` of ours nor tell a 401 from a broken connection.
+ * Streaming parser of `text/event-stream` (WHATWG HTML, 9.2.6). The browser's EventSource is of no use: it can neither send a
+ * `Last-Event-ID` of ours nor tell a 401 from a broken connection.
  *
- * @param onEvent called for every complete event with data
+ * @param onEvent called for every complete event with data; an event without an id has that of the one before
  * @returns takes pieces of text as they arrive; a line or a CR LF may be split between two of them
  */
 export function createSseParser(onEvent: (event: SseEvent) => void): (chunk: string) => void {
-  let rest = ''
-  let event = ''
-  let id: string | undefined
-  let data: string[] = []
-
-  const take = (line: string) => {
-    if (line === '') {
-      if (data.length > 0) onEvent({ event: event || 'message', data: data.join('\n'), id })
-      event = ''
-      data = []
-      return
-    }
-    if (line.startsWith(':')) return
-    const colon = line.indexOf(':')
-    const field = colon === -1 ? line : line.slice(0, colon)
-    const value = colon === -1 ? '' : line.slice(colon + 1).replace(/^ /, '')
-    if (field === 'event') event = value
-    else if (field === 'data') data.push(value)
-    else if (field === 'id' && !value.includes('\0')) id = value
-  }
-
+  let lastId: string | undefined
+  const parser = createParser({
+    onEvent({ event = 'message', data, id = lastId }) {
+      lastId = id
+      onEvent({ event, data, id })
+    },
+  })
   return chunk => {
-    rest += chunk
-    // A lone CR at the end may be the first half of CR LF: wait for the next piece.
-    const lines = rest.split(/\r\n|\n|\r(?!$)/)
-    rest = lines.pop() ?? ''
-    lines.forEach(take)
+    parser.feed(chunk)
   }
 }

@@ -175,6 +175,8 @@ export class StandIn implements AsyncDisposable {
 
   #upgrade(request: IncomingMessage, socket: Socket, head: Buffer) {
     this.dials++
+    // Until the tunnel end listens itself.
+    socket.on('error', () => undefined)
     const url = new URL(request.url ?? '', 'http://manager')
     this.seen.push({ method: 'UPGRADE', url: request.url ?? '', headers: request.headers })
     const entry = this.apps.get(url.searchParams.get('app') ?? '')

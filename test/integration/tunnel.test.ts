@@ -1,8 +1,9 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { type Socket } from 'node:net'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, test } from 'vitest'
+import { TunnelEnd, ZERO_MASK } from '#manager/contract'
 import { connectTo, readAll, startPath } from '../fixtures/tunnel-path.ts'
 
 const echo = (socket: Socket) => void socket.pipe(socket)
@@ -168,4 +169,34 @@ test('after 200 connections that end early at any moment nothing is left, and th
   // Parked sockets are all that is open now; the pool grew with the burst, but is bounded.
   await expect.poll(() => path.gateway.counts().tunnels, { timeout: 10_000 }).toBe(0)
   await expect.poll(() => path.sockets.size, { timeout: 10_000 }).toBeLessThanOrEqual(64)
+})
+
+/** Two ends of one TCP connection on this computer. */
+async function aPair(): Promise<[Socket, Socket]> {
+  const server = createServer({ allowHalfOpen: true }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const near = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
+  const [far] = (await once(server, 'connection')) as [Socket]
+  server.close()
+  return [near, far]
+}
+
+test('a client that half-closed and pauses for longer than two beats still gets the whole answer', async () => {
+  const [clientWire, serverWire] = await aPair()
+  const [client, clientLocal] = await aPair()
+  const [service, serviceLocal] = await aPair()
+  const near = new TunnelEnd({ wire: clientWire, local: clientLocal, role: 'client', newMask: () => ZERO_MASK })
+  const far = new TunnelEnd({ wire: serverWire, local: serviceLocal, role: 'server' })
+  const answer = randomBytes(8_000_000)
+  client.pause()
+  client.end('GET')
+  service.resume().end(answer)
+  await expect.poll(() => far.outcome.reason).toBe('done')
+  for (let beats = 0; beats < 4; beats++) {
+    near.beat()
+    far.beat()
+    await delay(50)
+  }
+  expect(hash(await readAll(client.resume()))).toBe(hash(answer))
 })

@@ -1,7 +1,7 @@
 import { Duplex, PassThrough } from 'node:stream'
 import { expect, test } from 'vitest'
 import { closePayload, encodeFrame, OPCODE, toAscii, ZERO_MASK } from './frames.ts'
-import { PING_INTERVAL_MS, TUNNEL_CLOSE } from './protocol.ts'
+import { PING_INTERVAL_MS, TUNNEL_CLOSE, type TunnelCloseReason } from './protocol.ts'
 import { TICK_MS, TunnelBeats } from './tunnel-beats.ts'
 import { TunnelEnd, type TunnelEndOptions, type TunnelOutcome } from './tunnel-end.ts'
 
@@ -102,6 +102,37 @@ test('a beat pings; after a close that nobody answers, the second one gives the 
   expect(wire.destroyed).toBe(false)
   end.beat()
   expect(wire.destroyed).toBe(true)
+})
+
+test('a peer that still pings after our close frame is reading what came before it: its wire is kept', () => {
+  const { wire, end } = anEnd()
+  end.close('done')
+  for (let beats = 0; beats < 10; beats++) {
+    wire.emit('data', fromClient(9, new Uint8Array(0)))
+    end.beat()
+  }
+  expect(wire.destroyed).toBe(false)
+})
+
+test('a wire that has not sent everything yet is kept after the close frame', () => {
+  const { wire, end } = anEnd()
+  end.close('done')
+  Object.defineProperty(wire, 'writableLength', { value: 1 })
+  for (let beats = 0; beats < 10; beats++) end.beat()
+  expect(wire.destroyed).toBe(false)
+})
+
+test('the owner of a terminal says why it ended, although its stream is closed by then', async () => {
+  const closes: ((reason: TunnelCloseReason) => void)[] = []
+  const { wire, local } = anEnd({ mode: 'terminal', onTerminalEnd: close => closes.push(close) })
+  wire.said()
+  local.hear.end()
+  await expect.poll(() => closes.length).toBe(1)
+  local.destroy()
+  await expect.poll(() => local.closed).toBe(true)
+  expect(wire.said()).toEqual(Buffer.alloc(0))
+  closes[0]?.('session_ended')
+  expect(wire.said()).toEqual(Buffer.from(close(TUNNEL_CLOSE.session_ended, 'session_ended')))
 })
 
 test('every end is beaten once per interval, spread over the ticks', () => {

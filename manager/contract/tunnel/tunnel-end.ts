@@ -62,10 +62,16 @@ export interface TunnelEndOptions {
   readonly applyMask?: ApplyMask
   readonly onConnected?: () => void
   readonly onText?: (text: string) => void
+  /**
+   * Terminals: the stream has ended; call `close` with the reason. The owner may ask first why it ended. Left out: `done`.
+   */
+  readonly onTerminalEnd?: (close: (reason: TunnelCloseReason) => void) => void
   readonly onEnd?: (outcome: TunnelOutcome) => void
 }
 
 const LONGEST_TEXT = 1024
+/** Up to here a payload without room before it is copied behind its header: one write costs less than two. */
+const COPIED_BYTES = 16 * 1024
 const NOTHING = new Uint8Array(0)
 const OK = toAscii(FRAME_OK)
 const EOF = toAscii(FRAME_EOF)
@@ -75,7 +81,8 @@ const EOF = toAscii(FRAME_EOF)
  * once. It owns both sockets and has no timer of its own: call `beat` every PING_INTERVAL_MS (`TunnelBeats`).
  *
  * Backpressure: a socket that does not take more pauses the other one, so memory is bounded by the buffers of two
- * sockets whatever the peers do. A paused peer is never cut for being slow.
+ * sockets whatever the peers do. A paused peer is never cut for being slow, not after the close frame either: as long as the
+ * peer sends anything, or bytes of ours still wait to be sent, TCP alone decides whether it is gone.
  *
  * Ends: the end of one direction travels as `eof` and leaves the other open. When both directions ended, close `done`.
  * A reset or error of `local` travels as close `reset`, and any failure that arrives resets `local`, so that a program
@@ -99,7 +106,8 @@ export class TunnelEnd {
   #remoteEnded = false
   #closeSent = false
   #closeReceived = false
-  #beatsSinceClose = 0
+  /** Beats after our close frame in which nothing was heard and nothing was left to send. */
+  #silentBeats = 0
   #reason: TunnelCloseReason | undefined
   #lost = false
   #openSockets = 2
@@ -155,10 +163,16 @@ export class TunnelEnd {
    * nothing is read (a write to it fails). A wire that takes nothing now is not pinged: it is slow, not dead.
    */
   beat(): void {
-    if (this.#closeSent) {
-      // The peer had a whole interval to read what we sent and to answer the close frame.
-      if (++this.#beatsSinceClose > 1) this.#wire.destroy()
-    } else if (this.#wire.writableLength === 0) this.#send(OPCODE.ping, NOTHING)
+    if (!this.#closeSent) {
+      if (this.#wire.writableLength === 0) this.#send(OPCODE.ping, NOTHING)
+    } else if (this.#wire.writableLength > 0) this.#silentBeats = 0
+    // A whole interval without a ping and without an answer to the close frame.
+    else if (++this.#silentBeats > 1) this.#wire.destroy()
+  }
+
+  /** How it ends, or has ended; `done` and `service_ended` are orderly ends. */
+  get outcome(): TunnelOutcome {
+    return { reason: this.#lost ? undefined : this.#reason, connected: this.#connected }
   }
 
   /** Ends the tunnel with a code, now: what `local` has not sent yet is not waited for. */
@@ -173,12 +187,16 @@ export class TunnelEnd {
     if (this.#closeSent || from === to) return
     const wire = this.#wire
     const header = { opcode: OPCODE.binary, length: to - from, mask: this.#options.newMask?.() }
-    if (header.mask && !isZero(header.mask)) this.#masking.apply(slab.subarray(from, to), header.mask)
+    const isMasked = header.mask !== undefined && !isZero(header.mask)
     const start = from - headerLength(header)
     let more: boolean
     if (start >= 0) {
+      if (isMasked && header.mask) this.#masking.apply(slab.subarray(from, to), header.mask)
       writeHeader(slab.subarray(start, from), header)
       more = wire.write(slab.subarray(start, to))
+    } else if (isMasked || header.length <= COPIED_BYTES) {
+      // The bytes are not ours to mask in place.
+      more = wire.write(encodeFrame(OPCODE.binary, slab.subarray(from, to), header.mask, this.#masking))
     } else {
       const bytes = new Uint8Array(headerLength(header))
       writeHeader(bytes, header)
@@ -199,13 +217,17 @@ export class TunnelEnd {
       this.#send(OPCODE.text, EOF)
       this.#closeWhenDone()
       this.#wire.uncork()
-    } else if (this.#mode === 'terminal') this.#close('done')
+    } else if (this.#mode === 'terminal') {
+      if (this.#options.onTerminalEnd) this.#options.onTerminalEnd(reason => this.#close(reason))
+      else this.#close('done')
+    }
     // A foreign server has no word for "I only stopped sending": a client that half-closed still gets its answer.
     else if (this.#options.role === 'server') this.#close('service_ended')
   }
 
   #onLocalGone(): void {
-    if (!this.#localEnded || !this.#remoteEnded) this.#close('reset')
+    const isAsked = this.#localEnded && this.#options.onTerminalEnd !== undefined
+    if (!isAsked && (!this.#localEnded || !this.#remoteEnded)) this.#close('reset')
     if (!this.#local.destroyed) this.#local.destroy()
     // Nobody takes what still arrives; the close handshake has to come through.
     this.#wire.resume()
@@ -214,6 +236,7 @@ export class TunnelEnd {
   // ---- wire → local
 
   #onWireData(chunk: Uint8Array): void {
+    this.#silentBeats = 0
     if (this.#closeReceived) return
     try {
       this.#local.cork()
@@ -311,8 +334,7 @@ export class TunnelEnd {
 
   #onClosed(gone: () => void): void {
     gone()
-    if (--this.#openSockets === 0)
-      this.#options.onEnd?.({ reason: this.#lost ? undefined : this.#reason, connected: this.#connected })
+    if (--this.#openSockets === 0) this.#options.onEnd?.(this.outcome)
   }
 
   #send(opcode: Opcode, payload: Uint8Array): void {

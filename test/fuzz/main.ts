@@ -1,0 +1,78 @@
+import { randomInt } from 'node:crypto'
+import { parseArgs } from 'node:util'
+import { apiTarget } from './api.ts'
+import { hostTarget } from './host.ts'
+import { Random } from './random.ts'
+import { type FuzzTarget } from './target.ts'
+import { tunnelTarget } from './tunnel.ts'
+
+/**
+ * `npm run fuzz -- [--seed N] [--inputs N] [--seconds N] [--target NAME]… [--first N]`
+ *
+ * Feeds random inputs to the tunnel protocol, to the host API of the console and to the API of a manager. Fails (exit 1) on
+ * a process that ended, an undocumented 5xx, an answer slower than 5 s, and descriptors that grow. Input number I of a target
+ * follows from the seed and I alone: `--seed S --target T --first I --inputs 1` repeats it.
+ */
+const TARGETS: readonly FuzzTarget[] = [tunnelTarget, hostTarget, apiTarget]
+const BETWEEN_CHECKS = 5_000
+const MOST_FAILURES = 20
+
+const { values } = parseArgs({
+  options: {
+    seed: { type: 'string' },
+    inputs: { type: 'string', default: '100000' },
+    seconds: { type: 'string' },
+    first: { type: 'string', default: '0' },
+    target: { type: 'string', multiple: true },
+  },
+})
+const seed = values.seed ?? String(randomInt(2 ** 31))
+const chosen = TARGETS.filter(({ name }) => values.target?.includes(name) ?? true)
+if (chosen.length === 0) {
+  console.error(`No such target. There are: ${TARGETS.map(({ name }) => name).join(', ')}.`)
+  process.exit(2)
+}
+/** Each target has the same share of the time, counted from when it has started. */
+const shareMs = values.seconds === undefined ? Infinity : (Number(values.seconds) * 1000) / chosen.length
+const weights = chosen.reduce((sum, { weight }) => sum + weight, 0)
+const failures: string[] = []
+process.on('uncaughtException', error => failures.push(`uncaught: ${error.stack ?? String(error)}`))
+
+/** @returns how many inputs there was time for */
+async function fuzz({ name, start, atOnce, weight }: FuzzTarget): Promise<number> {
+  await using run = await start()
+  const until = performance.now() + shareMs
+  const first = Number(values.first)
+  const last = first + Math.max(1, Math.round((Number(values.inputs) * weight) / weights))
+  let next = first
+
+  async function worker(end: number) {
+    while (next < end && failures.length < MOST_FAILURES && performance.now() < until) {
+      const index = next++
+      try {
+        await run.input(new Random(seed, name, index))
+      } catch (error) {
+        failures.push(
+          `--seed ${seed} --target ${name} --first ${index} --inputs 1: ${error instanceof Error ? error.message : String(error)}`,
+        )
+      }
+    }
+  }
+
+  while (next < last && failures.length < MOST_FAILURES && performance.now() < until) {
+    const end = Math.min(last, next + BETWEEN_CHECKS)
+    await Promise.all(Array.from({ length: atOnce }, () => worker(end)))
+    await run.check().catch((error: unknown) => failures.push(`${name}, before input ${next}: ${String(error)}`))
+  }
+  return next - first
+}
+
+console.log(`seed ${seed}`)
+for (const target of chosen) {
+  const begun = performance.now()
+  const count = await fuzz(target)
+  console.log(`${target.name}: ${count} inputs in ${((performance.now() - begun) / 1000).toFixed(1)} s`)
+}
+for (const failure of failures.slice(0, MOST_FAILURES)) console.error(failure)
+console.log(failures.length === 0 ? 'no failure' : `${failures.length} failures`)
+process.exit(failures.length === 0 ? 0 : 1)
