@@ -43,7 +43,12 @@ test('the event stream of a page that does not read is cut instead of growing', 
   }
   const hold = () => ({ [Symbol.dispose]: () => undefined })
   const guests = { admit: () => Promise.resolve({ proxy: { on } }), hold } as unknown as Guests
-  const routes = createHostRoutes({ guests, version: '1', log: pino({ level: 'silent' }) })
+  const routes = createHostRoutes({
+    guests,
+    thisComputer: {} as ThisComputer,
+    version: '1',
+    log: pino({ level: 'silent' }),
+  })
   const arrived = Promise.withResolvers<ServerResponse>()
   const server = createServer((request, response) => {
     void routes.handle(request, response).then(() => arrived.resolve(response))
