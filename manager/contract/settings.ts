@@ -100,6 +100,9 @@ export const AuthOptions = z
     passwordReset: z.enum(['mail', 'admin']).describe('Who hands out links for a forgotten password.'),
     termsUrl: z.string().nullable(),
     privacyUrl: z.string().nullable(),
+    firstStart: z
+      .boolean()
+      .describe('There is one account, and nobody is signed in with it: the page may say where its password is.'),
   })
   .meta({ id: 'AuthOptions' })
 export type AuthOptions = z.infer<typeof AuthOptions>

@@ -49,7 +49,7 @@ export function toSystemSettings(settings: StoredSettings, smtpPasswordSet: bool
   return { ...settings, smtpPasswordSet, mailReady: isMailReady(settings, smtpPasswordSet) }
 }
 
-export function toAuthOptions(settings: SystemSettings): AuthOptions {
+export function toAuthOptions(settings: SystemSettings): Omit<AuthOptions, 'firstStart'> {
   const by = settings.mailReady ? 'mail' : 'admin'
   return {
     signUp: settings.allowSignUp,

@@ -1,6 +1,7 @@
 import { AppError, type AuthOptions, type SystemSettings, type SystemSettingsChange } from '#manager/contract'
 import { type SecretBox } from '../secrets/secret-box.ts'
 import { findDomain } from '../store/domains.ts'
+import { isFirstStart } from '../store/logins.ts'
 import { type Store } from '../store/open-store.ts'
 import { SMTP_PASSWORD_PLACE } from '../store/sealed.ts'
 import { holdSystemSettings, readSystemSettings, writeSystemSettings } from '../store/system-settings.ts'
@@ -56,7 +57,7 @@ export function createSettings({ store, box }: { store: Store; box: SecretBox })
       return read()
     },
 
-    authOptions: async () => toAuthOptions(await read()),
+    authOptions: async () => ({ ...toAuthOptions(await read()), firstStart: await isFirstStart(db) }),
 
     async mailServer() {
       const { system, smtpPassword } = await readSystemSettings(db)

@@ -154,3 +154,10 @@ export async function takeTicket(db: Db, hash: Buffer): Promise<UserId | undefin
 export async function deleteTickets(db: Db, userId: UserId): Promise<void> {
   await db.deleteFrom('sign_in_tickets').where('user_id', '=', userId).execute()
 }
+
+/** Before anybody has signed in on a new database: one account, and no sign-in of it. */
+export async function isFirstStart(db: Db): Promise<boolean> {
+  const { rows } = await sql<{ first: boolean }>`
+    select not exists (select from logins) and (select count(*) from users) <= 1 as first`.execute(db)
+  return rows[0]?.first ?? false
+}

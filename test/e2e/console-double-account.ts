@@ -30,6 +30,7 @@ export function answerAccount(world: World, route: string, body: unknown): Answe
         passwordReset: 'mail',
         termsUrl: null,
         privacyUrl: null,
+        firstStart: false,
       }
       return { status: 200, value: { ...none, ...world.authOptions } }
     }

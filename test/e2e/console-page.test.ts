@@ -110,6 +110,7 @@ describe('signing in', () => {
     await it.page.getByText(/You can try again in [12] s/).waitFor()
     expect(await button(it.page, /Wait/).isDisabled()).toBe(true)
     failures.clear()
+    await it.page.getByText('You can try again now.').waitFor()
     await button(it.page, 'Sign in').click()
     await it.page.getByRole('heading', { name: 'Sessions' }).waitFor()
   })

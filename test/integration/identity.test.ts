@@ -325,7 +325,9 @@ test('the first start leaves a random password that only we can read, later ones
     await using manager = await startTestManager(options)
     password = await readAdminPassword(manager.dataDir)
     expect((await stat(join(manager.dataDir, 'admin-password'))).mode & 0o777).toBe(0o600)
+    expect(await manager.api().authOptions()).toMatchObject({ firstStart: true })
     await manager.signIn({ email: ADMIN.email, password })
+    expect(await manager.api().authOptions()).toMatchObject({ firstStart: false })
   }
   await using again = await startTestManager({ ...options, adminPassword: 'Not-used-now-1' })
   expect(await readAdminPassword(again.dataDir)).toBe(password)

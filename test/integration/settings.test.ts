@@ -44,6 +44,7 @@ describe('system settings', () => {
       passwordReset: 'admin',
       termsUrl: null,
       privacyUrl: null,
+      firstStart: false,
     })
   })
 

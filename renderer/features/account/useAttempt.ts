@@ -17,7 +17,7 @@ export function useAttempt() {
     if (!failure.value) return null
     const { title, why, next, code } = errorText(failure.value)
     if (code === 'rate_limited' || code === 'login_throttled') {
-      if (waitSeconds.value === 0) return null
+      if (waitSeconds.value === 0) return { code, title: 'You can try again now', words: '' }
       return { code, title, words: `You can try again in ${waitSeconds.value} s.` }
     }
     return { code, title, words: why || next }
