@@ -146,7 +146,8 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.0',
-      info: { title: 'Berth manager', version: '1', license: { name: 'Apache-2.0' } },
+      info: { title: 'Berth manager', version: '1', license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } },
+      servers: [{ url: '/', description: 'The address at which this description was read.' }],
       components: {
         securitySchemes: {
           bearer: { type: 'http', scheme: 'bearer' },

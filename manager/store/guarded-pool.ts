@@ -149,7 +149,7 @@ class Guard implements PostgresPoolClient {
     } catch (error) {
       if (isAboutDisk(error)) this.#deps.onDiskFull?.()
       // What the server says of the statement stays as it is; what ends the connection is about that.
-      throw this.lost === undefined || isAboutDisk(error) ? error : noAnswer(error)
+      throw !isLost(this) || isAboutDisk(error) ? error : noAnswer(error)
     } finally {
       clearTimeout(timer)
     }
@@ -159,6 +159,9 @@ class Guard implements PostgresPoolClient {
     this.#client.release(discard || this.lost !== undefined)
   }
 }
+
+/** A call, because it changes while an answer is awaited. */
+const isLost = ({ lost }: Guard): boolean => lost !== undefined
 
 function noAnswer(cause?: unknown): AppError {
   if (cause instanceof AppError) return cause

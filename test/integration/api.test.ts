@@ -71,9 +71,31 @@ describe('every route, for every role', () => {
     }
     const references = JSON.stringify(json).match(/#\/components\/schemas\/\w+/g) ?? []
     const schemas = Object.keys((json?.components as { schemas: object }).schemas)
-    for (const reference of new Set(references)) expect(schemas).toContain(reference.split('/').at(-1))
+    // Each is there, and none is there for nothing.
+    expect([...new Set(references)].map(reference => reference.split('/').at(-1)).toSorted()).toEqual(
+      schemas.toSorted(),
+    )
+    expect(json).toMatchObject({ info: { license: { identifier: 'Apache-2.0' } }, servers: [{ url: '/' }] })
+    for (const operation of Object.values(paths).flatMap(methods => Object.values(methods))) {
+      const { operationId, security, responses, parameters } = operation as Described
+      expect(security, operationId).toBeDefined()
+      for (const status of ['403', '429', '500', '503']) {
+        expect(responses[status], `${operationId} ${status}`).toMatchObject({
+          content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } },
+        })
+      }
+      const takesKey = routes.some(([name, route]) => name === operationId && 'idempotencyKey' in route)
+      expect(parameters?.some(({ name }) => name === 'idempotency-key') ?? false, operationId).toBe(takesKey)
+    }
   })
 })
+
+interface Described {
+  readonly operationId: string
+  readonly security?: unknown
+  readonly responses: Record<string, unknown>
+  readonly parameters?: { readonly name: string }[]
+}
 
 describe('requests that a browser could be tricked into', () => {
   test.each(['evil.example', 'evil.example:80', '127.0.0.1', 'localhost:1', '', 'berth.example.org.evil.example'])(

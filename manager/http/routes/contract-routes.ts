@@ -79,7 +79,7 @@ function tagOf(path: string): string {
   return path.split('/')[3] ?? 'api'
 }
 
-function securityOf({ access }: { access: Access }): Record<string, string[]>[] {
+export function securityOf({ access }: { access: Access }): Record<string, string[]>[] {
   if (access === 'none') return []
   return [{ bearer: [] }, { signature: [] }, { cookie: [], originSecret: [] }]
 }

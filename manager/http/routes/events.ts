@@ -8,6 +8,7 @@ import { type Logins } from '../../users/logins.ts'
 import { type Signers } from '../../users/signers.ts'
 import { withoutStanding } from '../../users/standing.ts'
 import { type Credentials } from '../credentials.ts'
+import { securityOf } from './contract-routes.ts'
 import { SECURITY_HEADERS } from '../security-headers.ts'
 
 const PING_MS = 15_000
@@ -98,6 +99,7 @@ export function registerEventRoute(
       operationId: 'events',
       summary: 'Event stream (SSE): hints, resync, stats of watched sessions, ping.',
       tags: ['events'],
+      security: securityOf({ access: 'user' }),
       querystring: Query,
       produces: ['text/event-stream'],
     },

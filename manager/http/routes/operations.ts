@@ -1,9 +1,11 @@
 import { type FastifyInstance } from 'fastify'
-import { AppError, type ManagerWarning } from '#manager/contract'
+import { z } from 'zod'
+import { AppError, type ManagerWarning, Problem } from '#manager/contract'
 import { type Metrics } from '../../metrics.ts'
 import { authorizeRoute } from '../../users/authorize.ts'
 import { equalSecrets } from '../../users/secrets.ts'
 import { type Authenticators, readCredentials } from '../credentials.ts'
+import { completeDocument } from '../openapi.ts'
 import { isLoopback, originOf } from '../origin.ts'
 
 const CHECK_TIMEOUT_MS = 2_000
@@ -49,7 +51,7 @@ export function registerOperationsRoutes(
 
   let description: string | undefined
   app.get('/api/v1/openapi.json', { config, schema }, (_request, reply) => {
-    description ??= JSON.stringify(app.swagger())
+    description ??= JSON.stringify(completeDocument(app.swagger(), z.toJSONSchema(Problem, { io: 'input' })))
     return reply.type('application/json; charset=utf-8').send(description)
   })
 }

@@ -1,0 +1,88 @@
+import { ERRORS, type RouteName, ROUTES, type RouteSpec } from '#manager/contract'
+import { IDEMPOTENCY_HEADER } from './idempotency.ts'
+import { PROBLEM_TYPE } from './problems.ts'
+
+type Json = Record<string, unknown>
+interface Operation extends Json {
+  operationId?: string
+  parameters?: unknown[]
+  responses: Record<string, unknown>
+}
+interface Document extends Json {
+  paths?: Record<string, Record<string, Operation>>
+  components?: { schemas?: Record<string, unknown> } & Json
+}
+
+const PROBLEM_REF = '#/components/schemas/Problem'
+
+/**
+ * Completes what the framework wrote from the schemas of the routes: problem documents of every operation, the header
+ * `Idempotency-Key`, and no component that nothing refers to. Pure.
+ */
+export function completeDocument(written: object, problemSchema: unknown): Document {
+  const document = structuredClone(written) as Document
+  for (const operations of Object.values(document.paths ?? {})) {
+    for (const operation of Object.values(operations)) complete(operation)
+  }
+  const schemas = { ...document.components?.schemas, Problem: problemSchema }
+  return { ...document, components: { ...document.components, schemas: onlyUsed(document.paths, schemas) } }
+}
+
+function complete(operation: Operation): void {
+  const route = routeOf(operation.operationId)
+  for (const status of refusalsOf(route)) {
+    operation.responses[String(status)] ??= {
+      description: descriptionOf(status),
+      content: { [PROBLEM_TYPE.split(';')[0] ?? '']: { schema: { $ref: PROBLEM_REF } } },
+    }
+  }
+  if (route?.idempotencyKey) operation.parameters = [...(operation.parameters ?? []), KEY_PARAMETER]
+}
+
+const KEY_PARAMETER = {
+  in: 'header',
+  name: IDEMPOTENCY_HEADER,
+  required: false,
+  schema: { type: 'string', minLength: 1, maxLength: 200 },
+  description: 'Chosen by the client, new for each request; the same request sent again with it is carried out once.',
+}
+
+function routeOf(name: string | undefined): RouteSpec | undefined {
+  return name !== undefined && Object.hasOwn(ROUTES, name) ? ROUTES[name as RouteName] : undefined
+}
+
+/** Which statuses can refuse a request. The stream of events is no entry of the table; it needs a sign-in and has a query. */
+function refusalsOf(route: RouteSpec | undefined): number[] {
+  const { access = 'user', method = 'GET', params, query, body, idempotencyKey } = route ?? { query: true }
+  const changes = method !== 'GET'
+  return [
+    ...(params || query || body ? [400] : []),
+    ...(access === 'none' && !changes ? [] : [401]),
+    403,
+    ...(params || body ? [404] : []),
+    ...(changes ? [409, 507] : []),
+    ...(body ? [413] : []),
+    ...(idempotencyKey ? [422] : []),
+    ...[429, 500, 503],
+  ].toSorted((a, b) => a - b)
+}
+
+/** The codes of the table that have this status, so that a reader knows what to look for. */
+function descriptionOf(status: number): string {
+  const titles = Object.values(ERRORS).flatMap(error => (error.status === status ? error.title : []))
+  return titles.length <= 3 ? titles.join('; ') : 'Refused; `code` says why.'
+}
+
+/** Schemas that the paths refer to, and what these refer to in turn. */
+function onlyUsed(paths: unknown, schemas: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const used = new Set<string>()
+  const visit = (value: unknown): void => {
+    for (const [, name = ''] of JSON.stringify(value ?? {}).matchAll(/"#\/components\/schemas\/([^"]+)"/g)) {
+      if (used.has(name)) continue
+      used.add(name)
+      visit(schemas[name])
+    }
+  }
+  visit(paths)
+  return Object.fromEntries(Object.entries(schemas).filter(([name]) => used.has(name)))
+}
