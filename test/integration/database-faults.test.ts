@@ -58,7 +58,7 @@ test('a network that swallows packets to the database: every request is refused 
 })
 
 test('a PostgreSQL whose processes are stopped: every request is refused within 10 s, and served again after it', async () => {
-  await using manager = await startTestManager()
+  await using manager = await startTestManager({ backend: 'embedded' })
   const { token } = await manager.signIn()
   const pids = await serverProcesses(manager.dataDir)
   const signal = (name: 'SIGSTOP' | 'SIGCONT') => {
@@ -74,7 +74,7 @@ test('a PostgreSQL whose processes are stopped: every request is refused within 
 })
 
 test('connections that the server ends under load: nothing but 503 is told, and the next request is served', async () => {
-  await using manager = await startTestManager()
+  await using manager = await startTestManager({ backend: 'embedded' })
   const { token } = await manager.signIn()
   await using other = await openToRead({ dataDir: manager.dataDir, databaseUrl: undefined, log: silentLog })
   const seen = new Map<string, number>()
@@ -100,7 +100,7 @@ test('connections that the server ends under load: nothing but 503 is told, and 
 })
 
 test('a statement that waits for a lock is given up, and told as 503', async () => {
-  await using manager = await startTestManager()
+  await using manager = await startTestManager({ backend: 'embedded' })
   const { token } = await manager.signIn()
   await using other = await openToRead({ dataDir: manager.dataDir, databaseUrl: undefined, log: silentLog })
   const locked = other.db.transaction().execute(async trx => {

@@ -16,7 +16,7 @@ let token: string
 beforeAll(async () => {
   stack = new AsyncDisposableStack()
   const dataDir = stack.use(await temporaryDirectory()).path
-  cluster = stack.use(await startSessionsCluster(undefined, { dataDir }))
+  cluster = stack.use(await startSessionsCluster(undefined, { dataDir, databaseUrl: undefined }))
   store = stack.use(await openToRead({ dataDir, databaseUrl: undefined, log: silentLog }))
   token = await tokenOf(ADMIN)
 })
