@@ -1,5 +1,10 @@
-import { mkdir } from 'node:fs/promises'
-import { expect, test } from 'vitest'
+import { once } from 'node:events'
+import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import util from 'node:util'
+import { expect, test, vi } from 'vitest'
 import { createEngineClient, engineMessage, fromEngine, isEngineUnreachable } from './engine-client.ts'
 
 test.each([
@@ -29,4 +34,30 @@ test('a socket that is missing is an engine that does not answer; another file t
     code: 'kernel_create_failed',
     detail: { why: said },
   })
+})
+
+test('a call costs the same however many streams are open: docker-modem prints the options of each request', async () => {
+  await using stack = new AsyncDisposableStack()
+  const directory = await mkdtemp(join(tmpdir(), 'berth-test-'))
+  stack.defer(() => rm(directory, { recursive: true, force: true }))
+  const socket = join(directory, 'engine.sock')
+  const server = createServer((request, response) => {
+    if (request.url?.startsWith('/_ping')) response.end('OK')
+    else response.write('{}\n') // a stream that goes on
+  })
+  stack.defer(() => {
+    server.close()
+    server.closeAllConnections()
+  })
+  await once(server.listen(socket), 'listening')
+
+  const { calls, streams } = createEngineClient(`unix://${socket}`)
+  const inspect = vi.spyOn(util, 'inspect')
+  stack.defer(() => inspect.mockRestore())
+  const end = new AbortController()
+  for (let stream = 0; stream < 3; stream++) await streams.getEvents({ abortSignal: end.signal })
+  await calls.ping()
+  const printed = inspect.mock.results.map(({ value }) => String(value).length)
+  expect(printed.length).toBeGreaterThan(0)
+  expect(Math.max(...printed)).toBeLessThan(1_000)
 })

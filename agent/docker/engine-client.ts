@@ -1,5 +1,6 @@
 import { Agent, type ClientRequestArgs } from 'node:http'
 import { type Duplex } from 'node:stream'
+import { inspect } from 'node:util'
 import Docker from 'dockerode'
 import { AppError } from '#manager/contract'
 
@@ -24,10 +25,17 @@ export function createEngineClient(dockerHost?: string): EngineClient {
 /**
  * Connections that must come about in time; docker-modem's own `connectionTimeout` counts until the response, and would cut every slow
  * call. None is kept alive: an engine that shuts down still answers on old ones, and a restarted one resets them.
+ *
+ * docker-modem prints the options of each request without a limit of depth (`util.inspect`, also where nobody reads it). The agent
+ * prints as its name: with its sockets, and all that can be reached from them, one request blocks the process for up to a minute.
  */
 class EngineAgent extends Agent {
   constructor() {
     super({ keepAlive: false })
+  }
+
+  [inspect.custom](): string {
+    return 'EngineAgent'
   }
 
   override createConnection(
