@@ -28,6 +28,8 @@ const TOOLS: readonly Tool[] = [
   program('docker-registry', 'docker-registry'),
   program('apache2-utils', 'htpasswd'),
   program('openssl', 'openssl'),
+  // Limits of a home's size are tried on a real btrfs, on a loop device.
+  program('btrfs-progs', 'mkfs.btrfs'),
   { name: 'postgresql', isThere: () => postgresFolder() !== undefined },
   // A screenshot without fonts is a page of boxes.
   {
