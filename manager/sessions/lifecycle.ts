@@ -410,8 +410,11 @@ interface FailedStart {
   readonly kernels: readonly KernelRow[]
 }
 
-/** These say that the host cannot start anything now: that is no fault of the session, and costs it no attempt. */
-const HOST_UNFIT: ReadonlySet<string> = new Set(['engine_busy', 'engine_unreachable', 'network_range_taken'])
+/**
+ * These say that the host cannot start anything for a moment: that is no fault of the session, and costs it no attempt. A taken
+ * network range lasts until an administrator acts, so it does cost one: otherwise the session would be tried there for ever.
+ */
+const HOST_UNFIT: ReadonlySet<string> = new Set(['engine_busy', 'engine_unreachable'])
 const isHostsFault = (error: unknown) => isAppError(error) && HOST_UNFIT.has(error.code)
 
 const isUnreachable = (error: unknown) => isAppError(error) && error.code === 'agent_unreachable'
