@@ -51,7 +51,7 @@ test('a server that is handed its connections closes them', async () => {
 })
 
 test.each([
-  ['throws', () => JSON.parse('{')],
+  ['throws', (): unknown => JSON.parse('{')],
   ['rejects', () => Promise.reject(new Error('unforeseen'))],
 ])('a listener that %s ends its own connection only, and is logged', async (_, onRequest) => {
   const faults: object[] = []

@@ -1,4 +1,4 @@
-import { Agent, request as httpRequest } from 'node:http'
+import { type Agent, request as httpRequest } from 'node:http'
 import { ERRORS } from '#manager/contract'
 import { type Random } from './random.ts'
 import { within } from './target.ts'
@@ -54,7 +54,7 @@ export function assertDocumented({ method, path }: Sent, { status, body }: Recei
 
 /** Bytes that are, or nearly are, this JSON. */
 export function spoiled(random: Random, value: unknown): string {
-  const text = JSON.stringify(value) ?? 'null'
+  const text = JSON.stringify(value)
   if (random.chance(0.9)) return text
   return random.pick([
     text.slice(0, random.int(text.length)),

@@ -105,7 +105,7 @@ function decode(random: Random) {
 
 /** One end of a tunnel between two random peers. @throws where it does not end with its sockets */
 async function converse(random: Random) {
-  const ended = Promise.withResolvers<void>()
+  const ended = Promise.withResolvers<undefined>()
   const [wire, local] = [aSocket(), aSocket()]
   const role = random.pick(['client', 'server'] as const)
   const end = new TunnelEnd({
@@ -114,7 +114,7 @@ async function converse(random: Random) {
     role,
     mode: random.pick(['tunnel', 'foreign', 'terminal']),
     newMask: () => random.bytes(4),
-    onEnd: () => ended.resolve(),
+    onEnd: () => ended.resolve(undefined),
   })
   for (const piece of pieces(random, stream(random, role === 'server'))) {
     if (wire.socket.destroyed) break

@@ -56,7 +56,7 @@ test('a service worker of an app is not registered where it would see tickets, a
     const register = (script: string, more?: RegistrationOptions) =>
       navigator.serviceWorker.register(script, more).then(
         ({ scope }) => new URL(scope).pathname,
-        (error: Error) => error.name,
+        (error: unknown) => (error as Error).name,
       )
     await (await fetch('/cached.js')).text()
     return [
