@@ -1,7 +1,10 @@
 import { z } from 'zod'
 import {
   AgentId,
+  App,
   AppProtocol,
+  CleanLine,
+  CleanLines,
   Device,
   DeviceFigures,
   InjectedHeader,
@@ -11,6 +14,8 @@ import {
   SessionId,
   SessionStats,
   SettableMode,
+  type SlotName,
+  Token,
   UserId,
 } from '#manager/contract'
 import { ManagerProof, Managers } from './managers.ts'
@@ -45,7 +50,7 @@ export const Join = z.object({
   type: z.literal('join'),
   token: z.string(),
   agentId: AgentId,
-  name: z.string().max(128),
+  name: CleanLine(128),
   /** Ed25519, SPKI, base64. */
   publicKey: z.string(),
   signature: z.string(),
@@ -80,10 +85,10 @@ export function controlSignaturePayload(nonce: string, managerId: string, agentI
 
 /** An app as the agent runs it. `command` may hold `{port}` and `{secret}`; empty = the port is open by itself. */
 export const KernelApp = z.object({
-  name: z.string(),
-  title: z.string(),
+  name: App.shape.name,
+  title: CleanLine(200),
   protocol: AppProtocol,
-  path: z.string().default('/'),
+  path: z.string().startsWith('/').max(1_000).default('/'),
   port: z.int().min(1).max(65_535),
   command: z.array(z.string()),
   environ: z.record(z.string(), z.string()).default({}),
@@ -92,21 +97,59 @@ export const KernelApp = z.object({
 })
 export type KernelApp = z.infer<typeof KernelApp>
 
+/**
+ * Amounts that no host has: what is above them is a mistake or a lie. Their sums over thousands of agents stay exact.
+ * In base units: a million cores, 64 TiB, a thousand GPUs.
+ */
+const CEILINGS = { cpu: 1e9, mem: 2 ** 46, 'cuda.device': 1_000, 'cuda.shares': 100_000 } as const satisfies Record<
+  SlotName,
+  number
+>
+const amountUpTo = (most: number) => z.int().min(0).max(most).optional()
+
+/** Amounts by slot, in base units. Slots that this version does not know are left out. */
+export const Amounts = z
+  .object({
+    cpu: amountUpTo(CEILINGS.cpu),
+    mem: amountUpTo(CEILINGS.mem),
+    'cuda.device': amountUpTo(CEILINGS['cuda.device']),
+    'cuda.shares': amountUpTo(CEILINGS['cuda.shares']),
+  })
+  .transform((amounts): Record<string, number> =>
+    Object.fromEntries(
+      Object.entries(amounts).flatMap(([slot, amount]) => (amount === undefined ? [] : [[slot, amount]])),
+    ),
+  )
+const Bytes = z
+  .number()
+  .min(0)
+  .max(2 ** 53)
+const Milliseconds = z.number().min(0).max(253_402_300_799_999)
+const ExitCode = z
+  .int()
+  .min(-(2 ** 31))
+  .max(2 ** 31 - 1)
+const Attempt = z
+  .int()
+  .min(0)
+  .max(2 ** 31 - 1)
+const ImageName = Token(512)
+const ContainerId = Token(128)
+
 /** An image on the engine, with what its labels say. */
 export const AgentImage = z.object({
-  references: z.array(z.string()),
+  references: z.array(ImageName).max(1_000),
   /** Image id, sha256:… */
-  id: z.string(),
-  sizeBytes: z.number(),
-  title: z.string(),
-  description: z.string(),
-  /** Base units. */
-  minimum: z.record(z.string(), z.int()),
-  shmemBytes: z.int(),
-  apps: z.array(KernelApp),
+  id: Token(128),
+  sizeBytes: Bytes,
+  title: CleanLine(200),
+  description: CleanLines(2_000),
+  minimum: Amounts,
+  shmemBytes: z.int().min(0).max(CEILINGS.mem),
+  apps: z.array(KernelApp).max(100),
   labelled: z.boolean(),
   /** `repository@sha256:…` of the manifests that it was pulled or pushed as; none for one that was made here. */
-  repoDigests: z.array(z.string()).optional(),
+  repoDigests: z.array(ImageName).max(1_000).optional(),
 })
 export type AgentImage = z.infer<typeof AgentImage>
 
@@ -128,11 +171,11 @@ export const KernelState = z.discriminatedUnion('state', [
     /** It waits for its turn on the agent: so many others come first. Left out once it has begun, and by older agents. */
     ahead: z.int().min(0).optional(),
   }),
-  z.object({ state: z.literal('running'), containerId: z.string(), startedAt: z.iso.datetime() }),
+  z.object({ state: z.literal('running'), containerId: ContainerId, startedAt: z.iso.datetime() }),
   z.object({
     state: z.literal('exited'),
-    containerId: z.string(),
-    exitCode: z.int(),
+    containerId: ContainerId,
+    exitCode: ExitCode,
     oomKilled: z.boolean(),
     /** The engine (or the machine) restarted and took the container along. */
     engineRestarted: z.boolean(),
@@ -146,28 +189,36 @@ export type KernelState = z.infer<typeof KernelState>
 export const KernelReport = z.object({
   kernelId: KernelId,
   sessionId: SessionId,
-  attempt: z.int(),
+  attempt: Attempt,
   state: KernelState,
   label: z.unknown(),
 })
 export type KernelReport = z.infer<typeof KernelReport>
 
+const ReportedDevice = Device.extend({
+  uuid: Token(128),
+  model: CleanLine(200),
+  memBytes: Bytes,
+  isolationReason: CleanLine().nullable(),
+  problem: CleanLine().nullable(),
+})
+
 /** Full state; sent after welcome, whenever something in it changes, and with every heartbeat (`images` only when changed). */
 export const Report = z.object({
   type: z.literal('report'),
   sequence: z.int(),
-  version: z.string(),
-  engine: z.object({ version: z.string(), reachable: z.boolean() }),
+  version: CleanLine(64),
+  engine: z.object({ version: CleanLine(64), reachable: z.boolean() }),
   /** CPU and memory in base units, reserve of the host already taken off; devices are counted by the manager. */
-  capacity: z.record(z.string(), z.int()),
+  capacity: Amounts,
   /** In the modes that the agent was told last; of a device that nobody set yet, the agent's configuration says. */
-  devices: z.array(Device),
+  devices: z.array(ReportedDevice).max(CEILINGS['cuda.device']),
   deviceFigures: z.array(DeviceFigures).optional(),
   images: z.array(AgentImage).optional(),
   kernels: z.array(KernelReport),
-  network: z.object({ isolation: z.enum(['full', 'partial']), reason: z.string().nullable() }),
+  network: z.object({ isolation: z.enum(['full', 'partial']), reason: CleanLine().nullable() }),
   /** Milliseconds since the epoch on the agent; the manager reports skew, and uses its own clock for records. */
-  clockMs: z.number(),
+  clockMs: Milliseconds,
 })
 export type Report = z.infer<typeof Report>
 
@@ -175,14 +226,24 @@ export type Report = z.infer<typeof Report>
 export const KernelChanged = z.object({
   type: z.literal('kernel_changed'),
   kernel: KernelReport,
-  ageMs: z.number(),
+  ageMs: Milliseconds,
 })
-export const PullChanged = z.object({ type: z.literal('pull'), kernelId: KernelId, progress: PullProgress })
+/** Figures that can be added up. Where the host's clock or a counter is off, they are of no use to anybody. */
+const SaneStats = SessionStats.refine(
+  stats => Object.values(stats).every(value => typeof value !== 'number' || (value >= 0 && value <= 2 ** 63)),
+  'figures must not be negative, nor larger than any counter',
+)
+const SaneProgress = PullProgress.refine(
+  ({ layersDone, layersTotal, bytesDone, bytesTotal, layers }) =>
+    layers.length <= 1_000 && [layersDone, layersTotal, bytesDone, bytesTotal].every(value => value >= 0),
+  'progress must not be negative',
+)
+export const PullChanged = z.object({ type: z.literal('pull'), kernelId: KernelId, progress: SaneProgress })
 /** How far a pull_image with this id is. */
-export const ImagePull = z.object({ type: z.literal('image_pull'), pullId: z.string(), progress: PullProgress })
+export const ImagePull = z.object({ type: z.literal('image_pull'), pullId: z.string(), progress: SaneProgress })
 export const StatsBatch = z.object({
   type: z.literal('stats'),
-  kernels: z.array(z.object({ kernelId: KernelId, stats: SessionStats })),
+  kernels: z.array(z.object({ kernelId: KernelId, stats: SaneStats })),
 })
 
 /**
@@ -270,7 +331,7 @@ export const REQUESTS = {
       prepareWithinMs: z.int().optional(),
       registryAuth: RegistryAuth.optional(),
     }),
-    reply: z.object({ containerId: z.string(), startedAt: z.iso.datetime(), ssh: KernelSsh }),
+    reply: z.object({ containerId: ContainerId, startedAt: z.iso.datetime(), ssh: KernelSsh }),
   },
   /**
    * Stops and removes container, network and (after a while) scratch. Unknown kernel: replies `gone`. With `attempt`, a
@@ -278,7 +339,7 @@ export const REQUESTS = {
    */
   destroy_kernel: {
     input: z.object({ kernelId: KernelId, attempt: z.int().optional(), graceMs: z.int() }),
-    reply: z.object({ exitCode: z.int().nullable(), logTail: z.string() }),
+    reply: z.object({ exitCode: ExitCode.nullable(), logTail: z.string() }),
   },
   get_ssh: { input: z.object({ kernelId: KernelId }), reply: KernelSsh },
   /** Starts the app unless it runs, and waits until its port accepts. */
@@ -289,7 +350,7 @@ export const REQUESTS = {
   /** Looks at the engine now; what it has is the whole truth. Fails with `engine_unreachable` where that is not known. */
   list_kernels: {
     input: z.object({}),
-    reply: z.object({ kernels: z.array(KernelReport) }),
+    reply: z.object({ kernels: z.array(KernelReport).max(10_000) }),
   },
   /** Of all devices that have one; others keep theirs. The manager repeats it until a report shows it. */
   set_device_modes: {

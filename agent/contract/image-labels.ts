@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { parseAmount, type SlotName } from '#manager/contract'
+import { cleanLine, cleanLines, parseAmount, type SlotName } from '#manager/contract'
 import { type AgentImage, KernelApp } from './control.ts'
 
 /** An app as the label `berth.image.apps` (JSON array) has it. */
@@ -52,8 +52,11 @@ export function describeImage({ id, references, sizeBytes, labels }: DescribedIm
     references: names,
     id,
     sizeBytes,
-    title: labels['berth.image.title'] ?? labels['org.opencontainers.image.title'] ?? names[0] ?? '',
-    description: labels['berth.image.description'] ?? labels['org.opencontainers.image.description'] ?? '',
+    title: cleanLine(labels['berth.image.title'] ?? labels['org.opencontainers.image.title'] ?? names[0] ?? '', 200),
+    description: cleanLines(
+      labels['berth.image.description'] ?? labels['org.opencontainers.image.description'] ?? '',
+      2_000,
+    ),
     minimum: Object.fromEntries(minimum),
     shmemBytes:
       parseAmount('mem', labels['berth.image.shmem'] ?? labels['ai.backend.resource.preferred.shmem'] ?? '') ?? 0,

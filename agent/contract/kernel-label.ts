@@ -29,7 +29,7 @@ export const KernelLabel = z.object({
   startupCommand: z.string().nullable(),
   kind: z.enum(['interactive', 'batch']).optional(),
   /** Apps with their commands; secrets are kept in the scratch directory's control folder, not here. */
-  apps: z.array(KernelApp),
+  apps: z.array(z.unknown()).transform(apps => apps.flatMap(app => KernelApp.safeParse(app).data ?? [])),
   createdAt: z.iso.datetime(),
   requestedAt: z.iso.datetime().optional(),
   /**

@@ -2,7 +2,7 @@ import { type Command } from 'commander'
 import {
   type Agent,
   type AgentDevice,
-  type AgentId,
+  AgentId,
   type ApiClient,
   AppError,
   DeviceMode,
@@ -71,7 +71,9 @@ export function addAgentCommands(program: Command): void {
     .description('Revoke an agent that will not come back; its sessions end as agent_forgotten.')
     .action(async (wanted: string) => {
       const { api } = await connect()
-      await api.forgetAgent({ params: { id: await idOf(api, wanted) } })
+      // One that was forgotten before is in no list; by its id it may be forgotten again.
+      const id = AgentId.safeParse(wanted).data ?? (await idOf(api, wanted))
+      await api.forgetAgent({ params: { id } })
     })
 }
 

@@ -58,6 +58,8 @@ const ELSEWHERE_MS = 8_000
  */
 export function createActing(deps: ActingDeps & ActingMemory) {
   const { store, events, changes, lifecycle, log } = deps
+  /** By kernel and attempt: ends that are told while the start is in flight. */
+  const endsBeforeStart = new Set<string>()
 
   async function actOnAll(agentId: AgentId, actions: readonly Action[], first: boolean): Promise<Failed> {
     let problem: string | null = null
@@ -86,8 +88,7 @@ export function createActing(deps: ActingDeps & ActingMemory) {
         return lifecycle.markRunning(action.sessionId, { ...action, reason: first ? adopted : STARTED })
       }
       case 'ended': {
-        // The reply to create_kernel decides first whether this was a start at all.
-        if (lifecycle.isStartInFlight(action.kernelId) || startsElsewhere(agentId, action)) return
+        if (waitsForStart(agentId, action) || startsElsewhere(agentId, action)) return
         const { exit, attempt } = action
         // With its end: who waits for that reads it next.
         const logTail = await deps.lastLog(agentId, action.kernelId)
@@ -193,6 +194,23 @@ export function createActing(deps: ActingDeps & ActingMemory) {
       log.warn(what, 'container ended: the session that it names has no such kernel')
       lifecycle.cleanUp(agentId, kernelId, label.attempt)
     }
+  }
+
+  /**
+   * The reply to create_kernel decides first whether this was a start at all. A short job ends before that is written: its
+   * end is taken up right after, and not with the next heartbeat.
+   */
+  function waitsForStart(agentId: AgentId, action: Extract<Action, { do: 'ended' }>): boolean {
+    const start = lifecycle.startInFlight(action.kernelId)
+    if (!start) return false
+    const key = `${action.kernelId} ${action.attempt}`
+    if (endsBeforeStart.has(key)) return true
+    endsBeforeStart.add(key)
+    void start
+      .then(() => actOnAll(agentId, [action], false))
+      .finally(() => endsBeforeStart.delete(key))
+      .catch((error: unknown) => log.error({ err: error, agentId, action }, 'the end of a short job was not taken up'))
+    return true
   }
 
   /**

@@ -1,5 +1,5 @@
 import { WebSocket } from 'ws'
-import { AppError, type AgentId, type ErrorCode, isErrorCode } from '#manager/contract'
+import { AppError, type AgentId, cleanLines, type ErrorCode, isErrorCode } from '#manager/contract'
 import {
   type FromManager,
   type Reply,
@@ -32,6 +32,12 @@ export interface AgentRequests {
   ): Promise<RequestReply<N>>
 }
 
+/** What an agent may send in the long run, and at once. Reports of a host with thousands of images are 10 MB. */
+const BYTES_PER_SECOND = 1024 * 1024
+const BURST_BYTES = 16 * 1024 * 1024
+const MAX_HELD_UP_MS = 15_000
+const LOOK_AGAIN_MS = 20
+
 interface Waiting {
   readonly name: RequestName
   settle(outcome: { value: unknown } | { error: Error }): void
@@ -47,6 +53,9 @@ export class AgentConnection {
   readonly #socket: WebSocket
   readonly #waiting = new Map<number, Waiting>()
   #lastId = 0
+  #heldUp: NodeJS.Timeout | undefined
+  #credit = BURST_BYTES
+  #paidAt = performance.now()
 
   constructor(
     identity: { agentId: AgentId; agentName: string; dataToken: string; instance?: string | undefined },
@@ -57,6 +66,32 @@ export class AgentConnection {
     this.dataToken = identity.dataToken
     this.instance = identity.instance
     this.#socket = socket
+  }
+
+  /** Nothing is read from it for a moment. */
+  get isHeldUp(): boolean {
+    return this.#heldUp !== undefined
+  }
+
+  /**
+   * Back pressure: whoever sends more than is handled, or more than a host has to say, is not read from meanwhile. What an
+   * agent may send at once is worth a few full reports with all images.
+   *
+   * @param nowMs on any steady clock
+   */
+  holdUpFor(nowMs: number, bytes: number, isFull: () => boolean): void {
+    const earned = ((nowMs - this.#paidAt) / 1000) * BYTES_PER_SECOND
+    this.#credit = Math.min(BURST_BYTES, this.#credit + earned) - bytes
+    this.#paidAt = nowMs
+    if (this.#heldUp || (this.#credit >= 0 && !isFull())) return
+    this.#socket.pause()
+    const until = nowMs + Math.min(MAX_HELD_UP_MS, (-this.#credit / BYTES_PER_SECOND) * 1000)
+    this.#heldUp = setInterval(() => {
+      if (performance.now() < until || isFull()) return
+      clearInterval(this.#heldUp)
+      this.#heldUp = undefined
+      this.#socket.resume()
+    }, LOOK_AGAIN_MS)
   }
 
   get open(): boolean {
@@ -127,12 +162,11 @@ export class AgentConnection {
     const waiting = this.#waiting.get(id)
     if (!waiting) return
     if (error) {
-      const code: ErrorCode = isErrorCode(error.code) ? error.code : 'internal'
-      waiting.settle({ error: new AppError(code, { why: error.message, ...error.detail }) })
+      waiting.settle({ error: errorOf(error) })
       return
     }
     const reply = REQUESTS[waiting.name].reply.safeParse(value)
-    const broken = () => new AppError('internal', { why: `The agent answered ${waiting.name} in an unknown form.` })
+    const broken = () => new AppError('agent_failed', { why: `The agent answered ${waiting.name} in an unknown form.` })
     waiting.settle(reply.success ? { value: reply.data } : { error: broken() })
   }
 
@@ -140,6 +174,10 @@ export class AgentConnection {
   end(why: string): void {
     for (const waiting of this.#waiting.values()) waiting.settle({ error: this.#unreachable(why) })
     this.#waiting.clear()
+    clearInterval(this.#heldUp)
+    this.#heldUp = undefined
+    // Paused, it would not hear that the other end closes.
+    this.#socket.resume()
     this.#socket.close(1000)
     // A peer that is gone never answers the close frame.
     setTimeout(() => this.#socket.terminate(), 1_000).unref()
@@ -149,6 +187,37 @@ export class AgentConnection {
     return new AppError('agent_unreachable', { agentId: this.agentId, why: `Agent ${this.agentName}: ${why}` })
   }
 }
+
+/** What goes wrong on an agent. Other codes of the table say something about the caller, the manager or its database. */
+const CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  'app_failed',
+  'app_not_found',
+  'disk_full',
+  'engine_already_managed',
+  'engine_unreachable',
+  'files_gone',
+  'image_not_found',
+  'kernel_create_failed',
+  'kernel_not_found',
+  'network_range_taken',
+  'request_too_large',
+  'toolbox_missing',
+  'unavailable',
+])
+/** Details that are told on. */
+const DETAILS = ['why', 'app', 'reference', 'kernelId', 'slot', 'needed', 'largest'] as const
+
+/** As people and their terminals may read it: the agent chooses the words, not the kind of the failure. */
+function errorOf({ code: given, message, detail }: NonNullable<z.infer<typeof Reply>['error']>): AppError {
+  const code = isErrorCode(given) && CODES.has(given) ? given : 'agent_failed'
+  const told = DETAILS.flatMap(name => {
+    const value = detail[name]
+    return typeof value === 'string' ? [[name, cleanLines(value, MAX_WHY)] as const] : []
+  })
+  return new AppError(code, { why: cleanLines(message, MAX_WHY), ...Object.fromEntries(told) })
+}
+
+const MAX_WHY = 4_000
 
 function abortReason(signal: AbortSignal | undefined): Error {
   const reason: unknown = signal?.reason

@@ -18,8 +18,10 @@ import { createSparing, type Log } from '../log.ts'
 import { type Store } from '../store/open-store.ts'
 import { watchArrivals } from './arrivals.ts'
 import { AgentConnection, type AgentRequests } from './connection.ts'
-import { acceptAgent, hashToken, parseMessage } from './handshake.ts'
+import { acceptAgent, hashToken } from './handshake.ts'
+import { createInbox, type Inbox } from './inbox.ts'
 import { type ManagerKey } from './manager-key.ts'
+import { readMessage } from './read-message.ts'
 import { createAgentReads } from './reads.ts'
 import { createStrangers, type Stranger, type StrangersOptions } from './strangers.ts'
 
@@ -29,10 +31,16 @@ export interface AgentListener {
   came(agentId: AgentId, via: string | null): void
   connected(agentId: AgentId): Promise<void>
   /**
+   * @param leftOut what was wrong with the message, for an admin
    * @param arrivedAt on the clock of `performance.now()`: it may be handled much later
    * @returns kernels of which something could not be written, and is taken up with the next report
    */
-  message(agentId: AgentId, message: Notice, arrivedAt: number): Promise<readonly KernelId[]>
+  message(
+    agentId: AgentId,
+    message: Notice,
+    arrivedAt: number,
+    leftOut: readonly string[],
+  ): Promise<readonly KernelId[]>
   /** Of a report whose engine did not answer: the kernels in it that are known to run all the same. */
   started(agentId: AgentId, report: Extract<Notice, { type: 'report' }>): readonly KernelId[]
   /** Its last connection is gone. Called at once: by the time of `disconnected` there may be a new one. */
@@ -97,11 +105,17 @@ const NONCE_LENGTH = 128
 /** An agent that hears of a manager is connected to it within a second, the longest way round. */
 const SEEK_MS = 3_000
 
+interface Waiting {
+  readonly bytes: number
+  readonly report?: Extract<Notice, { type: 'report' }> | undefined
+  run(): Promise<void>
+}
+
 interface Entry {
   connection: AgentConnection | undefined
   seenAt: Date
   /** Notices are handled in the order of their arrival. */
-  work: Promise<void>
+  readonly inbox: Inbox<Waiting>
   lostTimer: NodeJS.Timeout | undefined
   /** Resolved when it connects, or counts as lost. */
   decided: PromiseWithResolvers<undefined> | undefined
@@ -148,7 +162,7 @@ export function startAgentGateway(deps: AgentGatewayDeps): AgentGateway {
     const entry = agents.get(agentId) ?? {
       connection: undefined,
       seenAt: new Date(store.now()),
-      work: Promise.resolve(),
+      inbox: createInbox<Waiting>(),
       lostTimer: undefined,
       decided: undefined,
     }
@@ -156,16 +170,22 @@ export function startAgentGateway(deps: AgentGatewayDeps): AgentGateway {
     return entry
   }
   const enqueue = (agentId: AgentId, what: string, work: () => Promise<void>) => {
-    const entry = entryOf(agentId)
-    entry.work = entry.work
-      .then(() => (closed ? undefined : work()))
-      .catch((error: unknown) => log.error({ err: error, agentId }, `${what} of an agent failed`))
+    entryOf(agentId).inbox.push({ run: () => run(agentId, what, work), bytes: 0 })
+  }
+  async function run(agentId: AgentId, what: string, work: () => Promise<void>): Promise<void> {
+    if (closed) return
+    await work().catch((error: unknown) => log.error({ err: error, agentId }, `${what} of an agent failed`))
   }
   const armLost = (agentId: AgentId) => {
     const entry = entryOf(agentId)
     clearTimeout(entry.lostTimer)
     entry.lostTimer = setTimeout(() => {
       entry.lostTimer = undefined
+      // It is silent because nobody listens: it has said more than is taken up.
+      if (entry.connection?.isHeldUp) {
+        armLost(agentId)
+        return
+      }
       settle(entry)
       entry.connection?.end('No sign of life.')
       enqueue(agentId, 'loss', () => listener.lost(agentId))
@@ -208,6 +228,7 @@ export function startAgentGateway(deps: AgentGatewayDeps): AgentGateway {
     const onMessage = (data: RawData) => {
       seen()
       receive(connection, data)
+      connection.holdUpFor(arrivals.time(), byteLength(data), () => entry.inbox.isFull)
     }
     socket.on('message', onMessage)
     socket.on('close', () => {
@@ -239,25 +260,45 @@ export function startAgentGateway(deps: AgentGatewayDeps): AgentGateway {
   function receive(connection: AgentConnection, data: RawData): void {
     const { agentId } = connection
     try {
-      const message = parseMessage(textOf(data))
+      const text = textOf(data)
+      const { message, leftOut } = readMessage(text)
       if (message.type === 'reply') connection.onReply(message)
       else if (message.type === 'join' || message.type === 'prove') throw new AppError('bad_request')
-      else {
-        const arrivedAt = arrivals.time()
-        enqueue(agentId, message.type, async () => {
+      else take(connection, message, { leftOut, bytes: text.length })
+    } catch (error) {
+      sparing(leftOut => log.warn({ err: error, agentId, leftOut }, 'control message ignored'))
+    }
+  }
+
+  function take(
+    connection: AgentConnection,
+    notice: Notice,
+    { leftOut, bytes }: { leftOut: readonly string[]; bytes: number },
+  ): void {
+    const { agentId } = connection
+    const { inbox } = entryOf(agentId)
+    const arrivedAt = arrivals.time()
+    let message = notice
+    if (message.type === 'report') {
+      // A report is the whole truth: of those that wait only the newest counts. Images are told only when they change.
+      const images = inbox.take(waiting => waiting.report !== undefined)?.report?.images
+      if (images && !message.images) message = { ...message, images }
+    }
+    inbox.push({
+      bytes,
+      report: message.type === 'report' ? message : undefined,
+      run: () =>
+        run(agentId, message.type, async () => {
           // A notice of a connection that has been replaced tells of the past.
           if (entryOf(agentId).connection !== connection || !connection.open) return
-          const except = [...(await listener.message(agentId, message, arrivedAt))]
+          const except = [...(await listener.message(agentId, message, arrivedAt, leftOut))]
           if (message.type !== 'report') return
           const { sequence } = message
           const started = [...listener.started(agentId, message)]
           const told = { ...(except.length > 0 ? { except } : {}), ...(started.length > 0 ? { started } : {}) }
           connection.send({ type: 'taken_up', sequence, ...told })
-        })
-      }
-    } catch (error) {
-      log.warn({ err: error, agentId }, 'control message ignored')
-    }
+        }),
+    })
   }
 
   /** @throws AppError `agent_unreachable`; the signal's reason */
@@ -354,7 +395,7 @@ export function startAgentGateway(deps: AgentGatewayDeps): AgentGateway {
       }
       for (const client of server.clients) client.terminate()
       server.close()
-      await Promise.all([...agents.values()].map(entry => entry.work))
+      await Promise.all([...agents.values()].map(entry => entry.inbox.idle()))
     },
   }
 }
@@ -366,6 +407,10 @@ function settle(entry: Entry): void {
 
 function hashOf(token: string): string {
   return hashToken(token).toString('hex')
+}
+
+function byteLength(data: RawData): number {
+  return Array.isArray(data) ? data.reduce((sum, { byteLength: bytes }) => sum + bytes, 0) : data.byteLength
 }
 
 function textOf(data: RawData): string {

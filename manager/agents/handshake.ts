@@ -1,13 +1,14 @@
 import { createHash, createPublicKey, randomBytes, verify } from 'node:crypto'
 import { type WebSocket } from 'ws'
 import { AppError, type AgentId, type ManagerId, toWireError } from '#manager/contract'
-import { controlSignaturePayload, FromAgent, type FromManager } from '#agent/contract'
+import { controlSignaturePayload, type FromAgent, type FromManager } from '#agent/contract'
 import { type Audit, toAuditRow } from '../audit/recorder.ts'
 import { insertAuditRows } from '../store/audit-log.ts'
 import { saveJoinedAgent, takeJoinToken } from '../store/agents.ts'
 import { listContainersOn } from '../store/kernels.ts'
 import { type Store } from '../store/open-store.ts'
 import { type ManagerKey } from './manager-key.ts'
+import { readMessage } from './read-message.ts'
 import { type AgentReads } from './reads.ts'
 
 export interface HandshakeDeps {
@@ -188,25 +189,10 @@ async function nextMessage(socket: WebSocket, { timeoutMs, onAnswered }: Handsha
   socket.once('message', onMessage)
   socket.once('close', onClose)
   try {
-    return parseMessage(await promise)
+    return readMessage(await promise).message
   } finally {
     clearTimeout(timer)
     socket.off('message', onMessage)
     socket.off('close', onClose)
   }
-}
-
-/** @throws AppError `bad_request` */
-export function parseMessage(text: string): FromAgent {
-  let json: unknown
-  try {
-    json = JSON.parse(text)
-  } catch (error) {
-    throw new AppError('bad_request', { why: 'A control message is not JSON.' }, { cause: error })
-  }
-  const message = FromAgent.safeParse(json)
-  if (!message.success) {
-    throw new AppError('bad_request', { why: 'A control message has an unknown form.' }, { cause: message.error })
-  }
-  return message.data
 }

@@ -5,6 +5,7 @@ import {
   type KernelId,
   type ManagerId,
   type PullProgress,
+  toWireError,
 } from '#manager/contract'
 import { type AgentImage, type KernelLabel, type KernelReport } from '#agent/contract'
 import { adoptWaiting } from '../sessions/adopt.ts'
@@ -81,7 +82,7 @@ const ENGINE_LOST_MS = 60_000
 const LAST_SEEN_EVERY_MS = 30_000
 
 /** Problems of an agent, in the order in which they are told. */
-const SUBJECTS = ['kernels', 'unknown'] as const
+const SUBJECTS = ['kernels', 'unknown', 'images', 'leftOut'] as const
 type Subject = (typeof SUBJECTS)[number]
 
 interface AgentMemory {
@@ -150,13 +151,18 @@ export function createReports(deps: ReportsDeps): Reports {
     pulling,
   })
 
-  async function onReport(agentId: AgentId, report: Report, arrivedAt: number): Promise<readonly KernelId[]> {
+  async function onReport(
+    agentId: AgentId,
+    report: Report,
+    { arrivedAt, leftOut }: { arrivedAt: number; leftOut: readonly string[] },
+  ): Promise<readonly KernelId[]> {
     const memory = memoryOf(agentId)
+    // Images are told only when they change: so long holds what was said of them.
+    if (report.images || leftOut.length > 0) note(memory, 'leftOut', leftOut.join(' ') || null)
     noteSkew(memory, agentId, report, arrivedAt)
     // Told only when they change: what could not be written is written with the next report.
     memory.images = report.images ?? memory.images
-    const otherImages = memory.images !== undefined && (await saveImages(agentId, memory.images))
-    memory.images = undefined
+    const otherImages = memory.images !== undefined && (await trySaveImages(agentId, memory, memory.images))
     memory.deviceFigures = report.deviceFigures ?? []
     memory.engineDownSince = report.engine.reachable ? undefined : (memory.engineDownSince ?? arrivedAt)
     const changed = await saveState(agentId, memory, report)
@@ -172,6 +178,20 @@ export function createReports(deps: ReportsDeps): Reports {
     }
     if (changed || otherImages) deps.onAgentChanged()
     return failed
+  }
+
+  /** Images that cannot be written must not keep the agent from its work; the next report tries again. */
+  async function trySaveImages(agentId: AgentId, memory: AgentMemory, images: readonly AgentImage[]): Promise<boolean> {
+    try {
+      const other = await saveImages(agentId, images)
+      memory.images = undefined
+      note(memory, 'images', null)
+      return other
+    } catch (error) {
+      log.error({ err: error, agentId }, 'the images of an agent could not be written')
+      note(memory, 'images', `Its images could not be written: ${toWireError(error).message}. It is tried again.`)
+      return false
+    }
   }
 
   /** @returns false if they are known */
@@ -416,10 +436,10 @@ export function createReports(deps: ReportsDeps): Reports {
       memories.delete(agentId)
       return Promise.resolve()
     },
-    async message(agentId, message, arrivedAt) {
+    async message(agentId, message, arrivedAt, leftOut) {
       switch (message.type) {
         case 'report':
-          return onReport(agentId, message, arrivedAt)
+          return onReport(agentId, message, { arrivedAt, leftOut })
         case 'kernel_changed':
           return applyReport(agentId, [message.kernel], { complete: false, arrivedAt })
         case 'pull':
@@ -466,11 +486,15 @@ function toldUnknown(containers: readonly UnknownContainer[]): string | null {
   return `${what} this Berth, which did not sign ${length === 1 ? 'it' : 'them'}: nothing else is started in their place. See \`berth admin agent unknown ls\`.`
 }
 
+/** The end of the year 9999: a later time has another form. */
+const LATEST_MS = 253_402_300_799_999
+
 /** What the clock of the agent's machine says becomes the database's time. */
 function inOurTime(kernels: readonly KernelReport[], { skewMs }: { skewMs: number }): KernelReport[] {
   return kernels.map(kernel => {
     if (kernel.state.state !== 'running') return kernel
-    const startedAt = new Date(Date.parse(kernel.state.startedAt) - skewMs).toISOString()
+    const ms = Math.min(Math.max(0, Date.parse(kernel.state.startedAt) - skewMs), LATEST_MS)
+    const startedAt = new Date(ms).toISOString()
     return { ...kernel, state: { ...kernel.state, startedAt } }
   })
 }

@@ -9,8 +9,6 @@ import {
   type DeviceMode,
   formatAmount,
   formatSlots,
-  isFinished,
-  type Reason,
   type Resources,
   type ResourceSlots,
   addSlots,
@@ -19,10 +17,12 @@ import {
   type UserId,
 } from '#manager/contract'
 import { type EventPublisher } from '../events/bus.ts'
+import { type Log } from '../log.ts'
 import { canTake, Room } from '../scheduler/plan/index.ts'
 import { requireResourceGroup } from '../scheduler/groups.ts'
 import { type PlacingPresence, readAgents } from '../scheduler/snapshot.ts'
 import { type SessionChanges } from '../sessions/changes.ts'
+import { endForgotten } from '../sessions/end-forgotten.ts'
 import {
   type AgentRow,
   findAgent,
@@ -35,7 +35,6 @@ import {
   setDevices,
 } from '../store/agents.ts'
 import { listResourceGroups } from '../store/resource-groups.ts'
-import { listSessionsOnAgents } from '../store/kernels.ts'
 import { listAgentLinks } from '../store/managers.ts'
 import { newId } from '../store/new-id.ts'
 import { type Store } from '../store/open-store.ts'
@@ -51,7 +50,7 @@ export interface AgentService {
   setSchedulable(id: AgentId, schedulable: boolean): Promise<Agent>
   /** @throws `not_found`, `device_not_found`, `device_mode_fixed`, `device_in_use` */
   setDeviceMode(id: AgentId, uuid: string, mode: DeviceMode): Promise<Agent>
-  /** Revokes its key, hangs up, and ends its sessions as `agent_forgotten`. @throws `not_found` */
+  /** Revokes its key, hangs up, and ends its sessions as `agent_forgotten`. May be repeated. @throws `not_found` */
   forget(id: AgentId, actor: string): Promise<void>
   /**
    * @param replaces the agent whose place is taken by whoever joins with it; it stays in its resource group
@@ -87,6 +86,7 @@ export interface AgentServiceDeps {
   /** Of the key with which managers prove themselves; agents pin it when they join. */
   readonly keyFingerprint: string
   readonly onAgentChanged: () => void
+  readonly log: Log
   readonly deviceFigures: (id: AgentId) => readonly DeviceFigures[]
   /** Its agent is to be told, through whichever manager it is connected to. */
   readonly onModesChanged: (id: AgentId) => void
@@ -95,7 +95,7 @@ export interface AgentServiceDeps {
 const TOKEN_LIFETIME_MS = 15 * 60_000
 
 export function createAgentService(deps: AgentServiceDeps): AgentService {
-  const { store, gateway, presence, changes, events } = deps
+  const { store, gateway, presence, events } = deps
 
   async function toAgents(rows: readonly AgentRow[]): Promise<Agent[]> {
     const linksOf = Map.groupBy(await listAgentLinks(store.db), link => link.agentId)
@@ -155,23 +155,13 @@ export function createAgentService(deps: AgentServiceDeps): AgentService {
       return agent
     },
     async forget(id, actor) {
-      const agent = await findAgent(store.db, id)
-      const row = agent && (await setAgent(store.db, id, { status: 'REVOKED', schedulable: false }))
-      if (!row) throw new AppError('not_found', { agentId: id })
+      const known = await findAgent(store.db, id)
+      if (!known) throw new AppError('not_found', { agentId: id })
+      // The one thing that has to happen; what follows from it, the deadlines repeat until it is done.
+      const row = (await setAgent(store.db, id, { status: 'REVOKED', schedulable: false })) ?? known
       gateway.disconnect(id, 'It was revoked.')
-      const message = `Agent ${row.name} was removed from this manager; what runs there is not its business any more.`
-      const reason: Reason = { code: 'agent_forgotten', message }
-      const [sessions = []] = await listSessionsOnAgents(store.db, [id])
-      for (const { sessionId } of sessions) {
-        await changes.apply(sessionId, state => {
-          // It may have ended since it was listed.
-          if (state.agentId !== id || isFinished(state.status)) return undefined
-          // Never asked for: another agent can take it. Everything else ends here.
-          if (state.status === 'SCHEDULED') return { to: 'PENDING', reason: { ...reason, code: 'retried' }, actor }
-          return { to: 'TERMINATED', reason, actor }
-        })
-      }
       announce(row)
+      await endForgotten(deps, { agentId: id, actor })
     },
     async createJoinToken({ createdBy, replaces, ...wanted }) {
       const old = replaces && (await findAgent(store.db, replaces))

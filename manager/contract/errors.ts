@@ -62,6 +62,7 @@ export const ERRORS = {
   weak_password: { status: 400, retry: false, title: 'The password does not meet the rules' },
 
   // sessions
+  agent_failed: { status: 502, retry: false, title: 'The agent could not do what it was asked' },
   agent_unreachable: { status: 503, retry: true, title: 'The agent of this session is not connected' },
   app_failed: { status: 502, retry: true, title: 'The app did not start' },
   app_not_found: { status: 404, retry: false, title: 'The session has no such app' },

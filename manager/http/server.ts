@@ -5,7 +5,6 @@ import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify'
 import {
   createJsonSchemaTransform,
   createJsonSchemaTransformObject,
-  serializerCompiler,
   validatorCompiler,
 } from 'fastify-type-provider-zod'
 import { type Access, AppError, isAppError, type ManagerWarning, ORIGIN_SECRET_HEADER } from '#manager/contract'
@@ -30,6 +29,7 @@ import { registerContractRoutes } from './routes/contract-routes.ts'
 import { registerEventRoute } from './routes/events.ts'
 import { registerOperationsRoutes } from './routes/operations.ts'
 import { SECURITY_HEADERS } from './security-headers.ts'
+import { createSerializerCompiler } from './serializer.ts'
 import { checkedBody } from './signatures/check-body.ts'
 import { type UpgradeHandler, type Upgrades } from './upgrades.ts'
 
@@ -102,7 +102,7 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
   const handleError = createErrorHandler(log)
   app.setErrorHandler(handleError)
   app.setValidatorCompiler(validatorCompiler)
-  app.setSerializerCompiler(serializerCompiler)
+  app.setSerializerCompiler(createSerializerCompiler(log))
   app.decorateRequest('credentials', null)
   acceptJsonOnly(app)
   const methodsOf = collectMethods(app)

@@ -4,6 +4,7 @@ import { type AgentPresence } from '../scheduler/snapshot.ts'
 import { type Store } from '../store/open-store.ts'
 import { listTransitional, type Overdue, updateReasons } from '../store/sessions.ts'
 import { type SessionChanges } from './changes.ts'
+import { endForgotten } from './end-forgotten.ts'
 import { type Lifecycle } from './lifecycle.ts'
 import { DEFAULT_TIMINGS, type Timings } from './timings.ts'
 
@@ -47,10 +48,17 @@ export function startDeadlines(deps: DeadlinesDeps): AsyncDisposable {
     for (const id of askedAt.keys()) if (!ending.has(id)) askedAt.delete(id)
     for (const row of rows) {
       const ageMs = row.ageMs - store.clock.setForwardSince(row.nowMs - row.ageMs)
-      const overdue = { ...row, ageMs: Math.min(ageMs, ownAgeMs) }
-      if (overdue.status === 'TERMINATING') await onTerminating(overdue)
-      else if (isLate(overdue)) await onLateStart(overdue)
+      // One that fails must not starve those behind it: the next sweep begins with the same one.
+      await judge({ ...row, ageMs: Math.min(ageMs, ownAgeMs) }).catch((error: unknown) => {
+        log.error({ err: error, id: row.sessionId }, 'a deadline could not be kept; the next sweep tries again')
+      })
     }
+    await endForgotten(deps)
+  }
+
+  async function judge(overdue: Overdue): Promise<void> {
+    if (overdue.status === 'TERMINATING') await onTerminating(overdue)
+    else if (isLate(overdue)) await onLateStart(overdue)
   }
 
   function isLate({ status, ageMs, kernelIds }: Overdue): boolean {

@@ -1,4 +1,4 @@
-import { type AgentId, type Reason, type ResourceSlots, type SlotName } from '#manager/contract'
+import { type AgentId, type Reason, type ResourceSlots, SESSION_NAME, type SlotName } from '#manager/contract'
 import { type KernelLabel } from '#agent/contract'
 import { type EventPublisher } from '../events/bus.ts'
 import { insertKernelDevices, insertKernels, listKernels } from '../store/kernels.ts'
@@ -82,7 +82,7 @@ async function insertRows(trx: Db, container: ImportedContainer) {
   const limits = await readLifetimeLimits(trx, ownerId, null)
   const session: NewSession = {
     id: sessionId,
-    name: freeName(label.sessionName, await findLiveNames(trx, ownerId)),
+    name: freeName(nameOf(label), await findLiveNames(trx, ownerId)),
     ownerId,
     domain,
     status: 'RUNNING',
@@ -139,6 +139,10 @@ async function isMissing(
 async function findOwner(trx: Db, { id, email }: KernelLabel['owner']): Promise<UserRow | undefined> {
   const user = (await findUser(trx, id)) ?? (await findUserByEmail(trx, email))
   return user ?? (await listUsers(trx, { role: 'superadmin', limit: 1 }))[0]
+}
+
+function nameOf({ sessionName, sessionId }: KernelLabel): string {
+  return SESSION_NAME.test(sessionName) ? sessionName : `session-${sessionId.slice(-12)}`
 }
 
 /** Another live session may have taken the name meanwhile. Stays within 64 characters. */

@@ -63,8 +63,8 @@ export interface Lifecycle extends AsyncDisposable {
   markRunning(id: SessionId, started: Started): Promise<void>
   /** A kernel beside the main one has done its work: the session goes on. @returns false if it is none of those */
   markDone(id: SessionId, done: Done): Promise<boolean>
-  /** Between asking an agent and its answer. */
-  isStartInFlight(kernelId: KernelId): boolean
+  /** Between asking an agent and its answer: resolves once that is written, whatever it is. */
+  startInFlight(kernelId: KernelId): Promise<void> | undefined
 }
 
 export interface Termination {
@@ -166,7 +166,8 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
     if (!agentId || !agents.isReady(agentId) || kernels.some(kernel => starts.has(kernel.id))) return
     const attempt = found.attempt
     const controller = new AbortController()
-    const start: StartInFlight = { agentId, attempt, controller }
+    const { promise: settled, resolve: settle } = Promise.withResolvers<undefined>()
+    const start: StartInFlight = { agentId, attempt, controller, settled }
     for (const kernel of kernels) starts.set(kernel.id, start)
     try {
       await Promise.allSettled(kernels.map(async kernel => destroys.get(placeOf(agentId, kernel.id))?.task))
@@ -185,6 +186,7 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
       await onStartFailed(error, { id, attempt, agentId, aborted: controller.signal.aborted, kernels })
     } finally {
       for (const kernel of kernels) if (starts.get(kernel.id) === start) starts.delete(kernel.id)
+      settle(undefined)
     }
   }
 
@@ -378,7 +380,7 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
       }),
     markRunning,
     markDone,
-    isStartInFlight: kernelId => starts.has(kernelId),
+    startInFlight: kernelId => starts.get(kernelId)?.settled,
     async [Symbol.asyncDispose]() {
       // Nothing is cancelled: starts go on at their agents, and the next manager takes them up.
       closed = true
@@ -400,6 +402,7 @@ interface StartInFlight {
   readonly attempt: number
   /** One for all kernels of a session. */
   readonly controller: AbortController
+  readonly settled: Promise<undefined>
 }
 
 interface FailedStart {

@@ -9,6 +9,7 @@ import {
 } from '#manager/contract'
 import { listKernels } from '../store/kernels.ts'
 import { type Store } from '../store/open-store.ts'
+import { type Db } from '../store/schema.ts'
 import { findSession, ownedOf } from '../store/sessions.ts'
 import { appsOf } from './apps.ts'
 import { type SessionChanges } from './changes.ts'
@@ -26,29 +27,50 @@ export interface SessionLocation {
 const KEPT_MS = 5_000
 
 /**
- * Asked for every tunnel connection, so what was found is kept for some seconds, and dropped at once when this manager
- * changes the session.
+ * Asked for every tunnel connection, so what was found is kept for some seconds, and dropped at once when a manager changes
+ * the session; also what is being read at that moment, which may be older than the change.
  *
  * @returns a function that throws AppError `session_not_found`
  */
-export function createLocator(store: Store, changes: SessionChanges): (id: SessionId) => Promise<SessionLocation> {
+export function createLocator(
+  store: Pick<Store, 'db'>,
+  changes: Pick<SessionChanges, 'onApplied'>,
+  read: (db: Db, id: SessionId) => Promise<SessionLocation> = readLocation,
+): (id: SessionId) => Promise<SessionLocation> {
   const known = new Map<SessionId, { location: SessionLocation; until: number }>()
-  changes.onApplied(({ sessionId }) => void known.delete(sessionId))
+  const readings = new Map<SessionId, Set<{ stale: boolean }>>()
+  changes.onApplied(({ sessionId }) => {
+    known.delete(sessionId)
+    for (const reading of readings.get(sessionId) ?? []) reading.stale = true
+  })
   return async id => {
     const kept = known.get(id)
     if (kept && kept.until > performance.now()) return kept.location
-    const session = await findSession(store.db, id)
-    if (!session) throw new AppError('session_not_found', { sessionId: id })
-    const [kernel] = await listKernels(store.db, [id])
-    const location: SessionLocation = {
-      agentId: kernel?.agent_id ?? null,
-      kernelId: kernel?.id ?? null,
-      status: session.status,
-      apps: appsOf(session),
-      ...ownedOf(session),
+    const reading = { stale: false }
+    const others = readings.get(id) ?? new Set()
+    readings.set(id, others.add(reading))
+    try {
+      const location = await read(store.db, id)
+      // Only what is stable: a starting session changes under our hands.
+      if (location.status === 'RUNNING' && !reading.stale)
+        known.set(id, { location, until: performance.now() + KEPT_MS })
+      return location
+    } finally {
+      others.delete(reading)
+      if (others.size === 0) readings.delete(id)
     }
-    // Only what is stable: a starting session changes under our hands.
-    if (location.status === 'RUNNING') known.set(id, { location, until: performance.now() + KEPT_MS })
-    return location
+  }
+}
+
+async function readLocation(db: Db, id: SessionId): Promise<SessionLocation> {
+  const session = await findSession(db, id)
+  if (!session) throw new AppError('session_not_found', { sessionId: id })
+  const [kernel] = await listKernels(db, [id])
+  return {
+    agentId: kernel?.agent_id ?? null,
+    kernelId: kernel?.id ?? null,
+    status: session.status,
+    apps: appsOf(session),
+    ...ownedOf(session),
   }
 }

@@ -257,6 +257,7 @@ export async function startSessionsPart(deps: SessionsPartDeps): Promise<Session
   }
   const agentService = createAgentService({
     store,
+    log,
     gateway: followCluster({ store, cluster, gateway, reports, presence, changes, lifecycle, log }),
     presence,
     changes,

@@ -1,4 +1,4 @@
-import { formatAmount, formatSlots, type Session, type SessionId } from '#manager/contract'
+import { formatAmount, formatSlots, SESSION_NAME, type Session, type SessionId } from '#manager/contract'
 import { type LiveFigures } from '../agents/live.ts'
 import { sumStats } from '../agents/sum-stats.ts'
 import { type AgentPresence } from '../scheduler/snapshot.ts'
@@ -52,7 +52,7 @@ export async function toSessions(db: Db, rows: readonly OwnedSessionRow[], deps:
     const end = running ? endOf({ ...lifetimeOf(row), ...(reachable ? {} : { idleSince: null }) }) : null
     return {
       id: row.id,
-      name: row.name,
+      name: shownName(row),
       status: row.status,
       reason: row.reason,
       queuePosition: row.status === 'PENDING' ? deps.positionOf(row.id) : null,
@@ -128,4 +128,9 @@ function ranMs({ started_at, ended_at, now }: OwnedSessionRow, kernel: KernelRow
 /** A share is a hundredth of a GPU. */
 function gpusIn({ slot, amount }: { slot: string; amount: number }): number {
   return slot === 'cuda.shares' ? amount / 100 : amount
+}
+
+/** A name that an older version took from a container is no reason to hide the session, nor to break the list. */
+function shownName({ id, name }: Pick<OwnedSessionRow, 'id' | 'name'>): string {
+  return SESSION_NAME.test(name) ? name : `session-${id.slice(-12)}`
 }

@@ -57,8 +57,13 @@ export async function replaceImages(
   await db.deleteFrom('agent_images').where('agent_id', '=', agentId).execute()
   const unique = [...new Map(images.map(image => [image.id, image])).values()]
   if (unique.length === 0) return
-  const values = unique.map(image => ({ agent_id: agentId, digest: image.id, image: JSON.stringify(image) }))
-  await db.insertInto('agent_images').values(values).execute()
+  // Two parameters, however many there are: a statement holds at most 65,535.
+  const digests = unique.map(({ id }) => id)
+  const texts = unique.map(image => JSON.stringify(image))
+  await sql`insert into agent_images (agent_id, digest, image)
+    select ${agentId}::uuid, digest, image::jsonb from unnest(${digests}::text[], ${texts}::text[]) as held (digest, image)`.execute(
+    db,
+  )
 }
 
 /** Image of a live session, and where its kernels are; null = not placed yet. */

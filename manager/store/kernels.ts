@@ -261,6 +261,24 @@ export async function noteKernelDone(
   return row !== undefined
 }
 
+/** Sessions that hold something on agents that were revoked. */
+export async function listSessionsOnRevoked(
+  db: Db,
+  { agentId, limit }: { readonly agentId?: AgentId | undefined; readonly limit: number },
+): Promise<{ readonly sessionId: SessionId; readonly on: AgentId; readonly agentName: string }[]> {
+  return db
+    .selectFrom('kernels')
+    .innerJoin('agents', 'agents.id', 'kernels.agent_id')
+    .select(['kernels.session_id as sessionId', 'agents.id as on', 'agents.name as agentName'])
+    .distinct()
+    .where('agents.status', '=', 'REVOKED')
+    .where('kernels.status', 'in', OCCUPYING_STATUSES)
+    .$if(agentId !== undefined, query => query.where('agents.id', '=', agentId as AgentId))
+    .orderBy('kernels.session_id')
+    .limit(limit)
+    .execute()
+}
+
 /** Keeps the first log tail and exit code that is learned after the end, of the agent that the kernel was placed on. */
 export async function keepLastWords(
   db: Db,
@@ -271,10 +289,17 @@ export async function keepLastWords(
     .updateTable('kernels')
     .set({
       exit_code: sql`coalesce(exit_code, ${words.exitCode})`,
-      log_tail: sql`coalesce(nullif(log_tail, ''), ${words.logTail})`,
+      log_tail: sql`coalesce(nullif(log_tail, ''), ${logTailOf(words.logTail)})`,
     })
     .where('id', '=', id)
     // An agent may name the kernel of another one: what it says of that does not count.
     .where('agent_id', '=', agentId)
     .execute()
+}
+
+/** The end of a log as it is kept. */
+const LOG_TAIL_CHARACTERS = 64 * 1024
+
+export function logTailOf(text: string): string {
+  return text.slice(-LOG_TAIL_CHARACTERS).toWellFormed().replaceAll('\0', '')
 }

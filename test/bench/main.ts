@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util'
 import { benchAgents } from './agents.ts'
 import { benchConsole } from './console.ts'
+import { benchBatch } from './batch.ts'
 import { benchCrowd } from './crowd.ts'
 import { benchHttp } from './http.ts'
 import { benchLaunch } from './launch.ts'
@@ -19,6 +20,7 @@ import { benchTunnel } from './tunnel.ts'
 const PARTS = {
   tunnel: benchTunnel,
   launch: benchLaunch,
+  batch: benchBatch,
   memory: benchMemory,
   scheduler: benchScheduler,
   agents: benchAgents,

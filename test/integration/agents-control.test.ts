@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
 import { CONTROL_PATH, CONTROL_PROTOCOL } from '#agent/contract'
-import { type KernelId, KernelId as KernelIdSchema, type Session, SessionId } from '#manager/contract'
+import { AgentId, type KernelId, KernelId as KernelIdSchema, type Session, SessionId } from '#manager/contract'
 import { newId } from '../../manager/store/new-id.ts'
 import { gpus, hang, PYTHON, ScriptedAgent, ScriptedError } from '../fixtures/scripted-agent.ts'
 import { refusal, type SessionsCluster, startSessionsCluster } from '../fixtures/sessions-cluster.ts'
@@ -119,6 +119,17 @@ describe('an agent', () => {
     await agent.connect()
     await cluster.reach((await cluster.launch()).id, 'RUNNING')
     await agent[Symbol.asyncDispose]()
+  })
+
+  test('is forgotten as often as it is asked for', async () => {
+    const agent = await cluster.join()
+    const { session } = await running(agent)
+    const params = { id: agent.id }
+    await cluster.api.forgetAgent({ params })
+    expect((await cluster.reach(session.id, 'TERMINATED')).reason.code).toBe('agent_forgotten')
+    await cluster.api.forgetAgent({ params })
+    const unknown = newId(AgentId)
+    expect((await refusal(cluster.api.forgetAgent({ params: { id: unknown } }))).code).toBe('not_found')
   })
 
   test('that is revoked while it connects is hung up on', async () => {
@@ -267,8 +278,8 @@ describe('reconciliation', () => {
     const container = agent.containers.get(kernelId)
     if (!container) throw new Error('no container')
     const odd = newId(KernelIdSchema)
-    // PostgreSQL takes no NUL in a text.
-    const label = { ...container.label, kernelId: odd, sessionId: newId(SessionId), sessionName: 'a\0b' }
+    // More than the column takes.
+    const label = { ...container.label, kernelId: odd, sessionId: newId(SessionId), clusterSize: 2 ** 40 }
     await agent.disconnect()
     agent.containers.set(odd, { ...container, label: await cluster.signed(label) })
     await agent.connect()

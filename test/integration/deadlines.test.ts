@@ -49,7 +49,11 @@ describe('deadlines', () => {
     return { id, kernelId }
   }
 
-  function watch({ ready = true, pullQuietMs = () => undefined as number | undefined } = {}) {
+  function watch({
+    ready = true,
+    pullQuietMs = () => undefined as number | undefined,
+    ...more
+  }: { ready?: boolean; pullQuietMs?: () => number | undefined } & Partial<Lifecycle> = {}) {
     const done: string[] = []
     const note = (what: string) => (_id: SessionId, attempt: number, cause: Reason) =>
       void done.push(`${what} ${attempt} ${cause.code}`)
@@ -66,8 +70,9 @@ describe('deadlines', () => {
       cleanUp: () => undefined,
       markRunning: () => Promise.resolve(),
       markDone: () => Promise.resolve(false),
-      isStartInFlight: () => false,
+      startInFlight: () => undefined,
       [Symbol.asyncDispose]: () => Promise.resolve(),
+      ...more,
     }
     const events = { publish: () => undefined, publishStats: () => undefined }
     const deadlines = startDeadlines({
@@ -145,5 +150,30 @@ describe('deadlines', () => {
     await vi.waitFor(() => expect(sweep.done.length).toBeGreaterThan(3))
     expect(new Set(sweep.done)).toEqual(new Set(['fail 1 deadline_exceeded']))
     expect(await messageOf(id)).toBe('Placed.')
+  })
+
+  test('a session that fails to be judged does not keep the others from their deadlines', async () => {
+    const { id: first } = await stuckIn('SCHEDULED')
+    const { id: second } = await stuckIn('SCHEDULED')
+    const failed: SessionId[] = []
+    const failAttempt = (id: SessionId) => {
+      failed.push(id)
+      return Promise.reject(new Error(`no word on ${id}`))
+    }
+    await using _sweep = watch({ failAttempt })
+    await vi.waitFor(() => expect(new Set(failed)).toEqual(new Set([first, second])))
+  })
+
+  test('on an agent that was forgotten it ends, also where the manager died in between', async () => {
+    const { id } = await stuckIn('RUNNING')
+    const forgotten = await insertAgent(store.db)
+    await sql`update kernels set agent_id = ${forgotten} where session_id = ${id}`.execute(store.db)
+    await sql`update agents set status = 'REVOKED' where id = ${forgotten}`.execute(store.db)
+    await using _sweep = watch()
+    const now = () =>
+      store.db.selectFrom('sessions').select(['status', 'reason']).where('id', '=', id).executeTakeFirst()
+    await vi.waitFor(async () =>
+      expect(await now()).toMatchObject({ status: 'TERMINATED', reason: { code: 'agent_forgotten' } }),
+    )
   })
 })

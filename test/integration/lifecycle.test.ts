@@ -96,7 +96,7 @@ test('a session whose container runs is not tried again because that could not b
   await place()
   lifecycle.start(id)
   await expect.poll(() => failures).toBe(1)
-  await expect.poll(() => lifecycle.isStartInFlight(kernelId)).toBe(false)
+  await expect.poll(() => lifecycle.startInFlight(kernelId)).toBeUndefined()
   expect(await status(id)).toBe('PREPARING')
   await lifecycle.markRunning(id, { kernelId, attempt: 1, ...reply, reason: placed })
   expect(await status(id)).toBe('RUNNING')

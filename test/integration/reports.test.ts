@@ -4,7 +4,8 @@ import { type AgentId } from '#manager/contract'
 import { createLiveFigures } from '../../manager/agents/live.ts'
 import { createReports, type ReportsDeps } from '../../manager/agents/reports.ts'
 import { silentLog } from '../../manager/log.ts'
-import { readImageDigests } from '../../manager/store/images.ts'
+import { findAgent } from '../../manager/store/agents.ts'
+import { readImageDigests, replaceImages } from '../../manager/store/images.ts'
 import { type Store } from '../../manager/store/open-store.ts'
 import { PYTHON } from '../fixtures/scripted-agent.ts'
 import { insertAgent, openTestStore } from '../fixtures/test-store.ts'
@@ -46,8 +47,16 @@ test('images that could not be written when they were told of are written with t
     log: silentLog,
     onAgentChanged: nothing,
   } as unknown as ReportsDeps)
-  const tell = (report: Report) => reports.message(agentId, report, performance.now())
-  await expect(tell(aReport({ images: [PYTHON] }))).rejects.toThrow('terminated')
+  const tell = (report: Report) => reports.message(agentId, report, performance.now(), [])
+  await tell(aReport({ images: [PYTHON] }))
+  expect((await findAgent(store.db, agentId))?.problem).toContain('images could not be written')
   await tell(aReport())
+  expect((await findAgent(store.db, agentId))?.problem).toBeNull()
   expect([...((await readImageDigests(store.db, [agentId])).get(agentId) ?? [])]).toContain(PYTHON.id)
+})
+
+test('an agent may hold more images than one statement has parameters', async () => {
+  const images = Array.from({ length: 22_000 }, (_, i) => ({ ...PYTHON, id: `sha256:${i}` }))
+  await replaceImages(store.db, agentId, images)
+  expect((await readImageDigests(store.db, [agentId])).get(agentId)?.size).toBe(22_000)
 })

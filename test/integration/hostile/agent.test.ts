@@ -1,9 +1,15 @@
+import { readFile } from 'node:fs/promises'
+import { setTimeout as delay } from 'node:timers/promises'
+import { sql } from 'kysely'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { KernelId, SessionId } from '#manager/contract'
+import { type Device, KernelId, SessionId } from '#manager/contract'
 import { type AgentImage, type KernelLabel } from '#agent/contract'
+import { openToRead } from '../../../manager/backup/open-database.ts'
+import { silentLog } from '../../../manager/log.ts'
 import { newId } from '../../../manager/store/new-id.ts'
-import { PYTHON, ScriptedAgent } from '../../fixtures/scripted-agent.ts'
-import { type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
+import { startManagers } from '../../fixtures/managers.ts'
+import { gpus, PYTHON, ScriptedAgent, ScriptedError } from '../../fixtures/scripted-agent.ts'
+import { refusal, type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
 
 /** An agent that an admin has accepted, and whose owner means harm: it is trusted with its own sessions only. */
 let cluster: SessionsCluster
@@ -191,3 +197,146 @@ test('what an agent says of the end of another agent’s kernel is kept nowhere'
   const ended = await cluster.reach(id, 'TERMINATED')
   expect([ended.result, ended.kernels[0]?.exitCode]).toEqual(['failure', 3])
 })
+
+describe('values that make no sense', () => {
+  const told = async (agent: ScriptedAgent) => (await cluster.api.listAgents()).items.find(({ id }) => id === agent.id)
+
+  test('are left out one by one: every list goes on, what is right is used, and the admin is told', async () => {
+    const evil = await cluster.join()
+    const app = { ...PYTHON.apps[0], name: 'Evil.com/?x=' }
+    const bad = (more: object) => ({ ...PYTHON, id: 'sha256:bad', references: ['bad:1'], ...more })
+    evil.images = [
+      PYTHON,
+      bad({ apps: [app] }),
+      bad({ references: ['a b\u001b'] }),
+      bad({ minimum: { cpu: -1 } }),
+      bad({ shmemBytes: Number.MAX_SAFE_INTEGER }),
+      null,
+    ] as unknown as AgentImage[]
+    evil.capacity = { cpu: 8000, mem: -1, 'cuda.device': Number.MAX_SAFE_INTEGER, 'warp.cores': 7 }
+    evil.devices = [{ ...gpus(1)[0], uuid: '\u001b[31m' }] as Device[]
+    evil.report(true)
+    await expect.poll(async () => (await told(evil))?.problem).toContain('left out')
+    expect((await told(evil))?.capacity.cpu).toBe('8')
+    expect((await cluster.api.listImages()).items.map(({ reference }) => reference)).toEqual(['berth/python:3.13'])
+    await cluster.api.getResources({})
+    await cluster.api.listSessions({})
+    evil.capacity = { cpu: 8000, mem: 2 ** 34 }
+    evil.images = [PYTHON]
+    evil.devices = []
+    evil.report(true)
+    await expect.poll(async () => (await told(evil))?.problem ?? null).toBeNull()
+    await cluster.reach((await cluster.launch()).id, 'RUNNING')
+  })
+
+  test('that are rows already hide nothing but themselves, and can be ended', async () => {
+    await cluster.join()
+    const [odd, broken, good] = await Promise.all([1, 2, 3].map(() => cluster.launch()))
+    for (const session of [odd, broken, good]) await cluster.reach(session!.id, 'RUNNING')
+    await using store = await openToRead({ ...cluster.source, log: silentLog })
+    const apps = JSON.stringify([{ name: 'Evil.com/?x=' }, ...PYTHON.apps])
+    await sql`update sessions set name = ${'<img>\u001b'}, apps = ${apps} where id = ${odd!.id}`.execute(store.db)
+    await sql`update sessions set reason = '{"code":"nonsense"}' where id = ${broken!.id}`.execute(store.db)
+    const { items } = await cluster.api.listSessions({ query: { status: 'live' } })
+    expect(items.map(({ id }) => id).toSorted()).toEqual([odd!.id, good!.id].toSorted())
+    const shown = items.find(({ id }) => id === odd!.id)
+    expect(shown?.name).toMatch(/^session-/)
+    expect(shown?.apps.map(({ name }) => name)).toEqual(['jupyter', 'terminal', 'sshd'])
+    await cluster.api.deleteSession({ params: { id: odd!.id } })
+    await cluster.reach(odd!.id, 'TERMINATED')
+    await cluster.api.deleteSession({ params: { id: broken!.id } }).catch(() => undefined)
+    await cluster.reach(broken!.id, 'TERMINATED')
+  })
+
+  test('like U+0000 and halves of pairs keep no image, session or end from being written', async () => {
+    const agent = await cluster.join({
+      images: [
+        { ...PYTHON, title: 'a\0b\ud800', description: '\0' },
+        { ...lies(), id: 'sha256:b', references: ['b:1'] },
+      ],
+    })
+    agent.script.destroy_kernel = ({ kernelId }) => {
+      agent.containers.delete(kernelId)
+      return { exitCode: 0, logTail: 'x\0'.repeat(2_000_000) }
+    }
+    const { id } = await cluster.launch({ resources: { cpu: '1' } })
+    await cluster.reach(id, 'RUNNING')
+    expect((await cluster.api.listImages()).items.map(({ title }) => title)).toContain('ab\ufffd')
+    await cluster.api.deleteSession({ params: { id } })
+    await cluster.reach(id, 'TERMINATED')
+    expect((await cluster.api.getSessionLogs({ params: { id } })).text).toMatch(/^x+$/)
+  })
+})
+
+test('an agent chooses the words of a failure, cleaned, and not its kind', async () => {
+  const evil = await cluster.join({ name: 'evil\u001b[2J\u202e' })
+  expect((await cluster.api.listAgents()).items[0]?.name).toBe('evil[2J')
+  const { id } = await cluster.launch()
+  await cluster.reach(id, 'RUNNING')
+  for (const [code, expected] of [
+    ['not_signed_in', 'agent_failed'],
+    ['login_throttled', 'agent_failed'],
+    ['constructor', 'agent_failed'],
+    ['kernel_not_found', 'kernel_not_found'],
+  ] as const) {
+    evil.script.get_logs = () => {
+      throw new ScriptedError(code, 'red \u001b[31m\u009b text \u202e')
+    }
+    const { code: seen, detail } = await refusal(cluster.api.getSessionLogs({ params: { id } }))
+    expect([seen, detail.why]).toEqual([expected, 'red [31m text '])
+  }
+})
+
+describe('a flood of reports', () => {
+  const rssOf = async (pid: number) => {
+    const status = await readFile(`/proc/${pid}/status`, 'utf8')
+    return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1] ?? NaN) / 1024
+  }
+
+  test('is held up: the manager keeps its memory and answers others', async () => {
+    await using managers = await startManagers()
+    await using manager = await managers.spawn()
+    const { api } = await managers.admin(manager)
+    const { join } = await manager.createJoinToken()
+    await using evil = new ScriptedAgent({ url: manager.url, join, heartbeatMs: 3_600_000 })
+    await evil.connect()
+    await expect.poll(async () => (await api.listAgents()).items[0]?.status).toBe('CONNECTED')
+    const images = Array.from({ length: 30_000 }, (_, i) => ({ ...lies(), id: `sha256:${i}`, references: [`i:${i}`] }))
+    const before = await rssOf(manager.pid)
+    for (let i = 0; i < 25; i++) {
+      const text = JSON.stringify({ ...aReport, sequence: i + 10, images, kernels: [] })
+      expect(text.length).toBeGreaterThan(10 * 2 ** 20)
+      evil.sendText(text)
+    }
+    let most = before
+    const took: number[] = []
+    const until = performance.now() + 12_000
+    while (performance.now() < until) {
+      const start = performance.now()
+      await api.listSessions({})
+      took.push(performance.now() - start)
+      most = Math.max(most, await rssOf(manager.pid))
+      await delay(50)
+    }
+    // Before there was back pressure it grew by more than two gigabytes.
+    expect(most - before).toBeLessThan(700)
+    expect(took.toSorted((a, b) => a - b)[Math.floor(took.length / 2)]).toBeLessThan(500)
+  }, 60_000)
+
+  test('that are too long for what they are is not read', async () => {
+    const evil = await cluster.join()
+    evil.sendText(JSON.stringify({ type: 'stats', kernels: [], filler: 'x'.repeat(2 * 2 ** 20) }))
+    evil.sendText('x'.repeat(2 * 2 ** 20))
+    await cluster.reach((await cluster.launch()).id, 'RUNNING')
+  })
+})
+
+const aReport = {
+  type: 'report',
+  version: '0.1.0',
+  engine: { version: '29.0.0', reachable: true },
+  capacity: { cpu: 8000, mem: 2 ** 34 },
+  devices: [],
+  network: { isolation: 'full', reason: null },
+  clockMs: Date.now(),
+}

@@ -1,0 +1,29 @@
+import { z } from 'zod'
+
+/**
+ * Characters that change what a reader sees, or what a terminal does: C0 and C1 controls, marks that turn the direction of
+ * writing (Unicode UAX 9), and invisible ones.
+ */
+const UNSAFE = /[\p{Cc}\u061c\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]/gu
+
+/** Text of somebody else as one safe line. */
+export function cleanLine(text: string, maxLength = 500): string {
+  return text.slice(0, maxLength).toWellFormed().replace(/\s+/g, ' ').replace(UNSAFE, '')
+}
+
+/** The same, of several lines. */
+export function cleanLines(text: string, maxLength = 10_000): string {
+  const lines = text.slice(0, maxLength).toWellFormed().split('\n')
+  return lines.map(line => line.replaceAll('\t', '  ').replace(UNSAFE, '')).join('\n')
+}
+
+/** What a peer says to people: cleaned, not refused. */
+export const CleanLine = (maxLength = 500) => z.string().transform(text => cleanLine(text, maxLength))
+export const CleanLines = (maxLength = 10_000) => z.string().transform(text => cleanLines(text, maxLength))
+
+/** A name of a peer's that is compared and passed on, never read aloud: printable ASCII without spaces. */
+export const Token = (maxLength: number) =>
+  z
+    .string()
+    .max(maxLength)
+    .regex(/^[\x21-\x7e]+$/, 'must be printable')
