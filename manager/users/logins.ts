@@ -249,7 +249,7 @@ export function createLogins(deps: LoginsDeps): Logins {
           refusal = new AppError('totp_required', { why: 'Enter the code that it shows now, or a recovery code.' })
           return 'undecided'
         }
-        refusal = new AppError('totp_invalid', { why: 'Enter the one that your app shows now.' })
+        refusal = new AppError('totp_invalid', { why: 'Enter the code that your app shows now.' })
         return secondFactor.check(user, totp)
       })
       if (good !== true || !user) throw refusal

@@ -74,7 +74,7 @@ export function createSecondFactor(deps: SecondFactorDeps): SecondFactor {
   const { store, box, passwords, events, onChanged, now = store.now } = deps
   const { db } = store
 
-  const invalid = () => new AppError('totp_invalid', { why: 'Enter the one that your app shows now.' })
+  const invalid = () => new AppError('totp_invalid', { why: 'Enter the code that your app shows now.' })
 
   function stepFor(user: UserRow, code: string): number | undefined {
     if (user.totp_sealed === null) return undefined

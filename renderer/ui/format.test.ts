@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { formatBytes, formatCores, formatDuration, formatPercent, formatStart } from './format.ts'
+import { formatBytes, formatCores, formatDuration, formatPercent, formatStart, localTimes } from './format.ts'
 
 test.each([
   [0, '0 B'],
@@ -26,4 +26,12 @@ test('amounts follow the language, and days show when they are not today', () =>
   expect(formatStart(new Date(2026, 10, 20, 9, 5), now, 'en-GB')).toBe('09:05')
   expect(formatStart(new Date(2026, 10, 19, 9, 5), now, 'en-GB')).toBe('19 Nov, 09:05')
   expect(formatStart(new Date(2025, 10, 19, 9, 5), now, 'en-GB')).toMatch(/2025/)
+})
+
+test('times of the manager are read in the time of the reader', () => {
+  const now = new Date('2026-11-22T10:00:00Z')
+  const iso = '2026-11-22T12:30:00.000Z'
+  const local = formatStart(new Date(iso), now, 'en-GB')
+  expect(localTimes(`Starts at ${iso} at the latest.`, now, 'en-GB')).toBe(`Starts at ${local} at the latest.`)
+  expect(localTimes('Needs 2 CPU (none free).', now)).toBe('Needs 2 CPU (none free).')
 })

@@ -56,6 +56,11 @@ export function formatDateTime(date: Date, locale?: string): string {
   return dateFormat({ dateStyle: 'medium', timeStyle: 'medium' }, locale).format(date)
 }
 
+/** Texts of the manager hold times in UTC; people read them in their own. */
+export function localTimes(text: string, now = new Date(), locale?: string): string {
+  return text.replaceAll(/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g, iso => formatStart(new Date(iso), now, locale))
+}
+
 /** Today only the time, else day and time. */
 export function formatStart(date: Date, now: Date, locale?: string): string {
   const time = { hour: '2-digit', minute: '2-digit' } as const

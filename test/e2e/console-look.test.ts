@@ -84,7 +84,7 @@ const scenes: Scene[] = [
     async act(page) {
       await page.getByLabel('Invitation').waitFor()
       await button(page, 'Sign up').click()
-      await page.getByText('Agree to go on').waitFor()
+      await page.getByText('Please accept the terms to continue').waitFor()
     },
   },
   {
@@ -261,7 +261,7 @@ const scenes: Scene[] = [
       await page.getByRole('combobox', { name: 'After these sessions' }).press('ArrowDown')
       await page.getByRole('option', { name: 'data-clean_up.v2' }).click()
       await page.keyboard.press('Escape')
-      await page.getByText('Ends 8 h after its start').waitFor()
+      await page.getByText('ends 8 h after it started').waitFor()
       await page.locator('.launch-form').evaluate(form => form.scrollTo(0, form.scrollHeight))
     },
   },

@@ -31,16 +31,16 @@ export function forecast({ requested, count, resources, largest, free, holders }
   if (resources.agents.connected === 0 || !isKnown(largest)) {
     return {
       kind: 'waits',
-      text: 'Will wait: no agent is connected. The session starts as soon as one has room for it.',
+      text: 'Will be queued: no host is connected. The session starts as soon as one has room for it.',
     }
   }
   const [tooLarge] = lackingSlots(requested, largest)
   if (tooLarge) {
     const has = amountText(tooLarge, largest[tooLarge] ?? 0)
-    return { kind: 'never', text: `Cannot start: the largest agent has ${has}.` }
+    return { kind: 'never', text: `Cannot start: the largest host has ${has}.` }
   }
   const limit = limitText(requested, resources)
-  if (limit) return { kind: 'waits', text: `Will wait: ${limit}` }
+  if (limit) return { kind: 'waits', text: `Will be queued: ${limit}` }
   const waiting = resources.sessions.pending
   const queue = waiting > 0 ? ` ${waiting} ${waiting === 1 ? 'session is' : 'sessions are'} waiting already.` : ''
   const lacking = lackingSlots(requested, free)
@@ -49,7 +49,7 @@ export function forecast({ requested, count, resources, largest, free, holders }
       const missing = (requested[slot] ?? 0) - Math.max(0, free[slot] ?? 0)
       return `${amountText(slot, missing)} more`
     })
-    return { kind: 'waits', text: `Will wait for ${words.join(' and ')} to become free.${queue}` }
+    return { kind: 'waits', text: `Will be queued until there is ${words.join(' and ')}.${queue}` }
   }
   const pull = holders === 0 ? ' The image is pulled first.' : ''
   const start = count > 1 ? 'The first starts now, the others as there is room.' : 'Starts now.'
@@ -82,7 +82,7 @@ export function quotaNote(slot: SlotName, largest: ResourceSlots, left: Resource
 /** How many more sessions may run beside those that do; empty where their number is not limited. */
 export function sessionsLeftText(sessionsLeft: number | null): string {
   if (sessionsLeft === null) return ''
-  if (sessionsLeft <= 0) return 'No session left: it waits until one of yours ends'
+  if (sessionsLeft <= 0) return 'No session left: the new one waits until one of yours ends'
   return `${sessionsLeft} ${sessionsLeft === 1 ? 'session' : 'sessions'} left`
 }
 

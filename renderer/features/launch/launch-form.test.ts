@@ -146,7 +146,7 @@ describe('the form', () => {
   test('says how many sessions are left, where their number is limited', () => {
     expect([null, 0, 1, 3].map(sessionsLeftText)).toEqual([
       '',
-      'No session left: it waits until one of yours ends',
+      'No session left: the new one waits until one of yours ends',
       '1 session left',
       '3 sessions left',
     ])
@@ -248,18 +248,18 @@ describe('the forecast', () => {
     expect(ask({ cpu: 1000 }, largest)).toEqual({ kind: 'now', text: 'Starts now.' })
     expect(ask({ cpu: 4000, 'cuda.device': 3 }, { cpu: 3000, 'cuda.device': 1 })).toEqual({
       kind: 'waits',
-      text: 'Will wait for 1 CPU core more and 2 GPUs more to become free.',
+      text: 'Will be queued until there is 1 CPU core more and 2 GPUs more.',
     })
     expect(ask({ 'cuda.device': 5 }, withGpus)).toEqual({
       kind: 'never',
-      text: 'Cannot start: the largest agent has 4 GPUs.',
+      text: 'Cannot start: the largest host has 4 GPUs.',
     })
     expect(ask({ cpu: 1000 }, largest, { sessionsLeft: 0 })).toEqual({
       kind: 'waits',
-      text: 'Will wait: you have as many sessions as you may have at the same time.',
+      text: 'Will be queued: you have as many sessions as you may have at the same time.',
     })
     expect(ask({ cpu: 1000 }, largest, { left: { cpu: '0.5' } }).text).toBe(
-      'Will wait: your limits leave 0.5 CPU cores.',
+      'Will be queued: your limits leave 0.5 CPU cores.',
     )
     expect(ask({ cpu: 1000 }, {}, { agents: { connected: 0, lost: 1 } }).kind).toBe('waits')
     expect(ask({ cpu: 64_000 }, {}, { agents: { connected: 0, lost: 1 } }).kind).toBe('waits')
@@ -303,7 +303,7 @@ describe('while no agent is connected', () => {
     const preset = { name: 'small', slots: { cpu: '2', mem: '4g' }, shmem: null, fits: false } as Preset
     expect(presetHindrance(preset, undefined, room)).toBe('')
     const gpu = { ...preset, slots: { ...preset.slots, 'cuda.device': '1' } }
-    expect(presetHindrance(gpu, undefined, room)).toBe('GPUs are not known while no agent is connected')
+    expect(presetHindrance(gpu, undefined, room)).toBe('GPUs are not known while no host is connected')
   })
 })
 

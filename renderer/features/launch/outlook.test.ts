@@ -18,12 +18,12 @@ describe('what the manager says about a request', () => {
     expect(outlookOf(answer({ startsNow: true }), { ...one, count: 3, pulled: true }).text).toBe(
       'The first starts now, the others as there is room. The image is pulled first.',
     )
-    expect(outlookOf(answer(), one).text).toBe('Would wait: 2 GPUs are needed, 1 is free.')
-    expect(outlookOf(answer({ reason: null }), one).text).toBe('Would wait.')
-    const doomed = { code: 'dependency_failed', message: 'It depends on session "a", which is ERROR' } as const
+    expect(outlookOf(answer(), one).text).toBe('Will be queued: 2 GPUs are needed, 1 is free.')
+    expect(outlookOf(answer({ reason: null }), one).text).toBe('Will be queued.')
+    const doomed = { code: 'dependency_failed', message: 'Will not start: depends on session "a", which is ERROR' } as const
     expect(outlookOf(answer({ reason: doomed }), one)).toMatchObject({
       kind: 'never',
-      text: 'Cannot start: It depends on session "a", which is ERROR.',
+      text: 'Will not start: depends on session "a", which is ERROR.',
     })
   })
 

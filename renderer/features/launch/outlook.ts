@@ -1,6 +1,7 @@
 import { mdiAlertOctagonOutline, mdiLightningBolt, mdiTimerSandEmpty } from '@mdi/js'
 import { isAppError, parseAmount, type ErrorCode, type SlotName, type WhatIf } from '#manager/contract'
 import { errorText } from '../../ui/error-text.ts'
+import { localTimes } from '../../ui/format.ts'
 import { amountText } from './amount-text.ts'
 import { type Forecast } from './forecast.ts'
 import { type GpuSlot, type LaunchForm } from './launch-form.ts'
@@ -48,14 +49,14 @@ export function outlookOf(
     const start = count > 1 ? 'The first starts now, the others as there is room.' : 'Starts now.'
     return { kind: 'now', text: `${start}${pull}`, offer: null }
   }
-  const why = reason ? `: ${reason.message.replace(/\.?$/, '.')}` : '.'
-  if (reason?.code === 'dependency_failed') return { kind: 'never', text: `Cannot start${why}`, offer: null }
-  const latest = reason?.expectedBy ? ` It starts by ${whenText(reason.expectedBy)} at the latest.` : ''
+  const why = reason ? `: ${inSentence(localTimes(reason.message)).replace(/\.?$/, '.')}` : '.'
+  if (reason?.code === 'dependency_failed') return { kind: 'never', text: reason.message, offer: null }
+  const latest = reason?.expectedBy ? ` Starts by ${whenText(reason.expectedBy)} at the latest.` : ''
   const offers = smaller.flatMap(({ slot, amount }) => {
     const offer = offerOf(slot, amount, gpu)
     return offer ? [offer] : []
   })
-  return { kind: 'waits', text: `Would wait${why}${latest}`, offer: offers[0] ?? null }
+  return { kind: 'waits', text: `Will be queued${why}${latest}`, offer: offers[0] ?? null }
 }
 
 /** @returns null for a failure that says nothing about the request */
@@ -73,6 +74,11 @@ function offerOf(slot: SlotName, text: string, gpu: GpuSlot | undefined): Offer 
   const amount = parseAmount(slot, text)
   const field = slot === 'cpu' || slot === 'mem' ? slot : slot === gpu ? 'gpu' : null
   return amount === undefined || field === null ? null : { field, amount, text: `Use ${amountText(slot, amount)}` }
+}
+
+/** `Needs 2 GPU` → `needs 2 GPU`; names and quotes stay as they are. */
+function inSentence(text: string): string {
+  return /^[A-Z][a-z]+ /.test(text) ? text.charAt(0).toLowerCase() + text.slice(1) : text
 }
 
 function whenText(iso: string): string {

@@ -36,15 +36,15 @@ export function presetHindrance(preset: Preset, gpu: GpuSlot | undefined, room: 
   if (limited) return `Your limits leave ${leftText(limited, Math.max(0, room.left[limited] ?? 0))}`
   if (!isKnown(room.largest)) {
     // It can be asked for, and waits; which GPUs there will be is not known.
-    return GPU_SLOTS.some(name => (slots[name] ?? 0) > 0) ? 'GPUs are not known while no agent is connected' : ''
+    return GPU_SLOTS.some(name => (slots[name] ?? 0) > 0) ? 'GPUs are not known while no host is connected' : ''
   }
   const tooLarge = over(room.largest)
-  if (tooLarge) return `The largest agent has ${leftText(tooLarge, room.largest[tooLarge] ?? 0)}`
+  if (tooLarge) return `The largest host has ${leftText(tooLarge, room.largest[tooLarge] ?? 0)}`
   if (GPU_SLOTS.some(name => name !== gpu && (slots[name] ?? 0) > 0)) return 'For GPUs of another kind'
   if (preset.fits) return ''
   if (room.sessionsLeft !== null && room.sessionsLeft <= 0) return 'No session left'
   const busy = over(room.free)
-  return busy ? `Now free: ${leftText(busy, Math.max(0, room.free[busy] ?? 0))}` : 'No agent has room for it now'
+  return busy ? `Now free: ${leftText(busy, Math.max(0, room.free[busy] ?? 0))}` : 'No host has room for it now'
 }
 
 /** The form with the amounts of a preset: what it does not name stays, except GPUs, which it then has none of. */

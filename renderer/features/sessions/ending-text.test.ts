@@ -30,6 +30,6 @@ test('the reason is named', () => {
 })
 
 test('what becomes of its files is said: homes of several containers are not kept', () => {
-  expect(endingText(ends(60), NOW)?.why).toContain('Only its home folder stays')
-  expect(endingText({ ...ends(60), clusterSize: 2 }, NOW)?.why).toContain('Its files are deleted')
+  expect(endingText(ends(60), NOW)?.why).toContain('Only the home folder is kept')
+  expect(endingText({ ...ends(60), clusterSize: 2 }, NOW)?.why).toContain('All files are deleted')
 })

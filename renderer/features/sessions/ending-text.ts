@@ -17,9 +17,9 @@ export function endingText(
   if (!ends?.warnedAt) return undefined
   const left = Date.parse(ends.at) - now.getTime()
   const cause =
-    ends.why === 'idle_timeout' ? 'Nothing has happened in it for a while.' : 'Its maximum lifetime is over then.'
+    ends.why === 'idle_timeout' ? 'Nothing has happened in the session for a while.' : 'Its maximum lifetime is over then.'
   const files =
-    clusterSize === 1 ? 'Only its home folder stays, for about a day while there is room.' : 'Its files are deleted.'
+    clusterSize === 1 ? 'Only the home folder is kept, for about a day while there is room.' : 'All files are deleted.'
   return {
     label: left <= 0 ? 'Ends now' : `Ends in ${leftText(left)}`,
     why: `${cause} ${files}`,

@@ -1,6 +1,6 @@
 import { mdiAlertCircle, mdiCheckCircle } from '@mdi/js'
 import { isFinished, parseAmount, parseSlots, type Session, type SessionStatus, type UserId } from '#manager/contract'
-import { formatBytes, formatCores } from '../../ui/format.ts'
+import { formatBytes, formatCores, localTimes } from '../../ui/format.ts'
 
 export type Tone = 'neutral' | 'busy' | 'good' | 'warn' | 'bad'
 export interface StatusText {
@@ -50,7 +50,7 @@ export function statusText(session: Told): StatusText {
     const why = 'The host of this session is not connected. The session keeps running there.'
     return { label: 'Unreachable', tone: 'warn', pulse: true, reason: why }
   }
-  const message = reason.message.replace(/\.$/, '')
+  const message = localTimes(reason.message).replace(/\.$/, '')
   if (status === 'PENDING') {
     const position = queuePosition === null ? '' : `position ${queuePosition}`
     return { ...STATUS.PENDING, reason: [message, position].filter(Boolean).join(' · ') }
