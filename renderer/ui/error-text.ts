@@ -12,7 +12,8 @@ export interface ErrorText {
 
 const AGAIN = 'Try again in a moment.'
 const NEXT: Readonly<Partial<Record<ErrorCode, string>>> = {
-  agent_unreachable: 'The session keeps running. Wait until its host is back, or ask the administrator to look at the host.',
+  agent_unreachable:
+    'The session keeps running. Wait until its host is back, or ask the administrator to look at the host.',
   app_failed: 'Look at the log of the session for the cause, then try again.',
   app_not_found: 'Choose an app that the image of this session offers.',
   app_open_elsewhere: 'Close what uses the other port, or use the port that is open.',

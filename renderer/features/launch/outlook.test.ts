@@ -20,7 +20,10 @@ describe('what the manager says about a request', () => {
     )
     expect(outlookOf(answer(), one).text).toBe('Will be queued: 2 GPUs are needed, 1 is free.')
     expect(outlookOf(answer({ reason: null }), one).text).toBe('Will be queued.')
-    const doomed = { code: 'dependency_failed', message: 'Will not start: depends on session "a", which is ERROR' } as const
+    const doomed = {
+      code: 'dependency_failed',
+      message: 'Will not start: depends on session "a", which is ERROR',
+    } as const
     expect(outlookOf(answer({ reason: doomed }), one)).toMatchObject({
       kind: 'never',
       text: 'Will not start: depends on session "a", which is ERROR.',

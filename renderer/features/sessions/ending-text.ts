@@ -17,7 +17,9 @@ export function endingText(
   if (!ends?.warnedAt) return undefined
   const left = Date.parse(ends.at) - now.getTime()
   const cause =
-    ends.why === 'idle_timeout' ? 'Nothing has happened in the session for a while.' : 'Its maximum lifetime is over then.'
+    ends.why === 'idle_timeout'
+      ? 'Nothing has happened in the session for a while.'
+      : 'Its maximum lifetime is over then.'
   const files =
     clusterSize === 1 ? 'Only the home folder is kept, for about a day while there is room.' : 'All files are deleted.'
   return {
