@@ -32,7 +32,7 @@ const plan: ContainerPlan = {
   networkName: 'berth-net',
   toolboxVolume: 'berth-toolbox-1',
   paths: { scratch: '/data/scratch/1', control: '/data/kernels/1/run', etc: '/data/kernels/1/etc' },
-  labels: { 'berth.kernel': '{}' },
+  labels: { 'berth.kernel': '{}', 'berth.manager': 'm', 'berth.kernel-id': 'k' },
   cpus: [],
   limits: { cpus: 4, memBytes: 8 * GiB },
   imageEnvironment: ['PATH=/bin'],
@@ -57,7 +57,7 @@ test('a container holds exactly what the allowlist names', () => {
     ],
     Entrypoint: [],
     Cmd: ['/opt/berth/bin/busybox', 'sleep', 'infinity'],
-    Labels: { 'berth.kernel': '{}' },
+    Labels: plan.labels,
     Healthcheck: { Test: ['NONE'] },
     StopSignal: 'SIGTERM',
     HostConfig: {
@@ -86,7 +86,7 @@ test('a container holds exactly what the allowlist names', () => {
           Target: '/dev/pts',
           VolumeOptions: {
             NoCopy: true,
-            Labels: {},
+            Labels: { 'berth.manager': 'm', 'berth.kernel-id': 'k' },
             DriverConfig: {
               Name: 'local',
               Options: {

@@ -1,5 +1,5 @@
 import { type ContainerCreateOptions, type HostConfig, type MountSettings } from 'dockerode'
-import { type KernelSpec } from '#agent/contract'
+import { type KernelSpec, LABEL_KERNEL_ID, LABEL_MANAGER } from '#agent/contract'
 import { AppError, clusterRoles } from '#manager/contract'
 import { type SessionUser } from '../kernel/types.ts'
 
@@ -95,7 +95,7 @@ export function containerConfig(spec: KernelSpec, plan: ContainerPlan): Containe
         { Type: 'bind', Source: `${plan.paths.etc}/shells`, Target: '/etc/shells', ReadOnly: true },
         { Type: 'bind', Source: plan.paths.control, Target: '/run/berth', ReadOnly: true },
         { Type: 'bind', Source: plan.paths.scratch, Target: HOME, ReadOnly: false },
-        terminals(),
+        terminals(plan.labels),
       ],
       ...gpuRequests(deviceIds(spec)),
     },
@@ -106,13 +106,19 @@ export function containerConfig(spec: KernelSpec, plan: ContainerPlan): Containe
 }
 
 /**
- * The terminal devices of a session: the mount that Docker makes by itself, with a limit. Anonymous, so it goes with the container; every mount
- * of a devpts is an instance of its own. @see Linux Documentation/filesystems/devpts.rst
+ * The terminal devices of a session: the mount that Docker makes by itself, with a limit. Anonymous, so it goes with the container; labelled,
+ * so that it is found where others removed the container without it. Every mount of a devpts is an instance of its own.
+ *
+ * @see Linux Documentation/filesystems/devpts.rst
  */
-function terminals(): MountSettings {
+function terminals(labels: Readonly<Record<string, string>>): MountSettings {
   const o = `newinstance,ptmxmode=0666,mode=0620,gid=5,max=${PTY_LIMIT},nosuid,noexec`
   const DriverConfig = { Name: 'local', Options: { type: 'devpts', device: 'devpts', o } }
-  return { Type: 'volume', Source: '', Target: '/dev/pts', VolumeOptions: { NoCopy: true, Labels: {}, DriverConfig } }
+  // Only what the sweep asks for: the signed label is the container's alone.
+  const Labels = Object.fromEntries(
+    [LABEL_MANAGER, LABEL_KERNEL_ID].flatMap(name => (labels[name] === undefined ? [] : [[name, labels[name]]])),
+  )
+  return { Type: 'volume', Source: '', Target: '/dev/pts', VolumeOptions: { NoCopy: true, Labels, DriverConfig } }
 }
 
 /** GPUs and MIG instances, by UUID: an index means another one after a restart. */

@@ -63,7 +63,11 @@ afterEach(() => {
 
 /** A manager of kernels on an engine with one container, whose inspections are answered by `inspect`. */
 function kernelsOn(inspect: () => Promise<unknown>) {
-  const calls = { listContainers: () => Promise.resolve([{ Id: 'container' }]), getContainer: () => ({ inspect }) }
+  const calls = {
+    listContainers: () => Promise.resolve([{ Id: 'container' }]),
+    listVolumes: () => Promise.resolve({ Volumes: [] }),
+    getContainer: () => ({ inspect }),
+  }
   const deps = {
     engine: { calls, streams: calls } as unknown as EngineClient,
     files,

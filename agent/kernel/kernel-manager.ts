@@ -24,6 +24,7 @@ import { type FoundContainer, inspectContainer, listContainers, readLogs, remove
 import { endContainer } from './end-container.ts'
 import { type CreateDeps, type CreatedKernel, type Creation, createKernel, undoKernel } from './create-kernel.ts'
 import { labelOf, sortContainers, withBuiltIn } from './kernel-rules.ts'
+import { sweepVolumes } from './kernel-volumes.ts'
 import { createNetworkUse } from './network-use.ts'
 import { createStartDeadline, type StartDeadline } from './start-deadline.ts'
 import { createStartPace } from './start-pace.ts'
@@ -468,6 +469,7 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
     known = true
     // Of kernels that are none: of a crashed agent, or of containers removed behind our back.
     await networkUse.sweep(managerId, complainOfLeftover)
+    await sweepVolumes(engine, managerId, { isLive, complain: complainOfLeftover })
     sweepFiles()
   }
 

@@ -76,6 +76,7 @@ async function kernelsInMemory(more: Partial<KernelManagerDeps> = {}) {
     }
   }
   const calls = {
+    listVolumes: () => Promise.resolve({ Volumes: [] }),
     listContainers: ({ filters }: { filters: { label: string[] } }) =>
       Promise.resolve(
         (hidden > 0 ? [] : [...containers]).flatMap(([Id, { config }]) => {

@@ -66,6 +66,33 @@ test('terminals: a session has its own 64, and leaves no volume behind', async (
   await expect(docker.getVolume(volume).inspect()).rejects.toMatchObject({ statusCode: 404 })
 })
 
+test('terminals: with a container that others remove, its volume goes at the next look', async () => {
+  const { containerId } = await session()
+  const other = await session()
+  const volumeOf = async (id: string) =>
+    (await docker.getContainer(id).inspect()).Mounts.find(({ Destination }) => Destination === '/dev/pts')?.Name ?? ''
+  const [volume, used] = [await volumeOf(containerId), await volumeOf(other.containerId)]
+  await docker.getContainer(containerId).remove({ force: true })
+  const statusOf = (name: string) =>
+    docker
+      .getVolume(name)
+      .inspect()
+      .then(
+        () => 200,
+        (error: unknown) => (error as { statusCode: number }).statusCode,
+      )
+  await expect
+    .poll(
+      async () => {
+        await manager.request('list_kernels', {})
+        return statusOf(volume)
+      },
+      { timeout: 20_000 },
+    )
+    .toBe(404)
+  expect(await statusOf(used)).toBe(200)
+})
+
 const run = promisify(execFile)
 const MiB = 2 ** 20
 const PYTHON = { image: { reference: 'berth/python:3.13', digest: '' } }
