@@ -303,6 +303,17 @@ describe('the end of a session', () => {
     await expect.poll(async () => (await cluster.api.getSessionLogs({ params: { id } })).text).toBe('last words\n')
   })
 
+  test.each(['disk_limit', 'host_limit'] as const)(
+    'by its agent, with %s, tells the owner what the agent says, whatever else the end looks like',
+    async code => {
+      const { agent, id, kernelId } = await running()
+      const stopped = { code, message: 'It took more than a session may have.' }
+      const exit = { exitCode: 137, oomKilled: true, engineRestarted: false, stopped }
+      agent.change(kernelId, { state: 'exited', containerId: 'c', ...exit })
+      expect(await cluster.reach(id, 'TERMINATED')).toMatchObject({ reason: stopped, kernels: [{ exitCode: 137 }] })
+    },
+  )
+
   test('by somebody who removed the container behind our back', async () => {
     const { agent, id, kernelId } = await running()
     agent.containers.delete(kernelId)
