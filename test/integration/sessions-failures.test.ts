@@ -246,12 +246,12 @@ describe('the end of a session', () => {
     await cluster.api.deleteSession({ params: { id } })
     await expect
       .poll(async () => (await cluster.api.getSession({ params: { id } })).reason.message)
-      .toContain('when the agent returns')
+      .toContain('when the host returns')
     expect((await cluster.api.listAgents()).items[0]?.occupied.cpu).toBe('1')
     await agent.connect()
     const { reason } = await cluster.reach(id, 'TERMINATED')
     expect(reason.code).toBe('user_terminated')
-    expect(reason.message).not.toContain('when the agent returns')
+    expect(reason.message).not.toContain('when the host returns')
     expect(agent.containers.size).toBe(0)
   })
 
@@ -279,7 +279,7 @@ describe('the end of a session', () => {
     await cluster.api.deleteSession({ params: { id } })
     await expect
       .poll(async () => (await cluster.api.getSession({ params: { id } })).reason.message, { timeout: 10_000 })
-      .toContain('waits for its agent')
+      .toContain('has not removed the container yet')
     const second = await cluster.launch({ resources: { 'cuda.device': '1' } })
     await expect.poll(() => cluster.reasonOf(second.id)).toBe('capacity')
     expect((await cluster.api.getSession({ params: { id } })).status).toBe('TERMINATING')
