@@ -139,7 +139,7 @@ describe('deadlines', () => {
     const { id } = await stuckIn('TERMINATING')
     await using sweep = watch()
     await vi.waitFor(() => expect(sweep.done).toEqual(['end 0', 'end 0', 'end 0']))
-    await vi.waitFor(async () => expect(await messageOf(id)).toContain('waits for its agent'))
+    await vi.waitFor(async () => expect(await messageOf(id)).toContain('has not removed the container yet'))
   })
 
   test('states that may last have none', async () => {
