@@ -50,8 +50,10 @@ const takeOne = (containerId: string) =>
 
 test('terminals: a session has its own 64, and leaves no volume behind', async () => {
   const [mallory, alice] = await Promise.all([session(), session()])
+  // Until all of them are there, and ptmx.
   const take =
-    'for i in $(seq 50); do /opt/berth/bin/socat PTY PTY >/dev/null 2>&1 </dev/null & done; sleep 5; ls /dev/pts'
+    'for i in $(seq 50); do /opt/berth/bin/socat PTY PTY >/dev/null 2>&1 </dev/null & done; ' +
+    'for i in $(seq 100); do [ $(ls /dev/pts | wc -l) -gt 64 ] && break; sleep 0.3; done; sleep 1; ls /dev/pts'
   const { stdout } = await execIn(mallory.containerId, ...BASH, take)
   expect(stdout.split('\n').filter(name => /^\d+$/.test(name))).toHaveLength(64)
   expect(await takeOne(mallory.containerId)).toMatchObject({
@@ -128,6 +130,9 @@ test('inotify: who takes all instances loses them, and is ended when it goes on'
 describe('a small disk with homes', () => {
   const disks = new AsyncDisposableStack()
   let scratch: string
+  /** As many as give a floor that a fast session needs seconds for, as on the disk of a host; most of them are taken by others. */
+  const INODES = 120_000
+  const TAKEN = 100_000
 
   beforeAll(async () => {
     const directory = await mkdtemp(join(tmpdir(), 'berth-test-disk-'))
@@ -136,15 +141,17 @@ describe('a small disk with homes', () => {
     scratch = join(directory, 'scratch')
     await Promise.all([writeFile(image, ''), mkdir(scratch)])
     await truncate(image, 700 * MiB)
-    await run('mkfs.ext4', ['-q', '-F', '-m', '0', '-N', '16000', image])
+    await run('mkfs.ext4', ['-q', '-F', '-m', '0', '-N', String(INODES), image])
     await run('mount', ['-o', 'loop', image, scratch])
     disks.defer(async () => void (await run('umount', [scratch])))
-  })
+    await run('sh', ['-c', 'mkdir "$0/others" && cd "$0/others" && seq "$1" | xargs touch', scratch, String(TAKEN)])
+  }, 60_000)
   afterAll(() => disks.disposeAsync())
 
   /** Sessions on that disk: of an agent, and a manager, of their own. */
   async function onSmallDisk(environment: Readonly<Record<string, string>> = {}) {
     await using opening = new AsyncDisposableStack()
+    opening.defer(async () => void (await run('sh', ['-c', 'rm -rf "$0"/*-*', scratch])))
     const own = opening.use(await startFakeManager())
     opening.defer(() => removeByManager(own.managerId))
     const data = opening.use(await createAgentHome())
@@ -205,7 +212,6 @@ describe('a small disk with homes', () => {
       exitCode: 0,
     })
     expect(host.stateOf(alice.kernelId)?.state).toBe('running')
-    await run('sh', ['-c', 'rm -rf "$0"/*-*', scratch])
   })
 
   test.each([
