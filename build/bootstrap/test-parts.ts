@@ -1,5 +1,5 @@
-/** The parts of `npm test`. `integration` needs a database, `engine` a Docker Engine, `e2e` a browser. */
-export const PARTS = ['typecheck', 'lint', 'unit', 'integration', 'engine', 'e2e'] as const
+/** The parts of `npm test`. `integration` needs a database, `engine` a Docker Engine, `e2e` a browser; `fuzz` runs for two minutes. */
+export const PARTS = ['typecheck', 'lint', 'unit', 'integration', 'engine', 'e2e', 'fuzz'] as const
 export type Part = (typeof PARTS)[number]
 
 /**
@@ -10,6 +10,7 @@ const STAGES: readonly (readonly (readonly Part[])[])[] = [
   [['typecheck', 'lint', 'unit'], ['engine']],
   [['integration']],
   [['e2e']],
+  [['fuzz']],
 ]
 
 /** The stages with only these parts in them. */
@@ -51,5 +52,5 @@ export function parseTestFlags(args: readonly string[]): TestFlags {
 
 /** Which parts are vitest projects, and so report counts? */
 export function isVitest(part: Part): boolean {
-  return part !== 'typecheck' && part !== 'lint'
+  return part !== 'typecheck' && part !== 'lint' && part !== 'fuzz'
 }

@@ -75,11 +75,15 @@ function reportFile(part: Part): string {
 /** Below this folder each of these parts leaves `coverage-final.json`: what its tests execute in their own processes. */
 export const COVERED: readonly Part[] = ['unit', 'integration']
 
+/** Enough to run over each target; `npm run fuzz` alone goes on for 100,000 inputs. */
+const FUZZ_SECONDS = '120'
+
 export function coverageFolder(part: Part): string {
   return join(OUTPUT, 'coverage', part)
 }
 
 function commandOf(part: Part): [command: string, args: string[]] {
+  if (part === 'fuzz') return ['npm', ['run', '--silent', part, '--', '--seconds', FUZZ_SECONDS]]
   if (!isVitest(part)) return ['npm', ['run', '--silent', part]]
   const vitest = [join(ROOT, 'node_modules', 'vitest', 'vitest.mjs'), 'run', '--project', part]
   const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${reportFile(part)}`]
