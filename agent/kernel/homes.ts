@@ -101,9 +101,9 @@ export function createHomes({ directory, recordPath, accounts, limits }: HomesOp
     pathOf,
     async make(kernelId) {
       const { uid, gid } = await record()
-      const { create, limit } = await quota()
+      const ofHomes = await quota()
       const path = pathOf(kernelId)
-      await create(path).catch((error: unknown) => {
+      await ofHomes.create(path).catch((error: unknown) => {
         if (!isCode(error, 'EEXIST')) throw unlessFull(error, path)
       })
       const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants
@@ -118,7 +118,7 @@ export function createHomes({ directory, recordPath, accounts, limits }: HomesOp
         await home.close()
       }
       await handOver(kernelId)
-      await limit(path)
+      await ofHomes.limit(path)
     },
     async take(from, to) {
       const found = await lstat(pathOf(from)).catch((error: unknown) => {

@@ -145,8 +145,8 @@ export function createKernelFiles(options: KernelFilesOptions): KernelFiles {
     nowMs - endedMs >= options.scratchRetentionMs || (await shortage(TIGHT)) !== undefined
 
   return {
-    user: homes.user,
-    homeQuota: homes.quota,
+    user: () => homes.user(),
+    homeQuota: () => homes.quota(),
     async createScratch(kernelId, filesOf) {
       await homes.user()
       const short = await shortage(1)

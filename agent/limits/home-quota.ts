@@ -78,7 +78,10 @@ function btrfsQuota({ bytes }: DiskLimits, run: Run): HomeQuota {
     kind: 'btrfs',
     async create(path) {
       // It says EEXIST; the program does not.
-      if (await lstat(path).catch(() => undefined)) return void (await mkdir(path))
+      if (await lstat(path).catch(() => undefined)) {
+        await mkdir(path)
+        return
+      }
       await run('btrfs', ['subvolume', 'create', path])
       await run('chmod', ['0700', path])
     },

@@ -127,7 +127,7 @@ test('what a burst of tunnels left parked is closed again, on both sides; tunnel
   }
   await expect.poll(takeAll, { timeout: 10_000 }).toBeGreaterThan(4)
   await expect.poll(() => sockets.parked, { timeout: 10_000 }).toBe(2)
-  await expect.poll(() => [...parked].filter(socket => !taken.has(socket)).length).toBe(2)
+  await expect.poll(() => [...parked].filter(socket => !taken.has(socket)).length, { timeout: 10_000 }).toBe(2)
   expect(served).toHaveLength(taken.size)
   expect(served.filter(socket => socket.destroyed)).toEqual([])
   for (const socket of served) socket.destroy()

@@ -172,7 +172,7 @@ async function startAgent(manager: Supervised, spec: SpecOf, deps: SupervisorDep
     }
     // The console is of use without it, and is needed for the way out.
     deps.note(
-      `Berth runs without an agent on this computer. ${error.message} ${String(error.detail.why ?? '')}\n` +
+      `Berth runs without an agent on this computer. ${error.message} ${typeof error.detail.why === 'string' ? error.detail.why : ''}\n` +
         'Next, where that agent belongs to this Berth: berth admin agent join-token --replace AGENT, then berth agent --replace --join STRING.',
     )
     return undefined

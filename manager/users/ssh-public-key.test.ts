@@ -46,7 +46,7 @@ describe('a public key', () => {
     ['nothing', ''],
     ['the type alone', 'ssh-ed25519'],
   ])('with %s is refused', (_what, text) => {
-    expect(why(text)).toContain('no SSH public key')
+    expect(why(text)).toContain('Not a usable SSH public key')
   })
 
   test('that is private, or too short, is refused in words that say so', () => {

@@ -143,7 +143,9 @@ describe('a small disk with homes', () => {
     await truncate(image, 700 * MiB)
     await run('mkfs.ext4', ['-q', '-F', '-m', '0', '-N', String(INODES), image])
     await run('mount', ['-o', 'loop', image, scratch])
-    disks.defer(async () => void (await run('umount', [scratch])))
+    disks.defer(async () => {
+      await run('umount', [scratch])
+    })
     await run('sh', ['-c', 'mkdir "$0/others" && cd "$0/others" && seq "$1" | xargs touch', scratch, String(TAKEN)])
   }, 60_000)
   afterAll(() => disks.disposeAsync())

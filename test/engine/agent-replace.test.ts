@@ -51,7 +51,8 @@ test('an agent whose data directory is lost is replaced: id, sessions and contai
   first.kill('SIGKILL')
   await first.exited
   const thief = await besides(lost)
-  await cp(join(lost.data, 'agent'), join(thief.data, 'agent'), { recursive: true })
+  const filter = (path: string) => !path.endsWith('.sock') // of the lock that the killed agent held
+  await cp(join(lost.data, 'agent'), join(thief.data, 'agent'), { recursive: true, filter })
   await rm(join(lost.data, 'agent'), { recursive: true })
   // Somebody's image names a session of this manager and agent: that is no signature, and no manager vouches for it.
   const forged = { ...(await docker.getContainer(containers[0] ?? '').inspect()).Config.Labels }

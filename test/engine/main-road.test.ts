@@ -71,7 +71,8 @@ describe('the road from a request to bytes in a container', () => {
 
   test('ssh runs a command as work, and the key that lies in the home directory is the one of the session', async () => {
     const { stdout } = await berth.cli('ssh', 'road', '--', 'id -un; id -u; stat -c %a ~/id_container; hostname')
-    expect(stdout.split('\n').slice(0, 3)).toEqual(['work', '1000', '600'])
+    const account = (await run('id', ['-u', 'berth-session'])).stdout.trim()
+    expect(stdout.split('\n').slice(0, 3)).toEqual(['work', account, '600'])
   })
 
   test('sftp, scp and rsync move 100 MB both ways unchanged', async () => {

@@ -4,6 +4,7 @@ import { basename, join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Berth, execute, root, startBerth } from '../fixtures/berth.ts'
 import { startWorld, type World } from '../fixtures/chaos-world.ts'
+import { TINY_IMAGE } from '../fixtures/images.ts'
 
 /** docs/admin/backup.md on a real engine with a session that runs: every command as the page has it. */
 let world: World
@@ -56,7 +57,7 @@ test('a restore into a new directory adopts the sessions that run, and new ones 
   await expect.poll(show, { timeout: 30_000 }).toMatchObject({ status: 'RUNNING', reachable: true })
   expect(await world.kernelsOnEngine()).toEqual(containers)
   expect(await berth('admin resume')).toMatchObject({ code: 0 })
-  const create = 'session create --image berth-test/tiny:1 --name fresh --cpu 0.1 --mem 64m --wait'
+  const create = `session create --image ${TINY_IMAGE} --name fresh --cpu 0.1 --mem 64m --wait`
   expect(await berth(create)).toMatchObject({ code: 0 })
   await restored.kill()
 

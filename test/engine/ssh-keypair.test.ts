@@ -103,7 +103,7 @@ test('a user generates a key, sees its private half once, and enters a new sessi
   expect(await ssh(id, file, 'echo still')).toBe('still\n')
   await expect(ssh(id, own, 'true')).rejects.toThrow(/Permission denied/)
   const next = await launch('uploaded')
-  expect(await ssh(next, own, 'id -u')).toBe('1000\n')
+  expect(await ssh(next, own, 'id -u')).toBe((await run('id', ['-u', 'berth-session'])).stdout)
   await expect(ssh(next, file, 'true')).rejects.toThrow(/Permission denied/)
 
   await berth.cli('ssh-keypair', 'rm')

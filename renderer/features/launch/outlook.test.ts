@@ -22,7 +22,7 @@ describe('what the manager says about a request', () => {
     expect(outlookOf(answer({ reason: null }), one).text).toBe('Will be queued.')
     const doomed = {
       code: 'dependency_failed',
-      message: 'Will not start: depends on session "a", which is ERROR',
+      message: 'Will not start: depends on session "a", which is ERROR.',
     } as const
     expect(outlookOf(answer({ reason: doomed }), one)).toMatchObject({
       kind: 'never',
