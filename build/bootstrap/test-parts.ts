@@ -9,8 +9,7 @@ export type Part = (typeof PARTS)[number]
 const STAGES: readonly (readonly (readonly Part[])[])[] = [
   [['typecheck', 'lint', 'unit'], ['engine']],
   [['integration']],
-  [['e2e']],
-  [['fuzz']],
+  [['e2e'], ['fuzz']],
 ]
 
 /** The stages with only these parts in them. */
