@@ -45,7 +45,12 @@ describe.each([
     child.stdin.end('password')
     const { code, err } = await outcomeOf(child)
     if (isTrusted) expect({ code, asked }).toEqual({ code: 3, asked: [expect.stringContaining('login')] })
-    else expect({ code, err, asked }).toEqual({ code: 1, err: expect.stringContaining('certificate') as string, asked: [] })
+    else
+      expect({ code, err, asked }).toEqual({
+        code: 1,
+        err: expect.stringContaining('certificate') as string,
+        asked: [],
+      })
   })
 
   test(`is ${isTrusted ? 'accepted' : 'refused'} by an agent`, async () => {
