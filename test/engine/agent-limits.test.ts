@@ -153,7 +153,9 @@ describe('a small disk with homes', () => {
   /** Sessions on that disk: of an agent, and a manager, of their own. */
   async function onSmallDisk(environment: Readonly<Record<string, string>> = {}) {
     await using opening = new AsyncDisposableStack()
-    opening.defer(async () => void (await run('sh', ['-c', 'rm -rf "$0"/*-*', scratch])))
+    opening.defer(async () => {
+      await run('sh', ['-c', 'rm -rf "$0"/*-*', scratch])
+    })
     const own = opening.use(await startFakeManager())
     opening.defer(() => removeByManager(own.managerId))
     const data = opening.use(await createAgentHome())

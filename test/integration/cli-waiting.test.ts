@@ -174,7 +174,8 @@ describe('a generated SSH key goes into two new files', () => {
   test('or none, where none could be made: the next try finds no remains', async () => {
     await using api = await startScriptedApi({
       'POST /api/v1/me/ssh-keypair': [
-        new AppError('unavailable'),
+        // A code that the command does not try again by itself.
+        new AppError('user_exists'),
         { publicKey: 'public', fingerprint: 'SHA256:x', privateKey: 'private\n' },
       ],
     })

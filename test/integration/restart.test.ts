@@ -50,7 +50,7 @@ test('it waits for its agent, whatever is free elsewhere', async () => {
   const next = await restart(old)
   await expect.poll(() => cluster.reasonOf(next.id)).toBe('agents_unreachable')
   const { reason } = await cluster.api.getSession({ params: { id: next.id } })
-  expect(reason.message).toContain(`on agent ${first.name}`)
+  expect(reason.message).toContain(`on host ${first.name}`)
   expect(second.requests('create_kernel')).toEqual([])
   await first.connect()
   await cluster.reach(next.id, 'RUNNING')
