@@ -194,6 +194,7 @@ const CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'app_not_found',
   'disk_full',
   'engine_already_managed',
+  'engine_busy',
   'engine_unreachable',
   'files_gone',
   'image_not_found',
