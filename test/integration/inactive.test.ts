@@ -56,7 +56,9 @@ test.each<[string, string, (place: Place, active: boolean) => Promise<unknown>]>
     await expect.poll(() => cluster.reasonOf(waiting.id)).toBe(code)
     const { message } = (await admin.getSession({ params: { id: waiting.id } })).reason
     expect(message).toMatch(
-      what === 'resource-group' ? /closed this resource group/ : new RegExp(`^The ${what} of this session is deactivated`),
+      what === 'resource-group'
+        ? /closed this resource group/
+        : new RegExp(`^The ${what} of this session is deactivated`),
     )
     // Capacity is free now: others get it.
     await admin.deleteSession({ params: { id: first.id } })
