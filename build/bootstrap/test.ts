@@ -103,7 +103,9 @@ try {
   const durations: Durations = Object.assign({}, ...reports.map(report => durationsOf(report, ROOT))) as Durations
   if (parts.some(part => outcomes.get(part)?.code !== 0) || isTooUnsteady(counts)) process.exitCode = 1
   else if (storeDurations) {
-    const sorted = Object.entries({ ...storedDurations(), ...durations }).sort(([a], [b]) => (a < b ? -1 : 1))
+    const sorted = Object.entries({ ...storedDurations(), ...durations })
+      .filter(([, seconds]) => seconds >= 1)
+      .sort(([a], [b]) => (a < b ? -1 : 1))
     writeFileSync(DURATIONS, `${JSON.stringify(Object.fromEntries(sorted), null, 2)}\n`)
   }
   const minutes = (performance.now() - started) / 60_000
