@@ -59,7 +59,7 @@ async function kernelsInMemory(more: Partial<KernelManagerDeps> = {}) {
       stop: () => Promise.resolve(void (of().status = 'exited')),
       logs: () => Promise.resolve(Buffer.alloc(0)),
       remove: () => Promise.resolve(void containers.delete(id)),
-      // eslint-disable-next-line @typescript-eslint/require-await -- throws like the engine rejects
+      // oxlint-disable-next-line typescript/require-await -- throws like the engine rejects
       inspect: async () => {
         if (hidden > 0 && hidden--) throw Object.assign(new Error('no such container'), { statusCode: 404 })
         const { config, status, exitCode } = of()

@@ -47,7 +47,11 @@ export function addLoginCommands(program: Command): void {
     .description('End the sign-in here and on the server.')
     .action(async () => {
       const api = apiOf(await readSignIn())
-      await api.logout().finally(() => removeSignIn())
+      try {
+        await api.logout()
+      } finally {
+        await removeSignIn()
+      }
     })
 
   program

@@ -17,9 +17,9 @@ export function parseSettings(kept: unknown): StoredSettings {
 }
 
 /** What is left out stays. */
-export function applyChange(settings: StoredSettings, { smtpPassword: _, ...change }: SystemSettingsChange) {
+export function applyChange(settings: StoredSettings, { smtpPassword: _, ...change }: SystemSettingsChange): StoredSettings {
   const given = Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined))
-  return { ...settings, ...given } as StoredSettings
+  return { ...settings, ...given }
 }
 
 /** What does not go together, as a sentence; undefined if all is well. */

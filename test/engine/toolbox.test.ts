@@ -37,11 +37,13 @@ describe.each(images)('the toolbox in %s', (_name, image, command, host) => {
     const file = join(box.folder, 'run', 'environment')
     const before = await readFile(file, 'utf8')
     await writeFile(file, `${before}\nPATH=/nowhere\nLD_PRELOAD=/nope.so:/opt/nope.so\n`)
-    const { stdout, stderr } = await box
-      .ssh('ls -d /home/work; echo "[$LD_PRELOAD]"')
-      .finally(() => writeFile(file, before))
-    expect(stdout).toBe('/home/work\n[]\n')
-    expect(stderr).not.toContain('ld.so')
+    try {
+      const { stdout, stderr } = await box.ssh('ls -d /home/work; echo "[$LD_PRELOAD]"')
+      expect(stdout).toBe('/home/work\n[]\n')
+      expect(stderr).not.toContain('ld.so')
+    } finally {
+      await writeFile(file, before)
+    }
   })
 
   test('lets nobody in without an authorised key, and a newly authorised one at once', async () => {

@@ -1,0 +1,33 @@
+import { defineConfig } from 'oxlint'
+import { TYPESCRIPT_RULES } from './build/lint-rules.ts'
+
+/** `.ts` files. The `.vue` files, and what oxlint has no rule for, are ESLint's: `eslint.config.js`. */
+export default defineConfig({
+  plugins: ['eslint', 'typescript'],
+  categories: { correctness: 'off' },
+  options: {
+    typeAware: true,
+    denyWarnings: true,
+    reportUnusedDisableDirectives: 'error',
+    respectEslintDisableDirectives: false,
+  },
+  ignorePatterns: ['dist/', 'docs/', '**/*.vue', '**/*.cjs', '**/*.mjs', 'eslint.config.js'],
+  rules: TYPESCRIPT_RULES,
+  overrides: [
+    { files: ['cli/**', 'build/**', 'test/**'], rules: { 'no-console': 'off' } },
+    {
+      // Its files run side by side and without a Docker Engine; tests that need one belong in test/engine.
+      files: ['test/integration/**'],
+      rules: {
+        'no-restricted-imports': [
+          'error',
+          { patterns: ['**/fixtures/docker.ts', '**/fixtures/docker-engine.ts', '**/fixtures/agent-process.ts'] },
+        ],
+      },
+    },
+    {
+      files: ['**/*.test.ts', 'test/**'],
+      rules: { '@typescript-eslint/no-non-null-assertion': 'off', '@typescript-eslint/unbound-method': 'off' },
+    },
+  ],
+})
