@@ -17,7 +17,10 @@ export function parseSettings(kept: unknown): StoredSettings {
 }
 
 /** What is left out stays. */
-export function applyChange(settings: StoredSettings, { smtpPassword: _, ...change }: SystemSettingsChange): StoredSettings {
+export function applyChange(
+  settings: StoredSettings,
+  { smtpPassword: _, ...change }: SystemSettingsChange,
+): StoredSettings {
   const given = Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined))
   return { ...settings, ...given }
 }
