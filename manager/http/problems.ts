@@ -4,6 +4,7 @@ import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod'
 import { AppError, isAppError, toProblem } from '#manager/contract'
 import { type Log } from '../log.ts'
 import { SECURITY_HEADERS } from './security-headers.ts'
+import { UNSTORABLE_TEXT } from './storable-text.ts'
 
 export const PROBLEM_TYPE = 'application/problem+json; charset=utf-8'
 
@@ -58,7 +59,7 @@ export function toAppError(error: unknown): AppError {
     return new AppError('bad_request', { why: 'The body is not valid JSON.' }, { cause: error })
   }
   if (typeof code === 'string' && UNSTORABLE.has(code)) {
-    return new AppError('bad_request', { why: 'A text in it holds the character U+0000.' }, { cause: error })
+    return new AppError('bad_request', { why: UNSTORABLE_TEXT }, { cause: error })
   }
   if (code === DISK_FULL) {
     return new AppError('disk_full', { why: 'The disk of the database is full. Make room on it.' }, { cause: error })
@@ -82,7 +83,7 @@ function sentenceOf(fields: readonly { path: string; message: string }[]): strin
 
 /** SQLSTATE of PostgreSQL. */
 const DISK_FULL = '53100'
-/** In text and in JSON. What we write ourselves never holds it, so the client sent it. */
+/** U+0000 in text and in JSON: of a query or a path. What we write ourselves never holds it, so the client sent it. */
 const UNSTORABLE: ReadonlySet<string> = new Set(['22021', '22P05'])
 
 /**

@@ -31,6 +31,7 @@ import { registerOperationsRoutes } from './routes/operations.ts'
 import { SECURITY_HEADERS } from './security-headers.ts'
 import { createSerializerCompiler } from './serializer.ts'
 import { checkedBody } from './signatures/check-body.ts'
+import { hasUnstorableText, UNSTORABLE_TEXT } from './storable-text.ts'
 import { type UpgradeHandler, type Upgrades } from './upgrades.ts'
 
 declare module 'fastify' {
@@ -226,8 +227,15 @@ function acceptJsonOnly(app: FastifyInstance): void {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
     // Some clients name the type without sending a body.
-    if (body === '') done(null, undefined)
-    else void parse(request, body.toString(), done)
+    if (body === '') {
+      done(null, undefined)
+      return
+    }
+    const json = body.toString()
+    void parse(request, json, (error, value: unknown) => {
+      const refused = error === null && hasUnstorableText(json, value)
+      done(refused ? new AppError('bad_request', { why: UNSTORABLE_TEXT }) : error, value)
+    })
   })
 }
 
