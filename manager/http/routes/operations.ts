@@ -51,9 +51,15 @@ export function registerOperationsRoutes(
 
   let description: string | undefined
   app.get('/api/v1/openapi.json', { config, schema }, (_request, reply) => {
-    description ??= JSON.stringify(completeDocument(app.swagger(), z.toJSONSchema(Problem, { io: 'input' })))
+    description ??= JSON.stringify(completeDocument(app.swagger(), problemSchema()))
     return reply.type('application/json; charset=utf-8').send(description)
   })
+}
+
+/** Itself: of a schema with an id zod makes a reference into a document of its own. */
+function problemSchema(): object {
+  const { $schema: _, ...schema } = z.toJSONSchema(z.object(Problem.shape), { io: 'input' })
+  return schema
 }
 
 function isScraper(authorization: string | undefined, metricsToken: string | undefined): boolean {
