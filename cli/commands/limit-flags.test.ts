@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import { expect, test } from 'vitest'
-import { namesSlots, parseLimit, type SlotFlags, slotsOf, withSlots } from './limit-flags.ts'
+import { limitOf, namesSlots, type OrUnlimited, parseLimit, type SlotFlags, slotsOf, withSlots } from './limit-flags.ts'
 
 function parse(args: readonly string[], orUnlimited = true): SlotFlags {
   const command = withSlots(new Command().exitOverride().configureOutput({ writeErr: () => undefined }), orUnlimited)
@@ -26,7 +26,19 @@ test('amounts that are none are refused where they are typed', () => {
   expect(() => parse(['--cpu', 'unlimited'], false)).toThrow()
 })
 
+test.each([
+  ['--cpu', '-1', 'a number of cores, 0 or more'],
+  ['--gpu', '0.5', 'For a part of a GPU use --gpu-shares'],
+  ['--gpu-shares', '0.333', 'in steps of 0.01'],
+  ['--mem', '-1g', 'an amount such as 16g'],
+])('%s %s is told what it takes', (flag, value, said) => {
+  expect(() => parse([`${flag}=${value}`])).toThrow(said)
+})
+
 test('a limit is a whole number or unlimited', () => {
-  expect([parseLimit('0'), parseLimit('30'), parseLimit('unlimited')]).toEqual([0, 30, null])
+  const command = new Command().option('--sessions <n>', '', parseLimit)
+  const parsed = (text: string) =>
+    limitOf(command.parse(['--sessions', text], { from: 'user' }).opts<{ sessions: OrUnlimited<number> }>().sessions)
+  expect([parsed('0'), parsed('30'), parsed('unlimited')]).toEqual([0, 30, null])
   for (const text of ['1.5', '-1', 'no', '']) expect(() => (text === '' ? parseLimit('x') : parseLimit(text))).toThrow()
 })

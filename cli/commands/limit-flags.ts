@@ -3,6 +3,16 @@ import { parseAmount, SLOT_NAMES, type SlotName, type WireSlots } from '#manager
 
 /** What a person types where there is no limit. */
 export const UNLIMITED = 'unlimited'
+/**
+ * A parsed option. The word stays until a request is made of it: commander replaces a null that a parser returns with an empty
+ * text.
+ */
+export type OrUnlimited<T> = T | typeof UNLIMITED
+
+/** As requests say it: null for no limit. */
+export function limitOf<T>(value: OrUnlimited<T>): T | null {
+  return value === UNLIMITED ? null : value
+}
 
 export interface SlotFlags {
   cpu?: string
@@ -58,9 +68,9 @@ const WANTED: Readonly<Record<SlotName, string>> = {
   'cuda.shares': 'It must be a number of GPUs in steps of 0.01, such as 0.5 or 1.25.',
 }
 
-/** A whole number, or null for `unlimited`. */
-export function parseLimit(text: string): number | null {
-  if (text === UNLIMITED) return null
+/** Of an option: a whole number, or `unlimited`. */
+export function parseLimit(text: string): OrUnlimited<number> {
+  if (text === UNLIMITED) return text
   const count = Number(text)
   if (!Number.isSafeInteger(count) || count < 0) {
     throw new InvalidArgumentError(`It must be a whole number, or ${UNLIMITED}.`)

@@ -12,16 +12,25 @@ import { createOutput, table } from '../output.ts'
 import { adminOf } from './admin.ts'
 import { durationOption } from './duration.ts'
 import { findUserId } from './find-user.ts'
-import { namesSlots, parseLimit, type SlotFlags, slotsOf, UNLIMITED, withSlots } from './limit-flags.ts'
+import {
+  limitOf,
+  namesSlots,
+  type OrUnlimited,
+  parseLimit,
+  type SlotFlags,
+  slotsOf,
+  UNLIMITED,
+  withSlots,
+} from './limit-flags.ts'
 import { amounts } from './text.ts'
 
 interface PolicyFlags extends SlotFlags {
-  sessions?: number | null
-  containers?: number | null
-  idleTimeout?: number | null
-  maxLifetime?: number | null
-  storageHosts?: string[] | null
-  folders?: number | null
+  sessions?: OrUnlimited<number>
+  containers?: OrUnlimited<number>
+  idleTimeout?: OrUnlimited<number>
+  maxLifetime?: OrUnlimited<number>
+  storageHosts?: OrUnlimited<string[]>
+  folders?: OrUnlimited<number>
   json?: boolean
 }
 
@@ -94,21 +103,21 @@ function withSettings(command: Command): Command {
     .option('--json', 'print JSON')
 }
 
-/** Seconds; null for no limit, which 0 means as well. */
-const parseTime = (text: string) => (text === UNLIMITED || text === '0' ? null : durationOption(text))
+/** Seconds; 0 means no limit as well. */
+const parseTime = (text: string) => (text === UNLIMITED || text === '0' ? UNLIMITED : durationOption(text))
 
-const parseHosts = (text: string) => (text === UNLIMITED ? null : text.split(',').filter(host => host !== ''))
+const parseHosts = (text: string) => (text === UNLIMITED ? text : text.split(',').filter(host => host !== ''))
 
 function changeOf(flags: PolicyFlags, limits: ResourcePolicy['limits']): ResourcePolicyChange {
   const { sessions, containers, idleTimeout, maxLifetime, storageHosts, folders } = flags
   return {
     ...(namesSlots(flags) ? { limits: slotsOf(flags, limits) } : {}),
-    ...(sessions === undefined ? {} : { maxConcurrentSessions: sessions }),
-    ...(containers === undefined ? {} : { maxContainersPerSession: containers }),
-    ...(idleTimeout === undefined ? {} : { idleTimeoutSeconds: idleTimeout }),
-    ...(maxLifetime === undefined ? {} : { maxLifetimeSeconds: maxLifetime }),
-    ...(storageHosts === undefined ? {} : { allowedStorageHosts: storageHosts }),
-    ...(folders === undefined ? {} : { maxFolders: folders }),
+    ...(sessions === undefined ? {} : { maxConcurrentSessions: limitOf(sessions) }),
+    ...(containers === undefined ? {} : { maxContainersPerSession: limitOf(containers) }),
+    ...(idleTimeout === undefined ? {} : { idleTimeoutSeconds: limitOf(idleTimeout) }),
+    ...(maxLifetime === undefined ? {} : { maxLifetimeSeconds: limitOf(maxLifetime) }),
+    ...(storageHosts === undefined ? {} : { allowedStorageHosts: limitOf(storageHosts) }),
+    ...(folders === undefined ? {} : { maxFolders: limitOf(folders) }),
   }
 }
 
