@@ -1,4 +1,5 @@
 import { Command, CommanderError } from 'commander'
+import { sayFormErrorsPlainly } from '#manager/contract'
 import { addAccountCommands } from './commands/accounts.ts'
 import { addAgentCommands } from './commands/agents.ts'
 import { addAppCommand } from './commands/app.ts'
@@ -73,6 +74,7 @@ function createProgram(json: boolean): Command {
 /** Runs a command and ends this process with its exit code. */
 export async function main(argv: readonly string[]): Promise<never> {
   toleratePartingReaders()
+  sayFormErrorsPlainly()
   const code = await runCommand(argv)
   await allPrinted()
   process.exit(code)

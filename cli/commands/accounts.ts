@@ -28,7 +28,9 @@ function addInvitationCommands(admin: Command): void {
     .action(async ({ json = false, ...body }: { domain?: string; note?: string; days?: number; json?: boolean }) => {
       const { api } = await connect()
       const made = await api.createInvitation({ body })
-      createOutput(json).data(made, () => made.url)
+      const output = createOutput(json)
+      for (const { message } of made.notices) output.note(`Warning: ${message}`)
+      output.data(made, () => made.url)
     })
 
   invitation

@@ -1,14 +1,18 @@
 import { type Command } from 'commander'
 import { type ApiClient, AppError, type Domain, type DomainChange, type WireSlots } from '#manager/contract'
 import { connect } from '../config/connect.ts'
-import { createOutput, table } from '../output.ts'
+import { createOutput, type Output, table } from '../output.ts'
 import { adminOf } from './admin.ts'
 import { namesSlots, type SlotFlags, slotsOf, withSlots } from './limit-flags.ts'
+import { type RemoveFlags, removedText } from './removed.ts'
 import { limitsText } from './text.ts'
+
+/** Of all registries. */
+const ALL = 'all'
 
 interface DomainFlags extends SlotFlags {
   description?: string
-  registries?: string[] | null
+  registries?: string[] | typeof ALL
   json?: boolean
 }
 
@@ -30,7 +34,9 @@ export function addDomainCommands(program: Command): void {
     async (name: string, { json = false, ...flags }: DomainFlags) => {
       const { api } = await connect()
       const created = await api.createDomain({ body: { name, ...changeOf(flags) } })
-      createOutput(json).data(created, () => domainTable([created]))
+      const output = createOutput(json)
+      output.data(created, () => domainTable([created]))
+      await warnOfUnknown(api, flags.registries, output)
     },
   )
 
@@ -39,7 +45,9 @@ export function addDomainCommands(program: Command): void {
       const { api } = await connect()
       const before = namesSlots(flags) ? (await findDomain(api, name)).limits : {}
       const changed = await api.updateDomain({ params: { name }, body: changeOf(flags, before) })
-      createOutput(json).data(changed, () => domainTable([changed]))
+      const output = createOutput(json)
+      output.data(changed, () => domainTable([changed]))
+      await warnOfUnknown(api, flags.registries, output)
     },
   )
 
@@ -54,6 +62,17 @@ export function addDomainCommands(program: Command): void {
         createOutput(json).data(changed, () => domainTable([changed]))
       })
   }
+
+  domain
+    .command('rm <name>')
+    .description('Delete a domain without users, projects (but "default") and sessions.')
+    .option('--purge', 'with open invitations and the records of ended sessions; the domain must be inactive')
+    .option('--json', 'print JSON')
+    .action(async (name: string, { json = false, purge = false }: RemoveFlags) => {
+      const { api } = await connect()
+      const removed = await api.deleteDomain({ params: { name }, query: purge ? { purge: 'true' } : {} })
+      createOutput(json).data(removed, () => removedText(removed))
+    })
 }
 
 function withSettings(command: Command): Command {
@@ -63,14 +82,26 @@ function withSettings(command: Command): Command {
     .option('--json', 'print JSON')
 }
 
-function parseRegistries(text: string): string[] | null {
-  return text === 'all' ? null : text.split(',').filter(name => name !== '')
+/** The word stays until a request is made of it: commander replaces a null that a parser returns with an empty text. */
+function parseRegistries(text: string): string[] | typeof ALL {
+  return text === ALL ? text : text.split(',').filter(name => name !== '')
+}
+
+/** Images that are on agents already may be of a registry that Berth does not know, so this is no error. */
+async function warnOfUnknown(api: ApiClient, wanted: DomainFlags['registries'], output: Output): Promise<void> {
+  if (wanted === undefined || wanted === ALL || wanted.length === 0) return
+  const known = (await api.listRegistries()).items.map(registry => registry.name)
+  const unknown = wanted.filter(name => !known.includes(name))
+  if (unknown.length === 0) return
+  const others = known.length === 0 ? 'It knows none yet' : `It knows ${known.join(', ')}`
+  output.note(`Warning: Berth knows no registry ${unknown.map(name => `"${name}"`).join(', ')}. ${others}.`)
+  output.note('Add one with: berth admin registry add HOST')
 }
 
 function changeOf({ description, registries, ...flags }: DomainFlags, before: WireSlots = {}): DomainChange {
   return {
     ...(description === undefined ? {} : { description }),
-    ...(registries === undefined ? {} : { allowedRegistries: registries }),
+    ...(registries === undefined ? {} : { allowedRegistries: registries === ALL ? null : registries }),
     ...(namesSlots(flags) ? { limits: slotsOf(flags, before) } : {}),
   }
 }

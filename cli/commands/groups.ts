@@ -5,6 +5,7 @@ import { createOutput, table } from '../output.ts'
 import { adminOf } from './admin.ts'
 import { findGroup, findUserId } from './find-user.ts'
 import { namesSlots, type SlotFlags, slotsOf, withSlots } from './limit-flags.ts'
+import { type RemoveFlags, removedText } from './removed.ts'
 import { limitsText } from './text.ts'
 
 interface GroupFlags extends SlotFlags {
@@ -61,6 +62,18 @@ export function addGroupCommands(program: Command): void {
         createOutput(json).data(changed, () => groupTable([changed]))
       })
   }
+
+  group
+    .command('rm <group>')
+    .description('Delete a project without members and sessions.')
+    .option('--purge', 'with its members and the records of ended sessions; the project must be inactive')
+    .option('--json', 'print JSON')
+    .action(async (reference: string, { json = false, purge = false }: RemoveFlags) => {
+      const { api } = await connect()
+      const { id } = await findGroup(api, reference)
+      const removed = await api.deleteGroup({ params: { id }, query: purge ? { purge: 'true' } : {} })
+      createOutput(json).data(removed, () => removedText(removed))
+    })
 
   addMemberCommands(group)
 }

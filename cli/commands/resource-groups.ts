@@ -65,6 +65,15 @@ export function addResourceGroupCommands(program: Command): void {
     })
 
   group
+    .command('rm <name>')
+    .description('Delete a resource group without agents and live sessions.')
+    .action(async (name: string) => {
+      const { api } = await connect()
+      await api.deleteResourceGroup({ params: { name } })
+      createOutput(false).note(`Deleted ${name}.`)
+    })
+
+  group
     .command('access <name>')
     .description('Who may use it. Superadmins always may.')
     .option('--json', 'print JSON')

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { sayFormErrorsPlainly } from '#manager/contract'
 import { parseChanges } from './settings.ts'
 
 test('values are read by the form of their key', () => {
@@ -13,6 +14,14 @@ test('values are read by the form of their key', () => {
   expect(parseChanges(['publicUrl=https://berth.example.org/a?=b'.split('?')[0] ?? ''])).toEqual({
     publicUrl: 'https://berth.example.org/a',
   })
+})
+
+test('a number out of range is told the range, not that it is no text', () => {
+  sayFormErrorsPlainly()
+  expect(() => parseChanges(['tokenDays=0'])).toThrow('tokenDays: must be at least 1')
+  expect(() => parseChanges(['smtpPort=999999'])).toThrow('smtpPort: must be at most 65535')
+  expect(() => parseChanges(['browserIdleHours=-1'])).toThrow('browserIdleHours: must be at least 1')
+  expect(() => parseChanges(['auditDays=7'])).toThrow('auditDays: must be at least 30')
 })
 
 test.each([

@@ -62,6 +62,13 @@ test('a taken port is told from that of the Berth that runs here', async () => {
     const after = await collectFacts({ data, port, databaseUrl: undefined })
     expect(after.consolePort).toEqual({ port, status: 'ours' })
     expect(after.running).toEqual({ url, pid: 7 })
+    // It runs with `--port`: that another program has the usual port is no problem of this Berth.
+    const usual = createServer().listen(0, '127.0.0.1')
+    await vi.waitFor(() => expect(usual.listening).toBe(true))
+    const asked = (usual.address() as AddressInfo).port
+    const elsewhere = await collectFacts({ data, port: asked, databaseUrl: undefined })
+    usual.close()
+    expect(elsewhere.consolePort).toEqual({ port, status: 'ours' })
   } finally {
     server.close()
   }

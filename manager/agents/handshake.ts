@@ -1,4 +1,4 @@
-import { createHash, createPublicKey, randomBytes, verify } from 'node:crypto'
+import { createPublicKey, randomBytes, verify } from 'node:crypto'
 import { type WebSocket } from 'ws'
 import { AppError, type AgentId, type ManagerId, toWireError } from '#manager/contract'
 import { controlSignaturePayload, type FromAgent, type FromManager } from '#agent/contract'
@@ -7,6 +7,8 @@ import { insertAuditRows } from '../store/audit-log.ts'
 import { saveJoinedAgent, takeJoinToken } from '../store/agents.ts'
 import { listContainersOn } from '../store/kernels.ts'
 import { type Store } from '../store/open-store.ts'
+import { holdResourceGroup } from '../store/removal.ts'
+import { hashToken } from '../users/secrets.ts'
 import { type ManagerKey } from './manager-key.ts'
 import { readMessage } from './read-message.ts'
 import { type AgentReads } from './reads.ts'
@@ -136,6 +138,9 @@ async function join(
       })
     }
     const { resourceGroup } = taken
+    if (!(await holdResourceGroup(trx, resourceGroup))) {
+      throw new AppError('join_token_invalid', { why: `Its resource group "${resourceGroup}" was deleted.` })
+    }
     const replaces = taken.replaces !== null
     if (!(await saveJoinedAgent(trx, { id: agentId, name, publicKey, resourceGroup }, { replaces }))) {
       throw new AppError('join_token_invalid', {
@@ -169,11 +174,6 @@ function isSigned(publicKey: string, signature: string, payload: string): boolea
     // No key at all: what the peer sent is not in the form of one.
     return false
   }
-}
-
-/** Tokens have 256 bits of entropy: a plain hash is enough to make a stolen table useless. */
-export function hashToken(token: string): Buffer {
-  return createHash('sha256').update(token).digest()
 }
 
 /** @throws AppError `bad_request` if it is no message, or none comes in time */

@@ -40,9 +40,9 @@ import { newId } from '../store/new-id.ts'
 import { type Store } from '../store/open-store.ts'
 import { type Db } from '../store/schema.ts'
 import { countSessions, lockResourceGroup } from '../store/sessions.ts'
+import { hashToken } from '../users/secrets.ts'
 import { inMode, withDevices } from './devices.ts'
 import { type AgentGateway } from './gateway.ts'
-import { hashToken } from './handshake.ts'
 
 export interface AgentService {
   list(): Promise<Agent[]>

@@ -15,6 +15,8 @@ declare module 'fastify' {
       reply?: unknown
       code?: string
       replayed?: boolean
+      /** Goes into the detail of a request that succeeded. */
+      told?: Readonly<Record<string, string | number>>
       owner?: { email: string; role: Role; domain: string }
     } | null
   }
@@ -60,7 +62,8 @@ export function recordRequests(app: FastifyInstance, deps: { audit: AuditRecorde
     const { outcome, credentials } = request
     const result = outcome?.code ?? 'ok'
     const ok = result === 'ok'
-    const { target, detail } = describe(request, ok)
+    const { target, detail: described } = describe(request, ok)
+    const detail = { ...described, ...(ok ? outcome?.told : {}) }
     const caller = credentials?.caller
     // Whoever signs in is known only now; whoever tries is named by the account, never by what was typed.
     const signedIn = caller ?? (ok ? userOf(outcome?.reply) : undefined)

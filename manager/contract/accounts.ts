@@ -58,7 +58,13 @@ export const InvitationSpec = z
 export type InvitationSpec = z.infer<typeof InvitationSpec>
 
 /** The token is shown this once. */
-export const NewInvitation = Invitation.extend({ token: z.string(), url: z.string() }).meta({ id: 'NewInvitation' })
+export const NewInvitation = Invitation.extend({
+  token: z.string(),
+  url: z.string(),
+  notices: z
+    .array(z.object({ code: z.enum(['sign_up_closed', 'domain_inactive']), message: z.string() }))
+    .describe('Why its link would be refused now.'),
+}).meta({ id: 'NewInvitation' })
 export type NewInvitation = z.infer<typeof NewInvitation>
 
 /** Six digits of the authenticator app, or a recovery code; spaces do not matter. */

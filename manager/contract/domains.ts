@@ -23,7 +23,7 @@ const shared = {
   limits: WireSlots.describe('What all sessions together may hold; a slot that is left out is unlimited.'),
 }
 
-/** The top layer: a company, a school. A user belongs to exactly one. Never deleted. */
+/** The top layer: a company, a school. A user belongs to exactly one. */
 export const Domain = z
   .object({
     name: DomainName,
@@ -61,7 +61,7 @@ export type DomainChange = z.infer<typeof DomainChange>
 export const GroupRef = z.object({ id: GroupId, name: z.string() }).meta({ id: 'GroupRef' })
 export type GroupRef = z.infer<typeof GroupRef>
 
-/** A project: users of one domain who share limits. Never deleted. */
+/** A project: users of one domain who share limits. */
 export const Group = z
   .object({
     id: GroupId,
@@ -93,3 +93,23 @@ export const GroupChange = z
   .partial()
   .meta({ id: 'GroupChange' })
 export type GroupChange = z.infer<typeof GroupChange>
+
+/** Members and records of ended sessions go with it only where that is asked for. */
+export const Purge = z.object({
+  purge: z
+    .stringbool()
+    .optional()
+    .describe(
+      'Delete what belongs to it too: members, open invitations, records of ended sessions. It must be inactive.',
+    ),
+})
+
+/** What was deleted. */
+export const Removed = z
+  .object({
+    name: z.string().describe('Of a project with its domain: `research/vision`.'),
+    members: z.int().describe('Users who were in the project.'),
+    sessions: z.int().describe('Records of ended sessions that were deleted with it.'),
+  })
+  .meta({ id: 'Removed' })
+export type Removed = z.infer<typeof Removed>

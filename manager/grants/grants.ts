@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto'
 import { AppError, type Grant, type SessionId } from '#manager/contract'
-import { hashToken } from '../agents/handshake.ts'
 import { type AgentRequests } from '../agents/connection.ts'
 import { type Log } from '../log.ts'
 import { findTunnelApp } from '../sessions/apps.ts'
@@ -11,7 +10,9 @@ import { touchLoginOfGrant } from '../store/logins.ts'
 import { newUuid } from '../store/new-id.ts'
 import { type Store } from '../store/open-store.ts'
 import { findSession, ownedOf } from '../store/sessions.ts'
+import { isForeignKeyViolation } from '../store/violations.ts'
 import { type Caller, canEnter, canSee } from '../users/authorize.ts'
+import { hashToken } from '../users/secrets.ts'
 
 /**
  * Rights to open tunnels to one app of one session. Threat model: a grant is a bearer credential that lives in the local
@@ -155,9 +156,4 @@ export function startGrants({ store, agents, changes, log, now = store.now }: Gr
       await Promise.all(housekeeping)
     },
   }
-}
-
-/** SQLSTATE 23503: what the row refers to is gone. */
-function isForeignKeyViolation(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === '23503'
 }

@@ -7,7 +7,14 @@ import {
   createJsonSchemaTransformObject,
   validatorCompiler,
 } from 'fastify-type-provider-zod'
-import { type Access, AppError, isAppError, type ManagerWarning, ORIGIN_SECRET_HEADER } from '#manager/contract'
+import {
+  type Access,
+  AppError,
+  isAppError,
+  type ManagerWarning,
+  ORIGIN_SECRET_HEADER,
+  sayFormErrorsPlainly,
+} from '#manager/contract'
 import { type AuditRecorder } from '../audit/recorder.ts'
 import { recordRequests } from '../audit/record-requests.ts'
 import { type EventBus } from '../events/bus.ts'
@@ -85,6 +92,7 @@ const BODY_LIMIT = 1024 * 1024
  */
 export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer> {
   const { log, upgrades, logins, signers, metrics, rules } = deps
+  sayFormErrorsPlainly()
   const app = fastify({
     http: {
       // Others (`Upgrade: h2c` of Java clients, say) are answered as what they are without it. RFC 9110 section 7.8

@@ -1,8 +1,19 @@
-import { AppError, type Image, type ImageChange, lackingSlots, parseSlots, SLOTS } from '#manager/contract'
+import {
+  type AgentId,
+  AppError,
+  type Image,
+  type ImageChange,
+  lackingSlots,
+  parseSlots,
+  SLOTS,
+} from '#manager/contract'
 import { type EventPublisher } from '../events/bus.ts'
+import { accessibleTo } from '../quotas/access.ts'
+import { listAgents } from '../store/agents.ts'
 import { findDomain } from '../store/domains.ts'
 import { setImageMinimum } from '../store/image-settings.ts'
 import { type Store } from '../store/open-store.ts'
+import { type Db } from '../store/schema.ts'
 import { type Caller, isSuperadmin } from '../users/authorize.ts'
 import { type KnownImages, meaningsOf, readKnownImages, toImages } from './known-images.ts'
 
@@ -25,6 +36,14 @@ export async function imagesOf(db: Store['db'], caller: Caller, wanted?: string)
 
 const NOTHING = { allowed_registries: [] }
 
+/** Those of resource groups that the caller may use; undefined: all. */
+async function agentsSeenBy(db: Db, caller: Caller): Promise<ReadonlySet<AgentId> | undefined> {
+  const groups = await accessibleTo(db, caller)
+  if (!groups) return undefined
+  const agents = await listAgents(db)
+  return new Set(agents.filter(agent => groups.has(agent.resource_group)).map(agent => agent.id))
+}
+
 export function createImages({ store, events }: { store: Store; events: EventPublisher }): Images {
   const { db } = store
 
@@ -40,7 +59,12 @@ export function createImages({ store, events }: { store: Store; events: EventPub
   }
 
   return {
-    list: async caller => toImages(await imagesOf(db, caller)),
+    async list(caller) {
+      const images = toImages(await imagesOf(db, caller))
+      const seen = await agentsSeenBy(db, caller)
+      if (!seen) return images
+      return images.map(image => ({ ...image, agentIds: image.agentIds.filter(id => seen.has(id)) }))
+    },
 
     async change(caller, { reference, minimum }) {
       const { labelMinimum } = await find(caller, reference)

@@ -1,10 +1,18 @@
-import { AppError, type ResourceGroup, type ResourceGroupChange, type ResourceGroupSpec } from '#manager/contract'
+import {
+  AppError,
+  DEFAULT_RESOURCE_GROUP,
+  type ResourceGroup,
+  type ResourceGroupChange,
+  type ResourceGroupSpec,
+} from '#manager/contract'
 import { accessibleTo } from '../quotas/access.ts'
 import { type Store } from '../store/open-store.ts'
 import { grantAccess } from '../store/resource-group-access.ts'
+import { countSessionsOf, deleteResourceGroup, listAgentNames, lockResourceGroupRow } from '../store/removal.ts'
 import { type Db } from '../store/schema.ts'
 import { isForeignKeyViolation } from '../store/violations.ts'
 import { type Caller } from '../users/authorize.ts'
+import { liveSessions, requireEmpty } from '../users/removal.ts'
 import {
   findResourceGroup,
   insertResourceGroup,
@@ -21,6 +29,11 @@ export interface ResourceGroups {
   create(spec: ResourceGroupSpec, domain: string): Promise<ResourceGroup>
   /** What is left out stays. @throws AppError `resource_group_not_found` */
   update(name: string, change: ResourceGroupChange): Promise<ResourceGroup>
+  /**
+   * With its access rules and join tokens. Records of ended sessions keep its name.
+   * @throws AppError `resource_group_not_found`, `resource_group_in_use` (agents, live sessions; the group `default`)
+   */
+  remove(name: string): Promise<void>
 }
 
 /** @param onChanged the next plan may be another one */
@@ -48,18 +61,47 @@ export function createResourceGroups({ store, onChanged }: { store: Store; onCha
     },
     async update(name, change) {
       const row = await updateResourceGroup(db, name, change)
-      if (!row) throw new AppError('resource_group_not_found', { name })
+      if (!row) throw missing(name)
       onChanged()
       return toView(row)
     },
+    async remove(name) {
+      if (name === DEFAULT_RESOURCE_GROUP) {
+        throw new AppError('resource_group_in_use', { name, why: 'It is the one of requests that name none.' })
+      }
+      await store.transaction(async trx => {
+        if (!(await lockResourceGroupRow(trx, name))) throw missing(name)
+        const agents = await listAgentNames(trx, name)
+        const sessions = await countSessionsOf(trx, { resourceGroup: name })
+        const hosts = agents.length === 1 ? 'An agent is' : `${agents.length} agents are`
+        const holds = [
+          ...(agents.length === 0
+            ? []
+            : [`${hosts} in it (${some(agents)}): let them join another one, or forget them.`]),
+          ...liveSessions(sessions),
+        ]
+        requireEmpty('resource_group_in_use', name, { holds, purgeable: [] }, { purge: false, active: false })
+        await deleteResourceGroup(trx, name)
+      })
+      onChanged()
+    },
   }
+}
+
+/** At most three names. */
+function some(names: readonly string[]): string {
+  return names.length > 3 ? `${names.slice(0, 3).join(', ')}, …` : names.join(', ')
+}
+
+function missing(name: string): AppError {
+  return new AppError('resource_group_not_found', { name, why: `There is no resource group "${name}".` })
 }
 
 /** @throws AppError `resource_group_not_found` */
 export async function requireResourceGroup(db: Db, name: string): Promise<ResourceGroupRow> {
   const row = await findResourceGroup(db, name)
   if (row) return row
-  throw new AppError('resource_group_not_found', { name, why: `There is no resource group "${name}".` })
+  throw missing(name)
 }
 
 /** @throws AppError `resource_group_not_found`, `resource_group_inactive` */

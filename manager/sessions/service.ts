@@ -29,8 +29,10 @@ import { type KeyedRequest } from '../store/idempotency-keys.ts'
 import { insertKernels, type KernelRow, listKernels } from '../store/kernels.ts'
 import { readLifetimeLimits } from '../store/lifetime.ts'
 import { newId } from '../store/new-id.ts'
+import { holdResourceGroup } from '../store/removal.ts'
 import { type Store } from '../store/open-store.ts'
 import { insertSessionEvents, listSessionEvents } from '../store/session-events.ts'
+import { isForeignKeyViolation, isUniqueViolation } from '../store/violations.ts'
 import {
   countMatching,
   findSession,
@@ -112,7 +114,6 @@ export interface SessionServiceDeps extends ViewDeps {
 }
 
 const AGENT_TIMEOUT_MS = 15_000
-const UNIQUE_VIOLATION = '23505'
 
 export function createSessionService(deps: SessionServiceDeps): SessionService {
   const { store, agents, lifecycle, events, presence } = deps
@@ -294,6 +295,12 @@ async function insertAll(
 ): Promise<void> {
   try {
     await store.transaction(async trx => {
+      const { resourceGroup } = sessions[0] ?? {}
+      // It may have been deleted since the request was admitted.
+      if (resourceGroup !== undefined && !(await holdResourceGroup(trx, resourceGroup))) {
+        const why = `There is no resource group "${resourceGroup}".`
+        throw new AppError('resource_group_not_found', { name: resourceGroup, why })
+      }
       await insertSessions(trx, sessions)
       await insertKernels(
         trx,
@@ -318,24 +325,17 @@ async function insertAll(
       )
     })
   } catch (error) {
-    if (isViolationOf(error, 'sessions_files_of')) {
+    if (isUniqueViolation(error, 'sessions_files_of')) {
       throw new AppError('files_gone', { why: 'Another session has gone on with its files.' }, { cause: error })
     }
-    if (!isViolationOf(error, 'sessions_live_name')) throw error
+    if (isForeignKeyViolation(error, 'sessions_group_id_fkey')) {
+      throw new AppError('group_not_found', { why: 'The project was deleted a moment ago.' }, { cause: error })
+    }
+    if (!isUniqueViolation(error, 'sessions_live_name')) throw error
     const names = sessions.map(session => session.name)
     const why = `You have a live session named ${names.map(name => `"${name}"`).join(' or ')}. Choose another name.`
     throw new AppError('session_name_taken', { names, why }, { cause: error })
   }
-}
-
-function isViolationOf(error: unknown, constraint: string): boolean {
-  return (
-    error instanceof Error &&
-    'code' in error &&
-    error.code === UNIQUE_VIOLATION &&
-    'constraint' in error &&
-    error.constraint === constraint
-  )
 }
 
 /** The schema of the route has checked the text. */

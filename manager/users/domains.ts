@@ -1,5 +1,6 @@
 import {
   AppError,
+  DEFAULT_DOMAIN,
   DEFAULT_GROUP,
   DEFAULT_RESOURCE_GROUP,
   type Domain,
@@ -8,21 +9,34 @@ import {
   formatSlots,
   GroupId,
   parseSlots,
+  type Removed,
   type ResourceSlots,
   type WireSlots,
 } from '#manager/contract'
-import { type DomainRow, type DomainSettings, insertDomain, listDomains, updateDomain } from '../store/domains.ts'
+import {
+  type DomainRow,
+  type DomainSettings,
+  findDomain,
+  insertDomain,
+  listDomains,
+  updateDomain,
+} from '../store/domains.ts'
 import { insertGroup } from '../store/groups.ts'
+import { parseSettings } from '../settings/rules.ts'
 import { deleteLogins } from '../store/logins.ts'
 import { newId } from '../store/new-id.ts'
 import { type Store } from '../store/open-store.ts'
+import { countInDomain, countSessionsOf, deleteDomain, lockDomain } from '../store/removal.ts'
 import { grantAccess } from '../store/resource-group-access.ts'
+import { type Db } from '../store/schema.ts'
+import { holdSystemSettings, readSystemSettings } from '../store/system-settings.ts'
 import { lockSuperadmins } from '../store/users.ts'
 import { type Caller, isSuperadmin } from './authorize.ts'
 import { type Logins } from './logins.ts'
+import { type Contents, counted, endedSessions, liveSessions, purgeSessions, requireEmpty } from './removal.ts'
 import { requireSuperadmin } from './superadmins.ts'
 
-/** Domains: the rules. They are made, changed and deactivated by superadmins, and never deleted. */
+/** Domains: the rules. They are made, changed, deactivated and deleted by superadmins. */
 export interface Domains {
   /** An admin of a domain sees that one. */
   list(caller: Caller): Promise<Domain[]>
@@ -35,6 +49,13 @@ export interface Domains {
    * @throws AppError `domain_not_found`, `last_superadmin`, `forbidden` (to deactivate the own one)
    */
   update(caller: Caller, name: string, change: DomainChange): Promise<Domain>
+  /**
+   * Deletes it with its project `default`, where nothing is left in it; with `purge` open invitations and the records of
+   * ended sessions go with it. Users never do: they are moved to another domain first.
+   *
+   * @throws AppError `domain_not_found`, `domain_in_use` (also for the domain `default` and the one for sign-ups)
+   */
+  remove(name: string, options: { purge?: boolean | undefined }): Promise<Removed>
 }
 
 export interface DomainsDeps {
@@ -80,6 +101,38 @@ export function createDomains({ store, logins, onLimitsChanged }: DomainsDeps): 
       if (change.limits || change.active !== undefined) onLimitsChanged?.()
       return toView(row)
     },
+
+    async remove(name, { purge = false }) {
+      const known = await findDomain(store.db, name)
+      if (!known) throw new AppError('domain_not_found', { name, why: `There is no domain "${name}".` })
+      if (name === DEFAULT_DOMAIN) {
+        throw new AppError('domain_in_use', { name, why: 'It is the domain of users for whom none is named.' })
+      }
+      const sessions = purge && !known.active ? await purgeSessions(store, { domain: name }) : 0
+      await store.transaction(async trx => {
+        await holdSystemSettings(trx)
+        const domain = await lockDomain(trx, name)
+        if (!domain) throw new AppError('domain_not_found', { name, why: `There is no domain "${name}".` })
+        requireEmpty('domain_in_use', name, await contentsOf(trx, name), { purge, active: domain.active })
+        await deleteDomain(trx, name)
+      })
+      return { name, members: 0, sessions }
+    },
+  }
+}
+
+async function contentsOf(trx: Db, name: string): Promise<Contents> {
+  const { users, projects, openInvitations } = await countInDomain(trx, name, DEFAULT_GROUP)
+  const sessions = await countSessionsOf(trx, { domain: name })
+  const { signUpDomain } = parseSettings((await readSystemSettings(trx)).system)
+  return {
+    holds: [
+      ...counted(users, 'user').map(some => `It has ${some}: move them to another domain (inactive ones too).`),
+      ...counted(projects, 'project').map(some => `It has ${some} besides "${DEFAULT_GROUP}": delete them.`),
+      ...liveSessions(sessions),
+      ...(signUpDomain === name ? ['People who sign up come into it: set `signUpDomain` to another one.'] : []),
+    ],
+    purgeable: [...counted(openInvitations, 'open invitation'), ...endedSessions(sessions)],
   }
 }
 

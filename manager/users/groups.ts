@@ -1,10 +1,12 @@
 import {
   AppError,
+  DEFAULT_GROUP,
   formatSlots,
   type Group,
   type GroupChange,
   GroupId,
   type GroupSpec,
+  type Removed,
   type UserId,
 } from '#manager/contract'
 import { type EventPublisher } from '../events/bus.ts'
@@ -20,13 +22,16 @@ import {
 } from '../store/groups.ts'
 import { newId } from '../store/new-id.ts'
 import { type Store } from '../store/open-store.ts'
+import { countSessionsOf, deleteGroup, lockGroup, removeAllMembers } from '../store/removal.ts'
 import { type Db } from '../store/schema.ts'
+import { isUniqueViolation } from '../store/violations.ts'
 import { touchUser, type UserRow } from '../store/users.ts'
 import { administers, type Caller, isSuperadmin, managesAccount } from './authorize.ts'
 import { baseUnits } from './domains.ts'
+import { counted, endedSessions, liveSessions, purgeSessions, requireEmpty } from './removal.ts'
 
 /**
- * Groups (projects): made and changed by superadmins and the admins of their domain, never deleted. Whoever may not see a
+ * Groups (projects): made, changed and deleted by superadmins and the admins of their domain. A caller who may not see a
  * group is told that there is none.
  */
 export interface Groups {
@@ -38,11 +43,15 @@ export interface Groups {
   update(caller: Caller, id: GroupId, change: GroupChange): Promise<Group>
   /** @throws AppError `group_not_found`, `user_not_found` (also for a user of another domain) */
   addMember(caller: Caller, id: GroupId, userId: UserId): Promise<void>
+  /**
+   * Deletes it, where nothing is left in it; with `purge` its members and the records of its ended sessions go with it.
+   *
+   * @throws AppError `group_not_found`, `group_in_use` (also for the project `default`, which goes with its domain)
+   */
+  remove(caller: Caller, id: GroupId, options: { purge?: boolean | undefined }): Promise<Removed>
   /** Sessions that run in it stay. @throws as `addMember` */
   removeMember(caller: Caller, id: GroupId, userId: UserId): Promise<void>
 }
-
-const UNIQUE_VIOLATION = '23505'
 
 export interface GroupsDeps {
   readonly store: Store
@@ -99,11 +108,34 @@ export function createGroups({ store, events, onLimitsChanged }: GroupsDeps): Gr
       try {
         await updateGroup(store.db, id, { ...change, limits: baseUnits(limits) })
       } catch (error) {
-        if (!(error instanceof Error && 'code' in error && error.code === UNIQUE_VIOLATION)) throw error
+        if (!isUniqueViolation(error)) throw error
         throw existing(group.domain, change.name ?? group.name, error)
       }
       if (limits || change.active !== undefined) onLimitsChanged?.()
       return toView(await managed(caller, id))
+    },
+
+    async remove(caller, id, { purge = false }) {
+      const { active, name, domain } = await managed(caller, id)
+      if (name === DEFAULT_GROUP) {
+        throw new AppError('group_in_use', { name, why: 'New users come into it; it is deleted with its domain.' })
+      }
+      const sessions = purge && !active ? await purgeSessions(store, { groupId: id }) : 0
+      const members = await store.transaction(async trx => {
+        await lockGroup(trx, id)
+        const group = await managed(caller, id, trx)
+        const count = await countSessionsOf(trx, { groupId: id })
+        const purgeable = [...counted(group.members, 'member'), ...endedSessions(count)]
+        const contents = { holds: liveSessions(count), purgeable }
+        requireEmpty('group_in_use', name, contents, { purge, active: group.active })
+        const gone = await removeAllMembers(trx, id)
+        await deleteGroup(trx, id)
+        return gone
+      })
+      for (const { id: userId, domain: of, version } of members) {
+        events.publish({ topic: 'user', id: userId, version }, { userId, domain: of })
+      }
+      return { name: `${domain}/${name}`, members: members.length, sessions }
     },
 
     addMember: (caller, id, userId) => changeMember(caller, { id, userId }, trx => addMembers(trx, [id], userId)),

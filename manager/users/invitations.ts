@@ -1,9 +1,17 @@
-import { AppError, type Invitation, InvitationId, type InvitationSpec, type NewInvitation } from '#manager/contract'
+import {
+  AppError,
+  type Invitation,
+  InvitationId,
+  type InvitationSpec,
+  type NewInvitation,
+  type SystemSettings,
+} from '#manager/contract'
 import { type Settings } from '../settings/settings.ts'
-import { findDomain } from '../store/domains.ts'
+import { type DomainRow, findDomain } from '../store/domains.ts'
 import { deleteInvitation, insertInvitation, type InvitationRow, listInvitations } from '../store/invitations.ts'
 import { newUuid } from '../store/new-id.ts'
 import { type Store } from '../store/open-store.ts'
+import { isForeignKeyViolation } from '../store/violations.ts'
 import { administers, type Caller, isSuperadmin } from './authorize.ts'
 import { linkTo } from './links.ts'
 import { hashToken, newToken } from './secrets.ts'
@@ -36,14 +44,19 @@ export function createInvitations({ store, settings }: { store: Store; settings:
       if (!administers(caller, domain)) {
         throw new AppError('forbidden', { why: 'Only a superadmin invites into another domain.' })
       }
-      if (!(await findDomain(db, domain))) {
-        throw new AppError('domain_not_found', { why: `There is no domain "${domain}".` })
-      }
+      const unknown = (options?: ErrorOptions) =>
+        new AppError('domain_not_found', { why: `There is no domain "${domain}".` }, options)
+      const known = await findDomain(db, domain)
+      if (!known) throw unknown()
       const token = newToken()
       const [id, tokenHash] = [newUuid(), hashToken(token)]
-      const row = await insertInvitation(db, { id, tokenHash, domain, note, days, createdBy: caller.userId })
-      const { publicUrl } = await settings.read()
-      return { ...toInvitation(row), token, url: linkTo(publicUrl ?? origin, 'sign-up', { invitation: token }) }
+      const wanted = { id, tokenHash, domain, note, days, createdBy: caller.userId }
+      const row = await insertInvitation(db, wanted).catch((error: unknown) => {
+        throw isForeignKeyViolation(error) ? unknown({ cause: error }) : error
+      })
+      const { publicUrl, allowSignUp } = await settings.read()
+      const url = linkTo(publicUrl ?? origin, 'sign-up', { invitation: token })
+      return { ...toInvitation(row), token, url, notices: obstacles({ allowSignUp, domain: known }) }
     },
 
     async revoke(caller, id) {
@@ -51,6 +64,26 @@ export function createInvitations({ store, settings }: { store: Store; settings:
       throw new AppError('invitation_not_found', { why: 'It is unknown, or was used already.' })
     },
   }
+}
+
+/** An invitation may be made ahead of time: what keeps its link from working is said, not refused. */
+function obstacles({
+  allowSignUp,
+  domain,
+}: {
+  allowSignUp: SystemSettings['allowSignUp']
+  domain: DomainRow
+}): NewInvitation['notices'] {
+  const closed = {
+    code: 'sign_up_closed' as const,
+    message:
+      'Nobody can sign up now, not even with an invitation, until a superadmin sets allowSignUp to "invitation".',
+  }
+  const inactive = {
+    code: 'domain_inactive' as const,
+    message: `The domain "${domain.name}" is inactive: the link works once it is active again.`,
+  }
+  return [...(allowSignUp === 'off' ? [closed] : []), ...(domain.active ? [] : [inactive])]
 }
 
 function toInvitation(row: InvitationRow): Invitation {

@@ -20,6 +20,7 @@ import {
 import { type Store } from '../store/open-store.ts'
 import { type Db } from '../store/schema.ts'
 import { holdUser } from '../store/users.ts'
+import { isForeignKeyViolation } from '../store/violations.ts'
 import { type Caller, canSeeKeypair, isSuperadmin, visibleTo } from './authorize.ts'
 
 /** Keypairs of users: everybody their own, admins those of the accounts that they manage. The secret is given out once, at creation, and kept sealed. */
@@ -35,8 +36,6 @@ export interface Keypairs {
   /** @throws AppError `keypair_not_found`, `keypair_in_use` (a session, live or finished, was made with it) */
   remove(caller: Caller, accessKey: string): Promise<void>
 }
-
-const FOREIGN_KEY_VIOLATION = '23503'
 
 export interface KeypairsDeps {
   readonly store: Store
@@ -107,8 +106,8 @@ export function createKeypairs({ store, box, onEnd }: KeypairsDeps): Keypairs {
         await deleteKeypair(trx, accessKey)
       })
       await removed.catch((error: unknown) => {
-        const inUse = error instanceof Error && 'code' in error && error.code === FOREIGN_KEY_VIOLATION
-        throw inUse ? new AppError('keypair_in_use', { why: 'Deactivate it instead.' }, { cause: error }) : error
+        if (!isForeignKeyViolation(error)) throw error
+        throw new AppError('keypair_in_use', { why: 'Deactivate it instead.' }, { cause: error })
       })
       onEnd(accessKey)
     },

@@ -1,5 +1,15 @@
 import { z } from 'zod'
-import { Domain, DomainChange, DomainName, DomainSpec, Group, GroupChange, GroupSpec } from '../domains.ts'
+import {
+  Domain,
+  DomainChange,
+  DomainName,
+  DomainSpec,
+  Group,
+  GroupChange,
+  GroupSpec,
+  Purge,
+  Removed,
+} from '../domains.ts'
 import { GroupId, UserId } from '../ids.ts'
 import { type RouteSpec } from './route-spec.ts'
 
@@ -33,6 +43,15 @@ export const DOMAIN_ROUTES = {
     body: DomainChange,
     reply: Domain,
   },
+  deleteDomain: {
+    method: 'DELETE',
+    path: '/api/v1/domains/:name',
+    access: 'superadmin',
+    summary: 'Delete a domain that has no users, no projects but `default`, and no sessions.',
+    params: z.object({ name: DomainName }),
+    query: Purge,
+    reply: Removed,
+  },
   listGroups: {
     method: 'GET',
     path: '/api/v1/groups',
@@ -59,6 +78,15 @@ export const DOMAIN_ROUTES = {
     params: z.object({ id: GroupId }),
     body: GroupChange,
     reply: Group,
+  },
+  deleteGroup: {
+    method: 'DELETE',
+    path: '/api/v1/groups/:id',
+    access: 'domain_admin',
+    summary: 'Delete a group that has no members and no sessions.',
+    params: z.object({ id: GroupId }),
+    query: Purge,
+    reply: Removed,
   },
   addGroupMember: {
     method: 'PUT',

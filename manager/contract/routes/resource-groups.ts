@@ -39,6 +39,15 @@ export const RESOURCE_GROUP_ROUTES = {
     body: ResourceGroupChange,
     reply: ResourceGroup,
   },
+  deleteResourceGroup: {
+    method: 'DELETE',
+    path: '/api/v1/resource-groups/:name',
+    access: 'superadmin',
+    summary: 'Delete a resource group that has no agents and no live sessions, with its access rules and join tokens.',
+    params: named,
+    status: 204,
+    reply: z.void(),
+  },
   listResourceGroupAccess: {
     method: 'GET',
     path: '/api/v1/resource-groups/:name/access',

@@ -6,6 +6,7 @@ type ResourceGroupRoutes =
   | 'listResourceGroups'
   | 'createResourceGroup'
   | 'updateResourceGroup'
+  | 'deleteResourceGroup'
   | 'listResourceGroupAccess'
   | 'grantResourceGroupAccess'
   | 'withdrawResourceGroupAccess'
@@ -21,6 +22,7 @@ export function createResourceGroupRoutes({
     listResourceGroups: async ({ caller }) => ({ items: await groups.list(caller) }),
     createResourceGroup: ({ caller }, { body }) => groups.create(body, caller.domain),
     updateResourceGroup: (_context, { params, body }) => groups.update(params.name, body),
+    deleteResourceGroup: (_context, { params }) => groups.remove(params.name),
     listResourceGroupAccess: async (_context, { params }) => ({ items: await accesses.list(params.name) }),
     grantResourceGroupAccess: async (_context, { params, body }) => ({
       items: await accesses.grant(params.name, body),

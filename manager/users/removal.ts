@@ -1,0 +1,69 @@
+import { AppError, type ErrorCode } from '#manager/contract'
+import { type Store } from '../store/open-store.ts'
+import { countSessionsOf, deleteEndedSessions, type SessionCounts, type SessionsOf } from '../store/removal.ts'
+
+/** What a project, a domain or a resource group must be empty of before it is deleted. */
+export interface Contents {
+  /** Sentences with the next step: nothing but that step lets it go. */
+  readonly holds: readonly string[]
+  /** What goes with it where a purge is asked for: `2 members`. */
+  readonly purgeable: readonly string[]
+}
+
+/**
+ * Deleting is refused while anything is left, so that nobody loses something by a slip of the hand. A purge takes members,
+ * invitations and records of ended sessions along, never what is live; its object must be inactive first, so that
+ * nothing new comes into it meanwhile.
+ *
+ * @throws AppError of the given code, which names what is left and the next step
+ */
+export function requireEmpty(
+  code: ErrorCode,
+  name: string,
+  { holds, purgeable }: Contents,
+  { purge, active }: { purge: boolean; active: boolean },
+): void {
+  const [first] = holds
+  if (first !== undefined) throw new AppError(code, { name, why: holds.join(' ') })
+  if (purgeable.length === 0) return
+  const what = inWords(purgeable)
+  if (!purge) {
+    const why = `It still has ${what}. To delete these with it, deactivate it and delete it with "purge".`
+    throw new AppError(code, { name, why })
+  }
+  if (active) throw new AppError(code, { name, why: `It has ${what}, and is active. Deactivate it before the purge.` })
+}
+
+/** `1 member`, `3 members`; nothing for none. */
+export function counted(count: number, one: string, many = `${one}s`): string[] {
+  return count === 0 ? [] : [count === 1 ? `1 ${one}` : `${count} ${many}`]
+}
+
+/** What to do about sessions that have not ended. */
+export function liveSessions({ live }: Pick<SessionCounts, 'live'>): string[] {
+  if (live === 0) return []
+  return [live === 1 ? '1 session in it has not ended: end it.' : `${live} sessions in it have not ended: end them.`]
+}
+
+export const endedSessions = ({ ended }: Pick<SessionCounts, 'ended'>): string[] =>
+  counted(ended, 'record of an ended session', 'records of ended sessions')
+
+const BATCH = 500
+
+/**
+ * Deletes the records of ended sessions, some at a time: one statement for all would take longer than a statement may.
+ * Interrupted, it leaves the rest for the next attempt.
+ */
+export async function purgeSessions(store: Store, of: SessionsOf): Promise<number> {
+  if ((await countSessionsOf(store.db, of)).live > 0) return 0
+  let deleted = 0
+  for (;;) {
+    const count = await deleteEndedSessions(store.db, of, BATCH)
+    deleted += count
+    if (count < BATCH) return deleted
+  }
+}
+
+function inWords(parts: readonly string[]): string {
+  return parts.length < 2 ? parts.join('') : `${parts.slice(0, -1).join(', ')} and ${parts.at(-1) ?? ''}`
+}
