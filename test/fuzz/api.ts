@@ -4,23 +4,8 @@ import { ADMIN, apiOf, temporaryDirectory } from '../fixtures/manager.ts'
 import { Victim } from '../integration/hostile/victim.ts'
 import { assertDocumented, send, spoiled } from './http.ts'
 import { type Random } from './random.ts'
+import { type Schema, valueOf } from './shapes.ts'
 import { type FuzzTarget } from './target.ts'
-
-interface Schema {
-  readonly $ref?: string
-  readonly type?: string | readonly string[]
-  readonly enum?: readonly unknown[]
-  readonly const?: unknown
-  readonly anyOf?: readonly Schema[]
-  readonly oneOf?: readonly Schema[]
-  readonly properties?: Readonly<Record<string, Schema>>
-  readonly required?: readonly string[]
-  readonly additionalProperties?: Schema | boolean
-  readonly items?: Schema
-  readonly format?: string
-  readonly minimum?: number
-  readonly maximum?: number
-}
 
 interface Operation {
   readonly method: string
@@ -77,40 +62,6 @@ export const apiTarget: FuzzTarget = {
       ids.splice(0, Math.max(0, ids.length - MOST_IDS))
     }
 
-    function valueOf(random: Random, schema: Schema | undefined, depth = 5): unknown {
-      if (!schema || depth === 0 || random.chance(0.06)) return random.json()
-      if (schema.$ref)
-        return valueOf(random, document.components?.schemas?.[schema.$ref.split('/').at(-1) ?? ''], depth - 1)
-      const choices = schema.anyOf ?? schema.oneOf
-      if (choices?.[0]) return valueOf(random, random.pick(choices), depth)
-      if (schema.enum?.[0] !== undefined) return random.pick(schema.enum)
-      if (schema.const !== undefined) return schema.const
-      const type = typeof schema.type === 'string' ? schema.type : random.pick(schema.type ?? ['string'])
-      switch (type) {
-        case 'object': {
-          const named = Object.entries(schema.properties ?? {})
-            .filter(([name]) => schema.required?.includes(name) === true || random.chance(0.4))
-            .map(([name, property]) => [name, valueOf(random, property, depth - 1)])
-          const more =
-            typeof schema.additionalProperties === 'object'
-              ? [[random.text(10), valueOf(random, schema.additionalProperties, depth - 1)]]
-              : []
-          return Object.fromEntries([...named, ...more])
-        }
-        case 'array':
-          return Array.from({ length: random.int(4) }, () => valueOf(random, schema.items, depth - 1))
-        case 'integer':
-        case 'number':
-          return random.pick([0, 1, schema.minimum ?? 2, schema.maximum ?? 1000, -1, random.int(100_000), 2 ** 53])
-        case 'boolean':
-          return random.chance(0.5)
-        case 'null':
-          return null
-        default:
-          return textOf(random, schema)
-      }
-    }
-
     function textOf(random: Random, schema: Schema): string {
       if (schema.format === 'uuid' || random.chance(0.2))
         return ids.length > 0 && random.chance(0.9) ? random.pick(ids) : random.text()
@@ -119,17 +70,24 @@ export const apiTarget: FuzzTarget = {
       return random.pick(['default', 'a', 'name-1', ADMIN.email, random.text()])
     }
 
+    const shaping = {
+      textOf,
+      resolve: (ref: string) => document.components?.schemas?.[ref.split('/').at(-1) ?? ''],
+    }
     return {
       async input(random) {
         const operation = random.pick(operations)
         const parameter = (place: string) => (operation.parameters ?? []).filter(({ in: where }) => where === place)
         let path = operation.path
         for (const { name, schema } of parameter('path')) {
-          path = path.replace(`{${name}}`, encodeURIComponent(wellFormed(String(valueOf(random, schema, 1)))))
+          path = path.replace(`{${name}}`, encodeURIComponent(wellFormed(String(valueOf(random, schema, shaping, 1)))))
         }
         const query = parameter('query')
           .filter(() => random.chance(0.3))
-          .map(({ name, schema }) => `${name}=${encodeURIComponent(wellFormed(String(valueOf(random, schema, 2))))}`)
+          .map(
+            ({ name, schema }) =>
+              `${name}=${encodeURIComponent(wellFormed(String(valueOf(random, schema, shaping, 2))))}`,
+          )
         const schema = operation.requestBody?.content?.['application/json']?.schema
         const token = random.pick(tokens)
         const headers: Record<string, string> = {
@@ -146,7 +104,7 @@ export const apiTarget: FuzzTarget = {
           method: operation.method.toUpperCase(),
           path: query.length > 0 ? `${path}?${query.join('&')}` : path,
           headers,
-          body: schema ? spoiled(random, valueOf(random, schema)) : undefined,
+          body: schema ? spoiled(random, valueOf(random, schema, shaping)) : undefined,
         }
         const received = await send(agent, port, sent)
         remember(received.body)

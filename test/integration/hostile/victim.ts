@@ -4,6 +4,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { createInterface, type Interface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 
+const MOST_COMPLAINTS = 20
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 
 /**
@@ -15,6 +16,8 @@ export class Victim implements AsyncDisposable {
   readonly #lines: Interface
   readonly ready: Record<string, unknown>
   #said = ''
+  /** Of its log: lines of errors, and those that are no log at all, such as traces of what was not caught; the first ones. */
+  readonly complaints: string[] = []
   #exit: number | string | undefined
 
   private constructor(child: ChildProcess, lines: Interface, ready: Record<string, unknown>) {
@@ -22,7 +25,13 @@ export class Victim implements AsyncDisposable {
     this.#lines = lines
     this.ready = ready
     child.stderr?.on('data', (chunk: Buffer) => (this.#said = (this.#said + chunk.toString()).slice(-20_000)))
+    if (child.stderr) createInterface({ input: child.stderr }).on('line', line => this.#note(line))
     child.once('exit', (code, signal) => (this.#exit = code ?? signal ?? 'exit'))
+  }
+
+  #note(line: string): void {
+    const isCalm = /^\{"level":[1-4]0,/.test(line)
+    if (!isCalm && this.complaints.length < MOST_COMPLAINTS) this.complaints.push(line.slice(0, 2_000))
   }
 
   /**
