@@ -51,6 +51,14 @@ export async function openDedicatedConnection(deps: DedicatedConnectionDeps): Pr
   const { log } = deps
   const stop = new AbortController()
   let current: pg.Client | undefined
+  let last: Promise<unknown> = Promise.resolve()
+
+  /** One query after the other: the client does not take a second one before the first is answered. */
+  function inTurn(client: pg.Client, text: string, values: readonly unknown[] = []) {
+    const asked = last.catch(() => undefined).then(() => client.query<Record<string, unknown>>(text, [...values]))
+    last = asked
+    return asked
+  }
 
   async function connect(again: boolean): Promise<{ readonly ended: Promise<void> }> {
     const client = new pg.Client({
@@ -80,7 +88,7 @@ export async function openDedicatedConnection(deps: DedicatedConnectionDeps): Pr
     current = client
     if (again) deps.onReopened()
     const probe = setInterval(() => {
-      client.query('select 1').catch(() => lost.resolve(undefined))
+      inTurn(client, 'select 1').catch(() => lost.resolve(undefined))
     }, PROBE_MS)
     const ended = lost.promise.then(async () => {
       clearInterval(probe)
@@ -115,7 +123,7 @@ export async function openDedicatedConnection(deps: DedicatedConnectionDeps): Pr
     },
     async query(text, values = []) {
       if (!current) throw new Error('there is no connection to the database')
-      const { rows } = await current.query<Record<string, unknown>>(text, [...values])
+      const { rows } = await inTurn(current, text, values)
       return rows
     },
     async [Symbol.asyncDispose]() {
