@@ -34,6 +34,13 @@ const fields = {
     .min(1)
     .max(365)
     .describe('Accounts whose address was not confirmed are removed after that; the address is free again.'),
+  sessionDays: z
+    .number()
+    .int()
+    .min(7)
+    .max(36_500)
+    .nullable()
+    .describe('Sessions are deleted so long after their end, with events, figures and logs; null keeps them for ever.'),
   auditDays: z
     .number()
     .int()
@@ -61,6 +68,7 @@ export const SYSTEM_SETTINGS_DEFAULTS = {
   browserMaxDays: 7,
   tokenDays: 30,
   unconfirmedDays: 7,
+  sessionDays: null,
   auditDays: null,
   publicUrl: null,
   termsUrl: null,

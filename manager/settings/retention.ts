@@ -3,7 +3,7 @@ import { toAuditRow } from '../audit/recorder.ts'
 import { type Log } from '../log.ts'
 import { deleteOldAuditRows, insertAuditRows } from '../store/audit-log.ts'
 import { type Store } from '../store/open-store.ts'
-import { deleteOutdated, PRUNED } from '../store/retention.ts'
+import { deleteEndedSessions, deleteOutdated, PRUNED, settleLastMinutes } from '../store/retention.ts'
 import { deleteUnconfirmed } from '../store/users.ts'
 import { type Settings } from './settings.ts'
 
@@ -11,6 +11,8 @@ const EVERY_MS = 10 * 60_000
 /** In one transaction: it should not take long. */
 const ROWS_AT_ONCE = 10_000
 const USERS_AT_ONCE = 200
+/** Each with its kernels, events and figures. */
+const SESSIONS_AT_ONCE = 500
 
 export interface RetentionDeps {
   readonly store: Store
@@ -22,7 +24,7 @@ export interface RetentionDeps {
 
 /**
  * Deletes what is kept for some time only: what nobody can use or asks for any more, and, as the settings say, sign-ups that
- * nobody confirmed and entries of the audit log. Every manager does; none waits for another. What the settings delete is in
+ * nobody confirmed, sessions that have ended and entries of the audit log. Every manager does; none waits for another. What the settings delete is in
  * the audit log, in the same transaction.
  */
 export function startRetention({ store, settings, events, log, everyMs = EVERY_MS }: RetentionDeps): AsyncDisposable {
@@ -43,6 +45,15 @@ export function startRetention({ store, settings, events, log, everyMs = EVERY_M
     return gone.length === USERS_AT_ONCE
   }
 
+  async function sessions(days: number): Promise<boolean> {
+    return store.transaction(async trx => {
+      const gone = await deleteEndedSessions(trx, { days, limit: SESSIONS_AT_ONCE })
+      const detail = { sessions: gone, days }
+      if (gone > 0) await insertAuditRows(trx, [toAuditRow({ action: 'sessionsPruned', result: 'ok', detail })])
+      return gone === SESSIONS_AT_ONCE
+    })
+  }
+
   async function auditLog(days: number): Promise<boolean> {
     return store.transaction(async trx => {
       const { rows, before } = await deleteOldAuditRows(trx, { days, limit: ROWS_AT_ONCE })
@@ -60,10 +71,11 @@ export function startRetention({ store, settings, events, log, everyMs = EVERY_M
 
   async function work(): Promise<void> {
     await outdated()
-    const { unconfirmedDays, auditDays } = await settings.read()
+    while (!stopping() && (await settleLastMinutes(store.db, ROWS_AT_ONCE)) === ROWS_AT_ONCE);
+    const { unconfirmedDays, sessionDays, auditDays } = await settings.read()
     while (!stopping() && (await unconfirmed(unconfirmedDays)));
-    if (auditDays === null) return
-    while (!stopping() && (await auditLog(auditDays)));
+    while (!stopping() && sessionDays !== null && (await sessions(sessionDays)));
+    while (!stopping() && auditDays !== null && (await auditLog(auditDays)));
   }
 
   const begin = () =>

@@ -1,4 +1,5 @@
 import { type RawBuilder, sql } from 'kysely'
+import { FINISHED_STATUSES, LIVE_STATUSES } from '#manager/contract'
 import { type Database, type Db } from './schema.ts'
 
 /** Why a table does not grow without end, or may. */
@@ -7,10 +8,13 @@ type Kept =
   | { readonly over: RawBuilder<boolean> }
   /** As many as there are things: hosts, users, images, what admins make. */
   | 'with what it is about'
-  /** History: nothing of it goes by itself. The audit log goes where a setting says so. */
-  | 'for ever'
+  /** History: for ever, or as long as a setting says (`sessionDays`, `auditDays`). */
+  | 'as a setting says'
 
 const over = (condition: RawBuilder<boolean>) => ({ over: condition })
+
+const laterMinute = sql`select from session_stats_minutes later
+  where later.session_id = session_stats_minutes.session_id and later.minute > session_stats_minutes.minute`
 
 /**
  * Every table, with what keeps it from growing: a new one does not compile until that is decided. Said to administrators
@@ -30,9 +34,7 @@ export const KEPT = {
   join_tokens: over(sql`expires_at < now() - interval '1 day'`),
   tasks: over(sql`ended_at < now() - interval '7 days'`),
   // All but the last minute of a session, which says what it used in all.
-  session_stats_minutes: over(sql`minute < now() - interval '7 days' and exists (
-    select from session_stats_minutes later
-    where later.session_id = session_stats_minutes.session_id and later.minute > session_stats_minutes.minute)`),
+  session_stats_minutes: over(sql`minute < now() - interval '7 days' and not settled and exists (${laterMinute})`),
 
   settings: 'with what it is about',
   users: 'with what it is about',
@@ -54,11 +56,11 @@ export const KEPT = {
   registry_images: 'with what it is about',
   image_settings: 'with what it is about',
 
-  sessions: 'for ever',
-  kernels: 'for ever',
-  kernel_devices: 'for ever',
-  session_events: 'for ever',
-  audit_log: 'for ever',
+  sessions: 'as a setting says',
+  kernels: 'as a setting says',
+  kernel_devices: 'as a setting says',
+  session_events: 'as a setting says',
+  audit_log: 'as a setting says',
 } as const satisfies Record<keyof Database, Kept>
 
 export type PrunedTable = {
@@ -74,6 +76,43 @@ export async function deleteOutdated(db: Db, table: PrunedTable, limit: number):
   const { numAffectedRows } = await sql`
     delete from ${sql.table(table)} where ctid = any(array(
       select ctid from ${sql.table(table)} where ${KEPT[table].over} limit ${limit} for update skip locked
+    ))`.execute(db)
+  return Number(numAffectedRows ?? 0)
+}
+
+/**
+ * Marks the old minutes that stay, the last one of each session, so that the next look does not meet them again.
+ * @returns how many; there may be more if it is `limit`
+ */
+export async function settleLastMinutes(db: Db, limit: number): Promise<number> {
+  const { numAffectedRows } = await sql`
+    update session_stats_minutes set settled = true where ctid = any(array(
+      select ctid from session_stats_minutes
+      where minute < now() - interval '7 days' and not settled and not exists (${laterMinute})
+      limit ${limit} for update skip locked
+    ))`.execute(db)
+  return Number(numAffectedRows ?? 0)
+}
+
+/**
+ * Deletes sessions that ended so many days ago, with their kernels, events and figures. Those stay that a live session
+ * depends on, and those of a lost agent: when it comes back, their rows say that its containers have to go.
+ *
+ * @returns how many went; there may be more if it is `limit`
+ */
+export async function deleteEndedSessions(
+  db: Db,
+  { days, limit }: { readonly days: number; readonly limit: number },
+): Promise<number> {
+  const { numAffectedRows } = await sql`
+    delete from sessions where id = any(array(
+      select s.id from sessions s
+      where s.ended_at < now() - make_interval(days => ${days}) and s.status = any(${[...FINISHED_STATUSES]}::text[])
+        and not exists (
+          select from kernels k join agents a on a.id = k.agent_id where k.session_id = s.id and a.status = 'LOST')
+        and not exists (
+          select from sessions w where w.status = any(${[...LIVE_STATUSES]}::text[]) and w.depends_on @> to_jsonb(s.id))
+      limit ${limit} for update skip locked
     ))`.execute(db)
   return Number(numAffectedRows ?? 0)
 }

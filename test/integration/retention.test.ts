@@ -1,11 +1,15 @@
 import { sql } from 'kysely'
 import { expect, test } from 'vitest'
-import { UserId } from '#manager/contract'
+import { AgentId, KernelId, UserId } from '#manager/contract'
 import { openToRead } from '../../manager/backup/open-database.ts'
 import { createEventBus } from '../../manager/events/bus.ts'
 import { silentLog } from '../../manager/log.ts'
 import { startRetention } from '../../manager/settings/retention.ts'
+import { insertKernels } from '../../manager/store/kernels.ts'
+import { newId } from '../../manager/store/new-id.ts'
+import { insertSessions } from '../../manager/store/sessions.ts'
 import { startTestManager } from '../fixtures/manager.ts'
+import { aSessionRow } from '../fixtures/session-rows.ts'
 
 const PASSWORD = 'Their-own-pass-1'
 
@@ -83,4 +87,39 @@ test('the audit log is kept for ever, or for as long as is said, and says what i
   await expect(sql`delete from audit_log`.execute(store.db)).rejects.toThrow('append-only')
   await expect(sql`delete from audit_log where action = '70 days'`.execute(store.db)).rejects.toThrow('append-only')
   await expect(sql`update audit_log set action = 'x'`.execute(store.db)).rejects.toThrow('append-only')
+})
+
+test('sessions that ended long ago go with all that is theirs, as the setting says; those that are needed stay', async () => {
+  await using it = await world()
+  const { api, store } = it
+  const owner = UserId.parse((await api.me()).user.id)
+  const add = async (change: Parameters<typeof aSessionRow>[1] = {}) => {
+    const row = aSessionRow(owner, { status: 'TERMINATED', ...change })
+    const kernel = newId(KernelId)
+    await insertSessions(store.db, [row])
+    await insertKernels(store.db, [{ id: kernel, sessionId: row.id, status: 'TERMINATED', slots: {} }])
+    return { id: row.id, kernel }
+  }
+  const [old, young, needed, lost] = [await add(), await add(), await add(), await add()]
+  await sql`update sessions set ended_at = now() - interval '31 days' where id <> ${young.id}`.execute(store.db)
+  await sql`update sessions set ended_at = now() - interval '29 days' where id = ${young.id}`.execute(store.db)
+  const waiting = await add({ status: 'PENDING', dependsOn: [needed.id] })
+  const agent = newId(AgentId)
+  await sql`insert into agents (id, name, public_key, resource_group, status, capacity, devices)
+    values (${agent}, 'away', 'key', 'default', 'LOST', '{}', '[]')`.execute(store.db)
+  await sql`update kernels set agent_id = ${agent} where id = ${lost.kernel}`.execute(store.db)
+  const left = async () =>
+    (await sql<{ id: string }>`select id from sessions order by id`.execute(store.db)).rows.map(({ id }) => id)
+  const ids = (...sessions: readonly { id: string }[]) => sessions.map(({ id }) => id).toSorted()
+
+  await it.retain(() =>
+    expect.poll(async () => (await it.entries('sessionsPruned')).length, { timeout: 1_000 }).toBe(0),
+  )
+  expect(await left()).toEqual(ids(old, young, needed, lost, waiting))
+  await api.updateSettings({ body: { sessionDays: 30 } })
+  await it.retain(() => expect.poll(async () => (await it.entries('sessionsPruned')).length).toBe(1))
+  expect((await it.entries('sessionsPruned'))[0]?.detail).toEqual({ sessions: 1, days: 30 })
+  expect(await left()).toEqual(ids(young, needed, lost, waiting))
+  await sql`update agents set status = 'CONNECTED' where id = ${agent}`.execute(store.db)
+  await it.retain(() => expect.poll(left).toEqual(ids(young, needed, waiting)))
 })

@@ -7,6 +7,7 @@ import { operation } from './0005-operation.ts'
 import { files } from './0006-files.ts'
 import { agentTrust } from './0008-agent-trust.ts'
 import { idempotency } from './0011-idempotency.ts'
+import { retention } from './0013-retention.ts'
 
 /** In order of their names. A migration that has been released is never edited; add the next number. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -18,4 +19,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0006-files': files,
   '0008-agent-trust': agentTrust,
   '0011-idempotency': idempotency,
+  '0013-retention': retention,
 }

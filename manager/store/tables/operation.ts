@@ -56,6 +56,8 @@ export interface SessionStatsMinutesTable {
   session_id: SessionId
   minute: Time
   stats: Json<KeptMinute>
+  /** The last minute of its session, and old: retention does not look at it again. */
+  settled: Generated<boolean>
 }
 
 /** Manager processes on this database; one that has not been seen for a while is gone. */
