@@ -134,7 +134,7 @@ const imageTable = (items: readonly Image[]) =>
     items.map(image => [
       image.reference,
       `${image.registry ?? '–'}${image.outdated ? ' (newer there)' : ''}`,
-      String(image.agentIds.length),
+      String(image.holders),
       amounts(image.minimum),
       bytes(image.sizeBytes),
       image.digest.slice(0, 19),

@@ -22,7 +22,8 @@ export const Image = z
     apps: z.array(
       z.object({ name: z.string(), title: z.string(), protocol: z.enum(['http', 'tcp']), path: z.string() }),
     ),
-    agentIds: z.array(AgentId).describe('Agents that hold it, of the resource groups that the caller may use.'),
+    holders: z.number().int().min(0).describe('How many agents hold it, of the resource groups that the caller may use.'),
+    agentIds: z.array(AgentId).optional().describe('The agents that hold it; told to superadmins only.'),
     registry: z.string().nullable().describe('Name of the registry that it is of; null for one made on an agent.'),
     pullable: z.boolean().describe('An active registry offers it: agents that do not hold it pull it at launch.'),
     outdated: z.boolean().describe('The registry has a newer image under this name than the agents.'),

@@ -36,7 +36,7 @@ export async function imagesOf(db: Store['db'], caller: Caller, wanted?: string)
 
 const NOTHING = { allowed_registries: [] }
 
-/** Those of resource groups that the caller may use; undefined: all. */
+/** The agents of the resource groups that the caller may use; undefined for a superadmin: all. */
 async function agentsSeenBy(db: Db, caller: Caller): Promise<ReadonlySet<AgentId> | undefined> {
   const groups = await accessibleTo(db, caller)
   if (!groups) return undefined
@@ -50,7 +50,7 @@ export function createImages({ store, events }: { store: Store; events: EventPub
   async function find(caller: Caller, reference: string): Promise<Image> {
     const all = toImages(await imagesOf(db, caller, reference)).filter(image => image.reference === reference)
     // One name may mean different images on different agents: the setting is for the name.
-    const image = all.toSorted((a, b) => b.agentIds.length - a.agentIds.length)[0]
+    const image = all.toSorted((a, b) => b.holders - a.holders)[0]
     if (image) return image
     throw new AppError('image_not_found', {
       image: reference,
@@ -63,7 +63,10 @@ export function createImages({ store, events }: { store: Store; events: EventPub
       const images = toImages(await imagesOf(db, caller))
       const seen = await agentsSeenBy(db, caller)
       if (!seen) return images
-      return images.map(image => ({ ...image, agentIds: image.agentIds.filter(id => seen.has(id)) }))
+      return images.map(({ agentIds = [], ...image }) => ({
+        ...image,
+        holders: agentIds.filter(id => seen.has(id)).length,
+      }))
     },
 
     async change(caller, { reference, minimum }) {

@@ -169,6 +169,7 @@ interface Standing {
 function toImage(image: AgentImage, { minimums, ...standing }: Standing): Image {
   return {
     ...standing,
+    holders: standing.agentIds.length,
     digest: image.id,
     title: image.title,
     description: image.description,

@@ -1,4 +1,5 @@
 import {
+  type AgentId,
   type GroupRef,
   type Image,
   type Preset,
@@ -18,7 +19,7 @@ export const OTHER: Pick<Session, 'ownerId' | 'ownerEmail'> = {
   ownerId: '01990000-0000-7000-8000-000000000002' as Session['ownerId'],
   ownerEmail: 'jonas.lindqvist@physics.example.com',
 }
-const AGENT = '01990000-0000-7000-8000-00000000000a' as Image['agentIds'][number]
+const AGENT = '01990000-0000-7000-8000-00000000000a' as AgentId
 
 const idOf = (index: number) => `0199a000-0000-7000-8000-${String(index).padStart(12, '0')}` as Session['id']
 export const ago = (minutes: number) => new Date(Date.now() - minutes * 60_000).toISOString()
@@ -108,7 +109,7 @@ export const IMAGES: Image[] = [
       { name: 'jupyterlab', title: 'JupyterLab', protocol: 'http', path: '/lab' },
       { name: 'jupyter', title: 'Jupyter Notebook', protocol: 'http', path: '/tree' },
     ],
-    agentIds: [AGENT],
+    holders: 1,
     labelMinimum: {},
     registry: null,
     pullable: false,
@@ -127,7 +128,7 @@ export const IMAGES: Image[] = [
       { name: 'jupyterlab', title: 'JupyterLab', protocol: 'http', path: '/lab' },
       { name: 'tensorboard', title: 'TensorBoard', protocol: 'http', path: '/' },
     ],
-    agentIds: [AGENT],
+    holders: 1,
     labelMinimum: {},
     registry: null,
     pullable: false,
@@ -143,7 +144,7 @@ export const IMAGES: Image[] = [
     minimum: {},
     shmem: '64m',
     apps: [],
-    agentIds: [AGENT],
+    holders: 1,
     labelMinimum: {},
     registry: null,
     pullable: false,

@@ -82,7 +82,7 @@ async function ended({ id }: Pick<Task, 'id'>): Promise<Task> {
   return get()
 }
 const onAgents = async (name: string) =>
-  (await api.listImages()).items.find(image => image.reference === name && image.agentIds.length > 0)
+  (await api.listImages()).items.find(image => image.reference === name && image.holders > 0)
 const idOn = (image: string) => engine.docker('image', 'inspect', '--format', '{{.Id}}', image)
 
 test('a session of an image that was loaded has a terminal, figures, scratch, and outlives its agent', async () => {

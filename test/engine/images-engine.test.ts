@@ -97,7 +97,7 @@ async function running(session: Session | undefined): Promise<Session> {
 }
 
 const imageOnAgents = async () =>
-  (await api.listImages()).items.find(image => image.reference === reference && image.agentIds.length > 0)
+  (await api.listImages()).items.find(image => image.reference === reference && image.holders > 0)
 
 /** Over a tunnel to the app, as any client of its protocol may. */
 function ask(id: SessionId, app: string): Promise<string> {

@@ -69,6 +69,15 @@ describe('an image that only a registry has', () => {
     expect(holder.requests('create_kernel')[0]?.registryAuth).toBeUndefined()
   })
 
+  test('says to users how many agents hold it, and to superadmins which', async () => {
+    const holder = await cluster.join({ images: [pulledR4()] })
+    expect(await imageNamed(name)).toMatchObject({ holders: 1, agentIds: [holder.id] })
+    const user = await cluster.addUser('reader@example.org')
+    const seen = (await user.listImages()).items.find(({ reference }) => reference === name)
+    expect(seen?.holders).toBe(1)
+    expect(JSON.stringify(await user.listImages())).not.toContain(holder.id)
+  })
+
   test('is pulled elsewhere when its holders are full', async () => {
     const holder = await cluster.join({ images: [pulledR4()], capacity: { cpu: 1000, mem: 2 ** 30 } })
     const first = await cluster.launch({ image: name })

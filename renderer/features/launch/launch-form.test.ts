@@ -32,7 +32,7 @@ const image = (change: Partial<Image> = {}): Image => ({
   minimum: { cpu: '0.5', mem: '512m' },
   shmem: '64m',
   apps: [],
-  agentIds: [],
+  holders: 0,
   labelMinimum: {},
   registry: null,
   pullable: false,

@@ -69,7 +69,7 @@ export function useLaunchForm() {
       resources: place.resources.value,
       largest: place.room.value.largest,
       free: place.room.value.free,
-      holders: image.value?.agentIds.length ?? 0,
+      holders: image.value?.holders ?? 0,
     }),
   )
   const asked = useOutlook(
@@ -82,7 +82,7 @@ export function useLaunchForm() {
     answer =>
       outlookOf(answer, {
         count: form.value.count,
-        pulled: image.value?.agentIds.length === 0,
+        pulled: image.value?.holders === 0,
         gpu: limits.value.gpu?.slot,
       }),
   )
