@@ -34,6 +34,11 @@ const LOOK_AGAIN_MS = 60_000
 /** A look that failed although the engine is there: nothing can be started until one succeeds. */
 const LOOK_AFTER_FAILURE_MS = 1_000
 
+/** Routes of the host come and go; nothing tells of it. */
+const NETWORK_LOOK_MS = 30_000
+const ELSEWHERE =
+  'The agent runs in another network namespace than its Docker Engine, so it cannot set up a firewall there. It reaches apps through relays in the containers, which is slower. Run the agent in the network namespace of the engine.'
+
 export interface Agent {
   readonly agentId: AgentId
   /** Rejects when the agent cannot go on: refused, revoked, or the engine is another agent's. */
@@ -84,12 +89,15 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
     }),
   )
   const images = createImageCatalog(engine, changed)
-  const networks = createSessionNetworks(engine, config.networkRange)
+  const networks = createSessionNetworks(engine, { range: config.networkRange, onChange: changed })
   const firewall = stack.use(
     startFirewall({
       range: config.networkRange,
       deny: config.networkDeny,
-      checkRange: () => networks.checkRange(),
+      async checkRange() {
+        await networks.checkRange()
+        if (networks.isElsewhere) throw new Error(ELSEWHERE)
+      },
       log,
       onChange: changed,
     }),
@@ -120,7 +128,9 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
   parts.kernels = kernels
   const unused = createUnusedImages({ engine, starting: () => imagesBeingUsed(kernels.reports()) })
   // Tunnels outlive the connection over which they were asked for.
-  const streams = stack.use(createStreams({ kernels, docker: engine.streams, log }))
+  const streams = stack.use(
+    createStreams({ kernels, docker: engine.streams, isElsewhere: () => networks.isElsewhere, log }),
+  )
   const look = serialize(async () => {
     if (!parts.watch?.state.reachable) return
     // First: what is on the engine of another agent is not ours to clean up.
@@ -133,7 +143,7 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
       engine,
       log,
       onUp: async () => {
-        await Promise.all([firewall.apply(), look()])
+        await Promise.all([firewall.apply(), look(), networks.look()])
         devices.engineCameUp()
         // Before the first session needs it; that session will say what is wrong.
         toolbox.volume().catch(() => undefined)
@@ -152,6 +162,7 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
   const lookAgain = () => void look().catch((error: unknown) => complain(log, error))
   const timers = [
     setInterval(lookAgain, LOOK_AGAIN_MS),
+    setInterval(() => (watch.state.reachable ? void networks.look() : undefined), NETWORK_LOOK_MS),
     setInterval(() => (kernels.overdue ? lookAgain() : undefined), LOOK_AFTER_FAILURE_MS),
   ]
   stack.defer(() => timers.forEach(timer => clearInterval(timer)))
@@ -165,7 +176,7 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
     deviceFigures: [...devices.figures()],
     images: [...images.images],
     kernels: kernels.reports(),
-    network: firewall.state,
+    network: { ...firewall.state, problem: networks.problem },
   })
   const control = stack.use(
     startControl({

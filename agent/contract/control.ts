@@ -216,7 +216,12 @@ export const Report = z.object({
   deviceFigures: z.array(DeviceFigures).optional(),
   images: z.array(AgentImage).optional(),
   kernels: z.array(KernelReport),
-  network: z.object({ isolation: z.enum(['full', 'partial']), reason: CleanLine().nullable() }),
+  network: z.object({
+    isolation: z.enum(['full', 'partial']),
+    reason: CleanLine().nullable(),
+    /** Why no session can have a network there now; left out by older agents. */
+    problem: CleanLine().nullable().optional(),
+  }),
   /** Milliseconds since the epoch on the agent; the manager reports skew, and uses its own clock for records. */
   clockMs: Milliseconds,
 })

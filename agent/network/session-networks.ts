@@ -6,6 +6,8 @@ import { type EngineClient, isMissing, statusOf } from '../docker/engine-client.
 import { createTurns } from '../turns.ts'
 import {
   allocateSubnet,
+  areElsewhere,
+  type Bridge,
   type Cidr,
   conflictingRoute,
   formatAddress,
@@ -34,6 +36,12 @@ export interface SessionNetworks {
   remove(key: string, managerId: string, isUsed: () => boolean): Promise<void>
   /** Is the range free for sessions on this host? @throws `network_range_taken` */
   checkRange(): Promise<void>
+  /** Why no session can have a network now, as the last creation or look has found; null where one can. */
+  readonly problem: string | null
+  /** The engine's bridges are in another network namespace than this process: neither its firewall nor its connections get there. */
+  readonly isElsewhere: boolean
+  /** Looks again. What the engine does not answer stays as it was. */
+  look(): Promise<void>
   /** Networks of ours on the engine, with the key that their sessions know them by. */
   list(managerId: string): Promise<{ readonly key: string; readonly id: string }[]>
 }
@@ -56,21 +64,46 @@ const isShared = ({ clusterSize = 1 }: NetworkMember) => clusterSize > 1
  * One bridge and one /28 per session. Docker's default address pools end after about 30 networks; ours hold 4096.
  * Not "internal": sessions may reach the outside. What they may not reach is the firewall's business.
  */
-export function createSessionNetworks(engine: EngineClient, range: Cidr): SessionNetworks {
+export function createSessionNetworks(
+  engine: EngineClient,
+  { range, onChange }: { readonly range: Cidr; readonly onChange: () => void },
+): SessionNetworks {
   /** Subnets of creations under way: Docker does not list them yet. */
   const reserved = new Set<Cidr>()
   /** Coming and going of kernels of one session. */
   const inTurn = createTurns()
+  let problem: string | null = null
+  let isElsewhere = false
+
+  function note(found: { problem?: string | null; isElsewhere?: boolean }): void {
+    const before = [problem, isElsewhere]
+    problem = found.problem === undefined ? problem : found.problem
+    isElsewhere = found.isElsewhere ?? isElsewhere
+    if (before[0] !== problem || before[1] !== isElsewhere) onChange()
+  }
+
+  /** Passes the outcome on; a range without room is remembered as the problem. */
+  async function noting<T>(work: Promise<T>): Promise<T> {
+    try {
+      const value = await work
+      note({ problem: null })
+      return value
+    } catch (error) {
+      if (error instanceof AppError && error.code === 'network_range_taken') note({ problem: String(error.detail.why) })
+      throw error
+    }
+  }
 
   async function subnetsInUse(): Promise<Cidr[]> {
     const networks: NetworkInspectInfo[] = await engine.calls.listNetworks()
     await refuseForeignRoutes(networks)
-    return networks.flatMap(network =>
-      (network.IPAM?.Config ?? []).flatMap(config => {
-        const cidr = config.Subnet === undefined ? undefined : parseCidr(config.Subnet)
-        return cidr ? [cidr] : []
-      }),
-    )
+    return networks.flatMap(subnetsOf)
+  }
+
+  function freeSubnet(taken: readonly Cidr[]): Cidr {
+    const subnet = allocateSubnet(range, [...taken, ...reserved])
+    if (!subnet) throw new AppError('network_range_taken', { why: `${formatCidr(range)} has no free /28 left.` })
+    return subnet
   }
 
   async function refuseForeignRoutes(networks: readonly NetworkInspectInfo[]): Promise<void> {
@@ -78,7 +111,11 @@ export function createSessionNetworks(engine: EngineClient, range: Cidr): Sessio
     const bridges = new Set(own.map(network => network.Options?.['com.docker.network.bridge.name'] ?? ''))
     const table = await readFile('/proc/net/route', 'utf8').catch(() => '')
     // A bridge that is just being removed or made, by us or by another agent, may miss in the list.
-    const routes = parseRoutes(table).filter(route => !route.device.startsWith(BRIDGE_PREFIX))
+    const all = parseRoutes(table)
+    note({ isElsewhere: areElsewhere(networks.flatMap(bridgesOf), all) })
+    // Routes of another namespace take nothing from the engine's.
+    if (isElsewhere) return
+    const routes = all.filter(route => !route.device.startsWith(BRIDGE_PREFIX))
     const route = conflictingRoute(range, routes, bridges)
     if (!route) return
     throw new AppError('network_range_taken', {
@@ -89,9 +126,7 @@ export function createSessionNetworks(engine: EngineClient, range: Cidr): Sessio
   }
 
   async function tryCreate(key: string, managerId: string): Promise<SessionNetwork | undefined> {
-    const taken = await subnetsInUse()
-    const subnet = allocateSubnet(range, [...taken, ...reserved])
-    if (!subnet) throw new AppError('network_range_taken', { why: `${formatCidr(range)} has no free /28 left.` })
+    const subnet = freeSubnet(await subnetsInUse())
     reserved.add(subnet)
     const name = networkName(key)
     try {
@@ -146,15 +181,41 @@ export function createSessionNetworks(engine: EngineClient, range: Cidr): Sessio
     throw new AppError('kernel_create_failed', { why: 'The engine refused every network for the session.' })
   }
 
+  async function look(): Promise<void> {
+    // A taken range has been noted; an engine that does not answer is noticed elsewhere.
+    await noting(subnetsInUse().then(freeSubnet)).catch(() => undefined)
+  }
+
   return {
-    create: (member, managerId) => inTurn(networkKeyOf(member), () => create(member, managerId)),
+    create: (member, managerId) => inTurn(networkKeyOf(member), () => noting(create(member, managerId))),
     remove: (key, managerId, isUsed) =>
       inTurn(key, async () => {
         if (!isUsed()) await removeByKey(key, managerId)
+        if (problem !== null) await look()
       }),
     checkRange: async () => refuseForeignRoutes(await engine.calls.listNetworks()),
+    get problem() {
+      return problem
+    },
+    get isElsewhere() {
+      return isElsewhere
+    },
+    look,
     list,
   }
+}
+
+function subnetsOf({ IPAM }: NetworkInspectInfo): Cidr[] {
+  return (IPAM?.Config ?? []).flatMap(({ Subnet }) => {
+    const cidr = Subnet === undefined ? undefined : parseCidr(Subnet)
+    return cidr ? [cidr] : []
+  })
+}
+
+function bridgesOf(network: NetworkInspectInfo): Bridge[] {
+  if (network.Driver !== 'bridge') return []
+  const name = network.Options?.['com.docker.network.bridge.name'] ?? `br-${network.Id.slice(0, 12)}`
+  return subnetsOf(network).map(subnet => ({ name, subnet }))
 }
 
 /** The random end of a UUIDv7: sessions made together share its beginning. */

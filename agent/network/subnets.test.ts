@@ -1,6 +1,15 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { allocateSubnet, type Cidr, conflictingRoute, formatCidr, overlaps, parseCidr, parseRoutes } from './subnets.ts'
+import {
+  allocateSubnet,
+  areElsewhere,
+  type Cidr,
+  conflictingRoute,
+  formatCidr,
+  overlaps,
+  parseCidr,
+  parseRoutes,
+} from './subnets.ts'
 
 const cidr = (text: string): Cidr => parseCidr(text)!
 
@@ -62,4 +71,13 @@ test('a VPN in the range is a conflict; our own bridges and the default route ar
   expect(conflictingRoute(cidr('10.213.0.0/16'), routes, own)?.device).toBe('tun0')
   expect(conflictingRoute(cidr('10.214.0.0/16'), routes, own)).toBeUndefined()
   expect(conflictingRoute(cidr('172.17.5.0/24'), routes, own)?.device).toBe('docker0')
+})
+
+test('bridges that the routing table does not know are in another network namespace, whatever their names', () => {
+  const routes = parseRoutes(ROUTES)
+  const docker0 = { name: 'docker0', subnet: cidr('172.17.0.0/16') }
+  expect(areElsewhere([docker0, { name: 'br-1', subnet: cidr('172.18.0.0/16') }], routes)).toBe(false)
+  expect(areElsewhere([{ name: 'docker0', subnet: cidr('172.31.100.0/24') }], routes)).toBe(true)
+  expect(areElsewhere([{ name: 'docker1', subnet: cidr('172.17.0.0/16') }], routes)).toBe(true)
+  expect(areElsewhere([], routes)).toBe(false)
 })

@@ -78,6 +78,25 @@ function swap(hex: string): number {
   return Number.parseInt((hex.match(/../g) ?? []).toReversed().join(''), 16)
 }
 
+export interface Bridge {
+  /** Name of its interface. */
+  readonly name: string
+  readonly subnet: Cidr
+}
+
+/**
+ * Whether the engine's bridges are in another network namespace than these routes: none of the bridges is in the table.
+ * False where the engine has no bridge. The names alone prove nothing: every engine calls its first bridge docker0.
+ */
+export function areElsewhere(bridges: readonly Bridge[], routes: readonly Route[]): boolean {
+  const isHere = ({ name, subnet }: Bridge) =>
+    routes.some(
+      ({ device, destination }) =>
+        device === name && destination.base === subnet.base && destination.bits === subnet.bits,
+    )
+  return bridges.length > 0 && !bridges.some(isHere)
+}
+
 /** The route that makes the range unusable; the default route and bridges of our own sessions do not count. */
 export function conflictingRoute(
   range: Cidr,

@@ -19,6 +19,13 @@ export interface Services {
   ensureApp(kernelId: string, app: string): Promise<unknown>
 }
 
+/** How apps are reached from here. */
+export interface Reach {
+  readonly docker: Engine
+  /** Containers are in a network namespace that connections from here do not get to. */
+  readonly isElsewhere?: (() => boolean) | undefined
+}
+
 /** Why a service could not be reached, as the close reason of the tunnel. */
 export class ServiceError extends Error {
   override readonly name = 'ServiceError'
@@ -38,19 +45,21 @@ const MAX_REMEMBERED = 1000
 
 /**
  * Connects to an app of a kernel: at the address of the container; refused, the app is started if it does not run; still
- * refused, it may listen on the container's loopback only, where a relay inside the container reaches it.
+ * refused, it may listen on the container's loopback only, where a relay inside the container reaches it. Where the containers
+ * are in another network namespace, only the relay is of use.
  *
  * @throws ServiceError `app_not_ready` (no such app, or it does not start), `refused`, `dial_timeout`
  */
 export async function dialService(options: {
   kernels: Services
-  docker: Engine
+  reach: Reach
   kernel: KernelAddress
   app: string
 }): Promise<TunnelSocket> {
-  const { kernels, docker, kernel } = options
+  const { kernels, reach, kernel } = options
   const app = kernel.apps.find(({ name }) => name === options.app)
   if (!app) throw new ServiceError('app_not_ready')
+  if (reach.isElsewhere?.()) return await dialInside(options, app)
   const key = `${kernel.containerId}:${app.port}`
   if (!loopbackOnly.has(key)) {
     const direct = await dial(kernel.address, app.port)
@@ -62,7 +71,7 @@ export async function dialService(options: {
     if (again) return again
   }
   try {
-    const relayed = await openRelay(docker, kernel, app.port)
+    const relayed = await openRelay(reach.docker, kernel, app.port)
     if (loopbackOnly.size >= MAX_REMEMBERED) loopbackOnly.clear()
     loopbackOnly.add(key)
     return relayed
@@ -70,6 +79,20 @@ export async function dialService(options: {
     if (loopbackOnly.delete(key)) return dialService(options)
     throw new ServiceError('refused', { cause: error })
   }
+}
+
+async function dialInside(
+  { kernels, reach, kernel }: { kernels: Services; reach: Reach; kernel: KernelAddress },
+  { name, port }: KernelAddress['apps'][number],
+): Promise<TunnelSocket> {
+  const running = await openRelay(reach.docker, kernel, port).catch(() => undefined)
+  if (running) return running
+  await kernels.ensureApp(kernel.kernelId, name).catch((error: unknown) => {
+    throw new ServiceError('app_not_ready', { cause: error })
+  })
+  return await openRelay(reach.docker, kernel, port).catch((error: unknown) => {
+    throw new ServiceError('refused', { cause: error })
+  })
 }
 
 /** @returns undefined where the connection is refused @throws ServiceError `dial_timeout`, `refused` for any other failure */

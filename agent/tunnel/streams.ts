@@ -15,15 +15,14 @@ import {
   type TunnelSocket,
 } from '#manager/contract'
 import { type Log } from './data-sockets.ts'
-import { dialService, type Engine, type KernelAddress, ServiceError, type Services } from './service.ts'
+import { dialService, type KernelAddress, type Reach, ServiceError, type Services } from './service.ts'
 import { openTerminal } from './terminal.ts'
 
 /** XORs in place; native where bufferutil has a binary for this platform, its own JavaScript otherwise. */
 const applyMask = (createRequire(import.meta.url)('bufferutil') as { unmask: ApplyMask }).unmask
 
-export interface StreamsDeps {
+export interface StreamsDeps extends Reach {
   readonly kernels: Services
-  readonly docker: Engine
   readonly log: Log
 }
 
@@ -37,7 +36,7 @@ export interface Streams extends AsyncDisposable {
 const REFUSE_LINGER_MS = 5_000
 
 /** The server end of every tunnel of this agent: WebSocket on one side, a port or a terminal of a container on the other. */
-export function createStreams({ kernels, docker, log }: StreamsDeps): Streams {
+export function createStreams({ kernels, docker, isElsewhere, log }: StreamsDeps): Streams {
   const live = new TunnelBeats()
   const timer = setInterval(() => live.tick(), TICK_MS).unref()
 
@@ -61,7 +60,7 @@ export function createStreams({ kernels, docker, log }: StreamsDeps): Streams {
       join(wire, terminal.stream, { mode: 'terminal', onText: terminal.onText, onTerminalEnd })
       return
     }
-    const service = await dialService({ kernels, docker, kernel, app: header.app })
+    const service = await dialService({ kernels, reach: { docker, isElsewhere }, kernel, app: header.app })
     join(wire, service, { mode: header.framed ? 'tunnel' : 'foreign' })
   }
 

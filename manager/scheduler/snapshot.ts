@@ -40,6 +40,8 @@ export interface PlacingPresence extends AgentPresence {
   strays(id: AgentId): readonly Stray[]
   /** It is connected, and its engine has not answered for so long that nobody waits for it. */
   engineIsDown(id: AgentId): boolean
+  /** It is connected, and says itself that no session can start there now. */
+  isUnfit(id: AgentId): boolean
 }
 
 const SHARES_PER_DEVICE = 100
@@ -144,6 +146,7 @@ export function emptyAgent(row: AgentRow, presence: PlacingPresence): AgentSnaps
     devices: usableDevices(row).map(({ uuid, slot }) => ({ uuid, slot, total: totalOf(slot), occupied: 0 })),
     images: new Set(),
     schedulable: row.schedulable,
+    unfit: presence.isUnfit(row.id),
     isolated: row.network_isolation === 'full',
     connected: presence.isReady(row.id),
     lost: row.status === 'LOST' || presence.engineIsDown(row.id),

@@ -414,10 +414,11 @@ interface FailedStart {
 }
 
 /**
- * These say that the host cannot start anything for a moment: that is no fault of the session, and costs it no attempt. A taken
- * network range lasts until an administrator acts, so it does cost one: otherwise the session would be tried there for ever.
+ * These say that the host cannot start anything: that is no fault of the session, and costs it no attempt. Nothing is tried there
+ * for ever: of an overloaded engine the agent paces its starts, and of one that is away, or whose network range is taken, its
+ * reports say so, and nothing is placed there.
  */
-const HOST_UNFIT: ReadonlySet<string> = new Set(['engine_busy', 'engine_unreachable'])
+const HOST_UNFIT: ReadonlySet<string> = new Set(['engine_busy', 'engine_unreachable', 'network_range_taken'])
 const isHostsFault = (error: unknown) => isAppError(error) && HOST_UNFIT.has(error.code)
 
 const isUnreachable = (error: unknown) => isAppError(error) && error.code === 'agent_unreachable'

@@ -116,6 +116,7 @@ export async function startSessionsPart(deps: SessionsPartDeps): Promise<Session
     isReady: id => gateway.isConnected(id) && reports.isReady(id),
     strays: id => reports.strays(id),
     engineIsDown: id => reports.engineIsDown(id),
+    isUnfit: id => reports.isUnfit(id),
   }
   const agents = {
     ...presence,

@@ -276,5 +276,7 @@ test('a range that the host uses is refused with the way out', async () => {
   // Nor is the other network cut off by rules for sessions.
   await expect.poll(() => manager.report?.network.isolation).toBe('partial')
   expect(manager.report?.network.reason).toContain('docker0')
+  // Said without a session that fails first.
+  expect(manager.report?.network.problem).toContain('docker0')
   expect((await run('iptables', ['-S'])).stdout).not.toMatch(`${taken} .*REJECT`)
 })

@@ -9,7 +9,7 @@ import { grantAccess } from '../../manager/store/resource-group-access.ts'
 import { assignResourcePolicy, insertResourcePolicy } from '../../manager/store/resource-policies.ts'
 import { insertAgent, insertWaiting, openTestStore, reportCapacity } from '../fixtures/test-store.ts'
 
-const presence = { isReady: () => true, strays: () => [], engineIsDown: () => false }
+const presence = { isReady: () => true, strays: () => [], engineIsDown: () => false, isUnfit: () => false }
 const GiB = 2 ** 30
 const GROUPS = ['default', 'second'] as const
 

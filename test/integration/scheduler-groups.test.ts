@@ -46,6 +46,7 @@ describe('a resource group that cannot be scheduled', () => {
         },
         strays: () => [],
         engineIsDown: () => false,
+        isUnfit: () => false,
       },
       start: id => void started.push(id),
       cancel: () => Promise.resolve(),

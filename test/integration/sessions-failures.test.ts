@@ -74,6 +74,32 @@ describe('a start that fails', () => {
     expect(timeline.filter(line => line === 'PENDING host_unfit')).toHaveLength(4)
   })
 
+  test('because the network range of its host is taken costs no attempt, and is not repeated before the range is free', async () => {
+    const agent = await cluster.join()
+    const problem = '10.213.0.0/16 overlaps 10.213.0.0/16 on tun0.'
+    agent.script.create_kernel = () => {
+      agent.networkProblem = problem
+      agent.report()
+      throw new ScriptedError('network_range_taken', problem)
+    }
+    const { id } = await cluster.launch()
+    await expect.poll(() => cluster.reasonOf(id)).toBe('no_agents')
+    const shown = async () => (await cluster.api.listAgents()).items.find(item => item.id === agent.id)
+    await expect.poll(async () => (await shown())?.problem).toContain('overlaps')
+    expect(await cluster.timeline(id)).toEqual([
+      'PENDING requested',
+      'SCHEDULED placed',
+      'PREPARING create_sent',
+      'PENDING host_unfit',
+    ])
+    expect((await cluster.api.getResources({})).largest.cpu ?? '0').toBe('0')
+    agent.script.create_kernel = ({ spec }) => agent.run(spec)
+    agent.networkProblem = null
+    agent.report()
+    await cluster.reach(id, 'RUNNING')
+    await expect.poll(async () => (await shown())?.problem).toBeNull()
+  })
+
   test('that waits for its turn on its agent says so, and its time does not run meanwhile', async () => {
     const turn = Promise.withResolvers<undefined>()
     const agent = await cluster.join()

@@ -51,6 +51,12 @@ function noAgent({ agents, open }: Situation): Reason | undefined {
   if (!agents.some(agent => agent.connected)) {
     return { code: 'agents_unreachable', message: 'No host of this resource group is connected.' }
   }
+  if (!agents.some(agent => canTake(agent)) && agents.some(agent => canTake({ ...agent, unfit: false }))) {
+    return {
+      code: 'no_agents',
+      message: 'No connected host can start sessions now. Admins: "berth admin agent ls" says what is wrong.',
+    }
+  }
   if (!agents.some(agent => canTake(agent))) {
     return { code: 'no_agents', message: 'No connected host accepts new sessions; an admin has paused them.' }
   }
@@ -129,7 +135,7 @@ export function canTake(
   agent: AgentSnapshot,
   { requireIsolation = false }: { readonly requireIsolation?: boolean | undefined } = {},
 ): boolean {
-  return agent.connected && agent.schedulable && (!requireIsolation || agent.isolated === true)
+  return agent.connected && agent.schedulable && agent.unfit !== true && (!requireIsolation || agent.isolated === true)
 }
 
 /** It takes sessions as soon as it is back, which is in a moment. */

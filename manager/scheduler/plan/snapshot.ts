@@ -31,6 +31,8 @@ export interface AgentSnapshot {
   readonly images: ReadonlySet<string>
   /** An admin lets it take new sessions. */
   readonly schedulable: boolean
+  /** It says itself that no session can start there now. */
+  readonly unfit?: boolean
   /** It keeps sessions off each other and off its host. */
   readonly isolated?: boolean
   /** Its control connection is up, its state was reconciled, and its engine answers. */
