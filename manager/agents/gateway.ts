@@ -22,7 +22,7 @@ import { AgentConnection, type AgentRequests } from './connection.ts'
 import { acceptAgent } from './handshake.ts'
 import { createInbox, type Inbox } from './inbox.ts'
 import { type ManagerKey } from './manager-key.ts'
-import { readMessage } from './read-message.ts'
+import { isLongReport, readLongReport, readMessage } from './read-message.ts'
 import { createAgentReads } from './reads.ts'
 import { createStrangers, type Stranger, type StrangersOptions } from './strangers.ts'
 
@@ -262,13 +262,21 @@ export function startAgentGateway(deps: AgentGatewayDeps): AgentGateway {
     const { agentId } = connection
     try {
       const text = textOf(data)
+      if (isLongReport(text)) {
+        takeLong(connection, text)
+        return
+      }
       const { message, leftOut } = readMessage(text)
       if (message.type === 'reply') connection.onReply(message)
       else if (message.type === 'join' || message.type === 'prove') throw new AppError('bad_request')
       else take(connection, message, { leftOut, bytes: text.length })
     } catch (error) {
-      sparing(leftOut => log.warn({ err: error, agentId, leftOut }, 'control message ignored'))
+      ignore(agentId, error)
     }
+  }
+
+  function ignore(agentId: AgentId, error: unknown): void {
+    sparing(leftOut => log.warn({ err: error, agentId, leftOut }, 'control message ignored'))
   }
 
   function take(
@@ -285,21 +293,44 @@ export function startAgentGateway(deps: AgentGatewayDeps): AgentGateway {
       const images = inbox.take(waiting => waiting.report !== undefined)?.report?.images
       if (images && !message.images) message = { ...message, images }
     }
-    inbox.push({
-      bytes,
-      report: message.type === 'report' ? message : undefined,
-      run: () =>
-        run(agentId, message.type, async () => {
-          // A notice of a connection that has been replaced tells of the past.
-          if (entryOf(agentId).connection !== connection || !connection.open) return
-          const except = [...(await listener.message(agentId, message, arrivedAt, leftOut))]
-          if (message.type !== 'report') return
-          const { sequence } = message
-          const started = [...listener.started(agentId, message)]
-          const told = { ...(except.length > 0 ? { except } : {}), ...(started.length > 0 ? { started } : {}) }
-          connection.send({ type: 'taken_up', sequence, ...told })
-        }),
-    })
+    const report = message.type === 'report' ? message : undefined
+    const handle = () => handleNotice(connection, message, { arrivedAt, leftOut })
+    inbox.push({ bytes, report, run: () => run(agentId, message.type, handle) })
+  }
+
+  /**
+   * A report with long lists is not even read before its turn, and then in slices. It is full news of its images: no later
+   * report takes its place.
+   */
+  function takeLong(connection: AgentConnection, text: string): void {
+    const { agentId } = connection
+    const arrivedAt = arrivals.time()
+    const handle = async () => {
+      if (isOver(connection)) return
+      const read = await readLongReport(text).catch((error: unknown) => ignore(agentId, error))
+      if (read) await handleNotice(connection, read.message, { arrivedAt, leftOut: read.leftOut })
+    }
+    entryOf(agentId).inbox.push({ bytes: text.length, run: () => run(agentId, 'report', handle) })
+  }
+
+  /** A notice of a connection that has been replaced tells of the past. */
+  function isOver(connection: AgentConnection): boolean {
+    return entryOf(connection.agentId).connection !== connection || !connection.open
+  }
+
+  async function handleNotice(
+    connection: AgentConnection,
+    message: Notice,
+    { arrivedAt, leftOut }: { arrivedAt: number; leftOut: readonly string[] },
+  ): Promise<void> {
+    const { agentId } = connection
+    if (isOver(connection)) return
+    const except = [...(await listener.message(agentId, message, arrivedAt, leftOut))]
+    if (message.type !== 'report') return
+    const { sequence } = message
+    const started = [...listener.started(agentId, message)]
+    const told = { ...(except.length > 0 ? { except } : {}), ...(started.length > 0 ? { started } : {}) }
+    connection.send({ type: 'taken_up', sequence, ...told })
   }
 
   /** @throws AppError `agent_unreachable`; the signal's reason */

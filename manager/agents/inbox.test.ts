@@ -38,3 +38,14 @@ test('many small items fill it as well', async () => {
   await inbox.idle()
   expect(inbox.isFull).toBe(false)
 })
+
+test('an item fills it until it has been dealt with, not only while it waits', async () => {
+  const inbox = createInbox()
+  const gate = Promise.withResolvers<undefined>()
+  inbox.push({ bytes: 5 * 2 ** 20, run: () => gate.promise })
+  await Promise.resolve()
+  expect(inbox.isFull).toBe(true)
+  gate.resolve(undefined)
+  await inbox.idle()
+  expect(inbox.isFull).toBe(false)
+})

@@ -9,7 +9,7 @@ export interface Inbox<Item extends InboxItem> {
   push(item: Item): void
   /** Takes one out that has not begun yet: something newer says the same. */
   take(isIt: (item: Item) => boolean): Item | undefined
-  /** More waits than may: whoever fills it has to be held up. */
+  /** More waits, or is being handled, than may: whoever fills it has to be held up. */
   readonly isFull: boolean
   /** Resolves when nothing waits or runs. */
   idle(): Promise<void>
@@ -25,8 +25,9 @@ export function createInbox<Item extends InboxItem>(): Inbox<Item> {
 
   async function work(): Promise<void> {
     for (let item = waiting.shift(); item; item = waiting.shift()) {
-      bytes -= item.bytes
+      // It counts until it is dealt with: before, the next one of its size must not come in.
       await item.run()
+      bytes -= item.bytes
     }
     working = undefined
   }

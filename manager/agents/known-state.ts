@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { type AgentImage } from '#agent/contract'
 import { type AgentRow, type ReportedState } from '../store/agents.ts'
+import { mapInSlices } from './in-slices.ts'
 import { takeUpDevices, withDevices } from './devices.ts'
 
 /** What an agent says of itself is in its row already, as it would be written. */
@@ -25,8 +26,11 @@ export function isAsWritten(row: AgentRow, state: ReportedState): boolean {
 }
 
 /** Equal lists of images have equal digests, in whatever order they are told. */
-export function digestOf(images: readonly AgentImage[]): string {
-  const hash = createHash('sha256')
-  for (const text of images.map(image => JSON.stringify(image)).toSorted()) hash.update(`${text}\n`)
-  return hash.digest('base64url')
+export async function digestOf(images: readonly AgentImage[]): Promise<string> {
+  const digests = await mapInSlices(images, image => sha256(JSON.stringify(image)))
+  return sha256(digests.toSorted().join('\n'))
+}
+
+function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('base64url')
 }

@@ -1,5 +1,6 @@
 import { type z } from 'zod'
 import { AppError } from '#manager/contract'
+import { mapInSlices } from './in-slices.ts'
 import { AgentImage, FromAgent, KernelReport, Report, StatsBatch } from '#agent/contract'
 
 /** What an agent sent, as far as it has the form of a message. */
@@ -26,7 +27,44 @@ export function readMessage(text: string): ReadMessage {
   if (text.length > MAX_BYTES && !MAY_BE_LONG.test(text)) {
     throw new AppError('bad_request', { why: 'A control message is longer than one of its kind may be.' })
   }
-  const json = withoutUnstorable(parse(text), text)
+  const json = parse(text)
+  return checked(isStorable(text) ? json : storable(json))
+}
+
+/** Longer reports take a noticeable time to read: they list thousands of images or containers. */
+const LONG_REPORT = 256 * 1024
+const LISTS: ReadonlySet<string> = new Set(['images', 'kernels'])
+export const isLongReport = (text: string) => text.length > LONG_REPORT && /^\{"type":"report"/.test(text)
+
+/**
+ * Reads a report like `readMessage`, but its lists in slices: timers and other connections have their turn meanwhile.
+ *
+ * @throws AppError `bad_request`
+ */
+export async function readLongReport(
+  text: string,
+): Promise<{ readonly message: Report; readonly leftOut: readonly string[] }> {
+  // Such a text begins as an object does.
+  const json = parse(text) as Fields
+  const clean = isStorable(text) ? (value: unknown) => value : storable
+  const emptied = Object.entries(json).map(([key, held]) => [key, LISTS.has(key) && Array.isArray(held) ? [] : held])
+  const { message, leftOut } = checked(clean(Object.fromEntries(emptied)))
+  if (message.type !== 'report') throw new AppError('bad_request', { why: 'A control message has two types.' })
+  const readList = async <T>(list: unknown, schema: z.ZodType<T>, what: string): Promise<T[]> => {
+    if (!Array.isArray(list)) return []
+    const read = await mapInSlices(list as unknown[], item => schema.safeParse(clean(item)))
+    leftOut.unshift(...toldOf(what, read))
+    return read.flatMap(({ success, data }) => (success ? [data] : []))
+  }
+  const lists = {
+    kernels: await readList(json.kernels, KernelReport, 'container'),
+    ...(message.images ? { images: await readList(json.images, AgentImage, 'image') } : {}),
+  }
+  return { message: { ...message, ...lists }, leftOut: leftOut.slice(0, TOLD) }
+}
+
+/** @throws AppError `bad_request` */
+function checked(json: unknown): { message: FromAgent; leftOut: string[] } {
   const whole = FromAgent.safeParse(json)
   if (whole.success) return { message: whole.data, leftOut: [] }
   const { repaired, leftOut } = repair(json)
@@ -43,9 +81,9 @@ function parse(text: string): unknown {
   }
 }
 
-/** In JSON both are written as escapes, so most messages need not be walked through. */
-function withoutUnstorable(json: unknown, text: string): unknown {
-  return /\\u(0000|d[89a-f])/i.test(text) ? storable(json) : json
+/** Nothing has to be taken out. In JSON both are written as escapes, so most messages need not be walked through. */
+function isStorable(text: string): boolean {
+  return !/\\u(0000|d[89a-f])/i.test(text)
 }
 
 /** @returns the same without what PostgreSQL takes in no text */
@@ -68,9 +106,7 @@ function repair(json: unknown): { repaired: unknown; leftOut: string[] } {
   const keep = (list: unknown, schema: z.ZodType, what: string): unknown => {
     if (!Array.isArray(list)) return list
     const read = list.map(item => schema.safeParse(item))
-    const wrong = read.flatMap(({ error }) => (error ? [error] : []))
-    const [first] = wrong
-    if (first) leftOut.push(sentenceOf(what, wrong.length, first))
+    leftOut.push(...toldOf(what, read))
     return list.filter((_item, index) => read[index]?.success)
   }
   if (message.type === 'stats') {
@@ -92,6 +128,13 @@ function repair(json: unknown): { repaired: unknown; leftOut: string[] } {
     capacity: saneAmounts(message.capacity, leftOut),
   }
   return { repaired, leftOut: leftOut.slice(0, TOLD) }
+}
+
+/** What is told of items that were left out: nothing where all are as they should be. */
+function toldOf(what: string, read: readonly { readonly error?: z.ZodError | undefined }[]): string[] {
+  const wrong = read.flatMap(({ error }) => (error ? [error] : []))
+  const [first] = wrong
+  return first ? [sentenceOf(what, wrong.length, first)] : []
 }
 
 function sentenceOf(what: string, count: number, error: z.ZodError): string {

@@ -58,6 +58,8 @@ export interface Reports extends Omit<AgentListener, 'came' | 'gone'> {
   confirm(agentId: AgentId, reported: KernelReport): Promise<void>
   /** Connected, and without its engine for so long that nobody waits for it. */
   engineIsDown(agentId: AgentId): boolean
+  /** It says itself that no session can start there now. */
+  isUnfit(agentId: AgentId): boolean
   /** Of its devices, as far as its last report says. */
   deviceFigures(agentId: AgentId): readonly DeviceFigures[]
   /** Tells it, if it is connected here, what an admin has set. */
@@ -82,7 +84,7 @@ const ENGINE_LOST_MS = 60_000
 const LAST_SEEN_EVERY_MS = 30_000
 
 /** Problems of an agent, in the order in which they are told. */
-const SUBJECTS = ['kernels', 'unknown', 'images', 'leftOut'] as const
+const SUBJECTS = ['network', 'kernels', 'unknown', 'images', 'leftOut'] as const
 type Subject = (typeof SUBJECTS)[number]
 
 interface AgentMemory {
@@ -159,6 +161,8 @@ export function createReports(deps: ReportsDeps): Reports {
     const memory = memoryOf(agentId)
     // Images are told only when they change: so long holds what was said of them.
     if (report.images || leftOut.length > 0) note(memory, 'leftOut', leftOut.join(' ') || null)
+    const wasUnfit = memory.problems.has('network')
+    note(memory, 'network', toldNetwork(report.network.problem ?? null))
     noteSkew(memory, agentId, report, arrivedAt)
     // Told only when they change: what could not be written is written with the next report.
     memory.images = report.images ?? memory.images
@@ -176,7 +180,9 @@ export function createReports(deps: ReportsDeps): Reports {
       memory.ready = false
       await touchSessionsOn(agentId)
     }
-    if (changed || otherImages) deps.onAgentChanged()
+    const isUnfit = memory.problems.has('network')
+    if (isUnfit !== wasUnfit) publishResources()
+    if (changed || otherImages || isUnfit !== wasUnfit) deps.onAgentChanged()
     return failed
   }
 
@@ -196,7 +202,7 @@ export function createReports(deps: ReportsDeps): Reports {
 
   /** @returns false if they are known */
   async function saveImages(agentId: AgentId, images: readonly AgentImage[]): Promise<boolean> {
-    const digest = digestOf(images)
+    const digest = await digestOf(images)
     if ((await reads.find(agentId))?.images_digest === digest) return false
     await store.transaction(async trx => {
       // Every manager is told, and writes.
@@ -410,6 +416,7 @@ export function createReports(deps: ReportsDeps): Reports {
   return {
     isReady: agentId => memories.get(agentId)?.ready ?? false,
     engineIsDown: agentId => performance.now() - (memories.get(agentId)?.engineDownSince ?? Infinity) > ENGINE_LOST_MS,
+    isUnfit: agentId => memories.get(agentId)?.problems.has('network') ?? false,
     strays: agentId => memories.get(agentId)?.strays ?? [],
     deviceFigures: agentId => memories.get(agentId)?.deviceFigures ?? [],
     async modesChanged(agentId) {
@@ -477,6 +484,10 @@ export function createReports(deps: ReportsDeps): Reports {
       deps.onAgentChanged()
     },
   }
+}
+
+function toldNetwork(problem: string | null): string | null {
+  return problem === null ? null : `No session starts there, because none can have a network: ${problem}`
 }
 
 function toldUnknown(containers: readonly UnknownContainer[]): string | null {

@@ -46,7 +46,13 @@ export async function readImageDigests(db: Db, agentIds: readonly AgentId[]): Pr
   return held
 }
 
-/** Replaces what is known of an agent's engine. @param digest of the list: of equal lists nothing is written next time */
+/** Of one statement: some hundred kilobytes. */
+const IMAGES_AT_ONCE = 500
+
+/**
+ * Replaces what is known of an agent's engine; rows of images that are as before are not written.
+ * @param digest of the list: of equal lists nothing is written next time
+ */
 export async function replaceImages(
   db: Db,
   agentId: AgentId,
@@ -54,16 +60,22 @@ export async function replaceImages(
   digest: string | null = null,
 ): Promise<void> {
   await db.updateTable('agents').set({ images_digest: digest }).where('id', '=', agentId).execute()
-  await db.deleteFrom('agent_images').where('agent_id', '=', agentId).execute()
   const unique = [...new Map(images.map(image => [image.id, image])).values()]
-  if (unique.length === 0) return
-  // Two parameters, however many there are: a statement holds at most 65,535.
-  const digests = unique.map(({ id }) => id)
-  const texts = unique.map(image => JSON.stringify(image))
-  await sql`insert into agent_images (agent_id, digest, image)
-    select ${agentId}::uuid, digest, image::jsonb from unnest(${digests}::text[], ${texts}::text[]) as held (digest, image)`.execute(
+  await sql`delete from agent_images as held where agent_id = ${agentId}
+    and not exists (select from unnest(${unique.map(({ id }) => id)}::text[]) as told (digest) where told.digest = held.digest)`.execute(
     db,
   )
+  for (let at = 0; at < unique.length; at += IMAGES_AT_ONCE) {
+    const some = unique.slice(at, at + IMAGES_AT_ONCE)
+    // Two parameters, however many there are: a statement holds at most 65,535.
+    const digests = some.map(({ id }) => id)
+    const texts = some.map(image => JSON.stringify(image))
+    await sql`insert into agent_images as held (agent_id, digest, image)
+      select ${agentId}::uuid, digest, image::jsonb from unnest(${digests}::text[], ${texts}::text[]) as told (digest, image)
+      on conflict (agent_id, digest) do update set image = excluded.image where held.image is distinct from excluded.image`.execute(
+      db,
+    )
+  }
 }
 
 /** Image of a live session, and where its kernels are; null = not placed yet. */

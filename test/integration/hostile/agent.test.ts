@@ -303,11 +303,10 @@ describe('a flood of reports', () => {
     await expect.poll(async () => (await api.listAgents()).items[0]?.status).toBe('CONNECTED')
     const images = Array.from({ length: 30_000 }, (_, i) => ({ ...lies(), id: `sha256:${i}`, references: [`i:${i}`] }))
     const before = await rssOf(manager.pid)
-    for (let i = 0; i < 25; i++) {
-      const text = JSON.stringify({ ...aReport, sequence: i + 10, images, kernels: [] })
-      expect(text.length).toBeGreaterThan(10 * 2 ** 20)
-      evil.sendText(text)
-    }
+    // Made once: 25 times would keep this process, and so the agent, from saying anything for ten seconds.
+    const text = JSON.stringify({ ...aReport, sequence: 10, images, kernels: [] })
+    expect(text.length).toBeGreaterThan(10 * 2 ** 20)
+    for (let i = 0; i < 25; i++) evil.sendText(text)
     let most = before
     const took: number[] = []
     const until = performance.now() + 12_000
@@ -318,9 +317,11 @@ describe('a flood of reports', () => {
       most = Math.max(most, await rssOf(manager.pid))
       await delay(50)
     }
-    // Before there was back pressure it grew by more than two gigabytes.
-    expect(most - before).toBeLessThan(700)
-    expect(took.toSorted((a, b) => a - b)[Math.floor(took.length / 2)]).toBeLessThan(500)
+    // One such report is read at a time. Before there was back pressure it grew by more than two gigabytes; now it levels off at 340 MB.
+    expect(most - before).toBeLessThan(400)
+    expect(took.toSorted((a, b) => a - b)[Math.floor(took.length * 0.9)]).toBeLessThan(250)
+    // It is not read from, and not taken for lost because of that.
+    expect((await api.listAgents()).items[0]?.status).toBe('CONNECTED')
   }, 60_000)
 
   test('that are too long for what they are is not read', async () => {

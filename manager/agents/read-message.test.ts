@@ -1,0 +1,51 @@
+import { expect, test } from 'vitest'
+import { type AgentImage } from '#agent/contract'
+import { PYTHON } from '../../test/fixtures/scripted-agent.ts'
+import { isLongReport, readLongReport, readMessage } from './read-message.ts'
+
+const report = (images: readonly unknown[], more: object = {}) =>
+  JSON.stringify({
+    type: 'report',
+    sequence: 1,
+    version: '0.1.0',
+    engine: { version: '29.0.0', reachable: true },
+    capacity: { cpu: 8000, mem: 2 ** 34 },
+    devices: [],
+    images,
+    kernels: [],
+    network: { isolation: 'full', reason: null },
+    clockMs: 1_700_000_000_000,
+    ...more,
+  })
+const images = (count: number): AgentImage[] =>
+  Array.from({ length: count }, (_, i) => ({ ...PYTHON, id: `sha256:${i}`, references: [`i:${i}`] }))
+
+test('a long report is read to the same as a short one, odd items and odd characters included', async () => {
+  const odd = [...images(1_000), null, { ...PYTHON, minimum: { cpu: -1 } }, { ...PYTHON, title: 'a\0b\ud800' }]
+  for (const more of [{}, { capacity: { cpu: -1, mem: 5 } }, { kernels: [1, null] }, { devices: 'none' }]) {
+    const text = report(odd, more)
+    expect(isLongReport(text)).toBe(true)
+    const outcome = async (read: () => unknown): Promise<unknown> => {
+      try {
+        return await read()
+      } catch (error) {
+        return (error as { code: string }).code
+      }
+    }
+    expect(await outcome(() => readLongReport(text))).toEqual(await outcome(() => readMessage(text)))
+  }
+})
+
+test('timers have their turn while thousands of images are read', async () => {
+  let turns = 0
+  const timer = setInterval(() => turns++, 1)
+  const { message } = await readLongReport(report(images(10_000)))
+  clearInterval(timer)
+  expect(message.images).toHaveLength(10_000)
+  expect(turns).toBeGreaterThan(10)
+})
+
+test('a report that turns out to be something else is refused', async () => {
+  const text = `{"type":"report","type":"stats","kernels":[],"filler":"${'x'.repeat(300_000)}"}`
+  await expect(readLongReport(text)).rejects.toMatchObject({ code: 'bad_request' })
+})
