@@ -22,7 +22,11 @@ export const Image = z
     apps: z.array(
       z.object({ name: z.string(), title: z.string(), protocol: z.enum(['http', 'tcp']), path: z.string() }),
     ),
-    holders: z.number().int().min(0).describe('How many agents hold it, of the resource groups that the caller may use.'),
+    holders: z
+      .number()
+      .int()
+      .min(0)
+      .describe('How many agents hold it, of the resource groups that the caller may use.'),
     agentIds: z.array(AgentId).optional().describe('The agents that hold it; told to superadmins only.'),
     registry: z.string().nullable().describe('Name of the registry that it is of; null for one made on an agent.'),
     pullable: z.boolean().describe('An active registry offers it: agents that do not hold it pull it at launch.'),
