@@ -48,6 +48,7 @@ test('a container holds exactly what the allowlist names', () => {
     Env: [
       'LANG=C.UTF-8',
       'FOO=bar',
+      'PATH=/bin:/opt/berth/bin',
       'BERTH_SESSION_ID=01920000-0000-7000-8000-000000000002',
       'BERTH_SESSION_NAME=My.Session',
       'NVIDIA_VISIBLE_DEVICES=void',
@@ -116,6 +117,15 @@ test('a user cannot override what Berth sets in the environment', () => {
   expect(Env).toContain('LANG=ko_KR.UTF-8')
   expect(Env).not.toContain('HOME=/root')
   expect(Env).not.toContain('BERTH_SESSION_ID=x')
+})
+
+test.each([
+  ['of the image', ['PATH=/opt/conda/bin:/bin'], {}, '/opt/conda/bin:/bin:/opt/berth/bin'],
+  ['that the user asks for', ['PATH=/bin'], { PATH: '/mine:/bin' }, '/mine:/bin:/opt/berth/bin'],
+  ['of an image that sets none', [], {}, '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/opt/berth/bin'],
+])('the tools of Berth come after the PATH %s', (_whose, imageEnvironment, environ, expected) => {
+  const { Env } = containerConfig(aSpec({ environ }), { ...plan, imageEnvironment })
+  expect(Env?.filter(line => line.startsWith('PATH='))).toEqual([`PATH=${expected}`])
 })
 
 test('the language of an image is left as it is', () => {

@@ -32,6 +32,12 @@ export const TOOLBOX = '/opt/berth'
 const PIDS_LIMIT = 4096
 /** Terminals per session; the host has 4096 for all (kernel.pty.max). */
 const PTY_LIMIT = 64
+/** Options of the volume that is mounted at /dev/pts. */
+export const TERMINALS = {
+  type: 'devpts',
+  device: 'devpts',
+  o: `newinstance,ptmxmode=0666,mode=0620,gid=5,max=${PTY_LIMIT},nosuid,noexec`,
+} as const
 /** Docker refuses less. */
 const MINIMUM_MEMORY = 6 * 2 ** 20
 
@@ -112,8 +118,7 @@ export function containerConfig(spec: KernelSpec, plan: ContainerPlan): Containe
  * @see Linux Documentation/filesystems/devpts.rst
  */
 function terminals(labels: Readonly<Record<string, string>>): MountSettings {
-  const o = `newinstance,ptmxmode=0666,mode=0620,gid=5,max=${PTY_LIMIT},nosuid,noexec`
-  const DriverConfig = { Name: 'local', Options: { type: 'devpts', device: 'devpts', o } }
+  const DriverConfig = { Name: 'local', Options: { ...TERMINALS } }
   // Only what the sweep asks for: the signed label is the container's alone.
   const Labels = Object.fromEntries(
     [LABEL_MANAGER, LABEL_KERNEL_ID].flatMap(name => (labels[name] === undefined ? [] : [[name, labels[name]]])),
@@ -132,6 +137,7 @@ export function sessionEnvironment(spec: KernelSpec, image: readonly string[]): 
   return {
     ...(image.some(line => line.startsWith('LANG=')) ? {} : { LANG: 'C.UTF-8' }),
     ...spec.environ,
+    PATH: searchPath(spec.environ.PATH ?? imagePath(image)),
     BERTH_SESSION_ID: spec.sessionId,
     BERTH_SESSION_NAME: spec.sessionName,
     ...clusterEnvironment(spec),
@@ -143,6 +149,18 @@ export function sessionEnvironment(spec: KernelSpec, image: readonly string[]): 
     USER: 'work',
     LOGNAME: 'work',
   }
+}
+
+/** The engine's own, for an image that sets none. */
+const USUAL_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
+
+function imagePath(image: readonly string[]): string {
+  return image.find(line => line.startsWith('PATH='))?.slice('PATH='.length) ?? USUAL_PATH
+}
+
+/** The tools of the toolbox come last: an image that has an ssh, rsync or bash of its own keeps it, in terminals and in apps. */
+function searchPath(path: string): string {
+  return `${path || USUAL_PATH}:${TOOLBOX}/bin`
 }
 
 const isCluster = ({ clusterSize = 1 }: KernelSpec) => clusterSize > 1

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import Docker from 'dockerode'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { startKeyAgent } from '../fixtures/key-agent.ts'
 
 /** The toolbox in the three poorest kinds of container, spoken to by real clients: OpenSSH, rsync, PuTTY. */
 const docker = new Docker()
@@ -96,6 +97,35 @@ describe.each(images)('the toolbox in %s', (_name, image, command, host) => {
       await move(`/home/work/there-${name.replace(' ', '')}`, back)
       expect(await sha256(back), name).toBe(hash)
     }
+  })
+
+  test('holds ssh, scp and sftp clients that sign in with a key of the agent that the user forwards', async () => {
+    const forwarded = await makeKey(box.folder, `forwarded-${randomBytes(4).toString('hex')}`)
+    const keys = join(box.folder, 'run', 'authorized_keys')
+    await writeFile(keys, `${await readFile(keys, 'utf8')}${forwarded.public}\n`)
+    await using agent = await startKeyAgent(forwarded.file)
+    const there = `work@${box.address}`
+    // The session's own server stands for any other: what counts is that only the forwarded key opens it.
+    const options = `-o StrictHostKeyChecking=accept-new -o BatchMode=yes`
+    const script = [
+      'ssh-add -L',
+      `ssh ${options} -p ${PORT} ${there} echo by-ssh`,
+      'echo carried > here',
+      `scp -q ${options} -P ${PORT} here ${there}:by-scp && cat by-scp`,
+      `scp -q -O ${options} -P ${PORT} ${there}:by-scp by-old-scp && cat by-old-scp`,
+      `echo "get by-scp by-sftp" | sftp -q ${options} -b - -P ${PORT} ${there} && cat by-sftp`,
+    ].join(' && ')
+    const { stdout } = await run('ssh', ['-A', ...box.options, '-p', String(PORT), there, script], { env: agent.env })
+    expect(stdout.split('\n').filter(line => !line.startsWith('sftp>'))).toEqual([
+      forwarded.public,
+      'by-ssh',
+      'carried',
+      'carried',
+      'carried',
+      '',
+    ])
+    const without = run('ssh', [...box.options, '-p', String(PORT), there, 'ssh-add -l'], { env: agent.env })
+    await expect(without).rejects.toMatchObject({ code: 2 })
   })
 
   test('gives a terminal over ssh', async () => {
