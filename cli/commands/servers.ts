@@ -2,6 +2,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander'
 import { Interrupted, listenForInterrupt } from '../interrupt.ts'
 import { createOutput } from '../output.ts'
 import { up } from '../up/up.ts'
+import { variablesHelp } from '../config/variables.ts'
 import { dataOption } from './data-option.ts'
 import { addServer } from './single-server.ts'
 
@@ -29,6 +30,7 @@ export function addServerCommands(program: Command): void {
     .option('--no-engine', 'without an agent, for a computer without a Docker Engine (BERTH_NO_ENGINE=1)')
     .addOption(new Option('--ticket', 'with --json: a one-time sign-in ticket in the url').hideHelp())
     .option('--json', 'print one line of JSON when the console answers and the agent is connected')
+    .addHelpText('after', () => variablesHelp('up'))
     .action(async (flags: UpFlags) => {
       const engine = flags.engine && process.env.BERTH_NO_ENGINE !== '1'
       const { data, config, port, open } = flags
@@ -62,7 +64,7 @@ export function addServerCommands(program: Command): void {
     program,
     'wsproxy',
     'proxy/web/main.ts',
-    'The console and its local proxy for browsers, for the manager at BERTH_MANAGER_URL. More variables: docs/configuration.md.',
+    'The console and its local proxy for browsers, for the manager at BERTH_MANAGER_URL.',
   )
 }
 

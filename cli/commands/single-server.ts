@@ -5,6 +5,7 @@ import { createInterface } from 'node:readline'
 import { type Readable } from 'node:stream'
 import { type Command } from 'commander'
 import { dataDirectory } from '../config/directories.ts'
+import { type ServerCommand, variablesHelp } from '../config/variables.ts'
 import { listenForInterrupt } from '../interrupt.ts'
 import { serverError } from '../server-error.ts'
 import { SERVER_OPTIONS } from '../server-options.ts'
@@ -18,10 +19,16 @@ interface ServerFlags {
  * A command that runs one server in the foreground. Its output is ours, except that what keeps it from running is said in
  * words, with the exit code of its error.
  */
-export function addServer(program: Command, name: string, script: string, description: string): Command {
+export function addServer(
+  program: Command,
+  name: Exclude<ServerCommand, 'up'>,
+  script: string,
+  description: string,
+): Command {
   return program
     .command(name)
     .description(description)
+    .addHelpText('after', () => variablesHelp(name))
     .action(async ({ join, replace = false }: ServerFlags) => {
       const path = resolve(import.meta.dirname, '../..', script)
       const child = spawn(process.execPath, [...SERVER_OPTIONS, path], {

@@ -1,0 +1,72 @@
+import { type ServerName, SETTINGS } from './berth-toml/settings.ts'
+
+/** The commands that start servers. */
+export type ServerCommand = 'up' | 'manager' | 'agent' | 'wsproxy'
+
+export interface Variable {
+  readonly name: string
+  /** One line for `--help`. */
+  readonly meaning: string
+}
+
+interface OwnVariable extends Variable {
+  readonly commands: readonly ServerCommand[]
+}
+
+/** Variables that are no key of berth.toml for these commands; docs/configuration.md lists them as such. */
+export const VARIABLES_WITHOUT_KEY: readonly OwnVariable[] = [
+  { name: 'BERTH_DATA', commands: ['up', 'manager', 'agent', 'wsproxy'], meaning: 'the data directory' },
+  { name: 'BERTH_NO_ENGINE', commands: ['up'], meaning: '1: no agent on this computer, as --no-engine' },
+  {
+    name: 'BERTH_MASTER_KEY_FILE',
+    commands: ['up', 'manager'],
+    meaning: 'key that secrets are sealed with; default DATA/master.key',
+  },
+  {
+    name: 'BERTH_ADMIN_PASSWORD',
+    commands: ['up', 'manager'],
+    meaning: 'password of admin@localhost, for the first start',
+  },
+  { name: 'BERTH_JOIN', commands: ['agent'], meaning: 'the join string, instead of --join' },
+  { name: 'BERTH_AGENT_REPLACE', commands: ['agent'], meaning: '1: as --replace' },
+  {
+    name: 'BERTH_MANAGER_URL',
+    commands: ['agent', 'wsproxy'],
+    meaning: 'address of the manager; an agent remembers the one of its join string',
+  },
+  { name: 'BERTH_HOST', commands: ['manager'], meaning: 'address that it listens on; default 127.0.0.1' },
+  { name: 'BERTH_PORT', commands: ['manager'], meaning: 'port that it listens on; default 0 = any free one' },
+  {
+    name: 'BERTH_TRUSTED_PROXIES',
+    commands: ['manager'],
+    meaning: 'addresses of reverse proxies directly in front of it, by commas',
+  },
+  {
+    name: 'BERTH_CONSOLE_SECRET_FILE',
+    commands: ['manager', 'wsproxy'],
+    meaning: 'file with the secret that manager and console share',
+  },
+]
+
+const SERVER_OF: Readonly<Record<Exclude<ServerCommand, 'up'>, ServerName>> = {
+  manager: 'manager',
+  agent: 'agent',
+  wsproxy: 'console',
+}
+
+/** All variables that a command reads or hands to its servers, each once. */
+export function variablesOf(command: ServerCommand): Variable[] {
+  const own = VARIABLES_WITHOUT_KEY.filter(({ commands }) => commands.includes(command))
+  const ofKeys = SETTINGS.filter(({ servers }) => command === 'up' || servers.includes(SERVER_OF[command]))
+  const all = [...own, ...ofKeys.map(({ variable, meaning }) => ({ name: variable, meaning }))]
+  return [...new Map(all.toReversed().map(({ name, meaning }) => [name, { name, meaning }])).values()].toReversed()
+}
+
+/** The end of the `--help` of a command. */
+export function variablesHelp(command: ServerCommand): string {
+  const variables = variablesOf(command)
+  const width = Math.max(...variables.map(({ name }) => name.length))
+  const lines = variables.map(({ name, meaning }) => `  ${name.padEnd(width)}  ${meaning}`)
+  const source = command === 'up' ? 'most are keys of berth.toml too' : 'berth.toml is read by berth up only'
+  return `\nEnvironment variables (${source}; docs/configuration.md):\n${lines.join('\n')}`
+}
