@@ -2,6 +2,7 @@ import { type Command, InvalidArgumentError } from 'commander'
 import {
   type ApiClient,
   durationText,
+  emptyLogText,
   type Session,
   type SessionEvent,
   type SessionSpec,
@@ -191,12 +192,14 @@ export function addSessionCommands(program: Command): void {
     .action(async (reference: string, flags: JsonFlag & { tail: number; kernel?: string }) => {
       const connection = await connect()
       const { api } = connection
-      const { id } = await findSession(connection, reference)
+      const session = await findSession(connection, reference)
       const logs = await api.getSessionLogs({
-        params: { id },
+        params: { id: session.id },
         query: { tail: flags.tail, ...(flags.kernel === undefined ? {} : { kernel: flags.kernel }) },
       })
-      createOutput(flags.json ?? false).data(logs, () => logs.text.replace(/\n$/, ''))
+      const output = createOutput(flags.json ?? false)
+      if (logs.text === '') output.note(emptyLogText(session))
+      if (logs.text !== '' || output.json) output.data(logs, () => logs.text.replace(/\n$/, ''))
     })
 
   session
