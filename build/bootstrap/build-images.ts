@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { ensureBaseImage } from './base-image.ts'
-import { ensureImage } from './build-image.ts'
+import { ensureImage, isBuilt } from './build-image.ts'
 import { ensureEngine } from './docker-engine.ts'
 import type { EngineEndpoint } from './engine-client.ts'
 import { SESSION_IMAGES, TEST_IMAGES, TOOLBOX, type Recipe } from './image-recipes.ts'
@@ -30,14 +30,20 @@ export async function engineStep({ progress, ...deps }: StepDeps): Promise<Engin
 export async function imageSteps(engine: EngineEndpoint, deps: StepDeps & { readonly tests?: boolean }): Promise<void> {
   const { progress, platform, dataDir, signal, tests = false } = deps
   const build = (recipe: Recipe) => progress.step(recipe.title, note => ensureImage(recipe, { engine, note, signal }))
-  await progress.step('Base image', note =>
-    ensureBaseImage({ engine, platform, note, signal, workDir: join(dataDir, 'tmp') }),
-  )
+  await progress.step('Base image', async note => {
+    // Tests start containers of it; otherwise only a build needs it, and making it anew takes half a minute.
+    if (!tests && (await areBuilt([TOOLBOX, ...SESSION_IMAGES], engine))) return 'not needed'
+    return ensureBaseImage({ engine, platform, note, signal, workDir: join(dataDir, 'tmp') })
+  })
   const toolbox = async () => {
     await build(TOOLBOX)
     if (tests) await allSettledOrThrow(TEST_IMAGES.map(build))
   }
   await allSettledOrThrow([toolbox(), ...SESSION_IMAGES.map(build)])
+}
+
+async function areBuilt(recipes: readonly Recipe[], engine: EngineEndpoint): Promise<boolean> {
+  return (await Promise.all(recipes.map(recipe => isBuilt(recipe, engine)))).every(Boolean)
 }
 
 /** Like Promise.all, but waits for all before it throws: no step goes on in the dark after the program has said its last word. */

@@ -1,0 +1,63 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { type AddressInfo } from 'node:net'
+import { expect, test } from 'vitest'
+import { imageSteps } from './build-images.ts'
+import { LABEL_RECIPE, recipeHash, SESSION_IMAGES, TOOLBOX } from './image-recipes.ts'
+
+/** An engine that holds these images and can pull none. @returns what it was asked to change, and the lines of the steps */
+async function steps(images: ReadonlyMap<string, string>): Promise<{ changes: string[]; lines: string[] }> {
+  const changes: string[] = []
+  const server = createServer((request, response) => {
+    const reference = /^\/images\/(.+)\/json$/.exec(request.url ?? '')?.[1]
+    const hash = images.get(decodeURIComponent(reference ?? ''))
+    if (reference === undefined) changes.push(request.url ?? '')
+    response.writeHead(hash === undefined ? 404 : 200, { 'content-type': 'application/json' })
+    response.end(JSON.stringify({ Config: { Labels: { [LABEL_RECIPE]: hash } } }))
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const lines: string[] = []
+  const engine = { host: `tcp://127.0.0.1:${port}`, options: { host: '127.0.0.1', port } }
+  try {
+    await imageSteps(engine, {
+      platform: { name: 'Fedora', debianLike: false, root: false },
+      dataDir: '/nowhere',
+      signal: new AbortController().signal,
+      progress: {
+        async step(title, work) {
+          lines.push(`${title}: ${await work(() => undefined)}`)
+        },
+      },
+    })
+  } catch (error) {
+    lines.push(String(error))
+  } finally {
+    server.closeAllConnections()
+    server.close()
+  }
+  return { changes, lines }
+}
+
+const built = () =>
+  new Map(
+    [TOOLBOX, ...SESSION_IMAGES].flatMap(({ folder, tags }) => {
+      const hash = recipeHash(folder)
+      return [...tags, ...tags.map(tag => tag.replace(/:latest$/, `:${hash}`))].map(tag => [tag, hash] as const)
+    }),
+  )
+
+test('the base image is not made again where everything that is built from it is there', async () => {
+  expect(await steps(built())).toEqual({
+    changes: [],
+    lines: ['Base image: not needed', 'Toolbox: already there', 'Session image: already there'],
+  })
+})
+
+test('the base image is asked for where something has to be built', async () => {
+  const images = built()
+  images.delete('berth/python:3.13')
+  const { changes, lines } = await steps(images)
+  expect(changes).toContainEqual(expect.stringContaining('fromImage=debian'))
+  expect(lines.at(-1)).toContain('debian:trixie-slim cannot be pulled')
+})
