@@ -35,7 +35,10 @@ const KERNEL = {
 /** Apps of one kernel, in which `calls` answers what looks for open ports, and `streams` runs the apps. */
 function appsOn({ listening, execute }: { listening: readonly number[]; execute?: (cmd: readonly string[]) => Exec }) {
   const table = listening.map(port => `0: 00000000:${port.toString(16)} 00000000:0000 0A`)
-  const look = { start: () => Promise.resolve([frame(['head', ...table].join('\n'))]) }
+  const look = {
+    start: () => Promise.resolve([frame(['head', ...table].join('\n'))]),
+    inspect: () => Promise.resolve({ ExitCode: 0 }),
+  }
   const calls = { getContainer: () => ({ exec: () => Promise.resolve(look) }) }
   const streams = {
     getContainer: () => ({ exec: ({ Cmd = [] }: ExecCreateOptions) => Promise.resolve(execute?.(Cmd)) }),
@@ -49,6 +52,10 @@ function appsOn({ listening, execute }: { listening: readonly number[]; execute?
         await new Promise(setImmediate)
         secrets = all
       },
+    },
+    sshRenewal: {
+      keysOf: () => Promise.reject(new Error('no app of these tests is an SSH server')),
+      commandOf: () => Promise.resolve(undefined),
     },
     find: () => KERNEL,
   })

@@ -2,20 +2,24 @@ import { randomBytes } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type KernelApp } from '#agent/contract'
 import { AppError } from '#manager/contract'
-import { HOME } from '../docker/container-config.ts'
 import { type EngineClient, engineMessage, isEngineUnreachable } from '../docker/engine-client.ts'
 import { createServiceDefinitions } from '../images/service-definitions.ts'
 import { type ServiceCommand } from '../images/service-definition.ts'
 import { tailBytes } from '../docker/log-frames.ts'
 import { createDemuxer } from '../tunnel/demux.ts'
 import { createTurns } from '../turns.ts'
+import { processesOf } from '../limits/container-processes.ts'
 import { isListening } from './listening.ts'
 import { type KernelFiles } from './kernel-files.ts'
+import { startDirectory } from './lost-home.ts'
+import { type SshRenewal } from './renew-ssh.ts'
+import { runningSecret } from './running-secret.ts'
 import { type RunningKernel, type StartedApp } from './types.ts'
 
 export interface AppsDeps {
   readonly engine: EngineClient
   readonly files: Pick<KernelFiles, 'readSecrets' | 'writeSecrets'>
+  readonly sshRenewal: Pick<SshRenewal, 'keysOf' | 'commandOf'>
   readonly find: (kernelId: string) => RunningKernel | undefined
 }
 
@@ -42,7 +46,7 @@ interface AppProcess {
  * Threat model: a secret is random per kernel and app, kept in a file that only the agent reads, and handed to the app by
  * its own environment or arguments; whoever is inside the session may read it there, for it is their session.
  */
-export function createApps({ engine, files, find }: AppsDeps): {
+export function createApps({ engine, files, sshRenewal, find }: AppsDeps): {
   ensure(kernelId: string, app: string, timeoutMs?: number): Promise<StartedApp>
 } {
   const starting = new Map<string, Promise<StartedApp>>()
@@ -53,7 +57,9 @@ export function createApps({ engine, files, find }: AppsDeps): {
   const inTurn = createTurns()
 
   async function start(kernel: RunningKernel, app: KernelApp, timeoutMs: number): Promise<StartedApp> {
-    const secret = app.secret === 'none' ? '' : await secretOf(kernel.kernelId, app.name)
+    const secret = app.secret === 'none' ? '' : await secretOf(kernel, app)
+    // First: a server with keys that are lost is ended by that.
+    if (isSshServer(app)) await sshRenewal.keysOf(kernel)
     const started: StartedApp = { app, inject: injectionOf(app, secret) }
     const key = `${kernel.containerId}/${app.name}`
     if (await isListening(engine, kernel, app.port)) return started
@@ -77,19 +83,23 @@ export function createApps({ engine, files, find }: AppsDeps): {
     }
   }
 
-  function secretOf(kernelId: string, app: string): Promise<string> {
+  function secretOf(kernel: RunningKernel, app: KernelApp): Promise<string> {
+    const { kernelId, pid, containerId } = kernel
     return inTurn(kernelId, async () => {
       const secrets = await files.readSecrets(kernelId)
-      const known = secrets[app]
+      const known = secrets[app.name]
       if (known !== undefined) return known
-      const secret = randomBytes(24).toString('hex')
-      await files.writeSecrets(kernelId, { ...secrets, [app]: secret })
+      const running = await runningSecret(app, await processesOf(pid, containerId))
+      const secret = running ?? randomBytes(24).toString('hex')
+      await files.writeSecrets(kernelId, { ...secrets, [app.name]: secret })
       return secret
     })
   }
 
   /** Of the label, or of a file in the image; empty where the port is open by itself. */
   async function commandOf(kernel: RunningKernel, app: KernelApp, secret: string): Promise<ServiceCommand> {
+    const renewed = isSshServer(app) ? await sshRenewal.commandOf(kernel, app) : undefined
+    if (renewed) return renewed
     if (app.command.length > 0) return fillIn(app, secret)
     return (await definitions.find(kernel.containerId, app)) ?? { command: [], environ: {} }
   }
@@ -104,7 +114,7 @@ export function createApps({ engine, files, find }: AppsDeps): {
       Cmd: [...command],
       Env: Object.entries(environ).map(([name, value]) => `${name}=${value}`),
       User: kernel.user,
-      WorkingDir: HOME,
+      WorkingDir: await startDirectory(kernel.pid),
       AttachStdout: true,
       AttachStderr: true,
     })
@@ -146,6 +156,10 @@ export function createApps({ engine, files, find }: AppsDeps): {
       return promise
     },
   }
+}
+
+function isSshServer({ name }: KernelApp): boolean {
+  return name === 'sshd'
 }
 
 function failure(app: KernelApp, why: string, process: AppProcess | undefined): AppError {

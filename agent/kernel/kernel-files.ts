@@ -7,7 +7,7 @@ import { fileSystemOf } from '../limits/disk-use.ts'
 import { type HomeQuota } from '../limits/home-quota.ts'
 import { createHomes, KERNEL_DIRECTORY, listNames } from './homes.ts'
 import { hostAccounts } from './host-accounts.ts'
-import { createKeyPair } from './key-pair.ts'
+import { createKeyPair, type KeyPair } from './key-pair.ts'
 import { putFile, unlessFull } from './put-file.ts'
 import { removeTree } from './remove-tree.ts'
 import { type SessionUser } from './types.ts'
@@ -20,6 +20,7 @@ import { type SessionUser } from './types.ts'
  *     kernels/<kernel>/run/        mounted read-only at /run/berth: host key, authorized_keys, environment
  *     kernels/<kernel>/etc/        passwd, group and shells of the container
  *     kernels/<kernel>/ssh.json    what clients get; never mounted
+ *     kernels/<kernel>/renewed     where the keys are new ones, see renew-ssh.ts
  *     kernels/<kernel>/secrets.json  secrets of apps; never mounted
  *     kernels/<kernel>/files-of    until the kernel has started: the kernel whose home it has taken over, or itself
  *     session-user.json            uid and gid of sessions, see session-user.ts
@@ -43,6 +44,9 @@ export interface KernelFiles {
   createControl(kernelId: string, authorizedKeys: readonly string[]): Promise<KernelSsh>
   writeEnvironment(kernelId: string, environment: readonly string[]): Promise<void>
   readSsh(kernelId: string): Promise<KernelSsh | undefined>
+  /** New key pairs for a kernel whose own are lost; kept once `place` has put them where its server finds them. */
+  renewSsh(kernelId: string, place: (hostKey: string, authorizedKey: string) => Promise<void>): Promise<KernelSsh>
+  isSshRenewed(kernelId: string): Promise<boolean>
   readSecrets(kernelId: string): Promise<Record<string, string>>
   writeSecrets(kernelId: string, secrets: Readonly<Record<string, string>>): Promise<void>
   paths(kernelId: string): { readonly scratch: string; readonly control: string; readonly etc: string }
@@ -159,15 +163,9 @@ export function createKernelFiles(options: KernelFilesOptions): KernelFiles {
     ownScratch: kernelId => rm(filesOfPath(kernelId), { force: true }),
     async createControl(kernelId, authorizedKeys) {
       const to = await homes.user()
-      const [host, login] = await Promise.all([createKeyPair(`berth ${kernelId}`), createKeyPair('id_container')])
+      const { host, login, ssh } = await makeKeys(kernelId)
       const [control, etc] = await Promise.all([makeControl(kernelId, 'run'), makeControl(kernelId, 'etc')])
       await Promise.all([control, etc].map(path => chmod(path, 0o755)))
-      const ssh: KernelSsh = {
-        user: 'work',
-        hostKey: host.public,
-        privateKey: login.private,
-        publicKey: login.public,
-      }
       const keys = [login.public, ...authorizedKeys.map(key => key.trim()).filter(key => /^[^\r\n]+$/.test(key))]
       await Promise.all([
         put(kernelPath(kernelId, 'ssh.json'), JSON.stringify(ssh), 0o600),
@@ -192,9 +190,20 @@ export function createKernelFiles(options: KernelFilesOptions): KernelFiles {
       await put(join(scratch, kernelId, 'id_container'), ssh.privateKey, 0o600, await homes.user())
     },
     async readSsh(kernelId) {
-      const text = await readFile(kernelPath(kernelId, 'ssh.json'), 'utf8').catch(() => undefined)
+      const text = await readFile(kernelPath(kernelId, 'ssh.json'), 'utf8').catch(unlessMissing)
       return text === undefined ? undefined : KernelSsh.parse(JSON.parse(text))
     },
+    async renewSsh(kernelId, place) {
+      const { host, ssh } = await makeKeys(kernelId)
+      await makeControl(kernelId)
+      await place(host.private, ssh.publicKey)
+      await put(kernelPath(kernelId, 'renewed'), '', 0o600)
+      // Last: without it all of this is done again.
+      await put(kernelPath(kernelId, 'ssh.json'), JSON.stringify(ssh), 0o600)
+      return ssh
+    },
+    isSshRenewed: async kernelId =>
+      (await readFile(kernelPath(kernelId, 'renewed')).catch(unlessMissing)) !== undefined,
     async readSecrets(kernelId) {
       const text = await readFile(kernelPath(kernelId, 'secrets.json'), 'utf8').catch(() => '{}')
       const secrets: unknown = JSON.parse(text)
@@ -203,7 +212,11 @@ export function createKernelFiles(options: KernelFilesOptions): KernelFiles {
         Object.entries(secrets).flatMap(([app, secret]) => (typeof secret === 'string' ? [[app, secret]] : [])),
       )
     },
-    writeSecrets: (kernelId, secrets) => put(kernelPath(kernelId, 'secrets.json'), JSON.stringify(secrets), 0o600),
+    async writeSecrets(kernelId, secrets) {
+      // Lost with an earlier data directory, where this agent has taken another one's place.
+      await makeControl(kernelId)
+      await put(kernelPath(kernelId, 'secrets.json'), JSON.stringify(secrets), 0o600)
+    },
     paths: kernelId => ({
       scratch: homes.pathOf(kernelId),
       control: kernelPath(kernelId, 'run'),
@@ -236,6 +249,12 @@ export function createKernelFiles(options: KernelFilesOptions): KernelFiles {
       }
     },
   }
+}
+
+async function makeKeys(kernelId: string): Promise<{ host: KeyPair; login: KeyPair; ssh: KernelSsh }> {
+  const [host, login] = await Promise.all([createKeyPair(`berth ${kernelId}`), createKeyPair('id_container')])
+  const ssh = { user: 'work', hostKey: host.public, privateKey: login.private, publicKey: login.public }
+  return { host, login, ssh }
 }
 
 function unlessMissing(error: unknown): undefined {

@@ -24,8 +24,9 @@ import { type FoundContainer, inspectContainer, listContainers, readLogs, remove
 import { endContainer } from './end-container.ts'
 import { type CreateDeps, type CreatedKernel, type Creation, createKernel, undoKernel } from './create-kernel.ts'
 import { labelOf, sortContainers, withBuiltIn } from './kernel-rules.ts'
-import { sweepVolumes } from './kernel-volumes.ts'
+import { removeVolumesOf, sweepVolumes } from './kernel-volumes.ts'
 import { createNetworkUse } from './network-use.ts'
+import { createSshRenewal } from './renew-ssh.ts'
 import { createStartDeadline, type StartDeadline } from './start-deadline.ts'
 import { createStartPace } from './start-pace.ts'
 import { type Kernels, type KernelRecord, type RunningKernel } from './types.ts'
@@ -115,7 +116,8 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
   let limits: EngineLimits = { cpus: 0, memBytes: 0 }
   let known = false
   let sweeping: Promise<void> | undefined
-  const apps = createApps({ engine, files, find })
+  const sshRenewal = createSshRenewal({ engine, files })
+  const apps = createApps({ engine, files, sshRenewal, find })
   const networkUse = createNetworkUse(networks, () => entries.values())
   const pace = createStartPace({
     now: () => performance.now(),
@@ -164,6 +166,7 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
     entries.delete(kernelId)
     networkUse.forget(kernelId)
     unheard.forget(kernelId)
+    sshRenewal.forget(kernelId)
     deps.onRemoved()
   }
 
@@ -262,6 +265,7 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
       // It has ended for the manager; here it may run, on a host that was forgotten and came back.
       if (spec.filesOf !== undefined) await destroy(spec.filesOf, 0)
       const { container, ssh } = await createInTime(spec, label, options)
+      sshRenewal.settle(kernelId)
       unheard.watch(kernelId, spec.attempt, options.deadline.startBy - performance.now())
       adopt(container)
       // What the engine said of it meanwhile was not looked at.
@@ -428,8 +432,12 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
    * manager has heard of it and asks for its end.
    */
   async function clearGone(entry: Entry): Promise<void> {
-    const { kernelId } = entry.label
-    const clearing = Promise.all([networkUse.leave(entry.label), files.discard(kernelId, { scratch: 'keep' })])
+    const { kernelId, managerId } = entry.label
+    const clearing = Promise.all([
+      networkUse.leave(entry.label),
+      files.discard(kernelId, { scratch: 'keep' }),
+      removeVolumesOf(engine, managerId, kernelId),
+    ])
     set(kernelId, { ...entry, state: { state: 'gone' }, address: null, pid: 0, clearing })
     await clearing
   }
@@ -496,6 +504,8 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
     create,
     destroy,
     async ssh(kernelId) {
+      const kernel = find(kernelId)
+      if (kernel) return sshRenewal.keysOf(kernel)
       const ssh = await files.readSsh(kernelId)
       if (!ssh || !entries.has(kernelId)) throw new AppError('kernel_not_found', { kernelId })
       return ssh

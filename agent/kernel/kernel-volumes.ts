@@ -1,26 +1,47 @@
 import { LABEL_KERNEL_ID, LABEL_MANAGER } from '#agent/contract'
+import { TERMINALS } from '../docker/container-config.ts'
 import { type EngineClient, isMissing, statusOf } from '../docker/engine-client.ts'
 
+/** As the engine lists it; it says null where there are none. */
+interface Volume {
+  readonly Name: string
+  readonly Labels: Readonly<Record<string, string>> | null
+  readonly Options: Readonly<Record<string, string>> | null
+}
+
 /**
- * Removes the volumes of containers that somebody else removed (`docker rm` without `-v`): those with our labels that no container uses and whose
- * kernel is not here. The engine refuses to remove a volume that is in use.
+ * Removes the volumes of containers that somebody else removed (`docker rm` without `-v`): those with our labels whose kernel is not here, and
+ * terminals without a label, which versions before the labels made. No container uses them, and the engine refuses to remove a volume that is in use.
  */
 export async function sweepVolumes(
   engine: EngineClient,
   managerId: string,
   { isLive, complain }: { isLive: (kernelId: string) => boolean; complain: (error: unknown) => void },
 ): Promise<void> {
-  const { Volumes } = await engine.calls.listVolumes({
-    filters: { label: [`${LABEL_MANAGER}=${managerId}`, LABEL_KERNEL_ID], dangling: ['true'] },
-  })
-  for (const { Name, Labels } of Volumes) {
-    const kernelId = Labels[LABEL_KERNEL_ID]
-    if (kernelId === undefined || isLive(kernelId)) continue
-    await engine.calls
-      .getVolume(Name)
-      .remove()
-      .catch((error: unknown) => {
-        if (!isMissing(error) && statusOf(error) !== 409) complain(error)
-      })
+  const { Volumes } = await engine.calls.listVolumes({ filters: { dangling: ['true'] } })
+  for (const volume of Volumes) {
+    if (isLeftOver(volume, managerId, isLive)) await remove(engine, volume).catch(complain)
+  }
+}
+
+/** The same for one kernel, as soon as its container is known to be gone. */
+export async function removeVolumesOf(engine: EngineClient, managerId: string, kernelId: string): Promise<void> {
+  const label = [`${LABEL_MANAGER}=${managerId}`, `${LABEL_KERNEL_ID}=${kernelId}`]
+  const { Volumes } = await engine.calls.listVolumes({ filters: { label, dangling: ['true'] } })
+  for (const volume of Volumes) await remove(engine, volume)
+}
+
+function isLeftOver({ Labels, Options }: Volume, managerId: string, isLive: (kernelId: string) => boolean): boolean {
+  const kernelId = Labels?.[LABEL_KERNEL_ID]
+  if (kernelId !== undefined) return Labels?.[LABEL_MANAGER] === managerId && !isLive(kernelId)
+  // A devpts keeps nothing, so whose it was does not matter.
+  return Object.entries(TERMINALS).every(([name, value]) => Options?.[name] === value)
+}
+
+async function remove(engine: EngineClient, { Name }: Volume): Promise<void> {
+  try {
+    await engine.calls.getVolume(Name).remove()
+  } catch (error) {
+    if (!isMissing(error) && statusOf(error) !== 409) throw error
   }
 }

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
-import { HOME, TOOLBOX } from '../docker/container-config.ts'
+import { TOOLBOX } from '../docker/container-config.ts'
 import { type EngineClient } from '../docker/engine-client.ts'
-import { demultiplex } from '../docker/log-frames.ts'
+import { runInside } from '../docker/run-inside.ts'
 import { type RunningKernel } from './types.ts'
 
 /** State TCP_LISTEN in the kernel's tables. @see Linux Documentation/networking/proc_net_tcp.rst */
@@ -40,13 +40,7 @@ async function readTables({ pid, containerId }: RunningKernel): Promise<string[]
 }
 
 async function readTablesInside(engine: EngineClient, kernel: RunningKernel): Promise<string[]> {
-  const exec = await engine.calls.getContainer(kernel.containerId).exec({
-    Cmd: [`${TOOLBOX}/bin/busybox`, 'cat', '/proc/net/tcp', '/proc/net/tcp6'],
-    User: kernel.user,
-    WorkingDir: HOME,
-    AttachStdout: true,
-  })
-  const chunks: Buffer[] = []
-  for await (const chunk of await exec.start({ hijack: false, stdin: false })) chunks.push(chunk as Buffer)
-  return [demultiplex(Buffer.concat(chunks)).toString('utf8')]
+  const command = [`${TOOLBOX}/bin/busybox`, 'cat', '/proc/net/tcp', '/proc/net/tcp6']
+  const { output } = await runInside(engine, kernel, { command })
+  return [output]
 }

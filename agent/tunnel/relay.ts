@@ -27,6 +27,7 @@ export async function openRelay(
     // The image's own loader settings are for the image's own programs.
     Env: ['LD_LIBRARY_PATH=', 'LD_PRELOAD='],
     User: kernel.user,
+    WorkingDir: '/',
     AttachStdin: true,
     AttachStdout: true,
     AttachStderr: true,

@@ -35,6 +35,8 @@ export async function openTerminal(options: {
     Cmd: ['/opt/berth/bin/berth-terminal', header.name],
     Env: ['TERM=xterm-256color', 'COLORTERM=truecolor'],
     User: kernel.user,
+    // The script goes to the home itself, where there is one.
+    WorkingDir: '/',
     AttachStdin: true,
     AttachStdout: true,
     AttachStderr: true,

@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { mkdir, mkdtemp, rm, truncate, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -93,6 +94,32 @@ test('terminals: with a container that others remove, its volume goes at the nex
     )
     .toBe(404)
   expect(await statusOf(used)).toBe(200)
+})
+
+test('terminals: volumes that versions before the labels left are removed, those of others stay', async () => {
+  await session()
+  const made = async (DriverOpts: Record<string, string>) => {
+    // As the engine names those that have no name.
+    const Name = randomBytes(32).toString('hex')
+    await docker.createVolume({ Name, Driver: 'local', DriverOpts })
+    return docker.getVolume(Name)
+  }
+  const ours = 'newinstance,ptmxmode=0666,mode=0620,gid=5,max=64,nosuid,noexec'
+  const devpts = { type: 'devpts', device: 'devpts' }
+  const [old, other] = [await made({ ...devpts, o: ours }), await made({ ...devpts, o: 'newinstance' })]
+  try {
+    const isThere = async () => {
+      await manager.request('list_kernels', {})
+      return old.inspect().then(
+        () => true,
+        () => false,
+      )
+    }
+    await expect.poll(isThere, { timeout: 20_000 }).toBe(false)
+    await other.inspect()
+  } finally {
+    await other.remove()
+  }
 })
 
 const run = promisify(execFile)

@@ -4,7 +4,6 @@ import { readdir, readFile } from 'node:fs/promises'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import ssh2 from 'ssh2'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { type KernelApp } from '#agent/contract'
 import {
@@ -15,6 +14,7 @@ import {
   spawnAgent,
 } from '../fixtures/agent-process.ts'
 import {
+  addressOf,
   BUSYBOX_IMAGE,
   busyboxImage,
   docker,
@@ -24,6 +24,7 @@ import {
   TINY_IMAGE,
 } from '../fixtures/docker.ts'
 import { type FakeManager, startFakeManager } from '../fixtures/fake-manager.ts'
+import { sshExec } from '../fixtures/session-ssh.ts'
 
 const run = promisify(execFile)
 
@@ -76,9 +77,10 @@ const filters = () => ({ label: [`berth.manager=${manager.managerId}`] })
 const leftovers = async () => ({
   containers: (await docker.listContainers({ all: true, filters: filters() })).length,
   networks: (await docker.listNetworks({ filters: filters() })).length,
+  volumes: (await docker.listVolumes({ filters: { label: [...filters().label, 'berth.kernel-id'] } })).Volumes.length,
   control: (await readdir(join(home.data, 'agent/kernels'))).length,
 })
-const NOTHING = { containers: 0, networks: 0, control: 0 }
+const NOTHING = { containers: 0, networks: 0, volumes: 0, control: 0 }
 
 describe('a session', () => {
   test('is created, opened by SSH with its own key, and leaves nothing behind', async () => {
@@ -305,7 +307,7 @@ describe('a session that cannot be', () => {
     manager.refuse('unavailable')
     manager.hangUp()
     await expect.poll(async () => (await leftovers()).containers, { timeout: 20_000 }).toBe(2)
-    await expect.poll(leftovers, { timeout: 20_000 }).toEqual({ containers: 1, networks: 1, control: 1 })
+    await expect.poll(leftovers, { timeout: 20_000 }).toEqual({ containers: 1, networks: 1, volumes: 1, control: 1 })
     manager.refuse(undefined)
     await expect.poll(() => manager.connected, { timeout: 20_000 }).toBe(true)
     await expect.poll(() => manager.report?.kernels).toMatchObject([{ kernelId: heard.kernelId }])
@@ -364,11 +366,6 @@ describe('sessions side by side', () => {
   })
 })
 
-async function addressOf(containerId: string): Promise<string> {
-  const { NetworkSettings } = await docker.getContainer(containerId).inspect()
-  return Object.values(NetworkSettings.Networks)[0]!.IPAddress
-}
-
 function canDial(host: string, port: number): Promise<boolean> {
   return new Promise(resolve => {
     const socket = connect({ host, port, timeout: 2000 })
@@ -379,39 +376,5 @@ function canDial(host: string, port: number): Promise<boolean> {
     socket.once('connect', () => done(true))
     socket.once('error', () => done(false))
     socket.once('timeout', () => done(false))
-  })
-}
-
-interface SshTarget {
-  readonly address: string
-  readonly privateKey: string
-  readonly hostKey: string
-}
-
-function sshExec({ address, privateKey, hostKey }: SshTarget, command: string): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const client = new ssh2.Client()
-    client.on('error', reject)
-    client.on('ready', () => {
-      client.exec(command, (error, stream) => {
-        if (error) {
-          reject(error)
-          return
-        }
-        const chunks: Buffer[] = []
-        stream.on('data', (chunk: Buffer) => chunks.push(chunk))
-        stream.on('close', () => {
-          client.end()
-          resolve(Buffer.concat(chunks).toString())
-        })
-      })
-    })
-    client.connect({
-      host: address,
-      port: 2222,
-      username: 'work',
-      privateKey,
-      hostVerifier: (key: Buffer) => key.toString('base64') === hostKey,
-    })
   })
 }

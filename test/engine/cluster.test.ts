@@ -9,7 +9,7 @@ import {
   createAgentHome,
   spawnAgent,
 } from '../fixtures/agent-process.ts'
-import { busyboxImage, docker, execIn, removeByManager } from '../fixtures/docker.ts'
+import { addressOf, busyboxImage, docker, execIn, removeByManager } from '../fixtures/docker.ts'
 import { type FakeManager, startFakeManager } from '../fixtures/fake-manager.ts'
 
 let manager: FakeManager
@@ -125,8 +125,3 @@ describe('a session of three kernels', () => {
     expect(await networks()).toBe(0)
   })
 })
-
-async function addressOf(containerId: string): Promise<string> {
-  const { NetworkSettings } = await docker.getContainer(containerId).inspect()
-  return Object.values(NetworkSettings.Networks)[0]?.IPAddress ?? ''
-}

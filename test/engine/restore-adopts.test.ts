@@ -39,6 +39,9 @@ async function upAgain(data: string, password: string): Promise<Berth> {
 test('a restore into a new directory adopts the sessions that run, and new ones start after the resume', async () => {
   const { id } = await world.runs((await world.create('kept')).id, 60_000)
   const containers = await world.kernelsOnEngine()
+  // The server that runs with the keys of before; without the folder of the agent they are lost.
+  const enter = await world.berth.cli('ssh', 'kept', 'echo before')
+  expect(enter).toMatchObject({ code: 0, stdout: 'before\n' })
   const { adminPassword: password, adminEmail } = world.berth
   const file = join(place, 'berth.backup')
   const berth = commands('cli')
@@ -56,6 +59,7 @@ test('a restore into a new directory adopts the sessions that run, and new ones 
   const show = async () => JSON.parse((await berth(`session show ${id} --json`)).stdout) as unknown
   await expect.poll(show, { timeout: 30_000 }).toMatchObject({ status: 'RUNNING', reachable: true })
   expect(await world.kernelsOnEngine()).toEqual(containers)
+  expect(await berth('ssh kept echo $HOME')).toMatchObject({ code: 0, stdout: '/home/work\n' })
   expect(await berth('admin resume')).toMatchObject({ code: 0 })
   const create = `session create --image ${TINY_IMAGE} --name fresh --cpu 0.1 --mem 64m --wait`
   expect(await berth(create)).toMatchObject({ code: 0 })

@@ -1,0 +1,88 @@
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { AgentId } from '#manager/contract'
+import { newId } from '../../manager/store/new-id.ts'
+import { type AgentHome, type AgentProcess, createAgentHome, spawnAgent } from '../fixtures/agent-process.ts'
+import { addressOf, BUSYBOX_IMAGE, busyboxImage, docker } from '../fixtures/docker.ts'
+import { removeEverythingOf } from '../fixtures/leftovers.ts'
+import { ADMIN, temporaryDirectory } from '../fixtures/manager.ts'
+import { sshExec } from '../fixtures/session-ssh.ts'
+import { inTerminal } from '../fixtures/terminal.ts'
+import { type SessionsCluster, startSessionsCluster } from '../fixtures/sessions-cluster.ts'
+
+/** What a user had open in a session when the agent's data directory was lost. */
+const stack = new AsyncDisposableStack()
+let cluster: SessionsCluster
+
+beforeAll(async () => {
+  cluster = stack.use(await startSessionsCluster({ slowTickMs: 500 }))
+})
+afterAll(async () => {
+  const { managerId } = cluster.manager
+  await stack.disposeAsync()
+  await removeEverythingOf(managerId)
+})
+
+const joinString = async (replaces?: AgentId) => (await cluster.api.createJoinToken({ body: { replaces } })).join
+const start = async (home: AgentHome, environment: Record<string, string>): Promise<AgentProcess> =>
+  stack.use(await spawnAgent(home, environment))
+const launchable = async (image: string) =>
+  (await cluster.api.listImages({})).items.some(({ reference }) => reference === image)
+
+test('an app that runs with its secret, and SSH, go on after the data directory was lost', async () => {
+  const { api } = cluster
+  const image = `berth-test/replaced-app:${newId(AgentId)}`
+  await busyboxImage()
+  const source = await docker.createContainer({ Image: BUSYBOX_IMAGE, Cmd: ['none'] })
+  const app = {
+    ...{ name: 'web', title: 'Web', protocol: 'http', path: '/', port: 8080, secret: 'jupyter' },
+    ...{ command: ['httpd', '-f', '-p', '{port}'], env: { TOKEN: '{secret}' } },
+  }
+  const [repo, tag] = image.split(':')
+  await source.commit({ repo, tag, changes: `LABEL berth.image.apps=${JSON.stringify(JSON.stringify([app]))}` })
+  await source.remove()
+  stack.defer(() => docker.getImage(image).remove({ force: true }))
+
+  const lost = stack.use(await createAgentHome())
+  const first = await start(lost, { BERTH_JOIN: await joinString() })
+  const agentId = AgentId.parse((await first.firstLine).agentId)
+  await expect.poll(() => launchable(image), { timeout: 20_000 }).toBe(true)
+  const { id } = await cluster.launch({ image, resources: { cpu: '0.1', mem: '64m' } })
+  await cluster.reach(id, 'RUNNING')
+  const grant = (name: string) => api.createGrant({ params: { id, app: name } })
+  const { inject } = await grant('web')
+  await grant('sshd')
+  const keys = await api.getSshAccess({ params: { id } })
+
+  first.kill('SIGKILL')
+  await first.exited
+  await rm(join(lost.data, 'agent'), { recursive: true })
+  const fresh = { ...lost, data: stack.use(await temporaryDirectory()).path }
+  const second = await start(fresh, { BERTH_JOIN: await joinString(agentId), BERTH_AGENT_REPLACE: '1' })
+  expect(await second.firstLine).toEqual({ ready: 'agent', agentId })
+  await expect.poll(async () => (await api.getSession({ params: { id } })).reachable, { timeout: 20_000 }).toBe(true)
+  expect((await grant('web')).inject).toEqual(inject)
+  // At the same time, as `berth ssh` asks for them.
+  const [renewed] = await Promise.all([api.getSshAccess({ params: { id } }), grant('sshd')])
+  expect(renewed.hostKey).not.toBe(keys.hostKey)
+  const { kernels } = await api.getSession({ params: { id } })
+  const address = await addressOf(kernels[0]?.containerId ?? '')
+  const target = { address, privateKey: renewed.privateKey, hostKey: renewed.hostKey.split(' ')[1] ?? '' }
+  expect(await sshExec(target, 'echo $GREETING from $HOME')).toBe('hello from /home/work\n')
+
+  const { token } = await api.login({ body: { ...ADMIN, kind: 'token' } })
+  await inTerminal({ url: cluster.url, token: token ?? '' }, id, 'echo typed-$((40 + 2))', /typed-42/)
+
+  // The agent that had the keys made knows them after its own restart too.
+  second.kill('SIGKILL')
+  await second.exited
+  const third = await start(fresh, {})
+  expect(await third.firstLine).toEqual({ ready: 'agent', agentId })
+  await expect.poll(async () => (await api.getSession({ params: { id } })).reachable, { timeout: 20_000 }).toBe(true)
+  await grant('sshd')
+  expect(await api.getSshAccess({ params: { id } })).toEqual(renewed)
+  expect(await sshExec(target, 'echo again')).toBe('again\n')
+  await api.deleteSession({ params: { id } })
+  await cluster.reach(id, 'TERMINATED')
+}, 180_000)
