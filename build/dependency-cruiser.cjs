@@ -44,6 +44,8 @@ module.exports = {
       { path: '/contract/', pathNot: ['^node_modules/', '[.]test[.]ts$'] },
       { pathNot: ['/contract/', '^node_modules/zod/'] },
     ),
+    // A fifth of what a browser loads before the sign-in: guards of manager/contract check what the page receives.
+    error('renderer-has-no-zod', { path: '^renderer/', pathNot: '[.]test[.]ts$' }, { path: '^node_modules/zod/' }),
     error('renderer-is-a-web-page', { path: '^renderer/', pathNot: '[.]test[.]ts$' }, { dependencyTypes: ['core'] }),
     error(
       'renderer-has-no-host-libraries',

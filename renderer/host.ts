@@ -9,7 +9,7 @@ import {
   type HostEventsBridge,
   type Reply,
 } from '#electron/contract'
-import { AppError, fromProblem, isAppError, isErrorCode, Problem } from '#manager/contract'
+import { AppError, fromProblem, isAppError, isErrorCode, isProblem } from '#manager/contract'
 import { connectSse, type SseConnection } from './api/sse-client.ts'
 
 type Listener<E extends keyof HostEvents> = (payload: HostEvents[E]) => void
@@ -104,8 +104,7 @@ async function post({ fetch }: HostDeps, path: string, args: unknown[]): Promise
   const body: unknown = await reply.json().catch(() => undefined)
   if (isReply(body)) return body
   // The request was refused before the act: the proxy, or the manager behind it, says why.
-  const problem = Problem.safeParse(body)
-  if (problem.success) throw fromProblem(problem.data)
+  if (isProblem(body)) throw fromProblem(body)
   if (reply.status === 401) throw new AppError('not_signed_in')
   throw unavailable(`The local proxy answered with HTTP ${reply.status}.`)
 }

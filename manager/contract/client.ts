@@ -1,5 +1,6 @@
 import { type z } from 'zod'
-import { AppError, fromProblem, isAppError, Problem } from './errors.ts'
+import { AppError, fromProblem, isAppError } from './errors.ts'
+import { isProblem } from './guards.ts'
 import { ROUTES, type RouteName, type RouteSpec } from './routes.ts'
 import { type SignableRequest } from './sign-request.ts'
 
@@ -155,8 +156,8 @@ function notAManager(url: string): AppError {
 
 function toError(reply: HttpReply, text: string): AppError {
   if (reply.headers.get('content-type')?.startsWith('application/problem+json')) {
-    const problem = Problem.safeParse(parseJson(text)?.value)
-    if (problem.success) return fromProblem(problem.data)
+    const problem = parseJson(text)?.value
+    if (isProblem(problem)) return fromProblem(problem)
   }
   return new AppError(reply.status >= 500 ? 'unavailable' : 'internal', { why: `HTTP ${reply.status}` })
 }

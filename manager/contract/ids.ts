@@ -1,11 +1,9 @@
 import { z } from 'zod'
 
 /** Lower-case UUIDs (version 7 where we make them, so that they sort by age). Branded: ids of different things do not mix. */
-const idOf = <const Name extends string>(name: Name) =>
-  z
-    .string()
-    .regex(/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/, `not a ${name}`)
-    .brand<Name>()
+export const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
+
+const idOf = <const Name extends string>(name: Name) => z.string().regex(UUID, `not a ${name}`).brand<Name>()
 
 export const SessionId = idOf('SessionId')
 export type SessionId = z.infer<typeof SessionId>

@@ -1,5 +1,5 @@
 import { shallowReadonly, shallowRef, type Ref } from 'vue'
-import { EventHint, SessionStats, type SessionId } from '#manager/contract'
+import { isEventHint, isSessionStats, type EventHint, type SessionId, type SessionStats } from '#manager/contract'
 import { connectSse, type SseConnection } from './sse-client.ts'
 import { type SseEvent } from './sse-parser.ts'
 import { type ConnectionInfo } from './connection-info.ts'
@@ -56,14 +56,12 @@ export function createEventStream(deps: EventStreamDeps): EventStream {
     if (event !== 'hint' && event !== 'stats') return
     const json = parseJson(data)
     if (event === 'hint') {
-      const hint = EventHint.safeParse(json)
-      if (hint.success) for (const listener of [...hintListeners]) listener(hint.data)
+      if (isEventHint(json)) for (const listener of [...hintListeners]) listener(json)
       return
     }
     const { sessionId, stats } = json as { sessionId: SessionId; stats: unknown }
-    const parsed = SessionStats.safeParse(stats)
-    if (!parsed.success) return
-    for (const { ids, listener } of [...watches]) if (ids.includes(sessionId)) listener(sessionId, parsed.data)
+    if (!isSessionStats(stats)) return
+    for (const { ids, listener } of [...watches]) if (ids.includes(sessionId)) listener(sessionId, stats)
   }
 
   const deliver = (event: SseEvent) => {

@@ -4,7 +4,6 @@ import 'vuetify/styles/utilities'
 import './style.css'
 import { createPinia } from 'pinia'
 import { createApp } from 'vue'
-import { z } from 'zod'
 import { createApi } from '../api/api.ts'
 import { createEventStream } from '../api/event-stream.ts'
 import { createLocalProof } from '../api/local-proof.ts'
@@ -17,9 +16,6 @@ import { reloadLostParts } from './lost-parts.ts'
 import { createPageRouter } from './router.ts'
 import { loadShellWithPages } from './shell.ts'
 import { createPageVuetify } from './vuetify.ts'
-
-// Compiled validators need eval, which the page's policy forbids.
-z.config({ jitless: true })
 
 const secret = createOriginSecret(localStorage)
 const fetchHere = fetchWithSecret(

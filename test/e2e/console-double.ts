@@ -1,7 +1,5 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import { readFile } from 'node:fs/promises'
 import { type AddressInfo } from 'node:net'
-import { extname, join, normalize } from 'node:path'
 import { type HostSettings } from '#electron/contract'
 import {
   isFinished,
@@ -22,15 +20,12 @@ import {
   type TotpStatus,
   type WhatIf,
 } from '#manager/contract'
+import { silentLog } from '../../proxy/log.ts'
+import { createStaticFiles } from '../../proxy/web/static-files.ts'
 import { answerAccount } from './console-double-account.ts'
 
-const PAGE = new URL('../../dist/renderer/', import.meta.url).pathname
-const TYPES: Readonly<Record<string, string>> = {
-  '.html': 'text/html; charset=utf-8',
-  '.js': 'text/javascript',
-  '.css': 'text/css',
-  '.svg': 'image/svg+xml',
-}
+/** The same files in the same way as the real service of the console: compressed, with its headers. */
+const sendFile = createStaticFiles(new URL('../../dist/renderer/', import.meta.url).pathname, silentLog)
 
 /** What the double answers with; tests change it while the page is open. */
 export interface World {
@@ -84,7 +79,7 @@ export async function startConsoleDouble(world: World): Promise<ConsoleDouble> {
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const url = new URL(request.url ?? '/', 'http://double')
     if (!url.pathname.startsWith('/api/') && !url.pathname.startsWith('/host/')) {
-      await sendFile(url.pathname, response)
+      await sendFile(request, response)
       return
     }
     if (url.pathname === '/api/v1/events' || url.pathname === '/host/events') {
@@ -266,9 +261,10 @@ function pageOf(world: World, url: URL) {
   const status = url.searchParams.get('status')
   const limit = Number(url.searchParams.get('limit') ?? 100)
   const start = Number(url.searchParams.get('cursor') ?? 0)
-  const ids = url.searchParams.get('ids')?.split(',')
-  if (ids) {
-    const items = world.sessions.filter(({ id }) => ids.includes(id))
+  const named = url.searchParams.get('ids')
+  if (named !== null) {
+    const ids = new Set(named.split(','))
+    const items = world.sessions.filter(({ id }) => ids.has(id))
     return { items, nextCursor: null, total: items.length }
   }
   const all = world.sessions
@@ -286,13 +282,6 @@ function send(response: ServerResponse, status: number, value: unknown): void {
 function sendError(response: ServerResponse, code: ErrorCode, detail: Record<string, unknown> = {}): void {
   const problem = toProblem(new AppError(code, detail))
   response.writeHead(problem.status, { 'content-type': 'application/problem+json' }).end(JSON.stringify(problem))
-}
-
-async function sendFile(path: string, response: ServerResponse): Promise<void> {
-  const file = join(PAGE, normalize(path === '/' ? '/index.html' : path))
-  const content = await readFile(file).catch(() => undefined)
-  if (!content) response.writeHead(404).end()
-  else response.writeHead(200, { 'content-type': TYPES[extname(file)] ?? 'application/octet-stream' }).end(content)
 }
 
 async function readBody(request: IncomingMessage): Promise<unknown> {

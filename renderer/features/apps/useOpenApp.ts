@@ -1,5 +1,4 @@
 import { onScopeDispose, reactive } from 'vue'
-import { z } from 'zod'
 import { isAppError, type App, type SessionId } from '#manager/contract'
 import { type Tunnel } from '#proxy/contract'
 import { useServices } from '../../services.ts'
@@ -87,27 +86,20 @@ export function useOpenApp(sessionId: SessionId) {
   return { openings, open, cancel, dismiss: (name: string) => openings.delete(name) }
 }
 
-const Taken = z.object({
-  port: z.number(),
-  offered: z.number().optional(),
-  holder: z
-    .discriminatedUnion('kind', [
-      z.object({ kind: z.literal('tunnel'), sessionName: z.string(), app: z.string() }),
-      z.object({ kind: z.literal('process'), name: z.string(), pid: z.number() }),
-    ])
-    .nullish(),
-})
-
 /** A taken port is a question to the reader, not a failure. */
 export function toFailure(error: unknown): Opening {
-  const taken = isAppError(error) && error.code === 'port_in_use' ? Taken.safeParse(error.detail) : undefined
-  if (!taken?.success) return { status: 'failed', error }
-  const { port, holder, offered = port + 1 } = taken.data
-  return { status: 'port_taken', port, offered, holder: holder ? holderText(holder) : null }
+  if (!isAppError(error) || error.code !== 'port_in_use') return { status: 'failed', error }
+  const { port, offered, holder } = error.detail
+  if (typeof port !== 'number') return { status: 'failed', error }
+  const next = typeof offered === 'number' ? offered : port + 1
+  return { status: 'port_taken', port, offered: next, holder: holderText(holder) }
 }
 
-function holderText(holder: NonNullable<z.infer<typeof Taken>['holder']>): string {
-  return holder.kind === 'tunnel'
-    ? `your own tunnel to ${holder.app} of ${holder.sessionName}`
-    : `${holder.name || 'a program'} (process ${holder.pid})`
+/** @returns null where nobody knows who has the port */
+function holderText(holder: unknown): string | null {
+  if (typeof holder !== 'object' || holder === null) return null
+  const { sessionName, app, name, pid } = holder as Readonly<Record<string, unknown>>
+  if (typeof sessionName === 'string' && typeof app === 'string') return `your own tunnel to ${app} of ${sessionName}`
+  if (typeof pid !== 'number') return null
+  return `${typeof name === 'string' && name !== '' ? name : 'a program'} (process ${pid})`
 }

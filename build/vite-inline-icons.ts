@@ -1,0 +1,33 @@
+import * as icons from '@mdi/js'
+import { type Plugin } from 'vite'
+
+const IMPORT = /import\s*\{([^}]*)\}\s*from\s*["']@mdi\/js["'];?/g
+
+/**
+ * Puts the path of each icon where it is used. The icons are one module, and a module is in one file: the sign-in would load those of
+ * every page.
+ */
+export function inlineIcons(): Plugin {
+  return {
+    name: 'berth:inline-icons',
+    apply: 'build',
+    transform(code) {
+      if (!code.includes('@mdi/js')) return undefined
+      return { code: code.replaceAll(IMPORT, (_, names: string) => constantsOf(names)), map: null }
+    },
+  }
+}
+
+function constantsOf(names: string): string {
+  const wanted = names.split(',').map(name => name.trim())
+  return wanted
+    .filter(name => name !== '')
+    .map(name => `const ${name} = ${JSON.stringify(pathOf(name))};`)
+    .join(' ')
+}
+
+function pathOf(name: string): string {
+  const path: unknown = Object.hasOwn(icons, name) ? icons[name as keyof typeof icons] : undefined
+  if (typeof path !== 'string') throw new Error(`@mdi/js has no icon "${name}"`)
+  return path
+}

@@ -1,0 +1,37 @@
+import { type ESTree, type Plugin } from 'vite'
+
+const CONTRACT = /[\\/](?:manager|proxy|electron)[\\/]contract[\\/].*\.ts$/
+
+/**
+ * Tells the bundler that the constants of contracts are made without side effects, so that schemas which the page does not use are
+ * left out, and zod with them. A schema is a chain of calls, and the bundler cannot know by itself that those do nothing else.
+ */
+export function pureContracts(): Plugin {
+  return {
+    name: 'berth:pure-contracts',
+    apply: 'build',
+    transform(code, id) {
+      if (!CONTRACT.test(id)) return undefined
+      let result = code
+      // From the end, so that the positions before it stay right.
+      for (const [start, end] of initializers(this.parse(code)).toReversed()) {
+        const value = result.slice(start, end)
+        if (value.includes('('))
+          result = `${result.slice(0, start)}/* @__PURE__ */ (() => (${value}))()${result.slice(end)}`
+      }
+      return { code: result, map: null }
+    },
+  }
+}
+
+/** Where the values of the constants of a module stand, but for functions. */
+function initializers({ body }: ESTree.Program): [start: number, end: number][] {
+  return body.flatMap(statement => {
+    const declared = statement.type === 'ExportNamedDeclaration' ? statement.declaration : statement
+    if (declared?.type !== 'VariableDeclaration' || declared.kind !== 'const') return []
+    return declared.declarations.flatMap(({ id, init }) => {
+      if (id.type !== 'Identifier' || !init || init.type.endsWith('FunctionExpression')) return []
+      return [[init.start, init.end] satisfies [number, number]]
+    })
+  })
+}

@@ -1,0 +1,78 @@
+import { type DeviceFigures } from './agents.ts'
+import { type Problem } from './errors.ts'
+import { type EventHint, TOPICS } from './events.ts'
+import { type SessionId, UUID } from './ids.ts'
+import { type SessionStats } from './sessions.ts'
+
+/**
+ * Checks for the console's page, which carries no zod: zod would be a fifth of what a browser loads before the sign-in.
+ * Each guard accepts what the schema of the same name accepts; `guards.test.ts` compares the two. Where a guard is looser, its
+ * comment says so.
+ */
+
+export function isSessionId(value: unknown): value is SessionId {
+  return isText(value) && UUID.test(value)
+}
+
+export function isProblem(value: unknown): value is Problem {
+  if (!isObject(value)) return false
+  const { type, title, status, detail, code, retry, data } = value
+  return (
+    isText(type) &&
+    isText(title) &&
+    Number.isSafeInteger(status) &&
+    (detail === undefined || isText(detail)) &&
+    isText(code) &&
+    typeof retry === 'boolean' &&
+    (data === undefined || isObject(data))
+  )
+}
+
+export function isEventHint(value: unknown): value is EventHint {
+  if (!isObject(value)) return false
+  const { topic, id, version } = value
+  return (TOPICS as readonly unknown[]).includes(topic) && isText(id) && Number.isSafeInteger(version)
+}
+
+/** A figure that is missing here does not compile. */
+const FIGURES: Readonly<Record<Exclude<keyof SessionStats, 'at' | 'gpus'>, (value: unknown) => boolean>> = {
+  cpuMilli: isNumber,
+  cpuSeconds: value => value === undefined || isNumber(value),
+  memBytes: isNumber,
+  memPeakBytes: isNumber,
+  netRxBytes: isNumber,
+  netTxBytes: isNumber,
+  diskReadBytes: isNumber,
+  diskWriteBytes: isNumber,
+  scratchBytes: isNumberOrNull,
+}
+
+/** Looser than the schema in one point: `at` is any text, because the page only shows it. */
+export function isSessionStats(value: unknown): value is SessionStats {
+  if (!isObject(value) || !isText(value['at']) || !Array.isArray(value['gpus'])) return false
+  return (
+    Object.entries(FIGURES).every(([name, isRight]) => isRight(value[name])) && value['gpus'].every(isDeviceFigures)
+  )
+}
+
+function isDeviceFigures(value: unknown): value is DeviceFigures {
+  return (
+    isObject(value) &&
+    isText(value['uuid']) &&
+    isNumberOrNull(value['utilization']) &&
+    isNumberOrNull(value['memBytes'])
+  )
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+function isText(value: unknown): value is string {
+  return typeof value === 'string'
+}
+function isNumber(value: unknown): boolean {
+  return Number.isFinite(value)
+}
+function isNumberOrNull(value: unknown): boolean {
+  return value === null || isNumber(value)
+}

@@ -1,0 +1,16 @@
+import { expect, test } from 'vitest'
+import { parseTerminalSettings } from './useTerminalSettings.ts'
+
+test.each([
+  ['', 14, false],
+  ['null', 14, false],
+  ['{"fontSize":20,"screenReader":true}', 20, true],
+  ['{"fontSize":200,"screenReader":true}', 14, true],
+  ['{"fontSize":9.5}', 14, false],
+  ['{"fontSize":"20","screenReader":"yes"}', 14, false],
+])(
+  'remembered settings of the terminal that are not usable become the usual ones: %s',
+  (text, fontSize, screenReader) => {
+    expect(parseTerminalSettings(text)).toEqual({ fontSize, screenReader })
+  },
+)
