@@ -12,7 +12,6 @@ export const vuetifyOptions: VuetifyOptions = {
     VBtn: { variant: 'flat', rounded: 'lg', height: 36 },
     VCard: { rounded: 'xl', elevation: 0 },
     VTextField: { variant: 'outlined', density: 'compact', color: 'primary', hideDetails: 'auto' },
-    VTextarea: { variant: 'outlined', density: 'compact', color: 'primary', hideDetails: 'auto' },
     VSelect: { variant: 'outlined', density: 'compact', color: 'primary', hideDetails: 'auto' },
     VSwitch: { color: 'primary', density: 'compact', hideDetails: 'auto', inset: true },
     VCheckbox: { color: 'primary', density: 'compact', hideDetails: 'auto' },
@@ -23,7 +22,6 @@ export const vuetifyOptions: VuetifyOptions = {
     VList: { density: 'compact', rounded: 'lg' },
     VDialog: { scrollable: true },
     VAlert: { variant: 'tonal', density: 'compact', rounded: 'lg' },
-    VSlider: { color: 'primary', hideDetails: true, density: 'compact', thumbSize: 16, trackSize: 4 },
   },
 }
 

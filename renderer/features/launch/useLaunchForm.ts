@@ -30,6 +30,8 @@ import { useOutlook } from './useOutlook.ts'
 
 const mostApps = (a: Image, b: Image) => Number(b.labelled) - Number(a.labelled) || b.apps.length - a.apps.length
 
+const isSame = (a: object, b: object) => JSON.stringify(a) === JSON.stringify(b)
+
 /** The state of the launch dialog: form, limits, live errors, forecast, submit. */
 export function useLaunchForm() {
   const { api } = useServices()
@@ -58,9 +60,11 @@ export function useLaunchForm() {
   )
   // Everybody gets 0; only admins may go above it.
   const topPriority = computed(() => (account.user?.role === 'user' ? 0 : 10))
-  const errors = computed<LaunchErrors>(() => {
+  // The same object while nothing changes: a key that makes no mistake renders none of the parts that show mistakes.
+  const errors = computed<LaunchErrors>(before => {
     const context = { limits: limits.value, images: resources.images ?? [], taken: taken.value }
-    return { ...refused.value, ...validate(form.value, { ...context, topPriority: topPriority.value }) }
+    const now = { ...refused.value, ...validate(form.value, { ...context, topPriority: topPriority.value }) }
+    return before && isSame(before, now) ? before : now
   })
   const guess = computed(() =>
     forecast({
@@ -126,7 +130,7 @@ export function useLaunchForm() {
   watch(
     form,
     () => {
-      refused.value = {}
+      if (Object.keys(refused.value).length > 0) refused.value = {}
     },
     { deep: true },
   )

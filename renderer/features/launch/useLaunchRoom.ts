@@ -31,39 +31,46 @@ export function useLaunchRoom(form: Ref<LaunchForm>) {
     partsHold: resources.value?.partsHold ?? null,
   }))
 
-  /** What the form says, if it is still there to be chosen; else what the manager would take. */
-  function settle(): void {
-    const usable = resourceGroups.value.filter(({ active }) => active)
-    const named = (name: string) => usable.find(group => group.name === name)
-    const chosen = named(form.value.resourceGroup) ?? named(DEFAULT_RESOURCE_GROUP) ?? usable[0]
-    form.value.resourceGroup = chosen?.name ?? DEFAULT_RESOURCE_GROUP
+  /** The project that the form names, if it is still there to be chosen; else the one that the manager would take. */
+  function settleProject(): void {
     const mine = projects.value
     const project = mine.find(({ id }) => id === form.value.project) ?? mine.find(({ name }) => name === 'default')
     form.value.project = mine.length > 1 ? ((project ?? mine[0])?.id ?? '') : ''
   }
+  /** The same for the resource group. */
+  function settleResourceGroup(): void {
+    const usable = resourceGroups.value.filter(({ active }) => active)
+    const named = (name: string) => usable.find(group => group.name === name)
+    const chosen = named(form.value.resourceGroup) ?? named(DEFAULT_RESOURCE_GROUP) ?? usable[0]
+    form.value.resourceGroup = chosen?.name ?? DEFAULT_RESOURCE_GROUP
+  }
 
-  async function load(): Promise<void> {
-    const turn = ++asked
+  function fetchRoom() {
     const group = form.value.project || projects.value[0]?.id
     const query = { resourceGroup: form.value.resourceGroup, ...(group ? { group } : {}) }
-    const [figures, sizes] = await Promise.all([
-      api.getResources({ query }).catch(() => null),
-      api.listPresets({ query }).catch(() => null),
-    ])
+    return Promise.all([api.getResources({ query }).catch(() => null), api.listPresets({ query }).catch(() => null)])
+  }
+  async function load(room = fetchRoom()): Promise<void> {
+    const turn = ++asked
+    const [figures, sizes] = await room
     if (turn !== asked) return
     own.value = figures
     presets.value = sizes?.items ?? []
     ready.value = true
   }
 
+  /** Asks for the resource groups and, in the same moment, for the room in the one that will be chosen most likely. */
   async function begin(): Promise<void> {
+    settleProject()
+    const likely = form.value.resourceGroup
+    const room = fetchRoom()
     resourceGroups.value = await api.listResourceGroups().then(
       ({ items }) => items,
       () => [],
     )
-    settle()
+    settleResourceGroup()
     listed.value = true
-    await load()
+    await load(form.value.resourceGroup === likely ? room : undefined)
   }
 
   onMounted(() => void begin())
@@ -82,5 +89,5 @@ export function useLaunchRoom(form: Ref<LaunchForm>) {
     },
   )
 
-  return { resources, room, presets, projects, resourceGroups, ready, settle }
+  return { resources, room, presets, projects, resourceGroups, ready }
 }
