@@ -1,0 +1,132 @@
+import { type Browser, type BrowserContext, type Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { aWorld } from './console-world.ts'
+import { startConsoleDouble } from './console-double.ts'
+import { startBrowser } from './console-open.ts'
+import { signIn } from './console-steps.ts'
+
+/** How the page comes up: what it asks, and that nothing moves once it is there. */
+let browser: Browser
+beforeAll(async () => {
+  browser = await startBrowser()
+})
+afterAll(() => browser.close())
+
+interface Shifts {
+  shift: number
+  moved: string[]
+}
+
+/** Sums layout shifts (CLS) of every page of the context, with what moved. */
+async function watchShifts(context: BrowserContext): Promise<void> {
+  await context.addInitScript(() => {
+    const seen = globalThis as unknown as Partial<Shifts>
+    seen.shift = 0
+    seen.moved = []
+    new PerformanceObserver(list => {
+      interface Shift extends PerformanceEntry {
+        readonly value: number
+        readonly hadRecentInput: boolean
+        readonly sources: readonly {
+          readonly node: Node | null
+          readonly previousRect: DOMRect
+          readonly currentRect: DOMRect
+        }[]
+      }
+      for (const { value, hadRecentInput, sources } of list.getEntries() as Shift[]) {
+        if (hadRecentInput) continue
+        seen.shift = (seen.shift ?? 0) + value
+        const rectOf = ({ x, y, width, height }: DOMRect) => [x, y, width, height].map(Math.round).join(' ')
+        const names = sources.map(({ node, previousRect, currentRect }) => {
+          const name = node instanceof Element ? `${node.tagName} ${node.className}` : node?.nodeName
+          return `${name}: ${rectOf(previousRect)} → ${rectOf(currentRect)}`
+        })
+        seen.moved?.push(`${value.toFixed(4)} ${names.join(', ')}`)
+      }
+    }).observe({ type: 'layout-shift', buffered: true })
+  })
+}
+const shiftsOf = (page: Page) =>
+  page.evaluate(() => {
+    const { shift = 0, moved = [] } = globalThis as unknown as Partial<Shifts>
+    return { shift, moved }
+  })
+
+/** Requests to the API by method and path, in the order in which they were sent. */
+function apiRequests(page: Page): string[] {
+  const sent: string[] = []
+  page.on('request', request => {
+    const { pathname } = new URL(request.url())
+    if (/^\/(api|host)\//.test(pathname)) sent.push(`${request.method()} ${pathname}`)
+  })
+  return sent
+}
+
+async function cold(signedIn: boolean, size = { width: 1280, height: 800 }) {
+  const double = await startConsoleDouble(aWorld({ signedIn, authOptions: { signUp: 'open', firstStart: true } }))
+  const context = await browser.newContext({ viewport: size, locale: 'en-GB', reducedMotion: 'reduce' })
+  await watchShifts(context)
+  const page = await context.newPage()
+  return {
+    double,
+    page,
+    sent: apiRequests(page),
+    async [Symbol.asyncDispose]() {
+      await context.close()
+      await double[Symbol.asyncDispose]()
+    },
+  }
+}
+
+const UNMOVED = 0.005
+const SIZES = [
+  { width: 1280, height: 800 },
+  { width: 390, height: 844 },
+]
+
+test.each(['/', '/#/sign-in', '/#/account'])('signed out, %s asks once who is signed in', async path => {
+  await using it = await cold(false)
+  await it.page.goto(it.double.url + path)
+  await it.page.locator('#sign-in-email:focus').waitFor()
+  await it.page.waitForLoadState('networkidle')
+  expect(it.sent.toSorted()).toEqual(['GET /api/v1/auth/options', 'GET /api/v1/me'])
+})
+
+test('a browser that kept the secret of a sign-in that has ended asks once as well', async () => {
+  await using it = await cold(false)
+  await it.page.addInitScript(() => localStorage.setItem('berth.origin-secret', 'of-last-week'))
+  await it.page.goto(it.double.url)
+  await it.page.locator('#sign-in-email:focus').waitFor()
+  await it.page.waitForLoadState('networkidle')
+  expect(it.sent.filter(request => request.endsWith('/me'))).toHaveLength(1)
+})
+
+test.each(SIZES)('nothing moves while the sign-in comes up, at $width px', async size => {
+  await using it = await cold(false, size)
+  await it.page.goto(it.double.url)
+  await it.page.getByText('First start?').waitFor()
+  await it.page.waitForLoadState('networkidle')
+  const { shift, moved } = await shiftsOf(it.page)
+  expect(shift, moved.join('\n')).toBeLessThan(UNMOVED)
+})
+
+test.each(SIZES)(
+  'nothing moves while the sessions come up, by a reload and by signing in, at $width px',
+  async size => {
+    await using it = await cold(true, size)
+    await it.page.goto(it.double.url)
+    await it.page.locator('tr.row').first().waitFor()
+    await it.page.waitForLoadState('load')
+    await it.page.waitForTimeout(500)
+    const reloaded = await shiftsOf(it.page)
+    expect(reloaded.shift, reloaded.moved.join('\n')).toBeLessThan(UNMOVED)
+
+    await using other = await cold(false, size)
+    await other.page.goto(other.double.url)
+    await signIn(other.page, 'mira@example.com', 'Right-one-1')
+    await other.page.locator('tr.row').first().waitFor()
+    await other.page.waitForTimeout(500)
+    const signedIn = await shiftsOf(other.page)
+    expect(signedIn.shift, signedIn.moved.join('\n')).toBeLessThan(UNMOVED)
+  },
+)
