@@ -1,25 +1,22 @@
-import { mkdir, readFile } from 'node:fs/promises'
-import { createRequire } from 'node:module'
-import { chromium, type Browser, type Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { mkdir } from 'node:fs/promises'
+import { type Browser, type Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startConsoleDouble, type ConsoleDouble, type World } from './console-double.ts'
 import { misfits, NARROW } from './console-fit.ts'
+import { startBrowser } from './console-open.ts'
 import { SSH_KEY, TOTP_CODE } from './console-double-account.ts'
 import { aSession, aWorld, LIMITED, oneGpuNow, OTHER } from './console-world.ts'
-import { loadPage } from '../fixtures/browser.ts'
+import { audit, loadPage, settle, SIZES } from '../fixtures/browser.ts'
 
 /** Screenshots of every state of the console, for eyes; axe (WCAG 2.2 AA) and the page's own error log, for machines. */
 const OUTPUT = new URL('../output/', import.meta.url).pathname
-const USUAL = { width: 1280, height: 800 }
-const LARGE = { width: 1920, height: 1080 }
-const THEMES = ['light', 'dark'] as const
+/** Of the narrow windows, the one with a picture of every scene. */
+const PICTURED = '390'
 
 let browser: Browser
-let axe: string
 
 beforeAll(async () => {
-  browser = await chromium.launch({ executablePath: process.env['BERTH_CHROMIUM'] ?? '/usr/bin/chromium' })
-  axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+  browser = await startBrowser()
   await mkdir(OUTPUT, { recursive: true })
 })
 afterAll(() => browser.close())
@@ -379,10 +376,10 @@ const scenes: Scene[] = [
   { name: 'not-found', path: '/nowhere', act: page => page.getByText('There is no such page').waitFor() },
 ]
 
-async function open(scene: Scene, url: string, theme: 'light' | 'dark', size: { width: number; height: number }) {
+async function open(scene: Scene, url: string) {
   const context = await browser.newContext({
-    viewport: size,
-    colorScheme: theme,
+    viewport: SIZES.small,
+    colorScheme: 'light',
     reducedMotion: 'reduce',
     locale: 'en-GB',
   })
@@ -395,73 +392,27 @@ async function open(scene: Scene, url: string, theme: 'light' | 'dark', size: { 
     if (message.text().includes('[Vue')) problems.push(message.text())
   })
   await loadPage(page, `${url}/#${scene.path}`)
-  return { context, page, problems }
+  return { page, problems, [Symbol.asyncDispose]: () => context.close() }
 }
 
-/** Dialogs and menus have arrived when nothing moves any more. */
-async function settled(page: Page): Promise<void> {
-  await page.waitForLoadState('load')
-  await page.waitForFunction(() =>
-    document
-      .getAnimations()
-      .every(animation => animation.playState !== 'running' || animation.effect?.getTiming().iterations === Infinity),
-  )
-}
-
-/** @returns violations of WCAG 2.2 A and AA, as lines */
-async function violationsOn(page: Page): Promise<string[]> {
-  await page.evaluate(axe)
-  return await page.evaluate(async () => {
-    const { axe } = globalThis as unknown as {
-      axe: {
-        run(
-          options: unknown,
-        ): Promise<{ violations: { id: string; nodes: { html: string; failureSummary?: string }[] }[] }>
-      }
-    }
-    const result = await axe.run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'] })
-    return result.violations.map(
-      ({ id, nodes }) =>
-        `${id}: ${nodes
-          .map(node => `${node.html.slice(0, 200)} ${node.failureSummary ?? ''}`)
-          .slice(0, 3)
-          .join(' | ')}`,
-    )
-  })
-}
-
-describe.each(scenes)('$name', scene => {
-  // Contrast and names are the same at every width: axe looks once per theme, and only whether all fits is asked of the others.
-  test.each(THEMES)('is readable in %s', async theme => {
-    await using double = await startConsoleDouble(aWorld(scene.world))
-    const { context, page, problems } = await open(scene, double.url, theme, USUAL)
-    try {
-      await page.locator('h1, h2').first().waitFor()
-      await scene.act?.(page, double)
-      await settled(page)
-      await page.screenshot({ path: `${OUTPUT}${scene.name}-1280-${theme}.png` })
-      expect(await violationsOn(page)).toEqual([])
-      expect(problems).toEqual([])
-    } finally {
-      await context.close()
-    }
-  })
-
-  test('fits into every window', async () => {
-    await using double = await startConsoleDouble(aWorld(scene.world))
-    const { context, page, problems } = await open(scene, double.url, 'light', LARGE)
-    try {
-      await page.locator('h1, h2').first().waitFor()
-      await scene.act?.(page, double)
-      for (const [width, size] of [['1920', LARGE] as const, ...Object.entries(NARROW)]) {
-        await page.setViewportSize(size)
-        await settled(page)
-        await page.screenshot({ path: `${OUTPUT}${scene.name}-${width}-light.png` })
-        expect(await misfits(page), `at ${width} px`).toEqual([])
-      }
-      expect(problems).toEqual([])
-    } finally {
-      await context.close()
-    }
-  })
+// One page for all that is asked of a scene: axe looks at it once per theme, for contrast and names are the same at every width; the
+// other sizes are only asked whether all fits. Scenes are looked at side by side, each in a context of its own.
+test.concurrent.each(scenes)('$name is readable in both themes and fits into every window', async scene => {
+  await using double = await startConsoleDouble(aWorld(scene.world))
+  await using opened = await open(scene, double.url)
+  const { page, problems } = opened
+  const picture = (window: string, theme: string) =>
+    page.screenshot({ path: `${OUTPUT}${scene.name}-${window}-${theme}.png` })
+  await page.locator('h1, h2').first().waitFor()
+  await scene.act?.(page, double)
+  const violations = await audit(page, theme => picture('1280', theme))
+  const outside: string[] = []
+  for (const [window, size] of [['1920', SIZES.large] as const, ...Object.entries(NARROW)]) {
+    await page.setViewportSize(size)
+    await settle(page)
+    const found = await misfits(page)
+    outside.push(...found.map(misfit => `at ${window} px: ${misfit}`))
+    if (window === PICTURED || found.length > 0) await picture(window, 'light')
+  }
+  expect({ violations, outside, problems }).toEqual({ violations: [], outside: [], problems: [] })
 })

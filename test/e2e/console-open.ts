@@ -1,10 +1,9 @@
-import { chromium, type Browser, type Page } from 'playwright-core'
+import { type Browser, type Page } from 'playwright-core'
 import { loadPage } from '../fixtures/browser.ts'
 import { startConsoleDouble, type ConsoleDouble, type World } from './console-double.ts'
 import { aWorld } from './console-world.ts'
 
-export const startBrowser = () =>
-  chromium.launch({ executablePath: process.env['BERTH_CHROMIUM'] ?? '/usr/bin/chromium' })
+export { launchBrowser as startBrowser } from '../fixtures/browser.ts'
 
 export interface Opened extends AsyncDisposable {
   readonly page: Page
