@@ -80,6 +80,50 @@ describe('the focus comes back', () => {
   })
 })
 
+describe('a single key', () => {
+  test('opens the sheet of all keys, the search and the launch dialog, but not from a field or a dialog', async () => {
+    await using it = await openConsole(browser, '/sessions')
+    await it.page.getByText('notebook').waitFor()
+    const sheet = it.page.getByRole('dialog', { name: 'Keyboard shortcuts' })
+    await it.page.keyboard.press('?')
+    await sheet.getByText('go to the same control of the row above or below').waitFor()
+    await it.page.keyboard.press('n')
+    await it.page.keyboard.press('Escape')
+    await sheet.waitFor({ state: 'hidden' })
+    await it.page.keyboard.press('/')
+    await expectFocus(it.page, 'Search sessions')
+    await it.page.keyboard.type('n?')
+    expect(await it.page.getByLabel('Search sessions').inputValue()).toBe('n?')
+    await it.page.keyboard.press('Escape')
+    expect(await it.page.getByRole('dialog').count()).toBe(0)
+    await it.page.getByRole('heading', { name: 'Sessions', exact: true }).click()
+    await it.page.keyboard.press('n')
+    await it.page.getByRole('heading', { name: 'New session' }).waitFor()
+  })
+
+  test('can be switched off, and the menu still leads to the sheet', async () => {
+    await using it = await openConsole(browser, '/sessions')
+    await it.page.getByText('notebook').waitFor()
+    const sheet = it.page.getByRole('dialog', { name: 'Keyboard shortcuts' })
+    await it.page.keyboard.press('?')
+    await sheet.getByLabel(/Use the single keys/).uncheck()
+    await it.page.keyboard.press('Escape')
+    await sheet.waitFor({ state: 'hidden' })
+    for (const reload of [false, true]) {
+      if (reload) await it.page.reload()
+      await it.page.getByText('notebook').waitFor()
+      await it.page.keyboard.press('?')
+      await it.page.keyboard.press('n')
+      await button(it.page, /Account of/).click()
+      await it.page.locator('.v-list-item', { hasText: 'Keyboard shortcuts' }).click()
+      await sheet.waitFor()
+      expect(await it.page.getByRole('dialog').count()).toBe(1)
+      await it.page.keyboard.press('Escape')
+      await sheet.waitFor({ state: 'hidden' })
+    }
+  })
+})
+
 test('whose sign-in has ended types the password at once, and goes on in the field of before', async () => {
   await using it = await openConsole(browser, '/sessions')
   await it.page.getByText('notebook').waitFor()

@@ -22,7 +22,10 @@ const shared = (role: Role) => ({
 const ownerIn = (page: Page, session: string, email: string) =>
   rowOf(page, session).getByText(email).filter({ visible: true })
 
-describe.each([['domain_admin'], ['superadmin']] as const)('a %s', role => {
+describe.each([
+  ['domain_admin', 'mira@example.com'],
+  ['superadmin', 'admin@localhost'],
+] as const)('a %s', (role, own) => {
   test('sees whose a session is, and reads whose sessions a bulk termination ends', async () => {
     await using it = await openConsole(browser, '/sessions', shared(role))
     await ownerIn(it.page, 'theirs-here', OTHER.ownerEmail).waitFor()
@@ -33,7 +36,9 @@ describe.each([['domain_admin'], ['superadmin']] as const)('a %s', role => {
     await it.page.getByLabel('Select all shown').click()
     await button(it.page, 'Terminate…').click()
     await it.page.getByText(`1 of these sessions belong`, { exact: false }).waitFor()
-    expect(await it.page.getByRole('alertdialog').innerText()).toContain(OTHER.ownerEmail)
+    const question = await it.page.getByRole('alertdialog').innerText()
+    expect(question).toContain(OTHER.ownerEmail)
+    expect(question).toContain(`Your address, ${own}, is shown to the owner`)
     await button(it.page, 'Keep').click()
     await button(it.page, /Account of/).click()
     await it.page.getByText(/admin: sees all sessions/i).waitFor()
@@ -47,7 +52,10 @@ describe.each([['domain_admin'], ['superadmin']] as const)('a %s', role => {
     expect(await button(it.page, 'Apps of theirs-here').getAttribute('title')).toContain(OTHER.ownerEmail)
     expect(await button(it.page, 'Terminal of mine-here').isEnabled()).toBe(true)
     await it.page.getByRole('link', { name: 'theirs-here', exact: true }).click()
-    await it.page.getByText(`Only the owner, ${OTHER.ownerEmail}, can open this session.`).waitFor()
+    const notice = it.page.locator('.foreign')
+    await notice.getByText(`This session belongs to ${OTHER.ownerEmail}.`).waitFor()
+    expect(await notice.innerText()).toContain('Only the owner can open its apps and its terminal.')
+    expect(await notice.innerText()).toContain(`the owner reads your address, ${own}, in the timeline`)
     expect(await it.page.title()).toBe('theirs-here · Berth')
   })
 })

@@ -183,13 +183,13 @@ const INACTIVE: Readonly<Record<Inactive, Reason>> = {
   },
 }
 
-/** `resource policy "small" gives the owner`, … */
+/** `resource policy "small" gives each user`, …: read by the owner of a session and by administrators alike. */
 export function giverOf({ kind, name, policy }: Scope): string {
   switch (kind) {
     case 'user':
-      return `resource policy "${policy}" gives the owner`
+      return `resource policy "${policy}" gives each user`
     case 'keypair':
-      return `resource policy "${policy}" gives the keypair`
+      return `resource policy "${policy}" gives each keypair`
     case 'group':
       return `project "${name}" may hold`
     case 'domain':

@@ -1,0 +1,31 @@
+import { onBeforeUnmount, onMounted, ref, watch, type Ref } from 'vue'
+
+const KEY = 'berth.single-keys'
+let shared: Ref<boolean> | undefined
+
+/**
+ * Whether shortcuts of a single key act. They can be switched off (WCAG 2.1.4): speech input and an unsteady hand press such keys
+ * without meaning to. Remembered on this computer.
+ */
+export function useSingleKeys(): Ref<boolean> {
+  if (shared) return shared
+  const isOn = ref(globalThis.localStorage.getItem(KEY) !== 'off')
+  watch(isOn, on => globalThis.localStorage.setItem(KEY, on ? 'on' : 'off'))
+  shared = isOn
+  return isOn
+}
+
+/** Runs `act` when the key is pressed outside fields, menus and dialogs, for as long as the component is on the page. */
+export function useShortcut(key: string, act: () => void): void {
+  const isOn = useSingleKeys()
+  function onKey(event: KeyboardEvent): void {
+    if (!isOn.value || event.key !== key || event.ctrlKey || event.metaKey || event.altKey) return
+    const target = event.target instanceof Element ? event.target : null
+    if (target?.closest('input, textarea, select, [contenteditable]')) return
+    if (document.querySelector('.v-overlay--active:is(.v-menu, .v-dialog)')) return
+    event.preventDefault()
+    act()
+  }
+  onMounted(() => window.addEventListener('keydown', onKey))
+  onBeforeUnmount(() => window.removeEventListener('keydown', onKey))
+}
