@@ -34,7 +34,9 @@ function damaged(valid: unknown): fc.Arbitrary<unknown> {
   const replaced = members.map(([name, member]) =>
     damaged(member).map(value => (Array.isArray(valid) ? [value] : { ...valid, [name]: value })),
   )
-  const added = anything.map(value => (Array.isArray(valid) ? [...(valid as unknown[]), value] : { ...valid, added: value }))
+  const added = anything.map(value =>
+    Array.isArray(valid) ? [...(valid as unknown[]), value] : { ...valid, added: value },
+  )
   const leftOut = members.map(([name]) => fc.constant(Object.fromEntries(members.filter(([other]) => other !== name))))
   return fc.oneof(anything, added, ...replaced, ...leftOut, fc.constant(valid))
 }
