@@ -71,6 +71,9 @@ export function addPolicyCommands(program: Command): void {
     .option('--user <user>', 'by e-mail address or id: counts for all of their sessions together')
     .option('--keypair <access-key>', 'counts for what is made with it')
     .action(async (name: string, { user, keypair }: { user?: string; keypair?: string }) => {
+      if ((user === undefined) === (keypair === undefined)) {
+        throw new AppError('bad_request', { why: 'Name who gets it: --user or --keypair.' })
+      }
       const { api } = await connect()
       const body: PolicyHolder = {
         ...(user === undefined ? {} : { userId: await findUserId(api, user) }),
@@ -124,7 +127,7 @@ function changeOf(flags: PolicyFlags, limits: ResourcePolicy['limits']): Resourc
 async function find(api: ApiClient, name: string): Promise<ResourcePolicy> {
   const { items } = await api.listResourcePolicies()
   const found = items.find(policy => policy.name === name)
-  if (!found) throw new AppError('resource_policy_not_found', { name })
+  if (!found) throw new AppError('resource_policy_not_found', { name, why: `There is no resource policy "${name}".` })
   return found
 }
 

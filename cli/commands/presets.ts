@@ -53,7 +53,7 @@ export function addPresetCommands(program: Command): void {
 async function find(api: ApiClient, name: string): Promise<Preset> {
   const { items } = await api.listPresets()
   const found = items.find(preset => preset.name.toLowerCase() === name.toLowerCase())
-  if (!found) throw new AppError('preset_not_found', { name })
+  if (!found) throw new AppError('preset_not_found', { name, why: `There is no preset "${name}".` })
   return found
 }
 

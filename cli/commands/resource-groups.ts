@@ -1,6 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import {
   type ApiClient,
+  AppError,
   type ResourceGroup,
   type ResourceGroupAccess,
   type ResourceGroupAccessChange,
@@ -123,6 +124,9 @@ function withHolder(command: Command): Command {
 }
 
 async function holderOf(api: ApiClient, { domain, group, user }: AccessFlags): Promise<ResourceGroupAccessChange> {
+  if ([domain, group, user].filter(holder => holder !== undefined).length !== 1) {
+    throw new AppError('bad_request', { why: 'Name who it is for: --domain, --group or --user.' })
+  }
   return {
     ...(domain === undefined ? {} : { domain }),
     ...(group === undefined ? {} : { groupId: (await findGroup(api, group)).id }),

@@ -1,6 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import {
   type ApiClient,
+  AppError,
   durationText,
   emptyLogText,
   type Session,
@@ -253,6 +254,7 @@ async function tellOfCreated({ api, output, items, wait = false }: Created): Pro
 
 function specOf(flags: CreateFlags): SessionSpec {
   const { image, name, shm, env, count, command, resourceGroup = 'default' } = flags
+  if (flags.batch && !command) throw new AppError('bad_request', { why: 'A batch session is its --command: name one.' })
   const resources = {
     ...(flags.cpu ? { cpu: flags.cpu } : {}),
     ...(flags.mem ? { mem: flags.mem } : {}),

@@ -1,8 +1,9 @@
 import { type Command } from 'commander'
-import { type GroupId, type ScopeUsage, SLOT_NAMES, SLOTS, type UserId } from '#manager/contract'
+import { type ScopeUsage, SLOT_NAMES, SLOTS } from '#manager/contract'
 import { connect } from '../config/connect.ts'
 import { createOutput, table } from '../output.ts'
 import { adminOf } from './admin.ts'
+import { findGroup, findUserId } from './find-user.ts'
 import { bytes } from './text.ts'
 
 interface UsageFlags {
@@ -17,15 +18,15 @@ export function addUsageCommands(program: Command): void {
   program
     .command('usage')
     .description('What you, your keypairs, projects and domain hold, and may still ask for.')
-    .option('--user <id>', 'of another user; for admins')
-    .option('--group <id>', 'of one project')
+    .option('--user <user>', 'of another user (e-mail address or id); for admins')
+    .option('--group <group>', 'of one project (name, domain/name or id)')
     .option('--domain <name>', 'of a domain and its projects; for admins')
     .option('--json', 'print JSON')
     .action(async ({ user, group, domain, json = false }: UsageFlags) => {
       const { api } = await connect()
       const query = {
-        ...(user === undefined ? {} : { userId: user as UserId }),
-        ...(group === undefined ? {} : { groupId: group as GroupId }),
+        ...(user === undefined ? {} : { userId: await findUserId(api, user) }),
+        ...(group === undefined ? {} : { groupId: (await findGroup(api, group)).id }),
         ...(domain === undefined ? {} : { domain }),
       }
       const { items } = await api.getUsage({ query })

@@ -10,7 +10,7 @@ import {
   signRequest,
 } from '#manager/contract'
 import { readSignIn, type SignIn } from './sign-in.ts'
-import { explainCertificate, trustSystemCertificates } from './system-certificates.ts'
+import { explainFailure, trustSystemCertificates } from './system-certificates.ts'
 
 export interface Connection {
   readonly api: ApiClient
@@ -21,7 +21,8 @@ export interface Connection {
   readonly userId: () => Promise<string>
 }
 
-const fetchFrom: ClientDeps['fetch'] = (url, init) => fetch(url, init as RequestInit).catch(explainCertificate)
+const fetchFrom: ClientDeps['fetch'] = (url, init) =>
+  fetch(url, init as RequestInit).catch((error: unknown) => explainFailure(url, error))
 
 export function clientOf(baseUrl: string, headers: Readonly<Record<string, string>> = {}): ApiClient {
   trustSystemCertificates(baseUrl)

@@ -19,9 +19,9 @@ const REFUSED = /CERT|SELF_SIGNED|UNABLE_TO_(GET|VERIFY)/
 
 /**
  * For the `catch` of a request: a certificate that is not trusted is no server that is down.
- * @throws AppError `unavailable`, which says so; every other error as it is
+ * @throws AppError `unavailable`, which says so, or that nothing answers there; an abort as it is
  */
-export function explainCertificate(error: unknown): never {
+export function explainFailure(url: string, error: unknown): never {
   const cause = error instanceof Error ? error.cause : undefined
   if (cause instanceof Error && 'code' in cause && typeof cause.code === 'string' && REFUSED.test(cause.code)) {
     const why =
@@ -29,5 +29,7 @@ export function explainCertificate(error: unknown): never {
       'or name its file in NODE_EXTRA_CA_CERTS.'
     throw new AppError('unavailable', { why }, { cause: error })
   }
-  throw error
+  if (error instanceof Error && error.name === 'AbortError') throw error
+  const why = `Nothing answers at ${new URL(url).origin}. Does Berth run there, and is the address right?`
+  throw new AppError('unavailable', { why }, { cause: error })
 }

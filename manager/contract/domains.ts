@@ -8,7 +8,10 @@ const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 /** Of domains and groups. Letter case is kept, but two names differ by more than that. */
 const Name = z
   .string()
-  .regex(/^(?=.{1,64}$)[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$/, 'must be letters, digits or inner "-", "_", "."')
+  .regex(
+    /^(?=.{1,64}$)[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$/,
+    'must be 1 to 64 letters, digits or inner "-", "_", "."',
+  )
 export const DomainName = Name
 /** Requests name a group by id or by name, so no name looks like an id. */
 export const GroupName = Name.refine(name => !UUID.test(name), 'must not look like an id')

@@ -6,7 +6,10 @@ export const SELECTORS = ['concentrated', 'dispersed', 'round-robin'] as const
 
 export const ResourceGroupName = z
   .string()
-  .regex(/^(?=.{1,64}$)[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$/, 'must be letters, digits or inner "-", "_", "."')
+  .regex(
+    /^(?=.{1,64}$)[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$/,
+    'must be 1 to 64 letters, digits or inner "-", "_", "."',
+  )
 
 /** There from the start, open to every domain; nothing has to be set up on one machine. */
 export const DEFAULT_RESOURCE_GROUP = 'default'

@@ -36,14 +36,21 @@ export function isStrongPassword(password: string): boolean {
   )
 }
 
+/** Also of this computer: `admin@localhost` is the first administrator. */
+const Email = z
+  .string()
+  .max(254)
+  .refine(
+    text => z.email().safeParse(text).success || /^[^\s@\p{C}<>,;:"]+@localhost$/u.test(text),
+    'must be an e-mail address, such as ada@example.org',
+  )
+  .meta({ format: 'email' })
+
 const GroupNames = z.array(PlainText.min(1).max(64)).max(200)
 
 export const UserSpec = z
   .strictObject({
-    email: z
-      .email()
-      .max(254)
-      .or(z.string().regex(/^[^\s@\p{C}<>,;:"]+@localhost$/u)),
+    email: Email,
     name: PlainText.min(1).max(64),
     password: z.string().max(1024),
     role: Role.default('user'),

@@ -15,7 +15,10 @@ export async function chosenAgents(
   const all = await listAgents(db, resourceGroup)
   const rows = agentIds === undefined ? all : all.filter(agent => agentIds.includes(agent.id))
   const unknown = agentIds?.find(id => !rows.some(row => row.id === id))
-  if (unknown !== undefined) throw new AppError('not_found', { agentId: unknown })
-  if (rows.length === 0) throw new AppError('bad_request', { why: 'There is no such agent.' })
+  if (unknown !== undefined) throw new AppError('not_found', { agentId: unknown, why: `There is no agent ${unknown}.` })
+  if (rows.length === 0) {
+    const where = resourceGroup === undefined ? '' : ` resource group "${resourceGroup}"`
+    throw new AppError('bad_request', { why: `No agent has joined${where} yet.` })
+  }
   return rows
 }

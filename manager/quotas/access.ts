@@ -24,7 +24,8 @@ export function createResourceGroupAccesses({
   onChanged: () => void
 }): ResourceGroupAccesses {
   async function requireGroup(name: string): Promise<void> {
-    if (!(await findResourceGroup(db, name))) throw new AppError('resource_group_not_found', { name })
+    if (await findResourceGroup(db, name)) return
+    throw new AppError('resource_group_not_found', { name, why: `There is no resource group "${name}".` })
   }
 
   async function list(resourceGroup: string): Promise<ResourceGroupAccess[]> {

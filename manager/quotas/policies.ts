@@ -86,7 +86,8 @@ const UNLIMITED = {
   max_folders: null,
 }
 
-const notFound = (name: string) => new AppError('resource_policy_not_found', { name })
+const notFound = (name: string) =>
+  new AppError('resource_policy_not_found', { name, why: `There is no resource policy "${name}".` })
 
 /** Without what is left out. */
 function toSettings(change: ResourcePolicyChange): Partial<PolicySettings> {

@@ -67,18 +67,18 @@ export function createPresets({ db, presence }: { db: Db; presence: PlacingPrese
     },
     async change(caller, name, { slots, shmem }) {
       const before = (await listPresets(db)).find(preset => preset.name === name)
-      if (!before) throw new AppError('preset_not_found', { name })
+      if (!before) throw unknown(name)
       const settings = {
         slots: slots === undefined ? before.slots : parseSlots(slots),
         shmem_bytes: shmem === undefined ? before.shmem_bytes : bytesOf(shmem),
       }
       checkSize(settings)
       const row = await updatePreset(db, name, settings)
-      if (!row) throw new AppError('preset_not_found', { name })
+      if (!row) throw unknown(name)
       return one(caller, row)
     },
     async remove(name) {
-      if (!(await deletePreset(db, name))) throw new AppError('preset_not_found', { name })
+      if (!(await deletePreset(db, name))) throw unknown(name)
     },
   }
 }
@@ -97,6 +97,10 @@ async function readFit({ db, presence }: { db: Db; presence: PlacingPresence }, 
     if (left.sessions === 0 || lackingSlots(slots, left.slots).some(slot => limited.includes(slot))) return false
     return rooms.some(room => room.fits(slots))
   }
+}
+
+function unknown(name: string): AppError {
+  return new AppError('preset_not_found', { name, why: `There is no preset "${name}".` })
 }
 
 function bytesOf(shmem: string | null): number | null {

@@ -76,7 +76,7 @@ export function createRegistries({ store, box, tasks, events }: RegistriesDeps):
 
   async function existing(name: string): Promise<RegistryRow> {
     const row = await findRegistry(db, name)
-    if (!row) throw new AppError('registry_not_found', { registry: name })
+    if (!row) throw new AppError('registry_not_found', { registry: name, why: `There is no registry "${name}".` })
     return row
   }
 
@@ -166,7 +166,8 @@ export function createRegistries({ store, box, tasks, events }: RegistriesDeps):
     },
 
     async remove(name) {
-      if (!(await deleteRegistry(db, name))) throw new AppError('registry_not_found', { registry: name })
+      if (!(await deleteRegistry(db, name)))
+        throw new AppError('registry_not_found', { registry: name, why: `There is no registry "${name}".` })
       for (const { id, kind, target, status } of await tasks.list()) {
         if (kind === 'rescan' && target === name && status === 'running') await tasks.cancel(id)
       }

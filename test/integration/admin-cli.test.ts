@@ -151,3 +151,24 @@ test('users of a domain see nothing of resource groups that they may not use', a
   expect((await eve.listImages()).items.map(({ holders }) => holders)).toEqual([0])
   expect(await agentsOf(cluster.api)).toContain(agent.id)
 })
+
+test.each([
+  ['admin user create ada --name Ada --password-stdin', 2, 'email: must be an e-mail address, such as ada@example.org'],
+  ['usage --user nobody@example.org', 4, 'There is no user "nobody@example.org".'],
+  ['admin policy assign default', 2, 'Name who gets it: --user or --keypair.'],
+  ['admin resource-group grant default', 2, 'Name who it is for: --domain, --group or --user.'],
+  ['admin resource-group access nosuch', 4, 'There is no resource group "nosuch".'],
+  ['admin preset rm nosuch', 4, 'There is no preset "nosuch".'],
+  ['session create --image berth/python:3.13 --batch', 2, 'A batch session is its --command: name one.'],
+  ['login --endpoint http://127.0.0.1:1 --email a@b.co --password-stdin', 1, 'Nothing answers at http://127.0.0.1:1.'],
+] as const)('berth %s ends with %i and says what is wrong', async (line, code, said) => {
+  const outcome = await cli.run(line.split(' '), 'Their-own-pass-1')
+  expect(outcome.err).toContain(said)
+  expect(outcome.code).toBe(code)
+})
+
+test('usage of another is asked by e-mail address and by the name of a project', async () => {
+  const of = async (...args: string[]) => (await cli.run(['usage', ...args])).out
+  expect(await of('--user', 'ada@example.org')).toMatch(/user +ada@example.org/)
+  expect(await of('--group', 'default/default')).toMatch(/group +default/)
+})
