@@ -18,7 +18,7 @@ test('a server that is started alone needs no BERTH_DATA', async () => {
   expect(await cli.run(['agent', '--join', 'berth-join'])).toEqual({
     code: 2,
     out: '',
-    err: 'berth: The configuration is not valid: A join string starts with "berth-join:"; the manager makes one. (config_invalid)\n',
+    err: 'berth: The configuration is not valid: A join string starts with "berth-join:"; `berth admin agent join-token` makes one. (config_invalid)\n',
   })
 })
 
