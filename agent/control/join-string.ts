@@ -37,7 +37,9 @@ export function parseJoinString(text: string): JoinInvitation {
       )
     }
   }
-  throw new AppError('config_invalid', { why: 'A join string starts with "berth-join:"; `berth admin agent join-token` makes one.' })
+  throw new AppError('config_invalid', {
+    why: 'A join string starts with "berth-join:"; `berth admin agent join-token` makes one.',
+  })
 }
 
 /** Without TLS the token and every session's traffic would be readable on the way. @throws `config_invalid` */
