@@ -152,6 +152,19 @@ describe('signing in with a second tab open', () => {
     expect(it.world.changes.filter(({ request }) => request.endsWith('/login'))).toHaveLength(1)
   })
 
+  test('takes a tab that shows the sign-in page to where it was going', async () => {
+    await using it = await open('/sessions?list=finished', { signedIn: false })
+    await it.page.getByLabel('E-mail address').waitFor()
+    const second = await it.newTab('/sign-in')
+    await second.getByLabel('E-mail address').fill('mira@example.com')
+    await second.getByLabel('Password', { exact: true }).fill('secret-1')
+    await button(second, 'Sign in').click()
+    await second.getByRole('heading', { name: 'Sessions' }).waitFor()
+    await it.page.getByText('too-little-memory').waitFor()
+    expect(it.page.url()).toContain('list=finished')
+    expect(it.world.changes.filter(({ request }) => request.endsWith('/login'))).toHaveLength(1)
+  })
+
   test('signing out in one tab leaves nothing to be seen in the other', async () => {
     await using it = await open('/sessions')
     await it.page.getByText('notebook').waitFor()

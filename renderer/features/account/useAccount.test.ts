@@ -1,6 +1,6 @@
 import { disposePinia, type Pinia } from 'pinia'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { AppError, type ApiClient, type UserId } from '#manager/contract'
+import { AppError, type ApiClient, type Me, type UserId } from '#manager/contract'
 import { openSignInChannel } from '../../api/sign-in-channel.ts'
 import { aMe } from '../../testing/a-me.ts'
 import { OWNER } from '../../testing/a-session.ts'
@@ -109,17 +109,30 @@ test('signing out on purpose begins every other page anew, and leaves no secret'
   await vi.waitFor(() => expect(heard).toHaveBeenCalledOnce())
 })
 
-test('a page that was signed out stays so', async () => {
-  const me = vi.fn(() => Promise.resolve(aMe(OWNER)))
-  const { account } = await signedIn({ me, logout: () => Promise.resolve() })
-  await account.signOut()
-  const heard = vi.fn()
-  using tab = anotherTab()
-  using _last = openSignInChannel({ onSignIn: heard, onSignOut: () => undefined })
-  tab.announce(newSignIn(OWNER))
-  await vi.waitFor(() => expect(heard).toHaveBeenCalledOnce())
+test('a page on which nobody is signed in goes on when somebody signs in in another tab', async () => {
+  const me = vi.fn(() => Promise.reject<Me>(new AppError('not_signed_in')))
+  const { pinia, secret } = withServices({ me })
+  pages.push(pinia)
+  const account = useAccount()
+  await account.begin()
   expect(account.state).toBe('signed_out')
-  expect(me).toHaveBeenCalledOnce()
+  me.mockResolvedValue(aMe(OWNER))
+  using tab = anotherTab()
+  tab.announce(newSignIn(OWNER))
+  await vi.waitFor(() => expect(account.state).toBe('signed_in'))
+  expect(secret.get()).toBe('of the new sign-in')
+  expect(reload).not.toHaveBeenCalled()
+})
+
+test('a page that was signed out goes on with the same person, and begins anew for another one', async () => {
+  const { account } = await signedIn({ logout: () => Promise.resolve() })
+  await account.signOut()
+  using tab = anotherTab()
+  tab.announce(newSignIn(OWNER))
+  await vi.waitFor(() => expect(account.state).toBe('signed_in'))
+  await account.signOut()
+  tab.announce(newSignIn(OTHER))
+  await vi.waitFor(() => expect(reload).toHaveBeenCalledOnce())
 })
 
 test('a sign-in that is refused changes nothing', async () => {

@@ -46,14 +46,15 @@ export const useAccount = defineStore('account', () => {
   }
 
   /**
-   * Tabs of the same person go on with the new sign-in. All others begin anew, also at a sign-out on purpose: nothing of the
-   * person before stays in their memory.
+   * Tabs of the same person go on with the new sign-in, and so do tabs on which nobody was signed in. All others begin anew, also
+   * at a sign-out on purpose: nothing of the person before stays in their memory.
    */
   const isOpen = () => state.value === 'signed_in' || state.value === 'expired'
   const channel = openSignInChannel({
     onSignIn({ userId, originSecret }) {
       if (!belongsTo(userId)) globalThis.location.reload()
-      else if (isOpen()) void restore(originSecret).catch(() => undefined)
+      // A page that is still starting asks by itself who is signed in.
+      else if (state.value !== 'unknown') void restore(originSecret).catch(() => undefined)
     },
     onSignOut() {
       if (isOpen()) globalThis.location.reload()
