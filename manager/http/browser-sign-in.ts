@@ -14,13 +14,14 @@ import { originOf } from './origin.ts'
  * What remains: a page on another port of the same name can delete or overwrite the cookie, which signs the browser out.
  */
 export interface BrowserHalves {
-  /** Every value of a cookie of ours: other ports may have set more under the same name, with longer paths. */
+  /**
+   * Every value of a cookie of ours: other ports may have set more under the same name, with longer paths. There is no limit
+   * but the size of a header (some 400 of them), so planted cookies cannot crowd out the right one; all cost one query.
+   */
   readonly cookies: readonly string[]
   readonly originSecret: string
 }
 
-/** Consoles on other ports, and planted cookies; a header holds many more, and each costs a query. */
-const MAX_COOKIES = 20
 const OUR_COOKIE = /^(?:__Host-)?berth_\d{1,5}=(berth_[\w-]{43})$/
 
 /** Undefined where either half is missing. */
@@ -28,7 +29,7 @@ export function readHalves({ headers }: IncomingMessage): BrowserHalves | undefi
   const originSecret = originSecretOf(headers)
   const cookies = (headers.cookie ?? '').split(';').flatMap(pair => OUR_COOKIE.exec(pair.trim())?.[1] ?? [])
   if (originSecret === undefined || cookies.length === 0) return undefined
-  return { cookies: [...new Set(cookies)].slice(0, MAX_COOKIES), originSecret }
+  return { cookies: [...new Set(cookies)], originSecret }
 }
 
 /** The header of a call; a WebSocket of a page cannot set headers, so it offers the secret as one more subprotocol. */

@@ -81,6 +81,12 @@ export interface HttpServerDeps extends Forwarders {
 }
 
 const BODY_LIMIT = 1024 * 1024
+/** Room for as many cookies of our name as a browser keeps for one host (180 in Chromium and Firefox), planted ones included. */
+const MAX_HEADER_BYTES = 32 * 1024
+/** Deadline for a request to arrive, head and body; replies may take longer. */
+const REQUEST_MS = 30_000
+/** A connection on which nothing moves for so long is cut: a client that reads nothing holds an answer no longer. */
+const STALLED_MS = 5 * 60_000
 
 /**
  * The manager's HTTP server.
@@ -95,11 +101,16 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
   sayFormErrorsPlainly()
   const app = fastify({
     http: {
+      maxHeaderSize: MAX_HEADER_BYTES,
+      // The smaller of the two deadlines is for the head, whichever option it is: without this one bodies had a minute.
+      headersTimeout: REQUEST_MS,
+      connectionsCheckingInterval: 5_000,
       // Others (`Upgrade: h2c` of Java clients, say) are answered as what they are without it. RFC 9110 section 7.8
       shouldUpgradeCallback: request => handlerOf(upgrades, request) !== undefined,
     },
     bodyLimit: BODY_LIMIT,
-    requestTimeout: 30_000, // to receive a request; replies may take longer
+    requestTimeout: REQUEST_MS,
+    connectionTimeout: STALLED_MS,
     keepAliveTimeout: 30_000,
     forceCloseConnections: true,
     routerOptions: { maxParamLength: 256 },

@@ -62,6 +62,12 @@ export async function findLiveLogin(db: Db, tokenHash: Buffer): Promise<LiveLogi
   return { id: login_id, kind, expires_at, stale, user }
 }
 
+/** The one of these hashes that belongs to a sign-in, over or not. */
+export async function findTokenHash(db: Db, hashes: readonly Buffer[]): Promise<Buffer | undefined> {
+  const row = await db.selectFrom('logins').select('token_hash').where('token_hash', 'in', hashes).executeTakeFirst()
+  return row?.token_hash
+}
+
 const USED = {
   last_used_at: sql<Date>`now()`,
   expires_at: sql<Date>`least(now() + make_interval(secs => idle_seconds), ends_at)`,

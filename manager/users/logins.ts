@@ -4,6 +4,7 @@ import {
   deleteLogins,
   findLiveLogin,
   findTicketUser,
+  findTokenHash,
   insertLogin,
   insertTicket,
   listExpiredLogins,
@@ -35,6 +36,8 @@ const TELL_CHANGES_MS = 100
 /** So many ids are well below what one message to other managers holds. */
 const TOLD_AT_ONCE = 100
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
+const bytesOf = (key: string) => Buffer.from(key, 'base64')
 
 /** A sign-in that holds. */
 export interface ActiveLogin {
@@ -89,6 +92,8 @@ export interface Logins extends Disposable {
    * @param use false: looking at it does not keep it alive
    */
   authenticate(token: string, use?: boolean): Promise<ActiveLogin | undefined>
+  /** As `authenticate` for the one of these tokens that is a sign-in; however many there are, one query finds it. */
+  authenticateOneOf(tokens: readonly string[]): Promise<ActiveLogin | undefined>
   /** At once, at other managers too. */
   end(loginId: string): Promise<void>
   /** These are deleted, with the change of an account that is committed: tells it, to other managers too. */
@@ -198,7 +203,7 @@ export function createLogins(deps: LoginsDeps): Logins {
     return { credential, me: { user: await toUser(db, user), expiresAt: expiresAt.toISOString() } }
   }
 
-  async function load(token: string, hash: Buffer, use: boolean): Promise<ActiveLogin | undefined> {
+  async function load(hash: Buffer, use: boolean): Promise<ActiveLogin | undefined> {
     const found = await findLiveLogin(db, hash)
     if (!found) return undefined
     const { id, kind, user, stale } = found
@@ -222,6 +227,19 @@ export function createLogins(deps: LoginsDeps): Logins {
     login.then(found => {
       if (!found) drop()
     }, drop)
+  }
+
+  const isFresh = (key: string) => {
+    const known = cache.get(key)
+    return known !== undefined && now() - known.at <= CACHE_MS
+  }
+
+  async function authenticate(token: string, use = true): Promise<ActiveLogin | undefined> {
+    const hash = hashToken(token)
+    const key = hash.toString('base64')
+    if (!isFresh(key)) remember(key, load(hash, use))
+    const login = await cache.get(key)?.login
+    return login && login.expiresAt.getTime() > now() ? login : undefined
   }
 
   async function forgetWhere(matches: (login: ActiveLogin) => boolean): Promise<void> {
@@ -285,13 +303,17 @@ export function createLogins(deps: LoginsDeps): Logins {
       return ticket
     },
 
-    async authenticate(token, use = true) {
-      const hash = hashToken(token)
-      const key = hash.toString('base64')
-      const known = cache.get(key)
-      if (!known || now() - known.at > CACHE_MS) remember(key, load(token, hash, use))
-      const login = await cache.get(key)?.login
-      return login && login.expiresAt.getTime() > now() ? login : undefined
+    authenticate,
+
+    async authenticateOneOf(tokens) {
+      const [first] = tokens
+      if (first === undefined || tokens.length === 1) return first === undefined ? undefined : await authenticate(first)
+      const byHash = new Map(tokens.map(token => [hashToken(token).toString('base64'), token]))
+      const key =
+        [...byHash.keys()].find(isFresh) ??
+        (await findTokenHash(db, [...byHash.keys()].map(bytesOf)))?.toString('base64')
+      const token = key === undefined ? undefined : byHash.get(key)
+      return token === undefined ? undefined : await authenticate(token)
     },
 
     async end(id) {

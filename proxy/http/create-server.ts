@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from 'node:http'
+import { Socket } from 'node:net'
 import { type Duplex } from 'node:stream'
 import { type Log } from '../log.ts'
 import { containedBy } from './contain.ts'
@@ -7,29 +8,57 @@ export interface HttpServerOptions extends ServerOptions {
   readonly onRequest: (request: IncomingMessage, response: ServerResponse) => unknown
   /** Left out: an upgrade is treated as an ordinary request. */
   readonly onUpgrade?: (request: IncomingMessage, socket: Duplex, head: Buffer) => unknown
+  /** A connection on which nothing moves for so many milliseconds is cut, unless it was upgraded; left out: never. */
+  readonly timeout?: number
   readonly log: Log
 }
 
+/** Deadline for the head of a request, counted from the connection or from the end of the request before. */
+const HEAD_MS = 30_000
+/** How often Node looks for connections that are past it. */
+const CHECK_MS = 5_000
+/** Grace period for the rest of a request that has been answered in full. */
+const REST_MS = 10_000
+
 /**
- * No limit for whole requests: uploads take their time. Heads have to come within a minute; without a limit for requests
- * Node has none for heads either, so it is set.
- *
  * Every HTTP server of the proxy is made here: a listener that throws or rejects ends its own connection (`contain.ts`), and
  * an error of a response or of an upgraded socket always has a listener.
+ *
+ * Threat model: peers send as slowly as they like, and may never read. The head of a request has a deadline, and so has what
+ * still comes of a request after its answer. A whole request has none: uploads take their time. Backpressure bounds the memory
+ * of a peer that does not read; `timeout` (of the options) ends its connection.
  */
 export function createHttpServer({ onRequest, onUpgrade, log, ...options }: HttpServerOptions): Server {
-  const server = createServer({ requestTimeout: 0, headersTimeout: 60_000, ...options })
+  // Without a limit for requests Node has none for heads either, so it is set.
+  const limits = { requestTimeout: 0, headersTimeout: HEAD_MS, connectionsCheckingInterval: CHECK_MS }
+  const { timeout = 0, ...created } = options
+  const server = createServer({ ...limits, ...created })
+  server.timeout = timeout
   server.on('request', (request, response) => {
     response.on('error', () => response.destroy())
+    response.on('finish', () => {
+      if (!request.complete) endLater(request)
+    })
     containedBy(response, log)(onRequest)(request, response)
   })
   if (onUpgrade) {
     server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
       socket.on('error', () => socket.destroy())
+      // Terminals and tunnels may be silent; the peers that speak through them have pings of their own.
+      if (socket instanceof Socket) socket.setTimeout(0)
       containedBy(socket, log)(onUpgrade)(request, socket, head)
     })
   }
   return server
+}
+
+function endLater(request: IncomingMessage): void {
+  const timer = setTimeout(() => request.destroy(), REST_MS)
+  const stop = () => {
+    clearTimeout(timer)
+  }
+  request.once('end', stop).once('close', stop)
+  request.resume()
 }
 
 /** A server for connections that other listeners accepted. Close it in the end as well. */

@@ -11,6 +11,7 @@ import { type Duplex } from 'node:stream'
 import { type Log } from '../log.ts'
 import { containedBy } from './contain.ts'
 import { bodyFraming, endToEnd, hasBody, mapHeaders, type RawHeaders } from './headers.ts'
+import { cutAfterEnd } from './raw-answer.ts'
 import { closeIfEarly, whenUploaded } from './when-uploaded.ts'
 
 export interface Upstream {
@@ -229,6 +230,9 @@ export function forwardUpgrade(
         if (!incoming.complete) socket.destroy()
       })
       socket.resume()
+      incoming.once('end', () => {
+        cutAfterEnd(socket)
+      })
       incoming.pipe(socket)
     }),
   )

@@ -1,6 +1,28 @@
 import { STATUS_CODES } from 'node:http'
 import { type Duplex } from 'node:stream'
 
+/** Grace period for the peer to read the end and hang up itself. */
+const LINGER_MS = 2_000
+/** A peer that reads nothing of an answer for so long is cut. */
+const STALLED_MS = 60_000
+
+/**
+ * Before the last bytes on a socket that was meant to be upgraded: Node's server no longer ends it, and half-open connections
+ * are allowed, so a peer that stays would hold it for ever.
+ */
+export function cutAfterEnd(socket: Duplex): void {
+  let timer = setTimeout(() => socket.destroy(), STALLED_MS)
+  socket.once('finish', () => {
+    clearTimeout(timer)
+    timer = setTimeout(() => socket.destroy(), LINGER_MS)
+  })
+  socket.once('close', () => {
+    clearTimeout(timer)
+  })
+  // What the peer still sends is dropped: unread bytes would make a reset of the end.
+  socket.resume()
+}
+
 /** A whole HTTP answer on a socket that was meant to be upgraded. The connection ends with it. */
 export function answerRaw(
   socket: Duplex,
@@ -15,5 +37,6 @@ export function answerRaw(
     'Connection: close',
   ]
   socket.on('error', () => undefined)
+  cutAfterEnd(socket)
   socket.end(`${head.join('\r\n')}\r\n\r\n${answer.body}`)
 }

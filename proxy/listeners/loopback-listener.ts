@@ -72,7 +72,14 @@ async function bind(host: string, port: number, { onConnection, create = plainSe
   return server
 }
 
-const plainServer = () => createServer({ allowHalfOpen: true, noDelay: true, keepAlive: true })
+/**
+ * A client that has closed its socket looks like one that has half-closed it and waits for the answer, until something is sent to
+ * it. The kernel's probe finds out: it is refused once the client's side is gone. By default the first one goes out after two
+ * hours.
+ */
+const PROBE_AFTER_MS = 30_000
+const plainServer = () =>
+  createServer({ allowHalfOpen: true, noDelay: true, keepAlive: true, keepAliveInitialDelay: PROBE_AFTER_MS })
 
 function portOf(server: Server): number {
   const address = server.address()

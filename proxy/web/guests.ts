@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { AppError, createClient, ORIGIN_SECRET_HEADER, isAppError, type Me, type UserId } from '#manager/contract'
 import { type Proxy, startProxy } from '../index.ts'
 import { type Log } from '../log.ts'
+import { signInCookies } from './sign-in-cookies.ts'
 
 export interface GuestsDeps {
   readonly managerUrl: string
@@ -39,8 +40,6 @@ interface Entry {
   lastSeen: number
 }
 
-/** Of an app's origin (`berth_app_PORT`) there may be one as well; it is none of the manager's business. */
-const OUR_COOKIE = /^(__Host-)?berth_\d+=/
 type SignInHeaders = Readonly<{ cookie: string; [ORIGIN_SECRET_HEADER]: string }>
 
 const CACHE_MS = 10_000
@@ -64,8 +63,7 @@ export function createGuests(deps: GuestsDeps): Guests {
   sweep.unref()
 
   function headersOf({ cookie, originSecret }: Credentials): SignInHeaders {
-    const ours = cookie.split(';').filter(pair => OUR_COOKIE.test(pair.trim()))
-    return { cookie: ours.map(pair => pair.trim()).join('; '), [ORIGIN_SECRET_HEADER]: originSecret }
+    return { cookie: signInCookies(cookie), [ORIGIN_SECRET_HEADER]: originSecret }
   }
 
   const keyOf = (headers: SignInHeaders) => createHash('sha256').update(JSON.stringify(headers)).digest('hex')

@@ -7,11 +7,19 @@ import { mapHeaders } from '../http/headers.ts'
 import { type Log } from '../log.ts'
 import { answerProblem, answerProblemRaw } from './answers.ts'
 import { clientOf } from './client.ts'
+import { signInCookies } from './sign-in-cookies.ts'
 
 const FORWARDED = /^\/(api|stream|agent)(\/|$|\?)|^\/(healthz|readyz|metrics)($|\?)/
 /** Fields that only a forwarder sets. */
 const isOurs = (name: string) =>
   name === 'forwarded' || name === CONSOLE_SECRET_HEADER || name.startsWith('x-forwarded-')
+/**
+ * Connections to the manager that ordinary calls share; more calls wait. Far above what browsers ask for at once: the manager
+ * ends a request that does not arrive within 30 seconds, and the console an answer that nobody reads.
+ */
+const MAX_CALLS = 1024
+/** Event streams stay open: each has a connection of its own, so that they take none from the calls. The manager allows 32 per sign-in. */
+const isStream = (target: string) => /^\/api\/v1\/events($|\?)/.test(target)
 /** True for what belongs to the manager. */
 export const isManagerPath = (target: string) => FORWARDED.test(target)
 
@@ -36,7 +44,8 @@ export function createForward(
 ) {
   const target = new URL(url)
   const isTls = target.protocol === 'https:'
-  const agent = isTls ? new HttpsAgent({ keepAlive: true }) : new HttpAgent({ keepAlive: true })
+  const pool = { keepAlive: true, maxSockets: MAX_CALLS }
+  const agent = isTls ? new HttpsAgent(pool) : new HttpAgent(pool)
   const options: RequestOptions = {
     protocol: target.protocol,
     host: target.hostname.replace(/^\[|\]$/g, ''),
@@ -52,6 +61,7 @@ export function createForward(
         ...mapHeaders(raw, (name, value) => {
           if (name === 'host') return target.host
           if (name === 'origin') return target.origin
+          if (name === 'cookie' && kind === 'manager') return signInCookies(value) || undefined
           return isOurs(name) ? undefined : value
         }),
         'X-Forwarded-Host',
@@ -75,9 +85,14 @@ export function createForward(
 
   return {
     request(request: IncomingMessage, response: ServerResponse) {
-      forwardRequest(request, response, upstream(request, { agent }), error => {
-        answerProblem(response, unavailable(error))
-      })
+      forwardRequest(
+        request,
+        response,
+        upstream(request, { agent: isStream(request.url ?? '') ? false : agent }),
+        error => {
+          answerProblem(response, unavailable(error))
+        },
+      )
     },
     upgrade(request: IncomingMessage, socket: Duplex, head: Buffer) {
       forwardUpgrade(request, socket, head, upstream(request, { agent: false }), error => {

@@ -202,7 +202,7 @@ test('a request to the manager arrives with its own host and origin and the name
   const { web, manager, host } = await setUp()
   const headers = {
     origin: `http://${host}`,
-    cookie: 'a=b',
+    cookie: 'a=b; berth_8400=of-a-sign-in; berth_app_8401=c',
     'x-forwarded-host': 'evil.example',
     'x-forwarded-for': '9.9.9.9',
   }
@@ -214,7 +214,8 @@ test('a request to the manager arrives with its own host and origin and the name
     origin: manager.url,
     'x-forwarded-host': host,
     'x-forwarded-for': '127.0.0.1',
-    cookie: 'a=b',
+    // Those of other programs at this host name are none of its business.
+    cookie: 'berth_8400=of-a-sign-in',
   })
 })
 

@@ -94,3 +94,45 @@ export async function each<T>(list: readonly T[], act: (item: T, index: number) 
 
 export const BYTES = Array.from({ length: 256 }, (_, byte) => byte)
 export const char = (byte: number) => String.fromCharCode(byte)
+
+export interface SlowPeer {
+  /** Resolves with what it was told when the other side ends or cuts the connection. A peer that does not read hears of no end. */
+  readonly ended: Promise<string>
+  stop(): void
+}
+
+/**
+ * A peer that sends `head` at once and then one byte of `rest` after the other, for ever, and does not hang up by itself.
+ *
+ * @param reads false: whatever is sent to it stays in the kernel
+ */
+export function slowPeer(
+  port: number,
+  {
+    head = '',
+    rest = '',
+    everyMs = 100,
+    reads = true,
+  }: { head?: string; rest?: string; everyMs?: number; reads?: boolean },
+): SlowPeer {
+  const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
+  let text = ''
+  let at = 0
+  socket.on('error', () => undefined)
+  if (reads) socket.on('data', chunk => (text += chunk.toString('latin1')))
+  else socket.pause()
+  socket.write(Buffer.from(head, 'latin1'))
+  const timer = setInterval(() => {
+    if (rest !== '' && socket.writable) socket.write(rest.charAt(at++ % rest.length))
+  }, everyMs)
+  const ended = new Promise<string>(resolve => {
+    socket.once('end', () => resolve(text)).once('close', () => resolve(text))
+  }).finally(() => clearInterval(timer))
+  return {
+    ended,
+    stop: () => {
+      clearInterval(timer)
+      socket.destroy()
+    },
+  }
+}

@@ -1,0 +1,79 @@
+import { type Server } from 'node:http'
+import { type Socket } from 'node:net'
+import { AppError, toProblem } from '#manager/contract'
+import { CONTENT_SECURITY_POLICY, SECURITY_HEADERS } from './security-headers.ts'
+
+/** Above what browsers send that know many programs at one host name, below what costs memory. */
+export const MAX_HEADER_BYTES = 64 * 1024
+
+/** Time and bytes for what a client still sends: hanging up earlier makes a reset that overtakes the answer. */
+const LINGER_MS = 2_000
+
+/**
+ * Answers requests that Node's parser refuses before there is a request.
+ *
+ * A head above MAX_HEADER_BYTES is one with too many cookies: browsers send those of every program at a host name to every port
+ * of it, and any of these programs can set more than a server reads. Node would answer 431 without a word, for ever. This answer
+ * has the browser delete the cookies of the host name (`Clear-Site-Data`, which browsers follow over https and at loopback
+ * names), and says what happened. A program that planted the cookies could have had them deleted itself; nobody gains by it.
+ */
+export function answerUnreadRequests(server: Server): void {
+  const answered = new WeakSet<Socket>()
+  /** With a response under way: an answer of ours would be taken for a part of it. */
+  const busy = new WeakMap<Socket, number>()
+  server.on('request', ({ socket }, response) => {
+    busy.set(socket, (busy.get(socket) ?? 0) + 1)
+    response.once('close', () => busy.set(socket, (busy.get(socket) ?? 1) - 1))
+  })
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
+    // The rest of a refused request is refused again, piece by piece.
+    if (answered.has(socket)) return
+    answered.add(socket)
+    if (!socket.writable || error.code === 'ECONNRESET' || (busy.get(socket) ?? 0) > 0) {
+      socket.destroy()
+      return
+    }
+    const isTooLarge = error.code === 'HPE_HEADER_OVERFLOW'
+    socket.end(isTooLarge ? tooManyCookies() : problem(error.code))
+    if (!isTooLarge) socket.once('finish', () => socket.destroy())
+    else setTimeout(() => socket.destroy(), LINGER_MS).unref()
+  })
+}
+
+function problem(code: string | undefined): string {
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return head('408 Request Timeout', 'text/plain', 0)
+  const body = JSON.stringify(
+    toProblem(new AppError('bad_request', { why: 'This is no HTTP request that can be understood.' })),
+  )
+  return head('400 Bad Request', 'application/problem+json', body.length) + body
+}
+
+function tooManyCookies(): string {
+  const body = `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Too many cookies · Berth</title>
+<style>:root{color-scheme:light dark}body{font:16px/1.5 system-ui,sans-serif;max-width:36rem;margin:15vh auto;padding:0 1rem}</style>
+</head><body><main><h1>This browser sent too many cookies</h1>
+<p>Other programs at the same host name have set more cookies than Berth reads. Berth has told the browser to delete the cookies of this host name, which signs out of programs at its other ports as well.</p>
+<p><a href="/">Load Berth again</a>, and sign in.</p>
+<p>If this page comes back, delete the cookies of this address in the settings of the browser.</p></main></body></html>
+`
+  return (
+    head('431 Request Header Fields Too Large', 'text/html; charset=utf-8', Buffer.byteLength(body), {
+      'clear-site-data': '"cookies"',
+      'content-security-policy': CONTENT_SECURITY_POLICY,
+    }) + body
+  )
+}
+
+function head(status: string, type: string, length: number, more: Readonly<Record<string, string>> = {}): string {
+  const fields = {
+    ...SECURITY_HEADERS,
+    ...more,
+    'content-type': type,
+    'content-length': String(length),
+    'cache-control': 'no-store',
+    connection: 'close',
+  }
+  const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`)
+  return `HTTP/1.1 ${status}\r\n${lines.join('')}\r\n`
+}

@@ -1,0 +1,284 @@
+import { mkdir, writeFile } from 'node:fs/promises'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { afterEach, expect, test } from 'vitest'
+import { ADMIN, temporaryDirectory } from '../../fixtures/manager.ts'
+import { startDatabase } from '../../fixtures/postgres.ts'
+import { letIn, startAttack } from './hostile-app.ts'
+import { each, exchange, HostileServer, saying, type SlowPeer, slowPeer } from './peers.ts'
+import { Victim } from './victim.ts'
+
+/**
+ * Peers that are slow on purpose: one byte at a time without end, readers that do not read, upgrades that are left half-way.
+ * Each meets a deadline of `proxy/README.md` or holds a bounded amount, and others are served meanwhile.
+ */
+let stack = new AsyncDisposableStack()
+afterEach(async () => {
+  await stack.disposeAsync()
+  stack = new AsyncDisposableStack()
+})
+
+const MIB = 2 ** 20
+const HEAD_MS = 2_000
+const STALLED_MS = 3_000
+const HELD = 'still there'
+
+/** Peers of each kind at once; @returns what each was told, or HELD after `withinMs` */
+async function meet(withinMs: number, peers: readonly SlowPeer[]): Promise<string[]> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<string>(resolve => (timer = setTimeout(() => resolve(HELD), withinMs)))
+  const told = await Promise.all(peers.map(({ ended }) => Promise.race([ended, late])))
+  clearTimeout(timer)
+  for (const peer of peers) peer.stop()
+  return told
+}
+const times = <T>(count: number, make: () => T) => Array.from({ length: count }, make)
+
+async function startConsole() {
+  const manager = stack.use(await HostileServer.start())
+  const { path } = stack.use(await temporaryDirectory())
+  await mkdir(join(path, 'renderer', 'assets'), { recursive: true })
+  await writeFile(join(path, 'renderer', 'index.html'), '<!doctype html><title>Berth</title>')
+  await writeFile(join(path, 'renderer', 'assets', 'large.js'), Buffer.alloc(32 * MIB, 120))
+  const victim = stack.use(
+    await Victim.start('test/integration/hostile/web-child.ts', {
+      DATA_DIR: path,
+      MANAGER_URL: `http://127.0.0.1:${manager.port}`,
+      HEAD_MS: String(HEAD_MS),
+      STALLED_MS: String(STALLED_MS),
+    }),
+  )
+  const port = Number(new URL(victim.ready.url as string).port)
+  const head = (line: string, more = '') => `${line}\r\nHost: localhost:${port}\r\n${more}\r\n`
+  const isServed = async () =>
+    (await exchange(port, head('GET / HTTP/1.1', 'Connection: close\r\n'), { timeoutMs: 2_000 })).text.includes('Berth')
+  expect(await isServed()).toBe(true)
+  return { victim, port, head, isServed, manager, before: await victim.descriptors() }
+}
+
+test('the console cuts peers that send a head without end, or nothing, and serves others meanwhile', async () => {
+  const { victim, port, head, isServed, before } = await startConsole()
+  const unfinished = head('GET / HTTP/1.1').slice(0, -2)
+  const peers = [
+    ...times(50, () => slowPeer(port, { head: unfinished, rest: 'X: y\r\n' })),
+    ...times(50, () => slowPeer(port, { rest: 'GET / HTTP/1.1\r\nA: b' })),
+    ...times(50, () => slowPeer(port, {})),
+  ]
+  const met = meet(HEAD_MS + 3_000, peers)
+  expect(await isServed()).toBe(true)
+  expect((await met).filter(text => text === HELD)).toEqual([])
+  await expect.poll(() => victim.descriptors()).toBeLessThanOrEqual(before + 2)
+})
+
+test('the console ends the connection of a request whose body trickles on after its answer', async () => {
+  const { victim, port, head, isServed, before } = await startConsole()
+  const body = 'Content-Length: 100000\r\n'
+  const peers = [
+    ...times(20, () => slowPeer(port, { head: head('GET / HTTP/1.1', body), rest: 'x' })),
+    ...times(20, () => slowPeer(port, { head: head('POST /host/host/info HTTP/1.1', body), rest: 'x' })),
+    ...times(20, () =>
+      slowPeer(port, { head: head('GET / HTTP/1.1', 'Transfer-Encoding: chunked\r\n'), rest: '1\r\nx\r\n' }),
+    ),
+  ]
+  const met = meet(20_000, peers)
+  expect(await isServed()).toBe(true)
+  const told = await met
+  expect(told.filter(text => text === HELD)).toEqual([])
+  expect(told.filter(text => /^HTTP\/1\.1 (200|401)/.test(text))).toHaveLength(peers.length)
+  await expect.poll(() => victim.descriptors()).toBeLessThanOrEqual(before + 2)
+})
+
+test('the console cuts readers that do not read, and holds little for them', async () => {
+  const { victim, port, head, isServed, before } = await startConsole()
+  await exchange(port, head('GET /assets/large.js HTTP/1.1'), { enough: text => text.length > 30 * MIB })
+  const memory = await victim.residentBytes()
+  const large = head('GET /assets/large.js HTTP/1.1')
+  const met = meet(
+    STALLED_MS * 3,
+    times(50, () => slowPeer(port, { head: large, reads: false })),
+  )
+  expect(await isServed()).toBe(true)
+  expect((await victim.residentBytes()) - memory).toBeLessThan(64 * MIB)
+  await expect.poll(() => victim.descriptors(), { timeout: STALLED_MS * 3 }).toBeLessThanOrEqual(before + 2)
+  await met
+  await expect.poll(() => victim.descriptors()).toBeLessThanOrEqual(before + 2)
+})
+
+const UPGRADE = 'Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: x\r\n'
+
+test('the console ends upgrades that were refused although the peer stays', async () => {
+  const { victim, port, head, isServed, manager, before } = await startConsole()
+  manager.respond = saying('HTTP/1.1 401 No\r\nContent-Length: 2\r\n\r\nno')
+  const peers = ['/nowhere', '/stream/session/x/tcpproxy?app=y'].flatMap(path => [
+    ...times(20, () => slowPeer(port, { head: head(`GET ${path} HTTP/1.1`, UPGRADE), rest: 'x' })),
+    ...times(20, () => slowPeer(port, { head: head(`GET ${path} HTTP/1.1`, UPGRADE), reads: false })),
+  ])
+  const met = meet(10_000, peers)
+  expect(await isServed()).toBe(true)
+  // A peer that does not read hears of no end; what counts is that nothing is held for it, although it is still there.
+  await expect.poll(() => victim.descriptors(), { timeout: 8_000 }).toBeLessThanOrEqual(before + 2)
+  await met
+})
+
+test('event streams of any number leave the ordinary calls of the console alone', async () => {
+  const { victim, port, head, manager, before } = await startConsole()
+  manager.respond = (socket, request) => {
+    if (request.includes('/api/v1/events'))
+      socket.write('HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n:\n\n')
+    else socket.end('HTTP/1.1 200 OK\r\nContent-Length: 4\r\nConnection: close\r\n\r\nfine')
+  }
+  const streams = times(1_100, () => slowPeer(port, { head: head('GET /api/v1/events HTTP/1.1') }))
+  await expect.poll(() => victim.descriptors(), { timeout: 20_000 }).toBeGreaterThanOrEqual(before + 2 * streams.length)
+  const answer = await exchange(port, head('GET /api/v1/me HTTP/1.1', 'Connection: close\r\n'))
+  expect(answer.text).toContain('fine')
+  for (const stream of streams) stream.stop()
+  await expect.poll(() => victim.descriptors(), { timeout: 20_000 }).toBeLessThanOrEqual(before + 2)
+})
+
+test('calls that are not answered have a bounded number of connections to the manager', async () => {
+  const { victim, port, head, manager, before } = await startConsole()
+  manager.respond = () => undefined
+  const pipelined = head('GET /api/v1/me HTTP/1.1').repeat(3_000)
+  const peer = slowPeer(port, { head: pipelined })
+  await expect.poll(() => victim.descriptors(), { timeout: 20_000 }).toBeGreaterThan(before + 1_000)
+  expect(await victim.descriptors()).toBeLessThan(before + 1_100)
+  peer.stop()
+  await expect.poll(() => victim.descriptors(), { timeout: 20_000 }).toBeLessThanOrEqual(before + 2)
+})
+
+test('an answer of the manager that is reset after each of its bytes is never passed off as whole', async () => {
+  const { victim, port, head, isServed, manager, before } = await startConsole()
+  const whole = 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 11\r\n\r\n{"a":"bcd"}'
+  manager.respond = (socket, request) => {
+    const cut = Number(/^\w+ \/api\/(\d+)/.exec(request)?.[1])
+    socket.write(whole.slice(0, cut), () => setTimeout(() => socket.resetAndDestroy(), 5))
+  }
+  for (const upgrade of ['Connection: close\r\n', UPGRADE]) {
+    await each(
+      times(whole.length, () => 0).map((_, cut) => cut),
+      async cut => {
+        const { end, text } = await exchange(port, head(`GET /api/${cut} HTTP/1.1`, upgrade))
+        expect(end, `cut after ${cut} bytes`).not.toBe('hung')
+        if (text.startsWith('HTTP/1.1 200')) expect(text.endsWith('}'), `cut after ${cut} bytes`).toBe(false)
+      },
+    )
+  }
+  expect(await isServed()).toBe(true)
+  await expect.poll(() => victim.descriptors()).toBeLessThanOrEqual(before + 2)
+})
+
+test('the manager cuts heads and bodies without end, and agents that say nothing', async () => {
+  const { url: databaseUrl } = stack.use(await startDatabase())
+  const { path } = stack.use(await temporaryDirectory())
+  const environment = {
+    BERTH_DATA: path,
+    BERTH_PORT: '0',
+    DATABASE_URL: databaseUrl,
+    BERTH_ADMIN_PASSWORD: ADMIN.password,
+  }
+  const victim = stack.use(await Victim.start('manager/main.ts', environment))
+  const port = Number(new URL(victim.ready.url as string).port)
+  const head = (line: string, more = '') => `${line}\r\nHost: 127.0.0.1:${port}\r\n${more}\r\n`
+  const isServed = async () =>
+    (await exchange(port, head('GET /healthz HTTP/1.1', 'Connection: close\r\n'))).text.startsWith('HTTP/1.1 200')
+  expect(await isServed()).toBe(true)
+  const before = await victim.descriptors()
+  const login = head('POST /api/v1/auth/login HTTP/1.1', 'Content-Type: application/json\r\nContent-Length: 9000\r\n')
+  const agent = head(
+    'GET /agent/v1/control HTTP/1.1',
+    'Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n',
+  )
+  const peers = [
+    ...times(30, () => slowPeer(port, { head: head('GET /healthz HTTP/1.1').slice(0, -2), rest: 'X: y\r\n' })),
+    ...times(30, () => slowPeer(port, {})),
+    ...times(30, () => slowPeer(port, { head: login, rest: ' ' })),
+    ...times(30, () => slowPeer(port, { head: agent })),
+    ...times(30, () => slowPeer(port, { head: agent, rest: '\x82' })),
+    ...times(30, () => slowPeer(port, { head: agent.replace('control', 'data'), rest: 'x' })),
+    ...times(30, () => slowPeer(port, { head: agent.replace('/agent/v1/control', '/nothing'), reads: false })),
+  ]
+  const met = meet(50_000, peers)
+  expect(await isServed()).toBe(true)
+  await expect.poll(() => victim.descriptors(), { timeout: 45_000 }).toBeLessThanOrEqual(before + 10)
+  for (const peer of peers) peer.stop()
+  await met
+})
+
+test('the origin of an app cuts heads without end; a slow app holds up its own requests only', async () => {
+  const { app, victim } = await startAttack(stack)
+  const browser = await letIn(victim)
+  app.respond = (socket, request) => {
+    if (!request.startsWith('GET /slow')) {
+      socket.end('HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfine')
+      return
+    }
+    const bytes = request.startsWith('GET /slow-head') ? 'HTTP/1.1 200 OK\r\nX: ' : 'HTTP/1.1 200 OK\r\n\r\n'
+    socket.write(bytes)
+    const timer = setInterval(() => socket.write('y'), 100)
+    socket.once('close', () => clearInterval(timer))
+  }
+  const isServed = async () => (await exchange(browser.port, browser.head('GET /fine HTTP/1.1'))).text.endsWith('fine')
+  expect(await isServed()).toBe(true)
+  const before = await victim.descriptors()
+  const waiting = [
+    ...times(40, () => slowPeer(browser.port, { head: browser.head('GET /slow-head HTTP/1.1') })),
+    ...times(40, () => slowPeer(browser.port, { head: browser.head('GET /slow-body HTTP/1.1') })),
+    ...times(20, () => slowPeer(browser.port, { head: browser.head('GET /slow-body HTTP/1.1'), reads: false })),
+  ]
+  const strangers = [
+    ...times(30, () => slowPeer(browser.port, { head: browser.head().slice(0, -2), rest: 'X: y\r\n' })),
+    ...times(30, () => slowPeer(browser.port, {})),
+    ...times(30, () =>
+      slowPeer(browser.port, {
+        head: browser.head('GET / HTTP/1.1', UPGRADE).replace(browser.cookie, 'a=b'),
+        rest: 'x',
+      }),
+    ),
+  ]
+  const met = meet(45_000, strangers)
+  expect(await isServed()).toBe(true)
+  expect((await met).filter(text => text === HELD)).toEqual([])
+  expect(await isServed()).toBe(true)
+  for (const peer of waiting) peer.stop()
+  await expect.poll(() => victim.descriptors(), { timeout: 20_000 }).toBeLessThanOrEqual(before + 40)
+})
+
+test('slow peers on both sides of a TCP tunnel leave it to others, and nothing behind when they go', async () => {
+  const { app, victim } = await startAttack(stack)
+  const { port } = (await victim.ask({ open: 'raw' })) as { port: number }
+  const block = Buffer.alloc(64 * 1024, 120)
+  app.respond = (socket, request) => {
+    if (request.startsWith('fine')) socket.end('fine')
+    else if (request.startsWith('flood')) {
+      const more = () => {
+        while (!socket.destroyed && socket.write(block));
+      }
+      socket.on('drain', more)
+      more()
+    } else {
+      const timer = setInterval(() => socket.write('y'), 100)
+      socket.once('close', () => clearInterval(timer))
+    }
+  }
+  const isServed = async () => (await exchange(port, 'fine\r\n\r\n')).text === 'fine'
+  expect(await isServed()).toBe(true)
+  const before = await victim.descriptors()
+  const memory = await victim.residentBytes()
+  const peers = [
+    ...times(30, () => slowPeer(port, { head: 'slow\r\n\r\n', rest: 'x' })),
+    ...times(10, () => slowPeer(port, { head: 'flood\r\n\r\n', reads: false })),
+  ]
+  const halfOpen = times(20, () => {
+    const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
+    socket.on('error', () => undefined)
+    socket.end('slow\r\n\r\n')
+    return socket
+  })
+  await new Promise(resolve => setTimeout(resolve, 2_000))
+  expect(await isServed()).toBe(true)
+  expect((await victim.residentBytes()) - memory).toBeLessThan(128 * MIB)
+  for (const peer of peers) peer.stop()
+  for (const socket of halfOpen) socket.destroy()
+  await expect.poll(() => victim.descriptors(), { timeout: 40_000 }).toBeLessThanOrEqual(before + 4)
+  expect(await isServed()).toBe(true)
+})
