@@ -28,6 +28,8 @@ const TOOLS: readonly Tool[] = [
   program('docker-registry', 'docker-registry'),
   program('apache2-utils', 'htpasswd'),
   program('openssl', 'openssl'),
+  // What a reverse proxy sends, and leaves out, is tried with a real one.
+  program('haproxy', 'haproxy'),
   // Limits of a home's size are tried on a real btrfs, on a loop device.
   program('btrfs-progs', 'mkfs.btrfs'),
   { name: 'postgresql', isThere: () => postgresFolder() !== undefined },
@@ -61,15 +63,15 @@ export async function ensureTestTools(platform: Platform, note: Note, signal: Ab
     )
   }
   if (missing.includes('postgresql')) keepPostgresIdle()
-  if (missing.includes('docker-registry')) keepRegistryIdle()
+  for (const service of ['docker-registry', 'haproxy']) if (missing.includes(service)) keepIdle(service)
   note(`installing ${missing.join(', ')} with apt-get`)
   await installPackages(missing, note, signal)
   return `installed ${missing.join(', ')}`
 }
 
-/** Tests start their own registries; the package shall not open port 5000 of the whole machine. */
-function keepRegistryIdle(): void {
-  const unit = '/etc/systemd/system/docker-registry.service'
+/** Tests start registries and reverse proxies of their own; the packages shall not start any for the whole machine. */
+function keepIdle(service: string): void {
+  const unit = `/etc/systemd/system/${service}.service`
   if (existsSync('/etc/systemd/system') && !existsSync(unit)) symlinkSync('/dev/null', unit)
 }
 

@@ -52,6 +52,7 @@ test('a taken port is told from that of the Berth that runs here', async () => {
       url,
       signInUrl: url,
       localUrl: 'http://localhost:8400/#/sessions?local=code',
+      proxyFaults: [],
       signInPage: url,
       adminEmail: 'a',
       adminPasswordFile: 'b',

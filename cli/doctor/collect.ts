@@ -35,7 +35,7 @@ const RUNNING_WITHIN_MS = 3_000
 /** Looks at this computer. Changes nothing, and needs no running Berth. */
 export async function collectFacts(options: CollectOptions): Promise<Facts> {
   const { data, port, databaseUrl, dockerHost, toolboxImage } = options
-  const running = await findRunning(data)
+  const { running, proxyFaults } = await findRunning(data)
   const masterKey = process.env.BERTH_MASTER_KEY_FILE ?? join(data, 'master.key')
   const secrets = [
     join(data, 'admin-password'),
@@ -74,6 +74,7 @@ export async function collectFacts(options: CollectOptions): Promise<Facts> {
     running,
     managerAheadMs,
     managerWarnings,
+    proxyFaults,
     iptables,
     ipForward,
     localhostNamesResolve,
@@ -81,7 +82,7 @@ export async function collectFacts(options: CollectOptions): Promise<Facts> {
   }
 }
 
-async function findRunning(data: string): Promise<Facts['running']> {
+async function findRunning(data: string): Promise<Pick<Facts, 'running' | 'proxyFaults'>> {
   const path = controlSocketPath(data)
   // Asking makes a sign-in ticket that nobody will use; it ends by itself after ten minutes.
   const there = await access(path).then(
@@ -89,5 +90,5 @@ async function findRunning(data: string): Promise<Facts['running']> {
     () => false,
   )
   const found = there ? await askRunning(path, RUNNING_WITHIN_MS) : undefined
-  return found && { url: found.url, pid: found.pid }
+  return { running: found && { url: found.url, pid: found.pid }, proxyFaults: found?.proxyFaults }
 }

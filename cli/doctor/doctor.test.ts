@@ -35,6 +35,7 @@ const HEALTHY: Facts = {
   running: { url: 'http://localhost:8400', pid: 7 },
   managerAheadMs: -900,
   managerWarnings: [],
+  proxyFaults: [],
   iptables: true,
   ipForward: true,
   localhostNamesResolve: true,
@@ -152,6 +153,13 @@ const CASES: readonly [string, Facts, string, 'warning' | 'problem', RegExp][] =
     /different versions.* of_a_newer_manager/,
   ],
   [
+    'a reverse proxy that is not named',
+    { ...HEALTHY, proxyFaults: [{ code: 'not_trusted', peer: '10.0.0.9', firstSeen: 'A', lastSeen: 'B' }] },
+    'reverse proxy',
+    'warning',
+    /10\.0\.0\.9 carry X-Forwarded fields.* Seen from A to B/,
+  ],
+  [
     'a driver that fails',
     { ...HEALTHY, nvidia: { status: 'failing', why: 'version mismatch' } },
     'GPU',
@@ -191,6 +199,14 @@ test('what stands behind parts of GPUs is said', () => {
   }
   expect(saysOf(false)).toContain('by accounting only')
   expect(saysOf(true)).toContain('the agent tries')
+})
+
+test('a wrong reverse proxy is told with the headers of each program and what to set', () => {
+  const fault = { code: 'silent', peer: '10.0.0.9', firstSeen: 'A', lastSeen: 'B' } as const
+  const text = describeDiagnosis(diagnose({ ...HEALTHY, proxyFaults: [fault] }))
+  for (const part of ['proxy_set_header X-Forwarded-Proto', 'option forwardfor', 'Caddy', 'TRUSTED_PROXIES=10.0.0.9']) {
+    expect(text).toContain(part)
+  }
 })
 
 test('the text says how to mend what is wrong, below it', () => {

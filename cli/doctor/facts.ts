@@ -1,3 +1,5 @@
+import { type ProxyFault } from '#proxy/contract'
+
 /** What `berth doctor` looked at, as plain data. `collect.ts` gathers it, `checks/` judge it. */
 export interface Facts {
   readonly platform: NodeJS.Platform
@@ -16,6 +18,8 @@ export interface Facts {
   readonly managerAheadMs: number | undefined
   /** What the running manager says of itself and the others on its database; undefined where none runs. */
   readonly managerWarnings: readonly string[] | undefined
+  /** What the running console has seen of the reverse proxy in front of it; undefined where none runs. */
+  readonly proxyFaults: readonly ProxyFault[] | undefined
   readonly iptables: boolean
   /** net.ipv4.ip_forward; undefined where there is no such thing. */
   readonly ipForward: boolean | undefined

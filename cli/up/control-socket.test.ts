@@ -12,6 +12,7 @@ const running = {
   url: 'http://localhost:1',
   signInUrl: 'x',
   localUrl: 'http://localhost:8400/#/sessions?local=code',
+  proxyFaults: [],
   signInPage: 'p',
   adminEmail: 'a',
   adminPasswordFile: 'f',

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { AppError } from '#manager/contract'
+import { type ProxyFault } from '#proxy/contract'
 
 /**
  * The lock of a data directory and the door to the Berth that holds it: a Unix socket (a named pipe on Windows).
@@ -24,6 +25,8 @@ export interface Running {
   readonly adminEmail: string
   readonly adminPasswordFile: string
   readonly pid: number
+  /** What the console has seen of the reverse proxy in front of it, for `berth doctor`. */
+  readonly proxyFaults: readonly ProxyFault[]
 }
 
 /** Unix socket paths end at about 104 bytes: a longer data directory gets a name derived from it, in a directory of ours. */

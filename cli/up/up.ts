@@ -103,6 +103,7 @@ export async function up({
   describe = async () => {
     const { ticket } = (await manager.current.ask('create_sign_in_ticket')) as { ticket: string }
     const { code } = (await console_.current.ask('create_local_code')) as { code: string }
+    const { faults } = (await console_.current.ask('list_proxy_faults')) as { faults: Running['proxyFaults'] }
     const proof = `/sessions?local=${code}`
     const signInUrl = `${url}/#/sign-in?ticket=${ticket}&next=${encodeURIComponent(proof)}`
     return {
@@ -113,6 +114,7 @@ export async function up({
       adminEmail: 'admin@localhost',
       adminPasswordFile: join(directory, 'admin-password'),
       pid: process.pid,
+      proxyFaults: faults,
     }
   }
   await present(await describe(), { open, ticket, output })

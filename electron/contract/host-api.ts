@@ -1,6 +1,6 @@
 // `import type`, not inline types: those leave an import behind, and the sandboxed preload that needs this file can load none.
 import type { SessionId, WireError } from '#manager/contract'
-import type { AppUrl, KeyFile, KeyFormat, SshKit, Tunnel, TunnelId, TunnelSpec } from '#proxy/contract'
+import type { AppUrl, KeyFile, KeyFormat, ProxyFault, SshKit, Tunnel, TunnelId, TunnelSpec } from '#proxy/contract'
 
 export interface HostInfo {
   /** `electron` = desktop app, `local` = browser on the computer that runs the proxy, `remote` = browser elsewhere. */
@@ -9,6 +9,8 @@ export interface HostInfo {
   readonly isUnproven?: boolean
   readonly version: string
   readonly platform: string
+  /** For superadmins in a browser: what is wrong with the reverse proxy in front of the console. */
+  readonly proxyFaults?: readonly ProxyFault[]
 }
 
 /** What the host remembers for its user. */

@@ -61,6 +61,17 @@ test.each([
   expect(originFrom(peer, headers)).toEqual({ address: peer, host: 'a:1', https: false, isForwarded: true })
 })
 
+test.each([
+  ['a browser behind a proxy that says nothing', '10.1.1.1', {}, true],
+  ['a browser behind a named proxy that does not say the scheme', '192.0.2.7', { 'x-forwarded-for': '1.2.3.4' }, true],
+  ['a page that was loaded over http', '10.1.1.1', { origin: 'http://berth.example.org' }, false],
+  ['a page of another name', '10.1.1.1', { origin: 'https://example.org' }, false],
+  ['a console, which sends our own address as Origin', '10.1.1.1', { 'x-forwarded-host': 'localhost:8400' }, false],
+] as const)('https is told by the Origin of %s', (_name, peer, headers, https) => {
+  const sent = { host: 'berth.example.org', origin: 'https://berth.example.org', ...headers }
+  expect(originFrom(peer, sent).https).toBe(https)
+})
+
 test('an address that is none leaves the peer; an empty secret proves nothing', () => {
   expect(originFrom('192.0.2.7', { 'x-forwarded-for': 'x y' }).address).toBe('192.0.2.7')
   const request = aRequest('127.0.0.1', { ...FORWARDED, 'x-berth-console': '' })

@@ -92,7 +92,12 @@ export function originOf(request: IncomingMessage): RequestOrigin {
 
 function directOrigin({ socket, headers }: IncomingMessage): RequestOrigin {
   const isForwarded = FORWARDING_FIELDS.some(name => headers[name] !== undefined)
-  return { address: socket.remoteAddress ?? 'unknown', host: headers.host ?? '', https: false, isForwarded }
+  return {
+    address: socket.remoteAddress ?? 'unknown',
+    host: headers.host ?? '',
+    https: isHttpsByOrigin(headers),
+    isForwarded,
+  }
 }
 
 function forwardedOrigin(headers: IncomingHttpHeaders, direct: RequestOrigin): RequestOrigin {
@@ -102,9 +107,18 @@ function forwardedOrigin(headers: IncomingHttpHeaders, direct: RequestOrigin): R
   return {
     address: /^[0-9A-Fa-f:.]{2,45}$/.test(address) ? address : direct.address,
     host: typeof host === 'string' && host !== '' ? host : direct.host,
-    https: lastOf('x-forwarded-proto') === 'https',
+    https: lastOf('x-forwarded-proto') === 'https' || isHttpsByOrigin(headers),
     isForwarded: true,
   }
+}
+
+/**
+ * The browser names our own address with https, as it does with every sign-in: cookies get `Secure` although the reverse proxy
+ * does not say X-Forwarded-Proto. Not where a console forwards, which puts our address in place of its own.
+ */
+function isHttpsByOrigin(headers: IncomingHttpHeaders): boolean {
+  const { origin, host = '', 'x-forwarded-host': forwardedHost = host } = headers
+  return origin !== undefined && origin === `https://${host.toLowerCase()}` && forwardedHost === host
 }
 
 const FORWARDING_FIELDS = ['x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'forwarded', 'via'] as const

@@ -3,8 +3,10 @@ import { expect, test } from 'vitest'
 import { clientOf } from './client.ts'
 import { parseConfig } from './config.ts'
 
-const from = (remoteAddress: string, fields: Record<string, string[]> = {}) =>
-  ({ socket: { remoteAddress }, headersDistinct: fields }) as unknown as IncomingMessage
+const from = (remoteAddress: string, fields: Record<string, string[]> = {}) => {
+  const headers = Object.fromEntries(Object.entries(fields).map(([name, values]) => [name, values.join(', ')]))
+  return { socket: { remoteAddress }, headersDistinct: fields, headers } as unknown as IncomingMessage
+}
 const said = { 'x-forwarded-for': ['6.6.6.6, 203.0.113.9'], 'x-forwarded-proto': ['https'] }
 
 test.each([['127.0.0.1'], ['::1'], ['10.0.0.8']])('%s, which is not named, is believed nothing', peer => {
@@ -15,6 +17,17 @@ test('a named reverse proxy is believed its own hop and the scheme', () => {
   expect(clientOf(from('::ffff:10.0.0.7', said), ['10.0.0.7'])).toEqual({ address: '203.0.113.9', scheme: 'https' })
   const twice = { 'x-forwarded-for': ['6.6.6.6', '203.0.113.9'] }
   expect(clientOf(from('10.0.0.7', twice), ['10.0.0.7'])).toEqual({ address: '203.0.113.9', scheme: 'http' })
+})
+
+test.each([
+  ['https://berth.example.org', '10.0.0.7', 'https'],
+  ['https://berth.example.org', '192.0.2.1', 'https'],
+  ['http://berth.example.org', '10.0.0.7', 'http'],
+  ['https://berth.example.org:444', '10.0.0.7', 'http'],
+  ['https://evil.example', '10.0.0.7', 'http'],
+])('where no proxy says the scheme, Origin %s from %s means %s', (origin, peer, scheme) => {
+  const fields = { host: ['berth.example.org'], origin: [origin] }
+  expect(clientOf(from(peer, fields), ['10.0.0.7']).scheme).toBe(scheme)
 })
 
 test('without a usable address it is the peer', () => {

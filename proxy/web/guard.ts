@@ -13,8 +13,14 @@ const FOREIGN_PAGE = 'Another web page sent this request; it was not carried out
 const WRONG_PROXY =
   'The reverse proxy in front of Berth changes the Host field. It must pass on the one of the browser; see docs/admin/agents.md.'
 
-/** The browser says that page and target are one origin, yet the names differ: something on the way has changed the Host field. */
-const isRelayedWithAnotherName = ({ headers }: IncomingMessage) => headers['sec-fetch-site'] === 'same-origin'
+/** The browser says that page and target are one origin, yet the names differ: a reverse proxy has changed the Host field. */
+export function isRelayedWithAnotherName({ headers }: IncomingMessage): boolean {
+  const { origin, host = '' } = headers
+  return headers['sec-fetch-site'] === 'same-origin' && origin !== undefined && !isOriginOf(origin, host.toLowerCase())
+}
+
+const isOriginOf = (origin: string | undefined, host: string) =>
+  origin === `http://${host}` || origin === `https://${host}`
 
 /**
  * Refuses what no page of ours would send, before anything is read or dialled.
@@ -35,8 +41,7 @@ export function checkAddress(request: IncomingMessage, names: HostNames, kind: '
   const isReading = kind === 'request' && (request.method === 'GET' || request.method === 'HEAD')
   const origins = request.headersDistinct.origin ?? []
   if (isReading || origins.length === 0) return
-  const [origin] = origins
-  if (origins.length !== 1 || (origin !== `http://${host}` && origin !== `https://${host}`)) {
+  if (origins.length !== 1 || !isOriginOf(origins[0], host)) {
     throw new AppError('foreign_origin', { why: isRelayedWithAnotherName(request) ? WRONG_PROXY : FOREIGN_PAGE })
   }
 }

@@ -13,6 +13,7 @@ test('nothing is held for a client that went away while the manager was asked wh
   const guests = { admit: () => admission.promise, hold } as unknown as Guests
   const routes = createHostRoutes({
     guests,
+    proxyFaults: () => [],
     thisComputer: {} as ThisComputer,
     version: '1',
     log: pino({ level: 'silent' }),
@@ -45,6 +46,7 @@ test('the event stream of a page that does not read is cut instead of growing', 
   const guests = { admit: () => Promise.resolve({ proxy: { on } }), hold } as unknown as Guests
   const routes = createHostRoutes({
     guests,
+    proxyFaults: () => [],
     thisComputer: {} as ThisComputer,
     version: '1',
     log: pino({ level: 'silent' }),

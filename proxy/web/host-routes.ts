@@ -1,7 +1,7 @@
 import { type IncomingMessage, type ServerResponse } from 'node:http'
 import { z, type ZodType } from 'zod'
 import { AppError, ORIGIN_SECRET_HEADER, toWireError } from '#manager/contract'
-import { LOCAL_PROOF_PATH } from '#proxy/contract'
+import { LOCAL_PROOF_PATH, type ProxyFault } from '#proxy/contract'
 import { HOST_EVENTS_PATH, HOST_METHODS, type HostApi, type HostEvents, pathOf, type Reply } from '#electron/contract'
 import { containedBy } from '../http/contain.ts'
 import { whenUploaded } from '../http/when-uploaded.ts'
@@ -16,10 +16,13 @@ export interface HostRoutesDeps {
   readonly guests: Guests
   readonly version: string
   readonly thisComputer: ThisComputer
+  readonly proxyFaults: () => readonly ProxyFault[]
   readonly log: Log
 }
 
 const MAX_BODY_BYTES = 64 * 1024
+/** Deadline for the arguments of a call, once its sign-in was found good. */
+const BODY_MS = 30_000
 const HEARTBEAT_MS = 15_000
 /** A page so far behind does not read, a suspended tab for example: its stream is cut, and it opens another one. */
 const BEHIND_BYTES = 1024 * 1024
@@ -35,7 +38,7 @@ type Place = 'local' | 'unproven' | 'remote'
  * A browser on another computer gets no tunnels: their listeners would be on the wrong loopback. What counts as this computer is
  * proven, not assumed (`this-computer.ts`).
  */
-export function createHostRoutes({ guests, version, thisComputer, log }: HostRoutesDeps) {
+export function createHostRoutes({ guests, version, thisComputer, proxyFaults, log }: HostRoutesDeps) {
   const methods = new Map<string, { readonly group: string; readonly method: string }>()
   for (const [group, names] of Object.entries(HOST_METHODS)) {
     for (const method of Object.keys(names)) methods.set(pathOf(group, method), { group, method })
@@ -65,7 +68,7 @@ export function createHostRoutes({ guests, version, thisComputer, log }: HostRou
       const guest = await guests.admit(credentialsOf(request))
       const args = parseArguments(call, await readJson(request))
       const place = placeOf(request)
-      answerJson(response, await invoke(hostFor(guest, place, version), call, args))
+      answerJson(response, await invoke(hostFor(guest, { place, version, proxyFaults }), call, args))
     } catch (error) {
       request.resume()
       const contained = containedBy(response, log)
@@ -153,7 +156,11 @@ const ELSEWHERE = 'This browser runs on another computer than Berth. Use the des
 const UNPROVEN =
   'This browser has not shown that it runs on the computer of Berth. Run "berth up" there and open the second link that it prints in this browser; or use the desktop app or the berth command.'
 
-function hostFor({ proxy }: Guest, place: Place, version: string): HostApi {
+interface Circumstances extends Pick<HostRoutesDeps, 'version' | 'proxyFaults'> {
+  readonly place: Place
+}
+
+function hostFor({ proxy, me }: Guest, { place, version, proxyFaults }: Circumstances): HostApi {
   const forTerminals = () =>
     Promise.reject(new AppError('bad_request', { why: 'A page opens the terminal WebSocket of the manager itself.' }))
   const fixedEndpoint = { kind: 'fixed', url: '' } as const
@@ -169,6 +176,8 @@ function hostFor({ proxy }: Guest, place: Place, version: string): HostApi {
           isUnproven: place === 'unproven',
           version,
           platform: process.platform,
+          // Addresses of the network, for those who can mend it.
+          ...(me.user.role === 'superadmin' ? { proxyFaults: proxyFaults() } : {}),
         }),
       settings: () => proxy.settings(),
       saveSettings: settings => here(proxy).saveSettings(settings),
@@ -207,18 +216,28 @@ function parseArguments({ group, method }: Call, args: unknown): readonly unknow
 async function readJson(request: IncomingMessage): Promise<unknown> {
   const type = request.headers['content-type'] ?? ''
   if (!/^application\/json\b/i.test(type)) throw new AppError('bad_request', { why: 'The body must be JSON.' })
-  const chunks: Buffer[] = []
-  let size = 0
-  // Whatever is wrong with it, the answer needs the connection.
-  for await (const chunk of request.iterator({ destroyOnReturn: false })) {
-    const bytes = chunk as Buffer
-    size += bytes.length
-    if (size > MAX_BODY_BYTES) throw new AppError('body_too_large', { limit: MAX_BODY_BYTES })
-    chunks.push(bytes)
-  }
+  const body = await readBody(request)
   try {
-    return JSON.parse(Buffer.concat(chunks).toString())
+    return JSON.parse(body.toString())
   } catch (error) {
     throw new AppError('bad_request', { why: 'The body is not JSON.' }, { cause: error })
+  }
+}
+
+async function readBody(request: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  let size = 0
+  const deadline = setTimeout(() => request.destroy(), BODY_MS)
+  try {
+    // Whatever is wrong with it, the answer needs the connection.
+    for await (const chunk of request.iterator({ destroyOnReturn: false })) {
+      const bytes = chunk as Buffer
+      size += bytes.length
+      if (size > MAX_BODY_BYTES) throw new AppError('body_too_large', { limit: MAX_BODY_BYTES })
+      chunks.push(bytes)
+    }
+    return Buffer.concat(chunks)
+  } finally {
+    clearTimeout(deadline)
   }
 }

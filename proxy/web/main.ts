@@ -50,6 +50,7 @@ async function main() {
       process.on('message', message => {
         const { id, type } = (message ?? {}) as { id?: unknown; type?: unknown }
         if (type === 'create_local_code') process.send?.({ id, ok: true, value: { code: web.createLocalCode() } })
+        if (type === 'list_proxy_faults') process.send?.({ id, ok: true, value: { faults: web.proxyFaults() } })
       })
     }
     process.stdout.write(`${JSON.stringify({ ready: 'console', url: web.url })}\n`)

@@ -3,8 +3,9 @@ import { type IncomingMessage, type Server, type ServerResponse } from 'node:htt
 import { type Socket } from 'node:net'
 import { type Duplex } from 'node:stream'
 import { AppError, ROUTES } from '#manager/contract'
+import { type ProxyFault } from '#proxy/contract'
 import { containedBy } from '../http/contain.ts'
-import { createHttpServer } from '../http/create-server.ts'
+import { createHttpServer, type HttpServerOptions } from '../http/create-server.ts'
 import { listenOnLoopback } from '../listeners/loopback-listener.ts'
 import { type Log } from '../log.ts'
 import { answerProblem, answerProblemRaw } from './answers.ts'
@@ -15,7 +16,8 @@ import { createHostRoutes, credentialsOf } from './host-routes.ts'
 import { createForward, type Forward, isManagerPath } from './manager-forward.ts'
 import { createStaticFiles } from './static-files.ts'
 import { openThisComputer } from './this-computer.ts'
-import { warnOfProxies } from './wrong-proxy.ts'
+import { answerUnreadRequests, MAX_HEADER_BYTES } from './unread-requests.ts'
+import { type ProxyWatch, watchProxies } from './wrong-proxy.ts'
 
 export interface Web extends AsyncDisposable {
   /** What to open in a browser. */
@@ -23,7 +25,15 @@ export interface Web extends AsyncDisposable {
   readonly port: number
   /** For a link that proves a browser to run on this computer. */
   createLocalCode(): string
+  /** What is wrong with the reverse proxy in front, as far as requests have shown it. */
+  proxyFaults(): readonly ProxyFault[]
 }
+
+/** Deadlines, for tests that cannot wait for the real ones. */
+export type Limits = Pick<HttpServerOptions, 'headersTimeout' | 'connectionsCheckingInterval' | 'timeout'>
+
+/** Nothing moves: the client reads nothing of its answer. Event streams and what waits for the manager beat more often. */
+const STALLED_MS = 5 * 60_000
 
 /**
  * The console's web server: the page, `/host/*` for browsers, and the way to the manager, on one origin.
@@ -33,7 +43,7 @@ export interface Web extends AsyncDisposable {
  * anything else (`guard.ts`). The manager authenticates what is forwarded; `/host/*` is authenticated here by asking it
  * (`guests.ts`). Its one secret proves to the manager that what it says of clients is true; it goes to the manager only.
  */
-export async function startWeb(config: WebConfig, log: Log): Promise<Web> {
+export async function startWeb(config: WebConfig, log: Log, limits: Limits = {}): Promise<Web> {
   const thisComputer = await openThisComputer({ dataDir: config.dataDir, policy: config.localProof ?? 'required' })
   await using stack = new AsyncDisposableStack()
   const manager = createForward(config.managerUrl, 'manager', { ...config, log })
@@ -41,6 +51,7 @@ export async function startWeb(config: WebConfig, log: Log): Promise<Web> {
   const page = config.consoleDevUrl === undefined ? undefined : createForward(config.consoleDevUrl, 'page', { log })
   stack.defer(() => page?.close())
   const guests = stack.use(createGuests({ ...config, log }))
+  const proxies = watchProxies(config.trustedProxies ?? [], log)
   let names: HostNames = new Set()
   const parts: Parts = {
     manager,
@@ -48,10 +59,10 @@ export async function startWeb(config: WebConfig, log: Log): Promise<Web> {
     guests,
     names: () => names,
     log,
-    host: createHostRoutes({ ...config, guests, thisComputer, log }),
+    host: createHostRoutes({ ...config, guests, thisComputer, proxyFaults: () => proxies.faults(), log }),
     files: createStaticFiles(config.consoleDir, log),
+    proxies,
   }
-  const lookAtProxy = warnOfProxies(config.trustedProxies ?? [], log)
   const sockets = new Set<Socket>()
   const onConnection = (socket: Socket) => {
     sockets.add(socket)
@@ -61,11 +72,14 @@ export async function startWeb(config: WebConfig, log: Log): Promise<Web> {
     const server = createHttpServer({
       ...listenersOf(parts),
       keepAliveTimeout: 65_000,
+      maxHeaderSize: MAX_HEADER_BYTES,
       noDelay: true,
       keepAlive: true,
+      timeout: STALLED_MS,
+      ...limits,
       log,
     })
-    server.on('request', lookAtProxy)
+    answerUnreadRequests(server)
     return server
   }
   const { port } = config
@@ -84,6 +98,7 @@ export async function startWeb(config: WebConfig, log: Log): Promise<Web> {
     url: `http://localhost:${listener.port}`,
     port: listener.port,
     createLocalCode: () => thisComputer.createCode(),
+    proxyFaults: () => proxies.faults(),
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   }
 }
@@ -97,15 +112,17 @@ interface Parts {
   readonly log: Log
   readonly host: ReturnType<typeof createHostRoutes>
   readonly files: ReturnType<typeof createStaticFiles>
+  readonly proxies: ProxyWatch
 }
 
 /** Addresses that programs ask for. The page is no answer to them: a scrape or a health check would take its 200 for theirs. */
 const OF_SERVERS = /^\/(api|stream|agent|host|manager|metrics|healthz|readyz)/
 
-function listenersOf({ manager, page, guests, names, log, host, files }: Parts) {
+function listenersOf({ manager, page, guests, names, log, host, files, proxies }: Parts) {
   function onRequest(request: IncomingMessage, response: ServerResponse) {
     const target = request.url ?? ''
     try {
+      proxies.look(request)
       checkAddress(request, names(), 'request')
     } catch (error) {
       answerProblem(response, error)

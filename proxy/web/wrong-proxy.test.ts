@@ -1,43 +1,85 @@
 import { type IncomingMessage } from 'node:http'
 import { expect, test } from 'vitest'
 import { type Log, silentLog } from '../log.ts'
-import { proxyFault, warnOfProxies } from './wrong-proxy.ts'
+import { judgeProxy, watchProxies } from './wrong-proxy.ts'
 
+/** Browsers send it over https and to loopback names only. */
 const BROWSER = { 'sec-fetch-site': 'same-origin' }
+const POST = { origin: 'https://berth.example.org' }
+const both = { 'x-forwarded-for': '192.0.2.1', 'x-forwarded-proto': 'https' }
 const from = (remoteAddress: string, headers: Record<string, string>) =>
   ({ socket: { remoteAddress }, headers: { host: 'berth.example.org', ...headers } }) as unknown as IncomingMessage
-const both = { 'x-forwarded-for': '192.0.2.1', 'x-forwarded-proto': 'https' }
 
 test.each([
-  ['a named proxy that says nothing', '::ffff:127.0.0.1', { ...BROWSER }, /X-Forwarded-For and X-Forwarded-Proto/],
+  ['a named proxy that says nothing', '::ffff:127.0.0.1', BROWSER, 'fields_missing'],
+  ['a named proxy that says nothing of a browser without Sec-Fetch', '127.0.0.1', POST, 'fields_missing'],
+  ['a named proxy without the scheme', '127.0.0.1', { 'x-forwarded-for': '192.0.2.1' }, 'fields_missing'],
   [
-    'a named proxy without the scheme',
+    'a named proxy that says http of https',
     '127.0.0.1',
-    { ...BROWSER, 'x-forwarded-for': '192.0.2.1' },
-    /send X-Forwarded-Proto$/,
+    { ...POST, ...both, 'x-forwarded-proto': 'http' },
+    'scheme_wrong',
   ],
-  ['a proxy that is not named', '10.0.0.9', both, /10\.0\.0\.9 forwards requests and is not named/],
-  ['a silent proxy on this computer', '::1', { ...BROWSER }, /does not say for whom/],
-] as const)('%s is a fault', (_name, peer, headers, words) => {
-  expect(proxyFault(from(peer, headers), ['127.0.0.1'])).toMatch(words)
+  ['a proxy that is not named', '10.0.0.9', both, 'not_trusted'],
+  ['a proxy on this computer that is not named', '::1', { 'x-forwarded-for': '192.0.2.1' }, 'not_trusted'],
+  ['a silent proxy on this computer', '::1', BROWSER, 'silent'],
+  ['a silent proxy on another computer', '10.0.0.9', BROWSER, 'silent'],
+  ['a silent proxy before a browser without Sec-Fetch', '10.0.0.9', POST, 'silent'],
+  ['a proxy that changes the host', '10.0.0.9', { ...BROWSER, ...POST, host: 'localhost:8400' }, 'host_changed'],
+] as const)('%s is a fault', (_name, peer, headers, code) => {
+  expect(judgeProxy(from(peer, headers), ['127.0.0.1'])).toBe(code)
 })
 
 test.each([
-  ['a named proxy that says all', '127.0.0.1', { ...BROWSER, ...both }],
   ['the health check of a named proxy', '127.0.0.1', {}],
-  ['a browser on this computer', '::1', { ...BROWSER, host: 'localhost:8400' }],
-  ['a browser on another computer', '192.0.2.3', { ...BROWSER }],
+  ['a browser on this computer', '::1', { ...BROWSER, host: 'localhost:8400', origin: 'http://localhost:8400' }],
+  ['a browser on the computer of a named proxy', '127.0.0.1', { ...BROWSER, host: 'localhost:8400' }],
+  ['an SSH port forward to this computer', '127.0.0.1', { ...BROWSER, host: '127.0.0.1:8400' }],
+  ['a browser at a name below localhost', '::1', { ...BROWSER, host: 'berth.localhost:8400' }],
+  ['a browser on another computer, over http', '192.0.2.3', { origin: 'http://berth.example.org' }],
+  ['a browser behind a forward proxy, over http', '192.0.2.3', { 'x-forwarded-for': '10.0.0.1', via: '1.1 squid' }],
   ['a program on this computer', '::1', {}],
+  ['a page of another site', '192.0.2.3', { origin: 'https://evil.example' }],
 ] as const)('%s is none', (_name, peer, headers) => {
-  expect(proxyFault(from(peer, headers), ['127.0.0.1'])).toBeUndefined()
+  expect(judgeProxy(from(peer, headers), ['127.0.0.1'])).toBe('unknown')
 })
 
-test('a fault is logged once, and faults that clients make up do not fill the log', () => {
-  const told: unknown[] = []
-  const log: Log = { ...silentLog, warn: (...words: unknown[]) => void told.push(words) }
-  const look = warnOfProxies(['127.0.0.1'], log)
-  for (let i = 0; i < 3; i++) look(from('127.0.0.1', BROWSER))
+function aWatch(trusted = ['127.0.0.1']) {
+  const told: string[] = []
+  const log: Log = { ...silentLog, warn: (_fields, message) => void told.push(message) }
+  let minute = 0
+  const watch = watchProxies(trusted, log, () => new Date(Date.UTC(2026, 0, 1, 0, minute++)))
+  return { watch, told }
+}
+
+test('a fault is logged once, in words that say what to set, and remembered with its first and last time', () => {
+  const { watch, told } = aWatch()
+  for (let i = 0; i < 3; i++) watch.look(from('10.0.0.9', both))
   expect(told).toHaveLength(1)
-  for (let i = 0; i < 100; i++) look(from('::1', { ...BROWSER, host: `name-${i}.example.org` }))
+  expect(told[0]).toMatch(/10\.0\.0\.9 carry X-Forwarded.*BERTH_TRUSTED_PROXIES=10\.0\.0\.9.*docs\/admin/)
+  expect(watch.faults()).toEqual([
+    {
+      code: 'not_trusted',
+      peer: '10.0.0.9',
+      firstSeen: '2026-01-01T00:00:00.000Z',
+      lastSeen: '2026-01-01T00:02:00.000Z',
+    },
+  ])
+})
+
+test('a fault is gone once the proxy says all, and not by a request that came directly', () => {
+  const { watch } = aWatch()
+  watch.look(from('127.0.0.1', BROWSER))
+  watch.look(from('127.0.0.1', { ...BROWSER, host: 'localhost:8400' }))
+  expect(watch.faults()).toHaveLength(1)
+  watch.look(from('127.0.0.1', { ...BROWSER, ...both }))
+  expect(watch.faults()).toEqual([])
+})
+
+test('faults that clients make up fill neither the log nor the memory', () => {
+  const { watch, told } = aWatch()
+  for (let i = 0; i < 300; i++) watch.look(from(`10.0.${i >> 8}.${i & 255}`, both))
   expect(told).toHaveLength(20)
+  expect(watch.faults()).toHaveLength(20)
+  expect(watch.faults()[0]?.peer).toBe('10.0.1.43')
 })

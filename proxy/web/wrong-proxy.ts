@@ -1,38 +1,77 @@
 import { type IncomingMessage } from 'node:http'
+import { PROXY_DOCS, type ProxyFault, type ProxyFaultCode, proxyFaultText } from '#proxy/contract'
 import { type Log } from '../log.ts'
-import { isLoopbackAddress } from './guard.ts'
-import { plainAddress } from './client.ts'
+import { isHttpsByOrigin, plainAddress } from './client.ts'
+import { isLoopbackAddress, isRelayedWithAnotherName } from './guard.ts'
 
-/** What is wrong with the reverse proxy through which this request came; undefined where nothing is seen. */
-export function proxyFault({ headers, socket }: IncomingMessage, trusted: readonly string[]): string | undefined {
-  const peer = plainAddress(socket.remoteAddress ?? '')
-  const has = (name: string) => headers[name] !== undefined
-  if (trusted.includes(peer)) {
-    const missing = ['X-Forwarded-For', 'X-Forwarded-Proto'].filter(name => !has(name.toLowerCase()))
-    // A health check of the proxy itself has no client.
-    if (missing.length === 0 || !isOfBrowser(headers)) return undefined
-    return `the reverse proxy ${peer} does not send ${missing.join(' and ')}`
-  }
-  if (has('x-forwarded-for') || has('x-forwarded-proto')) {
-    return `${peer} forwards requests and is not named in BERTH_TRUSTED_PROXIES (console.trustedProxies)`
-  }
-  const isLoopbackName = /^(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/i.test(headers.host ?? '')
-  if (!isLoopbackAddress(socket.remoteAddress) || isLoopbackName || !isOfBrowser(headers)) return undefined
-  return `requests for ${String(headers.host)} come from ${peer} without X-Forwarded-For: a reverse proxy does not say for whom it asks`
+/** Judges the reverse proxy in front of the console by the requests that come through it. */
+export interface ProxyWatch {
+  /** Looks at one request; nothing of it changes what is answered. */
+  look(request: IncomingMessage): void
+  /** Faults that were not mended since, the latest first. */
+  faults(): readonly ProxyFault[]
 }
 
+/** Anybody can make up a fault: addresses must fill neither the log nor the memory. */
+const MAX_FAULTS = 20
+
+export function watchProxies(trusted: readonly string[], log: Log, now: () => Date = () => new Date()): ProxyWatch {
+  /** By peer and code, the latest last. */
+  const faults = new Map<string, ProxyFault>()
+  const told = new Set<string>()
+
+  function note(code: ProxyFaultCode, peer: string) {
+    const key = `${peer} ${code}`
+    const lastSeen = now().toISOString()
+    const { firstSeen = lastSeen } = faults.get(key) ?? {}
+    faults.delete(key)
+    faults.set(key, { code, peer, firstSeen, lastSeen })
+    if (faults.size > MAX_FAULTS) faults.delete(faults.keys().next().value ?? key)
+    if (told.has(key) || told.size >= MAX_FAULTS) return
+    told.add(key)
+    const { says, mend } = proxyFaultText({ code, peer })
+    log.warn(
+      { peer, code },
+      `the reverse proxy in front of the console is not set up right: ${says} ${mend} See ${PROXY_DOCS}.`,
+    )
+  }
+
+  return {
+    look(request) {
+      const peer = plainAddress(request.socket.remoteAddress ?? '')
+      const verdict = judgeProxy(request, trusted)
+      if (verdict === 'good') {
+        for (const [key, fault] of faults) if (fault.peer === peer) faults.delete(key)
+      } else if (verdict !== 'unknown') note(verdict, peer)
+    },
+    faults: () => [...faults.values()].toReversed(),
+  }
+}
+
+/**
+ * What one request shows of the reverse proxy that forwarded it: `good` where it is named and says all, `unknown` where the
+ * request may well have come directly. A plain request over loopback, an SSH port forward and a browser in the same network
+ * over http are `unknown`, and so are requests of a forward proxy in front of a browser (it sends X-Forwarded-For alone).
+ */
+export function judgeProxy(request: IncomingMessage, trusted: readonly string[]): ProxyFaultCode | 'good' | 'unknown' {
+  const { headers, socket } = request
+  const has = (name: string) => headers[name] !== undefined
+  const usesHttps = isHttpsByOrigin(request) || (isOfBrowser(headers) && !isLoopbackName(headers.host))
+  if (isRelayedWithAnotherName(request)) return 'host_changed'
+  if (trusted.includes(plainAddress(socket.remoteAddress ?? ''))) {
+    if (has('x-forwarded-for') && has('x-forwarded-proto')) {
+      const says = headers['x-forwarded-proto']?.toString().split(',').at(-1)?.trim().toLowerCase()
+      return usesHttps && says !== 'https' ? 'scheme_wrong' : 'good'
+    }
+    // Health checks of the proxy itself have no client. A browser on the computer of the proxy may also come directly.
+    return usesHttps || has('x-forwarded-for') ? 'fields_missing' : 'unknown'
+  }
+  const isReverse = has('x-forwarded-proto') || has('x-forwarded-host')
+  if (isReverse || (has('x-forwarded-for') && isLoopbackAddress(socket.remoteAddress))) return 'not_trusted'
+  return usesHttps ? 'silent' : 'unknown'
+}
+
+/** Browsers send this field over https and to loopback names only. */
 const isOfBrowser = (headers: IncomingMessage['headers']) => headers['sec-fetch-site'] !== undefined
 
-/** Tells each fault of a reverse proxy once in the log; nothing of it changes what is answered. */
-export function warnOfProxies(trusted: readonly string[], log: Log): (request: IncomingMessage) => void {
-  const told = new Set<string>()
-  return request => {
-    const fault = proxyFault(request, trusted)
-    if (fault === undefined || told.size >= MAX_TOLD || told.has(fault)) return
-    told.add(fault)
-    log.warn({ fault }, 'the reverse proxy in front of the console is not set up right; see docs/admin/agents.md')
-  }
-}
-
-/** Faults name what clients sent: they must not fill the log. */
-const MAX_TOLD = 20
+const isLoopbackName = (host = '') => /^([^:]*\.)?localhost(:\d+)?$|^127(\.\d+){3}(:\d+)?$|^\[::1\](:\d+)?$/i.test(host)

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { type AddressInfo } from 'node:net'
-import { type HostSettings } from '#electron/contract'
+import { type HostInfo, type HostSettings } from '#electron/contract'
+import { type ProxyFault } from '#proxy/contract'
 import {
   isFinished,
   toProblem,
@@ -51,6 +52,7 @@ export interface World {
   totp?: TotpStatus
   sshKey?: SshKeypair
   hostSettings?: HostSettings
+  proxyFaults?: readonly ProxyFault[]
   /** Event streams are answered with 503. */
   refuseStreams?: boolean
 }
@@ -221,7 +223,7 @@ function answer(world: World, route: string, url: URL, body: unknown, response: 
       return
     }
     case 'POST /host/host/info':
-      send(response, 200, { ok: true, value: { kind: 'local', version: '0.1.0', platform: 'linux' } })
+      send(response, 200, { ok: true, value: hostInfoOf(world) })
       return
     case 'POST /host/host/settings':
       send(response, 200, { ok: true, value: world.hostSettings ?? { preferredSshPort: null, manageSshConfig: true } })
@@ -238,6 +240,11 @@ function answer(world: World, route: string, url: URL, body: unknown, response: 
     default:
       sendError(response, 'not_found')
   }
+}
+
+function hostInfoOf({ role, proxyFaults }: World): HostInfo {
+  const info: HostInfo = { kind: 'local', version: '0.1.0', platform: 'linux' }
+  return role === 'superadmin' && proxyFaults ? { ...info, proxyFaults } : info
 }
 
 /** A new session that waits. */

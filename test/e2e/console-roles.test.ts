@@ -1,9 +1,11 @@
+import { mkdir } from 'node:fs/promises'
 import { type Browser, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Role } from '#manager/contract'
 import { openConsole, startBrowser } from './console-open.ts'
 import { button, rowOf } from './console-steps.ts'
-import { aSession, ENDED_KERNEL, OTHER } from './console-world.ts'
+import { ago, aSession, ENDED_KERNEL, OTHER } from './console-world.ts'
+import { audit, inBothSchemes } from '../fixtures/browser.ts'
 
 /** What admins see of the sessions of other people, and what they are told they cannot do. */
 let browser: Browser
@@ -12,6 +14,7 @@ beforeAll(async () => {
 })
 afterAll(() => browser.close())
 
+const OUTPUT = new URL('../output/', import.meta.url).pathname
 const shared = (role: Role) => ({
   role,
   sessions: [
@@ -70,6 +73,40 @@ test('the address of a terminal of somebody else says whose it is, and dials not
   await page.getByText('This is the session of somebody else').waitFor()
   await page.getByText(OTHER.ownerEmail).waitFor()
   expect(dialled).toBe(0)
+})
+
+describe('a wrong reverse proxy', () => {
+  const seen = { firstSeen: ago(60), lastSeen: ago(2) }
+  const proxyFaults = [{ code: 'not_trusted', peer: '10.20.0.9', ...seen }] as const
+  const notice = (page: Page) => page.getByText('The reverse proxy in front of Berth is not set up right.')
+
+  test('is told to a superadmin with what to set, until it is dismissed or another one shows', async () => {
+    await using it = await openConsole(browser, '/sessions', { role: 'superadmin', proxyFaults })
+    await notice(it.page).waitFor()
+    await it.page.getByText('BERTH_TRUSTED_PROXIES=10.20.0.9').waitFor()
+    await it.page.getByText('What to write into its configuration').click()
+    await it.page.getByText('option forwardfor').waitFor()
+    expect(await audit(it.page)).toEqual([])
+    await mkdir(OUTPUT, { recursive: true })
+    await inBothSchemes(it.page, async scheme => {
+      await it.page.screenshot({ path: `${OUTPUT}proxy-banner-${scheme}.png` })
+    })
+    await button(it.page, 'Dismiss this notice').click()
+    await notice(it.page).waitFor({ state: 'detached' })
+    const again = await it.newTab('/sessions')
+    await again.getByRole('heading', { name: 'Sessions', level: 1 }).waitFor()
+    await again.waitForLoadState('networkidle').catch(() => undefined)
+    expect(await notice(again).count()).toBe(0)
+    it.world.proxyFaults = [...proxyFaults, { code: 'silent', peer: '10.20.0.10', ...seen }]
+    await again.reload()
+    await notice(again).waitFor()
+  })
+
+  test('is not told to others', async () => {
+    await using it = await openConsole(browser, '/sessions', { role: 'domain_admin', proxyFaults })
+    await it.page.getByRole('heading', { name: 'Sessions', level: 1 }).waitFor()
+    expect(await notice(it.page).count()).toBe(0)
+  })
 })
 
 test('a plain user has no column of owners', async () => {

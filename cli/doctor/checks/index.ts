@@ -14,6 +14,7 @@ import { liveRestore } from './live-restore.ts'
 import { localhostNames } from './localhost-names.ts'
 import { managers } from './managers.ts'
 import { nodeVersion } from './node-version.ts'
+import { reverseProxy } from './reverse-proxy.ts'
 import { running } from './running.ts'
 import { secretFiles } from './secret-files.ts'
 import { sessionImages } from './session-images.ts'
@@ -32,6 +33,7 @@ export const CHECKS: readonly Check[] = [
   clock,
   managers,
   consolePort,
+  reverseProxy,
   engine,
   liveRestore,
   cgroups,
