@@ -17,5 +17,5 @@ test('--only picks parts, in the usual order, and an unknown one is refused', ()
 
 test('every part runs in exactly one stage, and a stage without parts is left out', () => {
   expect(stagesOf(PARTS).flat(2).toSorted()).toEqual(PARTS.toSorted())
-  expect(stagesOf(['engine', 'e2e'])).toEqual([[['engine']], [['e2e']]])
+  expect(stagesOf(['engine', 'integration', 'fuzz'])).toEqual([[['integration'], ['engine']], [['fuzz']]])
 })

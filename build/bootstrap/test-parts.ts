@@ -4,11 +4,10 @@ export type Part = (typeof PARTS)[number]
 
 /**
  * What runs side by side, for two cores: the stages one after the other, the lanes of a stage at the same time, the parts of a
- * lane one after the other. Tests against an engine wait most of the time, the static parts compute all of it.
+ * lane one after the other. Tests against an engine wait most of the time, the parts beside them compute.
  */
 const STAGES: readonly (readonly (readonly Part[])[])[] = [
-  [['typecheck', 'lint', 'unit'], ['engine']],
-  [['integration']],
+  [['typecheck', 'lint', 'unit', 'integration'], ['engine']],
   [['e2e'], ['fuzz']],
 ]
 
