@@ -2,8 +2,11 @@ import tseslint from 'typescript-eslint'
 
 type Rule = 'error' | ['error', ...unknown[]]
 
-/** No stable release of oxlint has these rules of the set. */
-const ONLY_ESLINT = ['@typescript-eslint/no-unsafe-class-instance-assignment']
+/** Rules of the set that the pinned oxlint does not have yet. */
+const ONLY_ESLINT = [
+  '@typescript-eslint/no-unsafe-class-instance-assignment',
+  '@typescript-eslint/no-unsafe-enum-assignment',
+]
 
 /**
  * The rules for TypeScript: the strict, type-aware set of typescript-eslint with the project's settings. Oxlint checks them in
