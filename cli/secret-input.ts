@@ -11,10 +11,17 @@ export async function readStandardInput(): Promise<string> {
     .replace(/\r?\n$/, '')
 }
 
-/** Asks in the terminal, without showing what is typed. @throws AppError `bad_request` where there is no terminal */
-export async function promptSecret(question: string): Promise<string> {
-  if (!process.stdin.isTTY)
-    throw new AppError('bad_request', { why: 'Without a terminal, pass it by standard input (see --help).' })
+/**
+ * Asks in the terminal, without showing what is typed.
+ *
+ * @param option of the command, that reads it from standard input
+ * @throws AppError `bad_request` where there is no terminal
+ */
+export async function promptSecret(question: string, option = '--password-stdin'): Promise<string> {
+  if (!process.stdin.isTTY) {
+    const why = `There is no terminal to ask in ("${question.replace(/:? *$/, '')}"). Pass it by standard input: ${option}.`
+    throw new AppError('bad_request', { why })
+  }
   process.stderr.write(question)
   const silent = new Writable({ write: (_chunk, _encoding, done) => done() })
   const lines = createInterface({ input: process.stdin, output: silent, terminal: true })

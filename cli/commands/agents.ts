@@ -188,7 +188,8 @@ async function idOf(api: ApiClient, wanted: string): Promise<AgentId> {
   const { items } = await api.listAgents()
   const found = items.filter(({ id, name, status }) => id === wanted || (name === wanted && status !== 'REVOKED'))
   const [one] = found
-  if (!one) throw new AppError('not_found', { why: `No agent is called ${wanted}; see \`berth admin agent ls\`.` })
+  if (!one)
+    throw new AppError('agent_not_found', { why: `No agent is called ${wanted}; see \`berth admin agent ls\`.` })
   if (found.length > 1)
     throw new AppError('bad_request', { why: `Several agents are called ${wanted}; name one by id.` })
   return one.id

@@ -77,7 +77,7 @@ async function runChild(command: 'backup' | 'restore', file: string, flags: Back
 
 async function readPassphrase(command: 'backup' | 'restore', fromStandardInput: boolean): Promise<string> {
   if (fromStandardInput) return await readStandardInput()
-  const first = await promptSecret('Passphrase of the master key: ')
+  const first = await promptSecret('Passphrase of the master key: ', '--passphrase-stdin')
   if (command === 'backup' && (await promptSecret('Once more: ')) !== first)
     throw new AppError('bad_request', { why: 'The two passphrases differ.' })
   return first

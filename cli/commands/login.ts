@@ -85,7 +85,7 @@ async function signIn(
     return await api.login({ body: { ...body, ...(totp === undefined ? {} : { totp }) } })
   } catch (error) {
     if (!isAppError(error) || error.code !== 'totp_required' || !process.stdin.isTTY) throw error
-    const code = await promptSecret('Code of your authenticator app: ')
+    const code = await promptSecret('Code of your authenticator app: ', '--totp or --totp-stdin')
     return await api.login({ body: { ...body, totp: code } })
   }
 }

@@ -47,7 +47,7 @@ export function addSettingsCommands(program: Command): void {
     })
 }
 
-const askPassword = () => promptSecret('Password for the mail server: ')
+const askPassword = () => promptSecret('Password for the mail server: ', '--smtp-password-stdin')
 
 /** What `key=value` means is said by the form of the key: a number, true or false, null, or text. */
 export function parseChanges(changes: readonly string[]): SystemSettingsChange {

@@ -46,15 +46,15 @@ import { type AgentGateway } from './gateway.ts'
 
 export interface AgentService {
   list(): Promise<Agent[]>
-  /** @throws `not_found` */
+  /** @throws `agent_not_found` */
   setSchedulable(id: AgentId, schedulable: boolean): Promise<Agent>
-  /** @throws `not_found`, `device_not_found`, `device_mode_fixed`, `device_in_use` */
+  /** @throws `agent_not_found`, `device_not_found`, `device_mode_fixed`, `device_in_use` */
   setDeviceMode(id: AgentId, uuid: string, mode: DeviceMode): Promise<Agent>
-  /** Revokes its key, hangs up, and ends its sessions as `agent_forgotten`. May be repeated. @throws `not_found` */
+  /** Revokes its key, hangs up, and ends its sessions as `agent_forgotten`. May be repeated. @throws `agent_not_found` */
   forget(id: AgentId, actor: string): Promise<void>
   /**
    * @param replaces the agent whose place is taken by whoever joins with it; it stays in its resource group
-   * @throws `resource_group_not_found`, `not_found`
+   * @throws `resource_group_not_found`, `agent_not_found`
    */
   createJoinToken(options: {
     resourceGroup: string
@@ -135,13 +135,13 @@ export function createAgentService(deps: AgentServiceDeps): AgentService {
     async setSchedulable(id, schedulable) {
       const row = await setAgent(store.db, id, { schedulable })
       const [agent] = row ? await toAgents([row]) : []
-      if (!row || !agent) throw new AppError('not_found', { agentId: id })
+      if (!row || !agent) throw noSuchAgent(id)
       announce(row)
       return agent
     },
     async setDeviceMode(id, uuid, mode) {
       const known = await findAgent(store.db, id)
-      if (!known || known.status === 'REVOKED') throw new AppError('not_found', { agentId: id })
+      if (!known || known.status === 'REVOKED') throw noSuchAgent(id)
       const row = await store.transaction(async trx => {
         // Nothing is placed meanwhile, so what is empty now is empty until this is written.
         await lockResourceGroup(trx, known.resource_group)
@@ -149,14 +149,14 @@ export function createAgentService(deps: AgentServiceDeps): AgentService {
         return locked && changeMode(trx, locked, uuid, mode)
       })
       const [agent] = row ? await toAgents([row]) : []
-      if (!row || !agent) throw new AppError('not_found', { agentId: id })
+      if (!row || !agent) throw noSuchAgent(id)
       announce(row)
       deps.onModesChanged(id)
       return agent
     },
     async forget(id, actor) {
       const known = await findAgent(store.db, id)
-      if (!known) throw new AppError('not_found', { agentId: id })
+      if (!known) throw noSuchAgent(id)
       // The one thing that has to happen; what follows from it, the deadlines repeat until it is done.
       const row = (await setAgent(store.db, id, { status: 'REVOKED', schedulable: false })) ?? known
       gateway.disconnect(id, 'It was revoked.')
@@ -165,7 +165,7 @@ export function createAgentService(deps: AgentServiceDeps): AgentService {
     },
     async createJoinToken({ createdBy, replaces, ...wanted }) {
       const old = replaces && (await findAgent(store.db, replaces))
-      if (replaces && (!old || old.status === 'REVOKED')) throw new AppError('not_found', { agentId: replaces })
+      if (replaces && (!old || old.status === 'REVOKED')) throw noSuchAgent(replaces)
       const resourceGroup = old?.resource_group ?? wanted.resourceGroup
       await requireResourceGroup(store.db, resourceGroup)
       const token = randomBytes(32).toString('base64url')
@@ -200,6 +200,10 @@ export function createAgentService(deps: AgentServiceDeps): AgentService {
       }
     },
   }
+}
+
+function noSuchAgent(agentId: AgentId): AppError {
+  return new AppError('agent_not_found', { agentId, why: `There is no agent ${agentId}.` })
 }
 
 async function changeMode(trx: Db, row: AgentRow, uuid: string, mode: DeviceMode): Promise<AgentRow | undefined> {

@@ -25,7 +25,8 @@ const GRACE_MS = 10_000
 export function createUnknownContainers({ store, agents, reports }: UnknownContainersDeps): UnknownContainers {
   async function look(id: AgentId): Promise<readonly KernelReport[]> {
     const agent = await findAgent(store.db, id)
-    if (!agent || agent.status === 'REVOKED') throw new AppError('not_found', { agentId: id })
+    if (!agent || agent.status === 'REVOKED')
+      throw new AppError('agent_not_found', { agentId: id, why: `There is no agent ${id}.` })
     return (await agents.request(id, 'list_kernels', {}, { timeoutMs: AGENT_TIMEOUT_MS })).kernels
   }
 

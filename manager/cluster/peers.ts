@@ -84,7 +84,15 @@ export function createPeers({ processId, notify, log }: PeersDeps): PeersHub {
       log.error({ topic, bytes: text.length }, 'a message to other managers is too long; they will look at everything')
       queue.push(JSON.stringify([GAP, null]))
     } else queue.push(text)
-    sending ??= flush().finally(() => (sending = undefined))
+    send()
+  }
+
+  function send(): void {
+    sending ??= flush().finally(() => {
+      sending = undefined
+      // Told after the sender had found nothing more, and before it said so.
+      if (queue.length > 0) send()
+    })
   }
 
   const gap = () => gapListeners.forEach(listener => guard(GAP, listener))
@@ -120,7 +128,7 @@ export function createPeers({ processId, notify, log }: PeersDeps): PeersHub {
     },
     gap,
     async flushed() {
-      await sending
+      while (sending) await sending
     },
   }
 }

@@ -3,7 +3,7 @@ import { requireResourceGroup } from '../scheduler/groups.ts'
 import { type AgentRow, listAgents } from '../store/agents.ts'
 import { type Db } from '../store/schema.ts'
 
-/** The agents that an admin means: by id, by resource group, or all. @throws AppError `not_found`, `resource_group_not_found`, `bad_request` */
+/** The agents that an admin means: by id, by resource group, or all. @throws AppError `agent_not_found`, `resource_group_not_found`, `bad_request` */
 export async function chosenAgents(
   db: Db,
   { agentIds, resourceGroup }: { agentIds?: readonly AgentId[] | undefined; resourceGroup?: string | undefined },
@@ -15,7 +15,8 @@ export async function chosenAgents(
   const all = await listAgents(db, resourceGroup)
   const rows = agentIds === undefined ? all : all.filter(agent => agentIds.includes(agent.id))
   const unknown = agentIds?.find(id => !rows.some(row => row.id === id))
-  if (unknown !== undefined) throw new AppError('not_found', { agentId: unknown, why: `There is no agent ${unknown}.` })
+  if (unknown !== undefined)
+    throw new AppError('agent_not_found', { agentId: unknown, why: `There is no agent ${unknown}.` })
   if (rows.length === 0) {
     const where = resourceGroup === undefined ? '' : ` resource group "${resourceGroup}"`
     throw new AppError('bad_request', { why: `No agent has joined${where} yet.` })

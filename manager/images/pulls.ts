@@ -18,7 +18,7 @@ import { type Tasks } from './tasks.ts'
 
 /** Pulls of images to agents that an admin asks for, ahead of any session. */
 export interface Pulls {
-  /** @throws AppError `not_found`, `resource_group_not_found`, `bad_request` */
+  /** @throws AppError `agent_not_found`, `resource_group_not_found`, `bad_request` */
   start(caller: Caller, spec: PullSpec): Promise<Task>
   /** What an agent says of one. */
   onProgress(agentId: AgentId, pullId: string, progress: PullProgress): void

@@ -2,7 +2,6 @@ import { expect, test } from 'vitest'
 import { SessionName } from '#manager/contract'
 import { freeName } from './import.ts'
 import { generateName, sessionNames } from './names.ts'
-import { fingerprintOf } from './service.ts'
 
 test('a generated name is a valid one', () => {
   for (let round = 0; round < 200; round++) expect(SessionName.safeParse(generateName()).success).toBe(true)
@@ -18,10 +17,4 @@ test('an imported session whose name is taken gets the next free one', () => {
   expect(freeName('work', new Set())).toBe('work')
   expect(freeName('work', new Set(['work', 'work-2']))).toBe('work-3')
   expect(freeName('x'.repeat(64), new Set(['x'.repeat(64)]))).toBe(`${'x'.repeat(62)}-2`)
-})
-
-test('a fingerprint is what ssh-keygen prints', () => {
-  // ssh-keygen -lf of this key
-  const key = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl github.com'
-  expect(fingerprintOf(key)).toBe('SHA256:+DiY3wvvV6TuJJhbpZisF/zLDA0zPMSvHdkr4UvCOqU')
 })

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import {
   type AgentId,
   AppError,
@@ -44,6 +43,7 @@ import {
   type OwnedSessionRow,
 } from '../store/sessions.ts'
 import { type Caller, canEnter, canSee, visibleTo } from '../users/authorize.ts'
+import { fingerprintOfLine } from '../users/ssh-public-key.ts'
 import { toApp } from './apps.ts'
 import { type Lifecycle } from './lifecycle.ts'
 import { resolveLifetime } from './lifetime/ends.ts'
@@ -283,7 +283,7 @@ export function createSessionService(deps: SessionServiceDeps): SessionService {
       }
       const { kernelId, agentId } = await runningKernel(session)
       const ssh = await agents.request(agentId, 'get_ssh', { kernelId }, { timeoutMs: AGENT_TIMEOUT_MS, patient: true })
-      return { ...ssh, hostKeyFingerprint: fingerprintOf(ssh.hostKey) }
+      return { ...ssh, hostKeyFingerprint: fingerprintOfLine(ssh.hostKey) }
     },
   }
 }
@@ -357,10 +357,4 @@ function lastLines(text: string, tail: number): { text: string; truncated: boole
   const ended = lines.at(-1) === ''
   const kept = lines.slice(-(tail + (ended ? 1 : 0)))
   return { text: kept.join('\n'), truncated: kept.length < lines.length }
-}
-
-/** As `ssh-keygen -l` and PuTTY print it. @see RFC 4253 section 6.6 for the key blob */
-export function fingerprintOf(publicKeyLine: string): string {
-  const blob = Buffer.from(publicKeyLine.trim().split(/\s+/)[1] ?? '', 'base64')
-  return `SHA256:${createHash('sha256').update(blob).digest('base64').replace(/=+$/, '')}`
 }

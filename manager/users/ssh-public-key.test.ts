@@ -2,7 +2,7 @@ import { generateKeyPairSync } from 'node:crypto'
 import ssh2 from 'ssh2'
 import { describe, expect, test } from 'vitest'
 import { isAppError } from '#manager/contract'
-import { parsePublicKey } from './ssh-public-key.ts'
+import { fingerprintOfLine, parsePublicKey } from './ssh-public-key.ts'
 
 const publicOf = (type: 'ed25519' | 'ecdsa' | 'rsa', bits?: number) =>
   ssh2.utils.generateKeyPairSync(type as 'rsa', { bits: bits ?? 256, comment: '' }).public.trim()
@@ -54,4 +54,10 @@ describe('a public key', () => {
     expect(why(pem)).toContain('private key')
     expect(why(publicOf('rsa', 1024))).toContain('2048 bits')
   })
+})
+
+test('a fingerprint is what ssh-keygen prints', () => {
+  // ssh-keygen -lf of this key
+  const key = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl github.com'
+  expect(fingerprintOfLine(key)).toBe('SHA256:+DiY3wvvV6TuJJhbpZisF/zLDA0zPMSvHdkr4UvCOqU')
 })

@@ -72,8 +72,12 @@ function bitsOf(number: Buffer | undefined): number {
   return digits === '' ? 0 : digits.length * 4 - Math.clz32(Number.parseInt(digits.charAt(0), 16)) + 28
 }
 
-/** As `ssh-keygen -l` shows it. */
-export function fingerprintOf(blob: Buffer): string {
+/** As `ssh-keygen -l` and PuTTY show that of a line `ssh-ed25519 AAAA… comment`. @see RFC 4253 section 6.6 for the key blob */
+export function fingerprintOfLine(publicKey: string): string {
+  return fingerprintOf(Buffer.from(publicKey.trim().split(/\s+/)[1] ?? '', 'base64'))
+}
+
+function fingerprintOf(blob: Buffer): string {
   return `SHA256:${createHash('sha256').update(blob).digest('base64').replace(/=+$/, '')}`
 }
 

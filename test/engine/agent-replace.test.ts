@@ -118,9 +118,9 @@ describe('a join string for taking the place of an agent', () => {
     const { id } = await cluster.join()
     expect((await refusal(user.createJoinToken({ body: { replaces: id } }))).code).toBe('forbidden')
     const unknown = newId(AgentId)
-    expect((await refusal(cluster.api.createJoinToken({ body: { replaces: unknown } }))).code).toBe('not_found')
+    expect((await refusal(cluster.api.createJoinToken({ body: { replaces: unknown } }))).code).toBe('agent_not_found')
     await cluster.api.forgetAgent({ params: { id } })
-    expect((await refusal(cluster.api.createJoinToken({ body: { replaces: id } }))).code).toBe('not_found')
+    expect((await refusal(cluster.api.createJoinToken({ body: { replaces: id } }))).code).toBe('agent_not_found')
   })
 
   test('is good for that agent only, and hangs up on the one that had its place', async () => {

@@ -154,6 +154,11 @@ test('users of a domain see nothing of resource groups that they may not use', a
 
 test.each([
   ['admin user create ada --name Ada --password-stdin', 2, 'email: must be an e-mail address, such as ada@example.org'],
+  [
+    'admin user create ada@example.org --name Ada',
+    2,
+    'There is no terminal to ask in ("Password"). Pass it by standard input: --password-stdin.',
+  ],
   ['usage --user nobody@example.org', 4, 'There is no user "nobody@example.org".'],
   ['admin policy assign default', 2, 'Name who gets it: --user or --keypair.'],
   ['admin resource-group grant default', 2, 'Name who it is for: --domain, --group or --user.'],

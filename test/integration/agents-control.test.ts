@@ -129,7 +129,7 @@ describe('an agent', () => {
     expect((await cluster.reach(session.id, 'TERMINATED')).reason.code).toBe('agent_forgotten')
     await cluster.api.forgetAgent({ params })
     const unknown = newId(AgentId)
-    expect((await refusal(cluster.api.forgetAgent({ params: { id: unknown } }))).code).toBe('not_found')
+    expect((await refusal(cluster.api.forgetAgent({ params: { id: unknown } }))).code).toBe('agent_not_found')
   })
 
   test('that is revoked while it connects is hung up on', async () => {

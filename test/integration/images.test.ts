@@ -222,7 +222,9 @@ describe('a pull to agents', () => {
     const pull = (body: object) => refusal(cluster.api.pullImage({ body: { reference: name, ...body } }))
     expect(await pull({})).toMatchObject({ code: 'bad_request' })
     const { id } = await cluster.join()
-    expect(await pull({ agentIds: [id, '00000000-0000-7000-8000-000000000000'] })).toMatchObject({ code: 'not_found' })
+    expect(await pull({ agentIds: [id, '00000000-0000-7000-8000-000000000000'] })).toMatchObject({
+      code: 'agent_not_found',
+    })
     expect(await pull({ resourceGroup: 'none' })).toMatchObject({ code: 'resource_group_not_found' })
     expect(await pull({ agentIds: [id], resourceGroup: 'default' })).toMatchObject({ code: 'bad_request' })
   })

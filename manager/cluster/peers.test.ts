@@ -1,0 +1,23 @@
+import { setImmediate as turn } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { silentLog } from '../log.ts'
+import { createPeers } from './peers.ts'
+
+test('what is told while the last message goes out goes out too, whenever that is', async () => {
+  for (let ticks = 0; ticks < 12; ticks++) {
+    const sent: string[] = []
+    const notify = (payload: string) => {
+      sent.push(payload)
+      return Promise.resolve()
+    }
+    const peers = createPeers({ processId: 'one', notify, log: silentLog })
+    const topic = peers.topic<string>('hint')
+    topic.tell('first')
+    // So many steps of promises later: at one of them the sender has found nothing more and is not through yet.
+    for (let tick = 0; tick < ticks; tick++) await Promise.resolve()
+    topic.tell('second')
+    await turn()
+    expect(sent.join(), `told after ${ticks} steps`).toContain('second')
+    await peers.flushed()
+  }
+})
