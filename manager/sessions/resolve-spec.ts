@@ -18,8 +18,8 @@ import { type HeldImage } from '../store/images.ts'
 /** For images that ask for nothing. */
 const DEFAULT_REQUEST: ResourceSlots = { cpu: 1000, mem: 2 ** 30 }
 const DEFAULT_SHMEM_BYTES = 64 * 2 ** 20
-/** Below this no shell starts, whatever the image says. */
-export const FLOOR: ResourceSlots = { cpu: 100, mem: 64 * 2 ** 20 }
+/** The least that a session gets, whatever the image says. Below 64 MiB no shell starts; with 0.05 CPU it does, slowly. */
+export const FLOOR: ResourceSlots = { cpu: 50, mem: 64 * 2 ** 20 }
 
 export interface ResolvedSpec {
   readonly image: AgentImage
