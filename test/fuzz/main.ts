@@ -16,7 +16,7 @@ import { tunnelTarget } from './tunnel.ts'
  * descriptors that grow, and an error in the log of a manager or an agent. Input number I of a target follows from the seed and
  * I alone: `--seed S --target T --first I --inputs 1` repeats it.
  */
-const TARGETS: readonly FuzzTarget[] = [tunnelTarget, hostTarget, apiTarget, fromAgentTarget, fromManagerTarget]
+const TARGETS: readonly FuzzTarget[] = [fromManagerTarget, fromAgentTarget, apiTarget, hostTarget, tunnelTarget]
 const BETWEEN_CHECKS = 5_000
 const MOST_FAILURES = 20
 
@@ -35,16 +35,17 @@ if (chosen.length === 0) {
   console.error(`No such target. There are: ${TARGETS.map(({ name }) => name).join(', ')}.`)
   process.exit(2)
 }
-/** Each target has the same share of the time, counted from when it has started. */
-const shareMs = values.seconds === undefined ? Infinity : (Number(values.seconds) * 1000) / chosen.length
+/** Of the inputs of all targets; each has the same share of it. What one does not need is left to those after it. */
+let leftMs = values.seconds === undefined ? Infinity : Number(values.seconds) * 1000
 const weights = chosen.reduce((sum, { weight }) => sum + weight, 0)
 const failures: string[] = []
 process.on('uncaughtException', error => failures.push(`uncaught: ${error.stack ?? String(error)}`))
 
 /** @returns how many inputs there was time for */
-async function fuzz({ name, start, atOnce, weight }: FuzzTarget): Promise<number> {
+async function fuzz({ name, start, atOnce, weight }: FuzzTarget, shareMs: number): Promise<number> {
   await using run = await start()
-  const until = performance.now() + shareMs
+  const begun = performance.now()
+  const until = begun + shareMs
   const first = Number(values.first)
   const last = first + Math.max(1, Math.round((Number(values.inputs) * weight) / weights))
   let next = first
@@ -67,13 +68,14 @@ async function fuzz({ name, start, atOnce, weight }: FuzzTarget): Promise<number
     await Promise.all(Array.from({ length: atOnce }, () => worker(end)))
     await run.check().catch((error: unknown) => failures.push(`${name}, before input ${next}: ${String(error)}`))
   }
+  leftMs -= performance.now() - begun
   return next - first
 }
 
 console.log(`seed ${seed}`)
-for (const target of chosen) {
+for (const [index, target] of chosen.entries()) {
   const begun = performance.now()
-  const count = await fuzz(target)
+  const count = await fuzz(target, leftMs / (chosen.length - index))
   console.log(`${target.name}: ${count} inputs in ${((performance.now() - begun) / 1000).toFixed(1)} s`)
 }
 for (const failure of failures.slice(0, MOST_FAILURES)) console.error(failure)
