@@ -7,6 +7,7 @@ import { openControlSocket } from '../up/control-socket.ts'
 import { collectFacts } from './collect.ts'
 import { lookAtNvidia } from './look/host.ts'
 
+const FAULT = { code: 'silent', peer: '10.0.0.9', firstSeen: 'A', lastSeen: 'B' } as const
 let data: string
 beforeEach(async () => {
   data = await mkdtemp(join(tmpdir(), 'berth-test-'))
@@ -52,7 +53,7 @@ test('a taken port is told from that of the Berth that runs here', async () => {
       url,
       signInUrl: url,
       localUrl: 'http://localhost:8400/#/sessions?local=code',
-      proxyFaults: [],
+      proxyFaults: [FAULT],
       signInPage: url,
       adminEmail: 'a',
       adminPasswordFile: 'b',
@@ -63,6 +64,7 @@ test('a taken port is told from that of the Berth that runs here', async () => {
     const after = await collectFacts({ data, port, databaseUrl: undefined })
     expect(after.consolePort).toEqual({ port, status: 'ours' })
     expect(after.running).toEqual({ url, pid: 7 })
+    expect([before.proxyFaults, after.proxyFaults]).toEqual([undefined, [FAULT]])
     // It runs with `--port`: that another program has the usual port is no problem of this Berth.
     const usual = createServer().listen(0, '127.0.0.1')
     await vi.waitFor(() => expect(usual.listening).toBe(true))

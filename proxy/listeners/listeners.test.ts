@@ -1,6 +1,9 @@
+import { execFile } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { listenOnLoopback } from './loopback-listener.ts'
 import { findPortHolder, listeningInodes } from './port-holder.ts'
@@ -43,4 +46,16 @@ test.runIf(process.platform === 'linux')('the process that holds a port is named
   expect(await findPortHolder(listener.port)).toMatchObject({ pid: process.pid })
   await listener.close()
   expect(await findPortHolder(listener.port)).toBeUndefined()
+})
+
+test.runIf(process.platform === 'linux')('the kernel probes a silent connection within half a minute', async () => {
+  const accepted = Promise.withResolvers<Socket>()
+  const listener = await listenOnLoopback({ port: 0, onConnection: accepted.resolve })
+  const client = connect({ port: listener.port, host: '127.0.0.1' })
+  const socket = await accepted.promise
+  const { stdout } = await promisify(execFile)('ss', ['-tnoH', 'state', 'established', `sport = :${listener.port}`])
+  expect(stdout).toMatch(/timer:\(keepalive,(30|2\d)(\.\d+)?sec/)
+  client.destroy()
+  socket.destroy()
+  await listener.close()
 })

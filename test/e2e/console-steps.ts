@@ -11,12 +11,21 @@ export async function signIn(page: Page, email: string, password: string): Promi
   await button(page, 'Sign in').click()
 }
 
-/** A second `berth up` on the same data directory prints a link of its own. */
-export async function signInLink(data: string): Promise<string> {
+/** A second `berth up` on the same data directory prints links of its own. */
+async function linkOf(data: string, pattern: RegExp): Promise<string> {
   const { stdout } = await execute([`${root}/bin/berth`, 'up', '--data', data, '--no-open'], process.env)
-  const link = /http:\S+#\/sign-in\?ticket=\S+/.exec(stdout)?.[0]
+  const link = pattern.exec(stdout)?.[0]
   if (!link) throw new Error(`no link in: ${stdout}`)
   return link
+}
+
+/** The link that signs in, and proves that the browser runs on this computer. */
+export const signInLink = (data: string) => linkOf(data, /http:\S+#\/sign-in\?ticket=\S+/)
+
+/** Lets a browser that is signed in already open tunnels on this computer, by the second link of `berth up`. */
+export async function proveLocal(page: Page, data: string): Promise<void> {
+  await page.goto(await linkOf(data, /http:\S+#\/sessions\?local=\S+/))
+  await page.waitForURL(url => !url.hash.includes('local='))
 }
 
 export async function openLaunchDialog(page: Page): Promise<void> {

@@ -16,6 +16,7 @@ import {
   openLaunchDialog,
   openSsh,
   openTerminal,
+  proveLocal,
   rowOf,
   runInNotebook,
   screen,
@@ -82,6 +83,54 @@ describe('signing in', () => {
     await refused.goto(link)
     await refused.getByRole('alert').filter({ hasText: 'unknown, used or expired' }).waitFor()
     expect([...guest.problems, ...late.problems]).toEqual([])
+  })
+})
+
+/** Where the console takes this page to be, which decides whether it may open ports here. */
+const placeOf = (tab: Page) =>
+  tab.evaluate(async () => {
+    const headers = {
+      'content-type': 'application/json',
+      'x-berth-origin-secret': localStorage.getItem('berth.origin-secret') ?? '',
+      'x-berth-local': localStorage.getItem('berth.local-proof') ?? '',
+    }
+    const reply = await fetch('/host/host/info', { method: 'POST', headers, body: '[]' })
+    const { value } = (await reply.json()) as { value: { kind: string; isUnproven?: boolean } }
+    return value.isUnproven ? 'unproven' : value.kind
+  })
+
+describe('the computer of the browser', () => {
+  test('is proven by the link of `berth up`: after a reload and in a second tab as well, and for this browser alone', async () => {
+    await using guest = await visit(browser, berth.url)
+    const tab = await guest.context.newPage()
+    await tab.goto(await signInLink(berth.data))
+    await tab.getByRole('heading', { name: 'Sessions', level: 1 }).waitFor()
+    await expect.poll(() => tab.url()).not.toContain('local=')
+    expect(await placeOf(tab)).toBe('local')
+    await tab.reload()
+    await tab.getByRole('heading', { name: 'Sessions', level: 1 }).waitFor()
+    expect(await placeOf(tab)).toBe('local')
+    const second = await guest.openTab('/account')
+    await second.getByLabel('Try a preferred port first').waitFor()
+    expect(await placeOf(second)).toBe('local')
+
+    await using other = await visit(browser, berth.url)
+    const far = await other.openTab('/account')
+    await signIn(far, berth.adminEmail, berth.adminPassword)
+    await far.getByText('Run berth up there').waitFor()
+    expect(await placeOf(far)).toBe('unproven')
+    // What proves one sign-in is of no use with another.
+    const proof = await tab.evaluate(() => localStorage.getItem('berth.local-proof') ?? '')
+    await far.evaluate(stolen => localStorage.setItem('berth.local-proof', stolen), proof)
+    expect(await placeOf(far)).toBe('unproven')
+    expect([...guest.problems, ...other.problems]).toEqual([])
+  })
+
+  test('is proven by the second link in a browser that signed in with a password', async () => {
+    expect(await placeOf(page)).toBe('unproven')
+    await proveLocal(page, berth.data)
+    expect(await placeOf(page)).toBe('local')
+    await page.getByRole('heading', { name: 'Sessions', level: 1 }).waitFor()
   })
 })
 

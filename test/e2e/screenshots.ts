@@ -16,6 +16,7 @@ import {
   openLaunchDialog,
   openSsh,
   openTerminal,
+  proveLocal,
   rowOf,
   runInNotebook,
   screen,
@@ -107,6 +108,8 @@ try {
   await launch(api, 'large-model', '1.5', '4g')
 
   await signIn(page, berth.adminEmail, berth.adminPassword)
+  await rowOf(page, MAIN).waitFor()
+  await proveLocal(page, berth.data)
   await until(async () =>
     /iB/.test((await rowOf(page, MAIN).getByRole('meter', { name: 'RAM' }).getAttribute('aria-valuetext')) ?? ''),
   )

@@ -51,9 +51,15 @@ async function startHostile(consolePort: number) {
   const planted = ['/api', '/api/v1/me', '/host'].map(
     path => `berth_${consolePort}=berth_${'P'.repeat(43)}; Path=${path}`,
   )
-  const server = createServer((request, response) => {
+  // As many as a browser keeps for one host name without dropping ours, each before ours in the field: the path is longer.
+  const many = Array.from({ length: 80 }, (_, index) =>
+    ['/api', '/host'].map(path => `berth_${index + 1}=berth_${'Q'.repeat(40)}${100 + index}; Path=${path}`),
+  ).flat()
+  const huge = Array.from({ length: 40 }, (_, index) => `junk_${index}=${'x'.repeat(3900)}; Path=/; HttpOnly`)
+  const plants: Readonly<Record<string, readonly string[]>> = { '/many': many, '/huge': huge }
+  const server = createServer({ maxHeaderSize: 2 ** 20 }, (request, response) => {
     cookies.push(request.headers.cookie ?? '')
-    response.writeHead(200, { 'content-type': 'text/html', 'set-cookie': planted })
+    response.writeHead(200, { 'content-type': 'text/html', 'set-cookie': [...(plants[request.url ?? ''] ?? planted)] })
     response.end('<!doctype html><title>Free GPUs</title>')
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -139,6 +145,49 @@ test('cookies that a page on another port plants sign nobody out', async () => {
   expect(await callAsPage(page, '/api/v1/me')).toBe(200)
   expect(await callAsPage(page, '/host/tunnel/list', 'POST')).toBe(200)
   expect(await callAsPage(page, '/api/v1/auth/logout', 'POST')).toBe(204)
+  expect(await callAsPage(page, '/api/v1/me')).toBe(401)
+  await context.close()
+})
+
+test('as many planted cookies as a browser keeps sign nobody out', async () => {
+  const context = await browser.newContext()
+  const page = await context.newPage()
+  await signIn(page)
+  const bait = await context.newPage()
+  await bait.goto(`http://localhost:${hostile.port}/many`)
+  expect((await context.cookies(`${console_}/api/v1/me`)).length).toBeGreaterThan(80)
+  expect(await callAsPage(page, '/api/v1/me')).toBe(200)
+  expect(await callAsPage(page, '/host/tunnel/list', 'POST')).toBe(200)
+  expect(await callAsPage(page, '/api/v1/auth/logout', 'POST')).toBe(204)
+  await context.close()
+})
+
+test('more cookies than the console reads are told on a page, and gone with the next one', async () => {
+  const context = await browser.newContext()
+  const page = await context.newPage()
+  await signIn(page)
+  const bait = await context.newPage()
+  await bait.goto(`http://localhost:${hostile.port}/huge`)
+  expect(await context.cookies(console_)).toHaveLength(41)
+  const answer = await page.goto(console_)
+  expect(answer?.status()).toBe(431)
+  await page.getByRole('heading', { name: 'This browser sent too many cookies' }).waitFor()
+  await page.getByRole('link', { name: 'Load Berth again' }).click()
+  await expect.poll(() => page.title()).toBe('Console')
+  expect(await context.cookies(console_)).toEqual([])
+  expect(await callAsPage(page, '/api/v1/me')).toBe(401)
+  await signIn(page)
+  expect(await callAsPage(page, '/api/v1/me')).toBe(200)
+  await context.close()
+})
+
+test('a page that is open when a neighbour plants too many cookies gets its calls through again by itself', async () => {
+  const context = await browser.newContext()
+  const page = await context.newPage()
+  await signIn(page)
+  const bait = await context.newPage()
+  await bait.goto(`http://localhost:${hostile.port}/huge`)
+  expect(await callAsPage(page, '/api/v1/me')).toBe(431)
   expect(await callAsPage(page, '/api/v1/me')).toBe(401)
   await context.close()
 })
