@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { chmod, chown, mkdir, mkdtemp, rm, truncate, writeFile } from 'node:fs/promises'
+import { chmod, chown, mkdir, mkdtemp, rename, rm, truncate, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -42,10 +42,12 @@ describe.runIf(isRoot)('as root', () => {
     await expect(quota.create(path)).rejects.toMatchObject({ code: 'EEXIST' })
     calls.length = 0
     await quota.limit(path)
-    const id = calls[0]?.[3] ?? ''
+    const [[, , , , , , , , id = ''] = []] = calls
     expect(Number(id)).toBeGreaterThanOrEqual(2 ** 30)
+    const folders = ['-type', 'd', '-execdir', 'chattr', '-p', id, '+P', '{}', '+']
+    const files = ['-type', 'f', '-execdir', 'chattr', '-p', id, '{}', '+']
     expect(calls).toEqual([
-      ['chattr', '-R', '-p', id, '+P', path],
+      ['find', path, '-xdev', ...folders, '-o', ...files],
       ['setquota', '-P', id, '0', '5120', '0', '100', '/data'],
     ])
     expect(projectOf(2 ** 40 + 7)).toBe(String(2 ** 30 + 7))
@@ -60,6 +62,37 @@ describe.runIf(isRoot)('as root', () => {
     expect(quota).toMatchObject({ kind: 'none', why: expect.stringContaining(type) as string })
     await quota.create(join(directory.path, 'home'))
     await quota.limit(join(directory.path, 'home'))
+  })
+
+  test.for(['ext4', 'xfs'] as const)('%s: a home of one user is full, another one is not', async (type, ctx) => {
+    await using disk = await projectDisk(type)
+    // Needs CONFIG_QFMT_V2 for ext4, and CONFIG_XFS_QUOTA; the kernel of Debian's user-mode-linux has them.
+    if (!disk) return ctx.skip(`this kernel has no project quotas on ${type}`)
+    const limits = { bytes: 8 * MiB, inodes: 100 }
+    const quota = await findHomeQuota({ directory: disk.path, limits })
+    expect(quota.kind).toBe('project')
+    const [mallory, alice] = [join(disk.path, 'mallory'), join(disk.path, 'alice')]
+    for (const home of [mallory, alice]) {
+      await quota.create(home)
+      await quota.limit(home)
+      await chown(home, 65_534, 65_534)
+    }
+    // What has no project of its own, and a path that is longer than any program takes.
+    const oddities = 'mkfifo "$0/pipe"; ln -s / "$0/link"; cd "$0"; for i in $(seq 30); do mkdir "$1"; cd "$1"; done'
+    await run('bash', ['-c', oddities, mallory, 'long'.repeat(50)])
+    // XFS says that the disk is full, see mount options in xfs(5).
+    const full = /quota|no space left/i
+    await expect(writeAs(65_534, join(mallory, 'x'), 20)).rejects.toThrow(full)
+    await writeAs(65_534, join(alice, 'x'), 4)
+    const many = ['-c', 'mkdir "$0/many" && cd "$0/many" && seq 200 | xargs touch', alice]
+    await expect(run('sh', many, { uid: 65_534, gid: 65_534 })).rejects.toThrow(full)
+    // As it goes on with the next session: under another name, with what is in it.
+    const renamed = join(disk.path, 'renamed')
+    await rename(mallory, renamed)
+    await quota.limit(renamed)
+    await expect(writeAs(65_534, join(renamed, 'y'), 4)).rejects.toThrow(full)
+    await rm(join(renamed, 'x'))
+    await writeAs(65_534, join(renamed, 'y'), 4)
   })
 
   test('btrfs: a home of one user is full, another one is not; it is removed like a folder', async ctx => {
@@ -77,10 +110,8 @@ describe.runIf(isRoot)('as root', () => {
       await quota.limit(home)
       await chown(home, 65_534, 65_534)
     }
-    const write = (path: string, mib: number) =>
-      run('dd', ['if=/dev/zero', `of=${path}`, 'bs=1M', `count=${mib}`, 'conv=fsync'], { uid: 65_534, gid: 65_534 })
-    await expect(write(join(mallory, 'x'), 20)).rejects.toThrow(/quota/i)
-    await write(join(alice, 'x'), 4)
+    await expect(writeAs(65_534, join(mallory, 'x'), 20)).rejects.toThrow(/quota/i)
+    await writeAs(65_534, join(alice, 'x'), 4)
     await removeTree(mallory)
     await expect(run('stat', [mallory])).rejects.toThrow()
     // A folder of before the quota.
@@ -94,24 +125,39 @@ async function temporary(): Promise<AsyncDisposable & { path: string }> {
   return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) }
 }
 
-/** undefined where this machine has none. */
-async function btrfs(): Promise<(AsyncDisposable & { path: string }) | undefined> {
-  const directory = await mkdtemp(join(tmpdir(), 'berth-test-btrfs-'))
+function writeAs(uid: number, path: string, mib: number) {
+  return run('dd', ['if=/dev/zero', `of=${path}`, 'bs=1M', `count=${mib}`, 'conv=fsync'], { uid, gid: uid })
+}
+
+type Disk = AsyncDisposable & { readonly path: string }
+
+const btrfs = () => mounted(256, ['mkfs.btrfs', '-q'], ['-o', 'loop'])
+const projectDisk = (type: 'ext4' | 'xfs') =>
+  mounted(
+    320, // mkfs.xfs refuses less than 300 MiB
+    type === 'ext4' ? ['mkfs.ext4', '-q', '-F', '-O', 'quota,project'] : ['mkfs.xfs', '-q'],
+    ['-t', type, '-o', 'loop,prjquota'],
+  )
+
+/** A file system in a file; undefined where this machine cannot make or mount it. */
+async function mounted(
+  mib: number,
+  [mkfs = '', ...flags]: string[],
+  options: readonly string[],
+): Promise<Disk | undefined> {
+  const directory = await mkdtemp(join(tmpdir(), 'berth-test-disk-'))
   const [image, path] = [join(directory, 'image'), join(directory, 'mount')]
-  const failure = await prepare()
-  async function prepare() {
-    await chmod(directory, 0o711)
-    await writeFile(image, '')
-    await truncate(image, 256 * MiB)
-    await mkdir(path)
-    return run('mkfs.btrfs', ['-q', image])
-      .then(() => run('mount', ['-o', 'loop', image, path]))
-      .then(
-        () => undefined,
-        (error: unknown) => error,
-      )
-  }
-  if (failure !== undefined) {
+  await chmod(directory, 0o711)
+  await writeFile(image, '')
+  await truncate(image, mib * MiB)
+  await mkdir(path)
+  const isMounted = await run(mkfs, [...flags, image])
+    .then(() => run('mount', [...options, image, path]))
+    .then(
+      () => true,
+      () => false,
+    )
+  if (!isMounted) {
     await rm(directory, { recursive: true, force: true })
     return undefined
   }

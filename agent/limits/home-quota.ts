@@ -3,7 +3,7 @@ import { lstat, mkdir, readFile, realpath } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { type DiskLimits } from './disk-rules.ts'
 
-/** A limit per home that the file system keeps by itself: writes beyond it fail with EDQUOT. */
+/** A limit per home that the file system keeps by itself: writes beyond it fail with EDQUOT, on XFS with ENOSPC. */
 export interface HomeQuota {
   /** `none`: only the disk guard watches. */
   readonly kind: 'btrfs' | 'project' | 'none'
@@ -105,8 +105,11 @@ function projectQuota({ bytes, inodes }: DiskLimits, { mountPoint }: Mount, run:
     create: path => mkdir(path, { mode: 0o700 }).then(() => undefined),
     async limit(path) {
       const project = projectOf((await lstat(path)).ino)
-      // Folders below inherit it (+P). A home that comes from before is walked once.
-      await run('chattr', ['-R', '-p', project, '+P', path])
+      // Folders hand it on to what is made in them (+P), which ext4 refuses for files. A home that comes from before is walked once; from
+      // folder to folder, as its paths may be longer than any program takes.
+      const folders = ['-type', 'd', '-execdir', 'chattr', '-p', project, '+P', '{}', '+']
+      const files = ['-type', 'f', '-execdir', 'chattr', '-p', project, '{}', '+']
+      await run('find', [path, '-xdev', ...folders, '-o', ...files])
       const blocks = String(bytes === undefined ? 0 : Math.ceil(bytes / 1024))
       await run('setquota', ['-P', project, '0', blocks, '0', String(inodes ?? 0), mountPoint])
     },
