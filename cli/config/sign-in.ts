@@ -1,7 +1,7 @@
 import { chmod, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { AppError } from '#manager/contract'
+import { AppError, parseJson } from '#manager/contract'
 import { configDirectory } from './directories.ts'
 
 /**
@@ -47,12 +47,4 @@ export async function writeSignIn(signIn: SignIn, directory = configDirectory())
 
 export async function removeSignIn(directory = configDirectory()): Promise<void> {
   await rm(fileOf(directory), { force: true })
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined // reported by the caller, with the name of the file
-  }
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import { AppError } from '#manager/contract'
+import { AppError, parseJson } from '#manager/contract'
 import { SealedKey } from './sealed-key.ts'
 
 /**
@@ -94,12 +94,4 @@ export async function decode(
     throw damaged('It is not complete.')
   }
   return { header: header.data, entries: entries() }
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined // reported by the caller, in its own words
-  }
 }

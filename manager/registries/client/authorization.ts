@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { AppError } from '#manager/contract'
+import { AppError, parseJson } from '#manager/contract'
 import { isLoopback } from '../registry-address.ts'
 import { type Challenge } from './headers.ts'
 import { limitedFetch } from './limited-fetch.ts'
@@ -59,7 +59,7 @@ export function createAuthorization(registry: URL, credentials: Credentials | un
     const headers = basic === undefined ? {} : { authorization: basic }
     const reply = await limitedFetch(url, { headers, maxBytes: MAX_TOKEN_BYTES, signal })
     if (reply.status === 401 || reply.status === 403) throw refusal(credentials)
-    const parsed = Token.safeParse(reply.status === 200 ? parseJson(reply.body) : undefined)
+    const parsed = Token.safeParse(reply.status === 200 ? parseJson(reply.body.toString('utf8')) : undefined)
     const token = parsed.data?.token ?? parsed.data?.access_token
     if (token === undefined || /[^\x21-\x7e]/.test(token)) {
       throw new AppError('registry_failed', { why: `Its token server answered ${reply.status} and no token.` })
@@ -92,12 +92,4 @@ export function refusal(credentials: Credentials | undefined): AppError {
     ? `It does not accept the password of ${credentials.username}, or that user may not see this.`
     : 'It wants a user name and a password.'
   return new AppError('registry_refused', { why })
-}
-
-function parseJson(body: Buffer): unknown {
-  try {
-    return JSON.parse(body.toString('utf8'))
-  } catch {
-    return undefined
-  }
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { AppError } from '#manager/contract'
+import { AppError, parseJson } from '#manager/contract'
 import { limitedFetch } from './limited-fetch.ts'
 
 /** Docker Hub has no catalogue; its website's API lists what a name space holds in public. */
@@ -18,7 +18,7 @@ export async function* listHubRepositories(
   for (let page = 0; next && page < MAX_PAGES; page++) {
     const reply = await limitedFetch(next, { headers: { accept: 'application/json' }, maxBytes: MAX_BYTES, signal })
     if (reply.status === 404) return
-    const parsed = Page.safeParse(reply.status === 200 ? parseJson(reply.body) : undefined)
+    const parsed = Page.safeParse(reply.status === 200 ? parseJson(reply.body.toString('utf8')) : undefined)
     if (!parsed.success) {
       throw new AppError('registry_failed', { why: `Docker Hub does not list ${namespace} (HTTP ${reply.status}).` })
     }
@@ -26,13 +26,5 @@ export async function* listHubRepositories(
     const link: string | null | undefined = parsed.data.next
     const url = link !== null && link !== undefined && URL.canParse(link) ? new URL(link) : undefined
     next = url?.origin === new URL(api).origin ? url : undefined
-  }
-}
-
-function parseJson(body: Buffer): unknown {
-  try {
-    return JSON.parse(body.toString('utf8'))
-  } catch {
-    return undefined
   }
 }
