@@ -26,7 +26,7 @@ export interface AppsDeps {
 const DEFAULT_TIMEOUT_MS = 30_000
 const POLL_MS = 50
 const OUTPUT_BYTES = 16 * 1024
-/** Of the output, in the error that the user sees. */
+/** Bytes of the output's end that the error shows to the user. */
 const SHOWN_BYTES = 2 * 1024
 /** Fewer characters than this of the end of a secret give nothing away. */
 const SECRET_HINT = 4
@@ -34,7 +34,7 @@ const SECRET_HINT = 4
 /** An app's main process in the container. It outlives the agent; then only the port tells whether the app runs. */
 interface AppProcess {
   output: Buffer
-  /** In its output it is not passed on. */
+  /** The secret of the app; errors that show output leave it out. */
   readonly secret: string
   /** Undefined while it runs. */
   exitCode: number | undefined
@@ -50,7 +50,7 @@ export function createApps({ engine, files, sshRenewal, find }: AppsDeps): {
   ensure(kernelId: string, app: string, timeoutMs?: number): Promise<StartedApp>
 } {
   const starting = new Map<string, Promise<StartedApp>>()
-  /** Those that run. */
+  /** Apps that run. */
   const processes = new Map<string, AppProcess>()
   const definitions = createServiceDefinitions(engine)
   /** Apps of one kernel start side by side, and their secrets are in one file. */
@@ -58,7 +58,7 @@ export function createApps({ engine, files, sshRenewal, find }: AppsDeps): {
 
   async function start(kernel: RunningKernel, app: KernelApp, timeoutMs: number): Promise<StartedApp> {
     const secret = app.secret === 'none' ? '' : await secretOf(kernel, app)
-    // First: a server with keys that are lost is ended by that.
+    // Before anything else: this ends an SSH server whose keys are lost.
     if (isSshServer(app)) await sshRenewal.keysOf(kernel)
     const started: StartedApp = { app, inject: injectionOf(app, secret) }
     const key = `${kernel.containerId}/${app.name}`
@@ -96,7 +96,7 @@ export function createApps({ engine, files, sshRenewal, find }: AppsDeps): {
     })
   }
 
-  /** Of the label, or of a file in the image; empty where the port is open by itself. */
+  /** The command from the image's label, or from a file in the image; empty where the port is open by itself. */
   async function commandOf(kernel: RunningKernel, app: KernelApp, secret: string): Promise<ServiceCommand> {
     const renewed = isSshServer(app) ? await sshRenewal.commandOf(kernel, app) : undefined
     if (renewed) return renewed

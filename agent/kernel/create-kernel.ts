@@ -30,7 +30,7 @@ export interface Creation {
   /** Cores to pin to; empty = any. */
   readonly cpus: readonly number[]
   readonly signal: AbortSignal
-  /** For the pull, where one is needed. */
+  /** Credentials of the registry, in case the image must be pulled. */
   readonly registryAuth: RegistryAuth | undefined
   readonly onPull: (progress: PullProgress) => void
   /** The image is there. */
@@ -49,7 +49,7 @@ export interface CreatedKernel {
 export async function createKernel(deps: CreateDeps, creation: Creation): Promise<CreatedKernel> {
   try {
     const { spec, signal, registryAuth, onPull } = creation
-    // Not in turn: a pull takes minutes, and the engine carries on beside it.
+    // A pull is not paced: it takes minutes, and the engine can start containers meanwhile.
     const image = await ensureImage(deps.engine, spec.image, { signal, auth: registryAuth, onPull })
     creation.onImage()
     return await deps.pace.run(spec.kernelId, signal, () => build(deps, creation, image))
@@ -75,7 +75,7 @@ async function build(
   image: HeldImage,
 ): Promise<CreatedKernel> {
   const { engine, networks, files, toolbox, devices, trust } = deps
-  // Of an agent that crashed while it undid an attempt.
+  // Containers that an agent left when it crashed while undoing an attempt.
   for (const id of await listContainers(engine, label.managerId, spec.kernelId)) await removeContainer(engine, id)
   signal.throwIfAborted()
 
@@ -128,13 +128,13 @@ async function build(
   if (found.state.state === 'running') {
     await devices.limit(spec, found.pid, async () => (await look())?.state.state === 'exited')
   }
-  // Last: until here it may be undone, and the files of another kernel go back to it.
+  // The last step: until here the start may be undone, and then the files go back to the kernel that they came from.
   signal.throwIfAborted()
   await files.ownScratch(spec.kernelId)
   return { container: found, ssh }
 }
 
-/** For logins, which do not inherit it: the image's variables below the session's. */
+/** Environment of logins, which inherit nothing from the container: the image's variables, overridden by the session's. */
 export function mergeEnvironment(image: readonly string[], spec: KernelSpec): string[] {
   const own = sessionEnvironment(spec, image)
   const inherited = image.filter(line => !Object.hasOwn(own, line.split('=', 1)[0] ?? ''))

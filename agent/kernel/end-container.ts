@@ -22,7 +22,7 @@ export async function endContainer(
   id: string,
   graceMs: number,
 ): Promise<RequestReply<'destroy_kernel'>> {
-  /** One that cannot be stopped or read must still be removed; without an engine there is nothing to be done. */
+  /** Remove a container even if it cannot be stopped or read. Without an engine nothing can be done. */
   const tolerate =
     <T>(instead: T) =>
     (error: unknown): T => {

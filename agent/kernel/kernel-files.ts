@@ -60,7 +60,7 @@ export interface KernelFiles {
 }
 
 export interface SweepOptions {
-  /** Asked right before something is removed: kernels come meanwhile. */
+  /** Asked right before each removal, because kernels may start meanwhile. */
   readonly isLive: (kernelId: string) => boolean
   readonly nowMs: number
   /** Called for each that cannot be removed. */
@@ -116,7 +116,7 @@ export function createKernelFiles(options: KernelFilesOptions): KernelFiles {
     const home = join(scratch, kernelId)
     const filesOf = await takenFrom(kernelId)
     const kept = join(scratch, filesOf ?? kernelId)
-    // First: without its control files nothing says any more whose home it is.
+    // A home that was taken over goes back before the control files go: they say whose home it is.
     if (kept !== home) await rename(home, kept).catch(unlessMissing)
     await rm(kernelPath(kernelId), { recursive: true, force: true })
     if ((fate === 'remove' || filesOf === kernelId) && kept === home) return removeTree(home)
@@ -130,7 +130,7 @@ export function createKernelFiles(options: KernelFilesOptions): KernelFiles {
     return filesOf !== undefined && KERNEL_DIRECTORY.test(filesOf) ? filesOf : undefined
   }
 
-  /** What is missing for so many times the floor; undefined with room enough. */
+  /** Bytes that are missing to this multiple of the floor; undefined where there is enough room. */
   async function shortage(times: number): Promise<{ why: string; freeBytes: number } | undefined> {
     const found = await fileSystemOf(scratch)
     if (!found) return undefined
@@ -198,7 +198,7 @@ export function createKernelFiles(options: KernelFilesOptions): KernelFiles {
       await makeControl(kernelId)
       await place(host.private, ssh.publicKey)
       await put(kernelPath(kernelId, 'renewed'), '', 0o600)
-      // Last: without it all of this is done again.
+      // Written last: if the agent stops before, all of this is done again.
       await put(kernelPath(kernelId, 'ssh.json'), JSON.stringify(ssh), 0o600)
       return ssh
     },
@@ -241,7 +241,7 @@ export function createKernelFiles(options: KernelFilesOptions): KernelFiles {
           continue
         }
         const home = join(scratch, kernelId)
-        // In one go: no other kernel is to go on with what is half removed.
+        // Renamed before it is removed, so that no other kernel continues with half a home.
         await rename(home, home + REMOVED)
           .catch(unlessMissing)
           .catch(complain)

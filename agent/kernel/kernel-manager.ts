@@ -37,7 +37,7 @@ export interface KernelManagerDeps extends Omit<CreateDeps, 'pace'> {
   /** Before every container: is the engine still ours? @throws `engine_already_managed` */
   readonly verifyEngine: () => Promise<void>
   readonly bootedAtSeconds: number | undefined
-  /** Of this machine; undefined where they are not numbered from 0. Only an engine that may use all of them is pinned. */
+  /** Cores of this machine; undefined where they are not numbered from 0. Containers are pinned only if the engine may use all cores. */
   readonly cores: number | undefined
   readonly onChange: (report: KernelReport) => void
   /** A kernel is no longer in `reports`. */
@@ -70,7 +70,7 @@ export interface KernelManager extends Kernels, AsyncDisposable {
   readonly known: boolean
   /** There is a manager that waits for that list. */
   readonly overdue: boolean
-  /** Whose kernels these are; from the first welcome on. */
+  /** The control plane that these kernels belong to; set by the first welcome. */
   serve(managerId: ManagerId): void
   /** Compares with the engine: adopts, finishes, cleans up. Call when the engine came up, and now and then. */
   rescan(limits: EngineLimits): Promise<void>
@@ -90,7 +90,7 @@ interface Entry extends KernelRecord {
     readonly abort: (why: AppError) => void
   }
   destruction?: Promise<RequestReply<'destroy_kernel'>>
-  /** Of what a removed container has left; a new attempt must not get into its way. */
+  /** Clean-up after a removed container; a new attempt waits for it. */
   clearing?: Promise<unknown>
 }
 
@@ -191,7 +191,7 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
 
   const create: KernelManager['create'] = async (spec, options) => {
     const { startWithinMs, prepareWithinMs, signal, registryAuth } = options
-    // Not even tried: without an engine nothing could be undone.
+    // Refused at once: without an engine a failed start could not be undone.
     if (!known) throw new AppError('engine_unreachable', { why: 'The Docker Engine of this agent does not answer.' })
     using deadline = createStartDeadline(startWithinMs, prepareWithinMs)
     for (;;) {
@@ -214,7 +214,7 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
     if (state.state === 'running' && ssh) {
       return { containerId: state.containerId, startedAt: state.startedAt, ssh }
     }
-    // It was started, and has ended since: that, with its exit code, is told like any other end. A manager that takes over
+    // The container was started and has ended since; its end and exit code are reported like any other. A manager that takes over
     // from another one asks like this, and must not take it for a failed start, which is tried again.
     if (state.state === 'exited' && ssh) {
       return { containerId: state.containerId, startedAt: label.createdAt, ssh }
@@ -258,23 +258,23 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
   ): Promise<RequestReply<'create_kernel'>> {
     const { kernelId } = spec
     try {
-      // Also gives `begin` the time to make the entry.
+      // The await also lets `begin` make the entry first.
       await deps.verifyEngine().catch((error: unknown) => {
         throw error instanceof AppError ? error : fromEngine(error, 'kernel_create_failed')
       })
-      // It has ended for the manager; here it may run, on a host that was forgotten and came back.
+      // For the manager this kernel has ended; on a host that was forgotten and came back it may still run.
       if (spec.filesOf !== undefined) await destroy(spec.filesOf, 0)
       const { container, ssh } = await createInTime(spec, label, options)
       sshRenewal.settle(kernelId)
       unheard.watch(kernelId, spec.attempt, options.deadline.startBy - performance.now())
       adopt(container)
-      // What the engine said of it meanwhile was not looked at.
+      // Events of the engine that came meanwhile were ignored: look again.
       containerChanged(kernelId)
       if (container.state.state === 'running') {
         log.info({ kernelId, containerId: container.id }, 'kernel runs')
         return { containerId: container.id, startedAt: container.state.startedAt, ssh }
       }
-      // So short that it has ended already; that, with its exit code, is told like any other end.
+      // The container has ended already; its end and exit code are reported like any other.
       return { containerId: container.id, startedAt: new Date().toISOString(), ssh }
     } catch (error) {
       log.warn({ kernelId, why: engineMessage(error) }, 'kernel could not be created')
@@ -285,7 +285,7 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
     }
   }
 
-  /** Again and again while the engine gives no answer: an overloaded engine is no fault of the session. */
+  /** Repeats the start while the engine gives no answer: an overloaded engine is not the session's fault. */
   async function createInTime(
     spec: KernelSpec,
     label: KernelLabel,
@@ -346,7 +346,7 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
         ? Promise.resolve({ exitCode: null, logTail: '' })
         : Promise.reject(new AppError('engine_unreachable', { why: 'The engine has not been looked at yet.' }))
     }
-    // Said late: what was meant was replaced.
+    // The request came late: a newer attempt has replaced the one that it means.
     if (entry.label.attempt > attempt) return Promise.resolve({ exitCode: null, logTail: '' })
     entry.destruction ??= takeDown(entry, graceMs).finally(() => {
       const current = entries.get(kernelId)
@@ -360,7 +360,7 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
     if (entry.creation) {
       entry.creation.abort(new AppError('kernel_create_failed', { why: 'The session was terminated.' }))
       await entry.creation.promise.catch(() => undefined)
-      // It may have been too late for the abort.
+      // The abort may have come too late; then there is a container to remove.
       if (!entries.has(kernelId)) return { exitCode: null, logTail: '' }
     }
     await entry.clearing?.catch(() => undefined)
@@ -444,7 +444,7 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
 
   async function rescan(seen: EngineLimits): Promise<void> {
     limits = seen
-    // First of all: without a user for sessions none can be started.
+    // Before anything else: no session can start without a user to run as.
     await files.user()
     if (!manager) return
     const managerId = manager
@@ -458,11 +458,11 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
       const { kernelId } = container.label
       // Changed since the look began: what was seen is older than what is known.
       if (isBusy(kernelId) || entries.get(kernelId) !== before.get(kernelId)) continue
-      // Of an agent that crashed right after it had started it.
+      // An agent that crashed right after the start has not given the home to the session's user yet.
       if (keep && !before.has(kernelId)) await files.ownScratch(kernelId)
       if (!keep) await removeContainer(engine, container.id)
       else if (afterOutage && before.get(kernelId)?.state.state !== 'running') {
-        // Never seen running by this process: whether the engine took it along is told by the boot time alone.
+        // This process never saw the container running: only the boot time tells whether the engine took it along.
         const again = await inspectContainer(engine, container.id, context(false))
         if (again) adopt(again)
       } else adopt(container)
@@ -471,17 +471,17 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
       if (entries.get(kernelId) !== entry || isBusy(kernelId) || containers.some(c => c.id === entry.containerId))
         continue
       if (entry.state.state === 'gone' || !(await isGone(entry))) continue
-      // What cannot be removed now, the sweep tries again.
+      // The sweep tries again what cannot be removed now.
       await clearGone(entry).catch(complainOfLeftover)
     }
     known = true
-    // Of kernels that are none: of a crashed agent, or of containers removed behind our back.
+    // Networks and volumes without a kernel: left by a crashed agent, or by containers that somebody removed.
     await networkUse.sweep(managerId, complainOfLeftover)
     await sweepVolumes(engine, managerId, { isLive, complain: complainOfLeftover })
     sweepFiles()
   }
 
-  /** In the background, one at a time: a large home takes minutes, for which neither a look nor a manager is to wait. */
+  /** Runs in the background, one at a time: removing a large home takes minutes, and neither a look nor a manager should wait for it. */
   function sweepFiles(): void {
     sweeping ??= files
       .sweep({ isLive, nowMs: Date.now(), complain: complainOfLeftover, signal: stop.signal })

@@ -2,7 +2,7 @@ import { LABEL_KERNEL_ID, LABEL_MANAGER } from '#agent/contract'
 import { TERMINALS } from '../docker/container-config.ts'
 import { type EngineClient, isMissing, statusOf } from '../docker/engine-client.ts'
 
-/** As the engine lists it; it says null where there are none. */
+/** Volumes as the engine lists them; null where there are none. */
 interface Volume {
   readonly Name: string
   readonly Labels: Readonly<Record<string, string>> | null
@@ -24,7 +24,7 @@ export async function sweepVolumes(
   }
 }
 
-/** The same for one kernel, as soon as its container is known to be gone. */
+/** Removes the volumes of one kernel as soon as its container is known to be gone. */
 export async function removeVolumesOf(engine: EngineClient, managerId: string, kernelId: string): Promise<void> {
   const label = [`${LABEL_MANAGER}=${managerId}`, `${LABEL_KERNEL_ID}=${kernelId}`]
   const { Volumes } = await engine.calls.listVolumes({ filters: { label, dangling: ['true'] } })

@@ -3,7 +3,7 @@ import { type KernelRecord } from './types.ts'
 
 /** Which kernels a session's network still has: the last one that leaves takes it along. */
 export interface NetworkUse {
-  /** Its container is gone, or was never made. Removes the network unless another kernel of the session needs it. */
+  /** Call when a kernel's container is gone or was never made. Removes the network unless another kernel of the session needs it. */
   leave(label: KernelRecord['label']): Promise<void>
   /** The kernel is no longer a member; it may come back with a new attempt. */
   forget(kernelId: string): void
@@ -27,7 +27,7 @@ export function createNetworkUse(networks: SessionNetworks, members: () => Itera
       left.add(kernelId)
       const key = networkKeyOf(label)
       try {
-        // Asked when its turn has come: kernels of one session come and go side by side.
+        // Checked in turn, because kernels of one session come and go side by side.
         await networks.remove(key, managerId, () => isUsed(key))
       } catch (error) {
         left.delete(kernelId)

@@ -10,7 +10,7 @@ export interface RunningKernel {
   readonly address: string
   /** `uid:gid`, to be used for every exec. */
   readonly user: string
-  /** Those of its image and the built-in ones. */
+  /** Apps of the image, and the built-in ones. */
   readonly apps: readonly KernelApp[]
   /** What the session asked for; the image's own environment is not in it. */
   readonly environ: Readonly<Record<string, string>>

@@ -10,7 +10,7 @@ export interface DiskGuardDeps {
   /** Free space that is kept for everybody. */
   readonly floorBytes: number
   readonly limits: DiskLimits
-  /** The file system itself keeps homes within their limit. */
+  /** The file system itself enforces the limit of homes. */
   readonly isHomeLimited: () => Promise<boolean>
   readonly stop: Stop
   readonly log: Log
@@ -25,7 +25,7 @@ const MEASURE_AMPLE_MS = 60_000
 const MEASURE_LIMITED_MS = 10_000
 /** Between two measurements, as a multiple of what the last one took: at most a twentieth of one core goes into it. */
 const REST = 20
-/** The same where the room is short. */
+/** Rest between two measurements where the disk is short of space, as the same multiple. */
 const REST_SHORT = 5
 
 interface Area {

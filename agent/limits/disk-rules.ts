@@ -1,4 +1,4 @@
-/** What is left on a file system, or what a session has on it. */
+/** Space left on a file system, or used on it by a session. */
 export interface Amount {
   readonly bytes: number
   /** Files, folders and links. */
@@ -6,7 +6,7 @@ export interface Amount {
 }
 
 export interface DiskLimits {
-  /** Of the home, and of everything outside it, each; undefined = none. */
+  /** Limit of the home, and again of everything outside it; undefined = no limit. */
   readonly bytes: number | undefined
   readonly inodes: number | undefined
 }
@@ -14,7 +14,7 @@ export interface DiskLimits {
 /** A session on one file system. */
 export interface Growth {
   readonly kernelId: string
-  /** What it had when it was measured first, or when a session was last ended. */
+  /** Use of the session when it was measured first, or when a session was last ended. */
   readonly before: Amount
   readonly now: Amount
 }

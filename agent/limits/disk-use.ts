@@ -4,7 +4,7 @@ import { promisify } from 'node:util'
 import { type Amount } from './disk-rules.ts'
 
 const run = promisify(execFile)
-/** A tree that takes longer to walk is measured as far as nothing is known of it. */
+/** The walk of a tree is stopped after this time; its size then counts as unknown. */
 const TIMEOUT_MS = 60_000
 
 /**
@@ -20,7 +20,7 @@ export async function diskUse(path: string, signal: AbortSignal): Promise<Amount
 async function du(options: readonly string[], path: string, signal: AbortSignal): Promise<number | undefined> {
   const stdout = await run('nice', ['du', ...options, '--', path], { timeout: TIMEOUT_MS, signal }).then(
     result => result.stdout,
-    // Files that go while they are counted make it end with 1; its figure counts.
+    // `du` exits with 1 where files vanish while they are counted; its figure is still good.
     (error: unknown) =>
       error instanceof Error && 'stdout' in error && typeof error.stdout === 'string' ? error.stdout : '',
   )
@@ -29,7 +29,7 @@ async function du(options: readonly string[], path: string, signal: AbortSignal)
 }
 
 export interface FileSystem {
-  /** Of stat(2): the same for all paths on it. */
+  /** Device number of stat(2): the same for all paths on the file system. */
   readonly device: number
   readonly left: Amount
   /** 0 where inodes are made as they are needed (btrfs). */
@@ -61,7 +61,7 @@ export function upperDirectory(mountinfo: string): string | undefined {
     const [, type, , options] = /- (\S+) (\S+) (\S+)$/.exec(line) ?? []
     if (mountPoint !== '/' || type !== 'overlay') continue
     const upper = options?.split(',').find(option => option.startsWith('upperdir='))
-    // Relative where the options would be too long for the kernel.
+    // The path is relative where the mount options would be too long for the kernel.
     if (upper?.startsWith('upperdir=/') === true) return upper.slice('upperdir='.length)
   }
   return undefined

@@ -7,7 +7,7 @@ import { type DiskLimits } from './disk-rules.ts'
 export interface HomeQuota {
   /** `none`: only the disk guard watches. */
   readonly kind: 'btrfs' | 'project' | 'none'
-  /** Why there is none, for the log. */
+  /** Why the file system enforces no limit, for the log. */
   readonly why?: string
   /** Like mkdir with mode 0700. @throws as mkdir */
   create(path: string): Promise<void>
@@ -77,7 +77,7 @@ function btrfsQuota({ bytes }: DiskLimits, run: Run): HomeQuota {
   return {
     kind: 'btrfs',
     async create(path) {
-      // It says EEXIST; the program does not.
+      // mkdir says EEXIST; the `btrfs` program does not.
       if (await lstat(path).catch(() => undefined)) {
         await mkdir(path)
         return
@@ -86,7 +86,7 @@ function btrfsQuota({ bytes }: DiskLimits, run: Run): HomeQuota {
       await run('chmod', ['0700', path])
     },
     async limit(path) {
-      // A home of before the quota is a folder: the guard watches it.
+      // A home that is older than the quota is a plain folder: only the disk guard watches it.
       if (bytes === undefined || !(await isSubvolume(path))) return
       await run('btrfs', ['qgroup', 'limit', String(bytes), path])
     },

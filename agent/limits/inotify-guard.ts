@@ -15,7 +15,7 @@ export interface InotifyGuardDeps {
 /** A session whose processes were ended this often within `REPEAT_MS` takes them on purpose, and is ended itself. */
 const STRIKES = 3
 const REPEAT_MS = 60_000
-/** Descriptors of one session that one look takes in. */
+/** Descriptors of one session that are read in one look. */
 const DESCRIPTORS = 50_000
 
 /**
@@ -93,7 +93,7 @@ function kill(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL')
   } catch {
-    // It has ended meanwhile.
+    // The process has ended meanwhile.
   }
 }
 
