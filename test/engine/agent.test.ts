@@ -350,7 +350,7 @@ describe('sessions side by side', () => {
     expect(await reach(Gateway, (server.address() as AddressInfo).port)).toBe(false)
     server.close()
     expect(await reach('169.254.169.254', 80)).toBe(false)
-    expect(manager.report?.network).toEqual({ isolation: 'full', reason: null })
+    expect(manager.report?.network).toEqual({ isolation: 'full', reason: null, problem: null })
   })
 
   test('are each on a bridge of their own, in the range of the agent', async () => {
