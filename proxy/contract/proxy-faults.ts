@@ -54,5 +54,5 @@ export const PROXY_SETTINGS = [
     ],
   },
   { program: 'HAProxy', lines: ['option forwardfor', 'http-request set-header X-Forwarded-Proto https'] },
-  { program: 'Caddy', lines: ['reverse_proxy sends all of them by itself'] },
+  { program: 'Caddy', lines: ['# reverse_proxy sends all of them by itself'] },
 ] as const

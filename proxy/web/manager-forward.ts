@@ -1,5 +1,6 @@
 import { Agent as HttpAgent, type IncomingMessage, type RequestOptions, type ServerResponse } from 'node:http'
 import { Agent as HttpsAgent } from 'node:https'
+import { type Socket } from 'node:net'
 import { type Duplex } from 'node:stream'
 import { AppError, CONSOLE_SECRET_HEADER } from '#manager/contract'
 import { forwardRequest, forwardUpgrade, type Upstream } from '../http/forward.ts'
@@ -76,6 +77,29 @@ export function createForward(
     }
   }
 
+  /** Calls of a connection that wait for the one before them. */
+  const waiting = new WeakMap<Socket, (() => void)[]>()
+  /**
+   * Answers go out in the order of their requests (RFC 9112 section 9.3.2), so a pipelined request is sent on after the one
+   * before it was answered: one connection of a client takes one to the manager.
+   */
+  function inTurn({ socket }: IncomingMessage, response: ServerResponse, send: () => void) {
+    const run = () => {
+      response.once('close', () => {
+        const next = socket.destroyed ? undefined : waiting.get(socket)?.shift()
+        if (next) next()
+        else waiting.delete(socket)
+      })
+      send()
+    }
+    const queue = waiting.get(socket)
+    if (queue) queue.push(run)
+    else {
+      waiting.set(socket, [])
+      run()
+    }
+  }
+
   const unavailable = (error: Error) =>
     new AppError(
       'unavailable',
@@ -85,14 +109,12 @@ export function createForward(
 
   return {
     request(request: IncomingMessage, response: ServerResponse) {
-      forwardRequest(
-        request,
-        response,
-        upstream(request, { agent: isStream(request.url ?? '') ? false : agent }),
-        error => {
+      const connection = { agent: isStream(request.url ?? '') ? false : agent }
+      inTurn(request, response, () => {
+        forwardRequest(request, response, upstream(request, connection), error => {
           answerProblem(response, unavailable(error))
-        },
-      )
+        })
+      })
     },
     upgrade(request: IncomingMessage, socket: Duplex, head: Buffer) {
       forwardUpgrade(request, socket, head, upstream(request, { agent: false }), error => {

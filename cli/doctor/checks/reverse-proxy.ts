@@ -9,7 +9,9 @@ export const reverseProxy: Check = {
     const says = proxyFaults.map(
       fault => `${proxyFaultText(fault).says} Seen from ${fault.firstSeen} to ${fault.lastSeen}.`,
     )
-    const settings = PROXY_SETTINGS.map(({ program, lines }) => `${program}: ${lines.join(' ')}`)
+    const settings = PROXY_SETTINGS.map(
+      ({ program, lines }) => `${program}: ${lines.map(line => `\`${line}\``).join(', ')}`,
+    )
     return warning(
       says.join(' '),
       [...proxyFaults.map(fault => proxyFaultText(fault).mend), `${settings.join('. ')}.`, `See ${PROXY_DOCS}.`].join(

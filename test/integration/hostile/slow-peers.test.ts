@@ -84,7 +84,8 @@ test('the console ends the connection of a request whose body trickles on after 
   expect(await isServed()).toBe(true)
   const told = await met
   expect(told.filter(text => text === HELD)).toEqual([])
-  expect(told.filter(text => /^HTTP\/1\.1 (200|401)/.test(text))).toHaveLength(peers.length)
+  // A refusal goes out when the peer has had its time, and may be lost in the reset that follows.
+  expect(told.filter(text => text.startsWith('HTTP/1.1 200'))).toHaveLength(40)
   await expect.poll(() => victim.descriptors()).toBeLessThanOrEqual(before + 2)
 })
 
@@ -138,12 +139,32 @@ test('event streams of any number leave the ordinary calls of the console alone'
 test('calls that are not answered have a bounded number of connections to the manager', async () => {
   const { victim, port, head, manager, before } = await startConsole()
   manager.respond = () => undefined
-  const pipelined = head('GET /api/v1/me HTTP/1.1').repeat(3_000)
-  const peer = slowPeer(port, { head: pipelined })
-  await expect.poll(() => victim.descriptors(), { timeout: 20_000 }).toBeGreaterThan(before + 1_000)
-  expect(await victim.descriptors()).toBeLessThan(before + 1_100)
-  peer.stop()
+  const peers = times(1_200, () => slowPeer(port, { head: head('GET /api/v1/me HTTP/1.1') }))
+  await expect.poll(() => victim.descriptors(), { timeout: 20_000 }).toBeGreaterThanOrEqual(before + 1_200 + 1_024)
+  expect(await victim.descriptors()).toBeLessThan(before + 1_200 + 1_034)
+  for (const peer of peers) peer.stop()
   await expect.poll(() => victim.descriptors(), { timeout: 20_000 }).toBeLessThanOrEqual(before + 2)
+})
+
+test('a client that pipelines takes one connection to the manager, and its answers come in order', async () => {
+  const { victim, port, head, manager, before } = await startConsole()
+  manager.respond = (socket, request) => {
+    const path = request.split(' ', 2)[1] ?? ''
+    if (path !== '/api/stuck')
+      socket.end(`HTTP/1.1 200 OK\r\nContent-Length: ${path.length}\r\nConnection: close\r\n\r\n${path}`)
+  }
+  const numbers = times(200, () => 0).map((_, index) => index)
+  const pipelined = numbers.map(index => head(`GET /api/${index} HTTP/1.1`)).join('')
+  const last = head('GET /api/last HTTP/1.1', 'Connection: close\r\n')
+  const { text } = await exchange(port, pipelined + last)
+  expect([...text.matchAll(/\/api\/(\d+)/g)].map(([, index]) => Number(index))).toEqual(numbers)
+  expect(text.endsWith('/api/last')).toBe(true)
+
+  const stuck = slowPeer(port, { head: head('GET /api/stuck HTTP/1.1').repeat(2_000) })
+  expect((await exchange(port, last)).text).toContain('/api/last')
+  expect(await victim.descriptors()).toBeLessThan(before + 10)
+  stuck.stop()
+  await expect.poll(() => victim.descriptors()).toBeLessThanOrEqual(before + 2)
 })
 
 test('an answer of the manager that is reset after each of its bytes is never passed off as whole', async () => {
