@@ -9,7 +9,9 @@ import { connect, keypairOf } from '../config/connect.ts'
 import { configDirectory } from '../config/directories.ts'
 import { openProxy } from '../proxy.ts'
 import { findSession } from './find-session.ts'
+import { createOutput } from '../output.ts'
 import { hostBlock, sshOptions, stdioOptions, writeSshFiles } from '../ssh/access.ts'
+import { openSshTunnel, silenceOf } from '../ssh/reach.ts'
 
 /** `ssh`, `sftp`, `scp` by the system's OpenSSH, and what other programs need to connect by themselves. */
 export function addSshCommands(program: Command): void {
@@ -70,12 +72,12 @@ export function addSshCommands(program: Command): void {
       const connection = await connect()
       const { id } = await findSession(connection, reference)
       await using proxy = await openProxy(connection)
-      const tunnel = await proxy.tunnel.open({ sessionId: id, app: app ?? 'sshd' })
+      const tunnel = await openSshTunnel(proxy, id, { app })
       const socket = connectTcp({ host: '127.0.0.1', port: tunnel.port, noDelay: true })
       await once(socket, 'connect')
       await Promise.all([pipeline(process.stdin, socket), pipeline(socket, process.stdout, { end: false })]).catch(
-        (error: unknown) => {
-          throw lostConnection(error)
+        async (error: unknown) => {
+          throw lostConnection(error, silenceOf(await proxy.tunnel.list()))
         },
       )
     })
@@ -90,14 +92,17 @@ interface StdioFlags {
 const KEYPAIR_NOTE = `# Set BERTH_ACCESS_KEY and BERTH_SECRET_KEY where ssh runs: keys are not written here.\n`
 
 /** Node words a connection that was cut for its own programmers ("Premature close", "read ECONNRESET"). */
-function lostConnection(cause: unknown): AppError {
-  const why =
+function lostConnection(cause: unknown, silence: string | undefined): AppError {
+  const cut =
     'The connection to the session was cut: the session has ended, or the network was lost. `berth session ls` tells.'
+  const why = silence ?? cut
   return new AppError('tunnel_failed', { why }, { cause })
 }
 
 /** The name is never resolved: HostName and HostKeyAlias are given. */
 const HOST = 'berth-session'
+/** OpenSSH's exit code for what went wrong with the connection; a remote command may have it, too. */
+const SSH_FAILED = 255
 
 async function runOpenSsh(
   client: string,
@@ -108,7 +113,7 @@ async function runOpenSsh(
   const session = await findSession(connection, reference)
   await using proxy = await openProxy(connection)
   const [tunnel, files] = await Promise.all([
-    proxy.tunnel.open({ sessionId: session.id, app: 'sshd' }),
+    openSshTunnel(proxy, session.id),
     writeSshFiles(connection.api, session),
   ])
   const child = spawn(client, withOptions(sshOptions(files, tunnel.port)), { stdio: 'inherit' })
@@ -131,4 +136,7 @@ async function runOpenSsh(
   } finally {
     process.off('SIGINT', ignore)
   }
+  if (process.exitCode !== SSH_FAILED) return
+  const silence = silenceOf(await proxy.tunnel.list())
+  if (silence !== undefined) createOutput(false).note(`berth: ${silence}`)
 }

@@ -4,6 +4,7 @@ import { type ZodType } from 'zod'
 import { type ApiClient, AppError, type Session, SessionId, SessionName, SshAccess } from '#manager/contract'
 import { quoteForShell, quoteForSshConfig } from '#proxy'
 import { configDirectory } from '../config/directories.ts'
+import { REACH_SECONDS } from './reach.ts'
 
 /** Files and names with which the system's OpenSSH reaches one session. */
 export interface SshFiles {
@@ -66,6 +67,8 @@ export function sshSettings(files: SshFiles): readonly (readonly [string, string
     ['UserKnownHostsFile', quoteForSshConfig(files.knownHostsFile)],
     ['StrictHostKeyChecking', 'yes'],
     ['PreferredAuthentications', 'publickey'],
+    // Also until the server has said its first word: one that is frozen accepts connections.
+    ['ConnectTimeout', String(REACH_SECONDS)],
     ['ServerAliveInterval', '15'],
     ['LogLevel', 'ERROR'],
   ]

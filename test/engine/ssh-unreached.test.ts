@@ -1,0 +1,73 @@
+import { execFile } from 'node:child_process'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { type Berth, type Outcome, startBerth } from '../fixtures/berth.ts'
+import { addressOf, docker } from '../fixtures/docker.ts'
+
+/** `berth ssh` and its Host block say within 15 seconds, and some for a busy machine, that a session cannot be reached. */
+const run = promisify(execFile)
+const TOLD_WITHIN_MS = 20_000
+let berth: Berth
+let containerId: string
+let undo: (() => Promise<unknown>) | undefined
+beforeAll(async () => {
+  berth = await startBerth()
+  const flags = ['--image', 'berth/python:3.13', '--name', 'far-away', '--cpu', '0.5', '--mem', '256m', '--wait']
+  expect(await berth.cli('session', 'create', ...flags)).toMatchObject({ code: 0 })
+  expect(await berth.cli('ssh', 'far-away', '--', 'echo there')).toMatchObject({ stdout: 'there\n' })
+  const [session] = (await (await berth.api()).listSessions({})).items
+  containerId = session?.kernels[0]?.containerId ?? ''
+}, 120_000)
+afterEach(async () => {
+  await undo?.()
+  undo = undefined
+})
+afterAll(() => berth[Symbol.asyncDispose](), 60_000)
+
+async function timed(work: () => Promise<Outcome>): Promise<Outcome> {
+  const startedAt = performance.now()
+  const outcome = await work()
+  expect(performance.now() - startedAt).toBeLessThan(TOLD_WITHIN_MS)
+  return outcome
+}
+const freeze = async () => {
+  const container = docker.getContainer(containerId)
+  await container.pause()
+  undo = () => container.unpause()
+}
+
+test('whose server is frozen: it accepts connections and says nothing', async () => {
+  await freeze()
+  const { code, stderr } = await timed(() => berth.cli('ssh', 'far-away', '--', 'true'))
+  expect(code).toBe(255)
+  expect(stderr).toContain('berth: The session did not answer within 15 seconds')
+}, 60_000)
+
+test('the same by a Host block', async () => {
+  const config = join(berth.data, 'ssh-config')
+  await writeFile(config, (await berth.cli('ssh-config', 'far-away')).stdout)
+  await freeze()
+  const startedAt = performance.now()
+  await expect(run('ssh', ['-F', config, 'berth-far-away', 'true'])).rejects.toMatchObject({ code: 255 })
+  expect(performance.now() - startedAt).toBeLessThan(TOLD_WITHIN_MS)
+}, 60_000)
+
+test('whose address leads nowhere', async () => {
+  const rule = ['OUTPUT', '-d', await addressOf(containerId), '-j', 'DROP']
+  await run('iptables', ['-I', ...rule])
+  undo = () => run('iptables', ['-D', ...rule])
+  const { code, stderr } = await timed(() => berth.cli('scp', 'far-away', '/etc/hostname', ':'))
+  expect(code).toBe(255)
+  expect(stderr).toContain('berth: The app did not start: The app did not accept the connection in time.')
+}, 60_000)
+
+test('whose agent hangs', async () => {
+  const { agent } = await berth.servers()
+  process.kill(agent, 'SIGSTOP')
+  undo = () => Promise.resolve(process.kill(agent, 'SIGCONT'))
+  const { code, stderr } = await timed(() => berth.cli('ssh', 'far-away', '--', 'true'))
+  expect(code).not.toBe(0)
+  expect(stderr).toMatch(/berth: .*(not connected|did not answer)/)
+}, 60_000)
