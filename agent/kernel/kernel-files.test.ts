@@ -309,6 +309,28 @@ describe.runIf(process.getuid?.() === 0)('as root', () => {
     expect(await owners(files.paths(next).scratch)).toEqual([...Array.from({ length: 5 }, () => uid), 0])
   })
 
+  test.each([
+    ['homes', 'scratch'],
+    ['control files', 'kernels'],
+  ])('a disk that is full above the floor refuses a start, and leaves nothing of it: %s', async (_what, full) => {
+    await endedHome(0)
+    const place = join(directory, full)
+    // Its root takes the one inode that it has. So few of them have no floor.
+    await run('mount', ['-t', 'tmpfs', '-o', 'nr_inodes=1', 'tmpfs', place])
+    try {
+      const kernelId = randomUUID()
+      const made = Promise.all([files.createScratch(kernelId), files.createControl(kernelId, [])])
+      await expect(made).rejects.toMatchObject({
+        code: 'disk_full',
+        detail: { why: expect.stringContaining('ENOSPC') as string },
+      })
+      await files.discard(kernelId, { scratch: 'remove' })
+      expect(await readdir(place)).toEqual([])
+    } finally {
+      await run('umount', [place])
+    }
+  })
+
   test('a folder of somebody else is no home', async () => {
     const old = await endedHome(0)
     await lchown(files.paths(old).scratch, 12_345, 12_345)

@@ -80,6 +80,8 @@ const leftovers = async () => ({
   volumes: (await docker.listVolumes({ filters: { label: [...filters().label, 'berth.kernel-id'] } })).Volumes.length,
   control: (await readdir(join(home.data, 'agent/kernels'))).length,
 })
+/** Kernels whose home is there. */
+const homes = () => readdir(join(home.data, 'agent/scratch'))
 const NOTHING = { containers: 0, networks: 0, volumes: 0, control: 0 }
 
 describe('a session', () => {
@@ -313,21 +315,32 @@ describe('a session that cannot be', () => {
     await expect.poll(() => manager.report?.kernels).toMatchObject([{ kernelId: heard.kernelId }])
   })
 
-  test('because it was terminated meanwhile is undone', async () => {
-    const spec = aKernelSpec()
-    const created = create(spec)
-    created.catch(() => undefined)
-    await manager.request('destroy_kernel', { kernelId: spec.kernelId, graceMs: 0 })
-    await created.catch((error: unknown) => expect(error).toMatchObject({ code: 'kernel_create_failed' }))
-    expect(await leftovers()).toEqual(NOTHING)
-  })
+  describe.each([
+    ['at once', () => Promise.resolve()],
+    ['when its home is there', (kernelId: string) => expect.poll(homes, { interval: 5 }).toContain(kernelId)],
+  ])('%s', (_when, moment) => {
+    test('because it was terminated meanwhile is undone', async () => {
+      const spec = aKernelSpec()
+      const created = create(spec)
+      created.catch(() => undefined)
+      await moment(spec.kernelId)
+      await manager.request('destroy_kernel', { kernelId: spec.kernelId, graceMs: 0 })
+      await expect(created).rejects.toMatchObject({ code: 'kernel_create_failed' })
+      expect(await leftovers()).toEqual(NOTHING)
+      expect(await homes()).not.toContain(spec.kernelId)
+    })
 
-  test('because the manager gave up is undone', async () => {
-    const cancel = new AbortController()
-    const created = manager.request('create_kernel', { spec: aKernelSpec(), startWithinMs: 60_000 }, cancel.signal)
-    cancel.abort()
-    await expect(created).rejects.toMatchObject({ code: 'kernel_create_failed' })
-    expect(await leftovers()).toEqual(NOTHING)
+    test('because the manager gave up is undone', async () => {
+      const cancel = new AbortController()
+      const spec = aKernelSpec()
+      const created = manager.request('create_kernel', { spec, startWithinMs: 60_000 }, cancel.signal)
+      created.catch(() => undefined)
+      await moment(spec.kernelId)
+      cancel.abort()
+      await expect(created).rejects.toMatchObject({ code: 'kernel_create_failed' })
+      expect(await leftovers()).toEqual(NOTHING)
+      expect(await homes()).not.toContain(spec.kernelId)
+    })
   })
 })
 
