@@ -112,10 +112,7 @@ async function runOpenSsh(
   const connection = await connect()
   const session = await findSession(connection, reference)
   await using proxy = await openProxy(connection)
-  const [tunnel, files] = await Promise.all([
-    openSshTunnel(proxy, session.id),
-    writeSshFiles(connection.api, session),
-  ])
+  const [tunnel, files] = await Promise.all([openSshTunnel(proxy, session.id), writeSshFiles(connection.api, session)])
   const child = spawn(client, withOptions(sshOptions(files, tunnel.port)), { stdio: 'inherit' })
   // Ctrl-C belongs to the remote program; OpenSSH handles it.
   const ignore = () => undefined

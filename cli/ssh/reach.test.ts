@@ -7,18 +7,29 @@ const session = SessionId.parse('01920000-0000-7000-8000-000000000002')
 const proxyWith = (open: () => Promise<unknown>) => ({ tunnel: { open } }) as unknown as Proxy
 
 test('a server that is not started in time is given up, with a reason', async () => {
-  const opening = openSshTunnel(proxyWith(() => new Promise(() => undefined)), session, { withinMs: 20 })
+  const opening = openSshTunnel(
+    proxyWith(() => new Promise(() => undefined)),
+    session,
+    { withinMs: 20 },
+  )
   await expect(opening).rejects.toMatchObject({ code: 'unavailable' })
 })
 
 test('what the manager says comes first', async () => {
   const gone = new Error('gone')
-  await expect(openSshTunnel(proxyWith(() => Promise.reject(gone)), session)).rejects.toBe(gone)
+  await expect(
+    openSshTunnel(
+      proxyWith(() => Promise.reject(gone)),
+      session,
+    ),
+  ).rejects.toBe(gone)
 })
 
 test('a connection on which something came from the session has no silence to explain', () => {
   expect(silenceOf([{ bytesDown: 1, lastError: 'of another connection' }])).toBeUndefined()
-  expect(silenceOf([{ bytesDown: 0, lastError: 'The app did not accept the connection in time.' }])).toContain('in time')
+  expect(silenceOf([{ bytesDown: 0, lastError: 'The app did not accept the connection in time.' }])).toContain(
+    'in time',
+  )
   expect(silenceOf([{ bytesDown: 0, lastError: null }])).toContain('did not answer within 15 seconds')
   expect(silenceOf([])).toContain('ended')
 })
