@@ -1,3 +1,4 @@
+import { type ChildProcessWithoutNullStreams } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { expect, test } from 'vitest'
@@ -29,8 +30,7 @@ test('a host is added, paused, resumed and forgotten by command', async () => {
     agent.kill('SIGTERM')
     await once(agent, 'close')
   })
-  agent.stderr.resume()
-  const [line] = (await once(createInterface({ input: agent.stdout }), 'line')) as [string]
+  const line = await firstLineOf(agent)
   expect(JSON.parse(line)).toMatchObject({ ready: 'agent' })
   expect(await listed()).toMatchObject([
     { name: 'lab-nine', resourceGroup: 'lab', status: 'CONNECTED', schedulable: true },
@@ -47,3 +47,14 @@ test('a host is added, paused, resumed and forgotten by command', async () => {
   expect(code).toBe(3)
   expect(await listed()).toEqual([])
 })
+
+/** @throws with what it complained of, if it ends before it prints one */
+async function firstLineOf(agent: ChildProcessWithoutNullStreams): Promise<string> {
+  const complaints: string[] = []
+  agent.stderr.on('data', (chunk: Buffer) => complaints.push(chunk.toString()))
+  const ended = once(agent, 'close').then(() => {
+    throw new Error(`the agent ended: ${complaints.join('')}`)
+  })
+  const [line] = (await Promise.race([once(createInterface({ input: agent.stdout }), 'line'), ended])) as [string]
+  return line
+}

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { cleanEnvironment } from '../fixtures/environment.ts'
 import { type Cli, createCli, outcomeOf } from '../fixtures/cli.ts'
 import { type ScriptedApi, startScriptedApi } from '../fixtures/scripted-api.ts'
 
@@ -30,7 +31,7 @@ afterAll(async () => {
 
 describe('what is printed into a pipe', () => {
   test.each(['cli/main.ts', 'bin/berth'])('arrives whole at a slow reader (%s)', async script => {
-    const env = { PATH: process.env.PATH, ...api.environment }
+    const env = { ...cleanEnvironment(), ...api.environment }
     const child = spawn(process.execPath, [join(root, script), ...LIST], { env })
     await once(child.stdout, 'readable')
     await delay(500) // the command is done long before, but for its output
@@ -46,7 +47,7 @@ describe('what is printed into a pipe', () => {
 
   test('may go to a full disk, which is a failure', async () => {
     const command = `exec "${process.execPath}" cli/main.ts ${LIST.join(' ')} > /dev/full`
-    const child = spawn('sh', ['-c', command], { cwd: root, env: { PATH: process.env.PATH, ...api.environment } })
+    const child = spawn('sh', ['-c', command], { cwd: root, env: { ...cleanEnvironment(), ...api.environment } })
     const { code, err } = await outcomeOf(child)
     expect(code).toBe(1)
     expect(err).toMatch(/^berth: The output cannot be written: ENOSPC.*\n$/)

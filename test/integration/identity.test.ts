@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { UserId } from '#manager/contract'
 import { openAccount } from '../../electron/main/console/account.ts'
 import { createMemoryCredentials } from '../../electron/main/credentials/credential-store.ts'
+import { cleanEnvironment } from '../fixtures/environment.ts'
 import { BACKENDS } from '../fixtures/database.ts'
 import {
   ADMIN,
@@ -340,7 +341,7 @@ test('a BERTH_ADMIN_PASSWORD that breaks the rules stops the start', async () =>
 
 test('the process says when it is ready, serves its parent, survives kill -9 with its data, and stops with its parent', async () => {
   await using dir = await temporaryDirectory()
-  const env = { PATH: process.env.PATH, BERTH_DATA: dir.path, BERTH_ADMIN_PASSWORD: ADMIN.password, BERTH_LOG: 'warn' }
+  const env = { ...cleanEnvironment(), BERTH_DATA: dir.path, BERTH_ADMIN_PASSWORD: ADMIN.password, BERTH_LOG: 'warn' }
   const start = async () => {
     const child = fork(join(import.meta.dirname, '../../manager/main.ts'), { env, silent: true })
     const [line] = (await once(child.stdout ?? child, 'data')) as [Buffer]

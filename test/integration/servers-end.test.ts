@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { type Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
+import { cleanEnvironment } from '../fixtures/environment.ts'
 import { temporaryDirectory } from '../fixtures/manager.ts'
 import { startDatabase } from '../fixtures/postgres.ts'
 
@@ -16,7 +17,7 @@ const ENDS_WITHIN_MS = 15_000
 type Process = ChildProcessByStdio<null, Readable, Readable>
 
 function start(command: string, args: readonly string[], environment: Record<string, string>): Process {
-  const env = { PATH: process.env.PATH, BERTH_PORT: '0', BERTH_LOG: 'error', ...environment }
+  const env = { ...cleanEnvironment(), BERTH_PORT: '0', BERTH_LOG: 'error', ...environment }
   return spawn(command, args, { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'pipe'] })
 }
 

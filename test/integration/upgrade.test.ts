@@ -12,6 +12,7 @@ import { MIGRATIONS } from '../../manager/store/migrations/index.ts'
 import { newId, newUuid } from '../../manager/store/new-id.ts'
 import { openStore } from '../../manager/store/open-store.ts'
 import { type Db } from '../../manager/store/schema.ts'
+import { cleanEnvironment } from '../fixtures/environment.ts'
 import { ADMIN, apiOf, temporaryDirectory } from '../fixtures/manager.ts'
 import { startDatabase } from '../fixtures/postgres.ts'
 import { startSessionsCluster } from '../fixtures/sessions-cluster.ts'
@@ -143,7 +144,7 @@ test('a manager that is older than its database stops with a coded error, and ch
   await using store = await openStore(options)
   await sql`insert into kysely_migration (name, timestamp) values ('0999-of-tomorrow', '')`.execute(store.db)
   const main = new URL('../../manager/main.ts', import.meta.url).pathname
-  const env = { PATH: process.env.PATH, BERTH_DATA: dir.path, DATABASE_URL: database.url }
+  const env = { ...cleanEnvironment(), BERTH_DATA: dir.path, DATABASE_URL: database.url }
   const manager = spawn(process.execPath, [main], { env, stdio: ['ignore', 'pipe', 'ignore'] })
   const [line] = (await once(createInterface({ input: manager.stdout }), 'line')) as [string]
   expect(JSON.parse(line)).toMatchObject({
