@@ -4,6 +4,12 @@ import { changesForSeconds, massEnd, openMany } from '../e2e/console-storm.ts'
 import { median, round } from './statistics.ts'
 
 const TIMES = 7
+/** CPU time of the main thread per key, in ms, with everything that follows from the key; `script` is a part of `task`. */
+interface KeyCost {
+  readonly task: number
+  readonly script: number
+}
+
 const TYPED = 'train-with-larger-batches'
 
 /** How quick the console is in Chromium, over the API double: needs `npm run build` before. */
@@ -13,8 +19,12 @@ export async function benchConsole(stack: AsyncDisposableStack) {
   await it.page.locator('tr.row').first().waitFor()
   const opened: number[] = []
   for (let time = 0; time < TIMES; time++) opened.push(await openLaunchDialog(it.page))
+  const keys: Record<string, KeyCost> = { search: await typing(it.page, '#session-search', TYPED) }
+  await it.page.locator('#session-search').fill('')
   await it.page.getByRole('button', { name: 'New session' }).click()
-  const keyMs = await typing(it.page, '#launch-name')
+  keys['name'] = await typing(it.page, '#launch-name', TYPED)
+  keys['command'] = await typing(it.page, '#launch-command', 'python3 train.py --epochs 40')
+  keys['ram'] = await typing(it.page, '#amount-mem-RAM', '12.5 GiB')
   const storm = stack.use(await openMany(browser))
   const ended = await massEnd(storm)
   const changing = stack.use(await openMany(browser))
@@ -23,7 +33,7 @@ export async function benchConsole(stack: AsyncDisposableStack) {
     console: {
       launchOpenMs: round(median(opened), 0),
       launchOpenFirstMs: round(opened[0] ?? 0, 0),
-      keyMs,
+      keys,
       massEnd: ended,
       changes,
     },
@@ -47,19 +57,22 @@ async function openLaunchDialog(page: Page): Promise<number> {
   return ms
 }
 
-/** Work of the main thread per key, with everything that follows from it. */
-async function typing(page: Page, selector: string): Promise<number> {
+async function typing(page: Page, selector: string, text: string): Promise<KeyCost> {
   const cdp = await page.context().newCDPSession(page)
   // Time of the thread, not of the clock: other work on the machine does not count.
   await cdp.send('Performance.enable', { timeDomain: 'threadTicks' })
-  const work = async () => {
+  const spent = async () => {
     const { metrics } = await cdp.send('Performance.getMetrics')
-    return (metrics.find(({ name }) => name === 'TaskDuration')?.value ?? 0) * 1000
+    const msOf = (metric: string) => (metrics.find(({ name }) => name === metric)?.value ?? 0) * 1000
+    return { task: msOf('TaskDuration'), script: msOf('ScriptDuration') }
   }
   await page.locator(selector).fill('')
   await page.waitForTimeout(1000)
-  const before = await work()
-  await page.locator(selector).pressSequentially(TYPED, { delay: 60 })
+  const before = await spent()
+  await page.locator(selector).pressSequentially(text, { delay: 60 })
   await page.waitForTimeout(600)
-  return round(((await work()) - before) / TYPED.length, 1)
+  const after = await spent()
+  await cdp.detach()
+  const perKey = (ms: number) => round(ms / text.length, 1)
+  return { task: perKey(after.task - before.task), script: perKey(after.script - before.script) }
 }

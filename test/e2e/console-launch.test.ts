@@ -263,3 +263,19 @@ test('hints are no alerts, and a slider tells its amount with its unit', async (
   const slider = it.page.getByRole('slider', { name: 'RAM, slider' })
   expect(await slider.getAttribute('aria-valuetext')).toMatch(/^[\d.]+ [GM]iB$/)
 })
+
+test('every key arrives, though faults come and go while somebody types', async () => {
+  await using it = await openConsole(browser, '/sessions', LIMITED)
+  await openLaunchDialog(it.page)
+  for (const [selector, typed] of [
+    ['#launch-name', 'train-with-larger-batches'],
+    ['#amount-mem-RAM', '12.5 GiB'],
+    ['#launch-command', 'python3 train.py --epochs 40'],
+    ['#launch-max-lifetime', '1h30m'],
+  ] as const) {
+    const field = it.page.locator(selector)
+    await field.fill('')
+    await field.pressSequentially(typed, { delay: 30 })
+    expect(await field.inputValue()).toBe(typed)
+  }
+})

@@ -76,9 +76,14 @@ export function useLaunchForm() {
       holders: image.value?.holders ?? 0,
     }),
   )
+  /** What is not part of the question does not take it back: keys of a name that is not finished ask nothing again. */
+  const canBeAsked = computed(() => {
+    const { name: _name, count: _count, environ: _environ, ...others } = errors.value
+    return firstFault(others) === null
+  })
   const asked = useOutlook(
     () => {
-      if (!filled.value || !place.ready.value || fault.value) return null
+      if (!filled.value || !place.ready.value || !canBeAsked.value) return null
       const { name: _, ...spec } = toSpec(form.value, limits.value)
       return { ...spec, count: 1, environ: {} }
     },
