@@ -49,7 +49,7 @@ export default defineConfig({
         },
       },
       { extends: true, test: { name: 'engine', include: ['test/engine/**/*.test.ts'], ...serial } },
-      { extends: true, test: { name: 'e2e', include: ['test/e2e/**/*.test.ts'], ...serial } },
+      { extends: true, test: { name: 'e2e', include: ['test/e2e/**/*.test.ts'], ...serial, maxConcurrency: 3 } },
       { extends: true, test: { name: 'chaos', include: ['test/chaos/**/*.test.ts'], ...serial } },
     ],
   },
