@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { createServer } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { expect, test } from 'vitest'
@@ -40,4 +41,27 @@ test.each([
   }
   expect(failures).toHaveLength(3)
   server.close()
+})
+
+test('an answer that comes before all of the request says that the connection ends', async () => {
+  const early = createServer((_request, response) => response.writeHead(413, { 'content-length': '2' }).end('no'))
+  early.listen(0, '127.0.0.1')
+  await once(early, 'listening')
+  const { port: upstreamPort } = early.address() as AddressInfo
+  const upstream = { options: { host: '127.0.0.1', port: upstreamPort }, headers: () => ['Host', 'a'], log: silentLog }
+  const server = createHttpServer({
+    onRequest: (request, response) => forwardRequest(request, response, upstream, () => response.writeHead(502).end()),
+    onUpgrade: (_request, socket) => socket.destroy(),
+    log: silentLog,
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const client = connect((server.address() as AddressInfo).port, '127.0.0.1')
+  client.write(`POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n${'x'.repeat(1000)}`)
+  const [head] = (await once(client, 'data')) as [Buffer]
+  // Otherwise the client sends its next request on a connection that is about to end.
+  expect(head.toString()).toMatch(/^HTTP\/1.1 413 [^]*\r\nconnection: close\r\n/i)
+  client.destroy()
+  server.close()
+  early.close()
+  early.closeAllConnections()
 })

@@ -262,6 +262,15 @@ describe("a request signed in the original's way", () => {
     })
   })
 
+  test('is taken once, also by several at the same time', async () => {
+    const once = original()
+    expect((await get(once)).status).toBe(200)
+    expect((await get(once)).json).toMatchObject({ code: 'signature_replayed', status: 401 })
+    const race = original()
+    const statuses = (await Promise.all(Array.from({ length: 6 }, () => get(race)))).map(reply => reply.status)
+    expect(statuses.filter(status => status === 200)).toHaveLength(1)
+  })
+
   test('changes nothing: it does not sign the body', async () => {
     const headers = original({ method: 'POST', path: '/api/v1/keypairs', type: 'application/json' })
     const reply = await rawRequest(`${manager.url}/api/v1/keypairs`, { method: 'POST', headers, body: '{}' })
