@@ -75,7 +75,7 @@ describe('a batch session', () => {
   test('needs a command', async () => {
     const refused = await create('nothing', '--batch')
     expect(refused.code).toBe(2)
-    expect(refused.stderr).toContain('startupCommand')
+    expect(refused.stderr).toContain('--command')
   })
 })
 
