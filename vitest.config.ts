@@ -46,6 +46,8 @@ export default defineConfig({
           include: ['test/integration/**/*.test.ts'],
           ...patient,
           maxWorkers: INTEGRATION_WORKERS,
+          // Projects with a number of workers of their own run by themselves.
+          sequence: { groupOrder: 1 },
         },
       },
       { extends: true, test: { name: 'engine', include: ['test/engine/**/*.test.ts'], ...serial } },
