@@ -3,17 +3,17 @@ import { z } from 'zod'
 /** Lower-case UUIDs (version 7 where we make them, so that they sort by age). Branded: ids of different things do not mix. */
 export const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
-const idOf = <Name extends string>() => z.string().regex(UUID, 'must be an id').brand<Name>()
+const id = z.string().regex(UUID, 'must be an id')
 
-export const SessionId = idOf<'SessionId'>()
+export const SessionId = id.brand<'SessionId'>()
 export type SessionId = z.infer<typeof SessionId>
-export const KernelId = idOf<'KernelId'>()
+export const KernelId = id.brand<'KernelId'>()
 export type KernelId = z.infer<typeof KernelId>
-export const AgentId = idOf<'AgentId'>()
+export const AgentId = id.brand<'AgentId'>()
 export type AgentId = z.infer<typeof AgentId>
-export const UserId = idOf<'UserId'>()
+export const UserId = id.brand<'UserId'>()
 export type UserId = z.infer<typeof UserId>
-export const GroupId = idOf<'GroupId'>()
+export const GroupId = id.brand<'GroupId'>()
 export type GroupId = z.infer<typeof GroupId>
-export const ManagerId = idOf<'ManagerId'>()
+export const ManagerId = id.brand<'ManagerId'>()
 export type ManagerId = z.infer<typeof ManagerId>
