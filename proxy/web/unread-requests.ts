@@ -19,20 +19,25 @@ const LINGER_MS = 2_000
  */
 export function answerUnreadRequests(server: Server): void {
   const answered = new WeakSet<Socket>()
-  /** With a response under way: an answer of ours would be taken for a part of it. */
+  /** Responses under way: an answer of ours would be taken for a part of them, so the connection ends after the last of them. */
   const busy = new WeakMap<Socket, number>()
   server.on('request', ({ socket }, response) => {
     busy.set(socket, (busy.get(socket) ?? 0) + 1)
-    response.once('close', () => busy.set(socket, (busy.get(socket) ?? 1) - 1))
+    response.once('close', () => {
+      const left = (busy.get(socket) ?? 1) - 1
+      busy.set(socket, left)
+      if (left === 0 && answered.has(socket)) socket.destroySoon()
+    })
   })
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     // The rest of a refused request is refused again, piece by piece.
     if (answered.has(socket)) return
     answered.add(socket)
-    if (!socket.writable || error.code === 'ECONNRESET' || (busy.get(socket) ?? 0) > 0) {
+    if (!socket.writable || error.code === 'ECONNRESET') {
       socket.destroy()
       return
     }
+    if ((busy.get(socket) ?? 0) > 0) return
     const isTooLarge = error.code === 'HPE_HEADER_OVERFLOW'
     socket.end(isTooLarge ? tooManyCookies() : problem(error.code))
     if (!isTooLarge) socket.once('finish', () => socket.destroy())
