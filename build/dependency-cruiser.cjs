@@ -5,12 +5,58 @@
 const SIDES = '(electron|renderer|proxy|manager|agent|cli)'
 /** Whose contract may each side import, besides its own? */
 const READS = {
-  renderer: 'electron|proxy|manager',
+  renderer: 'proxy|manager',
   electron: 'proxy|manager',
-  proxy: 'manager|electron',
+  proxy: 'manager',
   manager: 'agent',
   agent: 'manager',
-  cli: 'electron|proxy|manager|agent',
+  cli: 'proxy|manager|agent',
+}
+/**
+ * The folders of a side, from the ground up: a folder imports from those below it only. `no-cycles` sees files; folders could
+ * still be tied into one knot.
+ */
+const FLOORS = {
+  manager: [
+    'contract',
+    'store',
+    'secrets',
+    'settings',
+    'cluster',
+    'events',
+    'mail',
+    'users',
+    'audit',
+    'agent-link',
+    'scheduler',
+    'tasks',
+    'registries',
+    'quotas',
+    'images',
+    'stats',
+    'tunnels',
+    'sessions',
+    'agents',
+    'grants',
+    'usage',
+    'http',
+    'operation',
+    'wiring',
+    'backup',
+  ],
+  agent: [
+    'contract',
+    'docker',
+    'control',
+    'gpu',
+    'stats',
+    'limits',
+    'network',
+    'images',
+    'tunnel',
+    'toolbox',
+    'kernel',
+  ],
 }
 const error = (name, from, to) => ({ name, severity: 'error', from, to })
 
@@ -32,6 +78,15 @@ module.exports = {
         `${side}-reads`,
         { path: `^${side}/`, pathNot: '[.]test[.]ts$' },
         { path: '/contract/', pathNot: [`^(${side}|${may})/contract/`, '^node_modules/'] },
+      ),
+    ),
+    ...Object.entries(FLOORS).flatMap(([side, floors]) =>
+      floors.map((floor, height) =>
+        error(
+          `floors-of-${side}`,
+          { path: `^${side}/${floor}/`, pathNot: '[.]test[.]ts$' },
+          { path: `^${side}/[^/]+/`, pathNot: `^${side}/(${floors.slice(0, height + 1).join('|')})/` },
+        ),
       ),
     ),
     error(

@@ -8,7 +8,7 @@ import {
   type SessionId,
   type SignableRequest,
 } from '#manager/contract'
-import { type HostApi, type HostEvents, type HostSettings } from '#electron/contract'
+import { type HostApi, type HostEvents, type HostSettings } from '#proxy/contract'
 import { TunnelSpec } from '#proxy/contract'
 import { type PathLimits } from './grants/path.ts'
 import { openListener } from './listeners/open-listener.ts'
@@ -18,8 +18,8 @@ import { createSettingsFile } from './settings.ts'
 import { watchSessions } from './sessions-watch.ts'
 import { createKitFiles, defaultSshDirectory, thisProcess } from './ssh/kit-files.ts'
 import { createSshKits, siteFileOf } from './ssh/kit.ts'
-import { type LocalTunnel, openLocalTunnel } from './tunnels/local-tunnel.ts'
-import { createTransport, type Transport } from './tunnels/transport.ts'
+import { type LocalTunnel, openLocalTunnel } from './local/local-tunnel.ts'
+import { createTransport, type Transport } from './local/transport.ts'
 
 export interface ProxyOptions {
   readonly managerUrl: string

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { z } from 'zod'
 import { AppError } from '#manager/contract'
-import { type HostSettings } from '#electron/contract'
+import { type HostSettings } from '#proxy/contract'
 import { readIfThere, writeFileAtomically } from './files.ts'
 
 export const HostSettingsSchema = z.strictObject({

@@ -8,7 +8,7 @@ import {
   type HostEvents,
   type HostEventsBridge,
   type Reply,
-} from '#electron/contract'
+} from '#proxy/contract'
 import { AppError, fromProblem, isAppError, isErrorCode, isProblem } from '#manager/contract'
 import { connectSse, type SseConnection } from './api/sse-client.ts'
 

@@ -1,7 +1,7 @@
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { type Socket } from 'node:net'
 import { AGENT_NONCE_HEADER, DATA_PROOF_HEADER, DATA_SCHEME, dataProofPayload } from '#agent/contract'
-import { readLine } from '../tunnel/header-reader.ts'
+import { readLine } from './header-reader.ts'
 
 /** What this agent shows to a manager that has accepted it, beside the control connection. */
 export interface Credential {

@@ -1,7 +1,12 @@
 import { type ContainerCreateOptions, type HostConfig, type MountSettings } from 'dockerode'
 import { type KernelSpec, LABEL_KERNEL_ID, LABEL_MANAGER } from '#agent/contract'
 import { AppError, clusterRoles } from '#manager/contract'
-import { type SessionUser } from '../kernel/types.ts'
+
+/** Owner of every session's files and processes on this storage host. */
+export interface SessionUser {
+  readonly uid: number
+  readonly gid: number
+}
 
 /** The engine as far as limits depend on it. */
 export interface EngineLimits {

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { KernelApp } from '#agent/contract'
 import { type EngineClient } from '../docker/engine-client.ts'
 import { createApps, withoutSecret } from './apps.ts'
-import { type RunningKernel } from './types.ts'
+import { type RunningKernel } from '../running-kernel.ts'
 
 const SECRET = '0f1e2d3c4b5a69788796a5b4'
 

@@ -14,7 +14,7 @@ import { type KernelFiles } from './kernel-files.ts'
 import { startDirectory } from './lost-home.ts'
 import { type SshRenewal } from './renew-ssh.ts'
 import { runningSecret } from './running-secret.ts'
-import { type RunningKernel, type StartedApp } from './types.ts'
+import { type RunningKernel, type StartedApp } from '../running-kernel.ts'
 
 export interface AppsDeps {
   readonly engine: EngineClient

@@ -1,7 +1,7 @@
 import { type ContainerInfo } from 'dockerode'
 import { z } from 'zod'
 import { type KernelLabel, KernelState, LABEL_KERNEL_ID, LABEL_MANAGER } from '#agent/contract'
-import { type EngineClient, engineMessage, isMissing } from '../docker/engine-client.ts'
+import { type EngineClient, isMissing } from '../docker/engine-client.ts'
 import { type LabelTrust, verifyKernelLabels } from '../docker/kernel-labels.ts'
 import { demultiplex, tailBytes } from '../docker/log-frames.ts'
 import { networkKeyOf, networkName } from '../network/session-networks.ts'
@@ -115,17 +115,6 @@ export async function listContainers(engine: EngineClient, managerId: string, ke
   const label = [`${LABEL_MANAGER}=${managerId}`, ...(kernelId === undefined ? [] : [`${LABEL_KERNEL_ID}=${kernelId}`])]
   const containers: ContainerInfo[] = await engine.calls.listContainers({ all: true, filters: { label } })
   return containers.map(container => container.Id)
-}
-
-/** No-op if it is not there. Anonymous volumes of the image go with it. */
-export async function removeContainer(engine: EngineClient, id: string): Promise<void> {
-  try {
-    await engine.calls.getContainer(id).remove({ force: true, v: true })
-  } catch (error) {
-    // Somebody else is removing it: as good as done, once it is.
-    if (isMissing(error) || engineMessage(error).includes('is already in progress')) return
-    throw error
-  }
 }
 
 /** Stops it if it runs. @returns exit code, or null if it is not there */

@@ -1,7 +1,8 @@
 import { type RequestReply } from '#agent/contract'
 import { type EngineClient, engineMessage, isEngineUnreachable, isMissing } from '../docker/engine-client.ts'
 import { type Log } from '../log.ts'
-import { readLogs, removeContainer, stopContainer } from './containers.ts'
+import { removeContainer } from '../docker/remove-container.ts'
+import { readLogs, stopContainer } from './containers.ts'
 
 const LOG_TAIL_BYTES = 64 * 1024
 const LOG_TAIL_LINES = 10_000

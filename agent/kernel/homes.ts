@@ -9,7 +9,7 @@ import { findHomeQuota, type HomeQuota } from '../limits/home-quota.ts'
 import { type HostAccounts } from './host-accounts.ts'
 import { putFile, unlessFull } from './put-file.ts'
 import { chooseSessionUser, SessionUserRecord } from './session-user.ts'
-import { type SessionUser } from './types.ts'
+import { type SessionUser } from '../docker/container-config.ts'
 
 export interface HomesOptions {
   /** Directory of all homes, absolute. */

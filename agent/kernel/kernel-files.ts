@@ -10,7 +10,7 @@ import { hostAccounts } from './host-accounts.ts'
 import { createKeyPair, type KeyPair } from './key-pair.ts'
 import { putFile, unlessFull } from './put-file.ts'
 import { removeTree } from './remove-tree.ts'
-import { type SessionUser } from './types.ts'
+import { type SessionUser } from '../docker/container-config.ts'
 
 /**
  * What a kernel has on disk, below DATA/agent:

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { TOOLBOX } from '../docker/container-config.ts'
 import { type EngineClient } from '../docker/engine-client.ts'
 import { runInside } from '../docker/run-inside.ts'
-import { type RunningKernel } from './types.ts'
+import { type RunningKernel } from '../running-kernel.ts'
 
 /** State TCP_LISTEN in the kernel's tables. @see Linux Documentation/networking/proc_net_tcp.rst */
 const LISTEN = '0A'

@@ -1,5 +1,5 @@
 import { networkKeyOf, type SessionNetworks } from '../network/session-networks.ts'
-import { type KernelRecord } from './types.ts'
+import { type KernelRecord } from './kernel-record.ts'
 
 /** Which kernels a session's network still has: the last one that leaves takes it along. */
 export interface NetworkUse {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { constants } from 'node:fs'
 import { lstat, open, rename, rm } from 'node:fs/promises'
 import { AppError } from '#manager/contract'
-import { type SessionUser } from './types.ts'
+import { type SessionUser } from '../docker/container-config.ts'
 
 export interface PutOptions {
   readonly mode: number

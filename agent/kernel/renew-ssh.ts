@@ -6,7 +6,7 @@ import { runInside } from '../docker/run-inside.ts'
 import { type ServiceCommand } from '../images/service-definition.ts'
 import { createTurns } from '../turns.ts'
 import { type KernelFiles } from './kernel-files.ts'
-import { type RunningKernel } from './types.ts'
+import { type RunningKernel } from '../running-kernel.ts'
 
 /** In the container; every container has it, and it goes with the container. */
 const DIRECTORY = '/dev/shm/.berth-ssh'

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { AppError } from '#manager/contract'
 import { type Account, canLogIn, type HostAccounts, type UidRange } from './host-accounts.ts'
-import { type SessionUser } from './types.ts'
+import { type SessionUser } from '../docker/container-config.ts'
 
 export const SESSION_ACCOUNT = 'berth-session'
 

@@ -1,4 +1,4 @@
-import { type RunningKernel } from '../kernel/types.ts'
+import { type RunningKernel } from '../running-kernel.ts'
 import { type Log } from '../log.ts'
 import { type Amount, type DiskLimits, filler, type Growth, inodeFloor, overLimit } from './disk-rules.ts'
 import { diskUse, type FileSystem, fileSystemOf, writableLayer } from './disk-use.ts'

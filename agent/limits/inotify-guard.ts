@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import { type RunningKernel } from '../kernel/types.ts'
+import { type RunningKernel } from '../running-kernel.ts'
 import { type Log } from '../log.ts'
 import { inotifyUse, processesOf } from './container-processes.ts'
 import { type InotifyLimits, processesToEnd, type ProcessUse } from './inotify-rules.ts'

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { type RunningKernel } from '../kernel/types.ts'
+import { type RunningKernel } from '../running-kernel.ts'
 import { startStats, type StatsDeps } from './stats.ts'
 
 const kernel = { kernelId: 'kernel', containerId: 'container', pid: 0, devices: ['GPU-0'] } as unknown as RunningKernel

@@ -2,7 +2,7 @@ import { type DeviceFigures, type KernelId, type SessionStats } from '#manager/c
 import { type EngineClient } from '../docker/engine-client.ts'
 import { endStream, readLines } from '../docker/lines.ts'
 import { type Devices } from '../gpu/devices.ts'
-import { type RunningKernel } from '../kernel/types.ts'
+import { type RunningKernel } from '../running-kernel.ts'
 import { type Counters, readCounters } from './cgroup.ts'
 import { directorySize } from './directory-size.ts'
 import { readDockerSample } from './docker-stats.ts'

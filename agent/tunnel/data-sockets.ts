@@ -2,7 +2,7 @@ import { type Socket } from 'node:net'
 import { DATA_PATH, DATA_UPGRADE, type DataHeader } from '#agent/contract'
 import { dialDirectly } from '../control/reach.ts'
 import { requestUpgrade } from '../control/upgrade-socket.ts'
-import { parseHeader, readLine } from './header-reader.ts'
+import { parseHeader, readLine } from '../control/header-reader.ts'
 
 export interface Log {
   debug(fields: object, message: string): void

@@ -10,7 +10,6 @@ import type { Note } from './progress.ts'
 const SOURCES = [
   'renderer',
   'agent/contract',
-  'electron/contract',
   'manager/contract',
   'proxy/contract',
   'build/vite-csp.ts',

@@ -1,4 +1,4 @@
-import { type Endpoint, type EndpointChoice, type HostApi, type HostEvents } from '#electron/contract'
+import { type Endpoint, type EndpointChoice, type HostApi, type HostEvents } from '#proxy/contract'
 import { AppError, type UserId } from '#manager/contract'
 import { openAccount, type Account } from './console/account.ts'
 import { type CredentialStore } from './credentials/credential-store.ts'

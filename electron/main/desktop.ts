@@ -1,4 +1,4 @@
-import { type EndpointChoice, type Endpoint } from '#electron/contract'
+import { type EndpointChoice, type Endpoint } from '#proxy/contract'
 import { AppError } from '#manager/contract'
 import { openConnection, type Connection, type StartUserProxy } from './connection.ts'
 import { createConnector } from './connector.ts'

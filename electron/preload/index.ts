@@ -1,5 +1,11 @@
 import { contextBridge, ipcRenderer } from 'electron'
-import { channelOf, HOST_EVENT_CHANNEL, HOST_METHODS, type HostBridge, type HostEventsBridge } from '#electron/contract'
+import {
+  channelOf,
+  HOST_EVENT_CHANNEL,
+  HOST_METHODS,
+  type HostBridge,
+  type HostEventsBridge,
+} from '#proxy/contract/host-api'
 
 /**
  * The whole of what the page gets from this computer: one function per HostApi method, and host events. It names methods

@@ -4,10 +4,10 @@ import { type SessionChanges } from '../sessions/changes.ts'
 import { type Effects } from '../sessions/transition.ts'
 import { type StatsRecorder } from '../stats/recorder.ts'
 import { type Store } from '../store/open-store.ts'
-import { findSessionOfKernel, type KernelOwner, touchSessions } from '../store/sessions.ts'
-import { type Notice } from './gateway.ts'
-import { type LiveFigures } from './live.ts'
-import { sumStats } from './sum-stats.ts'
+import { findSessionOfKernel, type KernelOwner, touchSessions } from '../store/sessions/sessions.ts'
+import { type Notice } from '../agent-link/gateway.ts'
+import { type LiveFigures } from '../stats/live.ts'
+import { sumStats } from '../stats/sum-stats.ts'
 
 type Stats = Extract<Notice, { type: 'stats' }>
 

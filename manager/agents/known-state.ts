@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { type AgentImage } from '#agent/contract'
-import { type AgentRow, type ReportedState } from '../store/agents.ts'
-import { mapInSlices } from './in-slices.ts'
+import { type AgentRow, type ReportedState } from '../store/agents/agents.ts'
+import { mapInSlices } from '../agent-link/in-slices.ts'
 import { takeUpDevices, withDevices } from './devices.ts'
 
 /** What an agent says of itself is in its row already, as it would be written. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { AgentId, KernelId, ManagerId, SessionId, type SessionStatus, UserId } from '#manager/contract'
 import { type KernelLabel, type KernelReport, type KernelState } from '#agent/contract'
-import { type KnownKernel } from '../store/kernels.ts'
+import { type KnownKernel } from '../store/sessions/kernels.ts'
 import { reconcile, type ReconcileInput } from './reconcile.ts'
 
 const uuid = (n: number) => `00000000-0000-7000-8000-${String(n).padStart(12, '0')}`

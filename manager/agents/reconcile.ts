@@ -1,6 +1,6 @@
 import { type AgentId, isFinished, type KernelId, type ManagerId, type SessionId } from '#manager/contract'
 import { KernelLabel, type KernelReport, type KernelState } from '#agent/contract'
-import { type KnownKernel } from '../store/kernels.ts'
+import { type KnownKernel } from '../store/sessions/kernels.ts'
 
 type Exited = Extract<KernelState, { state: 'exited' }>
 

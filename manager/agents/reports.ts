@@ -19,19 +19,19 @@ import {
   saveReportedState,
   setAgent,
   setProblem,
-} from '../store/agents.ts'
-import { replaceImages } from '../store/images.ts'
+} from '../store/agents/agents.ts'
+import { replaceImages } from '../store/images/images.ts'
 import { type StatsRecorder } from '../stats/recorder.ts'
 import { type Db } from '../store/schema.ts'
 import { type ActingDeps, createActing } from './act-on-report.ts'
-import { type AgentListener, type Notice } from './gateway.ts'
+import { type AgentListener, type Notice } from '../agent-link/gateway.ts'
 import { type DeviceModes, takeUpDevices, withDevices } from './devices.ts'
 import { createKernelFigures } from './kernel-figures.ts'
 import { digestOf, isAsWritten } from './known-state.ts'
-import { type LiveFigures } from './live.ts'
-import { createAgentReads } from './reads.ts'
+import { type LiveFigures } from '../stats/live.ts'
+import { createAgentReads } from '../agent-link/reads.ts'
 import { type Action, reconcile } from './reconcile.ts'
-import { type Stray, straysOf, type UnknownContainer, unknownOf } from './strays.ts'
+import { type Stray, straysOf, type UnknownContainer, unknownOf } from '../scheduler/strays.ts'
 
 type Report = Extract<Notice, { type: 'report' }>
 

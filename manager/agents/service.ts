@@ -19,7 +19,7 @@ import {
 import { type EventPublisher } from '../events/bus.ts'
 import { type Log } from '../log.ts'
 import { canTake, Room } from '../scheduler/plan/index.ts'
-import { requireResourceGroup } from '../scheduler/groups.ts'
+import { requireResourceGroup } from '../quotas/resource-groups.ts'
 import { type PlacingPresence, readAgents } from '../scheduler/snapshot.ts'
 import { type SessionChanges } from '../sessions/changes.ts'
 import { endForgotten } from '../sessions/end-forgotten.ts'
@@ -33,16 +33,16 @@ import {
   readUsage,
   setAgent,
   setDevices,
-} from '../store/agents.ts'
-import { listResourceGroups } from '../store/resource-groups.ts'
-import { listAgentLinks } from '../store/managers.ts'
+} from '../store/agents/agents.ts'
+import { listResourceGroups } from '../store/quotas/resource-groups.ts'
+import { listAgentLinks } from '../store/operation/managers.ts'
 import { newId } from '../store/new-id.ts'
 import { type Store } from '../store/open-store.ts'
 import { type Db } from '../store/schema.ts'
-import { countSessions, lockResourceGroup } from '../store/sessions.ts'
+import { countSessions, lockResourceGroup } from '../store/sessions/sessions.ts'
 import { hashToken } from '../users/secrets.ts'
 import { inMode, withDevices } from './devices.ts'
-import { type AgentGateway } from './gateway.ts'
+import { type AgentGateway } from '../agent-link/gateway.ts'
 
 export interface AgentService {
   list(): Promise<Agent[]>

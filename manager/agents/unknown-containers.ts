@@ -1,8 +1,8 @@
 import { type AgentId, AppError, formatSlots, type KernelId, type UnknownContainer } from '#manager/contract'
 import { type KernelReport } from '#agent/contract'
-import { findAgent } from '../store/agents.ts'
+import { findAgent } from '../store/agents/agents.ts'
 import { type Store } from '../store/open-store.ts'
-import { type AgentRequests } from './connection.ts'
+import { type AgentRequests } from '../agent-link/connection.ts'
 import { type Reports } from './reports.ts'
 
 /** What admins decide on: containers that nobody signed and nobody knows, of a version before signatures or made by hand. */

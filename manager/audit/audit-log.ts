@@ -1,5 +1,5 @@
 import { AppError, type AuditEntry, type AuditFilter } from '#manager/contract'
-import { type AuditRow, listAuditRows } from '../store/audit-log.ts'
+import { type AuditRow, listAuditRows } from '../store/operation/audit-log.ts'
 import { type Db } from '../store/schema.ts'
 import { type Caller, isSuperadmin } from '../users/authorize.ts'
 import { withoutStanding } from '../users/standing.ts'

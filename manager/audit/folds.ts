@@ -1,4 +1,4 @@
-import { type NewAuditRow } from '../store/audit-log.ts'
+import { type NewAuditRow } from '../store/operation/audit-log.ts'
 
 /**
  * What is counted instead of written, so that nobody fills the log with requests that are refused: of those of one actor

@@ -1,10 +1,8 @@
 import { type Log } from '../log.ts'
-import { insertAuditRows, type NewAuditRow } from '../store/audit-log.ts'
+import { insertAuditRows, type NewAuditRow } from '../store/operation/audit-log.ts'
+import { type AuditRecord, toAuditRow } from '../store/operation/audit-row.ts'
 import { type Store } from '../store/open-store.ts'
 import { createFolds } from './folds.ts'
-
-/** What is left out is null or empty. */
-export type AuditRecord = Pick<NewAuditRow, 'action' | 'result'> & Partial<NewAuditRow>
 
 /** What parts of the manager that are not HTTP routes record with. */
 export type Audit = Pick<AuditRecorder, 'record'>
@@ -31,7 +29,6 @@ const PATIENCE_MS = 2_000
 const RETRY_MS = 1_000
 const REFUSED_PER_MINUTE = 120
 const WINDOW_MS = 60_000
-const MAX_TEXT = 300
 
 export interface AuditRecorderDeps {
   readonly store: Pick<Store, 'db'>
@@ -143,40 +140,6 @@ export function createAuditRecorder(deps: AuditRecorderDeps): AuditRecorder {
         log.error({ rows: queue.map(({ row }) => row) }, 'rows of the audit log could not be written')
     },
   }
-}
-
-/** The whole row, cut and cleaned. */
-export function toAuditRow(record: AuditRecord): NewAuditRow {
-  const text = (value: string | null | undefined) => (value === undefined || value === null ? null : clean(value))
-  return {
-    actor_id: record.actor_id ?? null,
-    actor: text(record.actor),
-    acted_as: text(record.acted_as),
-    domain: text(record.domain),
-    action: clean(record.action),
-    target: text(record.target),
-    result: clean(record.result),
-    detail: cleanAll(record.detail ?? {}),
-    address: text(record.address),
-  }
-}
-
-function cleanAll(detail: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  return Object.fromEntries(
-    Object.entries(detail).map(([key, value]) => [
-      clean(key),
-      Array.isArray(value)
-        ? value.slice(0, 50).map((item: unknown) => (typeof item === 'string' ? clean(item) : item))
-        : typeof value === 'string'
-          ? clean(value)
-          : value,
-    ]),
-  )
-}
-
-/** NUL and halves of surrogate pairs are no text for PostgreSQL. */
-function clean(text: string): string {
-  return text.slice(0, MAX_TEXT).toWellFormed().replaceAll('\0', '\ufffd')
 }
 
 /** SQLSTATE classes 22 (data exception) and 23 (constraint). */

@@ -5,13 +5,20 @@ import { pipeline } from 'node:stream/promises'
 import { createGunzip, createGzip } from 'node:zlib'
 import { AppError } from '#manager/contract'
 import { openStore } from '../store/open-store.ts'
-import { requeueStarting, writePause } from '../store/pause.ts'
-import { endOneTimeThings } from '../store/restored.ts'
+import { requeueStarting, writePause } from '../store/operation/pause.ts'
+import { endOneTimeThings } from '../store/operation/restored.ts'
 import { type Db } from '../store/schema.ts'
-import { inSnapshot, readCounters, readMigrationNames, readRows, readShapes, refill } from '../store/snapshot.ts'
+import {
+  inSnapshot,
+  readCounters,
+  readMigrationNames,
+  readRows,
+  readShapes,
+  refill,
+} from '../store/operation/snapshot.ts'
 import { decode, encode, type Entry, FORMAT_VERSION, type Header } from './format.ts'
-import { toAuditRow } from '../audit/recorder.ts'
-import { insertAuditRows } from '../store/audit-log.ts'
+import { toAuditRow } from '../store/operation/audit-row.ts'
+import { insertAuditRows } from '../store/operation/audit-log.ts'
 import { TOTP_PERIOD_SECONDS } from '../users/totp-codes.ts'
 import { openToRead, type Source } from './open-database.ts'
 import { openKey, sealKey } from './sealed-key.ts'

@@ -1,6 +1,6 @@
 import { type AgentId } from '#manager/contract'
 import { type Log } from '../log.ts'
-import { listLinkedElsewhere, listUnlinked, saveAgentLinks } from '../store/managers.ts'
+import { listLinkedElsewhere, listUnlinked, saveAgentLinks } from '../store/operation/managers.ts'
 import { type Db } from '../store/schema.ts'
 import { type Peers } from './peers.ts'
 

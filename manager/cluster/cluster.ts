@@ -9,7 +9,7 @@ import {
   listManagers,
   type ManagerRow,
   saveManager,
-} from '../store/managers.ts'
+} from '../store/operation/managers.ts'
 import { newUuid } from '../store/new-id.ts'
 import { type Store } from '../store/open-store.ts'
 import { type DedicatedConnection, openDedicatedConnection, type Query } from './dedicated-connection.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { AppError, type SessionId } from '#manager/contract'
-import { type AgentRequests } from '../agents/connection.ts'
+import { type AgentRequests } from '../agent-link/connection.ts'
 import { type Log } from '../log.ts'
 import { type SessionChanges } from '../sessions/changes.ts'
 import { type Store } from '../store/open-store.ts'

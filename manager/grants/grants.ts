@@ -1,15 +1,21 @@
 import { randomBytes } from 'node:crypto'
 import { AppError, type Grant, type SessionId } from '#manager/contract'
-import { type AgentRequests } from '../agents/connection.ts'
+import { type AgentRequests } from '../agent-link/connection.ts'
 import { type Log } from '../log.ts'
-import { findTunnelApp } from '../sessions/apps.ts'
+import { findTunnelApp } from '../images/apps.ts'
 import { type SessionChanges } from '../sessions/changes.ts'
-import { deleteGrantsOfSession, extendGrant, findValidGrant, insertGrant, type ValidGrant } from '../store/grants.ts'
-import { listKernels } from '../store/kernels.ts'
-import { touchLoginOfGrant } from '../store/logins.ts'
+import {
+  deleteGrantsOfSession,
+  extendGrant,
+  findValidGrant,
+  insertGrant,
+  type ValidGrant,
+} from '../store/sessions/grants.ts'
+import { listKernels } from '../store/sessions/kernels.ts'
+import { touchLoginOfGrant } from '../store/identity/logins.ts'
 import { newUuid } from '../store/new-id.ts'
 import { type Store } from '../store/open-store.ts'
-import { findSession, ownedOf } from '../store/sessions.ts'
+import { findSession, ownedOf } from '../store/sessions/sessions.ts'
 import { isForeignKeyViolation } from '../store/violations.ts'
 import { type Caller, canEnter, canSee } from '../users/authorize.ts'
 import { hashToken } from '../users/secrets.ts'

@@ -5,7 +5,7 @@ import { type ActiveLogin, type Logins } from '../users/logins.ts'
 import { type RateState } from '../users/rate-limits.ts'
 import { browserToken } from '../users/secrets.ts'
 import { type Signers } from '../users/signers.ts'
-import { type UserRow } from '../store/users.ts'
+import { type UserRow } from '../store/identity/users.ts'
 import { type BrowserHalves, readHalves } from './browser-sign-in.ts'
 import { isSignature, readSignature, type SignedArea } from './signatures/read-signature.ts'
 

@@ -1,7 +1,7 @@
 import { type FastifyReply, type FastifyRequest } from 'fastify'
 import { type z } from 'zod'
 import { type RouteName, type RouteReply, type ROUTES } from '#manager/contract'
-import { type KeyedRequest } from '../store/idempotency-keys.ts'
+import { type KeyedRequest } from '../store/operation/idempotency-keys.ts'
 import { type Caller } from '../users/authorize.ts'
 
 type Route<N extends RouteName> = (typeof ROUTES)[N]

@@ -12,8 +12,8 @@ import {
   releaseClaim,
   storeAnswer,
   takeOver,
-} from '../store/idempotency-keys.ts'
-import { idempotencyPlace } from '../store/sealed.ts'
+} from '../store/operation/idempotency-keys.ts'
+import { idempotencyPlace } from '../secrets/sealed.ts'
 import { type Db } from '../store/schema.ts'
 
 export const IDEMPOTENCY_HEADER = 'idempotency-key'

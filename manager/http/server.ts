@@ -16,7 +16,7 @@ import {
   sayFormErrorsPlainly,
 } from '#manager/contract'
 import { type AuditRecorder } from '../audit/recorder.ts'
-import { recordRequests } from '../audit/record-requests.ts'
+import { recordRequests } from './record-requests.ts'
 import { type EventBus } from '../events/bus.ts'
 import { type Log } from '../log.ts'
 import { type Metrics } from '../metrics.ts'
@@ -39,7 +39,7 @@ import { SECURITY_HEADERS } from './security-headers.ts'
 import { createSerializerCompiler } from './serializer.ts'
 import { checkedBody } from './signatures/check-body.ts'
 import { hasUnstorableText, UNSTORABLE_TEXT } from './storable-text.ts'
-import { type UpgradeHandler, type Upgrades } from './upgrades.ts'
+import { type UpgradeHandler, type Upgrades } from '../agent-link/upgrades.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {

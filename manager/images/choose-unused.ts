@@ -1,7 +1,7 @@
 import { type AgentId } from '#manager/contract'
 import { type UnusedImage } from '#agent/contract'
 import { registryOf } from '../registries/registry-address.ts'
-import { type ImageInUse } from '../store/images.ts'
+import { type ImageInUse } from '../store/images/images.ts'
 import { isOffered, type OfferedImage } from './known-images.ts'
 
 export interface CleanUpContext {

@@ -1,6 +1,6 @@
 import { type AgentId, AppError } from '#manager/contract'
-import { requireResourceGroup } from '../scheduler/groups.ts'
-import { type AgentRow, listAgents } from '../store/agents.ts'
+import { requireResourceGroup } from '../quotas/resource-groups.ts'
+import { type AgentRow, listAgents } from '../store/agents/agents.ts'
 import { type Db } from '../store/schema.ts'
 
 /** The agents that an admin means: by id, by resource group, or all. @throws AppError `agent_not_found`, `resource_group_not_found`, `bad_request` */

@@ -1,11 +1,11 @@
 import { type AgentId, DOCKER_HUB, formatSlots, type Image, type ResourceSlots } from '#manager/contract'
 import { type AgentImage, describeImage } from '#agent/contract'
 import { registryOf } from '../registries/registry-address.ts'
-import { readImageMinimums } from '../store/image-settings.ts'
-import { type HeldImage, listHeldImages } from '../store/images.ts'
-import { listOfferedImages, type RegistryImageRow } from '../store/registry-images.ts'
+import { readImageMinimums } from '../store/images/image-settings.ts'
+import { type HeldImage, listHeldImages } from '../store/images/images.ts'
+import { listOfferedImages, type RegistryImageRow } from '../store/images/registry-images.ts'
 import { type Db } from '../store/schema.ts'
-import { toApp } from '../sessions/apps.ts'
+import { toApp } from './apps.ts'
 
 /** What an active registry has under a name. */
 export interface OfferedImage {

@@ -7,14 +7,14 @@ import {
   type Task,
   toWireError,
 } from '#manager/contract'
-import { type AgentRequests } from '../agents/connection.ts'
+import { type AgentRequests } from '../agent-link/connection.ts'
 import { type Registries } from '../registries/registries.ts'
-import { type AgentRow } from '../store/agents.ts'
+import { type AgentRow } from '../store/agents/agents.ts'
 import { newUuid } from '../store/new-id.ts'
 import { type Store } from '../store/open-store.ts'
 import { type Caller } from '../users/authorize.ts'
 import { chosenAgents } from './chosen-agents.ts'
-import { type Tasks } from './tasks.ts'
+import { type Tasks } from '../tasks/tasks.ts'
 
 /** Pulls of images to agents that an admin asks for, ahead of any session. */
 export interface Pulls {

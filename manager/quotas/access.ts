@@ -1,6 +1,6 @@
 import { AppError, type ResourceGroupAccess, type ResourceGroupAccessChange } from '#manager/contract'
-import { findResourceGroup } from '../store/resource-groups.ts'
-import { grantAccess, listAccess, listAccessible, withdrawAccess } from '../store/resource-group-access.ts'
+import { findResourceGroup } from '../store/quotas/resource-groups.ts'
+import { grantAccess, listAccess, listAccessible, withdrawAccess } from '../store/quotas/resource-group-access.ts'
 import { type Db } from '../store/schema.ts'
 import { isForeignKeyViolation } from '../store/violations.ts'
 import { type Caller, isSuperadmin } from '../users/authorize.ts'

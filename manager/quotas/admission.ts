@@ -1,5 +1,5 @@
 import { AppError, type ErrorCode, formatSlots, type ResourceSlots, type SessionSpec } from '#manager/contract'
-import { requireActiveResourceGroup } from '../scheduler/groups.ts'
+import { requireActiveResourceGroup } from './resource-groups.ts'
 import { giverOf, neverAllowed, readable, type Scope } from '../scheduler/plan/index.ts'
 import {
   listScopes,
@@ -9,8 +9,8 @@ import {
   scopeKeysOf,
   scopeKey,
   type ScopedSession,
-} from '../store/limits.ts'
-import { listPoliciesOf } from '../store/resource-policies.ts'
+} from '../store/quotas/limits.ts'
+import { listPoliciesOf } from '../store/quotas/resource-policies.ts'
 import { type Db } from '../store/schema.ts'
 import { type Caller } from '../users/authorize.ts'
 import { requireGroupOf } from './group-of.ts'

@@ -1,5 +1,5 @@
 import { AppError, DEFAULT_GROUP } from '#manager/contract'
-import { type GroupRow, listMemberships } from '../store/groups.ts'
+import { type GroupRow, listMemberships } from '../store/identity/groups.ts'
 import { type Db } from '../store/schema.ts'
 import { type Caller } from '../users/authorize.ts'
 

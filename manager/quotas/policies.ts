@@ -17,7 +17,7 @@ import {
   listResourcePolicies,
   type PolicySettings,
   updateResourcePolicy,
-} from '../store/resource-policies.ts'
+} from '../store/quotas/resource-policies.ts'
 import { type Db } from '../store/schema.ts'
 import { isForeignKeyViolation } from '../store/violations.ts'
 

@@ -1,10 +1,10 @@
 import { type GroupId, type ResourceSlots, SessionId } from '#manager/contract'
 import { Limits } from '../scheduler/plan/index.ts'
 import { newId } from '../store/new-id.ts'
-import { type ScopedSession } from '../store/limits.ts'
+import { type ScopedSession } from '../store/quotas/limits.ts'
 import { type Db } from '../store/schema.ts'
 import { type Caller } from '../users/authorize.ts'
-import { readLimits } from './read-limits.ts'
+import { readLimits } from '../scheduler/read-limits.ts'
 
 export interface WhatIsLeft {
   /** Of limited slots, for one more session. */

@@ -8,7 +8,7 @@ import {
 } from '#manager/contract'
 import { type RegistryAuth } from '#agent/contract'
 import { type EventPublisher } from '../events/bus.ts'
-import { type Tasks } from '../images/tasks.ts'
+import { type Tasks } from '../tasks/tasks.ts'
 import { type SecretBox } from '../secrets/secret-box.ts'
 import { type Store } from '../store/open-store.ts'
 import {
@@ -19,13 +19,13 @@ import {
   type RegistryRow,
   setScanned,
   updateRegistry,
-} from '../store/registries.ts'
+} from '../store/images/registries.ts'
 import {
   deleteRegistryImages,
   findOfferedImage,
   readManifestDigests,
   saveRegistryImage,
-} from '../store/registry-images.ts'
+} from '../store/images/registry-images.ts'
 import { type Caller } from '../users/authorize.ts'
 import { type Credentials } from './client/authorization.ts'
 import { listHubRepositories } from './client/docker-hub.ts'

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { AppError, DOCKER_HUB, type RescanProgress } from '#manager/contract'
 import { isLabelled } from '#agent/contract'
-import { type NewRegistryImage } from '../store/registry-images.ts'
+import { type NewRegistryImage } from '../store/images/registry-images.ts'
 import { TagProblem } from './client/manifests.ts'
 import { type RegistryClient } from './client/registry-client.ts'
 import { referenceOf } from './registry-address.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { type ReasonCode, type SessionStatus } from '#manager/contract'
-import { type Dependency } from '../store/dependencies.ts'
+import { type Dependency } from '../store/sessions/dependencies.ts'
 import { judgeDependencies } from './dependencies.ts'
 import { sessionId } from './plan/plan-fixtures.ts'
 

@@ -1,6 +1,6 @@
 import { type Reason, type SessionId } from '#manager/contract'
-import { resultOf } from '../sessions/result.ts'
-import { type Dependency } from '../store/dependencies.ts'
+import { resultOf } from './result.ts'
+import { type Dependency } from '../store/sessions/dependencies.ts'
 
 export interface DependencyState {
   /** Names of what has not ended yet, by waiting session. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { DEFAULT_TIMINGS } from '../sessions/timings.ts'
-import { type MortalKernel } from '../store/occupants.ts'
+import { DEFAULT_TIMINGS } from './timings.ts'
+import { type MortalKernel } from '../store/sessions/occupants.ts'
 import { latestEndOf, longestHold } from './latest-end.ts'
 import { agentId, IMAGE } from './plan/plan-fixtures.ts'
 

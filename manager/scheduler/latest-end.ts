@@ -1,5 +1,5 @@
-import { DEFAULT_TIMINGS } from '../sessions/timings.ts'
-import { type MortalKernel } from '../store/occupants.ts'
+import { DEFAULT_TIMINGS } from './timings.ts'
+import { type MortalKernel } from '../store/sessions/occupants.ts'
 import { type LongestHold } from './plan/index.ts'
 
 const { scheduledMs, preparingMs, pullingMs, replyMarginMs, terminatingMs } = DEFAULT_TIMINGS

@@ -1,7 +1,7 @@
 import { type Manager, type ManagerWarning } from '#manager/contract'
 import { type Cluster } from '../cluster/cluster.ts'
 import { judgeManagers } from '../cluster/judge-managers.ts'
-import { listResourceGroups } from '../store/resource-groups.ts'
+import { listResourceGroups } from '../store/quotas/resource-groups.ts'
 import { type Db } from '../store/schema.ts'
 import { schedulerTurn } from './tick.ts'
 

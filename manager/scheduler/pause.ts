@@ -1,5 +1,5 @@
 import { type Reason, type Scheduling } from '#manager/contract'
-import { deletePause, readPause, writePause } from '../store/pause.ts'
+import { deletePause, readPause, writePause } from '../store/operation/pause.ts'
 import { type Store } from '../store/open-store.ts'
 
 /** The switch for the whole scheduler, at all managers. A restored database starts with it off. */

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { addSlots, type AgentId, SLOT_NAMES, subtractSlots } from '#manager/contract'
-import { DEFAULT_TIMINGS } from '../sessions/timings.ts'
+import { DEFAULT_TIMINGS } from './timings.ts'
 import { latestEndOf, longestHold } from './latest-end.ts'
 import {
   type AgentSnapshot,

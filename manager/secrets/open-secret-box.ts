@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { AppError } from '#manager/contract'
 import { type Log } from '../log.ts'
-import { toAuditRow } from '../audit/recorder.ts'
-import { insertAuditRows } from '../store/audit-log.ts'
+import { toAuditRow } from '../store/operation/audit-row.ts'
+import { insertAuditRows } from '../store/operation/audit-log.ts'
 import { type Store } from '../store/open-store.ts'
-import { chooseMasterKeyId, readMasterKeyId, resealAll } from '../store/sealed.ts'
+import { chooseMasterKeyId, readMasterKeyId, resealAll } from './sealed.ts'
 import { createMasterKeys, masterKeyPath, readMasterKeys, writeMasterKeys } from './master-key-file.ts'
 import { createSecretBox, MASTER_KEY_BYTES, type SecretBox, toMasterKey } from './secret-box.ts'
 

@@ -1,11 +1,11 @@
 import { type KernelId, type SessionId, type SessionStatus, type UserId } from '#manager/contract'
 import { NO_PEERS, type Peers } from '../cluster/peers.ts'
 import { type EventPublisher } from '../events/bus.ts'
-import { type KernelChange, type KernelRow, listKernels, moveKernels, updateKernel } from '../store/kernels.ts'
+import { type KernelChange, type KernelRow, listKernels, moveKernels, updateKernel } from '../store/sessions/kernels.ts'
 import { type Store } from '../store/open-store.ts'
 import { type Db } from '../store/schema.ts'
-import { insertSessionEvents } from '../store/session-events.ts'
-import { lockSession, type SessionRow, type Touched, updateSession } from '../store/sessions.ts'
+import { insertSessionEvents } from '../store/sessions/session-events.ts'
+import { lockSession, type SessionRow, type Touched, updateSession } from '../store/sessions/sessions.ts'
 import { type Change, type Effects, type SessionState, transition } from './transition.ts'
 
 /** The state that a decision is made on, locked until it is carried out. */

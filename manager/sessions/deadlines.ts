@@ -2,11 +2,11 @@ import { type AgentId, type KernelId, type Reason, type SessionId, type SessionS
 import { type Log } from '../log.ts'
 import { type AgentPresence } from '../scheduler/snapshot.ts'
 import { type Store } from '../store/open-store.ts'
-import { listTransitional, type Overdue, updateReasons } from '../store/sessions.ts'
+import { listTransitional, type Overdue, updateReasons } from '../store/sessions/sessions.ts'
 import { type SessionChanges } from './changes.ts'
 import { endForgotten } from './end-forgotten.ts'
 import { type Lifecycle } from './lifecycle.ts'
-import { DEFAULT_TIMINGS, type Timings } from './timings.ts'
+import { DEFAULT_TIMINGS, type Timings } from '../scheduler/timings.ts'
 
 export interface DeadlinesDeps {
   readonly store: Store

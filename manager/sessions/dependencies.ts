@@ -1,6 +1,6 @@
 import { AppError, SessionId, type UserId } from '#manager/contract'
 import { type Db } from '../store/schema.ts'
-import { findOwnSession } from '../store/dependencies.ts'
+import { findOwnSession } from '../store/sessions/dependencies.ts'
 
 /**
  * Which sessions a request depends on. They must be there already and cannot be changed afterwards, so nothing ever

@@ -1,6 +1,6 @@
 import { type AgentId, isFinished, type Reason } from '#manager/contract'
 import { type Log } from '../log.ts'
-import { listSessionsOnRevoked } from '../store/kernels.ts'
+import { listSessionsOnRevoked } from '../store/sessions/kernels.ts'
 import { type Store } from '../store/open-store.ts'
 import { type SessionChanges } from './changes.ts'
 

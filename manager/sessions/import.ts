@@ -1,11 +1,11 @@
 import { type AgentId, type Reason, type ResourceSlots, SESSION_NAME, type SlotName } from '#manager/contract'
 import { type KernelLabel } from '#agent/contract'
 import { type EventPublisher } from '../events/bus.ts'
-import { insertKernelDevices, insertKernels, listKernels } from '../store/kernels.ts'
-import { readLifetimeLimits } from '../store/lifetime.ts'
+import { insertKernelDevices, insertKernels, listKernels } from '../store/sessions/kernels.ts'
+import { readLifetimeLimits } from '../store/sessions/lifetime.ts'
 import { type Store } from '../store/open-store.ts'
 import { type Db } from '../store/schema.ts'
-import { insertSessionEvents } from '../store/session-events.ts'
+import { insertSessionEvents } from '../store/sessions/session-events.ts'
 import {
   findLiveNames,
   findSession,
@@ -14,9 +14,9 @@ import {
   lockResourceGroup,
   type NewSession,
   type SessionRow,
-} from '../store/sessions.ts'
-import { toApp } from './apps.ts'
-import { findUser, findUserByEmail, listUsers, type UserRow } from '../store/users.ts'
+} from '../store/sessions/sessions.ts'
+import { toApp } from '../images/apps.ts'
+import { findUser, findUserByEmail, listUsers, type UserRow } from '../store/identity/users.ts'
 
 export interface ImportedContainer {
   readonly agentId: AgentId

@@ -1,6 +1,6 @@
 import { type KernelSpec } from '#agent/contract'
-import { type KernelDeviceRow, type KernelRow } from '../store/kernels.ts'
-import { type OwnedSessionRow } from '../store/sessions.ts'
+import { type KernelDeviceRow, type KernelRow } from '../store/sessions/kernels.ts'
+import { type OwnedSessionRow } from '../store/sessions/sessions.ts'
 
 /** What an agent needs to start a kernel, from its rows alone: a repeated request is the same request. */
 export function kernelSpecOf(

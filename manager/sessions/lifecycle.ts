@@ -10,11 +10,11 @@ import {
   toWireError,
 } from '#manager/contract'
 import { type RequestReply } from '#agent/contract'
-import { type AgentRequests } from '../agents/connection.ts'
+import { type AgentRequests } from '../agent-link/connection.ts'
 import { type Log } from '../log.ts'
 import { type AgentPresence } from '../scheduler/snapshot.ts'
-import { findAgent } from '../store/agents.ts'
-import { findHeldImage } from '../store/images.ts'
+import { findAgent } from '../store/agents/agents.ts'
+import { findHeldImage } from '../store/images/images.ts'
 import {
   findOccupied,
   keepLastWords,
@@ -24,17 +24,17 @@ import {
   noteKernelDone,
   noteKernelRunning,
   updateKernel,
-} from '../store/kernels.ts'
+} from '../store/sessions/kernels.ts'
 import { type Store } from '../store/open-store.ts'
-import { countEventsOf, findReasonTo } from '../store/session-events.ts'
-import { findSession, type OwnedSessionRow, setDescription, touchSessions } from '../store/sessions.ts'
+import { countEventsOf, findReasonTo } from '../store/sessions/session-events.ts'
+import { findSession, type OwnedSessionRow, setDescription, touchSessions } from '../store/sessions/sessions.ts'
 import { type LockedSession, type SessionChanges } from './changes.ts'
 import { type PullSource, type Registries } from '../registries/registries.ts'
-import { toApp } from './apps.ts'
+import { toApp } from '../images/apps.ts'
 import { type KernelSigner } from './kernel-signature.ts'
 import { kernelSpecOf } from './kernel-spec.ts'
 import { sharedMemoryOf } from './resolve-spec.ts'
-import { DEFAULT_TIMINGS, type Timings } from './timings.ts'
+import { DEFAULT_TIMINGS, type Timings } from '../scheduler/timings.ts'
 import { type Change, isStarting } from './transition.ts'
 
 /**

@@ -7,11 +7,11 @@ import {
   type SessionStatus,
   type UserId,
 } from '#manager/contract'
-import { listKernels } from '../store/kernels.ts'
+import { listKernels } from '../store/sessions/kernels.ts'
 import { type Store } from '../store/open-store.ts'
 import { type Db } from '../store/schema.ts'
-import { findSession, ownedOf } from '../store/sessions.ts'
-import { appsOf } from './apps.ts'
+import { findSession, ownedOf } from '../store/sessions/sessions.ts'
+import { appsOf } from '../images/apps.ts'
 import { type SessionChanges } from './changes.ts'
 
 /** Where a session runs; what a tunnel needs to find its agent. */

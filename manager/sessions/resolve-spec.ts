@@ -13,7 +13,7 @@ import {
 import { type AgentImage } from '#agent/contract'
 import { type AgentSnapshot, closest, readable, Room, totalOf } from '../scheduler/plan/index.ts'
 import { describedBy, type KnownImages, meaningsOf, minimumOf } from '../images/known-images.ts'
-import { type HeldImage } from '../store/images.ts'
+import { type HeldImage } from '../store/images/images.ts'
 
 /** For images that ask for nothing. */
 const DEFAULT_REQUEST: ResourceSlots = { cpu: 1000, mem: 2 ** 30 }

@@ -1,8 +1,8 @@
 import { type AgentId, AppError, formatSlots, isFinished, type KernelId, type SessionSpec } from '#manager/contract'
-import { findAgent } from '../store/agents.ts'
-import { listKernels } from '../store/kernels.ts'
+import { findAgent } from '../store/agents/agents.ts'
+import { listKernels } from '../store/sessions/kernels.ts'
 import { type Db } from '../store/schema.ts'
-import { findHeir, type OwnedSessionRow } from '../store/sessions.ts'
+import { findHeir, type OwnedSessionRow } from '../store/sessions/sessions.ts'
 
 /** What was asked for when the session was made. Its variables do not leave the manager for it. */
 export function specOf(session: OwnedSessionRow, name: string | undefined): SessionSpec {

@@ -18,19 +18,19 @@ import {
   type UserId,
   type WhatIf,
 } from '#manager/contract'
-import { type AgentRequests } from '../agents/connection.ts'
+import { type AgentRequests } from '../agent-link/connection.ts'
 import { type EventPublisher } from '../events/bus.ts'
 import { imagesOf } from '../images/images.ts'
 import { admit, requireWithinLimits } from '../quotas/admission.ts'
 import { emptyAgent, type PlacingPresence } from '../scheduler/snapshot.ts'
-import { listAgents } from '../store/agents.ts'
-import { type KeyedRequest } from '../store/idempotency-keys.ts'
-import { insertKernels, type KernelRow, listKernels } from '../store/kernels.ts'
-import { readLifetimeLimits } from '../store/lifetime.ts'
+import { listAgents } from '../store/agents/agents.ts'
+import { type KeyedRequest } from '../store/operation/idempotency-keys.ts'
+import { insertKernels, type KernelRow, listKernels } from '../store/sessions/kernels.ts'
+import { readLifetimeLimits } from '../store/sessions/lifetime.ts'
 import { newId } from '../store/new-id.ts'
-import { holdResourceGroup } from '../store/removal.ts'
+import { holdResourceGroup } from '../store/identity/removal.ts'
 import { type Store } from '../store/open-store.ts'
-import { insertSessionEvents, listSessionEvents } from '../store/session-events.ts'
+import { insertSessionEvents, listSessionEvents } from '../store/sessions/session-events.ts'
 import { isForeignKeyViolation, isUniqueViolation } from '../store/violations.ts'
 import {
   countMatching,
@@ -41,10 +41,10 @@ import {
   type NewSession,
   ownedOf,
   type OwnedSessionRow,
-} from '../store/sessions.ts'
+} from '../store/sessions/sessions.ts'
 import { type Caller, canEnter, canSee, visibleTo } from '../users/authorize.ts'
 import { fingerprintOfLine } from '../users/ssh-public-key.ts'
-import { toApp } from './apps.ts'
+import { toApp } from '../images/apps.ts'
 import { type Lifecycle } from './lifecycle.ts'
 import { resolveLifetime } from './lifetime/ends.ts'
 import { resolveDependencies } from './dependencies.ts'

@@ -1,4 +1,4 @@
-import { type SessionFilter } from '../store/sessions.ts'
+import { type SessionFilter } from '../store/sessions/sessions.ts'
 
 /** From here on nobody counts along, and counting is most of what a page of the list costs. */
 const LARGE = 10_000

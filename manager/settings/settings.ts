@@ -1,10 +1,10 @@
 import { AppError, type AuthOptions, type SystemSettings, type SystemSettingsChange } from '#manager/contract'
 import { type SecretBox } from '../secrets/secret-box.ts'
-import { findDomain } from '../store/domains.ts'
-import { isFirstStart } from '../store/logins.ts'
+import { findDomain } from '../store/identity/domains.ts'
+import { isFirstStart } from '../store/identity/logins.ts'
 import { type Store } from '../store/open-store.ts'
-import { SMTP_PASSWORD_PLACE } from '../store/sealed.ts'
-import { holdSystemSettings, readSystemSettings, writeSystemSettings } from '../store/system-settings.ts'
+import { SMTP_PASSWORD_PLACE } from '../secrets/sealed.ts'
+import { holdSystemSettings, readSystemSettings, writeSystemSettings } from '../store/operation/system-settings.ts'
 import { applyChange, keepsPassword, parseSettings, refusal, toAuthOptions, toSystemSettings } from './rules.ts'
 
 /** How to reach the mail server. */

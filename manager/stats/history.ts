@@ -1,7 +1,7 @@
 import { AppError, type KernelId, type SessionId, type SessionStats } from '#manager/contract'
-import { type LiveFigures } from '../agents/live.ts'
+import { type LiveFigures } from './live.ts'
 import { type Store } from '../store/open-store.ts'
-import { listMinutes } from '../store/session-stats.ts'
+import { listMinutes } from '../store/sessions/session-stats.ts'
 import { addSources, type Point, pointOf, toSessionStats, toSteps } from './steps.ts'
 
 export interface HistoryQuery {

@@ -1,6 +1,6 @@
 import { type KernelId, type SessionId, type SessionStats } from '#manager/contract'
 import { type Log } from '../log.ts'
-import { insertMinutes, readLastMinutes, type SessionMinute } from '../store/session-stats.ts'
+import { insertMinutes, readLastMinutes, type SessionMinute } from '../store/sessions/session-stats.ts'
 import { type Store } from '../store/open-store.ts'
 import { addMinutes, carryOn, MinuteSums, totalsOf } from './minute.ts'
 

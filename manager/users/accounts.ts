@@ -1,9 +1,9 @@
 import { AppError, DEFAULT_GROUP, type GroupId, UserId } from '#manager/contract'
-import { holdDomain } from '../store/domains.ts'
-import { addMembers, findGroups, type GroupRow, removeMembers } from '../store/groups.ts'
+import { holdDomain } from '../store/identity/domains.ts'
+import { addMembers, findGroups, type GroupRow, removeMembers } from '../store/identity/groups.ts'
 import { newId } from '../store/new-id.ts'
 import { type Db } from '../store/schema.ts'
-import { insertUser, lockUser, type NewUser, type UserRow } from '../store/users.ts'
+import { insertUser, lockUser, type NewUser, type UserRow } from '../store/identity/users.ts'
 
 export type AccountSpec = Omit<NewUser, 'id' | 'domain'> & {
   readonly domain: string

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 import { AppError, type UserId } from '#manager/contract'
-import { type BackOff, countAttempt, forgetFailures, takeBackAttempt } from '../store/login-failures.ts'
+import { type BackOff, countAttempt, forgetFailures, takeBackAttempt } from '../store/identity/login-failures.ts'
 import { type Store } from '../store/open-store.ts'
 
 const ACCOUNT_FROM = 5

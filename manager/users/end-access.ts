@@ -1,6 +1,6 @@
 import { type UserId } from '#manager/contract'
-import { deleteEmailTokens } from '../store/email-tokens.ts'
-import { deleteLogins, deleteTickets } from '../store/logins.ts'
+import { deleteEmailTokens } from '../store/identity/email-tokens.ts'
+import { deleteLogins, deleteTickets } from '../store/identity/logins.ts'
 import { type Db } from '../store/schema.ts'
 
 /**

@@ -10,7 +10,7 @@ import {
   type UserId,
 } from '#manager/contract'
 import { type EventPublisher } from '../events/bus.ts'
-import { holdDomain } from '../store/domains.ts'
+import { holdDomain } from '../store/identity/domains.ts'
 import {
   addMembers,
   type CountedGroupRow,
@@ -19,13 +19,13 @@ import {
   listGroups,
   removeMembers,
   updateGroup,
-} from '../store/groups.ts'
+} from '../store/identity/groups.ts'
 import { newId } from '../store/new-id.ts'
 import { type Store } from '../store/open-store.ts'
-import { countSessionsOf, deleteGroup, lockGroup, removeAllMembers } from '../store/removal.ts'
+import { countSessionsOf, deleteGroup, lockGroup, removeAllMembers } from '../store/identity/removal.ts'
 import { type Db } from '../store/schema.ts'
 import { isUniqueViolation } from '../store/violations.ts'
-import { touchUser, type UserRow } from '../store/users.ts'
+import { touchUser, type UserRow } from '../store/identity/users.ts'
 import { administers, type Caller, isSuperadmin, managesAccount } from './authorize.ts'
 import { baseUnits } from './domains.ts'
 import { counted, endedSessions, liveSessions, purgeSessions, requireEmpty } from './removal.ts'

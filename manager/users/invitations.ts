@@ -7,8 +7,13 @@ import {
   type SystemSettings,
 } from '#manager/contract'
 import { type Settings } from '../settings/settings.ts'
-import { type DomainRow, findDomain } from '../store/domains.ts'
-import { deleteInvitation, insertInvitation, type InvitationRow, listInvitations } from '../store/invitations.ts'
+import { type DomainRow, findDomain } from '../store/identity/domains.ts'
+import {
+  deleteInvitation,
+  insertInvitation,
+  type InvitationRow,
+  listInvitations,
+} from '../store/identity/invitations.ts'
 import { newUuid } from '../store/new-id.ts'
 import { type Store } from '../store/open-store.ts'
 import { isForeignKeyViolation } from '../store/violations.ts'

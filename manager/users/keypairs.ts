@@ -16,10 +16,10 @@ import {
   type KeypairRow,
   listKeypairs,
   updateKeypair,
-} from '../store/keypairs.ts'
+} from '../store/identity/keypairs.ts'
 import { type Store } from '../store/open-store.ts'
 import { type Db } from '../store/schema.ts'
-import { holdUser } from '../store/users.ts'
+import { holdUser } from '../store/identity/users.ts'
 import { isForeignKeyViolation } from '../store/violations.ts'
 import { type Caller, canSeeKeypair, isSuperadmin, visibleTo } from './authorize.ts'
 

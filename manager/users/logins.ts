@@ -11,12 +11,12 @@ import {
   listLiveLogins,
   takeTicket,
   touchLogin,
-} from '../store/logins.ts'
-import { holdDomain } from '../store/domains.ts'
+} from '../store/identity/logins.ts'
+import { holdDomain } from '../store/identity/domains.ts'
 import { newUuid } from '../store/new-id.ts'
 import { type Store } from '../store/open-store.ts'
 import { type Db } from '../store/schema.ts'
-import { findUserByEmail, holdUser, type UserRow } from '../store/users.ts'
+import { findUserByEmail, holdUser, type UserRow } from '../store/identity/users.ts'
 import { type Caller } from './authorize.ts'
 import { withBackOff } from './back-off.ts'
 import { lifetimesOf, type LoginLifetimes } from './login-lifetimes.ts'

@@ -1,6 +1,6 @@
 import { AppError } from '#manager/contract'
 import { type Log } from '../log.ts'
-import { addRequests, readRequests, type RequestCount } from '../store/signing.ts'
+import { addRequests, readRequests, type RequestCount } from '../store/identity/signing.ts'
 import { type Store } from '../store/open-store.ts'
 
 export const RATE_WINDOW_SECONDS = 15 * 60

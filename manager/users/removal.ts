@@ -1,6 +1,6 @@
 import { AppError, type ErrorCode } from '#manager/contract'
 import { type Store } from '../store/open-store.ts'
-import { countSessionsOf, deleteEndedSessions, type SessionCounts, type SessionsOf } from '../store/removal.ts'
+import { countSessionsOf, deleteEndedSessions, type SessionCounts, type SessionsOf } from '../store/identity/removal.ts'
 
 /** What a project, a domain or a resource group must be empty of before it is deleted. */
 export interface Contents {

@@ -2,7 +2,7 @@ import { AppError, type RecoveryCodes, type TotpEnrolment, type TotpStatus, type
 import { type EventPublisher } from '../events/bus.ts'
 import { type SecretBox } from '../secrets/secret-box.ts'
 import { type Store } from '../store/open-store.ts'
-import { totpPlace } from '../store/sealed.ts'
+import { totpPlace } from '../secrets/sealed.ts'
 import {
   clearSecret,
   confirmSecret,
@@ -11,8 +11,8 @@ import {
   replaceRecoveryCodes,
   takeRecoveryCode,
   takeStep,
-} from '../store/second-factors.ts'
-import { findUser, type UserRow } from '../store/users.ts'
+} from '../store/identity/second-factors.ts'
+import { findUser, type UserRow } from '../store/identity/users.ts'
 import { type Caller, requireAnother } from './authorize.ts'
 import { withBackOff } from './back-off.ts'
 import { type Passwords } from './passwords.ts'

@@ -1,7 +1,7 @@
 import ssh2 from 'ssh2'
 import { type NewSshKeypair, type SshKeypair } from '#manager/contract'
 import { type Store } from '../store/open-store.ts'
-import { findSshPublicKey, setSshPublicKey } from '../store/users.ts'
+import { findSshPublicKey, setSshPublicKey } from '../store/identity/users.ts'
 import { type Caller } from './authorize.ts'
 import { parsePublicKey } from './ssh-public-key.ts'
 

@@ -1,8 +1,8 @@
 import { AccessKey } from '#manager/contract'
-import { listLiveLogins } from '../store/logins.ts'
+import { listLiveLogins } from '../store/identity/logins.ts'
 import { type Db } from '../store/schema.ts'
-import { listUsableKeypairs } from '../store/signing.ts'
-import { listStandings } from '../store/users.ts'
+import { listUsableKeypairs } from '../store/identity/signing.ts'
+import { listStandings } from '../store/identity/users.ts'
 import { type Caller } from './authorize.ts'
 
 /**

@@ -1,6 +1,6 @@
 import { AppError } from '#manager/contract'
 import { type Db } from '../store/schema.ts'
-import { countSuperadmins } from '../store/users.ts'
+import { countSuperadmins } from '../store/identity/users.ts'
 
 /**
  * After a change, in its transaction and under `lockSuperadmins`: somebody is left who can administer everything. Two

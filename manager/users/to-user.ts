@@ -1,7 +1,7 @@
 import { type GroupRef, type User } from '#manager/contract'
-import { listGroupsOf } from '../store/groups.ts'
+import { listGroupsOf } from '../store/identity/groups.ts'
 import { type Db } from '../store/schema.ts'
-import { type UserRow } from '../store/users.ts'
+import { type UserRow } from '../store/identity/users.ts'
 
 /** What others may see of accounts, with the groups that they are in. */
 export async function toUsers(db: Db, rows: readonly UserRow[]): Promise<User[]> {

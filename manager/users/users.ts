@@ -13,7 +13,7 @@ import {
 } from '#manager/contract'
 import { type EventPublisher } from '../events/bus.ts'
 import { type Log } from '../log.ts'
-import { deactivateKeypairs } from '../store/keypairs.ts'
+import { deactivateKeypairs } from '../store/identity/keypairs.ts'
 import { type Store } from '../store/open-store.ts'
 import {
   countUsers,
@@ -24,7 +24,7 @@ import {
   lockUser,
   updateUser,
   type UserRow,
-} from '../store/users.ts'
+} from '../store/identity/users.ts'
 import { insertAccount, replaceGroups } from './accounts.ts'
 import { type Caller, managesAccount, requireAnother, requireMayAssign, visibleAccounts } from './authorize.ts'
 import { withBackOff } from './back-off.ts'

@@ -2,3 +2,4 @@
 export * from './tunnels.ts'
 export * from './local-proof.ts'
 export * from './proxy-faults.ts'
+export * from './host-api.ts'

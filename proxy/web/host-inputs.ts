@@ -1,6 +1,6 @@
 import { z, type ZodType } from 'zod'
 import { SessionId } from '#manager/contract'
-import { type HostApi } from '#electron/contract'
+import { type HostApi } from '#proxy/contract'
 import { KeyFormat, TunnelId, TunnelSpec } from '#proxy/contract'
 import { HostSettingsSchema } from '../settings.ts'
 

@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { type ApiClient, type Session } from '#manager/contract'
 import { LABEL_KERNEL_ID } from '#agent/contract'
-import { pathOf, type Reply } from '#electron/contract'
+import { pathOf, type Reply } from '#proxy/contract'
 import { type Tunnel } from '#proxy/contract'
 import { type Berth, startBerth } from '../fixtures/berth.ts'
 import { signInAsBrowser } from '../fixtures/browser-sign-in.ts'

@@ -1,8 +1,8 @@
 /** The proxy's half of the path, for real: a listener whose connections become tunnels. `node tunnel-proxy.ts MANAGER_URL [SESSION GRANT APP]` */
 import { createServer, type AddressInfo } from 'node:net'
 import { GRANT_HEADER, SessionId } from '#manager/contract'
-import { dialTunnel } from '../../proxy/tunnel/dial.ts'
-import { pipeTunnel } from '../../proxy/tunnel/pipe.ts'
+import { dialTunnel } from '../../proxy/dial/dial.ts'
+import { pipeTunnel } from '../../proxy/dial/pipe.ts'
 import { GRANT, SESSION } from './tunnel-names.ts'
 import { serveMemory } from './tunnel-memory.ts'
 

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { type AddressInfo } from 'node:net'
-import { type HostInfo, type HostSettings } from '#electron/contract'
+import { type HostInfo, type HostSettings } from '#proxy/contract'
 import { type ProxyFault } from '#proxy/contract'
 import {
   isFinished,

@@ -7,7 +7,7 @@ import { compileFunction } from 'node:vm'
 import { build } from 'electron-vite'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { WebSocketServer } from 'ws'
-import { channelOf, HOST_METHODS, type HostBridge, type HostEventsBridge, type Reply } from '#electron/contract'
+import { channelOf, HOST_METHODS, type HostBridge, type HostEventsBridge, type Reply } from '#proxy/contract'
 import { contextBridge, ipcRenderer, stub, type StubContents } from '../fixtures/electron-stub.ts'
 
 /**

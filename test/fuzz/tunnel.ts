@@ -10,7 +10,7 @@ import {
   type SessionId,
   TunnelEnd,
 } from '#manager/contract'
-import { dialTunnel } from '../../proxy/tunnel/dial.ts'
+import { dialTunnel } from '../../proxy/dial/dial.ts'
 import { type Random } from './random.ts'
 import { type FuzzTarget, within } from './target.ts'
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type ApiClient, type Role, type User } from '#manager/contract'
-import { listUsers } from '../../manager/store/users.ts'
+import { listUsers } from '../../manager/store/identity/users.ts'
 import { sql } from 'kysely'
 import { apiOf } from '../fixtures/manager.ts'
 import { refusal, type SessionsCluster, startSessionsCluster } from '../fixtures/sessions-cluster.ts'

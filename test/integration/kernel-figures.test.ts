@@ -8,12 +8,12 @@ import {
   type UserId,
 } from '#manager/contract'
 import { createKernelFigures } from '../../manager/agents/kernel-figures.ts'
-import { createLiveFigures } from '../../manager/agents/live.ts'
+import { createLiveFigures } from '../../manager/stats/live.ts'
 import { createSessionChanges } from '../../manager/sessions/changes.ts'
-import { insertKernels } from '../../manager/store/kernels.ts'
+import { insertKernels } from '../../manager/store/sessions/kernels.ts'
 import { newId } from '../../manager/store/new-id.ts'
 import { type Store } from '../../manager/store/open-store.ts'
-import { insertSessions } from '../../manager/store/sessions.ts'
+import { insertSessions } from '../../manager/store/sessions/sessions.ts'
 import { aSessionRow } from '../fixtures/session-rows.ts'
 import { insertAgent, openTestStore } from '../fixtures/test-store.ts'
 

@@ -6,7 +6,7 @@ import { silentLog } from '../../manager/log.ts'
 import { addMasterKey, openSecretBox } from '../../manager/secrets/open-secret-box.ts'
 import { createSecretBox } from '../../manager/secrets/secret-box.ts'
 import { readMasterKeys } from '../../manager/secrets/master-key-file.ts'
-import { findKeypair } from '../../manager/store/keypairs.ts'
+import { findKeypair } from '../../manager/store/identity/keypairs.ts'
 import { openStore } from '../../manager/store/open-store.ts'
 import { startTestManager, temporaryDirectory, type TestManager } from '../fixtures/manager.ts'
 

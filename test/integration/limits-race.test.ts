@@ -3,10 +3,10 @@ import { type ResourceSlots, type UserId } from '#manager/contract'
 import { commitPlacements } from '../../manager/scheduler/commit.ts'
 import { concentrated, fifo, plan } from '../../manager/scheduler/plan/index.ts'
 import { readGroup } from '../../manager/scheduler/snapshot.ts'
-import { readHeld } from '../../manager/store/limits.ts'
+import { readHeld } from '../../manager/store/quotas/limits.ts'
 import { type Store } from '../../manager/store/open-store.ts'
-import { grantAccess } from '../../manager/store/resource-group-access.ts'
-import { assignResourcePolicy, insertResourcePolicy } from '../../manager/store/resource-policies.ts'
+import { grantAccess } from '../../manager/store/quotas/resource-group-access.ts'
+import { assignResourcePolicy, insertResourcePolicy } from '../../manager/store/quotas/resource-policies.ts'
 import { insertAgent, insertWaiting, openTestStore, reportCapacity } from '../fixtures/test-store.ts'
 
 const presence = { isReady: () => true, strays: () => [], engineIsDown: () => false, isUnfit: () => false }

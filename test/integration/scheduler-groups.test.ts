@@ -3,7 +3,7 @@ import { type AgentId, type SessionId } from '#manager/contract'
 import { silentLog } from '../../manager/log.ts'
 import { startScheduler } from '../../manager/scheduler/tick.ts'
 import { type Store } from '../../manager/store/open-store.ts'
-import { grantAccess } from '../../manager/store/resource-group-access.ts'
+import { grantAccess } from '../../manager/store/quotas/resource-group-access.ts'
 import { insertAgent, insertWaiting, openTestStore, reportCapacity } from '../fixtures/test-store.ts'
 
 const GROUPS = ['default', 'a', 'b', 'c'] as const

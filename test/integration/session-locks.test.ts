@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { KernelId, type Reason, SessionId } from '#manager/contract'
-import { runIdleClocks, stopIdleClocks } from '../../manager/store/lifetime.ts'
+import { runIdleClocks, stopIdleClocks } from '../../manager/store/sessions/lifetime.ts'
 import { newId } from '../../manager/store/new-id.ts'
 import { type Store } from '../../manager/store/open-store.ts'
-import { insertKernels } from '../../manager/store/kernels.ts'
-import { insertSessions, touchSessions, updateReasons } from '../../manager/store/sessions.ts'
+import { insertKernels } from '../../manager/store/sessions/kernels.ts'
+import { insertSessions, touchSessions, updateReasons } from '../../manager/store/sessions/sessions.ts'
 import { aSessionRow } from '../fixtures/session-rows.ts'
 import { openTestStore } from '../fixtures/test-store.ts'
 

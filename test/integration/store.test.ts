@@ -12,7 +12,7 @@ import { migrate } from '../../manager/store/migrate.ts'
 import { MIGRATIONS } from '../../manager/store/migrations/index.ts'
 import { newId } from '../../manager/store/new-id.ts'
 import { openStore } from '../../manager/store/open-store.ts'
-import { countUsers, findUserByEmail, insertUser } from '../../manager/store/users.ts'
+import { countUsers, findUserByEmail, insertUser } from '../../manager/store/identity/users.ts'
 import { BACKENDS, createDatabase } from '../fixtures/database.ts'
 import { temporaryDirectory } from '../fixtures/manager.ts'
 

@@ -1,9 +1,9 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { NOTHING_YET } from '../../manager/registries/rescan.ts'
-import { createTasks, type TaskSpec } from '../../manager/images/tasks.ts'
+import { createTasks, type TaskSpec } from '../../manager/tasks/tasks.ts'
 import { silentLog } from '../../manager/log.ts'
-import { deleteOutdated } from '../../manager/store/retention.ts'
+import { deleteOutdated } from '../../manager/store/operation/retention.ts'
 import { type Store } from '../../manager/store/open-store.ts'
 import { openTestStore, type TestStore } from '../fixtures/test-store.ts'
 

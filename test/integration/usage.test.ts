@@ -10,10 +10,10 @@ import {
   type UserId,
 } from '#manager/contract'
 import { silentLog } from '../../manager/log.ts'
-import { insertKernelDevices, insertKernels } from '../../manager/store/kernels.ts'
+import { insertKernelDevices, insertKernels } from '../../manager/store/sessions/kernels.ts'
 import { newId } from '../../manager/store/new-id.ts'
 import { openStore, type Store } from '../../manager/store/open-store.ts'
-import { insertSessions } from '../../manager/store/sessions.ts'
+import { insertSessions } from '../../manager/store/sessions/sessions.ts'
 import { startDatabase } from '../fixtures/postgres.ts'
 import { pulse } from '../fixtures/pulse.ts'
 import { gpus, PYTHON, type ScriptedAgent } from '../fixtures/scripted-agent.ts'

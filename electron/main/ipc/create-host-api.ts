@@ -1,4 +1,4 @@
-import { HOST_EVENT_CHANNEL, type Endpoint, type EndpointChoice, type HostApi } from '#electron/contract'
+import { HOST_EVENT_CHANNEL, type Endpoint, type EndpointChoice, type HostApi } from '#proxy/contract'
 import { AppError } from '#manager/contract'
 import { type Connection } from '../connection.ts'
 import { type ElectronSlice, type InvokeEvent } from '../electron-slice.ts'

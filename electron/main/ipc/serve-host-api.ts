@@ -1,5 +1,5 @@
 import { z, type ZodType } from 'zod'
-import { channelOf, HOST_METHODS, type HostApi, type Reply } from '#electron/contract'
+import { channelOf, HOST_METHODS, type HostApi, type Reply } from '#proxy/contract'
 import { AppError, toWireError } from '#manager/contract'
 import { type ElectronSlice, type InvokeEvent } from '../electron-slice.ts'
 import { isTrusted } from '../security/console-origin.ts'

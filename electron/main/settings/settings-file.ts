@@ -1,7 +1,7 @@
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { z } from 'zod'
-import { type EndpointChoice } from '#electron/contract'
+import { type EndpointChoice } from '#proxy/contract'
 import { AppError } from '#manager/contract'
 
 export const ENDPOINT_RULE = 'must be an https:// address, or http:// on this computer'

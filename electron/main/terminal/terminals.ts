@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { WebSocket } from 'ws'
-import { type HostApi, type HostEvents } from '#electron/contract'
+import { type HostApi, type HostEvents } from '#proxy/contract'
 import { AppError, fromProblem, Problem, TERMINAL_PROTOCOL, TUNNEL_CLOSE } from '#manager/contract'
 import { type Account } from '../console/account.ts'
 

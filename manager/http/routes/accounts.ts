@@ -1,6 +1,6 @@
 import { type IncomingMessage } from 'node:http'
 import { type FastifyRequest } from 'fastify'
-import { type UserRow } from '../../store/users.ts'
+import { type UserRow } from '../../store/identity/users.ts'
 import { type Invitations } from '../../users/invitations.ts'
 import { type PasswordResets } from '../../users/password-reset.ts'
 import { type SecondFactor } from '../../users/second-factor.ts'

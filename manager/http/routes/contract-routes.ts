@@ -1,7 +1,7 @@
 import { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { type Access, type RouteName, ROUTES, type RouteSpec } from '#manager/contract'
 import { type Caller } from '../../users/authorize.ts'
-import { type KeyedRequest } from '../../store/idempotency-keys.ts'
+import { type KeyedRequest } from '../../store/operation/idempotency-keys.ts'
 import { type Handlers } from '../handlers.ts'
 import { IDEMPOTENCY_HEADER, type Once, REPLAYED_HEADER } from '../idempotency.ts'
 

@@ -1,6 +1,6 @@
 import { type ResourcePolicies } from '../../quotas/policies.ts'
 import { type Presets } from '../../quotas/presets.ts'
-import { type Usages } from '../../quotas/usage.ts'
+import { type Usages } from '../../usage/usage.ts'
 import { type Handlers } from '../handlers.ts'
 
 type QuotaRoutes =

@@ -1,4 +1,4 @@
-import { type Tasks } from '../../images/tasks.ts'
+import { type Tasks } from '../../tasks/tasks.ts'
 import { type Registries } from '../../registries/registries.ts'
 import { type Handlers } from '../handlers.ts'
 

@@ -1,5 +1,5 @@
 import { type ResourceGroupAccesses } from '../../quotas/access.ts'
-import { type ResourceGroups } from '../../scheduler/groups.ts'
+import { type ResourceGroups } from '../../quotas/resource-groups.ts'
 import { type Handlers } from '../handlers.ts'
 
 type ResourceGroupRoutes =

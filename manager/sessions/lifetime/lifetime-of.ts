@@ -1,4 +1,4 @@
-import { type SessionRow } from '../../store/sessions.ts'
+import { type SessionRow } from '../../store/sessions/sessions.ts'
 import { type Lifetime } from './ends.ts'
 
 /** Milliseconds by the database's clock. */

@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest'
-import { type HostEvents } from '#electron/contract'
+import { type HostEvents } from '#proxy/contract'
 import { type Tunnel } from '#proxy/contract'
 import { aMe } from '../../testing/a-me.ts'
 import { OWNER } from '../../testing/a-session.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type HostApi, type HostEvents } from '#electron/contract'
+import { type HostApi, type HostEvents } from '#proxy/contract'
 import { type SessionId } from '#manager/contract'
 import { attachByHost } from './terminal-link.ts'
 

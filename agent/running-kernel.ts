@@ -1,0 +1,38 @@
+import { type KernelApp } from '#agent/contract'
+import { type KernelId, type SessionId } from '#manager/contract'
+
+/** A kernel whose container runs, as those see it who connect to it. */
+export interface RunningKernel {
+  readonly kernelId: KernelId
+  readonly sessionId: SessionId
+  readonly containerId: string
+  /** IPv4 address on the bridge of its session; reachable from this host only. */
+  readonly address: string
+  /** `uid:gid`, to be used for every exec. */
+  readonly user: string
+  /** Apps of the image, and the built-in ones. */
+  readonly apps: readonly KernelApp[]
+  /** What the session asked for; the image's own environment is not in it. */
+  readonly environ: Readonly<Record<string, string>>
+  /** Main process on this host; 0 if unknown. */
+  readonly pid: number
+  /** UUIDs of its GPUs. */
+  readonly devices: readonly string[]
+}
+
+/** What other parts of the agent may ask about kernels. */
+export interface Kernels {
+  /** Undefined unless its container runs now. */
+  find(kernelId: string): RunningKernel | undefined
+  /**
+   * Starts the app unless its port is open already, and waits until it is. Calls for the same app share one start.
+   * @throws `kernel_not_found`, `app_not_found`, `app_failed` (with the end of its output)
+   */
+  ensureApp(kernelId: string, app: string, options?: { timeoutMs?: number }): Promise<StartedApp>
+}
+
+export interface StartedApp {
+  readonly app: KernelApp
+  /** Header that the proxy adds to every request, so that the user never sees the secret. */
+  readonly inject: { readonly header: string; readonly value: string } | null
+}

@@ -1,0 +1,33 @@
+import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, sign } from 'node:crypto'
+import { type ManagerProof, managerProofPayload } from '#agent/contract'
+import { type SecretBox } from '../secrets/secret-box.ts'
+import { loadManagerKey } from '../secrets/sealed.ts'
+import { type Db } from '../store/schema.ts'
+
+/**
+ * What managers prove themselves with to agents. Threat model: on plain loopback anybody on the machine can take a port
+ * that a crashed manager left, and be dialled by its agent. So the agent wants a signature over a nonce of its own by the
+ * key whose fingerprint its join string carried, before it sends a token or a report, or obeys. The private key is sealed
+ * in the database, so that all managers on it have it. Somebody who can reach a manager that runs can still pass
+ * everything on to it, and read along; against that only TLS helps.
+ */
+export interface ManagerKey {
+  /** SHA-256 of the public key (SPKI), hexadecimal; in join strings. */
+  readonly fingerprint: string
+  prove(challenge: { agentNonce: string; nonce: string; managerId: string }): ManagerProof
+}
+
+export async function openManagerKey(db: Db, box: SecretBox): Promise<ManagerKey> {
+  const pem = await loadManagerKey(db, box, () =>
+    generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
+  )
+  const key = createPrivateKey(pem)
+  const publicKey = createPublicKey(key).export({ type: 'spki', format: 'der' })
+  return {
+    fingerprint: createHash('sha256').update(publicKey).digest('hex'),
+    prove: ({ agentNonce, nonce, managerId }) => ({
+      publicKey: publicKey.toString('base64'),
+      signature: sign(null, Buffer.from(managerProofPayload(agentNonce, nonce, managerId)), key).toString('base64'),
+    }),
+  }
+}

@@ -1,0 +1,21 @@
+import { App } from '#manager/contract'
+import { BUILT_IN_APPS, type KernelApp } from '#agent/contract'
+import { type SessionRow } from '../store/sessions/sessions.ts'
+
+const TERMINAL: App = { name: 'terminal', title: 'Terminal', protocol: 'tcp', path: '/' }
+
+/** Apps as users see them: those of the image, then the ones that every session has. An entry that is no app is left out. */
+export function appsOf(session: Pick<SessionRow, 'apps'>): App[] {
+  const builtIn = new Set([TERMINAL.name, ...BUILT_IN_APPS.map(app => app.name)])
+  const own = session.apps.flatMap(app => App.safeParse(app).data ?? []).filter(app => !builtIn.has(app.name))
+  return [...own, TERMINAL, ...BUILT_IN_APPS.map(toApp)]
+}
+
+/** An app that a tunnel may lead to; the terminal has an endpoint of its own. */
+export function findTunnelApp(session: Pick<SessionRow, 'apps'>, name: string): App | undefined {
+  return appsOf(session).find(app => app.name === name && app.name !== TERMINAL.name)
+}
+
+export function toApp({ name, title, protocol, path }: KernelApp): App {
+  return { name, title, protocol, path: path.startsWith('/') ? path : `/${path}` }
+}

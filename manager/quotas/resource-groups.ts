@@ -1,0 +1,127 @@
+import {
+  AppError,
+  DEFAULT_RESOURCE_GROUP,
+  type ResourceGroup,
+  type ResourceGroupChange,
+  type ResourceGroupSpec,
+} from '#manager/contract'
+import { accessibleTo } from './access.ts'
+import { type Store } from '../store/open-store.ts'
+import { grantAccess } from '../store/quotas/resource-group-access.ts'
+import {
+  countSessionsOf,
+  deleteResourceGroup,
+  listAgentNames,
+  lockResourceGroupRow,
+} from '../store/identity/removal.ts'
+import { type Db } from '../store/schema.ts'
+import { isForeignKeyViolation } from '../store/violations.ts'
+import { type Caller } from '../users/authorize.ts'
+import { liveSessions, requireEmpty } from '../users/removal.ts'
+import {
+  findResourceGroup,
+  insertResourceGroup,
+  listResourceGroups,
+  type ResourceGroupRow,
+  updateResourceGroup,
+} from '../store/quotas/resource-groups.ts'
+
+/** What superadmins do with resource groups; others see those that they may use. */
+export interface ResourceGroups {
+  /** Without the weights of single users for those who are not superadmins. */
+  list(caller: Caller): Promise<ResourceGroup[]>
+  /** Open to the domain of who makes it, or to those that are named. @throws AppError `resource_group_exists`, `domain_not_found` */
+  create(spec: ResourceGroupSpec, domain: string): Promise<ResourceGroup>
+  /** What is left out stays. @throws AppError `resource_group_not_found` */
+  update(name: string, change: ResourceGroupChange): Promise<ResourceGroup>
+  /**
+   * With its access rules and join tokens. Records of ended sessions keep its name.
+   * @throws AppError `resource_group_not_found`, `resource_group_in_use` (agents, live sessions; the group `default`)
+   */
+  remove(name: string): Promise<void>
+}
+
+/** @param onChanged the next plan may be another one */
+export function createResourceGroups({ store, onChanged }: { store: Store; onChanged: () => void }): ResourceGroups {
+  const { db } = store
+  return {
+    async list(caller) {
+      const groups = (await listResourceGroups(db)).map(toView)
+      const accessible = await accessibleTo(db, caller)
+      if (!accessible) return groups
+      return groups.filter(({ name }) => accessible.has(name)).map(withoutWeights)
+    },
+    async create({ domains, ...spec }, domain) {
+      const row = await store.transaction(async trx => {
+        const inserted = await insertResourceGroup(trx, spec)
+        for (const name of inserted ? (domains ?? [domain]) : []) {
+          await grantAccess(trx, spec.name, { domain: name }).catch((error: unknown) => {
+            throw isForeignKeyViolation(error) ? new AppError('domain_not_found', { name }, { cause: error }) : error
+          })
+        }
+        return inserted
+      })
+      if (!row) throw new AppError('resource_group_exists', { name: spec.name })
+      return toView(row)
+    },
+    async update(name, change) {
+      const row = await updateResourceGroup(db, name, change)
+      if (!row) throw missing(name)
+      onChanged()
+      return toView(row)
+    },
+    async remove(name) {
+      if (name === DEFAULT_RESOURCE_GROUP) {
+        throw new AppError('resource_group_in_use', { name, why: 'It is the one of requests that name none.' })
+      }
+      await store.transaction(async trx => {
+        if (!(await lockResourceGroupRow(trx, name))) throw missing(name)
+        const agents = await listAgentNames(trx, name)
+        const sessions = await countSessionsOf(trx, { resourceGroup: name })
+        const hosts = agents.length === 1 ? 'An agent is' : `${agents.length} agents are`
+        const holds = [
+          ...(agents.length === 0
+            ? []
+            : [`${hosts} in it (${some(agents)}): let them join another one, or forget them.`]),
+          ...liveSessions(sessions),
+        ]
+        requireEmpty('resource_group_in_use', name, { holds, purgeable: [] }, { purge: false, active: false })
+        await deleteResourceGroup(trx, name)
+      })
+      onChanged()
+    },
+  }
+}
+
+/** At most three names. */
+function some(names: readonly string[]): string {
+  return names.length > 3 ? `${names.slice(0, 3).join(', ')}, …` : names.join(', ')
+}
+
+function missing(name: string): AppError {
+  return new AppError('resource_group_not_found', { name, why: `There is no resource group "${name}"../scheduler` })
+}
+
+/** @throws AppError `resource_group_not_found` */
+export async function requireResourceGroup(db: Db, name: string): Promise<ResourceGroupRow> {
+  const row = await findResourceGroup(db, name)
+  if (row) return row
+  throw missing(name)
+}
+
+/** @throws AppError `resource_group_not_found`, `resource_group_inactive` */
+export async function requireActiveResourceGroup(db: Db, name: string): Promise<ResourceGroupRow> {
+  const row = await requireResourceGroup(db, name)
+  if (row.active) return row
+  throw new AppError('resource_group_inactive', { name, why: `An admin has closed "${name}". Choose another one.` })
+}
+
+/** Ids of users, and what they are worth: nothing that others should know. */
+function withoutWeights({ options: { weights: _, ...options }, ...group }: ResourceGroup): ResourceGroup {
+  return { ...group, options }
+}
+
+function toView(row: ResourceGroupRow): ResourceGroup {
+  const { name, description, sequencer, selector, options, active, created_at, version } = row
+  return { name, description, sequencer, selector, options, active, createdAt: created_at.toISOString(), version }
+}

@@ -1,0 +1,72 @@
+import { type Inactive, type LimitedSession, type Scope } from './plan/index.ts'
+import {
+  listInactive,
+  listScopes,
+  mayUse,
+  readGroupAccess,
+  readHeld,
+  scopeIdsOf,
+  type ScopeRow,
+  scopeKey,
+  scopeKeysOf,
+  type ScopedSession,
+} from '../store/quotas/limits.ts'
+import { type Db } from '../store/schema.ts'
+
+/** What limits some sessions in one resource group. */
+export interface LimitsNow {
+  /** Of these sessions, those with limits; most have none. */
+  readonly scopes: ReadonlyMap<string, Scope>
+  of(session: ScopedSession): Pick<LimitedSession, 'scopes' | 'groupAllowed' | 'inactive'>
+}
+
+/** Reads limits, what is held of them, who may use the resource group, and who is deactivated, as of now. */
+export async function readLimits(
+  db: Db,
+  resourceGroup: string,
+  sessions: readonly ScopedSession[],
+): Promise<LimitsNow> {
+  const ids = scopeIdsOf(sessions)
+  const rows = await listScopes(db, ids, { limitedOnly: true })
+  const scopes = await withHeld(db, rows)
+  const access = await readGroupAccess(db, resourceGroup, ids.user)
+  const inactive = await listInactive(db, ids)
+  return {
+    scopes,
+    of(session) {
+      const limited = scopes.size === 0 ? [] : scopeKeysOf(session).filter(key => scopes.has(key))
+      const shut = inactiveOf(session, inactive)
+      return {
+        groupAllowed: mayUse(access, session),
+        ...(shut ? { inactive: shut } : {}),
+        ...(limited.length === 0 ? {} : { scopes: limited }),
+      }
+    },
+  }
+}
+
+/** The largest that is deactivated: what has to become active again first. */
+function inactiveOf(session: ScopedSession, inactive: ReadonlySet<string>): Inactive | undefined {
+  if (inactive.size === 0) return undefined
+  const { domain, groupId, ownerId } = session
+  if (inactive.has(scopeKey('domain', domain))) return 'domain'
+  if (groupId !== null && inactive.has(scopeKey('group', groupId))) return 'group'
+  return inactive.has(scopeKey('user', ownerId)) ? 'user' : undefined
+}
+
+export async function withHeld(db: Db, rows: readonly ScopeRow[]): Promise<Map<string, Scope>> {
+  const idsOf = (kind: ScopeRow['kind']) => rows.filter(row => row.kind === kind).map(row => row.id)
+  const held = await readHeld(db, {
+    user: idsOf('user'),
+    keypair: idsOf('keypair'),
+    group: idsOf('group'),
+    domain: idsOf('domain'),
+  })
+  return new Map(
+    rows.map(({ id, ...row }) => {
+      const key = scopeKey(row.kind, id)
+      const { slots, sessions } = held.get(key) ?? { slots: {}, sessions: 0 }
+      return [key, { ...row, held: slots, sessions }]
+    }),
+  )
+}

@@ -1,0 +1,137 @@
+import { type SecretBox } from './secret-box.ts'
+import { type Db } from '../store/schema.ts'
+
+const KEY_ID = 'master_key_id'
+
+/** Which master key the secrets of this database are sealed with; undefined before the first manager chose one. */
+export async function readMasterKeyId(db: Db): Promise<string | undefined> {
+  const row = await db.selectFrom('settings').select('value').where('key', '=', KEY_ID).executeTakeFirst()
+  return typeof row?.value === 'string' ? row.value : undefined
+}
+
+/** Unless another manager chose one before. @returns the one that holds */
+export async function chooseMasterKeyId(db: Db, id: string): Promise<string | undefined> {
+  await db
+    .insertInto('settings')
+    .values({ key: KEY_ID, value: JSON.stringify(id) })
+    .onConflict(conflict => conflict.column('key').doNothing())
+    .execute()
+  return readMasterKeyId(db)
+}
+
+/** Seals everything again with the current key of `box`. In a transaction: all of it, or nothing. */
+export async function resealAll(trx: Db, box: SecretBox): Promise<void> {
+  // Held until the end, so that two managers do not rotate at once.
+  await trx.selectFrom('settings').select('key').where('key', '=', KEY_ID).forUpdate().execute()
+  for (const reseal of SEALED) await reseal(trx, box)
+  await trx
+    .updateTable('settings')
+    .set({ value: JSON.stringify(box.keyId) })
+    .where('key', '=', KEY_ID)
+    .execute()
+}
+
+/** One entry per column that holds sealed secrets; whoever adds such a column adds it here. */
+const SEALED: readonly ((trx: Db, box: SecretBox) => Promise<void>)[] = [
+  resealKeypairs,
+  resealSecondFactors,
+  resealSmtpPassword,
+  resealManagerKey,
+  resealRegistries,
+  resealAnswers,
+]
+
+async function resealKeypairs(trx: Db, box: SecretBox): Promise<void> {
+  const rows = await trx.selectFrom('keypairs').select(['access_key', 'sealed_secret']).forUpdate().execute()
+  for (const { access_key, sealed_secret } of rows) {
+    const place = `keypair:${access_key}`
+    const resealed = box.seal(box.open(sealed_secret, place), place)
+    await trx.updateTable('keypairs').set({ sealed_secret: resealed }).where('access_key', '=', access_key).execute()
+  }
+}
+
+/** What the secret of a user's authenticator app is bound to. */
+export const totpPlace = (userId: string) => `totp:${userId}`
+
+async function resealSecondFactors(trx: Db, box: SecretBox): Promise<void> {
+  const rows = await trx
+    .selectFrom('users')
+    .select(['id', 'totp_sealed'])
+    .where('totp_sealed', 'is not', null)
+    .forUpdate()
+    .execute()
+  for (const { id, totp_sealed } of rows) {
+    if (totp_sealed === null) continue
+    const resealed = box.seal(box.open(totp_sealed, totpPlace(id)), totpPlace(id))
+    await trx.updateTable('users').set({ totp_sealed: resealed }).where('id', '=', id).execute()
+  }
+}
+
+export const SMTP_PASSWORD_PLACE = 'settings:smtp_password'
+
+async function resealSmtpPassword(trx: Db, box: SecretBox): Promise<void> {
+  const row = await trx.selectFrom('settings').select('value').where('key', '=', 'smtp_password').executeTakeFirst()
+  if (typeof row?.value !== 'string') return
+  const resealed = box.seal(box.open(row.value, SMTP_PASSWORD_PLACE), SMTP_PASSWORD_PLACE)
+  await trx
+    .updateTable('settings')
+    .set({ value: JSON.stringify(resealed) })
+    .where('key', '=', 'smtp_password')
+    .execute()
+}
+
+const MANAGER_KEY = 'manager_key'
+const MANAGER_KEY_PLACE = 'settings:manager_key'
+interface SealedManagerKey {
+  /** Ed25519, PKCS #8, PEM. */
+  readonly sealed: string
+}
+
+/** The key with which all managers on this database prove themselves to agents; `make` makes the first one's. */
+export async function loadManagerKey(db: Db, box: SecretBox, make: () => string): Promise<string> {
+  await db
+    .insertInto('settings')
+    .values({ key: MANAGER_KEY, value: JSON.stringify({ sealed: box.seal(make(), MANAGER_KEY_PLACE) }) })
+    .onConflict(conflict => conflict.column('key').doNothing())
+    .execute()
+  const row = await db.selectFrom('settings').select('value').where('key', '=', MANAGER_KEY).executeTakeFirstOrThrow()
+  return box.open((row.value as SealedManagerKey).sealed, MANAGER_KEY_PLACE)
+}
+
+async function resealManagerKey(trx: Db, box: SecretBox): Promise<void> {
+  const row = await trx.selectFrom('settings').select('value').where('key', '=', MANAGER_KEY).executeTakeFirst()
+  if (!row) return
+  const key = box.open((row.value as SealedManagerKey).sealed, MANAGER_KEY_PLACE)
+  await trx
+    .updateTable('settings')
+    .set({ value: JSON.stringify({ sealed: box.seal(key, MANAGER_KEY_PLACE) }) })
+    .where('key', '=', MANAGER_KEY)
+    .execute()
+}
+
+async function resealRegistries(trx: Db, box: SecretBox): Promise<void> {
+  const rows = await trx.selectFrom('registries').select(['name', 'sealed_password']).forUpdate().execute()
+  for (const { name, sealed_password } of rows) {
+    if (sealed_password === null) continue
+    const place = `registry:${name}`
+    const resealed = box.seal(box.open(sealed_password, place), place)
+    await trx.updateTable('registries').set({ sealed_password: resealed }).where('name', '=', name).execute()
+  }
+}
+
+/** What the answer to a request with an idempotency key is bound to. */
+export const idempotencyPlace = (userId: string, key: string) => `idempotency:${userId}:${key}`
+
+async function resealAnswers(trx: Db, box: SecretBox): Promise<void> {
+  const rows = await trx.selectFrom('idempotency_keys').select(['user_id', 'key', 'sealed']).forUpdate().execute()
+  for (const { user_id, key, sealed } of rows) {
+    const place = idempotencyPlace(user_id, key)
+    const resealed = box.seal(box.open(sealed, place), place)
+    await trx
+      .updateTable('idempotency_keys')
+      .set({ sealed: resealed })
+      .where('user_id', '=', user_id)
+      .where('key', '=', key)
+      .execute()
+  }
+}

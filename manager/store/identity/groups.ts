@@ -1,0 +1,145 @@
+import { sql, type Selectable } from 'kysely'
+import { type GroupId, type GroupRef, type ResourceSlots, type UserId } from '#manager/contract'
+import { type Db } from '../schema.ts'
+import { type GroupsTable } from '../tables/identity.ts'
+
+export type GroupRow = Selectable<GroupsTable>
+export type CountedGroupRow = GroupRow & { readonly members: number }
+
+export interface GroupFilter {
+  readonly domain?: string | undefined
+  /** Only those that this user is in. */
+  readonly member?: UserId | undefined
+}
+
+const counted = (db: Db) =>
+  db
+    .selectFrom('groups')
+    .selectAll('groups')
+    .select(eb =>
+      eb
+        .selectFrom('group_members')
+        .select(eb.fn.countAll<number>().as('count'))
+        .whereRef('group_members.group_id', '=', 'groups.id')
+        .$castTo<{ count: number }>()
+        .as('members'),
+    )
+    .$castTo<CountedGroupRow>()
+
+/** By domain and name. */
+export function listGroups(db: Db, { domain, member }: GroupFilter = {}): Promise<CountedGroupRow[]> {
+  let query = counted(db)
+    .orderBy('groups.domain')
+    .orderBy(sql`lower(groups.name)`)
+  if (domain !== undefined) query = query.where('groups.domain', '=', domain)
+  if (member !== undefined) {
+    query = query.where('groups.id', 'in', eb =>
+      eb.selectFrom('group_members').select('group_id').where('user_id', '=', member),
+    )
+  }
+  return query.execute()
+}
+
+/** Those that a user is in, by name; asked for every launch, so nobody is counted. */
+export function listMemberships(db: Db, userId: UserId, domain?: string): Promise<GroupRow[]> {
+  const query = db
+    .selectFrom('group_members')
+    .innerJoin('groups', 'groups.id', 'group_members.group_id')
+    .selectAll('groups')
+    .where('group_members.user_id', '=', userId)
+    .orderBy(sql`lower(groups.name)`)
+  return (domain === undefined ? query : query.where('groups.domain', '=', domain)).execute()
+}
+
+export function findGroup(db: Db, id: GroupId): Promise<CountedGroupRow | undefined> {
+  return counted(db).where('groups.id', '=', id).executeTakeFirst()
+}
+
+/** Those of the domain that are named by id or by name, in any letter case. */
+export async function findGroups(db: Db, domain: string, names: readonly string[]): Promise<GroupRow[]> {
+  if (names.length === 0) return []
+  const wanted = names.map(name => name.toLowerCase())
+  return db
+    .selectFrom('groups')
+    .selectAll()
+    .where('domain', '=', domain)
+    .where(eb => eb.or([eb(sql`lower(name)`, 'in', wanted), eb(sql`id::text`, 'in', wanted)]))
+    .execute()
+}
+
+/** Limits in base units. */
+export interface GroupSettings {
+  readonly description?: string | undefined
+  readonly limits?: ResourceSlots | undefined
+  readonly active?: boolean | undefined
+}
+
+/** @returns undefined if the domain has one of this name */
+export async function insertGroup(
+  db: Db,
+  group: GroupSettings & { readonly id: GroupId; readonly domain: string; readonly name: string },
+): Promise<GroupRow | undefined> {
+  const { id, domain, name } = group
+  return db
+    .insertInto('groups')
+    .values({ id, domain, name, ...columnsOf(group) })
+    .onConflict(conflict => conflict.expression(sql`domain, lower(name)`).doNothing())
+    .returningAll()
+    .executeTakeFirst()
+}
+
+/**
+ * What is left out stays. Fails with SQLSTATE 23505 where the domain has another one of that name.
+ * @returns false if there is no such group
+ */
+export async function updateGroup(
+  db: Db,
+  id: GroupId,
+  { name, ...settings }: GroupSettings & { readonly name?: string | undefined },
+): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('groups')
+    .set({ ...(name === undefined ? {} : { name }), ...columnsOf(settings), version: sql`version + 1` })
+    .where('id', '=', id)
+    .executeTakeFirst()
+  return numUpdatedRows === 1n
+}
+
+function columnsOf({ description, limits, active }: GroupSettings) {
+  return {
+    ...(description === undefined ? {} : { description }),
+    ...(limits === undefined ? {} : { limits: JSON.stringify(limits) }),
+    ...(active === undefined ? {} : { active }),
+  }
+}
+
+/** Those who are in it already stay. */
+export async function addMembers(db: Db, groupIds: readonly GroupId[], userId: UserId): Promise<void> {
+  if (groupIds.length === 0) return
+  await db
+    .insertInto('group_members')
+    .values(groupIds.map(group_id => ({ group_id, user_id: userId })))
+    .onConflict(conflict => conflict.doNothing())
+    .execute()
+}
+
+/** @param groupIds all of the user's if left out */
+export async function removeMembers(db: Db, userId: UserId, groupIds?: readonly GroupId[]): Promise<void> {
+  if (groupIds?.length === 0) return
+  const query = db.deleteFrom('group_members').where('user_id', '=', userId)
+  await (groupIds === undefined ? query : query.where('group_id', 'in', groupIds)).execute()
+}
+
+/** The groups of each of these users, by name. */
+export async function listGroupsOf(db: Db, userIds: readonly UserId[]): Promise<Map<UserId, GroupRef[]>> {
+  if (userIds.length === 0) return new Map()
+  const rows = await db
+    .selectFrom('group_members')
+    .innerJoin('groups', 'groups.id', 'group_members.group_id')
+    .select(['group_members.user_id', 'groups.id', 'groups.name'])
+    .where('group_members.user_id', 'in', userIds)
+    .orderBy(sql`lower(groups.name)`)
+    .execute()
+  const byUser = Map.groupBy(rows, row => row.user_id)
+  return new Map([...byUser].map(([userId, groups]) => [userId, groups.map(({ id, name }) => ({ id, name }))]))
+}

@@ -1,0 +1,85 @@
+import { type Insertable, type Selectable } from 'kysely'
+import { type Role, type UserId } from '#manager/contract'
+import { type Db, type KeypairsTable } from '../schema.ts'
+
+export type KeypairRow = Selectable<KeypairsTable> & {
+  readonly email: string
+  /** Of its owner. */
+  readonly role: Role
+  readonly domain: string
+}
+export type NewKeypair = Pick<
+  Insertable<KeypairsTable>,
+  'access_key' | 'user_id' | 'sealed_secret' | 'active' | 'rate_limit'
+>
+
+const withOwner = (db: Db) =>
+  db
+    .selectFrom('keypairs')
+    .innerJoin('users', 'users.id', 'keypairs.user_id')
+    .selectAll('keypairs')
+    .select(['users.email', 'users.role', 'users.domain'])
+
+export async function insertKeypair(db: Db, keypair: NewKeypair): Promise<void> {
+  await db.insertInto('keypairs').values(keypair).execute()
+}
+
+export function findKeypair(db: Db, accessKey: string): Promise<KeypairRow | undefined> {
+  return withOwner(db).where('access_key', '=', accessKey).executeTakeFirst()
+}
+
+/** In the order of access keys; `after` is the last one of the page before. */
+export function listKeypairs(
+  db: Db,
+  filter: {
+    /** Those of an owner, and of everybody in a domain who is no superadmin; undefined for all. */
+    visible?: { readonly ownerId: UserId; readonly domain?: string } | undefined
+    limit: number
+    after?: string | undefined
+  },
+): Promise<KeypairRow[]> {
+  let query = withOwner(db).orderBy('access_key').limit(filter.limit)
+  if (filter.visible !== undefined) {
+    const { ownerId, domain } = filter.visible
+    query = query.where(eb =>
+      eb.or([
+        eb('user_id', '=', ownerId),
+        ...(domain === undefined
+          ? []
+          : [eb.and([eb('users.domain', '=', domain), eb('users.role', '<>', 'superadmin')])]),
+      ]),
+    )
+  }
+  if (filter.after !== undefined) query = query.where('access_key', '>', filter.after)
+  return query.execute()
+}
+
+/** Those that a user has; nothing is opened with them any more. */
+export async function deactivateKeypairs(db: Db, ownerId: UserId): Promise<void> {
+  await db.updateTable('keypairs').set({ active: false }).where('user_id', '=', ownerId).execute()
+}
+
+/** All of a user, active or not. */
+export async function listAccessKeys(db: Db, ownerId: UserId): Promise<string[]> {
+  const rows = await db
+    .selectFrom('keypairs')
+    .select('access_key')
+    .where('user_id', '=', ownerId)
+    .orderBy('access_key')
+    .execute()
+  return rows.map(row => row.access_key)
+}
+
+export async function updateKeypair(
+  db: Db,
+  accessKey: string,
+  change: { active?: boolean; rate_limit?: number },
+): Promise<void> {
+  if (Object.keys(change).length === 0) return
+  await db.updateTable('keypairs').set(change).where('access_key', '=', accessKey).execute()
+}
+
+/** Fails with SQLSTATE 23503 while a session refers to it. */
+export async function deleteKeypair(db: Db, accessKey: string): Promise<void> {
+  await db.deleteFrom('keypairs').where('access_key', '=', accessKey).execute()
+}

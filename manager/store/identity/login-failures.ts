@@ -1,0 +1,50 @@
+import { sql } from 'kysely'
+import { type Db } from '../schema.ts'
+
+export interface BackOff {
+  readonly key: string
+  /** The first failure that makes the next attempt wait; from then on the wait doubles. */
+  readonly from: number
+}
+
+const LONGEST_WAIT_SECONDS = 900
+/** After so long without a failure the count starts again. */
+const FORGET = sql`interval '1 hour'`
+
+/**
+ * Counts an attempt as failed before it is made, so that many at once cannot all pass; a success takes it back.
+ * Call inside a transaction that is rolled back if any key has to wait.
+ *
+ * @returns seconds to wait, or undefined if the attempt may be made
+ */
+export async function countAttempt(db: Db, { key, from }: BackOff): Promise<number | undefined> {
+  const wait = (failures: ReturnType<typeof sql>) => sql`
+    case when ${failures} >= ${from}
+      then now() + make_interval(secs => least(${LONGEST_WAIT_SECONDS}, power(2, ${failures} - ${from})))
+    end`
+  const next = sql`case when f.last_failed_at < now() - ${FORGET} then 1 else f.failures + 1 end`
+  const { rows } = await sql`
+    insert into login_failures as f (key, failures, blocked_until) values (${key}, 1, ${wait(sql`1`)})
+    on conflict (key) do update set failures = ${next}, last_failed_at = now(), blocked_until = ${wait(next)}
+      where f.blocked_until is null or f.blocked_until <= now()
+    returning failures`.execute(db)
+  if (rows.length > 0) return undefined
+  const blocked = await sql<{ seconds: number }>`
+    select ceil(extract(epoch from blocked_until - now()))::int as seconds from login_failures where key = ${key}`.execute(
+    db,
+  )
+  return Math.max(1, blocked.rows[0]?.seconds ?? 1)
+}
+
+/** The attempt was good: the account starts again from nothing. */
+export async function forgetFailures(db: Db, key: string): Promise<void> {
+  await db.deleteFrom('login_failures').where('key', '=', key).execute()
+}
+
+/** The attempt was good: only it is taken back, so that signing in to an own account does not buy guesses at others. */
+export async function takeBackAttempt(db: Db, { key, from }: BackOff): Promise<void> {
+  await sql`
+    update login_failures set failures = greatest(failures - 1, 0),
+      blocked_until = case when failures - 1 >= ${from} then blocked_until end
+    where key = ${key}`.execute(db)
+}

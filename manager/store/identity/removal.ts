@@ -1,0 +1,131 @@
+import { sql } from 'kysely'
+import { FINISHED_STATUSES, type GroupId, OCCUPYING_STATUSES, type UserId } from '#manager/contract'
+import { type Db } from '../schema.ts'
+
+/** The sessions of one project, domain or resource group. */
+export type SessionsOf =
+  { readonly groupId: GroupId } | { readonly domain: string } | { readonly resourceGroup: string }
+
+export interface SessionCounts {
+  /** Not ended yet, or containers of theirs still hold something. */
+  readonly live: number
+  /** Records of ended sessions. */
+  readonly ended: number
+}
+
+const isOver = sql<boolean>`(s.status in (${sql.join(FINISHED_STATUSES)}) and not exists (
+  select from kernels k where k.session_id = s.id and k.status in (${sql.join(OCCUPYING_STATUSES)})))`
+
+function belongsTo(of: SessionsOf) {
+  if ('groupId' in of) return sql<boolean>`s.group_id = ${of.groupId}::uuid`
+  return 'domain' in of ? sql<boolean>`s.domain = ${of.domain}` : sql<boolean>`s.resource_group = ${of.resourceGroup}`
+}
+
+export async function countSessionsOf(db: Db, of: SessionsOf): Promise<SessionCounts> {
+  const { rows } = await sql<SessionCounts>`
+    select (count(*) filter (where not ${isOver}))::int as live, (count(*) filter (where ${isOver}))::int as ended
+    from sessions s where ${belongsTo(of)}`.execute(db)
+  return rows[0] ?? { live: 0, ended: 0 }
+}
+
+/** With their kernels, events and figures. @returns how many; there may be more if it is `limit` */
+export async function deleteEndedSessions(db: Db, of: SessionsOf, limit: number): Promise<number> {
+  const { numAffectedRows } = await sql`
+    delete from sessions where id = any(array(
+      select s.id from sessions s where ${belongsTo(of)} and ${isOver} limit ${limit}
+    ))`.execute(db)
+  return Number(numAffectedRows ?? 0)
+}
+
+/** Until the transaction ends, nobody joins the project and no session is made in it. @returns false if it is gone */
+export async function lockGroup(trx: Db, id: GroupId): Promise<boolean> {
+  const row = await trx.selectFrom('groups').select('id').where('id', '=', id).forUpdate().executeTakeFirst()
+  return row !== undefined
+}
+
+export interface TouchedUser {
+  readonly id: UserId
+  readonly domain: string
+  readonly version: number
+}
+
+/** Takes all members out of a project, each with a new version. */
+export async function removeAllMembers(trx: Db, id: GroupId): Promise<TouchedUser[]> {
+  const { rows } = await sql<TouchedUser>`
+    with gone as (delete from group_members where group_id = ${id}::uuid returning user_id)
+    update users set version = version + 1 from gone where users.id = gone.user_id
+    returning users.id, users.domain, users.version`.execute(trx)
+  return rows
+}
+
+export async function deleteGroup(trx: Db, id: GroupId): Promise<void> {
+  await trx.deleteFrom('groups').where('id', '=', id).execute()
+}
+
+/** Until the transaction ends, nobody comes into the domain. @returns undefined if there is none of this name */
+export function lockDomain(trx: Db, name: string): Promise<{ active: boolean } | undefined> {
+  return trx.selectFrom('domains').select('active').where('name', '=', name).forUpdate().executeTakeFirst()
+}
+
+export interface DomainContent {
+  readonly users: number
+  /** Besides `spared`. */
+  readonly projects: number
+  readonly openInvitations: number
+}
+
+/** @param spared name of the project that goes with its domain */
+export async function countInDomain(db: Db, name: string, spared: string): Promise<DomainContent> {
+  const { rows } = await sql<DomainContent>`
+    select (select count(*) from users where domain = ${name})::int as users,
+           (select count(*) from groups where domain = ${name} and groups.name <> ${spared})::int as projects,
+           (select count(*) from invitations where domain = ${name} and used_at is null and expires_at > now())::int
+             as "openInvitations"`.execute(db)
+  return rows[0] ?? { users: 0, projects: 0, openInvitations: 0 }
+}
+
+/** With its projects and invitations. */
+export async function deleteDomain(trx: Db, name: string): Promise<void> {
+  await trx.deleteFrom('invitations').where('domain', '=', name).execute()
+  await trx.deleteFrom('groups').where('domain', '=', name).execute()
+  await trx.deleteFrom('domains').where('name', '=', name).execute()
+}
+
+/**
+ * Until the transaction ends, the resource group stays: for sessions and agents that come into it.
+ * @returns false if there is none of this name
+ */
+export async function holdResourceGroup(trx: Db, name: string): Promise<boolean> {
+  const row = await trx
+    .selectFrom('resource_groups')
+    .select('name')
+    .where('name', '=', name)
+    .forKeyShare()
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+/** Until the transaction ends, no session and no agent comes into it. @returns false if there is none of this name */
+export async function lockResourceGroupRow(trx: Db, name: string): Promise<boolean> {
+  const query = trx.selectFrom('resource_groups').select('name').where('name', '=', name).forUpdate()
+  return (await query.executeTakeFirst()) !== undefined
+}
+
+/** Names of the agents in it that were not forgotten. */
+export async function listAgentNames(db: Db, resourceGroup: string): Promise<string[]> {
+  const rows = await db
+    .selectFrom('agents')
+    .select('name')
+    .where('resource_group', '=', resourceGroup)
+    .where('status', '<>', 'REVOKED')
+    .orderBy('name')
+    .execute()
+  return rows.map(row => row.name)
+}
+
+/** With its join tokens, its access rules and what is held for a session. Records of ended sessions keep its name. */
+export async function deleteResourceGroup(trx: Db, name: string): Promise<void> {
+  await trx.deleteFrom('join_tokens').where('resource_group', '=', name).execute()
+  await trx.deleteFrom('reservations').where('resource_group', '=', name).execute()
+  await trx.deleteFrom('resource_groups').where('name', '=', name).execute()
+}

@@ -1,0 +1,99 @@
+import { type Selectable, sql } from 'kysely'
+import { type Store } from '../open-store.ts'
+import { type Db, type KeypairsTable, type UsersTable } from '../schema.ts'
+
+/** A keypair with its user, as verifying a signature needs them. */
+export interface Signer {
+  readonly keypair: Pick<Selectable<KeypairsTable>, 'access_key' | 'sealed_secret' | 'active' | 'rate_limit'>
+  readonly user: Selectable<UsersTable>
+  readonly domainActive: boolean
+}
+
+export async function findSigner(db: Db, accessKey: string): Promise<Signer | undefined> {
+  const row = await db
+    .selectFrom('keypairs')
+    .innerJoin('users', 'users.id', 'keypairs.user_id')
+    .innerJoin('domains', 'domains.name', 'users.domain')
+    .selectAll('users')
+    .select(['keypairs.sealed_secret', 'keypairs.active as keypair_active', 'keypairs.rate_limit'])
+    .select('domains.active as domain_active')
+    .where('keypairs.access_key', '=', accessKey)
+    .executeTakeFirst()
+  if (!row) return undefined
+  const { sealed_secret, keypair_active, rate_limit, domain_active, ...user } = row
+  return {
+    keypair: { access_key: accessKey, sealed_secret, active: keypair_active, rate_limit },
+    user,
+    domainActive: domain_active,
+  }
+}
+
+/** Which of these may still be used. */
+export async function listUsableKeypairs(db: Db, accessKeys: readonly string[]): Promise<Set<string>> {
+  if (accessKeys.length === 0) return new Set()
+  const rows = await db
+    .selectFrom('keypairs')
+    .innerJoin('users', 'users.id', 'keypairs.user_id')
+    .innerJoin('domains', 'domains.name', 'users.domain')
+    .select('access_key')
+    .where('access_key', 'in', accessKeys)
+    .where('keypairs.active', '=', true)
+    .where('users.active', '=', true)
+    .where('domains.active', '=', true)
+    .execute()
+  return new Set(rows.map(row => row.access_key))
+}
+
+/** False if it was taken before: of two at the same time one gets it. */
+export async function takeNonce(db: Db, accessKey: string, nonce: string, expiresAt: Date): Promise<boolean> {
+  const { numInsertedOrUpdatedRows } = await db
+    .insertInto('keypair_nonces')
+    .values({ access_key: accessKey, nonce, expires_at: expiresAt })
+    .onConflict(conflict => conflict.columns(['access_key', 'nonce']).doNothing())
+    .executeTakeFirst()
+  return numInsertedOrUpdatedRows === 1n
+}
+
+export interface RequestCount {
+  readonly accessKey: string
+  /** Its start. */
+  readonly minute: Date
+  readonly requests: number
+}
+
+/** Adds to what other managers added, and notes the use. Keypairs that are gone are passed over. */
+export async function addRequests(store: Store, counts: readonly RequestCount[]): Promise<void> {
+  const keys = counts.map(count => count.accessKey)
+  const minutes = counts.map(count => count.minute)
+  const requests = counts.map(count => count.requests)
+  await store.transaction(async trx => {
+    // In one order everywhere, so that two managers do not wait for each other.
+    await sql`
+      insert into keypair_requests (access_key, minute, requests)
+      select access_key, v.minute, v.requests
+      from unnest(${keys}::text[], ${minutes}::timestamptz[], ${requests}::int[]) as v (access_key, minute, requests)
+      join keypairs using (access_key)
+      order by 1, 2
+      on conflict (access_key, minute)
+        do update set requests = keypair_requests.requests + excluded.requests`.execute(trx)
+    await sql`
+      update keypairs set last_used_at = now()
+      where access_key in (
+        select access_key from keypairs where access_key = any(${keys}::text[]) order by access_key for update
+      )`.execute(trx)
+  })
+}
+
+/** Of the minutes that begin after `since`. */
+export async function readRequests(
+  db: Db,
+  accessKey: string,
+  since: Date,
+): Promise<{ minute: Date; requests: number }[]> {
+  return db
+    .selectFrom('keypair_requests')
+    .select(['minute', 'requests'])
+    .where('access_key', '=', accessKey)
+    .where('minute', '>', since)
+    .execute()
+}

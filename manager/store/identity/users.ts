@@ -1,0 +1,172 @@
+import { type Insertable, type Selectable, sql } from 'kysely'
+import { type GroupId, type Role, type UserId } from '#manager/contract'
+import { type Db, type UsersTable } from '../schema.ts'
+
+export type UserRow = Selectable<UsersTable>
+export type NewUser = Pick<
+  Insertable<UsersTable>,
+  'id' | 'email' | 'name' | 'role' | 'password_hash' | 'domain' | 'active' | 'email_verified_at'
+>
+
+/**
+ * The account holds: it is active, and so is its domain. For every query that lets somebody in (sign-ins, grants,
+ * keypairs) and has the table `users` under this name.
+ */
+export const ACCOUNT_HOLDS = sql<boolean>`(users.active and exists (
+  select from domains where domains.name = users.domain and domains.active))`
+
+/** False if the e-mail address is taken (addresses differ by more than letter case). */
+export async function insertUser(db: Db, user: NewUser): Promise<boolean> {
+  const { numInsertedOrUpdatedRows } = await db
+    .insertInto('users')
+    .values(user)
+    .onConflict(conflict => conflict.expression(sql`lower(email)`).doNothing())
+    .executeTakeFirst()
+  return numInsertedOrUpdatedRows === 1n
+}
+
+export function findUserByEmail(db: Db, email: string): Promise<UserRow | undefined> {
+  return db
+    .selectFrom('users')
+    .selectAll()
+    .where(sql`lower(email)`, '=', email.toLowerCase())
+    .executeTakeFirst()
+}
+
+/** Role and domain of each of these whose account holds. */
+export async function listStandings(
+  db: Db,
+  ids: readonly UserId[],
+): Promise<Map<UserId, Pick<UserRow, 'role' | 'domain'>>> {
+  if (ids.length === 0) return new Map()
+  const rows = await db
+    .selectFrom('users')
+    .select(['id', 'role', 'domain'])
+    .where('id', 'in', ids)
+    .where(ACCOUNT_HOLDS)
+    .execute()
+  return new Map(rows.map(({ id, ...standing }) => [id, standing]))
+}
+
+export function findUser(db: Db, id: UserId): Promise<UserRow | undefined> {
+  return db.selectFrom('users').selectAll().where('id', '=', id).executeTakeFirst()
+}
+
+export interface UserFilter {
+  readonly active?: boolean | undefined
+  readonly domain?: string | undefined
+  readonly group?: GroupId | undefined
+  readonly role?: Role | undefined
+  /** Part of address or name, in any letter case. */
+  readonly search?: string | undefined
+  /** False: they are left out. */
+  readonly superadmins?: boolean | undefined
+}
+
+/** Oldest first; `after` is the last id of the page before. */
+export function listUsers(
+  db: Db,
+  page: UserFilter & { limit: number; after?: UserId | undefined },
+): Promise<UserRow[]> {
+  const { active, domain, group, role, search, superadmins = true, after } = page
+  let query = db.selectFrom('users').selectAll().orderBy('id').limit(page.limit)
+  if (active !== undefined) query = query.where('active', '=', active)
+  if (domain !== undefined) query = query.where('domain', '=', domain)
+  if (group !== undefined) {
+    query = query.where('id', 'in', eb =>
+      eb.selectFrom('group_members').select('user_id').where('group_id', '=', group),
+    )
+  }
+  if (role !== undefined) query = query.where('role', '=', role)
+  if (search) {
+    const part = search.toLowerCase()
+    query = query.where(sql<boolean>`position(${part} in lower(email) || ' ' || lower(name)) > 0`)
+  }
+  if (!superadmins) query = query.where('role', '<>', 'superadmin')
+  if (after !== undefined) query = query.where('id', '>', after)
+  return query.execute()
+}
+
+/**
+ * Removes accounts that were signed up for so many days ago and never confirmed, unless there is something of theirs by now,
+ * or a link that still confirms them. Nobody has ever signed in to one.
+ */
+export async function deleteUnconfirmed(
+  trx: Db,
+  { days, limit }: { days: number; limit: number },
+): Promise<Pick<UserRow, 'id' | 'version'>[]> {
+  const { rows } = await sql<Pick<UserRow, 'id' | 'version'>>`
+    select id, version from users where email_verified_at is null and role = 'user'
+      and created_at < now() - make_interval(days => ${days})
+      and not exists (select from email_tokens t where t.user_id = users.id and t.expires_at > now())
+      and not exists (select from keypairs k where k.user_id = users.id)
+      and not exists (select from sessions s where s.owner_id = users.id)
+    order by id limit ${limit} for update skip locked`.execute(trx)
+  const ids = rows.map(({ id }) => id)
+  if (ids.length === 0) return []
+  await trx.updateTable('invitations').set({ used_by: null }).where('used_by', 'in', ids).execute()
+  await trx.deleteFrom('users').where('id', 'in', ids).execute()
+  return rows
+}
+
+/** Nobody else changes the row until the transaction ends. */
+export function lockUser(db: Db, id: UserId): Promise<UserRow | undefined> {
+  return db.selectFrom('users').selectAll().where('id', '=', id).forUpdate().executeTakeFirst()
+}
+
+/** Until the transaction ends it stays what it is: what is done for it is done for who it is now. */
+export function holdUser(db: Db, id: UserId): Promise<UserRow | undefined> {
+  return db.selectFrom('users').selectAll().where('id', '=', id).forShare().executeTakeFirst()
+}
+
+export async function countUsers(db: Db): Promise<number> {
+  const { count } = await db
+    .selectFrom('users')
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .executeTakeFirstOrThrow()
+  return count
+}
+
+/** Serialises everything that may take away the last superadmin, until the transaction ends. */
+export async function lockSuperadmins(db: Db): Promise<void> {
+  await sql`select pg_advisory_xact_lock(hashtextextended('berth:superadmins', 0))`.execute(db)
+}
+
+/** Those who can sign in. */
+export async function countSuperadmins(db: Db): Promise<number> {
+  const { count } = await db
+    .selectFrom('users')
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .where('role', '=', 'superadmin')
+    .where(ACCOUNT_HOLDS)
+    .executeTakeFirstOrThrow()
+  return count
+}
+
+/** A new version without a change of the row: its groups are others. Locks it until the transaction ends. */
+export function touchUser(db: Db, id: UserId): Promise<UserRow | undefined> {
+  return updateUser(db, id, {})
+}
+
+export type UserUpdate = Partial<
+  Pick<UserRow, 'name' | 'role' | 'active' | 'domain' | 'password_hash' | 'email_verified_at'>
+>
+
+/** The row as it is now, or undefined if there is no such user. */
+export function updateUser(db: Db, id: UserId, update: UserUpdate): Promise<UserRow | undefined> {
+  return db
+    .updateTable('users')
+    .set({ ...update, version: sql<number>`version + 1` })
+    .where('id', '=', id)
+    .returningAll()
+    .executeTakeFirst()
+}
+
+export async function findSshPublicKey(db: Db, id: UserId): Promise<string | null> {
+  const row = await db.selectFrom('users').select('ssh_public_key').where('id', '=', id).executeTakeFirst()
+  return row?.ssh_public_key ?? null
+}
+
+export async function setSshPublicKey(db: Db, id: UserId, line: string | null): Promise<void> {
+  await db.updateTable('users').set({ ssh_public_key: line }).where('id', '=', id).execute()
+}

@@ -1,0 +1,25 @@
+import { sql } from 'kysely'
+import { type ResourceSlots } from '#manager/contract'
+import { type Db } from '../schema.ts'
+
+/** Minimums that an admin has set, by reference. */
+export async function readImageMinimums(db: Db): Promise<Map<string, ResourceSlots>> {
+  const rows = await db.selectFrom('image_settings').select(['reference', 'minimum']).execute()
+  return new Map(rows.map(row => [row.reference, row.minimum]))
+}
+
+/** @param minimum null: as the image's labels say */
+export async function setImageMinimum(db: Db, reference: string, minimum: ResourceSlots | null): Promise<void> {
+  if (minimum === null) {
+    await db.deleteFrom('image_settings').where('reference', '=', reference).execute()
+    return
+  }
+  const text = JSON.stringify(minimum)
+  await db
+    .insertInto('image_settings')
+    .values({ reference, minimum: text })
+    .onConflict(conflict =>
+      conflict.column('reference').doUpdateSet({ minimum: text, version: sql`image_settings.version + 1` }),
+    )
+    .execute()
+}

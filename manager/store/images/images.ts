@@ -1,0 +1,97 @@
+import { sql } from 'kysely'
+import { type AgentId, LIVE_STATUSES } from '#manager/contract'
+import { type AgentImage } from '#agent/contract'
+import { type Db } from '../schema.ts'
+
+export interface HeldImage {
+  readonly agentId: AgentId
+  readonly image: AgentImage
+}
+
+/** Every image on every agent that is not revoked; of one image the copy of the agent that joined first comes first. */
+export async function listHeldImages(db: Db): Promise<HeldImage[]> {
+  const rows = await db
+    .selectFrom('agent_images')
+    .innerJoin('agents', 'agents.id', 'agent_images.agent_id')
+    .select(['agent_images.agent_id', 'agent_images.image'])
+    .where('agents.status', '<>', 'REVOKED')
+    .orderBy('agent_images.digest')
+    .orderBy('agents.joined_at')
+    .orderBy('agents.id')
+    .execute()
+  return rows.map(row => ({ agentId: row.agent_id, image: row.image }))
+}
+
+/** How an agent describes its own copy of an image; undefined if it holds none. */
+export async function findHeldImage(db: Db, agentId: AgentId, digest: string): Promise<AgentImage | undefined> {
+  const row = await db
+    .selectFrom('agent_images')
+    .select('image')
+    .where('agent_id', '=', agentId)
+    .where('digest', '=', digest)
+    .executeTakeFirst()
+  return row?.image
+}
+
+/** Digests per agent. */
+export async function readImageDigests(db: Db, agentIds: readonly AgentId[]): Promise<Map<AgentId, Set<string>>> {
+  const held = new Map<AgentId, Set<string>>(agentIds.map(id => [id, new Set<string>()]))
+  if (agentIds.length === 0) return held
+  const rows = await db
+    .selectFrom('agent_images')
+    .select(['agent_id', 'digest'])
+    .where('agent_id', '=', sql<AgentId>`any(${agentIds}::uuid[])`)
+    .execute()
+  for (const { agent_id, digest } of rows) held.get(agent_id)?.add(digest)
+  return held
+}
+
+/** Of one statement: some hundred kilobytes. */
+const IMAGES_AT_ONCE = 500
+
+/**
+ * Replaces what is known of an agent's engine; rows of images that are as before are not written.
+ * @param digest of the list: of equal lists nothing is written next time
+ */
+export async function replaceImages(
+  db: Db,
+  agentId: AgentId,
+  images: readonly AgentImage[],
+  digest: string | null = null,
+): Promise<void> {
+  await db.updateTable('agents').set({ images_digest: digest }).where('id', '=', agentId).execute()
+  const unique = [...new Map(images.map(image => [image.id, image])).values()]
+  await sql`delete from agent_images as held where agent_id = ${agentId}
+    and not exists (select from unnest(${unique.map(({ id }) => id)}::text[]) as told (digest) where told.digest = held.digest)`.execute(
+    db,
+  )
+  for (let at = 0; at < unique.length; at += IMAGES_AT_ONCE) {
+    const some = unique.slice(at, at + IMAGES_AT_ONCE)
+    // Two parameters, however many there are: a statement holds at most 65,535.
+    const digests = some.map(({ id }) => id)
+    const texts = some.map(image => JSON.stringify(image))
+    await sql`insert into agent_images as held (agent_id, digest, image)
+      select ${agentId}::uuid, digest, image::jsonb from unnest(${digests}::text[], ${texts}::text[]) as told (digest, image)
+      on conflict (agent_id, digest) do update set image = excluded.image where held.image is distinct from excluded.image`.execute(
+      db,
+    )
+  }
+}
+
+/** Image of a live session, and where its kernels are; null = not placed yet. */
+export interface ImageInUse {
+  readonly agentId: AgentId | null
+  readonly digest: string | null
+  readonly reference: string
+}
+
+/** Images that clean-up must leave alone. */
+export function listImagesInUse(db: Db): Promise<ImageInUse[]> {
+  return db
+    .selectFrom('sessions')
+    .innerJoin('kernels', 'kernels.session_id', 'sessions.id')
+    .select(['kernels.agent_id as agentId', 'sessions.image_digest as digest', 'sessions.image as reference'])
+    .distinct()
+    .where('sessions.status', 'in', LIVE_STATUSES)
+    .execute()
+}

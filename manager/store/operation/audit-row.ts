@@ -1,0 +1,40 @@
+import { type NewAuditRow } from './audit-log.ts'
+
+const MAX_TEXT = 300
+
+/** What is left out is null or empty. */
+export type AuditRecord = Pick<NewAuditRow, 'action' | 'result'> & Partial<NewAuditRow>
+
+/** The whole row, cut and cleaned. */
+export function toAuditRow(record: AuditRecord): NewAuditRow {
+  const text = (value: string | null | undefined) => (value === undefined || value === null ? null : clean(value))
+  return {
+    actor_id: record.actor_id ?? null,
+    actor: text(record.actor),
+    acted_as: text(record.acted_as),
+    domain: text(record.domain),
+    action: clean(record.action),
+    target: text(record.target),
+    result: clean(record.result),
+    detail: cleanAll(record.detail ?? {}),
+    address: text(record.address),
+  }
+}
+
+function cleanAll(detail: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(detail).map(([key, value]) => [
+      clean(key),
+      Array.isArray(value)
+        ? value.slice(0, 50).map((item: unknown) => (typeof item === 'string' ? clean(item) : item))
+        : typeof value === 'string'
+          ? clean(value)
+          : value,
+    ]),
+  )
+}
+
+/** NUL and halves of surrogate pairs are no text for PostgreSQL. */
+function clean(text: string): string {
+  return text.slice(0, MAX_TEXT).toWellFormed().replaceAll('\0', '\ufffd')
+}

@@ -1,0 +1,114 @@
+import { sql } from 'kysely'
+import { AppError, type UserId } from '#manager/contract'
+import { newUuid } from '../new-id.ts'
+import { type Db } from '../schema.ts'
+
+/** What a service knows of a request with an idempotency key. */
+export interface KeyedRequest {
+  /** Ids of what an earlier attempt made whose answer was lost; the service answers with these and makes nothing. */
+  readonly created: readonly string[] | null
+  /** Notes in the same transaction what this attempt makes. @throws AppError `request_in_progress` */
+  noteCreated(trx: Db, ids: readonly string[]): Promise<void>
+}
+
+/** One attempt at a request with an idempotency key. */
+export interface Claim {
+  readonly userId: UserId
+  readonly key: string
+  /** Of this attempt. */
+  readonly id: string
+}
+
+export interface KeyRow {
+  readonly sealed: string
+  readonly answered: boolean
+  readonly created: readonly string[] | null
+  readonly claim: string
+  /** The attempt began so long ago that its process has ended or given up. */
+  readonly abandoned: boolean
+}
+
+/** How long a key is remembered. */
+const KEPT = '1 day'
+/** No request takes so long: each of its statements and questions to agents has a shorter limit. */
+const LEASE = '60 seconds'
+
+/** Takes a key that is new or forgotten. @returns undefined where the key is known */
+export async function insertClaim(
+  db: Db,
+  { userId, key, sealed }: { userId: UserId; key: string; sealed: string },
+): Promise<Claim | undefined> {
+  const id = newUuid()
+  const { rows } = await sql`
+    insert into idempotency_keys as k (user_id, key, sealed, claim, expires_at)
+    values (${userId}, ${key}, ${sealed}, ${id}, now() + ${KEPT}::interval)
+    on conflict (user_id, key) do update
+      set sealed = excluded.sealed, answered = false, created = null, claim = excluded.claim, claimed_at = now(),
+          expires_at = excluded.expires_at
+      where k.expires_at < now()
+    returning 1`.execute(db)
+  return rows.length > 0 ? { userId, key, id } : undefined
+}
+
+export async function findKey(db: Db, userId: UserId, key: string): Promise<KeyRow | undefined> {
+  return db
+    .selectFrom('idempotency_keys')
+    .select(['sealed', 'answered', 'created', 'claim'])
+    .select(sql<boolean>`claimed_at < now() - ${LEASE}::interval`.as('abandoned'))
+    .where('user_id', '=', userId)
+    .where('key', '=', key)
+    .executeTakeFirst()
+}
+
+/** Goes on where another attempt was given up. @returns undefined where a third one was faster */
+export async function takeOver(db: Db, { userId, key, id }: Claim): Promise<Claim | undefined> {
+  const next = newUuid()
+  const { numUpdatedRows } = await db
+    .updateTable('idempotency_keys')
+    .set({ claim: next, claimed_at: sql`now()` })
+    .where('user_id', '=', userId)
+    .where('key', '=', key)
+    .where('claim', '=', id)
+    .where('answered', '=', false)
+    .executeTakeFirst()
+  return numUpdatedRows === 1n ? { userId, key, id: next } : undefined
+}
+
+/**
+ * Notes what an attempt makes, in the transaction that makes it: either both are there, or neither.
+ *
+ * @throws AppError `request_in_progress` where another attempt has taken over; the transaction must roll back
+ */
+export async function noteCreated(trx: Db, claim: Claim, ids: readonly string[]): Promise<void> {
+  const { numUpdatedRows } = await trx
+    .updateTable('idempotency_keys')
+    .set({ created: [...ids] })
+    .where('user_id', '=', claim.userId)
+    .where('key', '=', claim.key)
+    .where('claim', '=', claim.id)
+    .executeTakeFirst()
+  if (numUpdatedRows !== 1n) throw new AppError('request_in_progress', { retryAfterSeconds: 1 })
+}
+
+/** False where another attempt has taken over, or the key was forgotten. */
+export async function storeAnswer(db: Db, claim: Claim, sealed: string): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('idempotency_keys')
+    .set({ sealed, answered: true })
+    .where('user_id', '=', claim.userId)
+    .where('key', '=', claim.key)
+    .where('claim', '=', claim.id)
+    .executeTakeFirst()
+  return numUpdatedRows === 1n
+}
+
+/** The attempt failed: the next one may begin at once. A key under which something was made stays. */
+export async function releaseClaim(db: Db, claim: Claim): Promise<void> {
+  await sql`
+    with gone as (
+      delete from idempotency_keys
+      where user_id = ${claim.userId} and key = ${claim.key} and claim = ${claim.id} and created is null
+    )
+    update idempotency_keys set claimed_at = '-infinity'
+    where user_id = ${claim.userId} and key = ${claim.key} and claim = ${claim.id} and created is not null`.execute(db)
+}

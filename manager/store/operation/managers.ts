@@ -1,0 +1,144 @@
+import { sql } from 'kysely'
+import { type AgentId } from '#manager/contract'
+import { type Db } from '../schema.ts'
+
+export interface ManagerRow {
+  readonly id: string
+  readonly url: string
+  readonly version: string
+  readonly startedAt: Date
+  readonly seenAt: Date
+  readonly clockAheadMs: number
+  /** Since its last sign of life, by the clock of the database. */
+  readonly silentMs: number
+}
+
+/** Says that the process lives. @returns whether it was not in the table (any more) */
+export async function saveManager(db: Db, manager: { id: string; url: string; version: string }): Promise<boolean> {
+  // eslint-disable-next-line no-restricted-syntax -- how far this one is off is the question
+  const clockMs = Date.now()
+  const { rows } = await sql<{ inserted: boolean }>`
+    insert into managers (id, advertise_url, version, clock_ahead_ms)
+    values (${manager.id}, ${manager.url}, ${manager.version},
+            round(${clockMs}::bigint - extract(epoch from clock_timestamp()) * 1000))
+    on conflict (id) do update set seen_at = now(), advertise_url = excluded.advertise_url,
+      clock_ahead_ms = excluded.clock_ahead_ms
+    returning xmax = 0 as inserted`.execute(db)
+  return rows[0]?.inserted ?? false
+}
+
+/** Oldest first. */
+export async function listManagers(db: Db): Promise<ManagerRow[]> {
+  const { rows } = await sql<ManagerRow>`
+    select id, advertise_url as url, version, started_at as "startedAt", seen_at as "seenAt",
+           clock_ahead_ms as "clockAheadMs", (extract(epoch from now() - seen_at) * 1000)::bigint as "silentMs"
+    from managers order by started_at, id`.execute(db)
+  return rows
+}
+
+export interface LinkCounts {
+  readonly id: string
+  readonly agents: number
+  readonly via: number
+  /** Agents that other managers have had for longer than `settledMs`, as long as this one is there. */
+  readonly missing: number
+}
+
+export async function countLinks(db: Db, settledMs: number): Promise<LinkCounts[]> {
+  const { rows } = await sql<LinkCounts>`
+    select m.id, (select count(*) from agent_links l where l.manager_id = m.id) as agents,
+      (select count(l.via) from agent_links l where l.manager_id = m.id) as via,
+      (select count(distinct o.agent_id) from agent_links o
+       where o.manager_id <> m.id and greatest(o.since, m.started_at) < now() - ${settledMs} * interval '1 millisecond'
+         and not exists (select from agent_links l where l.manager_id = m.id and l.agent_id = o.agent_id)) as missing
+    from managers m`.execute(db)
+  return rows
+}
+
+/** Who holds which lock of `pg_try_advisory_lock(hashtextextended(text, 0))`, by the `application_name` of its session. */
+export async function listLockHolders(
+  db: Db,
+  texts: readonly string[],
+): Promise<{ readonly text: string; readonly holder: string }[]> {
+  const { rows } = await sql<{ text: string; holder: string }>`
+    select t.text, a.application_name as holder
+    from unnest(${texts}::text[]) as t (text)
+    join pg_locks l on l.locktype = 'advisory' and l.objsubid = 1 and l.granted
+      and (l.classid::bigint << 32 | l.objid::bigint) = hashtextextended(t.text, 0)
+      and l.database = (select oid from pg_database where datname = current_database())
+    join pg_stat_activity a on a.pid = l.pid
+    order by 1`.execute(db)
+  return rows
+}
+
+export interface AgentLinkRow {
+  readonly agentId: AgentId
+  readonly id: string
+  readonly url: string
+  readonly via: string | null
+}
+
+/** Oldest manager first. */
+export async function listAgentLinks(db: Db): Promise<AgentLinkRow[]> {
+  const { rows } = await sql<AgentLinkRow>`
+    select l.agent_id as "agentId", m.id, m.advertise_url as url, v.advertise_url as via
+    from agent_links l join managers m on m.id = l.manager_id left join managers v on v.id = l.via
+    order by m.started_at, m.id`.execute(db)
+  return rows
+}
+
+/** Its links to agents go with it. @returns false if somebody else was quicker */
+export async function deleteManager(db: Db, id: string): Promise<boolean> {
+  const { numDeletedRows } = await db.deleteFrom('managers').where('id', '=', id).executeTakeFirst()
+  return numDeletedRows > 0n
+}
+
+/** Ends the session that holds the locks of a process which hangs but still has its connection. */
+export async function endSessionsNamed(db: Db, applicationName: string): Promise<void> {
+  await sql`
+    select pg_terminate_backend(pid) from pg_stat_activity
+    where application_name = ${applicationName} and datname = current_database() and usename = current_user`.execute(db)
+}
+
+/** Makes the table say exactly that this manager has control connections to these agents, each directly or via another. */
+export async function saveAgentLinks(
+  db: Db,
+  managerId: string,
+  links: ReadonlyMap<AgentId, string | null>,
+): Promise<void> {
+  const ids = [...links.keys()]
+  await sql`
+    delete from agent_links where manager_id = ${managerId} and agent_id <> all(${ids}::uuid[])`.execute(db)
+  await sql`
+    insert into agent_links (agent_id, manager_id, via)
+    select a.id, m.id, l.via from unnest(${ids}::uuid[], ${[...links.values()]}::uuid[]) as l (id, via)
+    join agents a on a.id = l.id join managers m on m.id = ${managerId}
+    on conflict (agent_id, manager_id) do update set via = excluded.via, since = now()
+    where agent_links.via is distinct from excluded.via`.execute(db)
+}
+
+/** Agents that have a control connection to another manager than this. */
+export async function listLinkedElsewhere(db: Db, managerId: string): Promise<AgentId[]> {
+  const rows = await db
+    .selectFrom('agent_links')
+    .select('agent_id')
+    .distinct()
+    .where('manager_id', '<>', managerId)
+    .execute()
+  return rows.map(row => row.agent_id)
+}
+
+/** Agents that the database believes connected although no manager has a connection to them. */
+export async function listUnlinked(db: Db): Promise<AgentId[]> {
+  const rows = await db
+    .selectFrom('agents')
+    .select('id')
+    .where('status', '=', 'CONNECTED')
+    .where(eb =>
+      eb.not(
+        eb.exists(eb.selectFrom('agent_links').select('agent_id').whereRef('agent_links.agent_id', '=', 'agents.id')),
+      ),
+    )
+    .execute()
+  return rows.map(row => row.id)
+}

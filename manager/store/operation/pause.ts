@@ -1,0 +1,65 @@
+import { sql } from 'kysely'
+import { OCCUPYING_STATUSES, type Reason, type Scheduling, type SessionId } from '#manager/contract'
+import { toStatus } from '../sessions/kernels.ts'
+import { type Db } from '../schema.ts'
+import { insertSessionEvents } from '../sessions/session-events.ts'
+
+const KEY = 'scheduling_paused'
+type Pause = NonNullable<Scheduling['paused']>
+
+export async function readPause(db: Db): Promise<Pause | null> {
+  const row = await db.selectFrom('settings').select('value').where('key', '=', KEY).executeTakeFirst()
+  return (row?.value as Pause | undefined) ?? null
+}
+
+const LOCK = sql`hashtextextended('berth:pause', 0)`
+
+/** As it is until the transaction ends: who pauses waits for all that were told that nothing is paused. */
+export async function holdPause(trx: Db): Promise<Pause | null> {
+  await sql`select pg_advisory_xact_lock_shared(${LOCK})`.execute(trx)
+  return readPause(trx)
+}
+
+/** In a transaction: once that has ended nothing is placed any more. A pause that is there already stays as it is. */
+export async function writePause(trx: Db, why: Pause['why']): Promise<void> {
+  await sql`select pg_advisory_xact_lock(${LOCK})`.execute(trx)
+  await sql`
+    insert into settings (key, value)
+    values (${KEY}, jsonb_build_object('since', to_char(now() at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'why', ${why}::text))
+    on conflict (key) do nothing`.execute(trx)
+}
+
+export async function deletePause(db: Db): Promise<void> {
+  await db.deleteFrom('settings').where('key', '=', KEY).execute()
+}
+
+/**
+ * Of a database that was just restored: what was being started when it was saved waits again. What became of it since is
+ * not known; where it runs, its agent says so, and it is adopted there.
+ */
+export async function requeueStarting(trx: Db): Promise<void> {
+  const message = 'It was being started when the backup was made.'
+  const reason: Reason = { code: 'retried', message }
+  const rows = await trx
+    .updateTable('sessions')
+    .set({ status: 'PENDING', status_at: sql`now()`, reason: JSON.stringify(reason), version: sql`version + 1` })
+    .where('status', 'in', ['SCHEDULED', 'PREPARING', 'PULLING'])
+    .returning('id')
+    .execute()
+  const ids: SessionId[] = rows.map(({ id }) => id)
+  if (ids.length === 0) return
+  await trx
+    .deleteFrom('kernel_devices')
+    .where('kernel_id', 'in', eb => eb.selectFrom('kernels').select('id').where('session_id', 'in', ids))
+    .execute()
+  await trx
+    .updateTable('kernels')
+    .set({ ...toStatus('PENDING'), agent_id: null, container_id: null, start_by: null })
+    .where('session_id', 'in', ids)
+    .where('status', 'in', OCCUPYING_STATUSES)
+    .execute()
+  await insertSessionEvents(
+    trx,
+    ids.map(sessionId => ({ sessionId, kernelId: null, from: null, to: 'PENDING', reason, actor: null })),
+  )
+}

@@ -1,0 +1,118 @@
+import { type RawBuilder, sql } from 'kysely'
+import { FINISHED_STATUSES, LIVE_STATUSES } from '#manager/contract'
+import { type Database, type Db } from '../schema.ts'
+
+/** Why a table does not grow without end, or may. */
+type Kept =
+  /** Rows are deleted once this holds. */
+  | { readonly over: RawBuilder<boolean> }
+  /** As many as there are things: hosts, users, images, what admins make. */
+  | 'with what it is about'
+  /** History: for ever, or as long as a setting says (`sessionDays`, `auditDays`). */
+  | 'as a setting says'
+
+const over = (condition: RawBuilder<boolean>) => ({ over: condition })
+
+const laterMinute = sql`select from session_stats_minutes later
+  where later.session_id = session_stats_minutes.session_id and later.minute > session_stats_minutes.minute`
+
+/**
+ * Every table, with what keeps it from growing: a new one does not compile until that is decided. Said to administrators
+ * in docs/admin/retention.md.
+ */
+export const KEPT = {
+  // A login stays for an hour, so that every manager comes to see that it ended.
+  logins: over(sql`least(expires_at, ends_at) < now() - interval '1 hour'`),
+  sign_in_tickets: over(sql`expires_at < now()`),
+  email_tokens: over(sql`expires_at < now()`),
+  login_failures: over(sql`last_failed_at < now() - interval '1 day'`),
+  invitations: over(sql`coalesce(used_at, expires_at) < now() - interval '90 days'`),
+  grants: over(sql`expires_at < now()`),
+  idempotency_keys: over(sql`expires_at < now()`),
+  keypair_nonces: over(sql`expires_at < now()`),
+  keypair_requests: over(sql`minute < now() - interval '1 hour'`),
+  join_tokens: over(sql`expires_at < now() - interval '1 day'`),
+  tasks: over(sql`ended_at < now() - interval '7 days'`),
+  // All but the last minute of a session, which says what it used in all.
+  session_stats_minutes: over(sql`minute < now() - interval '7 days' and not settled and exists (${laterMinute})`),
+
+  settings: 'with what it is about',
+  users: 'with what it is about',
+  recovery_codes: 'with what it is about',
+  keypairs: 'with what it is about',
+  domains: 'with what it is about',
+  groups: 'with what it is about',
+  group_members: 'with what it is about',
+  resource_policies: 'with what it is about',
+  presets: 'with what it is about',
+  resource_groups: 'with what it is about',
+  resource_group_access: 'with what it is about',
+  reservations: 'with what it is about',
+  agents: 'with what it is about',
+  agent_images: 'with what it is about',
+  agent_links: 'with what it is about',
+  managers: 'with what it is about',
+  registries: 'with what it is about',
+  registry_images: 'with what it is about',
+  image_settings: 'with what it is about',
+
+  sessions: 'as a setting says',
+  kernels: 'as a setting says',
+  kernel_devices: 'as a setting says',
+  session_events: 'as a setting says',
+  audit_log: 'as a setting says',
+} as const satisfies Record<keyof Database, Kept>
+
+export type PrunedTable = {
+  [T in keyof typeof KEPT]: (typeof KEPT)[T] extends { over: unknown } ? T : never
+}[keyof typeof KEPT]
+
+export const PRUNED = Object.entries(KEPT).flatMap(([table, kept]) =>
+  typeof kept === 'string' ? [] : [table as PrunedTable],
+)
+
+/** What another manager is deleting is left to it. @returns how many rows went; there may be more if it is `limit` */
+export async function deleteOutdated(db: Db, table: PrunedTable, limit: number): Promise<number> {
+  const { numAffectedRows } = await sql`
+    delete from ${sql.table(table)} where ctid = any(array(
+      select ctid from ${sql.table(table)} where ${KEPT[table].over} limit ${limit} for update skip locked
+    ))`.execute(db)
+  return Number(numAffectedRows ?? 0)
+}
+
+/**
+ * Marks the old minutes that stay, the last one of each session, so that the next look does not meet them again.
+ * @returns how many; there may be more if it is `limit`
+ */
+export async function settleLastMinutes(db: Db, limit: number): Promise<number> {
+  const { numAffectedRows } = await sql`
+    update session_stats_minutes set settled = true where ctid = any(array(
+      select ctid from session_stats_minutes
+      where minute < now() - interval '7 days' and not settled and not exists (${laterMinute})
+      limit ${limit} for update skip locked
+    ))`.execute(db)
+  return Number(numAffectedRows ?? 0)
+}
+
+/**
+ * Deletes sessions that ended so many days ago, with their kernels, events and figures. Those stay that a live session
+ * depends on, and those of a lost agent: when it comes back, their rows say that its containers have to go.
+ *
+ * @returns how many went; there may be more if it is `limit`
+ */
+export async function deleteEndedSessions(
+  db: Db,
+  { days, limit }: { readonly days: number; readonly limit: number },
+): Promise<number> {
+  const { numAffectedRows } = await sql`
+    delete from sessions where id = any(array(
+      select s.id from sessions s
+      where s.ended_at < now() - make_interval(days => ${days}) and s.status = any(${[...FINISHED_STATUSES]}::text[])
+        and not exists (
+          select from kernels k join agents a on a.id = k.agent_id where k.session_id = s.id and a.status = 'LOST')
+        and not exists (
+          select from sessions w where w.status = any(${[...LIVE_STATUSES]}::text[]) and w.depends_on @> to_jsonb(s.id))
+      limit ${limit} for update skip locked
+    ))`.execute(db)
+  return Number(numAffectedRows ?? 0)
+}

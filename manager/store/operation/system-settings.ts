@@ -1,0 +1,42 @@
+import { type Db } from '../schema.ts'
+
+const KEYS = { system: 'system', smtpPassword: 'smtp_password' } as const
+
+/** As it was written, perhaps by another version: whoever reads it checks it. */
+export interface KeptSettings {
+  readonly system: unknown
+  /** Sealed at place `settings:smtp_password`. */
+  readonly smtpPassword: string | null
+}
+
+export async function readSystemSettings(db: Db): Promise<KeptSettings> {
+  const rows = await db.selectFrom('settings').selectAll().where('key', 'in', Object.values(KEYS)).execute()
+  const valueOf = (key: string) => rows.find(row => row.key === key)?.value
+  const password = valueOf(KEYS.smtpPassword)
+  return { system: valueOf(KEYS.system) ?? {}, smtpPassword: typeof password === 'string' ? password : null }
+}
+
+/** Nobody else changes them until the transaction ends. */
+export async function holdSystemSettings(trx: Db): Promise<void> {
+  await trx
+    .insertInto('settings')
+    .values({ key: KEYS.system, value: '{}' })
+    .onConflict(conflict => conflict.column('key').doNothing())
+    .execute()
+  await trx.selectFrom('settings').select('key').where('key', '=', KEYS.system).forUpdate().execute()
+}
+
+/** @param smtpPassword sealed; null removes it, undefined leaves it */
+export async function writeSystemSettings(trx: Db, system: object, smtpPassword?: string | null): Promise<void> {
+  await put(trx, KEYS.system, JSON.stringify(system))
+  if (smtpPassword === null) await trx.deleteFrom('settings').where('key', '=', KEYS.smtpPassword).execute()
+  else if (smtpPassword !== undefined) await put(trx, KEYS.smtpPassword, JSON.stringify(smtpPassword))
+}
+
+async function put(trx: Db, key: string, value: string): Promise<void> {
+  await trx
+    .insertInto('settings')
+    .values({ key, value })
+    .onConflict(conflict => conflict.column('key').doUpdateSet({ value }))
+    .execute()
+}

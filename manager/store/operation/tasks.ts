@@ -1,0 +1,98 @@
+import { type Selectable, sql } from 'kysely'
+import { type Task } from '#manager/contract'
+import { type Db } from '../schema.ts'
+import { type TasksTable } from '../tables/images.ts'
+
+export type TaskRow = Selectable<TasksTable>
+
+/** @returns false if a rescan of this target runs already */
+export async function insertTask(
+  db: Db,
+  task: { id: string; kind: Task['kind']; target: string; detail: TaskRow['detail']; startedBy: string },
+): Promise<boolean> {
+  const { id, kind, target, detail, startedBy } = task
+  const { numInsertedOrUpdatedRows } = await db
+    .insertInto('tasks')
+    .values({ id, kind, target, detail: JSON.stringify(detail), status: 'running', started_by: startedBy })
+    .onConflict(conflict => conflict.doNothing())
+    .executeTakeFirst()
+  return numInsertedOrUpdatedRows === 1n
+}
+
+export function findTask(db: Db, id: string): Promise<TaskRow | undefined> {
+  return db.selectFrom('tasks').selectAll().where('id', '=', id).executeTakeFirst()
+}
+
+export function findRunningRescan(db: Db, registry: string): Promise<TaskRow | undefined> {
+  return db
+    .selectFrom('tasks')
+    .selectAll()
+    .where('kind', '=', 'rescan')
+    .where('target', '=', registry)
+    .where('status', '=', 'running')
+    .executeTakeFirst()
+}
+
+export function listTasks(db: Db, limit: number): Promise<TaskRow[]> {
+  return db.selectFrom('tasks').selectAll().orderBy('created_at', 'desc').orderBy('id', 'desc').limit(limit).execute()
+}
+
+/** A sign of life, with how far it is. @returns version and whether it is to be cancelled; undefined if it was ended by others */
+export async function saveTaskProgress(
+  db: Db,
+  id: string,
+  detail: TaskRow['detail'],
+): Promise<{ version: number; cancel_asked: boolean } | undefined> {
+  return db
+    .updateTable('tasks')
+    .set({ detail: JSON.stringify(detail), seen_at: sql`now()`, version: sql`version + 1` })
+    .where('id', '=', id)
+    .where('status', '=', 'running')
+    .returning(['version', 'cancel_asked'])
+    .executeTakeFirst()
+}
+
+export async function endTask(
+  db: Db,
+  id: string,
+  { status, error, detail }: Pick<TaskRow, 'status' | 'error' | 'detail'>,
+): Promise<number | undefined> {
+  const row = await db
+    .updateTable('tasks')
+    .set({
+      status,
+      error: JSON.stringify(error),
+      detail: JSON.stringify(detail),
+      ended_at: sql`now()`,
+      version: sql`version + 1`,
+    })
+    .where('id', '=', id)
+    .where('status', '=', 'running')
+    .returning('version')
+    .executeTakeFirst()
+  return row?.version
+}
+
+export async function askTaskToCancel(db: Db, id: string): Promise<void> {
+  await db.updateTable('tasks').set({ cancel_asked: true }).where('id', '=', id).execute()
+}
+
+/** Those without a sign of life for so long: their manager is gone. @returns what was ended */
+export async function endDeadTasks(
+  db: Db,
+  silentMs: number,
+  error: NonNullable<Task['error']>,
+): Promise<{ id: string; version: number }[]> {
+  return db
+    .updateTable('tasks')
+    .set({
+      status: 'cancelled',
+      error: JSON.stringify(error),
+      ended_at: sql`now()`,
+      version: sql`version + 1`,
+    })
+    .where('status', '=', 'running')
+    .where('seen_at', '<', sql<Date>`now() - ${silentMs} * interval '1 millisecond'`)
+    .returning(['id', 'version'])
+    .execute()
+}

@@ -1,0 +1,46 @@
+import { sql, type Selectable } from 'kysely'
+import { type ResourceSlots } from '#manager/contract'
+import { type Db } from '../schema.ts'
+import { type PresetsTable } from '../tables/quotas.ts'
+
+export type PresetRow = Selectable<PresetsTable>
+
+/** Base units. */
+export interface PresetSettings {
+  readonly slots: ResourceSlots
+  readonly shmem_bytes: number | null
+}
+
+export function listPresets(db: Db): Promise<PresetRow[]> {
+  return db.selectFrom('presets').selectAll().orderBy('name').execute()
+}
+
+/** @returns undefined if there is one of this name */
+export function insertPreset(db: Db, name: string, { slots, shmem_bytes }: PresetSettings) {
+  return db
+    .insertInto('presets')
+    .values({ name, slots: JSON.stringify(slots), shmem_bytes })
+    .onConflict(conflict => conflict.column('name').doNothing())
+    .returningAll()
+    .executeTakeFirst()
+}
+
+/** @returns undefined if there is none */
+export function updatePreset(db: Db, name: string, { slots, shmem_bytes }: Partial<PresetSettings>) {
+  return db
+    .updateTable('presets')
+    .set({
+      ...(slots === undefined ? {} : { slots: JSON.stringify(slots) }),
+      ...(shmem_bytes === undefined ? {} : { shmem_bytes }),
+      version: sql`version + 1`,
+    })
+    .where('name', '=', name)
+    .returningAll()
+    .executeTakeFirst()
+}
+
+/** False if there is none. */
+export async function deletePreset(db: Db, name: string): Promise<boolean> {
+  const { numDeletedRows } = await db.deleteFrom('presets').where('name', '=', name).executeTakeFirst()
+  return numDeletedRows === 1n
+}

@@ -1,0 +1,79 @@
+import { sql, type Selectable } from 'kysely'
+import { type AgentId, type ResourceGroupChange, type ResourceGroupSpec, type SessionId } from '#manager/contract'
+import { type Db, type HeldDevice, type ResourceGroupsTable } from '../schema.ts'
+
+export type ResourceGroupRow = Selectable<ResourceGroupsTable>
+
+export async function listResourceGroups(db: Db): Promise<ResourceGroupRow[]> {
+  return db.selectFrom('resource_groups').selectAll().orderBy('name').execute()
+}
+
+export async function findResourceGroup(db: Db, name: string): Promise<ResourceGroupRow | undefined> {
+  return db.selectFrom('resource_groups').selectAll().where('name', '=', name).executeTakeFirst()
+}
+
+/** @returns undefined if there is one of this name */
+export async function insertResourceGroup(
+  db: Db,
+  spec: Omit<ResourceGroupSpec, 'domains'>,
+): Promise<ResourceGroupRow | undefined> {
+  return db
+    .insertInto('resource_groups')
+    .values({ ...spec, options: JSON.stringify(spec.options) })
+    .onConflict(conflict => conflict.column('name').doNothing())
+    .returningAll()
+    .executeTakeFirst()
+}
+
+export async function updateResourceGroup(
+  db: Db,
+  name: string,
+  { description, sequencer, selector, options, active }: ResourceGroupChange,
+): Promise<ResourceGroupRow | undefined> {
+  return db
+    .updateTable('resource_groups')
+    .set({
+      ...(description === undefined ? {} : { description }),
+      ...(sequencer === undefined ? {} : { sequencer }),
+      ...(selector === undefined ? {} : { selector }),
+      ...(options === undefined ? {} : { options: JSON.stringify(options) }),
+      ...(active === undefined ? {} : { active }),
+      version: sql`version + 1`,
+    })
+    .where('name', '=', name)
+    .returningAll()
+    .executeTakeFirst()
+}
+
+export interface ReservationRow {
+  readonly sessionId: SessionId
+  readonly agentId: AgentId
+  readonly devices: readonly HeldDevice[]
+}
+
+export async function findReservation(db: Db, resourceGroup: string): Promise<ReservationRow | undefined> {
+  return db
+    .selectFrom('reservations')
+    .select(['session_id as sessionId', 'agent_id as agentId', 'devices'])
+    .where('resource_group', '=', resourceGroup)
+    .executeTakeFirst()
+}
+
+/** Undefined ends it. */
+export async function saveReservation(
+  db: Db,
+  resourceGroup: string,
+  reservation: ReservationRow | undefined,
+): Promise<void> {
+  if (!reservation) {
+    await db.deleteFrom('reservations').where('resource_group', '=', resourceGroup).execute()
+    return
+  }
+  const { sessionId, agentId, devices } = reservation
+  const values = { session_id: sessionId, agent_id: agentId, devices: JSON.stringify(devices) }
+  await db
+    .insertInto('reservations')
+    .values({ resource_group: resourceGroup, ...values })
+    .onConflict(conflict => conflict.column('resource_group').doUpdateSet({ ...values, created_at: sql`now()` }))
+    .execute()
+}

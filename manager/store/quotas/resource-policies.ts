@@ -1,0 +1,103 @@
+import { sql, type Selectable } from 'kysely'
+import { type ResourceSlots, type UserId } from '#manager/contract'
+import { type Db } from '../schema.ts'
+import { type ResourcePoliciesTable } from '../tables/quotas.ts'
+
+export type ResourcePolicyRow = Selectable<ResourcePoliciesTable>
+export type CountedPolicyRow = ResourcePolicyRow & { readonly users: number; readonly keypairs: number }
+
+/** As written: base units, null = unlimited. */
+export interface PolicySettings {
+  readonly limits: ResourceSlots
+  readonly max_concurrent_sessions: number | null
+  readonly max_containers_per_session: number | null
+  readonly idle_timeout_seconds: number | null
+  readonly max_lifetime_seconds: number | null
+  readonly allowed_storage_hosts: readonly string[] | null
+  readonly max_folders: number | null
+}
+
+const counted = (db: Db) =>
+  db
+    .selectFrom('resource_policies as p')
+    .selectAll('p')
+    .select([
+      sql<number>`(select count(*) from users where resource_policy = p.name)`.as('users'),
+      sql<number>`(select count(*) from keypairs where resource_policy = p.name)`.as('keypairs'),
+    ])
+
+export function listResourcePolicies(db: Db): Promise<CountedPolicyRow[]> {
+  return counted(db).orderBy('p.name').execute()
+}
+
+export function findResourcePolicy(db: Db, name: string): Promise<CountedPolicyRow | undefined> {
+  return counted(db).where('p.name', '=', name).executeTakeFirst()
+}
+
+/** Of the user, and of the keypair if there is one. */
+export function listPoliciesOf(
+  db: Db,
+  { userId, keypair }: { userId: UserId; keypair: string | null },
+): Promise<ResourcePolicyRow[]> {
+  return db
+    .selectFrom('resource_policies as p')
+    .selectAll('p')
+    .where(eb =>
+      eb.or([
+        eb('p.name', 'in', eb.selectFrom('users').select('resource_policy').where('id', '=', userId)),
+        eb('p.name', 'in', eb.selectFrom('keypairs').select('resource_policy').where('access_key', '=', keypair)),
+      ]),
+    )
+    .execute()
+}
+
+/** False if there is one of this name. */
+export async function insertResourcePolicy(db: Db, name: string, settings: PolicySettings): Promise<boolean> {
+  const { numInsertedOrUpdatedRows } = await db
+    .insertInto('resource_policies')
+    .values({ name, ...columnsOf(settings) })
+    .onConflict(conflict => conflict.column('name').doNothing())
+    .executeTakeFirst()
+  return numInsertedOrUpdatedRows === 1n
+}
+
+/** False if there is none. */
+export async function updateResourcePolicy(db: Db, name: string, change: Partial<PolicySettings>): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('resource_policies')
+    .set({ ...columnsOf(change), version: sql`version + 1` })
+    .where('name', '=', name)
+    .executeTakeFirst()
+  return numUpdatedRows === 1n
+}
+
+/** Fails with SQLSTATE 23503 while somebody has it. @returns false if there is none */
+export async function deleteResourcePolicy(db: Db, name: string): Promise<boolean> {
+  const { numDeletedRows } = await db.deleteFrom('resource_policies').where('name', '=', name).executeTakeFirst()
+  return numDeletedRows === 1n
+}
+
+function columnsOf({ limits, allowed_storage_hosts: hosts, ...numbers }: Partial<PolicySettings>) {
+  return {
+    ...numbers,
+    ...(limits === undefined ? {} : { limits: JSON.stringify(limits) }),
+    ...(hosts === undefined ? {} : { allowed_storage_hosts: JSON.stringify(hosts) }),
+  }
+}
+
+/** Fails with SQLSTATE 23503 if there is no such policy. @returns false if there is no such user or keypair */
+export async function assignResourcePolicy(
+  db: Db,
+  name: string,
+  to: { userId: UserId } | { accessKey: string },
+): Promise<boolean> {
+  const query =
+    'userId' in to
+      ? db
+          .updateTable('users')
+          .set({ resource_policy: name, version: sql`version + 1` })
+          .where('id', '=', to.userId)
+      : db.updateTable('keypairs').set({ resource_policy: name }).where('access_key', '=', to.accessKey)
+  const { numUpdatedRows } = await query.executeTakeFirst()
+  return numUpdatedRows === 1n
+}

@@ -1,0 +1,40 @@
+import { type AgentId, type KernelId, type Reason, type SessionId } from '#manager/contract'
+import { insertKernelDevices, type KernelDeviceRow, listKernels, toStatus } from './kernels.ts'
+import { type Db } from '../schema.ts'
+import { insertSessionEvents } from './session-events.ts'
+import { lockResourceGroup, lockSession, ownedOf, type Touched, updateSession } from './sessions.ts'
+
+export interface FoundRunning {
+  readonly sessionId: SessionId
+  readonly agentId: AgentId
+  readonly resourceGroup: string
+  readonly attempt: number
+  readonly startedAt: string
+  readonly kernels: readonly { readonly id: KernelId; readonly containerId: string }[]
+  readonly devices: readonly KernelDeviceRow[]
+}
+
+/**
+ * A session that waits, as far as the database knows, and runs: all of its containers were found.
+ * @returns undefined if it does not wait, or these are not its kernels
+ */
+export async function adoptRunning(trx: Db, found: FoundRunning, reason: Reason): Promise<Touched | undefined> {
+  const { sessionId, agentId, attempt } = found
+  await lockResourceGroup(trx, found.resourceGroup)
+  const session = await lockSession(trx, sessionId)
+  if (session?.status !== 'PENDING') return undefined
+  const own = (await listKernels(trx, [sessionId])).map(({ id }) => id)
+  const ids = new Set(found.kernels.map(({ id }) => id))
+  if (own.length !== ids.size || own.some(id => !ids.has(id))) return undefined
+  for (const { id, containerId } of found.kernels) {
+    await trx
+      .updateTable('kernels')
+      .set({ ...toStatus('RUNNING'), agent_id: agentId, attempt, container_id: containerId, start_by: null })
+      .where('id', '=', id)
+      .execute()
+  }
+  await insertKernelDevices(trx, found.devices)
+  const version = await updateSession(trx, sessionId, { status: 'RUNNING', reason, attempt, started: found.startedAt })
+  await insertSessionEvents(trx, [{ sessionId, kernelId: null, from: 'PENDING', to: 'RUNNING', reason, actor: null }])
+  return { id: sessionId, ...ownedOf(session), version }
+}

@@ -1,0 +1,88 @@
+import { sql } from 'kysely'
+import { LIVE_STATUSES, type SessionId, type UserId } from '#manager/contract'
+import { type Db } from '../schema.ts'
+import { ACCOUNT_HOLDS } from '../identity/users.ts'
+
+export interface NewGrant {
+  readonly id: string
+  readonly grantHash: Buffer
+  readonly userId: UserId
+  /** Exactly one of these two. */
+  readonly loginId: string | null
+  readonly keypair: string | null
+  readonly sessionId: SessionId
+  readonly app: string
+  readonly lifetimeMs: number
+}
+
+/** A grant that is good now: not expired, its sign-in or keypair and its session live. */
+export interface ValidGrant {
+  readonly grantId: string
+  readonly userId: UserId
+  /** What it ends with: the id of a sign-in, or an access key. */
+  readonly loginId: string
+  readonly sessionId: SessionId
+  readonly app: string
+  readonly expiresAt: Date
+}
+
+const after = (lifetimeMs: number) => sql<Date>`now() + ${lifetimeMs} * interval '1 millisecond'`
+
+export async function insertGrant(db: Db, grant: NewGrant): Promise<Date> {
+  const row = await db
+    .insertInto('grants')
+    .values({
+      id: grant.id,
+      grant_hash: grant.grantHash,
+      user_id: grant.userId,
+      login_id: grant.loginId,
+      keypair: grant.keypair,
+      session_id: grant.sessionId,
+      app: grant.app,
+      expires_at: after(grant.lifetimeMs),
+    })
+    .returning('expires_at')
+    .executeTakeFirstOrThrow()
+  return row.expires_at
+}
+
+export async function findValidGrant(db: Db, grantHash: Buffer): Promise<ValidGrant | undefined> {
+  const row = await db
+    .selectFrom('grants as g')
+    .innerJoin('sessions as s', 's.id', 'g.session_id')
+    .leftJoin('logins as l', 'l.id', 'g.login_id')
+    .leftJoin('keypairs as k', 'k.access_key', 'g.keypair')
+    .innerJoin('users', 'users.id', 'g.user_id')
+    .select(['g.id', 'g.user_id', 'g.session_id', 'g.app', 'g.expires_at'])
+    .select(sql<string>`coalesce(l.id::text, k.access_key)`.as('login_id'))
+    .where('g.grant_hash', '=', grantHash)
+    .where('g.expires_at', '>', sql<Date>`now()`)
+    .where(sql<boolean>`(l.expires_at > now() or k.active)`)
+    .where(ACCOUNT_HOLDS)
+    .where('s.status', 'in', LIVE_STATUSES)
+    .executeTakeFirst()
+  return (
+    row && {
+      grantId: row.id,
+      userId: row.user_id,
+      loginId: row.login_id,
+      sessionId: row.session_id,
+      app: row.app,
+      expiresAt: row.expires_at,
+    }
+  )
+}
+
+export async function extendGrant(db: Db, id: string, lifetimeMs: number): Promise<Date | undefined> {
+  const row = await db
+    .updateTable('grants')
+    .set({ expires_at: after(lifetimeMs) })
+    .where('id', '=', id)
+    .returning('expires_at')
+    .executeTakeFirst()
+  return row?.expires_at
+}
+
+export async function deleteGrantsOfSession(db: Db, sessionId: SessionId): Promise<void> {
+  await db.deleteFrom('grants').where('session_id', '=', sessionId).execute()
+}

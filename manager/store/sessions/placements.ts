@@ -1,0 +1,81 @@
+import { sql } from 'kysely'
+import {
+  type AgentId,
+  type KernelId,
+  OCCUPYING_STATUSES,
+  type Reason,
+  type ResourceSlots,
+  type SessionId,
+  type SlotName,
+} from '#manager/contract'
+import { type Db } from '../schema.ts'
+import { type Touched } from './sessions.ts'
+
+/** Of these sessions the ones that still wait; locked, in one order everywhere, until the transaction ends. */
+export async function lockPending(db: Db, ids: readonly SessionId[]): Promise<Set<SessionId>> {
+  const rows = await db
+    .selectFrom('sessions')
+    .select('id')
+    .where('id', 'in', ids)
+    .where('status', '=', 'PENDING')
+    .orderBy('id')
+    .forUpdate()
+    .execute()
+  return new Set(rows.map(row => row.id))
+}
+
+export interface PlacedSession {
+  readonly sessionId: SessionId
+  readonly agentId: AgentId
+  readonly reason: Reason
+}
+
+export interface PlacedRows {
+  readonly touched: readonly Touched[]
+  /** The main one first. */
+  readonly kernelsOf: ReadonlyMap<SessionId, readonly KernelId[]>
+}
+
+/** PENDING → SCHEDULED for all of them, each with its next attempt. The rows must be locked by `lockPending`. */
+export async function markScheduled(db: Db, placed: readonly PlacedSession[]): Promise<PlacedRows> {
+  const ids = placed.map(({ sessionId }) => sessionId)
+  const reasons = placed.map(({ reason }) => JSON.stringify(reason))
+  const sessions = await sql<Touched>`
+    update sessions s
+    set status = 'SCHEDULED', status_at = now(), reason = v.reason, attempt = s.attempt + 1, version = s.version + 1
+    from (select unnest(${ids}::uuid[]) as id, unnest(${reasons}::text[])::jsonb as reason) v
+    where s.id = v.id
+    returning s.id, s.owner_id as "ownerId", s.domain, s.version`.execute(db)
+  const agents = placed.map(({ agentId }) => agentId)
+  const kernels = await sql<{ session_id: SessionId; kernel_id: KernelId; role: string }>`
+    update kernels k set status = 'SCHEDULED', agent_id = v.agent_id, attempt = s.attempt, start_by = null, ended_at = null
+    from (select unnest(${ids}::uuid[]) as id, unnest(${agents}::uuid[]) as agent_id) v join sessions s on s.id = v.id
+    where k.session_id = v.id
+    returning k.session_id, k.id as kernel_id, k.role`.execute(db)
+  const kernelsOf = new Map<SessionId, KernelId[]>()
+  for (const { session_id, kernel_id } of kernels.rows.toSorted(byRole)) {
+    const own = kernelsOf.get(session_id)
+    if (own) own.push(kernel_id)
+    else kernelsOf.set(session_id, [kernel_id])
+  }
+  return { touched: sessions.rows, kernelsOf }
+}
+
+/** main1, sub1, sub2, …, sub10 */
+function byRole({ role: a }: { role: string }, { role: b }: { role: string }): number {
+  if (a === b) return 0
+  if (a === 'main1' || b === 'main1') return a === 'main1' ? -1 : 1
+  return a.length - b.length || (a < b ? -1 : 1)
+}
+
+/** What each user's sessions hold in a group now: a sum over kernels in occupying states, never a counter. */
+export async function readUsageByOwner(db: Db, resourceGroup: string): Promise<Map<string, ResourceSlots>> {
+  const { rows } = await sql<{ owner_id: string; slot: SlotName; amount: number }>`
+    select s.owner_id, v.key as slot, sum(v.value::bigint)::bigint as amount
+    from sessions s join kernels k on k.session_id = s.id, jsonb_each_text(k.slots) v
+    where s.resource_group = ${resourceGroup} and k.status in (${sql.join(OCCUPYING_STATUSES)})
+    group by s.owner_id, v.key`.execute(db)
+  const usage = new Map<string, ResourceSlots>()
+  for (const { owner_id, slot, amount } of rows) usage.set(owner_id, { ...usage.get(owner_id), [slot]: amount })
+  return usage
+}

@@ -1,0 +1,69 @@
+import { sql } from 'kysely'
+import { type KernelId, type Reason, type SessionEvent, type SessionId, type SessionStatus } from '#manager/contract'
+import { type Db } from '../schema.ts'
+
+export interface NewSessionEvent {
+  readonly sessionId: SessionId
+  readonly kernelId: KernelId | null
+  readonly from: SessionStatus | null
+  readonly to: SessionStatus
+  readonly reason: Reason
+  readonly actor: string | null
+}
+
+/** Rows of the timeline; belongs into the transaction of the transition it tells of. */
+export async function insertSessionEvents(db: Db, events: readonly NewSessionEvent[]): Promise<void> {
+  if (events.length === 0) return
+  const values = events.map(event => ({
+    session_id: event.sessionId,
+    kernel_id: event.kernelId,
+    from_status: event.from,
+    to_status: event.to,
+    reason: JSON.stringify(event.reason),
+    actor: event.actor,
+  }))
+  await db.insertInto('session_events').values(values).execute()
+}
+
+/** Why it went there last; what it says since may be about how far it has come. */
+export async function findReasonTo(db: Db, sessionId: SessionId, status: SessionStatus): Promise<Reason | undefined> {
+  const row = await db
+    .selectFrom('session_events')
+    .select('reason')
+    .where('session_id', '=', sessionId)
+    .where('to_status', '=', status)
+    .orderBy('id', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+  return row?.reason
+}
+
+/** How often the session has moved for this reason. */
+export async function countEventsOf(db: Db, sessionId: SessionId, code: Reason['code']): Promise<number> {
+  const { count } = await db
+    .selectFrom('session_events')
+    .select(sql<number>`count(*)`.as('count'))
+    .where('session_id', '=', sessionId)
+    .where(sql`reason ->> 'code'`, '=', code)
+    .executeTakeFirstOrThrow()
+  return count
+}
+
+/** Oldest first. */
+export async function listSessionEvents(db: Db, sessionId: SessionId): Promise<SessionEvent[]> {
+  const rows = await db
+    .selectFrom('session_events')
+    .selectAll()
+    .where('session_id', '=', sessionId)
+    .orderBy('id')
+    .execute()
+  return rows.map(row => ({
+    id: row.id,
+    at: row.at.toISOString(),
+    kernelId: row.kernel_id,
+    from: row.from_status,
+    to: row.to_status,
+    reason: row.reason,
+    actor: row.actor,
+  }))
+}

@@ -1,0 +1,60 @@
+import { sql } from 'kysely'
+import { type SessionId } from '#manager/contract'
+import { type Db } from '../schema.ts'
+import { type KeptMinute, type StatsMinute } from '../tables/operation.ts'
+
+export interface SessionMinute {
+  readonly sessionId: SessionId
+  readonly stats: KeptMinute
+}
+
+/**
+ * Writes the figures of one minute in one statement. Where the minute is there already (another manager saw it, or this
+ * one was restarted in it), the one with more samples stays, with the larger totals and the kernels of both.
+ *
+ * @param ageMs how long ago the middle of the minute was: which minute it was is for the database's clock to say
+ */
+export async function insertMinutes(db: Db, minutes: readonly SessionMinute[], ageMs: number): Promise<void> {
+  if (minutes.length === 0) return
+  const ids = minutes.map(({ sessionId }) => sessionId)
+  const stats = minutes.map(minute => JSON.stringify(minute.stats))
+  await sql`
+    insert into session_stats_minutes as m (session_id, minute, stats)
+    select s.id, date_trunc('minute', now() - ${ageMs} * interval '1 millisecond'), v.stats
+    from (select unnest(${ids}::uuid[]) as id, unnest(${stats}::text[])::jsonb as stats) v join sessions s on s.id = v.id
+    on conflict (session_id, minute) do update set stats = case
+        when (excluded.stats->>'samples')::int >= (m.stats->>'samples')::int then excluded.stats else m.stats
+      end || jsonb_strip_nulls(jsonb_build_object(
+        'cpuSeconds', greatest((excluded.stats->>'cpuSeconds')::float8, (m.stats->>'cpuSeconds')::float8),
+        'memPeakBytes', greatest((excluded.stats->>'memPeakBytes')::float8, (m.stats->>'memPeakBytes')::float8),
+        'kernels', (m.stats->'kernels') || (excluded.stats->'kernels')
+      ))`.execute(db)
+}
+
+export interface StoredMinute {
+  readonly at: Date
+  readonly stats: StatsMinute
+}
+
+/** Oldest first; of all kernels together. */
+export async function listMinutes(db: Db, id: SessionId, from: Date, to: Date): Promise<StoredMinute[]> {
+  return db
+    .selectFrom('session_stats_minutes')
+    .select(['minute as at', sql<StatsMinute>`stats - 'kernels'`.as('stats')])
+    .where('session_id', '=', id)
+    .where('minute', '>=', from)
+    .where('minute', '<', to)
+    .orderBy('minute')
+    .execute()
+}
+
+/** The last minute of each session that has any: its totals are what the session has used. One index look-up each. */
+export async function readLastMinutes(db: Db, ids: readonly SessionId[]): Promise<Map<SessionId, KeptMinute>> {
+  if (ids.length === 0) return new Map()
+  const { rows } = await sql<{ id: SessionId; stats: KeptMinute }>`
+    select i.id, m.stats from unnest(${ids}::uuid[]) as i(id)
+    cross join lateral (
+      select stats from session_stats_minutes where session_id = i.id order by minute desc limit 1
+    ) m`.execute(db)
+  return new Map(rows.map(row => [row.id, row.stats]))
+}

@@ -1,0 +1,155 @@
+import { AppError, type Task, toWireError } from '#manager/contract'
+import { type EventPublisher } from '../events/bus.ts'
+import { type Log } from '../log.ts'
+import { newUuid } from '../store/new-id.ts'
+import { type Store } from '../store/open-store.ts'
+import {
+  askTaskToCancel,
+  endDeadTasks,
+  endTask,
+  findRunningRescan,
+  findTask,
+  insertTask,
+  listTasks,
+  saveTaskProgress,
+  type TaskRow,
+} from '../store/operation/tasks.ts'
+
+export type TaskDetail = TaskRow['detail']
+
+export interface TaskSpec {
+  readonly kind: Task['kind']
+  readonly target: string
+  readonly startedBy: string
+  readonly detail: TaskDetail
+  /** Does the work, and tells how far it is. Throws if it cannot go on; the reason of the signal if it was cancelled. */
+  readonly run: (task: { signal: AbortSignal; report: (detail: TaskDetail) => void }) => Promise<void>
+}
+
+/**
+ * Long work that admins start: rows that every manager can read and cancel, kept fresh by the manager that does the work. It
+ * ends with that manager, as cancelled: at once if it stops, and after a while without a sign of life if it dies.
+ */
+export interface Tasks extends AsyncDisposable {
+  /** A rescan of a registry runs once: a second start of it is answered with the first. */
+  start(spec: TaskSpec): Promise<Task>
+  list(): Promise<Task[]>
+  /** @throws AppError `task_not_found` */
+  get(id: string): Promise<Task>
+  /** @throws AppError `task_not_found` */
+  cancel(id: string): Promise<Task>
+}
+
+export interface TasksDeps {
+  readonly store: Store
+  readonly events: EventPublisher
+  readonly log: Log
+}
+
+const SAVE_EVERY_MS = 500
+const DEAD_AFTER_MS = 15_000
+const SHOWN = 100
+
+const CANCELLED = new AppError('unavailable', { why: 'It was cancelled.' })
+const STOPPED = new AppError('unavailable', { why: 'The manager that did it has stopped.' })
+
+export function createTasks({ store, events, log }: TasksDeps): Tasks {
+  const running = new Map<string, { controller: AbortController; done: Promise<void> }>()
+  const hint = (id: string, version: number) => events.publish({ topic: 'task', id, version }, 'superadmins')
+
+  async function perform(id: string, spec: TaskSpec, controller: AbortController): Promise<void> {
+    const { signal } = controller
+    let detail = spec.detail
+    let saving: Promise<void> | undefined
+    const save = async () => {
+      const row = await saveTaskProgress(store.db, id, detail)
+      if (row) hint(id, row.version)
+      if (!row || row.cancel_asked) controller.abort(CANCELLED)
+    }
+    // One at a time: while the database does not answer they must not pile up.
+    const timer = setInterval(() => {
+      saving ??= save()
+        .catch((error: unknown) => log.warn({ err: error, task: id }, 'progress was not saved'))
+        .finally(() => (saving = undefined))
+    }, SAVE_EVERY_MS)
+    let outcome: Pick<TaskRow, 'status' | 'error'> = { status: 'done', error: null }
+    try {
+      await spec.run({ signal, report: next => (detail = next) })
+    } catch (error) {
+      if (!signal.aborted && !(error instanceof AppError)) log.error({ err: error, task: id }, 'a task failed')
+      const { code, message, detail: more } = toWireError(signal.aborted ? signal.reason : error)
+      const why = typeof more.why === 'string' ? more.why : message
+      outcome = { status: signal.aborted ? 'cancelled' : 'failed', error: { code, message: why } }
+    } finally {
+      clearInterval(timer)
+      await saving
+    }
+    const version = await endTask(store.db, id, { ...outcome, detail })
+    if (version !== undefined) hint(id, version)
+  }
+
+  /** Whoever looks ends what has died: there need not be another moment. */
+  async function sweep(): Promise<void> {
+    const error = { code: STOPPED.code, message: String(STOPPED.detail.why) }
+    for (const { id, version } of await endDeadTasks(store.db, DEAD_AFTER_MS, error)) hint(id, version)
+  }
+
+  async function get(id: string): Promise<Task> {
+    await sweep()
+    const row = await findTask(store.db, id)
+    if (!row) throw new AppError('task_not_found', { taskId: id })
+    return toTask(row)
+  }
+
+  return {
+    get,
+    async start(spec) {
+      await sweep()
+      const id = newUuid()
+      if (!(await insertTask(store.db, { ...spec, id }))) {
+        const other = await findRunningRescan(store.db, spec.target)
+        if (other) return toTask(other)
+        throw new AppError('unavailable', { why: 'A rescan of it is ending just now. Try again.' })
+      }
+      const controller = new AbortController()
+      const done = perform(id, spec, controller)
+        .catch((error: unknown) => log.error({ err: error, task: id }, 'the end of a task was not saved'))
+        .finally(() => running.delete(id))
+      running.set(id, { controller, done })
+      return get(id)
+    },
+    async list() {
+      await sweep()
+      return (await listTasks(store.db, SHOWN)).map(toTask)
+    },
+    async cancel(id) {
+      await get(id)
+      const own = running.get(id)
+      own?.controller.abort(CANCELLED)
+      // One of another manager is told by its row, within half a second.
+      if (own) await own.done
+      else await askTaskToCancel(store.db, id)
+      return get(id)
+    },
+    async [Symbol.asyncDispose]() {
+      for (const { controller } of running.values()) controller.abort(STOPPED)
+      await Promise.all([...running.values()].map(({ done }) => done))
+    },
+  }
+}
+
+function toTask(row: TaskRow): Task {
+  return {
+    id: row.id,
+    kind: row.kind,
+    target: row.target,
+    status: row.status,
+    error: row.error,
+    rescan: row.detail.rescan,
+    pull: row.detail.pull,
+    startedBy: row.started_by,
+    createdAt: row.created_at.toISOString(),
+    endedAt: row.ended_at?.toISOString() ?? null,
+    version: row.version,
+  }
+}

@@ -1,0 +1,92 @@
+import { type AgentId, type Finding, type KernelId, type ResourceSlots, SLOT_NAMES } from '#manager/contract'
+import { KernelLabel, type KernelReport } from '#agent/contract'
+import { type Action } from '../agents/reconcile.ts'
+import { type HeldDevice } from '../store/schema.ts'
+import { type ContainerAmounts, type HoldingKernel } from '../store/quotas/usage.ts'
+
+export interface Comparison {
+  readonly agentId: AgentId
+  readonly agentName: string
+  /** Rows that held something on the agent before it was asked. */
+  readonly before: readonly HoldingKernel[]
+  /** What it said that it has. */
+  readonly reported: readonly KernelReport[]
+  /** What was done about it. */
+  readonly actions: readonly Action[]
+  /** Rows that still hold something there after that. */
+  readonly after: ReadonlySet<KernelId>
+}
+
+/**
+ * What did not agree, in words. Pure. A kernel that is being started, or taken down, is on its way: that is no
+ * disagreement, and its own deadlines look after it.
+ */
+export function findDifferences({ agentId, agentName, before, reported, actions, after }: Comparison): Finding[] {
+  const states = new Map(reported.map(report => [report.kernelId, report.state.state]))
+  const known = new Set(before.map(({ kernelId }) => kernelId))
+  const ended = before
+    .filter(({ kernelId, status }) => status === 'RUNNING' && !after.has(kernelId))
+    .flatMap(({ kernelId, sessionId, sessionName }): Finding[] => {
+      const state = states.get(kernelId) ?? 'gone'
+      const ids = { agentId, sessionId, kernelId }
+      if (state === 'gone') {
+        const message = `Session ${sessionName} was said to run on agent ${agentName}; its container is gone.`
+        return [{ kind: 'container_gone', message, ...ids }]
+      }
+      if (state !== 'exited') return []
+      const message = `Session ${sessionName} was said to run on agent ${agentName}; its container has ended.`
+      return [{ kind: 'not_told', message, ...ids }]
+    })
+  const containers = reported.flatMap(({ kernelId, sessionId, state }): Finding[] => {
+    if (state.state !== 'running' || known.has(kernelId)) return []
+    const isRemoved = actions.some(one => one.do === 'destroy' && one.kernelId === kernelId)
+    const imported = actions.find(one => one.do === 'import' && one.label.kernelId === kernelId)
+    const ids = { agentId, sessionId, kernelId }
+    if (imported?.do === 'import' && after.has(kernelId)) {
+      const message = `A container of session ${imported.label.sessionName} ran on agent ${agentName} without a record; it was taken up.`
+      return [{ kind: 'unknown_container', message, ...ids }]
+    }
+    if (!isRemoved && !imported) return []
+    const message = `A container ran on agent ${agentName} although its session had ended, runs elsewhere, or has no such kernel; it is removed.`
+    return [{ kind: 'stray_container', message, ...ids }]
+  })
+  return [...ended, ...containers]
+}
+
+/** Containers that run with other amounts or devices than their rows say. */
+export function findOtherAmounts(
+  agentId: AgentId,
+  before: readonly HoldingKernel[],
+  reported: readonly KernelReport[],
+  isOurs: (label: KernelLabel) => boolean,
+): (ContainerAmounts & { readonly sessionName: string })[] {
+  const rows = new Map(before.map(row => [row.kernelId, row]))
+  return reported.flatMap(({ kernelId, sessionId, attempt, state, label }) => {
+    const row = rows.get(kernelId)
+    const parsed = KernelLabel.safeParse(label)
+    if (!parsed.success || row?.status !== 'RUNNING' || row.attempt !== attempt || state.state !== 'running') return []
+    // What a label says of amounts is its agent's word, unless a manager has signed it.
+    if (!isOurs(parsed.data)) return []
+    const slots = parsed.data.slots as ResourceSlots
+    const devices = parsed.data.devices.map(toHeld)
+    if (sameSlots(slots, row.slots) && sameDevices(devices, row.devices)) return []
+    return [{ kernelId, sessionId, sessionName: row.sessionName, agentId, attempt, slots, devices }]
+  })
+}
+
+function toHeld({ uuid, slot, amount }: KernelLabel['devices'][number]): HeldDevice {
+  return { uuid, slot: slot === 'cuda.shares' ? 'cuda.shares' : 'cuda.device', amount }
+}
+
+function sameSlots(a: ResourceSlots, b: ResourceSlots): boolean {
+  return SLOT_NAMES.every(slot => (a[slot] ?? 0) === (b[slot] ?? 0))
+}
+
+function sameDevices(a: readonly HeldDevice[], b: readonly HeldDevice[]): boolean {
+  const text = (devices: readonly HeldDevice[]) =>
+    devices
+      .map(({ uuid, slot, amount }) => `${uuid} ${slot} ${amount}`)
+      .toSorted()
+      .join()
+  return text(a) === text(b)
+}

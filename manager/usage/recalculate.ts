@@ -1,0 +1,83 @@
+import { type Finding, isAppError, type Recalculation, toWireError } from '#manager/contract'
+import { type KernelLabel } from '#agent/contract'
+import { type AgentRequests } from '../agent-link/connection.ts'
+import { type Reports } from '../agents/reports.ts'
+import { type Log } from '../log.ts'
+import { type AgentRow, listAgents } from '../store/agents/agents.ts'
+import { type Store } from '../store/open-store.ts'
+import { lockResourceGroup } from '../store/sessions/sessions.ts'
+import { listHolding, listHoldingForNobody, releaseHeldForNobody, writeAmounts } from '../store/quotas/usage.ts'
+import { findDifferences, findOtherAmounts } from './compare.ts'
+
+export interface RecalculateDeps {
+  readonly store: Store
+  readonly agents: AgentRequests
+  readonly reports: Pick<Reports, 'takeUp' | 'isOurs'>
+  /** Something was given back: what waits may start. */
+  readonly onChanged: () => void
+  readonly log: Log
+}
+
+const AGENT_TIMEOUT_MS = 30_000
+
+/**
+ * Compares what the rows of kernels say, from which all usage is derived, with the containers that every connected agent
+ * has now, and repairs the rows: sessions through their life cycle, amounts by the container's signed label. Where usage
+ * is true, and it should be always, there is nothing to do. An agent that only another manager has a connection to is called
+ * to this one; those that cannot be asked are named, and left as they are.
+ */
+export async function recalculate(deps: RecalculateDeps, actor: string): Promise<Recalculation> {
+  const { store, log, onChanged } = deps
+  const findings = await releaseAll(store)
+  const compared = await Promise.all((await listAgents(store.db)).map(agent => compareAgent(deps, agent)))
+  const all = [...findings, ...compared.flatMap(one => one.findings)]
+  for (const finding of all) log.warn({ audit: true, actor, ...finding }, 'usage did not agree with reality; repaired')
+  if (all.length > 0) onChanged()
+  return { findings: all, agents: compared.map(({ agent }) => agent) }
+}
+
+/** Rows that hold something for nobody; no agent needs to be asked for that. */
+async function releaseAll(store: Store): Promise<Finding[]> {
+  const findings: Finding[] = []
+  for (const { kernelId, sessionId, sessionName, agentId } of await listHoldingForNobody(store.db)) {
+    if (!(await store.transaction(trx => releaseHeldForNobody(trx, { kernelId, sessionId })))) continue
+    const message = `Session ${sessionName} does not run, and still held resources; they were given back.`
+    findings.push({ kind: 'kernel_of_ended_session', message, agentId, sessionId, kernelId })
+  }
+  return findings
+}
+
+async function compareAgent(
+  { store, agents, reports, log }: RecalculateDeps,
+  { id: agentId, name, resource_group: resourceGroup }: AgentRow,
+): Promise<{ agent: Recalculation['agents'][number]; findings: Finding[] }> {
+  // Read before the question: what runs now is in the answer, unless it is gone.
+  const before = await listHolding(store.db, agentId)
+  const reply = await agents
+    .request(agentId, 'list_kernels', {}, { timeoutMs: AGENT_TIMEOUT_MS })
+    .catch((error: unknown) => {
+      log.warn({ err: error, agentId }, 'agent could not say what it runs')
+      return { why: whyOf(error) }
+    })
+  if ('why' in reply) return { agent: { agentId, name, compared: false, why: reply.why, containers: 0 }, findings: [] }
+  const running = new Set(before.filter(({ status }) => status === 'RUNNING').map(({ kernelId }) => kernelId))
+  const actions = await reports.takeUp(agentId, reply.kernels, running)
+  const after = new Set((await listHolding(store.db, agentId)).map(({ kernelId }) => kernelId))
+  const findings = findDifferences({ agentId, agentName: name, before, reported: reply.kernels, actions, after })
+  const isOurs = (label: KernelLabel) => reports.isOurs(agentId, label)
+  for (const { sessionName, ...container } of findOtherAmounts(agentId, before, reply.kernels, isOurs)) {
+    const { sessionId, kernelId } = container
+    const written = await store.transaction(async trx => {
+      await lockResourceGroup(trx, resourceGroup)
+      return writeAmounts(trx, container)
+    })
+    const message = `Session ${sessionName} was counted with other amounts or devices than its container has; corrected.`
+    if (written) findings.push({ kind: 'other_amounts', message, agentId, sessionId, kernelId })
+  }
+  const containers = reply.kernels.filter(({ state }) => state.state === 'running').length
+  return { agent: { agentId, name, compared: true, why: null, containers }, findings }
+}
+
+function whyOf(error: unknown): string {
+  return isAppError(error) && typeof error.detail.why === 'string' ? error.detail.why : toWireError(error).message
+}

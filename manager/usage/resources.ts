@@ -1,0 +1,34 @@
+import { AppError, formatSlots, type Resources } from '#manager/contract'
+import { type AgentService } from '../agents/service.ts'
+import { type Db } from '../store/schema.ts'
+import { type Caller } from '../users/authorize.ts'
+import { accessibleTo } from '../quotas/access.ts'
+import { requireGroupOf } from '../quotas/group-of.ts'
+import { asked, readWhatIsLeft } from '../quotas/what-is-left.ts'
+
+export interface ResourcesQuery {
+  readonly resourceGroup?: string | undefined
+  readonly group?: string | undefined
+}
+
+/**
+ * What there is for the caller: figures of the agents that they may use, and what their limits leave.
+ *
+ * @throws AppError `resource_group_not_found` (or not theirs), `group_not_found`, `group_inactive`
+ */
+export async function readResources(
+  { db, agents }: { db: Db; agents: Pick<AgentService, 'resources'> },
+  caller: Caller,
+  query: ResourcesQuery,
+): Promise<Resources> {
+  const accessible = await accessibleTo(db, caller)
+  const { resourceGroup } = query
+  if (resourceGroup !== undefined && accessible && !accessible.has(resourceGroup)) {
+    const why = `There is no resource group "${resourceGroup}" that you may use.`
+    throw new AppError('resource_group_not_found', { name: resourceGroup, why })
+  }
+  const group = query.group === undefined ? null : await requireGroupOf(db, caller, query.group)
+  const left = await readWhatIsLeft(db, asked(caller, group?.id ?? null))
+  const figures = await agents.resources(resourceGroup === undefined ? accessible : new Set([resourceGroup]))
+  return { ...figures, left: formatSlots(left.slots), sessionsLeft: left.sessions }
+}

@@ -1,0 +1,109 @@
+import {
+  AppError,
+  formatSlots,
+  type GroupId,
+  type Recalculation,
+  type Resources,
+  type ResourceSlots,
+  type ScopeUsage,
+  SLOT_NAMES,
+  type UserId,
+} from '#manager/contract'
+import { type AgentService } from '../agents/service.ts'
+import { type Scope } from '../scheduler/plan/index.ts'
+import { findDomain } from '../store/identity/domains.ts'
+import { findGroup, listGroups, listMemberships } from '../store/identity/groups.ts'
+import { listAccessKeys } from '../store/identity/keypairs.ts'
+import { listScopes, type ScopeIds, scopeKey } from '../store/quotas/limits.ts'
+import { type Db } from '../store/schema.ts'
+import { findUser } from '../store/identity/users.ts'
+import { administers, type Caller, managesAccount } from '../users/authorize.ts'
+import { withHeld } from '../scheduler/read-limits.ts'
+import { recalculate, type RecalculateDeps } from './recalculate.ts'
+import { readResources, type ResourcesQuery } from './resources.ts'
+
+/** Limits and what is held of them. */
+export interface Usages {
+  /** As `readUsageOf`. */
+  of(caller: Caller, query: UsageQuery): Promise<ScopeUsage[]>
+  /** As `readResources`. */
+  resources(caller: Caller, query: ResourcesQuery): Promise<Resources>
+  /** As `recalculate`. */
+  recalculate(caller: Caller): Promise<Recalculation>
+}
+
+export function createUsages(deps: RecalculateDeps & { readonly figures: Pick<AgentService, 'resources'> }): Usages {
+  const { db } = deps.store
+  return {
+    of: (caller, query) => readUsageOf(db, caller, query),
+    resources: (caller, query) => readResources({ db, agents: deps.figures }, caller, query),
+    recalculate: caller => recalculate(deps, caller.email),
+  }
+}
+
+export interface UsageQuery {
+  readonly userId?: UserId | undefined
+  readonly groupId?: GroupId | undefined
+  readonly domain?: string | undefined
+}
+
+/**
+ * Limit, held and left of the caller with their keypairs, groups and domain; for admins also of others. Whoever may not
+ * see somebody is told that there is nobody.
+ *
+ * @throws AppError `user_not_found`, `group_not_found`, `domain_not_found`
+ */
+export async function readUsageOf(db: Db, caller: Caller, query: UsageQuery): Promise<ScopeUsage[]> {
+  const ids = await idsOf(db, caller, query)
+  const scopes = await withHeld(db, await listScopes(db, ids))
+  return Object.entries(ids).flatMap(([kind, list]) =>
+    list.flatMap(id => {
+      const scope = scopes.get(scopeKey(kind as Scope['kind'], id))
+      return scope ? [toUsage(id, scope)] : []
+    }),
+  )
+}
+
+async function idsOf(db: Db, caller: Caller, { userId, groupId, domain }: UsageQuery): Promise<ScopeIds> {
+  const none = { user: [], keypair: [], group: [], domain: [] }
+  if (groupId !== undefined) {
+    const group = await findGroup(db, groupId)
+    const member = group && (await listMemberships(db, caller.userId)).some(({ id }) => id === groupId)
+    if (!group || (!member && !administers(caller, group.domain))) throw new AppError('group_not_found', { groupId })
+    return { ...none, group: [groupId] }
+  }
+  if (domain !== undefined) {
+    const known = (domain === caller.domain || administers(caller, domain)) && (await findDomain(db, domain))
+    if (!known) throw new AppError('domain_not_found', { name: domain, why: `There is no domain "${domain}"../quotas` })
+    const groups = administers(caller, domain) ? await listGroups(db, { domain }) : []
+    return { ...none, group: groups.map(({ id }) => id), domain: [domain] }
+  }
+  const user = await findUser(db, userId ?? caller.userId)
+  if (!user || (user.id !== caller.userId && !managesAccount(caller, user))) throw new AppError('user_not_found')
+  const groups = await listMemberships(db, user.id)
+  return {
+    user: [user.id],
+    keypair: await listAccessKeys(db, user.id),
+    group: groups.map(({ id }) => id),
+    domain: [user.domain],
+  }
+}
+
+function toUsage(id: string, { kind, name, policy, limits, held, sessions, maxSessions }: Scope): ScopeUsage {
+  return {
+    kind,
+    id,
+    name,
+    policy,
+    limits: formatSlots(limits),
+    held: formatSlots(held),
+    left: formatSlots(leftOf(limits, held)),
+    maxSessions,
+    sessions,
+  }
+}
+
+function leftOf(limits: ResourceSlots, held: ResourceSlots): ResourceSlots {
+  const limited = SLOT_NAMES.filter(slot => limits[slot] !== undefined)
+  return Object.fromEntries(limited.map(slot => [slot, Math.max(0, (limits[slot] ?? 0) - (held[slot] ?? 0))]))
+}

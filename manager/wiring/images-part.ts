@@ -1,0 +1,41 @@
+import { type AgentRequests } from '../agent-link/connection.ts'
+import { type EventPublisher } from '../events/bus.ts'
+import { createImageRoutes } from '../http/routes/images.ts'
+import { createRegistryRoutes } from '../http/routes/registries.ts'
+import { type Log } from '../log.ts'
+import { createRegistries, type Registries } from '../registries/registries.ts'
+import { type SecretBox } from '../secrets/secret-box.ts'
+import { type Store } from '../store/open-store.ts'
+import { createImageCleanUp } from '../images/clean-up.ts'
+import { createImages } from '../images/images.ts'
+import { createPulls, type Pulls } from '../images/pulls.ts'
+import { createTasks } from '../tasks/tasks.ts'
+
+/** Images, registries, and the long work on them. Closing cancels that work. */
+export interface ImagesPart extends AsyncDisposable {
+  readonly handlers: ReturnType<typeof createImageRoutes> & ReturnType<typeof createRegistryRoutes>
+  readonly registries: Registries
+  readonly pulls: Pulls
+}
+
+export interface ImagesPartDeps {
+  readonly store: Store
+  readonly box: SecretBox
+  readonly events: EventPublisher
+  readonly agents: AgentRequests
+  readonly log: Log
+}
+
+export function createImagesPart({ store, box, events, agents, log }: ImagesPartDeps): ImagesPart {
+  const tasks = createTasks({ store, events, log })
+  const registries = createRegistries({ store, box, tasks, events })
+  const pulls = createPulls({ store, agents, registries, tasks })
+  const images = createImages({ store, events })
+  const cleanUp = createImageCleanUp({ store, agents })
+  return {
+    handlers: { ...createImageRoutes({ images, pulls, cleanUp }), ...createRegistryRoutes({ registries, tasks }) },
+    registries,
+    pulls,
+    [Symbol.asyncDispose]: () => tasks[Symbol.asyncDispose](),
+  }
+}

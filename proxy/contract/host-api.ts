@@ -1,0 +1,114 @@
+// `import type`, not inline types: those leave an import behind, and the sandboxed preload that needs this file can load none.
+import type { SessionId, WireError } from '#manager/contract'
+import type { ProxyFault } from './proxy-faults.ts'
+import type { AppUrl, KeyFile, KeyFormat, SshKit, Tunnel, TunnelId, TunnelSpec } from './tunnels.ts'
+
+export interface HostInfo {
+  /** `electron` = desktop app, `local` = browser on the computer that runs the proxy, `remote` = browser elsewhere. */
+  readonly kind: 'electron' | 'local' | 'remote'
+  /** With `remote`: it may be a browser on that computer, which has not proven it; a link of `berth up` does. */
+  readonly isUnproven?: boolean
+  readonly version: string
+  readonly platform: string
+  /** For superadmins in a browser: what is wrong with the reverse proxy in front of the console. */
+  readonly proxyFaults?: readonly ProxyFault[]
+}
+
+/** What the host remembers for its user. */
+export interface HostSettings {
+  /** Tried first for SSH/SFTP; null = any free port. 1024…65535, 10000 or above is advised. */
+  readonly preferredSshPort: number | null
+  /** Write the Host block of open sessions into ~/.ssh/config (one Include line). */
+  readonly manageSshConfig: boolean
+}
+
+/** Which manager the desktop app talks to: the stack on this computer, or one at a URL. */
+export type EndpointChoice = { readonly kind: 'embedded' } | { readonly kind: 'remote'; readonly url: string }
+export interface Endpoint {
+  /** `fixed` where it cannot be chosen (browser: the origin the page came from; desktop: BERTH_ENDPOINT). */
+  readonly kind: EndpointChoice['kind'] | 'fixed'
+  /** `''` while the embedded stack is still starting. */
+  readonly url: string
+}
+
+/** What the host does for the console. One method is one user-visible act. Served by IPC in Electron, by `/host/*` for browsers. */
+export interface HostApi {
+  host: {
+    info(): Promise<HostInfo>
+    settings(): Promise<HostSettings>
+    /** @throws `bad_request` */
+    saveSettings(settings: HostSettings): Promise<HostSettings>
+    /** Opens a page of the allow-list (https, vscode) outside; `false` where the page itself has to open it. */
+    openExternal(url: string): Promise<boolean>
+    endpoint(): Promise<Endpoint>
+    /** Resolves once the manager there answers; live tunnels of the old one are closed.
+     *  @throws `forbidden` where it is fixed, `unavailable` */
+    setEndpoint(choice: EndpointChoice): Promise<Endpoint>
+  }
+  tunnel: {
+    /** Listens on loopback and forwards to an app; the same spec again answers the same tunnel.
+     *  @throws `session_not_running`, `app_not_found`, `app_failed`, `port_in_use` (detail: port, holder) */
+    open(spec: TunnelSpec): Promise<Tunnel>
+    /** Opens (or reuses) the tunnel of an HTTP app and makes a one-time URL for it. @throws as `open` */
+    openApp(spec: TunnelSpec): Promise<AppUrl>
+    list(): Promise<Tunnel[]>
+    /** Resolves once the listener and every piped socket are closed; an unknown id is a no-op. */
+    close(id: TunnelId): Promise<void>
+  }
+  ssh: {
+    /** Opens the tunnel of `sshd` and prepares key, known_hosts and Host block. @throws as `tunnel.open` */
+    connect(spec: TunnelSpec): Promise<SshKit>
+    /** The session's key (id_container) or a site file for a client program. */
+    keyFile(sessionId: SessionId, format: KeyFormat): Promise<KeyFile>
+  }
+  terminal: {
+    /** Only where the page cannot open a WebSocket to the manager itself (Electron). */
+    open(spec: { sessionId: SessionId; name: string; cols: number; rows: number }): Promise<string>
+    write(id: string, data: Uint8Array): Promise<void>
+    resize(id: string, size: { cols: number; rows: number }): Promise<void>
+    close(id: string): Promise<void>
+  }
+}
+
+/** Pushed by the host. Payloads are structured-clone data only. */
+export interface HostEvents {
+  'tunnel:changed': Tunnel
+  'tunnel:closed': { id: TunnelId; reason: 'user' | 'session_ended' | 'error' }
+  'terminal:data': { id: string; data: Uint8Array }
+  'terminal:closed': { id: string; code: number; reason: string }
+}
+
+/** The same names at run time; a missing or extra name does not compile. */
+export const HOST_METHODS = {
+  host: { info: true, settings: true, saveSettings: true, openExternal: true, endpoint: true, setEndpoint: true },
+  tunnel: { open: true, openApp: true, list: true, close: true },
+  ssh: { connect: true, keyFile: true },
+  terminal: { open: true, write: true, resize: true, close: true },
+} as const satisfies { [G in keyof HostApi]: { [M in keyof HostApi[G]]: true } }
+
+export const HOST_EVENTS = {
+  'tunnel:changed': true,
+  'tunnel:closed': true,
+  'terminal:data': true,
+  'terminal:closed': true,
+} as const satisfies { [E in keyof HostEvents]: true }
+
+export type Reply<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly error: WireError }
+type Replying<F> = F extends (...args: infer A) => Promise<infer R> ? (...args: A) => Promise<Reply<R>> : never
+/** `window.host`: replies, not throws, because an Error loses its `code` on both hops. */
+export type HostBridge = {
+  readonly [G in keyof HostApi]: { readonly [M in keyof HostApi[G]]: Replying<HostApi[G][M]> }
+}
+
+/** `window.hostEvents`; `on` answers its own unsubscribe function. */
+export interface HostEventsBridge {
+  on<E extends keyof HostEvents>(event: E, listener: (payload: HostEvents[E]) => void): () => void
+}
+
+/** Electron: every host event, as (name, payload), on one channel. */
+export const HOST_EVENT_CHANNEL = 'host:event'
+export const channelOf = (group: string, method: string) => `host:${group}.${method}`
+/** The same method for browsers: `POST /host/tunnel/open` with the JSON array of arguments, answered with a Reply. */
+export const pathOf = (group: string, method: string) => `/host/${group}/${method}`
+/** Host events for browsers (SSE, event name = key of HostEvents). */
+export const HOST_EVENTS_PATH = '/host/events'

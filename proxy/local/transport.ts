@@ -1,0 +1,26 @@
+import { type Socket } from 'node:net'
+import { type Duplex } from 'node:stream'
+import { type Grant, GRANT_HEADER, type TunnelOutcome } from '#manager/contract'
+import { dialTunnel } from '../dial/dial.ts'
+import { pipeTunnel } from '../dial/pipe.ts'
+import { TunnelStream } from './tunnel-stream.ts'
+
+/** How bytes get to an app; tests put a loopback in its place. */
+export interface Transport {
+  /** @throws AppError from the manager, or a plain network error */
+  dial(grant: Grant, signal: AbortSignal): Promise<Socket>
+  /** Joins a TCP client and a dialled tunnel until both are closed. */
+  pipe(client: Socket, wire: Socket): Promise<Pick<TunnelOutcome, 'reason'>>
+  /** A dialled tunnel as a plain byte stream. */
+  stream(wire: Socket): Duplex
+}
+
+/** The real thing: a WebSocket to the manager for every connection. */
+export function createTransport(managerUrl: string): Transport {
+  return {
+    dial: ({ grant, sessionId, app }, signal) =>
+      dialTunnel({ managerUrl, sessionId, app: app.name, headers: { [GRANT_HEADER]: grant }, signal }),
+    pipe: (client, wire) => pipeTunnel(client, wire),
+    stream: wire => new TunnelStream(wire),
+  }
+}

@@ -1,0 +1,147 @@
+import { EventEmitter } from 'node:events'
+import { type Socket } from 'node:net'
+import { Duplex } from 'node:stream'
+import { TunnelEnd, type TunnelOutcome, type TunnelSocket } from '#manager/contract'
+import { liveEnds } from '../dial/live-ends.ts'
+import { applyMask, maskingFor } from '../dial/masks.ts'
+import { refusalOf } from './refusal.ts'
+
+/**
+ * A dialled tunnel as a plain byte stream, for HTTP: Node's client can write requests into it. The tunnel itself is the same
+ * `TunnelEnd` as that of a TCP client (`tunnel/pipe.ts`), with this stream where the client's socket is there: half-close is
+ * passed on, backpressure goes both ways, and a failure becomes the coded error of the stream.
+ */
+export class TunnelStream extends Duplex {
+  readonly #wire: Socket
+  readonly #local: Local
+  readonly #end: TunnelEnd
+
+  constructor(wire: Socket) {
+    super({ allowHalfOpen: true, autoDestroy: true })
+    this.#wire = wire
+    this.#local = new Local(this)
+    const end = new TunnelEnd({
+      wire,
+      local: this.#local,
+      role: 'client',
+      newMask: maskingFor(wire),
+      applyMask,
+      onEnd: () => liveEnds.delete(end),
+    })
+    this.#end = end
+    liveEnds.add(end)
+    this.once('end', () => this.#local.emit('finish'))
+  }
+
+  get outcome(): TunnelOutcome {
+    return this.#end.outcome
+  }
+
+  // What Node's agent asks of a connection that it keeps for the next request.
+  readonly timeout = 0
+  setKeepAlive(): this {
+    return this
+  }
+  ref(): this {
+    this.#wire.ref()
+    return this
+  }
+  unref(): this {
+    this.#wire.unref()
+    return this
+  }
+
+  override _read(): void {
+    this.#local.onRead()
+  }
+
+  override _write(chunk: Buffer, _encoding: BufferEncoding, done: () => void): void {
+    this.#local.say(chunk, done)
+  }
+
+  override _final(done: () => void): void {
+    this.#local.emit('end')
+    done()
+  }
+
+  override _destroy(error: Error | null, done: (error: Error | null) => void): void {
+    // Given up without an error, an idle connection for example: the app sees an orderly end.
+    if (!error) this.#end.close('done')
+    this.#local.onDestroyed()
+    done(error)
+  }
+}
+
+/** The side of a TunnelStream that its TunnelEnd takes for a socket. */
+class Local extends EventEmitter implements TunnelSocket {
+  readonly #stream: TunnelStream
+  /** `push` returned false: the end waits for 'drain'. */
+  #isFull = false
+  #isPaused = true
+  /** A write that waits until the wire takes more. */
+  #waiting: (() => void) | undefined
+  destroyed = false
+  writable = true
+  /** Nothing that the end wrote is needed after `write`: it is copied. */
+  readonly writableLength = 0
+
+  constructor(stream: TunnelStream) {
+    super()
+    this.#stream = stream
+  }
+
+  write(bytes: Uint8Array): boolean {
+    // The buffer belongs to the reader of the wire, who uses it again at once.
+    const more = this.#stream.push(Buffer.from(bytes))
+    this.#isFull = !more
+    return more
+  }
+  cork(): void {
+    // Pieces of one read are pushed one by one.
+  }
+  uncork(): void {
+    // See cork.
+  }
+  end(): void {
+    this.writable = false
+    this.#stream.push(null)
+  }
+  pause(): void {
+    this.#isPaused = true
+  }
+  resume(): void {
+    this.#isPaused = false
+    const done = this.#waiting
+    this.#waiting = undefined
+    done?.()
+  }
+  resetAndDestroy(): void {
+    if (!this.destroyed) this.#stream.destroy(errorOf(this.#stream.outcome))
+  }
+  destroy(): void {
+    if (!this.destroyed) this.#stream.destroy()
+  }
+
+  onRead(): void {
+    if (!this.#isFull) return
+    this.#isFull = false
+    this.emit('drain')
+  }
+
+  say(chunk: Buffer, done: () => void): void {
+    this.emit('data', chunk)
+    if (this.#isPaused && !this.destroyed) this.#waiting = done
+    else done()
+  }
+
+  onDestroyed(): void {
+    if (this.destroyed) return
+    this.destroyed = true
+    this.writable = false
+    this.emit('close')
+  }
+}
+
+function errorOf({ reason }: TunnelOutcome): Error {
+  return refusalOf(reason) ?? Object.assign(new Error('The connection to the app broke.'), { code: 'ECONNRESET' })
+}
