@@ -51,6 +51,10 @@ const show = (id: Session['id']) => api.getSession({ params: { id } })
 const runs = (id: Session['id']) =>
   expect.poll(async () => (await show(id)).status, { timeout: 30_000 }).toBe('RUNNING')
 const agentOf = async (id: Session['id']) => (await show(id)).kernels[0]?.agentName
+async function runningOn({ agentId }: Host): Promise<Session[]> {
+  const { items } = await api.listSessions({ query: { status: 'live' } })
+  return items.filter(({ status, kernels }) => status === 'RUNNING' && kernels[0]?.agentId === agentId)
+}
 const containersOn = async ({ engine }: Host) =>
   (await engine.docker('ps', '-q', '--filter', 'label=berth.kernel')).split('\n').filter(Boolean).length
 
@@ -77,8 +81,7 @@ test('each agent has an identity of its own, although all engines of one machine
 test('an engine that is killed loses nothing: others take what is new, and it is used again once it is back', async () => {
   const [victim] = hosts
   if (!victim) throw new Error('no host')
-  const before = (await api.listSessions({ query: { status: 'live' } })).items
-  const there = before.find(({ kernels }) => kernels[0]?.agentId === victim.agentId)
+  const [there] = await runningOn(victim)
   await victim.engine.kill()
   await expect
     .poll(async () => agentOf((await launched()).id), { timeout: 30_000, interval: 500 })
@@ -99,9 +102,7 @@ test('an engine that is killed loses nothing: others take what is new, and it is
 test('an agent whose computer is gone keeps its sessions, shown as out of reach, and is not given new ones', async () => {
   const lost = hosts[2]
   if (!lost) throw new Error('no host')
-  const there = (await api.listSessions({ query: { status: 'live' } })).items.filter(
-    ({ kernels }) => kernels[0]?.agentId === lost.agentId,
-  )
+  const there = await runningOn(lost)
   expect(there.length).toBeGreaterThan(0)
   lost.agent.kill('SIGKILL')
   await lost.agent.exited
