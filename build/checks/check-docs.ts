@@ -1,8 +1,8 @@
-// Part of `npm run lint`: the error table against its documentation, both ways, and every relative link of every *.md file.
+// Part of `npm run lint`: errors and reasons against their documentation, both ways, and every relative link of every *.md file.
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
-import { ERRORS } from '#manager/contract'
-import { differences, documentedCodes, relativeLinks } from './doc-rules.ts'
+import { ERRORS, REASON_CODES } from '#manager/contract'
+import { differences, documentedCodes, documentedReasons, relativeLinks } from './doc-rules.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
 const ELSEWHERE = new Set(['node_modules', 'dist', '.git', 'coverage', '.cache'])
@@ -17,9 +17,11 @@ function papers(folder: string): string[] {
 }
 
 const errorsPage = join(ROOT, 'docs', 'errors.md')
-const problems = existsSync(errorsPage)
-  ? differences(Object.keys(ERRORS), documentedCodes(readFileSync(errorsPage, 'utf8')))
-  : ['docs/errors.md is missing']
+const errors = readFileSync(errorsPage, 'utf8')
+const problems = [
+  ...differences(Object.keys(ERRORS), documentedCodes(errors)),
+  ...differences(REASON_CODES, documentedReasons(errors)),
+]
 for (const paper of papers(ROOT)) {
   for (const link of relativeLinks(readFileSync(paper, 'utf8'))) {
     if (!existsSync(join(dirname(paper), link)))

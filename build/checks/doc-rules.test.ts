@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { differences, documentedCodes, relativeLinks } from './doc-rules.ts'
+import { differences, documentedCodes, documentedReasons, relativeLinks } from './doc-rules.ts'
 
 test('error codes are read from table rows and headings, not from running text', () => {
   const page = '# Errors\n| `port_in_use` | taken |\n|`internal`|\n### `not_found`\nSee `elsewhere`.\n'
@@ -9,7 +9,7 @@ test('error codes are read from table rows and headings, not from running text',
 test('a code that only one side has is reported, and so is one explained twice', () => {
   expect(differences(['a', 'b'], ['b', 'c', 'b'])).toEqual([
     'docs/errors.md does not explain a',
-    'docs/errors.md explains c, which manager/contract/errors.ts does not have',
+    'docs/errors.md explains c, which manager/contract does not have',
     'docs/errors.md explains b twice',
   ])
   expect(differences(['a'], ['a'])).toEqual([])
@@ -19,4 +19,10 @@ test('relative links are found with and without anchors; web addresses, anchors 
   const page =
     '[a](x/y.md#part) ![b](p.png "title") [c](https://e.org) [d](#here) `[e](no.md)`\n```\n[f](no.md)\n```\n[g]: z.md\n'
   expect(relativeLinks(page)).toEqual(['x/y.md', 'p.png', 'z.md'])
+})
+
+test('reasons are the first cells below their heading, several of them in one cell', () => {
+  const page =
+    '| `an_error` | 400 |\n\n# Reasons\n\n| reason | what happened |\n|---|---|\n| one | … |\n| two, three_4 | … |\n'
+  expect(documentedReasons(page)).toEqual(['one', 'two', 'three_4'])
 })

@@ -3,6 +3,14 @@ export function documentedCodes(markdown: string): string[] {
   return [...markdown.matchAll(/^(?:\|\s*|#+\s+)`([a-z][a-z0-9_]*)`/gm)].map(match => match[1] ?? '')
 }
 
+/** Reasons that docs/errors.md explains: the first cells of the table below its heading `# Reasons`, several codes in one cell. */
+export function documentedReasons(markdown: string): string[] {
+  const [, table = ''] = markdown.split(/^# Reasons$/m)
+  return [...table.matchAll(/^\|\s*([a-z][a-z0-9_, ]*?)\s*\|/gm)]
+    .flatMap(([, cell = '']) => cell.split(/,\s*/))
+    .filter(code => code !== 'reason')
+}
+
 /** Targets of relative links and pictures, without their anchors; code blocks do not count. */
 export function relativeLinks(markdown: string): string[] {
   const prose = markdown.replaceAll(/^(`{3,})[^\n]*\n[\s\S]*?^\1\s*$/gm, '').replaceAll(/`[^`\n]*`/g, '')
@@ -21,7 +29,7 @@ export function differences(defined: readonly string[], documented: readonly str
     .map(code => `docs/errors.md does not explain ${code}`)
   const stale = documented
     .filter(code => !defined.includes(code))
-    .map(code => `docs/errors.md explains ${code}, which manager/contract/errors.ts does not have`)
+    .map(code => `docs/errors.md explains ${code}, which manager/contract does not have`)
   const twice = documented
     .filter((code, index) => documented.indexOf(code) !== index)
     .map(code => `docs/errors.md explains ${code} twice`)

@@ -41,7 +41,7 @@ export function isFinished(status: SessionStatus): boolean {
   return (FINISHED_STATUSES as readonly SessionStatus[]).includes(status)
 }
 
-/** Why a session is in its state; each has a sentence in the console and in `docs/errors.md`'s second table. */
+/** Codes for why a session is in its status; the message beside a code is what people read. `docs/errors.md` explains each. */
 export const REASON_CODES = [
   'requested', // the user asked for it
   'placed', // the scheduler chose an agent
