@@ -119,7 +119,7 @@ async function identify(message: FromAgent, nonce: string, deps: HandshakeDeps):
     }
     return { agentId: agent.id, agentName: agent.name, instance }
   }
-  throw new AppError('bad_request', { why: `The handshake was answered with "${message.type}"../agents` })
+  throw new AppError('bad_request', { why: `The handshake was answered with "${message.type}".` })
 }
 
 type Join = Extract<FromAgent, { type: 'join' }>

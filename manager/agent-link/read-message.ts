@@ -139,7 +139,7 @@ function toldOf(what: string, read: readonly { readonly error?: z.ZodError | und
 
 function sentenceOf(what: string, count: number, error: z.ZodError): string {
   const [issue] = error.issues
-  const why = issue ? `${issue.path.map(String).join('../agents')}: ${issue.message}` : 'unknown form'
+  const why = issue ? `${issue.path.map(String).join('.')}: ${issue.message}` : 'unknown form'
   return `${count} ${what}${count === 1 ? '' : 's'} left out of what it reports (${why.slice(0, 200)}).`
 }
 

@@ -99,7 +99,7 @@ function some(names: readonly string[]): string {
 }
 
 function missing(name: string): AppError {
-  return new AppError('resource_group_not_found', { name, why: `There is no resource group "${name}"../scheduler` })
+  return new AppError('resource_group_not_found', { name, why: `There is no resource group "${name}".` })
 }
 
 /** @throws AppError `resource_group_not_found` */

@@ -74,7 +74,7 @@ async function idsOf(db: Db, caller: Caller, { userId, groupId, domain }: UsageQ
   }
   if (domain !== undefined) {
     const known = (domain === caller.domain || administers(caller, domain)) && (await findDomain(db, domain))
-    if (!known) throw new AppError('domain_not_found', { name: domain, why: `There is no domain "${domain}"../quotas` })
+    if (!known) throw new AppError('domain_not_found', { name: domain, why: `There is no domain "${domain}".` })
     const groups = administers(caller, domain) ? await listGroups(db, { domain }) : []
     return { ...none, group: groups.map(({ id }) => id), domain: [domain] }
   }
