@@ -1,17 +1,20 @@
-/** When messages came. */
+/** Estimates when messages arrived. */
 export interface Arrivals extends Disposable {
-  /** Of a message that is being read now, on the clock of `performance.now()`; not later than it came. */
+  /**
+   * Arrival time of the message being read now, on the clock of `performance.now()`; never later than it really
+   * arrived.
+   */
   time(): number
 }
 
 const TICK_MS = 200
 const STANDSTILL_MS = 1_000
-/** What had piled up has been read by then. */
+/** After this time the backlog has been read. */
 const SETTLED_MS = 1_000
 
 /**
- * A process that was stopped, or starved, finds messages waiting that tell of the time before: what they say may be as old
- * as the standstill was long, and much can have happened since, at other managers.
+ * Detects standstills of this process. A process that was stopped, or starved, then finds a backlog of messages. They
+ * may be as old as the standstill was long, and other managers may have changed much since.
  */
 export function watchArrivals(): Arrivals {
   let tickedAt = performance.now()
@@ -29,7 +32,7 @@ export function watchArrivals(): Arrivals {
   return {
     time() {
       const now = performance.now()
-      // Timers may have their turn only after what is being read.
+      // The timer may run only after the messages that are being read.
       if (now - tickedAt > STANDSTILL_MS) tick()
       return now < settlesAt ? before : now
     },

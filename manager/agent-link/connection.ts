@@ -14,11 +14,11 @@ export interface RequestOptions {
   readonly timeoutMs: number
   /** Aborting tells the agent to stop the work where it can. */
   readonly signal?: AbortSignal | undefined
-  /** Wait for an agent that was here a moment ago (it or the manager restarted) until it counts as lost. */
+  /** Wait for an agent that was connected a moment ago (it or the manager restarted) until it counts as lost. */
   readonly patient?: boolean
 }
 
-/** What others may ask of agents. */
+/** Sends requests to agents. */
 export interface AgentRequests {
   /**
    * @throws AppError the agent's error, `agent_unreachable` (not connected, connection lost, or no reply in time);
@@ -32,7 +32,7 @@ export interface AgentRequests {
   ): Promise<RequestReply<N>>
 }
 
-/** What an agent may send in the long run, and at once. Reports of a host with thousands of images are 10 MB. */
+/** Sustained rate and burst that an agent may send. Reports of a host with thousands of images are 10 MB. */
 const BYTES_PER_SECOND = 1024 * 1024
 const BURST_BYTES = 16 * 1024 * 1024
 const MAX_HELD_UP_MS = 15_000
@@ -48,7 +48,7 @@ export class AgentConnection {
   readonly agentId: AgentId
   readonly agentName: string
   readonly dataToken: string
-  /** Of the agent process; older agents have none. */
+  /** Instance id of the agent process; older agents have none. */
   readonly instance: string | undefined
   readonly #socket: WebSocket
   readonly #waiting = new Map<number, Waiting>()
@@ -68,14 +68,14 @@ export class AgentConnection {
     this.#socket = socket
   }
 
-  /** Nothing is read from it for a moment. */
+  /** Whether reading from the agent is paused for a moment. */
   get isHeldUp(): boolean {
     return this.#heldUp !== undefined
   }
 
   /**
-   * Back pressure: whoever sends more than is handled, or more than a host has to say, is not read from meanwhile. What an
-   * agent may send at once is worth a few full reports with all images.
+   * Applies backpressure: stops reading from an agent that sends more than is handled, or more than a host has to say.
+   * The burst covers a few full reports with all images.
    *
    * @param nowMs on any steady clock
    */
@@ -98,7 +98,7 @@ export class AgentConnection {
     return this.#socket.readyState === WebSocket.OPEN
   }
 
-  /** Whether the agent at the other end answers a ping in time; one whose host is gone looks open for a while. */
+  /** Whether the agent answers a ping in time. If its host is gone, the socket still looks open for a while. */
   async isAlive(withinMs: number): Promise<boolean> {
     if (!this.open) return false
     const { promise, resolve } = Promise.withResolvers<boolean>()
@@ -157,7 +157,7 @@ export class AgentConnection {
     }
   }
 
-  /** A reply to a request nobody waits for any more is ignored. */
+  /** Settles a request. A reply to a request that is no longer in flight is ignored. */
   onReply({ id, value, error }: z.infer<typeof Reply>): void {
     const waiting = this.#waiting.get(id)
     if (!waiting) return
@@ -176,7 +176,7 @@ export class AgentConnection {
     this.#waiting.clear()
     clearInterval(this.#heldUp)
     this.#heldUp = undefined
-    // Paused, it would not hear that the other end closes.
+    // A paused socket would not notice that the other end closes.
     this.#socket.resume()
     this.#socket.close(1000)
     // A peer that is gone never answers the close frame.
@@ -188,7 +188,9 @@ export class AgentConnection {
   }
 }
 
-/** What goes wrong on an agent. Other codes of the table say something about the caller, the manager or its database. */
+/**
+ * Error codes that an agent may report. The other codes say something about the caller, the manager or its database.
+ */
 const CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'app_failed',
   'app_not_found',
@@ -205,10 +207,13 @@ const CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'toolbox_missing',
   'unavailable',
 ])
-/** Details that are told on. */
+/** Details that are passed on. */
 const DETAILS = ['why', 'app', 'reference', 'kernelId', 'slot', 'needed', 'largest'] as const
 
-/** As people and their terminals may read it: the agent chooses the words, not the kind of the failure. */
+/**
+ * Converts an agent's error into one that is safe to show in a terminal. The agent chooses the words; the code is
+ * limited to CODES.
+ */
 function errorOf({ code: given, message, detail }: NonNullable<z.infer<typeof Reply>['error']>): AppError {
   const code = isErrorCode(given) && CODES.has(given) ? given : 'agent_failed'
   const told = DETAILS.flatMap(name => {

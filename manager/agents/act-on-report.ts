@@ -18,33 +18,33 @@ export interface ActingDeps {
   readonly events: EventPublisher
   readonly changes: SessionChanges
   readonly lifecycle: Lifecycle
-  /** Of the other managers. */
+  /** Connections of the agents to the other managers. */
   readonly links: Pick<AgentLinks, 'isElsewhere' | 'wasElsewhere'>
-  /** End of the log of a container that has ended; undefined if its agent does not say in time. */
+  /** Last log lines of a container that has ended; undefined if its agent does not answer in time. */
   readonly lastLog: (agentId: AgentId, kernelId: KernelId) => Promise<string | undefined>
-  /** After a restore: what agents have may be newer than what the database says. */
+  /** Whether the database was restored: agents may then be ahead of the database. */
   readonly isRestored: () => Promise<boolean>
-  /** How long an agent may take to start a container once its turn has come, with the time that its answer takes. */
+  /** How long an agent may take to start a container once its turn has come, including the time for its reply. */
   readonly prepareWithinMs: number
   /** An agent came, went, or changed: placements may be possible now. */
   readonly onAgentChanged: () => void
   readonly log: Log
 }
 
-/** What this process remembers of agents and their kernels. */
+/** This process's memory of agents and their kernels. */
 export interface ActingMemory {
-  /** Ends that may be part of a start at another manager: since when they are reported. */
+  /** Reported ends that may belong to a start in flight at another manager, with the time of the first report. */
   readonly endedSince: (agentId: AgentId) => Map<string, number>
-  /** This process has learned that the kernel runs. */
+  /** Whether this process has seen that the kernel runs. */
   readonly isKnownToRun: (kernelId: KernelId) => boolean
-  /** Of kernels whose agent said last that it pulls the image for them: the attempt. */
+  /** The attempt of each kernel for which its agent last reported that it pulls the image. */
   readonly pulling: Map<KernelId, number>
   readonly live: Pick<LiveFigures, 'setWaiting' | 'sinceWaitingMs'>
 }
 
-/** What could not be carried out; the next report repeats it. */
+/** Actions that failed; the next report repeats them. */
 export interface Failed {
-  /** For an admin: the last of it. */
+  /** Message for an admin about the last failure. */
   readonly problem: string | null
   readonly kernelIds: readonly KernelId[]
 }
@@ -52,22 +52,22 @@ export interface Failed {
 const ELSEWHERE_MS = 8_000
 
 /**
- * Carries out what reconciliation of a report has found: sessions go on, end, or are imported.
+ * Carries out the actions found by reconciling a report: sessions go on, end, or are imported.
  *
- * @returns a function that does so with every action; `first` says that the agent was not ready before
+ * @returns a function that carries out all actions; `first` says that the agent was not ready before
  */
 export function createActing(deps: ActingDeps & ActingMemory) {
   const { store, events, changes, lifecycle, log } = deps
-  /** By kernel and attempt: ends that are told while the start is in flight. */
+  /** Ends, by kernel and attempt, that were reported while the start is in flight. */
   const endsBeforeStart = new Set<string>()
 
   async function actOnAll(agentId: AgentId, actions: readonly Action[], first: boolean): Promise<Failed> {
     let problem: string | null = null
     const kernelIds: KernelId[] = []
-    // All of them first: what becomes of a session must not depend on which of its kernels is told of first.
+    // Note all phases first: the outcome for a session must not depend on which of its kernels is reported first.
     for (const action of actions) if (action.do === 'phase') notePhase(action)
     for (const action of actions) {
-      // One that cannot be carried out must not keep the others, and the agent, from their work; the next report repeats it.
+      // An action that fails must not block the others, or the agent; the next report repeats it.
       await act(agentId, action, first).catch((error: unknown) => {
         log.error({ err: error, agentId, action }, 'what an agent reported of a kernel could not be taken up')
         const { kernelId } = action.do === 'import' ? action.label : action
@@ -90,7 +90,7 @@ export function createActing(deps: ActingDeps & ActingMemory) {
       case 'ended': {
         if (waitsForStart(agentId, action) || startsElsewhere(agentId, action)) return
         const { exit, attempt } = action
-        // With its end: who waits for that reads it next.
+        // Store the log together with the end: a client that waits for the end reads the log next.
         const logTail = await deps.lastLog(agentId, action.kernelId)
         await end(agentId, action, { attempt, reason: exitReason(exit), exitCode: exit.exitCode, logTail })
         lifecycle.cleanUp(agentId, action.kernelId, attempt)
@@ -122,11 +122,11 @@ export function createActing(deps: ActingDeps & ActingMemory) {
     else deps.pulling.delete(kernelId)
   }
 
-  /** A session is PULLING while any of its kernels pulls. */
+  /** Updates the session's status: it is PULLING while any of its kernels pulls. */
   async function setPhase({ sessionId, kernelId, attempt, phase }: Extract<Action, { do: 'phase' }>): Promise<void> {
     await changes.apply(sessionId, state => {
       if (state.attempt !== attempt || !isStarting(state.status)) {
-        // Told after that start was over: nothing would forget it.
+        // The start is over already, so nothing would remove this entry later.
         if (deps.pulling.get(kernelId) === attempt) deps.pulling.delete(kernelId)
         return undefined
       }
@@ -141,7 +141,7 @@ export function createActing(deps: ActingDeps & ActingMemory) {
     })
   }
 
-  /** The session is told how many starts come before its own, and its deadline does not run meanwhile. */
+  /** Shows in the session how many starts are ahead of its own, and keeps its deadline from running meanwhile. */
   async function noteTurn(agentId: AgentId, action: Extract<Action, { do: 'phase' }>): Promise<void> {
     const { sessionId, kernelId, attempt, ahead } = action
     const waited = deps.live.sinceWaitingMs([kernelId]) !== undefined
@@ -150,7 +150,7 @@ export function createActing(deps: ActingDeps & ActingMemory) {
     if (session?.status !== 'PREPARING' || session.attempt !== attempt) return
     if (ahead !== undefined) {
       deps.live.setWaiting(kernelId)
-      // The agent gives it up no later than that after a report that it knows to be taken up.
+      // After a report that the agent knows was processed, it gives the start up within this time.
       await extendStartBy(store.db, kernelId, deps.prepareWithinMs)
     }
     const message = ahead === undefined ? PREPARING : waitsFor(ahead, (await findAgent(store.db, agentId))?.name)
@@ -197,8 +197,8 @@ export function createActing(deps: ActingDeps & ActingMemory) {
   }
 
   /**
-   * The reply to create_kernel decides first whether this was a start at all. A short job ends before that is written: its
-   * end is taken up right after, and not with the next heartbeat.
+   * Defers an end until the reply to create_kernel, which decides whether this was a start at all. A short job ends
+   * before that reply is written: its end is then processed right after it, instead of with the next heartbeat.
    */
   function waitsForStart(agentId: AgentId, action: Extract<Action, { do: 'ended' }>): boolean {
     const start = lifecycle.startInFlight(action.kernelId)
@@ -214,8 +214,9 @@ export function createActing(deps: ActingDeps & ActingMemory) {
   }
 
   /**
-   * The same, where the start may be another manager's: that one gets some time to hear the reply. Whether it is a start is
-   * not known here, so it is taken for one until the end has been reported for as long.
+   * As `waitsForStart`, for a start that may be in flight at another manager: that manager gets ELSEWHERE_MS to receive
+   * the reply. This manager cannot know whether it is a start, so it assumes one until the end has been reported for
+   * that long.
    */
   function startsElsewhere(agentId: AgentId, { kernelId, attempt }: Extract<Action, { do: 'ended' }>): boolean {
     if (!deps.links.wasElsewhere(agentId) || deps.isKnownToRun(kernelId)) return false
@@ -235,7 +236,7 @@ function waitsFor(ahead: number, agent = 'its agent'): string {
   return `Starting soon: ${others} being started on ${agent} before it.`
 }
 
-/** A session ends with any of its kernels, except one beside the main one that has done its work (exit code 0). */
+/** A session ends with any of its kernels, except a secondary one that has finished its work (exit code 0). */
 function endOf(
   kernels: readonly KernelRow[],
   { kernelId, reason, exitCode }: { kernelId: KernelId; reason: Reason; exitCode: number | undefined },
@@ -243,7 +244,7 @@ function endOf(
   if (kernels.length === 1) return { to: 'TERMINATED', reason, exitCode }
   const role = kernels.find(kernel => kernel.id === kernelId)?.role ?? 'one'
   const code = reason.code === 'exited' && role !== 'main1' ? 'kernel_failed' : reason.code
-  // The others still run: it has ended once they are taken down.
+  // The other kernels still run: the session has ended once they are destroyed.
   const message = `Kernel ${role} ended, and the session with it. ${reason.message}`
   return { to: 'TERMINATING', reason: { ...reason, code, message }, kernelId, exitCode }
 }

@@ -1,10 +1,10 @@
 import { type Device, type ResourceSlots, type SettableMode } from '#manager/contract'
 
-/** By UUID. */
+/** Modes by device UUID. */
 export type DeviceModes = Readonly<Record<string, SettableMode>>
 
 export interface KnownDevices {
-  /** As they were reported last. */
+  /** Devices as last reported. */
   readonly devices: readonly Device[]
   readonly modes: DeviceModes
   /** UUIDs that kernels hold. */
@@ -12,9 +12,9 @@ export interface KnownDevices {
 }
 
 /**
- * What an agent reports, in the modes that hold here. A device that nobody has set keeps the mode in which it was first
- * seen: a changed configuration of its agent does not turn it over under the sessions that hold it. One that is gone
- * while kernels hold it stays, as a problem.
+ * Combines the devices an agent reports with the modes set here. A device whose mode no admin has set keeps the mode in
+ * which it was first seen: a changed agent configuration does not switch it under the sessions that hold it. A device
+ * that disappears while kernels hold it stays listed, with a problem.
  */
 export function takeUpDevices(
   reported: readonly Device[],
@@ -29,7 +29,10 @@ export function takeUpDevices(
   return { modes: all, devices: [...reported, ...lost].map(device => inMode(device, all[device.uuid])) }
 }
 
-/** Nothing changes for MIG instances. What the agent says of the limits of a device is about the mode that it knows. */
+/**
+ * The device in the given mode; MIG instances stay unchanged. The agent's statement on isolation applies to the mode it
+ * knows, so another mode resets it.
+ */
 export function inMode(device: Device, mode: SettableMode = 'whole'): Device {
   if (device.mode === 'mig' || device.mode === mode) return device
   return mode === 'whole'
@@ -43,7 +46,10 @@ export function inMode(device: Device, mode: SettableMode = 'whole'): Device {
       }
 }
 
-/** A device with a problem counts: whoever holds it holds it still. @param capacity of CPU and memory, as reported */
+/**
+ * Adds the slots of the devices to the capacity. A device with a problem counts too, because its holders still hold it.
+ * @param capacity of CPU and memory, as reported
+ */
 export function withDevices({ cpu = 0, mem = 0 }: ResourceSlots, devices: readonly Device[]): ResourceSlots {
   const count = (slot: Device['slot']) => devices.filter(device => device.slot === slot).length
   const gpus = count('cuda.device')

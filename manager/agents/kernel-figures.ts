@@ -19,11 +19,11 @@ export interface KernelFiguresDeps {
   readonly recorder: Pick<StatsRecorder, 'add'>
 }
 
-/** What agents tell of their kernels all the time: figures, and how far pulls are. */
+/** Handles the continuous reports of agents about their kernels: statistics and pull progress. */
 export interface KernelFigures {
   onPull(agentId: AgentId, kernelId: KernelId, progress: PullProgress): Promise<void>
   onStats(agentId: AgentId, kernels: Stats['kernels']): Promise<void>
-  /** What is void once its session has gone there. */
+  /** Drops the figures that no longer apply after the session's transition to this status. */
   forget(kernelId: KernelId, to: SessionStatus, effects: Effects): void
 }
 
@@ -32,22 +32,26 @@ const PULL_HINT_EVERY_MS = 1_000
 export function createKernelFigures({ store, events, changes, live, recorder }: KernelFiguresDeps): KernelFigures {
   const owners = new Map<KernelId, KernelOwner>()
   const pullHints = new Map<KernelId, number>()
-  /** How often something was forgotten. */
+  /** Number of evictions so far; detects an eviction during a query. */
   let forgotten = 0
 
-  /** Whose kernel it is, if it is one of this agent: what another says of it does not count. */
+  /** The owner of the kernel if it is on this agent: reports of other agents about it are ignored. */
   async function ownerOf(agentId: AgentId, kernelId: KernelId) {
     const known = owners.get(kernelId)
     if (known?.agentId === agentId) return known
     const before = forgotten
     const found = await findSessionOfKernel(store.db, kernelId)
     if (found?.agentId !== agentId) return undefined
-    // What came after its end counts, but nothing would forget the owner again; nor if it ended during the question.
+    // Figures that arrive after the kernel's end count, but do not cache its owner then, nor if it ended during the
+    // query: nothing would evict the entry.
     if (!isFinished(found.status) && before === forgotten) owners.set(kernelId, found)
     return found
   }
 
-  /** Told once per round, with the main kernel's; of the others what they have said last. */
+  /**
+   * Sum over the session, published once per round with the main kernel's figures; for the other kernels the latest
+   * known figures count.
+   */
   function sumOf({ role, siblings }: KernelOwner) {
     return role === 'main1' ? sumStats(siblings.flatMap(id => live.stats(id) ?? [])) : null
   }

@@ -5,13 +5,13 @@ import { type AgentRow, type ReportedState } from '../store/agents/agents.ts'
 import { mapInSlices } from '../agent-link/in-slices.ts'
 import { takeUpDevices, withDevices } from './devices.ts'
 
-/** What an agent says of itself is in its row already, as it would be written. */
+/** Whether the agent's row holds this state already, exactly as it would be written. */
 export function isAsWritten(row: AgentRow, state: ReportedState): boolean {
   if (row.status !== 'CONNECTED' || row.version !== state.version || row.engine_version !== state.engineVersion)
     return false
   if (row.network_isolation !== state.networkIsolation) return false
   if (row.network_isolation_reason !== state.networkIsolationReason) return false
-  // Of a device that is gone it would have to be known whether anybody holds it.
+  // If a device is gone, someone must check whether a kernel holds it, which the write does.
   if (row.devices.length !== state.devices.length) return false
   const { devices, modes } = takeUpDevices(state.devices, {
     devices: row.devices,
@@ -25,7 +25,7 @@ export function isAsWritten(row: AgentRow, state: ReportedState): boolean {
   )
 }
 
-/** Equal lists of images have equal digests, in whatever order they are told. */
+/** Digest of a list of images, independent of their order. */
 export async function digestOf(images: readonly AgentImage[]): Promise<string> {
   const digests = await mapInSlices(images, image => sha256(JSON.stringify(image)))
   return sha256(digests.toSorted().join('\n'))

@@ -4,7 +4,7 @@ import { type KnownKernel } from '../store/sessions/kernels.ts'
 
 type Exited = Extract<KernelState, { state: 'exited' }>
 
-/** What to do so that the database says what is true on the engine. */
+/** An action that makes the database match the engine. */
 export type Action =
   | {
       do: 'phase'
@@ -12,12 +12,12 @@ export type Action =
       kernelId: KernelId
       attempt: number
       phase: 'preparing' | 'pulling'
-      /** It waits for its turn on the agent, behind so many others. */
+      /** Number of starts ahead of it in the agent's queue, while it is queued. */
       ahead?: number | undefined
     }
   | { do: 'running'; sessionId: SessionId; kernelId: KernelId; attempt: number; containerId: string; startedAt: string }
   | { do: 'ended'; sessionId: SessionId; kernelId: KernelId; attempt: number; exit: Exited }
-  /** Its container is gone, and nobody told us why. */
+  /** The container is gone, for an unknown reason. */
   | { do: 'gone'; sessionId: SessionId; kernelId: KernelId; attempt: number }
   /** A container whose kernel ended, or lives elsewhere. */
   | { do: 'destroy'; kernelId: KernelId; attempt: number }
@@ -26,13 +26,15 @@ export type Action =
 export interface ReconcileInput {
   readonly agentId: AgentId
   readonly managerId: ManagerId
-  /** A manager of this Berth asked this agent for the kernel, or an admin has said that it is ours. */
+  /**
+   * Whether a manager of this Berth requested the kernel from this agent, or an admin has confirmed that it is ours.
+   */
   readonly isOurs: (label: KernelLabel) => boolean
   readonly known: readonly KnownKernel[]
   readonly reported: readonly KernelReport[]
-  /** True if `reported` is everything on the engine, so that what is missing is not there. */
+  /** True if `reported` covers the whole engine, so that kernels missing from it are not there. */
   readonly complete: boolean
-  /** How old the report is, at least: of a kernel that has been RUNNING for a shorter time its absence proves nothing. */
+  /** Minimum age of the report. The absence of a kernel that has been RUNNING for a shorter time proves nothing. */
   readonly ageMs: number
   /** Kernels that were missing from the complete report before this one as well. */
   readonly missingBefore: ReadonlySet<KernelId>
@@ -44,10 +46,10 @@ export interface Reconciliation {
 }
 
 /**
- * Compares what the database believes about an agent with what the agent reports. Pure.
+ * Compares the database's view of an agent with what the agent reports. Pure.
  *
- * A running kernel counts as gone only if two complete reports in a row, both newer than its start, lack it: one may have
- * been put together before its container was there, and sent after.
+ * A running kernel counts as gone only if two complete reports in a row, both newer than its start, lack it: a single
+ * report may have been compiled before its container existed, and sent after.
  */
 export function reconcile(input: ReconcileInput): Reconciliation {
   const { agentId, reported, complete, ageMs, missingBefore } = input
@@ -73,7 +75,7 @@ function actOnUnknown(
   const parsed = KernelLabel.safeParse(label)
   if (!parsed.success || parsed.data.managerId !== managerId || parsed.data.kernelId !== kernelId) return []
   if (state.state === 'running') {
-    // It holds what it holds there, and is told to the admins (`strays.ts`).
+    // The container keeps its resources there and is shown to the admins (`strays.ts`).
     if (!isOurs(parsed.data)) return []
     return [{ do: 'import', label: parsed.data, containerId: state.containerId, startedAt: state.startedAt }]
   }
@@ -83,12 +85,12 @@ function actOnUnknown(
 function actOnKnown(kernel: KnownKernel, { attempt, state }: KernelReport, agentId: AgentId): Action[] {
   const { kernelId, sessionId, status } = kernel
   if (isFinished(status) || kernel.agentId !== agentId) {
-    // One that is gone, too: its agent keeps telling until it is asked to forget it.
+    // This includes a kernel that is gone: its agent reports it until asked to forget it.
     return [{ do: 'destroy', kernelId, attempt }]
   }
-  // An older attempt on the same agent: create_kernel of the current one replaces it.
+  // For an older attempt on the same agent, do nothing: create_kernel of the current attempt replaces it.
   if (attempt !== kernel.attempt) return []
-  // The end of a terminating kernel is the reply to its destroy_kernel.
+  // A terminating kernel ends with the reply to its destroy_kernel.
   if (status === 'TERMINATING') return []
   switch (state.state) {
     case 'starting':
@@ -102,7 +104,7 @@ function actOnKnown(kernel: KnownKernel, { attempt, state }: KernelReport, agent
     case 'exited':
       return [{ do: 'ended', sessionId, kernelId, attempt, exit: state }]
     case 'gone':
-      // While it is being started create_kernel itself answers what became of it.
+      // While it is being started, the reply to create_kernel tells its fate.
       return status === 'RUNNING' ? [goneAction(kernel)] : []
   }
 }

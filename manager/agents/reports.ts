@@ -44,31 +44,35 @@ export interface ReportsDeps extends ActingDeps {
   readonly tellDeviceModes: (agentId: AgentId, modes: DeviceModes) => Promise<unknown>
 }
 
-/** Handles what agents tell, and knows which of them may be given work. */
+/** Handles the messages of agents, and knows which agents may be given work. */
 export interface Reports extends Omit<AgentListener, 'came' | 'gone'> {
-  /** Connected, reconciled at least once on this connection, and its engine answers. */
+  /** Whether the agent is connected, was reconciled at least once on this connection, and its engine answers. */
   isReady(agentId: AgentId): boolean
-  /** What holds room there that the database takes for free, as far as its reports on this connection say. */
+  /**
+   * Containers that occupy resources the database considers free, according to the agent's reports on this connection.
+   */
   strays(agentId: AgentId): readonly Stray[]
-  /** A manager of this Berth asked this agent for the kernel, or an admin has said that it is ours. */
+  /**
+   * Whether a manager of this Berth requested the kernel from this agent, or an admin has confirmed that it is ours.
+   */
   isOurs(agentId: AgentId, label: KernelLabel): boolean
-  /** Of these, what an admin has to decide on: they run there, name this Berth, and nobody knows them. */
+  /** The reported containers that need an admin's decision: they run there, name this Berth, and are unknown to it. */
   unknown(agentId: AgentId, reported: readonly KernelReport[]): Promise<readonly UnknownContainer[]>
-  /** An admin says that this container is ours: it is taken up like one that is signed. */
+  /** Imports a container that an admin has confirmed as ours, as if it were signed. */
   confirm(agentId: AgentId, reported: KernelReport): Promise<void>
-  /** Connected, and without its engine for so long that nobody waits for it. */
+  /** Whether the agent is connected, but its engine has been away for so long that waiting for it is pointless. */
   engineIsDown(agentId: AgentId): boolean
-  /** It says itself that no session can start there now. */
+  /** Whether the agent says that no session can start there now. */
   isUnfit(agentId: AgentId): boolean
-  /** Of its devices, as far as its last report says. */
+  /** Figures of its devices, from its last report. */
   deviceFigures(agentId: AgentId): readonly DeviceFigures[]
-  /** Tells it, if it is connected here, what an admin has set. */
+  /** Sends the device modes set by an admin to the agent, if it is connected here. */
   modesChanged(agentId: AgentId): Promise<void>
   /** Another manager went, or its turn came here: takes up what it may have left lying, on every agent that is ready. */
   takeOver(): Promise<void>
   /**
-   * Takes up what an agent has said on being asked, as the whole truth on the kernels that ran before the question.
-   * @returns what there was to do
+   * Reconciles an agent's answer to a query, as the whole truth on the kernels that ran before the query.
+   * @returns the actions that were necessary
    */
   takeUp(
     agentId: AgentId,
@@ -78,38 +82,38 @@ export interface Reports extends Omit<AgentListener, 'came' | 'gone'> {
 }
 
 const MAX_SKEW_MS = 5_000
-/** An engine that restarts is back before. */
+/** A restarting engine is back within this time. */
 const ENGINE_LOST_MS = 60_000
-/** `last_seen_at` is for the time after the connection is gone; writing it with every heartbeat would be a waste. */
+/** `last_seen_at` is needed only after the connection is gone; writing it with every heartbeat would be a waste. */
 const LAST_SEEN_EVERY_MS = 30_000
 
-/** Problems of an agent, in the order in which they are told. */
+/** Kinds of problems of an agent, in display order. */
 const SUBJECTS = ['network', 'kernels', 'unknown', 'images', 'leftOut'] as const
 type Subject = (typeof SUBJECTS)[number]
 
 interface AgentMemory {
   ready: boolean
-  /** Since when its engine does not answer, on the clock of `performance.now()`. */
+  /** When its engine stopped answering, on the clock of `performance.now()`. */
   engineDownSince: number | undefined
   missing: ReadonlySet<KernelId>
-  /** Containers that hold room which the database takes for free. */
+  /** Containers that occupy resources the database considers free. */
   strays: readonly Stray[]
-  /** What an admin has to see, by its subject. */
+  /** Problems to show to admins, by subject. */
   readonly problems: Map<Subject, string>
-  /** As it was written last; undefined until it was written once. */
+  /** The problem text as last written; undefined until the first write. */
   problem: string | null | undefined
-  /** What was written last, to write only changes. */
+  /** The state as last written, so that only changes are written. */
   written: string
   modes: DeviceModes
   tellingModes: boolean
-  /** Those that have still to be written. */
+  /** Images that are not written yet. */
   images: readonly AgentImage[] | undefined
   deviceFigures: readonly DeviceFigures[]
   writtenAt: number
-  /** By how much its clock is ahead of the database's. */
+  /** Milliseconds by which its clock is ahead of the database's. */
   skewMs: number
   skewLogged: boolean
-  /** Ends that may be part of a start at another manager: since when they are reported. */
+  /** Reported ends that may belong to a start in flight at another manager, with the time of the first report. */
   readonly endedSince: Map<string, number>
 }
 
@@ -120,7 +124,7 @@ export function createReports(deps: ReportsDeps): Reports {
   /** When this process learned that a kernel runs, on the clock of `performance.now()`. */
   const startedAt = new Map<KernelId, number>()
   const pulling = new Map<KernelId, number>()
-  /** Containers that an admin has called ours. */
+  /** Containers that an admin has confirmed as ours. */
   const confirmed = new Map<AgentId, Set<KernelId>>()
   const figures = createKernelFigures(deps)
 
@@ -159,12 +163,12 @@ export function createReports(deps: ReportsDeps): Reports {
     { arrivedAt, leftOut }: { arrivedAt: number; leftOut: readonly string[] },
   ): Promise<readonly KernelId[]> {
     const memory = memoryOf(agentId)
-    // Images are told only when they change: so long holds what was said of them.
+    // Images are reported only when they change, so a note about left-out images holds until the next such report.
     if (report.images || leftOut.length > 0) note(memory, 'leftOut', leftOut.join(' ') || null)
     const wasUnfit = memory.problems.has('network')
     note(memory, 'network', toldNetwork(report.network.problem ?? null))
     noteSkew(memory, agentId, report, arrivedAt)
-    // Told only when they change: what could not be written is written with the next report.
+    // Images are reported only when they change: if writing them fails, the next report writes them.
     memory.images = report.images ?? memory.images
     const otherImages = memory.images !== undefined && (await trySaveImages(agentId, memory, memory.images))
     memory.deviceFigures = report.deviceFigures ?? []
@@ -186,7 +190,7 @@ export function createReports(deps: ReportsDeps): Reports {
     return failed
   }
 
-  /** Images that cannot be written must not keep the agent from its work; the next report tries again. */
+  /** A failure to write images must not keep the agent from its work; the next report tries again. */
   async function trySaveImages(agentId: AgentId, memory: AgentMemory, images: readonly AgentImage[]): Promise<boolean> {
     try {
       const other = await saveImages(agentId, images)
@@ -200,12 +204,12 @@ export function createReports(deps: ReportsDeps): Reports {
     }
   }
 
-  /** @returns false if they are known */
+  /** @returns false if the images are stored already */
   async function saveImages(agentId: AgentId, images: readonly AgentImage[]): Promise<boolean> {
     const digest = await digestOf(images)
     if ((await reads.find(agentId))?.images_digest === digest) return false
     await store.transaction(async trx => {
-      // Every manager is told, and writes.
+      // Every manager receives the report and writes the images: the lock serialises them.
       await lockAgent(trx, agentId)
       await replaceImages(trx, agentId, images, digest)
     })
@@ -257,7 +261,7 @@ export function createReports(deps: ReportsDeps): Reports {
     return false
   }
 
-  /** Locked, so that an admin who sets a mode meanwhile does not lose it. */
+  /** Saves the state under the agent's lock, so that a mode an admin sets meanwhile is not lost. */
   async function saveInModes(
     trx: Db,
     agentId: AgentId,
@@ -275,7 +279,10 @@ export function createReports(deps: ReportsDeps): Reports {
     return version === undefined ? undefined : { version, modes }
   }
 
-  /** In the background: it may take long to answer, and its next report says whether it has to be told again. */
+  /**
+   * Sends the modes in the background, as the agent may answer late. Its next report shows whether they must be sent
+   * again.
+   */
   function tellModes(agentId: AgentId, memory: AgentMemory, devices: readonly Device[]): void {
     const knows = devices.every(({ uuid, mode }) => mode === 'mig' || mode === (memory.modes[uuid] ?? mode))
     if (knows || memory.tellingModes) return
@@ -343,13 +350,13 @@ export function createReports(deps: ReportsDeps): Reports {
     changes.hint(await adoptWaiting(store, how, kernels))
   }
 
-  /** Until a report says otherwise. */
+  /** Sets or clears a problem; it lasts until a report says otherwise. */
   function note(memory: AgentMemory, subject: Subject, problem: string | null): void {
     if (problem === null) memory.problems.delete(subject)
     else memory.problems.set(subject, problem)
   }
 
-  /** Writes what an admin has to see of this agent, if that has changed. */
+  /** Writes the agent's problems for admins, if they have changed. */
   async function tellProblems(agentId: AgentId, memory: AgentMemory): Promise<void> {
     const problem = SUBJECTS.flatMap(subject => memory.problems.get(subject) ?? []).join(' ') || null
     if (memory.problem === problem) return
@@ -378,7 +385,7 @@ export function createReports(deps: ReportsDeps): Reports {
     return actions
   }
 
-  /** From here on the agent takes work: take up what was left lying when it, or the manager, went away. */
+  /** Marks the agent ready for work, and resumes work left unfinished when it, or the manager, went away. */
   async function becomeReady(agentId: AgentId, memory: AgentMemory): Promise<void> {
     memory.ready = true
     await takeUpWork(agentId)
@@ -394,7 +401,7 @@ export function createReports(deps: ReportsDeps): Reports {
     }
   }
 
-  /** Whether a session is reachable is part of what clients show. */
+  /** Sends hints for the agent's sessions: clients show whether a session is reachable. */
   async function touchSessionsOn(agentId: AgentId): Promise<void> {
     changes.hint(await reads.touchSessionsOn(agentId))
   }
@@ -439,7 +446,7 @@ export function createReports(deps: ReportsDeps): Reports {
       await takeUp(agentId, [reported], new Set())
     },
     connected(agentId) {
-      // A fresh memory: what an earlier connection told proves nothing about this one.
+      // Start with empty memory: reports of an earlier connection prove nothing about this one.
       memories.delete(agentId)
       return Promise.resolve()
     },
@@ -497,10 +504,10 @@ function toldUnknown(containers: readonly UnknownContainer[]): string | null {
   return `${what} this Berth, which did not sign ${length === 1 ? 'it' : 'them'}: nothing else is started in their place. See \`berth admin agent unknown ls\`.`
 }
 
-/** The end of the year 9999: a later time has another form. */
+/** The end of the year 9999: later times have another text form. */
 const LATEST_MS = 253_402_300_799_999
 
-/** What the clock of the agent's machine says becomes the database's time. */
+/** Converts start times from the clock of the agent's machine to the database's clock. */
 function inOurTime(kernels: readonly KernelReport[], { skewMs }: { skewMs: number }): KernelReport[] {
   return kernels.map(kernel => {
     if (kernel.state.state !== 'running') return kernel

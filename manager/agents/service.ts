@@ -50,10 +50,13 @@ export interface AgentService {
   setSchedulable(id: AgentId, schedulable: boolean): Promise<Agent>
   /** @throws `agent_not_found`, `device_not_found`, `device_mode_fixed`, `device_in_use` */
   setDeviceMode(id: AgentId, uuid: string, mode: DeviceMode): Promise<Agent>
-  /** Revokes its key, hangs up, and ends its sessions as `agent_forgotten`. May be repeated. @throws `agent_not_found` */
+  /**
+   * Revokes the agent's key, closes its connection, and ends its sessions as `agent_forgotten`. Idempotent. @throws
+   * `agent_not_found`
+   */
   forget(id: AgentId, actor: string): Promise<void>
   /**
-   * @param replaces the agent whose place is taken by whoever joins with it; it stays in its resource group
+   * @param replaces the agent that the new agent replaces; the new one stays in the same resource group
    * @throws `resource_group_not_found`, `agent_not_found`
    */
   createJoinToken(options: {
@@ -65,7 +68,7 @@ export interface AgentService {
   resources(groups?: ReadonlySet<string>): Promise<Figures>
 }
 
-/** What everybody sees alike. */
+/** The figures that are the same for every user. */
 export type Figures = Omit<Resources, 'left' | 'sessionsLeft'>
 
 export interface JoinToken {
@@ -81,14 +84,14 @@ export interface AgentServiceDeps {
   readonly presence: PlacingPresence
   readonly changes: SessionChanges
   readonly events: EventPublisher
-  /** Where agents reach this manager. */
+  /** URL at which agents reach this manager. */
   readonly url: () => string
-  /** Of the key with which managers prove themselves; agents pin it when they join. */
+  /** Fingerprint of the key with which managers authenticate; agents pin it when they join. */
   readonly keyFingerprint: string
   readonly onAgentChanged: () => void
   readonly log: Log
   readonly deviceFigures: (id: AgentId) => readonly DeviceFigures[]
-  /** Its agent is to be told, through whichever manager it is connected to. */
+  /** Sends the new modes to the agent, through whichever manager it is connected to. */
   readonly onModesChanged: (id: AgentId) => void
 }
 
@@ -143,7 +146,8 @@ export function createAgentService(deps: AgentServiceDeps): AgentService {
       const known = await findAgent(store.db, id)
       if (!known || known.status === 'REVOKED') throw noSuchAgent(id)
       const row = await store.transaction(async trx => {
-        // Nothing is placed meanwhile, so what is empty now is empty until this is written.
+        // The lock keeps the scheduler from placing sessions, so a device that is free now stays free until the mode is
+        // written.
         await lockResourceGroup(trx, known.resource_group)
         const locked = await lockAgent(trx, id)
         return locked && changeMode(trx, locked, uuid, mode)
@@ -157,7 +161,7 @@ export function createAgentService(deps: AgentServiceDeps): AgentService {
     async forget(id, actor) {
       const known = await findAgent(store.db, id)
       if (!known) throw noSuchAgent(id)
-      // The one thing that has to happen; what follows from it, the deadlines repeat until it is done.
+      // Only the revocation must succeed here; the deadline sweep repeats the rest until it is done.
       const row = (await setAgent(store.db, id, { status: 'REVOKED', schedulable: false })) ?? known
       gateway.disconnect(id, 'It was revoked.')
       announce(row)
@@ -246,7 +250,7 @@ function howPartsHold(rows: readonly AgentRow[]): Resources['partsHold'] {
   return shared.every(({ isolation }) => isolation === 'enforced') ? 'enforced' : 'accounted'
 }
 
-/** Per slot what the best agent offers: the upper end of each control in the launch dialog. */
+/** The most of each slot that any agent offers: the upper end of each control in the launch dialog. */
 function largestOf(rooms: readonly Room[]): ResourceSlots {
   const slots: Partial<Record<SlotName, number>> = {}
   for (const slot of SLOT_NAMES) {

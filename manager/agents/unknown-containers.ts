@@ -5,7 +5,9 @@ import { type Store } from '../store/open-store.ts'
 import { type AgentRequests } from '../agent-link/connection.ts'
 import { type Reports } from './reports.ts'
 
-/** What admins decide on: containers that nobody signed and nobody knows, of a version before signatures or made by hand. */
+/**
+ * Lets admins decide on containers that are neither signed nor known: made by hand, or by a version before signatures.
+ */
 export interface UnknownContainers {
   /** @throws AppError `not_found`, `agent_unreachable`, `engine_unreachable` */
   list(id: AgentId): Promise<UnknownContainer[]>

@@ -14,13 +14,16 @@ interface Found {
 export interface AdoptingAgent {
   readonly agentId: AgentId
   readonly resourceGroup: string
-  /** Asked for by a manager of this Berth: any other container could take over whoever's session waits. */
+  /**
+   * Whether a manager of this Berth requested the container. Any other container could take over a waiting session of
+   * any user.
+   */
   readonly isOurs: (label: KernelLabel) => boolean
 }
 
 /**
- * After a restore, until the admin resumes: sessions that wait in the backup may have been started since. Where all of
- * their containers are on one engine they run on.
+ * Marks waiting sessions as running that were started after the backup was made. Used after a restore, until the admin
+ * resumes. A session is adopted if all its containers are on one engine.
  */
 export async function adoptWaiting(
   store: Store,

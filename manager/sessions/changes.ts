@@ -8,19 +8,19 @@ import { insertSessionEvents } from '../store/sessions/session-events.ts'
 import { lockSession, type SessionRow, type Touched, updateSession } from '../store/sessions/sessions.ts'
 import { type Change, type Effects, type SessionState, transition } from './transition.ts'
 
-/** The state that a decision is made on, locked until it is carried out. */
+/** The state a decision is based on; locked until the decision is carried out. */
 export interface LockedSession extends SessionState {
   readonly session: SessionRow
-  /** The main one. */
+  /** The main kernel. */
   readonly kernelId: KernelId
-  /** The main one first. */
+  /** Main kernel first. */
   readonly kernels: readonly KernelRow[]
   readonly startBy: Date | null
 }
 
 export interface Applied {
   readonly sessionId: SessionId
-  /** The main one. */
+  /** The main kernel. */
   readonly kernelId: KernelId
   readonly kernelIds: readonly KernelId[]
   readonly ownerId: UserId
@@ -29,21 +29,21 @@ export interface Applied {
   readonly to: SessionStatus
   readonly version: number
   readonly effects: Effects
-  /** Another manager did it; what has to be done once was done there. */
+  /** The transition was made by another manager, which also did whatever must be done only once. */
   readonly remote?: boolean
 }
 
 /** The only way in which a session changes its status, besides being inserted or placed. */
 export interface SessionChanges {
   /**
-   * Locks the session, asks `decide` what to do with what is true now, and writes session, kernel and timeline in one
-   * transaction; tells the listeners after the commit.
+   * Locks the session, asks `decide` what to do with the current state, and writes session, kernel and timeline in one
+   * transaction. Notifies the listeners after the commit.
    *
    * @param decide returns undefined to leave everything as it is; may run again if the transaction is repeated
    * @returns undefined if nothing was done or there is no such session
    */
   apply(id: SessionId, decide: (state: LockedSession) => Change | undefined): Promise<Applied | undefined>
-  /** Tells clients that these sessions have a newer version. */
+  /** Notifies clients that these sessions have a newer version. */
   hint(touched: readonly Touched[]): void
   /** Called after every commit of a transition, here or at another manager. */
   onApplied(listener: (applied: Applied) => void): void
@@ -52,7 +52,7 @@ export interface SessionChanges {
 export interface SessionChangesDeps {
   readonly store: Store
   readonly events: EventPublisher
-  /** The other managers on the database; without them there are none. */
+  /** The other managers on the same database; left out if this is the only one. */
   readonly peers?: Peers
 }
 

@@ -13,30 +13,39 @@ export interface DeadlinesDeps {
   readonly presence: AgentPresence
   readonly lifecycle: Lifecycle
   readonly changes: SessionChanges
-  /** How long the pulls of all these kernels have not moved, if this process has seen any move. */
+  /**
+   * How long the pulls of all these kernels have made no progress; undefined if this process has seen no progress at
+   * all.
+   */
   readonly pullQuietMs: (kernelIds: readonly KernelId[]) => number | undefined
-  /** How long ago the agent said last that one of these kernels waits for its turn there. */
+  /** Time since the agent last reported that one of these kernels is queued for its turn there. */
   readonly sinceWaitingMs?: (kernelIds: readonly KernelId[]) => number | undefined
-  /** Another manager has a connection to the agent: what it starts and ends is that one's to decide. */
+  /** Whether another manager is connected to the agent. That manager then decides about starts and ends there. */
   readonly isElsewhere?: (agentId: AgentId) => Promise<boolean>
   readonly log: Log
   readonly timings?: Partial<Timings>
 }
 
-/** An end (asked for again without grace) that is not confirmed after so many deadlines is worth telling. */
+/**
+ * After this many deadlines without confirmation, the session says that its end (requested again without grace) is
+ * overdue.
+ */
 const TELL_AFTER = 3
 
 /**
- * Looks for sessions that have been too long in a state that must not last, and opens the way out of it. Ages are the
- * database's, but no older than this process: after a restart agents come back and requests are sent again, and that gets
- * its full time.
+ * Finds sessions that have been in a transitional state for too long and resolves them. Ages are measured by the
+ * database's clock but never exceed the age of this process: after a restart agents reconnect and requests are sent
+ * again, and both get their full time.
  */
 export function startDeadlines(deps: DeadlinesDeps): AsyncDisposable {
   const timings = { ...DEFAULT_TIMINGS, ...deps.timings }
   const { store, log } = deps
   const startedAt = performance.now()
   const shortest = Math.min(timings.scheduledMs, timings.preparingMs, timings.pullStalledMs, timings.terminatingMs)
-  /** Of ends that take long: the deadline, counted from the first, at which they were asked for last. */
+  /**
+   * For slow terminations: the number of the last deadline, counted from the first, at which the end was requested
+   * again.
+   */
   const askedAt = new Map<SessionId, number>()
   let running: Promise<void> | undefined
 
@@ -48,7 +57,7 @@ export function startDeadlines(deps: DeadlinesDeps): AsyncDisposable {
     for (const id of askedAt.keys()) if (!ending.has(id)) askedAt.delete(id)
     for (const row of rows) {
       const ageMs = row.ageMs - store.clock.setForwardSince(row.nowMs - row.ageMs)
-      // One that fails must not starve those behind it: the next sweep begins with the same one.
+      // A session that fails must not starve the sessions behind it: the next sweep begins with the same one.
       await judge({ ...row, ageMs: Math.min(ageMs, ownAgeMs) }).catch((error: unknown) => {
         log.error({ err: error, id: row.sessionId }, 'a deadline could not be kept; the next sweep tries again')
       })
@@ -72,8 +81,8 @@ export function startDeadlines(deps: DeadlinesDeps): AsyncDisposable {
   }
 
   /**
-   * A start moves on when its agent says that nothing is left of it, or has given up by itself: two containers of one session
-   * would both hold what was given out once.
+   * Fails a late start only once its agent confirms that nothing is left of it, or has given up by itself. Otherwise
+   * two containers of one session would both hold resources that were allocated once.
    */
   async function onLateStart(overdue: Overdue): Promise<void> {
     const { sessionId, attempt, status, agentId, ageMs, startByPassed } = overdue
@@ -82,7 +91,7 @@ export function startDeadlines(deps: DeadlinesDeps): AsyncDisposable {
     const cause: Reason = ready
       ? { code: 'deadline_exceeded', message: LATE[status] ?? 'The start took too long.' }
       : { code: 'agent_lost', message: 'The host was lost while the session started.' }
-    // Nothing was sent yet, or the agent has given up by itself: there is no container to take back.
+    // No request was sent yet, or the agent has given up by itself: there is no container to remove.
     if (status === 'SCHEDULED' || (!ready && startByPassed)) await deps.lifecycle.failAttempt(sessionId, attempt, cause)
     else if (!ready) await explain(overdue, AGENT_AWAY_START)
     else {
@@ -96,8 +105,9 @@ export function startDeadlines(deps: DeadlinesDeps): AsyncDisposable {
   }
 
   /**
-   * It ends when its agent says that the container is gone, or is forgotten, and never by time: what it holds (a GPU, say)
-   * would be given out a second time while the first container still uses it.
+   * Pursues an end that is not confirmed. The session ends when its agent says that the container is gone, or when the
+   * agent is forgotten, but never by time: its resources (a GPU, say) would be allocated again while the first
+   * container still uses them.
    */
   async function onTerminating(overdue: Overdue): Promise<void> {
     const { sessionId, agentId, ageMs } = overdue

@@ -3,8 +3,8 @@ import { type Db } from '../store/schema.ts'
 import { findOwnSession } from '../store/sessions/dependencies.ts'
 
 /**
- * Which sessions a request depends on. They must be there already and cannot be changed afterwards, so nothing ever
- * depends on itself by a detour.
+ * Resolves the sessions that a request depends on. They must exist already and cannot be changed afterwards, so
+ * dependencies never form a cycle.
  *
  * @param wanted ids or names of the owner's sessions; a name means the live one, or else the last that had it
  * @throws AppError `dependency_not_found`

@@ -10,14 +10,15 @@ export interface EndForgottenDeps {
   readonly log: Log
 }
 
-/** In one go; what is left, the next one ends. */
+/** Sessions ended per call; the next call ends the rest. */
 const BATCH = 500
 
 /**
- * Ends what agents hold that an admin has forgotten. Safe to repeat: it is asked for by the request that forgets an agent,
- * and again by every sweep of the deadlines, so a manager that dies half way leaves nothing that holds a name or a quota.
+ * Ends the sessions on agents that an admin has forgotten. Idempotent: called by the request that forgets an agent, and
+ * again by every deadline sweep, so a manager that dies half way leaves no session that holds a name or a quota.
  *
- * @param agentId only on this one   @param actor who has forgotten it; the sweep does not know
+ * @param agentId only sessions on this agent
+ * @param actor the admin who forgot the agent; unknown to the sweep
  */
 export async function endForgotten(
   { store, changes, log }: EndForgottenDeps,
@@ -27,9 +28,9 @@ export async function endForgotten(
     const message = `Agent ${agentName} was removed from this manager; what runs there is not its business any more.`
     const reason: Reason = { code: 'agent_forgotten', message }
     const ending = changes.apply(sessionId, state => {
-      // It may have ended, or moved, since it was listed.
+      // The session may have ended, or moved, since it was listed.
       if (state.agentId !== on || isFinished(state.status)) return undefined
-      // Never asked for: another agent can take it. Everything else ends here.
+      // No agent was asked to start a SCHEDULED session: another agent can take it. Every other session ends here.
       if (state.status === 'SCHEDULED') return { to: 'PENDING', reason: { ...reason, code: 'retried' }, actor }
       return { to: 'TERMINATED', reason, actor }
     })

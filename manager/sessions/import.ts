@@ -23,16 +23,16 @@ export interface ImportedContainer {
   readonly resourceGroup: string
   readonly label: KernelLabel
   readonly containerId: string
-  /** By the database's clock, as its agent says. */
+  /** By the database's clock, as reported by the agent. */
   readonly startedAt: string
-  /** Of its agent now, in base units. */
+  /** The agent's current capacity, in base units. */
   readonly capacity: ResourceSlots
 }
 
 /**
- * Makes rows for a running container of ours that the database does not know (it was restored, or lost). Its label, signed
- * by the manager that asked for it, says everything. Under the lock of the scheduler, so that what it occupies is not given
- * out.
+ * Creates rows for a running container of ours that the database does not know (it was restored, or lost). All data
+ * comes from the container's label, signed by the manager that requested it. Runs under the scheduler's lock, so that
+ * the resources the container occupies are not allocated again.
  */
 export async function importContainer(
   store: Store,
@@ -48,8 +48,8 @@ export async function importContainer(
 }
 
 /**
- * `known`: there are rows after all. `not_of_its_session`: the session that it names is known, without this kernel.
- * `too_large`: it says that it holds more than its agent has.
+ * `known`: the rows exist already. `not_of_its_session`: the session it names is known, but without this kernel.
+ * `too_large`: it claims more resources than its agent has.
  */
 export type ImportOutcome = 'imported' | 'known' | 'not_of_its_session' | 'no_owner' | 'too_large'
 
@@ -59,7 +59,7 @@ function holds({ label, capacity }: ImportedContainer): boolean {
   )
 }
 
-/** A container is not older than the request for its session, and none starts in the future. */
+/** Clamps the start time: a container is not older than the request for its session, and none starts in the future. */
 function inTime({ label, startedAt }: ImportedContainer, now: number): string {
   const earliest = label.requestedAt === undefined ? 0 : Date.parse(label.requestedAt)
   return new Date(Math.min(now, Math.max(Date.parse(startedAt), earliest))).toISOString()
@@ -96,11 +96,11 @@ async function insertRows(trx: Db, container: ImportedContainer) {
     environ: label.environ,
     startupCommand: label.startupCommand,
     kind,
-    // The policy of its owner holds; how long it may run in all nobody knows any more.
+    // The owner's policy applies. The session's own maximum lifetime is lost, so none is set.
     idleTimeoutSeconds: kind === 'batch' ? null : limits.idleTimeoutSeconds,
     apps: label.apps.map(toApp),
     attempt: label.attempt,
-    // Its label has a time as well, of another clock.
+    // The label also has a time, but from another clock.
     createdAt: container.startedAt,
     startedAt: container.startedAt,
   }
@@ -124,7 +124,7 @@ async function insertRows(trx: Db, container: ImportedContainer) {
   return { audience: { userId: ownerId, domain } }
 }
 
-/** A kernel of a session that was imported by another one of its kernels just before. */
+/** Whether this is the missing kernel of a session that was imported just before by another of its kernels. */
 async function isMissing(
   trx: Db,
   session: SessionRow,
@@ -135,7 +135,10 @@ async function isMissing(
   return (await listKernels(trx, [session.id])).every(kernel => kernel.role !== role)
 }
 
-/** Who started it, else (restored without that user) the first superadmin, who can decide what to do with it. */
+/**
+ * The user who started it or, if the restored database lacks that user, the first superadmin, who can decide what to do
+ * with it.
+ */
 async function findOwner(trx: Db, { id, email }: KernelLabel['owner']): Promise<UserRow | undefined> {
   const user = (await findUser(trx, id)) ?? (await findUserByEmail(trx, email))
   return user ?? (await listUsers(trx, { role: 'superadmin', limit: 1 }))[0]
@@ -145,7 +148,7 @@ function nameOf({ sessionName, sessionId }: KernelLabel): string {
   return SESSION_NAME.test(sessionName) ? sessionName : `session-${sessionId.slice(-12)}`
 }
 
-/** Another live session may have taken the name meanwhile. Stays within 64 characters. */
+/** Appends a suffix if another live session has taken the name meanwhile. Stays within 64 characters. */
 export function freeName(name: string, taken: ReadonlySet<string>): string {
   for (let suffix = 1; ; suffix++) {
     const end = suffix === 1 ? '' : `-${suffix}`

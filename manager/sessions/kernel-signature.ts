@@ -5,17 +5,18 @@ import { type SecretBox } from '../secrets/secret-box.ts'
 type Place = { readonly managerId: ManagerId; readonly agentId: AgentId }
 
 /**
- * What a manager signs when it asks an agent for a kernel, and looks for in the label of a container that the database
- * does not know.
+ * Signs the requests for kernels that a manager sends to agents, and verifies that signature in the label of a
+ * container that the database does not know.
  *
- * Threat model: an accepted agent is trusted with its own sessions only. It writes the labels of its containers itself, so
- * a label alone proves nothing to the manager: it could name any owner, and amounts that void every limit. The signature
- * covers owner, name, amounts, devices and agent, under a key derived from the master key, so only what some manager of
- * this Berth has asked this very agent for is taken up. An agent can still keep a container of its own past its end.
+ * Threat model: an accepted agent is trusted with its own sessions only. It writes the labels of its containers itself,
+ * so a label alone proves nothing to the manager: it could name any owner, and amounts that void every limit. The
+ * signature covers owner, name, amounts, devices and agent, under a key derived from the master key, so only kernels
+ * that some manager of this Berth has requested from this very agent are imported. An agent can still keep a container
+ * of its own running past its end.
  */
 export interface KernelSigner {
   sign(spec: KernelSpec, agentId: AgentId): string
-  /** Signed by a manager of this Berth, for this agent. */
+  /** Whether a manager of this Berth signed the label for this agent. */
   isSigned(label: KernelLabel, agentId: AgentId): boolean
 }
 
@@ -32,7 +33,9 @@ export function createKernelSigner(box: Pick<SecretBox, 'mac' | 'isMac'>, manage
   }
 }
 
-/** The same text from a request and from the label that the agent made of it, whatever the order of their fields. */
+/**
+ * The signed text: identical for a request and for the label the agent makes of it, whatever the order of their fields.
+ */
 function factsOf(kernel: Place & Omit<KernelSpec, 'authorizedKeys' | 'filesOf' | 'managerSignature'>): string {
   const { owner, image, devices } = kernel
   return JSON.stringify([

@@ -2,7 +2,10 @@ import { type KernelSpec } from '#agent/contract'
 import { type KernelDeviceRow, type KernelRow } from '../store/sessions/kernels.ts'
 import { type OwnedSessionRow } from '../store/sessions/sessions.ts'
 
-/** What an agent needs to start a kernel, from its rows alone: a repeated request is the same request. */
+/**
+ * Builds the spec that an agent needs to start a kernel, from database rows alone, so that a repeated request is
+ * identical.
+ */
 export function kernelSpecOf(
   session: OwnedSessionRow,
   kernel: KernelRow,

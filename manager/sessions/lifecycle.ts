@@ -38,40 +38,42 @@ import { DEFAULT_TIMINGS, type Timings } from '../scheduler/timings.ts'
 import { type Change, isStarting } from './transition.ts'
 
 /**
- * Starts and ends kernels on their agents. Everything here may be called again at any time: each call looks first.
- * Closing waits for requests in flight: close the connections to the agents before.
+ * Starts and ends kernels on their agents. Idempotent: every call checks the current state first. Closing waits for
+ * requests in flight, so close the connections to the agents before.
  */
 export interface Lifecycle extends AsyncDisposable {
   /** Sends create_kernel for a placed session, or sends it again; the outcome becomes the session's status. */
   start(id: SessionId): void
-  /** Cancels a waiting session, or takes a started one down. Returns once that is decided and written. */
+  /** Cancels a waiting session, or takes a started one down. Resolves once the decision is written. */
   terminate(id: SessionId, by: Termination): Promise<void>
-  /** Ends a session that waits; one that does not wait (any more) is left alone. */
+  /** Cancels a waiting session; any other session is left alone. */
   cancel(id: SessionId, reason: Reason): Promise<void>
-  /** Sends destroy_kernel for a TERMINATING session; it ends with the reply. */
+  /** Sends destroy_kernel for a TERMINATING session. The session ends with the reply. */
   finishTermination(id: SessionId, graceMs?: number): void
-  /** Takes a start back that took too long, then fails the attempt. */
+  /** Removes the containers of a start that took too long, then fails the attempt. */
   abandonStart(id: SessionId, attempt: number, cause: Reason): void
-  /** A start did not work: the session waits for another agent, or ends in ERROR after the last attempt. */
+  /** Records a failed start: the session waits for another agent, or ends in ERROR after the last attempt. */
   failAttempt(id: SessionId, attempt: number, cause: Reason): Promise<void>
-  /** Removes a container that has no business to be there (any more) and keeps its last words. */
+  /** Removes a container that should not (or no longer) be there and keeps its exit code and last log lines. */
   cleanUp(agentId: AgentId, kernelId: KernelId, attempt: number): void
   /**
-   * The container of a kernel is up; the session runs once all of them are. Said by the reply to create_kernel, by a
-   * notice or by a report, whichever comes first.
+   * Records that the container of a kernel is up; the session runs once all of them are. Called for the reply to
+   * create_kernel, for a notice or for a report, whichever comes first.
    */
   markRunning(id: SessionId, started: Started): Promise<void>
-  /** A kernel beside the main one has done its work: the session goes on. @returns false if it is none of those */
+  /**
+   * Records that a secondary kernel has finished its work; the session goes on. @returns false if it is no such kernel
+   */
   markDone(id: SessionId, done: Done): Promise<boolean>
-  /** Between asking an agent and its answer: resolves once that is written, whatever it is. */
+  /** Resolves once the outcome of a start in flight is written, whatever it is; undefined if no start is in flight. */
   startInFlight(kernelId: KernelId): Promise<void> | undefined
 }
 
 export interface Termination {
-  /** Left out: Berth itself. */
+  /** Undefined if Berth itself ends the session. */
   readonly actor?: string
   readonly reason: Reason
-  /** Asked once the session is locked. */
+  /** Checked once the session is locked: whether it should still be ended. */
   readonly still?: (state: LockedSession) => boolean
 }
 
@@ -79,7 +81,7 @@ export interface Started {
   readonly kernelId: KernelId
   readonly attempt: number
   readonly containerId: string
-  /** Left out where it has just started. */
+  /** Left out if it has just started. */
   readonly startedAt?: string
   readonly reason: Reason
 }
@@ -90,16 +92,16 @@ export interface Done {
   readonly agentId: AgentId
 }
 
-/** What a session says while its agent works on it. */
+/** The reason text of a session while its agent prepares it. */
 export const PREPARING = 'The host is preparing the container.'
-/** Why a session runs that was not found running. */
+/** The reason of a running session that we started, as opposed to one that was found running. */
 export const STARTED: Reason = { code: 'started', message: 'The container started.' }
 
 export interface LifecycleDeps {
   readonly store: Store
   readonly changes: SessionChanges
   readonly agents: AgentRequests & AgentPresence
-  /** What an agent that does not hold the image needs to pull it. */
+  /** The data an agent needs to pull an image that it does not hold. */
   readonly pullOf: Registries['pullOf']
   readonly signer: Pick<KernelSigner, 'sign'>
   readonly log: Log
@@ -110,18 +112,18 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
   const { store, changes, agents, log } = deps
   const timings = { ...DEFAULT_TIMINGS, ...deps.timings }
   const starts = new Map<KernelId, StartInFlight>()
-  /** By agent and kernel: what an earlier attempt has left elsewhere is nothing to the present one. */
+  /** Keyed by agent and kernel: remains of an earlier attempt on another agent do not affect the present attempt. */
   const destroys = new Map<
     string,
     { readonly attempt: number; readonly task: Promise<RequestReply<'destroy_kernel'>> }
   >()
   const placeOf = (agentId: AgentId, kernelId: KernelId) => `${agentId}/${kernelId}`
-  /** A second one could take down the next attempt. */
+  /** Sessions whose start is being abandoned. A second abandon could take down the next attempt. */
   const abandoned = new Set<SessionId>()
   const work = new Set<Promise<void>>()
   let closed = false
 
-  /** Runs in the background; what goes wrong is ours, and the deadlines find the session again. */
+  /** Runs in the background. A failure is our own bug: it is logged, and the deadlines find the session again. */
   function background(what: string, id: string, run: () => Promise<void>): void {
     if (closed) return
     const task = run()
@@ -137,13 +139,13 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
     if (start?.agentId === agentId) start.controller.abort(new AppError('unavailable', { why }))
   }
 
-  /** One destroy per kernel and agent at a time. */
+  /** Sends at most one destroy_kernel per kernel and agent at a time. */
   function destroy(agentId: AgentId, kernelId: KernelId, attempt: number, graceMs: number) {
     const place = placeOf(agentId, kernelId)
     const running = destroys.get(place)
     if (running && running.attempt >= attempt) return running.task
     const input = { kernelId, attempt, graceMs }
-    // The agent leaves newer attempts alone: one that is meant for an older attempt does not do for this one.
+    // The agent leaves newer attempts alone, so a request in flight for an older attempt does not cover this one.
     const task = Promise.allSettled([running?.task])
       .then(() => agents.request(agentId, 'destroy_kernel', input, { timeoutMs: timings.destroyTimeoutMs }))
       .catch((error: unknown) => {
@@ -160,7 +162,7 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
   async function create(id: SessionId): Promise<void> {
     const found = await findSession(store.db, id)
     if (!found || !isStarting(found.status)) return
-    // Those that have done their work while others of the session still start do not do it twice.
+    // Kernels that have finished while others of the session still start are not started again.
     const kernels = (await listKernels(store.db, [id])).filter(kernel => !isFinished(kernel.status))
     const agentId = kernels[0]?.agent_id
     if (!agentId || !agents.isReady(agentId) || kernels.some(kernel => starts.has(kernel.id))) return
@@ -172,13 +174,13 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
     try {
       await Promise.allSettled(kernels.map(async kernel => destroys.get(placeOf(agentId, kernel.id))?.task))
       const { held, session } = await asHeldBy(agentId, found)
-      // With the image at hand the agent gets the time of PREPARING; a pull needs its own on top.
+      // An agent that holds the image gets the time of PREPARING; a pull needs its own time on top.
       const startWithinMs = held ? timings.preparingMs : timings.preparingMs + timings.pullingMs
       const pull = held ? {} : await deps.pullOf(session.image, session.image_digest)
-      // The agent counts from when it hears of it, which is later.
+      // The agent's time starts later than ours, when it receives the request: hence the margin.
       const withMarginMs = startWithinMs + timings.replyMarginMs
       if (!(await markPreparing(id, attempt, withMarginMs))) return
-      // Sent again after a restart, the agent counts anew.
+      // The request is sent again after a restart, and the agent's time starts anew.
       if (found.status !== 'SCHEDULED')
         for (const kernel of kernels) await updateKernel(store.db, kernel.id, { startWithinMs: withMarginMs })
       await createAll(session, kernels, { agentId, startWithinMs, pull, signal: controller.signal })
@@ -190,7 +192,10 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
     }
   }
 
-  /** Side by side, on one network. Where one fails the others are called off; rejects with the first failure. */
+  /**
+   * Starts all kernels in parallel, on one network. If one fails the others are cancelled. Rejects with the first
+   * failure.
+   */
   async function createAll(
     session: OwnedSessionRow,
     kernels: readonly KernelRow[],
@@ -205,7 +210,7 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
       device => device.kernel_id,
     )
     const failed = new AbortController()
-    // It may wait for its turn on the agent; what waits too long, or for nothing, the deadlines find.
+    // The start may be queued on the agent. The deadlines catch one that waits too long, or for nothing.
     const timeoutMs = startWithinMs + timings.replyMarginMs + timings.turnMs
     const sending = { timeoutMs, signal: AbortSignal.any([options.signal, failed.signal]) }
     const starting = kernels.map(async kernel => {
@@ -215,7 +220,7 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
       const input = { spec, startWithinMs, prepareWithinMs, ...(pull.auth ? { registryAuth: pull.auth } : {}) }
       const { containerId } = await agents.request(agentId, 'create_kernel', input, sending)
       const started = { containerId, kernelId: kernel.id, attempt: kernel.attempt, reason: STARTED }
-      // It runs, whether that can be written now or not: its agent says so again with the next report.
+      // The kernel runs even if that cannot be written now: its agent says so again in the next report.
       await markRunning(session.id, started).catch((error: unknown) => {
         log.error({ err: error, id: session.id }, 'that a session runs could not be written')
       })
@@ -225,7 +230,10 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
     if (failed.signal.aborted) throw failed.signal.reason
   }
 
-  /** Only the agent that runs a session describes it: apps, and shared memory that nobody asked for, are as its copy says. */
+  /**
+   * Takes apps, and shared memory unless the user asked for an amount, from the copy of the image on the agent that
+   * runs the session.
+   */
   async function asHeldBy(
     agentId: AgentId,
     session: OwnedSessionRow,
@@ -253,16 +261,16 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
   }
 
   async function onStartFailed(error: unknown, { id, attempt, agentId, aborted, kernels }: FailedStart): Promise<void> {
-    // Whoever cancelled it also says what becomes of the session.
+    // The caller that aborted the start also decides what becomes of the session.
     if (aborted || closed) return
-    // The agent may have started it without our hearing: its next report says, or the deadline decides.
+    // The agent may have started it, and the reply was lost: its next report tells, or the deadline decides.
     if (isUnreachable(error)) return
     if (!isAppError(error)) log.error({ err: error, id }, 'create_kernel failed unexpectedly')
     const agent = await findAgent(store.db, agentId)
     const message = `Starting on host ${agent?.name ?? agentId} failed: ${whyOf(error)}`
-    // All or none: those that did start are taken down before any of them may start elsewhere.
+    // All or none: kernels that did start are destroyed before any kernel of the session may start elsewhere.
     if (kernels.length > 1 && !(await destroyAll(kernels, agentId, 0).then(isDone, ignoreUnreachable))) return
-    // What is not kept any more will not be next time either.
+    // Files that the agent no longer keeps will not be there next time either.
     const isFinal = isAppError(error) && error.code === 'files_gone'
     const code = isHostsFault(error) ? 'host_unfit' : 'create_failed'
     await failAttempt(id, attempt, { code, message }, isFinal)
@@ -279,7 +287,7 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
     })
     if (!applied) return
     log.warn({ id, attempt, to: applied.to, cause: cause.message }, 'session start failed')
-    // It may still be under way, with an agent that does not answer: the next attempt does not wait for that.
+    // The request may still be in flight, with an agent that does not answer. The next attempt does not wait for it.
     for (const kernelId of applied.kernelIds) {
       const start = starts.get(kernelId)
       if (start?.attempt !== attempt) continue
@@ -297,7 +305,7 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
   /** @param learned of the kernel that runs now, if it is that on which the session has waited */
   async function runOnceAllDo(id: SessionId, attempt: number, learned: Omit<Change, 'to'>): Promise<void> {
     await changes.apply(id, state => {
-      // Not from SCHEDULED: nothing has been asked of an agent yet.
+      // A SCHEDULED session cannot run yet: no request has been sent to an agent.
       if (!isStarting(state.status) || state.status === 'SCHEDULED' || state.attempt !== attempt) return undefined
       const late = state.kernels.some(
         kernel => kernel.id !== learned.kernelId && kernel.status !== 'RUNNING' && !isFinished(kernel.status),
@@ -315,7 +323,7 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
 
   function destroyAll(kernels: readonly KernelRow[], agentId: AgentId, graceMs: number) {
     const live = kernels.filter(kernel => !isFinished(kernel.status))
-    // Never one that overtakes a start there.
+    // Abort a start in flight first: destroy_kernel must never overtake create_kernel on the agent.
     for (const { id } of live) abortStart(id, agentId, 'The start was cancelled.')
     return Promise.all(live.map(async ({ id, attempt }) => ({ id, ...(await destroy(agentId, id, attempt, graceMs)) })))
   }
@@ -371,10 +379,10 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
     failAttempt,
     cleanUp: (agentId, kernelId, attempt) =>
       background('clean-up', kernelId, async () => {
-        // Since it was found there it may have been placed there anew; create_kernel then replaces what is left.
+        // The kernel may have been placed there again since it was found; create_kernel then replaces the remains.
         if ((await findOccupied(store.db, kernelId)) === agentId) return
         if (destroys.has(placeOf(agentId, kernelId))) return
-        // Reported again for as long as it is there.
+        // On failure, the agent reports the container again for as long as it exists.
         const words = await destroy(agentId, kernelId, attempt, 0).catch(ignoreUnreachable)
         if (words) await keepLastWords(store.db, { id: kernelId, agentId }, words)
       }),
@@ -382,17 +390,17 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
     markDone,
     startInFlight: kernelId => starts.get(kernelId)?.settled,
     async [Symbol.asyncDispose]() {
-      // Nothing is cancelled: starts go on at their agents, and the next manager takes them up.
+      // Starts are not cancelled: they continue on their agents, and the next manager takes them over.
       closed = true
       await Promise.all(work)
     },
   }
 }
 
-/** What ending means depends on how far the session has come. */
+/** Cancels a session that no agent has been asked to start; terminates one that has started. */
 function terminationOf(state: LockedSession, reason: Reason, actor: string | undefined) {
   if (isFinished(state.status) || state.status === 'TERMINATING') return undefined
-  // Nothing has been asked of an agent before PREPARING.
+  // No request is sent to an agent before PREPARING.
   const untouched = state.status === 'PENDING' || state.status === 'SCHEDULED'
   return { to: untouched ? 'CANCELLED' : 'TERMINATING', reason, actor } as const
 }
@@ -400,7 +408,7 @@ function terminationOf(state: LockedSession, reason: Reason, actor: string | und
 interface StartInFlight {
   readonly agentId: AgentId
   readonly attempt: number
-  /** One for all kernels of a session. */
+  /** Shared by all kernels of a session. */
   readonly controller: AbortController
   readonly settled: Promise<undefined>
 }
@@ -414,9 +422,9 @@ interface FailedStart {
 }
 
 /**
- * These say that the host cannot start anything: that is no fault of the session, and costs it no attempt. Nothing is tried there
- * for ever: of an overloaded engine the agent paces its starts, and of one that is away, or whose network range is taken, its
- * reports say so, and nothing is placed there.
+ * Errors that mean the host cannot start anything. They are no fault of the session and cost it no attempt. Retries end
+ * all the same: an agent paces its starts while its engine is overloaded, and nothing is placed on an agent that is
+ * away, or whose reports say that its network range is taken.
  */
 const HOST_UNFIT: ReadonlySet<string> = new Set(['engine_busy', 'engine_unreachable', 'network_range_taken'])
 const isHostsFault = (error: unknown) => isAppError(error) && HOST_UNFIT.has(error.code)
@@ -425,7 +433,7 @@ const isUnreachable = (error: unknown) => isAppError(error) && error.code === 'a
 const isDone = () => true
 
 function ignoreUnreachable(error: unknown): false {
-  // The agent tells when it is back, and the deadline asks again.
+  // The agent reports when it is back, and the deadline asks again.
   if (isUnreachable(error)) return false
   throw error
 }

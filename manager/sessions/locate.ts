@@ -14,7 +14,7 @@ import { findSession, ownedOf } from '../store/sessions/sessions.ts'
 import { appsOf } from '../images/apps.ts'
 import { type SessionChanges } from './changes.ts'
 
-/** Where a session runs; what a tunnel needs to find its agent. */
+/** Where a session runs; used by tunnels to find its agent. */
 export interface SessionLocation {
   readonly agentId: AgentId | null
   readonly kernelId: KernelId | null
@@ -27,8 +27,9 @@ export interface SessionLocation {
 const KEPT_MS = 5_000
 
 /**
- * Asked for every tunnel connection, so what was found is kept for some seconds, and dropped at once when a manager changes
- * the session; also what is being read at that moment, which may be older than the change.
+ * Creates a cached lookup of session locations, called for every tunnel connection. An entry lives for some seconds and
+ * is dropped at once when a manager changes the session. A read in flight at that moment may be older than the change,
+ * so its result is not cached.
  *
  * @returns a function that throws AppError `session_not_found`
  */
@@ -51,7 +52,7 @@ export function createLocator(
     readings.set(id, others.add(reading))
     try {
       const location = await read(store.db, id)
-      // Only what is stable: a starting session changes under our hands.
+      // Cache running sessions only: a starting session changes its location at any moment.
       if (location.status === 'RUNNING' && !reading.stale)
         known.set(id, { location, until: performance.now() + KEPT_MS })
       return location

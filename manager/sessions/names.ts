@@ -17,7 +17,7 @@ export function generateName(): string {
 
 /**
  * @returns the name itself for one session, `name-1` … `name-N` for more
- * @throws AppError `bad_request` if one of them would be no name
+ * @throws AppError `bad_request` if one of them is not a valid name
  */
 export function sessionNames(name: string, count: number): string[] {
   const names = count === 1 ? [name] : Array.from({ length: count }, (_, index) => `${name}-${index + 1}`)

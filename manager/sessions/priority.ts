@@ -4,7 +4,7 @@ import { findSession, ownedOf, updatePriority } from '../store/sessions/sessions
 import { administers, type Caller, canSee } from '../users/authorize.ts'
 import { type SessionChanges } from './changes.ts'
 
-/** 0 is what everybody gets. Users may step back, so that others (or other sessions of theirs) go first. */
+/** The default priority of every session. Users may lower it, so that others (or their own other sessions) go first. */
 const USUAL = 0
 
 /** @throws AppError `forbidden` */
@@ -21,7 +21,7 @@ export interface PriorityDeps {
 }
 
 /**
- * Changes when a waiting session is tried; one that does not wait (any more) is left as it is.
+ * Changes the priority of a waiting session; a session that does not wait (any more) is left as it is.
  *
  * @returns a function that throws AppError `session_not_found`, `forbidden`
  */

@@ -15,28 +15,29 @@ import { type AgentSnapshot, closest, readable, Room, totalOf } from '../schedul
 import { describedBy, type KnownImages, meaningsOf, minimumOf } from '../images/known-images.ts'
 import { type HeldImage } from '../store/images/images.ts'
 
-/** For images that ask for nothing. */
+/** The request for images that declare no minimum. */
 const DEFAULT_REQUEST: ResourceSlots = { cpu: 1000, mem: 2 ** 30 }
 const DEFAULT_SHMEM_BYTES = 64 * 2 ** 20
-/** The least that a session gets, whatever the image says. Below 64 MiB no shell starts; with 0.05 CPU it does, slowly. */
+/**
+ * The least a session gets, whatever the image declares. Below 64 MiB no shell starts; with 0.05 CPU it does, slowly.
+ */
 export const FLOOR: ResourceSlots = { cpu: 50, mem: 64 * 2 ** 20 }
 
 export interface ResolvedSpec {
   readonly image: AgentImage
-  /** As it will be pulled where it is missing. */
+  /** The reference that an agent without the image pulls. */
   readonly reference: string
   readonly requested: ResourceSlots
   readonly shmemBytes: number
-  /** Nobody asked for an amount: the image on the agent of the session decides in the end. */
+  /** The user asked for no amount: the copy of the image on the session's agent decides in the end. */
   readonly shmemFromImage: boolean
   readonly notices: readonly Notice[]
 }
 
 /**
- * What the request means: which image exactly, and how much of everything. Pure.
+ * Resolves a request to one image and an amount of every resource. Pure.
  *
  * @param images that the caller may launch
- *
  * @param agents of the resource group, as they would be when empty
  * @throws AppError `image_not_found`, `request_too_large`
  */
@@ -52,14 +53,15 @@ export function resolveSpec(spec: SessionSpec, images: KnownImages, agents: read
 }
 
 /**
- * The copy that most agents hold, connected ones first: one reference may mean different images on different engines. One that none
- * of them holds is pulled from its registry.
+ * Finds the copy that most agents hold, connected agents first: one reference may mean different images on different
+ * engines. An image that no agent holds is pulled from its registry.
  */
 function findImage(wanted: string, { held, offered }: KnownImages, agents: readonly AgentSnapshot[]) {
   const connected = new Set<AgentId>(agents.filter(agent => agent.connected).map(agent => agent.id))
   const inGroup = new Set<AgentId>(agents.map(agent => agent.id))
   for (const reference of meaningsOf(wanted)) {
-    // A group that no agent has joined yet has no say: the session waits for its first agent, and is told so.
+    // In a group without agents, copies on agents of other groups count too: the session waits for its first agent, and
+    // says so.
     const counts = (copy: HeldImage) => agents.length === 0 || inGroup.has(copy.agentId)
     const copies = held.filter(copy => counts(copy) && copy.image.references.includes(reference))
     const weight = (all: readonly HeldImage[]) =>
@@ -110,14 +112,14 @@ export function sharedMemoryOf({ shmemBytes }: Pick<AgentImage, 'shmemBytes'>, m
 }
 
 interface ClusterRequest {
-  /** Of each kernel. */
+  /** Resources of each kernel. */
   readonly requested: ResourceSlots
   readonly clusterSize: number
 }
 
 /**
- * Refuses what no agent could ever hold, naming the slot. A request that only an agent could hold that is away at the
- * moment is accepted, and so is everything while none is connected: it waits.
+ * Refuses a request that no agent could ever hold, naming the slot. A request that only a disconnected agent could hold
+ * is accepted and waits, and so is every request while no agent is connected.
  */
 function refuseTooLarge(session: ClusterRequest, agents: readonly AgentSnapshot[]): void {
   if (!agents.some(agent => agent.connected)) return

@@ -4,7 +4,7 @@ import { listKernels } from '../store/sessions/kernels.ts'
 import { type Db } from '../store/schema.ts'
 import { findHeir, type OwnedSessionRow } from '../store/sessions/sessions.ts'
 
-/** What was asked for when the session was made. Its variables do not leave the manager for it. */
+/** The request that created the session. Its environment variables are used inside the manager only. */
 export function specOf(session: OwnedSessionRow, name: string | undefined): SessionSpec {
   const { group_id, startup_command, idle_timeout_seconds, max_lifetime_seconds } = session
   return {
@@ -20,20 +20,21 @@ export function specOf(session: OwnedSessionRow, name: string | undefined): Sess
     kind: session.kind,
     ...(idle_timeout_seconds === null ? {} : { idleTimeoutSeconds: idle_timeout_seconds }),
     ...(max_lifetime_seconds === null ? {} : { maxLifetimeSeconds: max_lifetime_seconds }),
-    // What an admin granted it was for then.
+    // A raised priority was granted by an admin for the first session only.
     priority: Math.min(session.priority, 0),
   }
 }
 
-/** A home that a session goes on with. */
+/** The home directory that a restarted session takes over. */
 export interface LeftFiles {
   readonly kernelId: KernelId
-  /** Where they are. */
+  /** The agent that has the files. */
   readonly agentId: AgentId
 }
 
 /**
- * What the next session goes on with. Whether its agent still keeps it is found out when that starts.
+ * Finds the files that the next session takes over. Whether the agent still keeps them is checked when that session
+ * starts.
  *
  * @throws AppError `session_live`, `files_gone`
  */

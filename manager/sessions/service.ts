@@ -56,21 +56,24 @@ import { createTotals } from './totals.ts'
 import { answerWhatIf } from './what-if.ts'
 import { toSessions, type ViewDeps } from './views.ts'
 
-/** What users do with sessions, and the rules for it. Whoever may not see a session is told that there is none. */
+/**
+ * The operations users have on sessions, with their rules. A user who may not see a session is told that it does not
+ * exist.
+ */
 export interface SessionService {
   /**
-   * All or none.
-   * @throws `image_not_found`, `request_too_large`, `session_name_taken`, `dependency_not_found`, `forbidden` (priority),
-   *   `bad_request`, and as `admit` and
-   *   `requireWithinLimits`
+   * Creates all sessions or none.
+   * @throws `image_not_found`, `request_too_large`, `session_name_taken`, `dependency_not_found`, `forbidden`
+   *   (priority), `bad_request`, and as `admit` and `requireWithinLimits`
    */
   create(caller: Caller, spec: SessionSpec, keyed?: KeyedRequest): Promise<{ items: Session[]; notices: Notice[] }>
   /**
-   * The same again, on its agent, with its files. Its name is taken over unless a live session has it by now.
+   * Creates the same session again, on its agent, with its files. The new one takes the name unless a live session has
+   * it by now.
    * @throws `session_not_found`, `forbidden`, `session_live`, `files_gone`, and as `create`
    */
   restart(caller: Caller, id: SessionId, keyed?: KeyedRequest): Promise<Session>
-  /** Creates nothing. @throws as `create`, but for names */
+  /** Predicts whether the request would start now, without creating anything. @throws as `create`, except for names */
   whatIf(caller: Caller, spec: SessionSpec): Promise<WhatIf>
   list(caller: Caller, query: SessionQuery): Promise<{ items: Session[]; nextCursor: string | null; total: number }>
   get(caller: Caller, id: SessionId): Promise<Session>
@@ -78,15 +81,18 @@ export interface SessionService {
   terminate(caller: Caller, id: SessionId): Promise<Session>
   events(caller: Caller, id: SessionId): Promise<SessionEvent[]>
   /**
-   * Of one kernel (by role or id; the main one if left out): live from the agent while it runs, afterwards the tail that
-   * was kept. @throws `agent_unreachable`, `kernel_not_found`
+   * Logs of one kernel (by role or id; the main one by default): live from the agent while it runs, afterwards the
+   * stored tail. @throws `agent_unreachable`, `kernel_not_found`
    */
   logs(
     caller: Caller,
     id: SessionId,
     query: { tail: number; kernel?: string | undefined },
   ): Promise<{ text: string; truncated: boolean }>
-  /** The owner's alone: the key would let anybody else act as them. @throws `session_not_running`, `agent_unreachable` */
+  /**
+   * For the owner only: with the key, anybody else could act as the owner. @throws `session_not_running`,
+   * `agent_unreachable`
+   */
   sshAccess(caller: Caller, id: SessionId): Promise<SshAccess>
 }
 
@@ -109,7 +115,7 @@ export interface SessionServiceDeps extends ViewDeps {
   readonly presence: PlacingPresence
   readonly lifecycle: Lifecycle
   readonly events: EventPublisher
-  /** A session was asked for. */
+  /** Called when new sessions have been requested. */
   readonly onEnqueued: () => void
 }
 
@@ -163,7 +169,7 @@ export function createSessionService(deps: SessionServiceDeps): SessionService {
     if (keyed?.created) return { items: await viewAll(keyed.created.map(id => SessionId.parse(id))), notices: [] }
     const asker = await admit(store.db, caller, spec)
     const inGroup = await listAgents(store.db, spec.resourceGroup)
-    // Only that one can run it: what it holds and has is all that counts.
+    // Only the agent that has the files can run it, so only that agent's images and resources count.
     const rows = files ? inGroup.filter(({ id }) => id === files.agentId) : inGroup
     const images = await imagesOf(store.db, caller, spec.image)
     const empty = rows.map(row => emptyAgent(row, presence))
@@ -218,7 +224,8 @@ export function createSessionService(deps: SessionServiceDeps): SessionService {
       if (session.owner_id !== caller.userId) {
         throw new AppError('forbidden', { why: 'Only its owner goes on with the files of a session.' })
       }
-      // Of a request that is repeated, the files are in use by what the first attempt has made.
+      // In a repeated request, the session made by the first attempt already uses the files: do not look for them
+      // again.
       const files = keyed?.created ? undefined : await filesOf(store.db, session)
       const again = (name?: string) => enqueue(caller, specOf(session, name), { files, keyed })
       const { items } = await again(session.name).catch((error: unknown) => {
@@ -235,10 +242,10 @@ export function createSessionService(deps: SessionServiceDeps): SessionService {
       if (before && !before.success) throw new AppError('bad_request', { why: 'The cursor is not one of this list.' })
       const visible = mine ? { ownerId: caller.userId } : visibleTo(caller)
       const ids = named === undefined ? undefined : parseIds(named)
-      // Named sessions come on one page, whatever its usual size.
+      // Sessions requested by id come on one page, whatever its usual size.
       const limit = Math.max(asked, ids?.length ?? 0)
       const filter = { visible, ids, statuses: parseStatuses(status), name, ownerId: owner, domain, groupId: group }
-      // One more than asked for tells whether there is a next page.
+      // One row more than requested shows whether there is a next page.
       const rows = await listSessions(store.db, filter, { limit: limit + 1, before: before?.data })
       const isAll = before === undefined && rows.length <= limit
       const total = isAll ? rows.length : await totals(filter)
@@ -296,7 +303,7 @@ async function insertAll(
   try {
     await store.transaction(async trx => {
       const { resourceGroup } = sessions[0] ?? {}
-      // It may have been deleted since the request was admitted.
+      // The resource group may have been deleted since the request was admitted.
       if (resourceGroup !== undefined && !(await holdResourceGroup(trx, resourceGroup))) {
         const why = `There is no resource group "${resourceGroup}".`
         throw new AppError('resource_group_not_found', { name: resourceGroup, why })

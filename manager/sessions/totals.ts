@@ -1,11 +1,13 @@
 import { type SessionFilter } from '../store/sessions/sessions.ts'
 
-/** From here on nobody counts along, and counting is most of what a page of the list costs. */
+/** From this total on it is cached: nobody needs it exact, and counting is most of the cost of a list page. */
 const LARGE = 10_000
 const KEPT_MS = 5_000
 const MOST = 1_000
 
-/** How many sessions match. A large total may be some seconds old: with every hint every console asks again. */
+/**
+ * Counts matching sessions. A large total may be some seconds old, because every console asks again after every hint.
+ */
 export function createTotals(
   count: (filter: SessionFilter) => Promise<number>,
   now: () => number = () => performance.now(),

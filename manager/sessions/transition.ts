@@ -7,7 +7,7 @@ import {
   TRANSITIONS,
 } from '#manager/contract'
 
-/** What the rules of a transition look at. */
+/** The state that the rules of a transition depend on. */
 export interface SessionState {
   readonly status: SessionStatus
   readonly attempt: number
@@ -15,34 +15,34 @@ export interface SessionState {
   readonly agentId: AgentId | null
 }
 
-/** A wanted move, with what was learned on the way. */
+/** A requested transition, with the facts learned along with it. */
 export interface Change {
   readonly to: SessionStatus
   readonly reason: Reason
   readonly actor?: string | undefined
-  /** Of which kernel the rest tells; the main one if left out. */
+  /** The kernel that the remaining fields describe; the main one by default. */
   readonly kernelId?: KernelId | undefined
   readonly containerId?: string | undefined
   /** ISO 8601, by the database's clock; now if left out. */
   readonly startedAt?: string | undefined
   readonly exitCode?: number | null | undefined
   readonly logTail?: string | undefined
-  /** From PREPARING on: how long the agent may take before it gives up by itself. */
+  /** Set from PREPARING on: how long the agent may take before it gives up by itself. */
   readonly startWithinMs?: number | undefined
 }
 
-/** What a move does to the rows of the session and its kernel. */
+/** The changes a transition makes to the rows of the session and its kernel. */
 export interface Effects {
   readonly failedAgents: readonly AgentId[] | undefined
   readonly started: string | undefined
   readonly ended: boolean
   /** The kernel gives its agent and devices back so that it can be placed again. */
   readonly released: boolean
-  /** Slots became free: the scheduler should look. */
+  /** Slots became free: the scheduler should run. */
   readonly freed: boolean
 }
 
-/** A bug of ours, not a user's: the caller decided on a state that it had not looked at. */
+/** Means a bug in Berth, not a user error: the caller decided on a state that it had not checked. */
 export class IllegalTransition extends Error {
   override readonly name = 'IllegalTransition'
   constructor(from: SessionStatus, to: SessionStatus) {
@@ -50,7 +50,7 @@ export class IllegalTransition extends Error {
   }
 }
 
-/** The one place that enforces TRANSITIONS. @throws IllegalTransition */
+/** Checks a transition against TRANSITIONS; the only place that does. @throws IllegalTransition */
 export function transition(state: SessionState, change: Pick<Change, 'to' | 'startedAt'>): Effects {
   if (!TRANSITIONS[state.status].includes(change.to)) throw new IllegalTransition(state.status, change.to)
   const retried = change.to === 'PENDING'
@@ -64,7 +64,7 @@ export function transition(state: SessionState, change: Pick<Change, 'to' | 'sta
   }
 }
 
-/** Being started on an agent, as far as the manager knows. */
+/** Whether the session is being started on an agent, as far as the manager knows. */
 export function isStarting(status: SessionStatus): boolean {
   return status === 'SCHEDULED' || status === 'PREPARING' || status === 'PULLING'
 }

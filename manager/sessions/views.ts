@@ -19,7 +19,10 @@ export interface ViewDeps {
   readonly positionOf: (id: SessionId) => number | null
 }
 
-/** Rows as clients see them: with kernels and devices from the database, figures and queue positions from memory. */
+/**
+ * Converts rows to the sessions clients see: kernels and devices from the database, figures and queue positions from
+ * memory.
+ */
 export async function toSessions(db: Db, rows: readonly OwnedSessionRow[], deps: ViewDeps): Promise<Session[]> {
   const [kernels, minutes] = await Promise.all([
     listKernels(
@@ -48,7 +51,7 @@ export async function toSessions(db: Db, rows: readonly OwnedSessionRow[], deps:
     const main = own[0]
     const running = row.status === 'RUNNING' && main !== undefined
     const reachable = !running || (main.agent_id !== null && deps.presence.isReady(main.agent_id))
-    // While nobody sees it its idle clock stands still.
+    // The idle clock stands still while the agent is away and no manager can observe the session.
     const end = running ? endOf({ ...lifetimeOf(row), ...(reachable ? {} : { idleSince: null }) }) : null
     return {
       id: row.id,
@@ -110,7 +113,10 @@ export async function toSessions(db: Db, rows: readonly OwnedSessionRow[], deps:
   })
 }
 
-/** Kernels of one session pull the same image on the same engine: whoever tells of it. */
+/**
+ * Pull progress of the session. Its kernels pull the same image on the same engine, so the first one that has progress
+ * will do.
+ */
 function pullOf(kernels: readonly KernelRow[], { live }: ViewDeps) {
   for (const { id } of kernels) {
     const pull = live.pull(id)
@@ -119,7 +125,10 @@ function pullOf(kernels: readonly KernelRow[], { live }: ViewDeps) {
   return null
 }
 
-/** From the start of the session to the end of the kernel: one beside the main one may be done long before its session. */
+/**
+ * Running time of a kernel, from the start of the session to the end of the kernel. A secondary kernel may end long
+ * before its session.
+ */
 function ranMs({ started_at, ended_at, now }: OwnedSessionRow, kernel: KernelRow): number {
   if (started_at === null) return 0
   return Math.max(0, (kernel.ended_at ?? ended_at ?? now).getTime() - started_at.getTime())
@@ -130,7 +139,10 @@ function gpusIn({ slot, amount }: { slot: string; amount: number }): number {
   return slot === 'cuda.shares' ? amount / 100 : amount
 }
 
-/** A name that an older version took from a container is no reason to hide the session, nor to break the list. */
+/**
+ * Replaces an invalid name, which an older version may have taken from a container, so that it neither hides the
+ * session nor breaks the list.
+ */
 function shownName({ id, name }: Pick<OwnedSessionRow, 'id' | 'name'>): string {
   return SESSION_NAME.test(name) ? name : `session-${id.slice(-12)}`
 }

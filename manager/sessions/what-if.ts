@@ -18,7 +18,8 @@ import { requirePriority } from './priority.ts'
 import { FLOOR, resolveSpec } from './resolve-spec.ts'
 
 /**
- * Plans the group with the request added to it, and throws the plan away. Of several sessions it is about the first.
+ * Plans the resource group with the request added, and discards the plan. For several sessions the answer is about the
+ * first.
  *
  * @throws AppError `image_not_found`, `request_too_large`, `forbidden`, `dependency_not_found`, and as `admit` and
  *   `requireWithinLimits`

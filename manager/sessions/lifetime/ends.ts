@@ -1,9 +1,11 @@
 import { type SessionEnd, type SessionKind, type SessionSpec } from '#manager/contract'
 
-/** Minutes before the end at which its owner is warned. One that would come with the start of the clock is left out. */
+/**
+ * Minutes before the end at which the owner is warned. A warning that would be due when the clock starts is left out.
+ */
 export const WARNINGS_MINUTES = [15, 5, 1] as const
 
-/** What decides when a running session ends by itself. Milliseconds since the epoch, one clock. */
+/** The values that decide when a running session ends by itself. Milliseconds since the epoch, all by one clock. */
 export interface Lifetime {
   readonly idleSince: number | null
   readonly idleTimeoutMs: number | null
@@ -14,11 +16,11 @@ export interface Lifetime {
 export interface End {
   readonly at: number
   readonly why: SessionEnd['why']
-  /** How long the clock ran, or runs, in all: a warning that is not shorter than this is no warning. */
+  /** Total duration of the clock that ends the session. Warnings that are not shorter than this are skipped. */
   readonly totalMs: number
 }
 
-/** The nearer of the two ends; null where none is known. At the same time the hard one. Pure. */
+/** The nearer of the two ends, null if there is none; on a tie the maximum lifetime. Pure. */
 export function endOf({ idleSince, idleTimeoutMs, expiresAt, maxLifetimeMs }: Lifetime): End | null {
   const idle: End | null =
     idleSince === null || idleTimeoutMs === null
@@ -30,7 +32,10 @@ export function endOf({ idleSince, idleTimeoutMs, expiresAt, maxLifetimeMs }: Li
   return idle.at < hard.at ? idle : hard
 }
 
-/** When the last warning was due; null before the first. Pure: a restart repeats nothing and forgets nothing. */
+/**
+ * When the most recent warning was due; null before the first. Pure: after a restart no warning is repeated or
+ * forgotten.
+ */
 export function warnedAt({ at, totalMs }: End, now: number): number | null {
   const due = WARNINGS_MINUTES.map(minutes => minutes * 60_000)
     .filter(before => before < totalMs)
@@ -39,7 +44,7 @@ export function warnedAt({ at, totalMs }: End, now: number): number | null {
   return due.length === 0 ? null : Math.max(...due)
 }
 
-/** As clients see it. */
+/** Converts an end to the form clients see. */
 export function toSessionEnd(end: End, now: number): SessionEnd {
   const warned = warnedAt(end, now)
   return {
@@ -49,7 +54,7 @@ export function toSessionEnd(end: End, now: number): SessionEnd {
   }
 }
 
-/** Both may say something, or neither: the smaller one counts. */
+/** The smaller of two limits, either of which may be missing. */
 export function stricter(one: number | null | undefined, other: number | null | undefined): number | null {
   if (one === null || one === undefined) return other ?? null
   return other === null || other === undefined ? one : Math.min(one, other)
@@ -61,7 +66,10 @@ export interface ResolvedLifetime {
   readonly maxLifetimeSeconds: number | null
 }
 
-/** What a request asks for, within what the policies allow. A batch session is busy as long as its command runs. Pure. */
+/**
+ * Limits the lifetime a request asks for to the policies. A batch session has no idle timeout: it is busy while its
+ * command runs. Pure.
+ */
 export function resolveLifetime(
   { kind = 'interactive', idleTimeoutSeconds, maxLifetimeSeconds }: SessionSpec,
   limits: Omit<ResolvedLifetime, 'kind'>,

@@ -1,26 +1,27 @@
-/** A running session whose owner wants it to go on, and what stands against it. Milliseconds, one clock. */
+/** A running session that its owner wants to extend, and the limits on that. Milliseconds, one clock. */
 export interface Extendable {
   readonly startedAt: number
-  /** Null: it has no maximum lifetime. */
+  /** Null if it has no maximum lifetime. */
   readonly expiresAt: number | null
   /** The lifetime that it was started with. */
   readonly maxLifetimeMs: number | null
-  /** What the owner's policies allow, counted from the start; null = unlimited. */
+  /** The lifetime that the owner's policies allow, counted from the start; null = unlimited. */
   readonly allowedMs: number | null
-  /** The idle clock ends it before its lifetime does. */
+  /** Whether the idle clock ends it before its maximum lifetime does. */
   readonly idleFirst: boolean
-  /** What it holds is promised to a session that waits. */
+  /** Whether its resources are promised to a waiting session. */
   readonly promised: boolean
 }
 
 export type Extension =
-  /** `expiresAt` as it is from now on. */
+  /** `expiresAt` is the new end. */
   | { readonly ok: true; readonly expiresAt: number | null }
   | { readonly ok: false; readonly why: string; readonly latest: number | null }
 
 /**
- * How far the end may be put off. The idle time starts anew in any case that is `ok`; the maximum lifetime grows by
- * `byMs`, or, where nothing is said and it is what ends next, by as much as it was at the start, within the policy. Pure.
+ * Decides how far the end is moved. The idle time starts anew whenever the result is `ok`. The maximum lifetime grows
+ * by `byMs`. Without `byMs`, and if the maximum lifetime is what ends the session next, it grows by its initial value,
+ * within the policy. Pure.
  */
 export function extensionOf(session: Extendable, byMs: number | undefined): Extension {
   const { expiresAt, maxLifetimeMs, allowedMs, startedAt } = session

@@ -12,7 +12,10 @@ import { endOf } from './ends.ts'
 import { extensionOf } from './extension.ts'
 import { lifetimeOf } from './lifetime-of.ts'
 
-/** What users do about the time of a session. Whoever may not see a session is told that there is none. */
+/**
+ * The operations users have on the lifetime of a session. A user who may not see a session is told that it does not
+ * exist.
+ */
 export interface LifetimeService {
   /** @throws AppError `session_not_running`, `extension_refused` */
   extend(caller: Caller, id: SessionId, bySeconds: number | undefined): Promise<Session>

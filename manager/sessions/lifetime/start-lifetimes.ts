@@ -19,25 +19,25 @@ export interface LifetimesDeps {
   readonly lifecycle: Pick<Lifecycle, 'terminate'>
   readonly changes: SessionChanges
   readonly windowOf: (kernelId: KernelId, span: { windowMs: number; freshMs: number }) => SampleWindow | undefined
-  /** What has gone through the tunnels of a session here. */
+  /** Traffic of a session's tunnels through this manager. */
   readonly activityOf: (id: SessionId) => SessionActivity
-  /** Nobody does it, so no route records it. */
+  /** Records automatic ends. No user causes them, so no route records them. */
   readonly audit?: Audit | undefined
   readonly log: Log
   readonly timings?: Partial<Timings>
 }
 
 /**
- * Ends sessions in which nothing has happened for too long, and those that have run as long as they may; tells clients when
- * a warning is due. Every manager may do this at the same time: one that sees a sign of life stops the clock for all, and an
- * end is decided once more under the lock of the session.
+ * Ends sessions that have been idle for too long or have reached their maximum lifetime, and tells clients when a
+ * warning is due. Every manager may run this at the same time: a manager that sees activity stops the idle clock for
+ * all, and an end is decided once more under the session's lock.
  */
 export function startLifetimes(deps: LifetimesDeps): AsyncDisposable {
   const { store, presence, lifecycle, changes, windowOf, activityOf, audit, log } = deps
   const timings = { ...DEFAULT_TIMINGS, ...deps.timings }
   const span = { windowMs: timings.idleWindowMs, freshMs: timings.idleFreshMs }
   const meter = createTrafficMeter(timings.idleWindowMs)
-  /** The warning that clients were last told of. */
+  /** The last warning that clients were told of, per session. */
   const told = new Map<SessionId, Warning>()
   let running: Promise<void> | undefined
 
@@ -50,7 +50,10 @@ export function startLifetimes(deps: LifetimesDeps): AsyncDisposable {
     })
   }
 
-  /** A clock of the database that was set forward ends nobody the sooner. (What it idled is counted between looks anyway.) */
+  /**
+   * Corrects for a database clock that was set forward, so that no session ends early. (Idle time is summed between
+   * sweeps and needs no correction.)
+   */
   function inOwnTime(session: MortalSession): MortalSession {
     const { expiresInMs, nowMs, startedAtMs } = session
     store.clock.observe(nowMs)
@@ -86,14 +89,14 @@ export function startLifetimes(deps: LifetimesDeps): AsyncDisposable {
     }
     for (const id of told.keys()) if (!sessions.some(session => session.id === id)) told.delete(id)
     changes.hint(await touchSessions(store.db, [...news.keys()]))
-    // Only now: what could not be told is told by the next sweep.
+    // Update the memory only after the hints are sent: a warning that failed to be sent is sent by the next sweep.
     for (const [id, warning] of news) {
       if (warning === null) told.delete(id)
       else told.set(id, warning)
     }
   }
 
-  /** One that cannot be ended now must not keep the others; the next sweep tries it again. */
+  /** A session that cannot be ended now must not delay the others; the next sweep tries it again. */
   async function tryToFinish(session: MortalSession, end: End): Promise<void> {
     await finish(session, end).catch((error: unknown) => {
       log.error({ err: error, sessionId: session.id, why: end.why }, 'session that is due could not be ended')
@@ -111,7 +114,7 @@ export function startLifetimes(deps: LifetimesDeps): AsyncDisposable {
         return due
       },
     })
-    // The transaction may have been repeated: what it saw last counts.
+    // The transaction may have been repeated: its last decision counts.
     if (!decided.at(-1)) return
     log.info({ sessionId: session.id, why }, 'session is ended')
     await audit?.record({ action: 'endSession', target: `session:${session.id}`, result: 'ok', detail: { why } })
@@ -132,23 +135,23 @@ export function startLifetimes(deps: LifetimesDeps): AsyncDisposable {
 
 interface Warning {
   readonly why: End['why']
-  /** From it to the end. */
+  /** Time from the warning to the end. */
   readonly beforeMs: number
 }
 
-/** The one that is due now; with now as 0. */
+/** The warning that is due now, if any; now is 0. */
 function warningIn(end: End | null): Warning | null {
   const due = end && warnedAt(end, 0)
   return !end || due === null ? null : { why: end.why, beforeMs: end.at - due }
 }
 
 function isNews(warning: Warning | null, told: Warning | null, verdict: Verdict | undefined): boolean {
-  // Nobody can say that something happens in it again: the warning of its idle time stays.
+  // The agent is away, so we cannot tell whether the session is busy again: keep the idle warning.
   if (verdict === 'unknown' && warning === null && told?.why === 'idle_timeout') return false
   return warning?.why !== told?.why || warning?.beforeMs !== told?.beforeMs
 }
 
-/** With now as 0. */
+/** The nearest end, relative to now (0). */
 function endIn({ idleForMs, idleTimeoutSeconds, expiresInMs, maxLifetimeSeconds }: MortalSession): End | null {
   return endOf({
     idleSince: idleForMs === null ? null : -idleForMs,
@@ -158,7 +161,7 @@ function endIn({ idleForMs, idleTimeoutSeconds, expiresInMs, maxLifetimeSeconds 
   })
 }
 
-/** Not extended, and not found busy by another manager, since the look at it. */
+/** Whether the session, since it was read, was neither extended nor found busy by another manager. */
 function isUnchanged({ status, session }: LockedSession, seen: MortalSession, why: End['why']): boolean {
   const same = (one: Date | null, other: Date | null) => one?.getTime() === other?.getTime()
   if (status !== 'RUNNING') return false
@@ -177,7 +180,7 @@ function lifetimeReason({ maxLifetimeSeconds }: MortalSession): Reason {
   return { code: 'max_lifetime', message }
 }
 
-/** E.g. `90 minutes`, `8 hours`. Pure. */
+/** Formats a duration, e.g. `90 minutes`, `8 hours`. Pure. */
 export function spanText(seconds: number): string {
   const units = [
     [86_400, 'day'],

@@ -2,11 +2,11 @@ import { type SessionId } from '#manager/contract'
 import { type SessionActivity } from '../../tunnels/activity.ts'
 import { type TrafficWindow } from './verdict.ts'
 
-/** What went through the tunnels of sessions within a window, from counters that only grow. */
+/** Measures the traffic of sessions' tunnels within a window, from counters that only grow. */
 export interface TrafficMeter {
-  /** To be called regularly: the window reaches back to the first look within it. */
+  /** Call this regularly: the window reaches back to the first look within it. */
   look(id: SessionId, activity: SessionActivity): TrafficWindow
-  /** Forgets all but these. */
+  /** Forgets all sessions but these. */
   keep(ids: ReadonlySet<SessionId>): void
 }
 
@@ -25,7 +25,7 @@ export function createTrafficMeter(windowMs: number, now: () => number = () => p
       const first = before[0] ?? last
       const bytes = (of: (activity: SessionActivity) => number) => {
         const grown = of(last) - of(first)
-        // The gateway forgets sessions without tunnels when there are very many: then it counts from 0 again.
+        // With very many sessions the gateway forgets those without tunnels; its counters then restart from 0.
         return grown >= 0 ? grown : of(last)
       }
       const terminalBytes = bytes(({ terminalBytesDown }) => terminalBytesDown)

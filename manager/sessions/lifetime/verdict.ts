@@ -1,19 +1,20 @@
 import { type SampleWindow } from '../../stats/sample-ring.ts'
 
 /**
- * What counts as "something happens in it": each a mean over the last minute. They lie above what an idle Jupyter, VS Code
- * or SSH connection does by itself, and far below what people and programs do. `docs/admin/lifetime.md` has the same figures.
+ * Thresholds above which a session counts as busy, each a mean over the last minute. They lie above what an idle
+ * Jupyter, VS Code or SSH connection does by itself, and far below what people and programs do.
+ * `docs/admin/lifetime.md` has the same figures.
  */
 export const BUSY = {
   /** 5 % of one core. */
   cpuMilli: 50,
-  /** Percent, of any of its GPUs. */
+  /** Percent, for any of its GPUs. */
   gpuUtilization: 2,
   diskBytesPerSecond: 64 * 1024,
   netBytesPerSecond: 4 * 1024,
-  /** In that minute, per open tunnel; keep-alives of SSH and WebSocket are about 600 bytes. */
+  /** Bytes in that minute, per open tunnel; keep-alives of SSH and WebSocket are about 600 bytes. */
   tunnelBytes: 2 * 1024,
-  /** What a terminal shows in that minute; keep-alives are below 100 bytes. */
+  /** Bytes of terminal output in that minute; keep-alives are below 100 bytes. */
   terminalBytes: 256,
 } as const
 
@@ -25,16 +26,16 @@ export interface TrafficWindow {
   readonly terminalBytes: number
 }
 
-/** Unknown: nobody can say that nothing happened, so the idle time neither grows nor starts anew. */
+/** `unknown`: figures are missing, so the idle time neither grows nor starts anew. */
 export type Verdict = 'busy' | 'idle' | 'unknown'
 
 export interface Observation {
-  /** One per kernel; undefined where figures are missing, or too old or too few to judge by. */
+  /** One window per kernel; undefined if its figures are missing, too old or too few for a verdict. */
   readonly kernels: readonly (SampleWindow | undefined)[]
   readonly traffic: TrafficWindow
 }
 
-/** One sign of life is enough; idle needs every kernel to be known to do nothing. Pure. */
+/** Any activity makes a session busy. It is idle only if every kernel is known to do nothing. Pure. */
 export function verdictOf({ kernels, traffic }: Observation): Verdict {
   if (hasTraffic(traffic) || kernels.some(window => window !== undefined && works(window))) return 'busy'
   return kernels.length > 0 && kernels.every(window => window !== undefined) ? 'idle' : 'unknown'
