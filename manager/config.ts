@@ -6,22 +6,22 @@ import { AppError } from '#manager/contract'
 export interface ManagerConfig {
   readonly dataDir: string
   readonly host: string
-  /** 0 = any free one. */
+  /** 0 = any free port. */
   readonly port: number
   readonly databaseUrl?: string | undefined
-  /** Where agents reach this manager, of several on one database; without it `http://127.0.0.1:PORT`. */
+  /** URL at which agents reach this manager, for several managers on one database; default `http://127.0.0.1:PORT`. */
   readonly advertiseUrl?: string | undefined
-  /** Key for secrets in the database; without it DATA/master.key, made by the first start. */
+  /** File with the key for secrets in the database; default DATA/master.key, created by the first start. */
   readonly masterKeyFile?: string | undefined
-  /** For the first superadmin, used on the first start only; checked on every start. */
+  /** Password of the first superadmin, used on the first start only; checked on every start. */
   readonly adminPassword?: string | undefined
   /** Names besides localhost under which clients reach this server. */
   readonly allowedHosts: readonly string[]
-  /** Addresses of reverse proxies directly in front, whose `x-forwarded-*` fields are believed. */
+  /** Addresses of reverse proxies directly in front; their `x-forwarded-*` fields are trusted. */
   readonly trustedProxies?: readonly string[] | undefined
-  /** Shared with the console, whose `x-forwarded-*` fields are believed. */
+  /** Secret shared with the console, whose `x-forwarded-*` fields are trusted. */
   readonly consoleSecret?: string | undefined
-  /** What a scraper of `/metrics` sends as its bearer token. */
+  /** Bearer token that a scraper of `/metrics` sends. */
   readonly metricsToken?: string | undefined
   readonly logLevel: string
 }

@@ -1,6 +1,6 @@
 import { pino } from 'pino'
 
-/** What everything in the manager logs to: pino's `(fields, message)`. Never secrets: no tokens, cookies or passwords. */
+/** The logger of the whole manager: pino's `(fields, message)`. Never log secrets: no tokens, cookies or passwords. */
 export interface Log {
   debug(fields: object, message: string): void
   info(fields: object, message: string): void
@@ -14,14 +14,14 @@ export function createLogger(level: string): Log {
     {
       level,
       base: { process: 'manager', pid: process.pid },
-      // A net under the rule above, for a request object that is logged whole by mistake.
+      // Safety net for the rule above, for a request object that is logged whole by mistake.
       redact: ['*.headers.cookie', '*.headers.authorization', '*.password', '*.token', '*.grant', '*.ticket'],
     },
     pino.destination({ dest: 2, sync: true }),
   )
 }
 
-/** For tests that do not look at logs. */
+/** Discards all lines; for tests that do not look at logs. */
 export const silentLog: Log = { debug: noop, info: noop, warn: noop, error: noop }
 
 function noop(): void {
@@ -29,9 +29,10 @@ function noop(): void {
 }
 
 /**
- * For lines that strangers can cause: one, and then one for as many as came meanwhile, so that nobody fills the disk.
+ * Rate-limits log lines that strangers can cause, so that nobody fills the disk: one line per `everyMs`, with the
+ * number of lines left out since the last.
  *
- * @returns calls what it is given with the number of those that were left out since
+ * @returns a function that calls its argument with that number, or skips the call
  */
 export function createSparing(everyMs = 10_000, now: () => number = () => performance.now()) {
   let saidAt = Number.NEGATIVE_INFINITY

@@ -57,13 +57,14 @@ export interface Manager extends AsyncDisposable {
   readonly url: string
   readonly managerId: ManagerId
   readonly events: EventBus
-  /** A link of this machine: for `admin@localhost`, once, ten minutes. */
+  /** Ticket for signing in on this machine as `admin@localhost`: single-use, valid for ten minutes. */
   createSignInTicket(): Promise<{ ticket: string }>
-  /** What an agent needs to join, once, fifteen minutes. */
+  /** Join string for an agent: single-use, valid for fifteen minutes. */
   createJoinToken(): Promise<{ join: string }>
   /**
-   * The same for the agent of this computer whose data directory is lost, e.g. after a restore into a new one.
-   * @throws AppError `not_found` where it is no agent of this manager, `agent_running_elsewhere` where it is connected
+   * As `createJoinToken`, for the agent of this computer whose data directory is lost, e.g. after a restore into a new
+   * one.
+   * @throws AppError `not_found` if it is no agent of this manager, `agent_running_elsewhere` if it is connected
    */
   createReplaceToken(agentId: string): Promise<{ join: string }>
 }
@@ -71,8 +72,8 @@ export interface Manager extends AsyncDisposable {
 export type ManagerTimings = SessionsPartTimings & { readonly cluster?: Partial<ClusterTimings> }
 
 /**
- * Starts a manager: database, identity, agents, scheduler, tunnels, HTTP. What was opened is closed in reverse order,
- * also when the start fails half way.
+ * Starts a manager: database, identity, agents, scheduler, tunnels, HTTP. All parts are closed in reverse order, also
+ * when the start fails half way.
  *
  * @param timings deadlines of sessions and agents; only tests have a reason to change them
  * @param signal cuts the start short between two of its steps
@@ -89,7 +90,7 @@ export async function startManager(
   const dataDir = resolve(config.dataDir)
   await mkdir(dataDir, { recursive: true, mode: 0o700 })
   const { databaseUrl } = config
-  // Where there may be others who want what it holds.
+  // With an external database, other managers may wait for the locks of a hung transaction.
   const silentMs = databaseUrl === undefined ? undefined : SILENT_MS
   const store = stack.use(await openStore({ databaseUrl, dataDir, log, silentMs }))
   signal?.throwIfAborted()
@@ -122,7 +123,7 @@ export async function startManager(
   const onActiveChanged = () => sessions.limitsChanged()
   const users = createUsers({ store, passwords, logins, events: bus, onActiveChanged })
 
-  // Closed before the HTTP server, which waits for the sockets that they took over.
+  // Closed before the HTTP server, which waits for the sockets that these parts took over.
   await using parts = new AsyncDisposableStack()
   const url = () => config.advertiseUrl ?? http.url
   const allowed = [...config.allowedHosts, ...hostsOf(config.advertiseUrl)]
@@ -169,7 +170,7 @@ export async function startManager(
   signers.onEnd(endAll)
   logins.onChange(() => void signers.recheck().catch(() => undefined))
 
-  // The end of a sign-in at another manager may not have been heard of.
+  // A sign-in may have ended at another manager, and the message about it been missed.
   cluster.peers.onGap(() => void logins.recheck(tunnels.openedWith()).catch(() => undefined))
 
   const handlers: Handlers = {
@@ -236,7 +237,7 @@ export async function startManager(
     async createReplaceToken(id) {
       const replaces = AgentId.parse(id)
       if (sessions.agents.isConnected(replaces)) throw new AppError('agent_running_elsewhere', { agentId: replaces })
-      const resourceGroup = 'default' // of one that is replaced, its own counts
+      const resourceGroup = 'default' // ignored: the group of the replaced agent is used
       const made = await sessions.agentService.createJoinToken({ resourceGroup, createdBy: null, replaces })
       await audit.record({ action: 'createJoinToken', result: 'ok', detail: { replaces } })
       return made
@@ -251,14 +252,14 @@ export async function startManager(
   }
 }
 
-/** Agents name the manager as it tells them to. */
+/** Agents send the advertised name as the Host, so it must be allowed. */
 function hostsOf(advertiseUrl: string | undefined): string[] {
   return advertiseUrl === undefined ? [] : [new URL(advertiseUrl).host]
 }
 
 /**
- * As a process: configuration from the environment (`config.ts`), one JSON line on stdout when ready or failed, logs on
- * stderr. Stops on SIGINT, SIGTERM, and when the parent that gave it an IPC channel goes away.
+ * Runs the manager as a process: configuration from the environment (`config.ts`), one JSON line on stdout when ready
+ * or failed, logs on stderr. Stops on SIGINT, SIGTERM, and when the parent that gave it an IPC channel goes away.
  */
 async function main(): Promise<void> {
   const config = readConfig(process.env)
@@ -274,7 +275,7 @@ async function main(): Promise<void> {
       log.error({ withinMs: STOP_TIMEOUT_MS }, 'the manager did not stop in time')
       process.exit(1)
     }, STOP_TIMEOUT_MS).unref()
-    // What a start under way has opened must be closed: it ends at its next step, and closes that itself.
+    // A start in flight ends at its next step, and closes whatever it has opened.
     starting
       .then(
         manager => manager[Symbol.asyncDispose](),
@@ -300,10 +301,13 @@ async function main(): Promise<void> {
   process.stdout.write(`${JSON.stringify({ ready: 'manager', url: manager.url, managerId: manager.managerId })}\n`)
 }
 
-/** Below the time after which `berth up` kills its children. */
+/** Shorter than the time after which `berth up` kills its children. */
 const STOP_TIMEOUT_MS = 8_000
 
-/** Requests of the parent process, over the channel that only it has: `{ id, type, about }` → `{ id, ok, value | error }`. */
+/**
+ * Answers requests of the parent process, over the channel that only it has.
+ * `{ id, type, about }` → `{ id, ok, value | error }`
+ */
 async function answer(manager: Manager, message: unknown): Promise<void> {
   const { id, type, about } = (message ?? {}) as { id?: unknown; type?: unknown; about?: unknown }
   const requests: Readonly<Record<string, () => Promise<unknown>>> = {

@@ -1,7 +1,7 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
 
 export interface Sample {
-  /** By label; each metric has the same labels in all of its samples. */
+  /** Values by label; all samples of a metric have the same labels. */
   readonly labels: Readonly<Record<string, string>>
   readonly value: number
 }
@@ -9,22 +9,22 @@ export interface Sample {
 export interface CollectedMetric {
   readonly name: string
   readonly help: string
-  /** Names of the labels; none if left out. */
+  /** Label names; none by default. */
   readonly labels?: readonly string[]
-  /** Called at every scrape. A number where there are no labels. */
+  /** Called at every scrape. Returns a number if the metric has no labels. */
   readonly collect: () => number | readonly Sample[] | Promise<number | readonly Sample[]>
 }
 
 /** Prometheus metrics of the manager. Other parts add metrics of their own; nothing here knows them. */
 export interface Metrics {
   observeHttp(request: { method: string; route: string; status: number; seconds: number }): void
-  /** What is so at the moment. */
+  /** Adds a metric that shows a current value. */
   gauge(metric: CollectedMetric): void
-  /** What only grows while the process lives; `collect` gives the total. */
+  /** Adds a metric that only grows while the process lives; `collect` gives the total. */
   total(metric: CollectedMetric): void
-  /** @returns counts one, by its labels */
+  /** @returns a function that counts one, by its labels */
   counter(metric: Omit<CollectedMetric, 'collect'>): (labels?: Readonly<Record<string, string>>) => void
-  /** @param buckets upper bounds, seconds @returns notes one duration, in seconds */
+  /** @param buckets upper bounds, seconds @returns a function that records one duration, in seconds */
   duration(metric: { name: string; help: string; buckets: readonly number[] }): (seconds: number) => void
   /** Text format, for /metrics. */
   render(): Promise<{ type: string; text: string }>

@@ -26,15 +26,18 @@ import { isLongReport, readLongReport, readMessage } from './read-message.ts'
 import { createAgentReads } from './reads.ts'
 import { createStrangers, type Stranger, type StrangersOptions } from './strangers.ts'
 
-/** What happens on control connections. Calls for one agent come one after the other, each awaited, except `came` and `gone`. */
+/**
+ * Receives the events of control connections. Calls for one agent are made one after the other, each awaited, except
+ * `came` and `gone`.
+ */
 export interface AgentListener {
-  /** It has a connection now, dialled directly or through the named manager process. Called at once. */
+  /** The agent has a connection now, dialled directly or through the named manager process. Called at once. */
   came(agentId: AgentId, via: string | null): void
   connected(agentId: AgentId): Promise<void>
   /**
-   * @param leftOut what was wrong with the message, for an admin
+   * @param leftOut problems with the message, for an admin
    * @param arrivedAt on the clock of `performance.now()`: it may be handled much later
-   * @returns kernels of which something could not be written, and is taken up with the next report
+   * @returns kernels for which something could not be written; the next report repeats it
    */
   message(
     agentId: AgentId,
@@ -42,12 +45,12 @@ export interface AgentListener {
     arrivedAt: number,
     leftOut: readonly string[],
   ): Promise<readonly KernelId[]>
-  /** Of a report whose engine did not answer: the kernels in it that are known to run all the same. */
+  /** The kernels in a report that are known to run although the engine did not answer. */
   started(agentId: AgentId, report: Extract<Notice, { type: 'report' }>): readonly KernelId[]
-  /** Its last connection is gone. Called at once: by the time of `disconnected` there may be a new one. */
+  /** The agent's last connection is gone. Called at once: by the time of `disconnected` there may be a new one. */
   gone(agentId: AgentId): void
   disconnected(agentId: AgentId): Promise<void>
-  /** It has been gone, or silent, for so long that it counts as lost. */
+  /** The agent has been gone, or silent, for so long that it counts as lost. */
   lost(agentId: AgentId): Promise<void>
 }
 export type Notice = Exclude<FromAgent, { type: 'join' | 'prove' | 'reply' }>
@@ -55,37 +58,40 @@ export type Notice = Exclude<FromAgent, { type: 'join' | 'prove' | 'reply' }>
 export interface AgentGateway extends AgentRequests, AsyncDisposable {
   isConnected(agentId: AgentId): boolean
   /**
-   * Resolves when it has a connection here; where another manager has one, it is called to this one and waited for.
+   * Resolves when the agent has a connection here. If it is connected to another manager only, it is called to this one
+   * and awaited.
    * @throws AppError `agent_unreachable`; the signal's reason
    */
   reach(agentId: AgentId, signal?: AbortSignal): Promise<void>
-  /** Whose control connection this data socket belongs to. */
+  /** The agent whose control connection this data socket belongs to. */
   verifyDataToken(token: string): AgentId | undefined
   /**
-   * The same without the token being shown (see `DATA_SCHEME`).
-   * @returns whose it is, and what proves to that agent that we know it, too
+   * As `verifyDataToken`, but the peer proves the token without sending it (see `DATA_SCHEME`).
+   * @returns the agent, and the proof for that agent that we know the token too
    */
   verifyDataProof(claim: { id: string; proof: string; nonce: string }): { agentId: AgentId; answer: string } | undefined
   lastSeen(agentId: AgentId): Date | undefined
-  /** Hangs up (revoked). */
+  /** Closes the connection of an agent, for example a revoked one. */
   disconnect(agentId: AgentId, why: string): void
-  /** Starts the clock of agents that the database believes connected, after a start of the manager. */
+  /** Starts the timeout to `lost` for agents that the database lists as connected, after a start of the manager. */
   expect(agentIds: readonly AgentId[]): void
-  /** Tells every agent, or one, which managers there are now: it connects to those that it has no connection to. */
+  /**
+   * Sends the list of managers to every agent, or to one; agents connect to the managers they have no connection to.
+   */
   announceManagers(agentId?: AgentId): void
 }
 
 export interface AgentGatewayDeps {
   readonly store: Store
   readonly managerId: ManagerId
-  /** Of this process. */
+  /** Id of this process. */
   readonly processId: string
   readonly key: ManagerKey
-  /** All that live; agents are told. */
+  /** All live managers; their addresses are sent to agents. */
   readonly managers: () => readonly ManagerAddress[]
-  /** An agent is needed that has no connection here. @returns false where no other manager has one either */
+  /** Looks for an agent that has no connection here. @returns false if no other manager has one either */
   readonly seek?: ((agentId: AgentId) => Promise<boolean>) | undefined
-  /** Another one has taken its place: connections of the old one, at other managers, are void. */
+  /** Called when a new agent has replaced this one: the old agent's connections to other managers are void. */
   readonly onReplaced?: (agentId: AgentId) => void
   readonly upgrades: Upgrades
   readonly listener: AgentListener
@@ -96,14 +102,14 @@ export interface AgentGatewayDeps {
   readonly strangers?: StrangersOptions
 }
 
-/** A report of a host with thousands of images and containers stays well below. */
+/** Limit of a message; a report of a host with thousands of images and containers stays well below it. */
 const MAX_MESSAGE_BYTES = 16 * 1024 * 1024
 const HANDSHAKE_TIMEOUT_MS = 10_000
 const PARKED_SOCKETS = 4
-/** An agent answers a ping at once; one whose host has just died must not keep its successor out for long. */
+/** A live agent answers a ping at once; an agent whose host has just died must not keep its successor out for long. */
 const ALIVE_WITHIN_MS = 2_000
 const NONCE_LENGTH = 128
-/** An agent that hears of a manager is connected to it within a second, the longest way round. */
+/** An agent that learns of a manager connects to it within a second, even by the longest route. */
 const SEEK_MS = 3_000
 
 interface Waiting {
@@ -118,14 +124,15 @@ interface Entry {
   /** Notices are handled in the order of their arrival. */
   readonly inbox: Inbox<Waiting>
   lostTimer: NodeJS.Timeout | undefined
-  /** Resolved when it connects, or counts as lost. */
+  /** Resolved when the agent connects, or counts as lost. */
   decided: PromiseWithResolvers<undefined> | undefined
 }
 
 /**
- * Server end of the agents' control connections. Listens on the manager's own port at CONTROL_PATH; who may connect is
- * decided in `handshake.ts`. An agent has one connection: a newer one of the same process replaces the older, which may be
- * dead without our knowing; one of another process with the same key is refused while the older answers. Until it is accepted a peer cannot reach anything behind this file.
+ * Server end of the agents' control connections. Listens on the manager's own port at CONTROL_PATH; `handshake.ts`
+ * decides who may connect. An agent has one connection. A newer connection of the same process replaces the older one,
+ * which may be dead without our knowing. A connection of another process with the same key is refused while the older
+ * one answers. A peer that is not accepted cannot reach anything behind this file.
  */
 export function startAgentGateway(deps: AgentGatewayDeps): AgentGateway {
   const { store, managerId, processId, key, managers, upgrades, listener, log } = deps
@@ -182,7 +189,7 @@ export function startAgentGateway(deps: AgentGatewayDeps): AgentGateway {
     clearTimeout(entry.lostTimer)
     entry.lostTimer = setTimeout(() => {
       entry.lostTimer = undefined
-      // It is silent because nobody listens: it has said more than is taken up.
+      // The agent is silent because reading from it is paused: it sends more than we process.
       if (entry.connection?.isHeldUp) {
         armLost(agentId)
         return
@@ -250,7 +257,7 @@ export function startAgentGateway(deps: AgentGatewayDeps): AgentGateway {
     for (const data of early) onMessage(data)
   }
 
-  /** Who was revoked during the handshake could not be hung up on yet. */
+  /** An agent revoked during the handshake had no connection to close yet: close it now. */
   async function endIfRevoked(connection: AgentConnection): Promise<void> {
     const agent = await reads.find(connection.agentId)
     if (agent && agent.status !== 'REVOKED') return
@@ -289,7 +296,8 @@ export function startAgentGateway(deps: AgentGatewayDeps): AgentGateway {
     const arrivedAt = arrivals.time()
     let message = notice
     if (message.type === 'report') {
-      // A report is the whole truth: of those that wait only the newest counts. Images are told only when they change.
+      // A report is complete, so only the newest of the queued ones counts. Images are reported only when they change:
+      // keep those of the dropped report.
       const images = inbox.take(waiting => waiting.report !== undefined)?.report?.images
       if (images && !message.images) message = { ...message, images }
     }
@@ -299,8 +307,8 @@ export function startAgentGateway(deps: AgentGatewayDeps): AgentGateway {
   }
 
   /**
-   * A report with long lists is not even read before its turn, and then in slices. It is full news of its images: no later
-   * report takes its place.
+   * Queues a report with long lists. It is parsed only at its turn, and then in slices. It carries a full list of
+   * images, so no later report replaces it.
    */
   function takeLong(connection: AgentConnection, text: string): void {
     const { agentId } = connection
@@ -313,7 +321,7 @@ export function startAgentGateway(deps: AgentGatewayDeps): AgentGateway {
     entryOf(agentId).inbox.push({ bytes: text.length, run: () => run(agentId, 'report', handle) })
   }
 
-  /** A notice of a connection that has been replaced tells of the past. */
+  /** Whether the connection has been replaced or closed: its notices are stale. */
   function isOver(connection: AgentConnection): boolean {
     return entryOf(connection.agentId).connection !== connection || !connection.open
   }
@@ -355,7 +363,7 @@ export function startAgentGateway(deps: AgentGatewayDeps): AgentGateway {
     throw new AppError('agent_unreachable', { agentId, why })
   }
 
-  /** Resolves when it connects or counts as lost, but in time. */
+  /** Resolves when the agent connects, counts as lost, or the time is over. */
   async function decision(agentId: AgentId, withinMs: number | undefined, signal?: AbortSignal): Promise<void> {
     const entry = entryOf(agentId)
     entry.decided ??= Promise.withResolvers<undefined>()
@@ -393,7 +401,7 @@ export function startAgentGateway(deps: AgentGatewayDeps): AgentGateway {
       const connection = await connectionTo(agentId, options.signal, options.patient)
       return connection.request(name, input, options)
     },
-    // Looked up by hash, so that the time it takes says nothing about the tokens.
+    // Look up by hash, so that the lookup time reveals nothing about the tokens.
     verifyDataToken: token => dataTokens.get(hashOf(token))?.agentId,
     verifyDataProof({ id, proof, nonce }) {
       const known = dataTokens.get(Buffer.from(id, 'base64url').toString('hex'))

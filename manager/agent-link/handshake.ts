@@ -18,19 +18,19 @@ export interface HandshakeDeps {
   readonly store: Store
   readonly reads: Pick<AgentReads, 'find'>
   readonly managerId: ManagerId
-  /** Of this process. */
+  /** Id of this process. */
   readonly processId: string
   readonly key: ManagerKey
-  /** What the agent wants signed; older ones want nothing. */
+  /** Nonce that the agent wants signed; older agents send none. */
   readonly agentNonce: string | undefined
-  /** How many data sockets an agent keeps parked. */
+  /** Number of data sockets an agent keeps parked. */
   readonly parkedSockets: number
   readonly timeoutMs: number
-  /** Hears of refused joins; those that are accepted are written with the agent. */
+  /** Records refused joins; accepted joins are recorded in the agent's transaction. */
   readonly audit?: Audit | undefined
   /** Whether another process is connected as this agent, and answers. */
   readonly isHeld: (agentId: AgentId, instance: string) => Promise<boolean>
-  /** Called in the same turn as the peer's answer arrives: from here on its messages must be kept. */
+  /** Called in the same turn of the event loop as the peer's answer arrives: from here on its messages must be kept. */
   readonly onAnswered: () => void
 }
 
@@ -42,17 +42,17 @@ export interface AcceptedAgent {
   readonly agentName: string
   readonly dataToken: string
   readonly instance: string | undefined
-  /** It has taken the place of another one of its id. */
+  /** Whether it replaced an agent of the same id. */
   readonly replaced: boolean
 }
 
 /**
- * Proves who dials. Threat model: anyone who reaches the manager's port may open this connection. Until it is accepted a
- * peer can make us do one signature, one token or key lookup and one signature check, within a deadline; what it takes of
- * our memory is bounded in `strangers.ts`. Joining takes a one-time token (stored hashed) *and* the private key of the
- * public key that is handed in; afterwards only that key counts. Whoever takes the place of an agent needs a token that an
- * admin has made for that very agent; the key that it had counts no more. The signature covers a fresh nonce and our
- * manager id, so it can be replayed neither here nor at another manager.
+ * Authenticates the dialling peer. Threat model: anyone who reaches the manager's port may open this connection. Until
+ * it is accepted a peer can make us do one signature, one token or key lookup and one signature check, within a
+ * deadline; `strangers.ts` bounds the memory it can take. Joining requires a one-time token (stored hashed) *and* the
+ * private key of the public key that is handed in; afterwards only that key counts. To replace an agent, a peer needs a
+ * token that an admin has made for that very agent; the replaced key no longer counts. The signature covers a fresh
+ * nonce and our manager id, so it can be replayed neither here nor at another manager.
  *
  * @throws AppError `join_token_invalid`, `agent_revoked`, `agent_running_elsewhere`, `bad_request`; the peer has been told
  */
@@ -79,7 +79,7 @@ export async function acceptAgent(socket: WebSocket, deps: HandshakeDeps): Promi
     const { code, message } = toWireError(error)
     if (socket.readyState === socket.OPEN) send({ type: 'refused', code, message })
     socket.close(1008)
-    // A peer that does not answer the close frame either.
+    // The peer may not answer the close frame either.
     setTimeout(() => socket.terminate(), REFUSED_MS).unref()
     throw error
   }
@@ -89,7 +89,9 @@ interface Identified {
   readonly agentId: AgentId
   readonly agentName: string
   readonly instance: string | undefined
-  /** Of an agent whose place it takes: what it cannot know to be its own. */
+  /**
+   * Containers of the replaced agent, which the new one cannot recognise as its own; undefined unless it replaces one.
+   */
   readonly containers?: readonly string[]
 }
 
@@ -109,7 +111,7 @@ async function identify(message: FromAgent, nonce: string, deps: HandshakeDeps):
     }
     checkSignature(agent.public_key, message.signature, controlSignaturePayload(nonce, managerId, agent.id))
     const { instance } = message
-    // Two processes with one key would take the connection away from each other for ever: the one that is there stays.
+    // Two processes with one key would take the connection from each other for ever: the one that is connected stays.
     if (instance !== undefined && (await deps.isHeld(agent.id, instance))) {
       throw new AppError('agent_running_elsewhere', {
         why:
@@ -172,12 +174,12 @@ function isSigned(publicKey: string, signature: string, payload: string): boolea
     if (key.asymmetricKeyType !== 'ed25519') return false
     return verify(null, Buffer.from(payload, 'utf8'), key, Buffer.from(signature, 'base64'))
   } catch {
-    // No key at all: what the peer sent is not in the form of one.
+    // The peer sent text that is not in the form of a key.
     return false
   }
 }
 
-/** @throws AppError `bad_request` if it is no message, or none comes in time */
+/** @throws AppError `bad_request` if the answer is not a valid message, or none arrives in time */
 async function nextMessage(socket: WebSocket, { timeoutMs, onAnswered }: HandshakeDeps): Promise<FromAgent> {
   const { promise, resolve, reject } = Promise.withResolvers<string>()
   const fail = (why: string) => () => reject(new AppError('bad_request', { why }))

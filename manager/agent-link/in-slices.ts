@@ -1,6 +1,6 @@
 const AT_ONCE = 250
 
-/** Maps a list of thousands; timers and sockets have their turn after each few hundred items. */
+/** Maps a list of thousands of items, and yields to timers and sockets after every few hundred. */
 export async function mapInSlices<From, To>(list: readonly From[], map: (item: From) => To): Promise<To[]> {
   const mapped: To[] = []
   for (let at = 0; at < list.length; at += AT_ONCE) {

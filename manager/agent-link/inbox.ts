@@ -1,17 +1,17 @@
 export interface InboxItem {
-  /** Of the message that it came from. */
+  /** Size of the message it came from. */
   readonly bytes: number
   run(): Promise<void>
 }
 
-/** What waits to be handled, one after the other, in the order of its arrival. */
+/** A queue of items that are handled one after the other, in the order of arrival. */
 export interface Inbox<Item extends InboxItem> {
   push(item: Item): void
-  /** Takes one out that has not begun yet: something newer says the same. */
+  /** Removes and returns an item that has not started; used when a newer item supersedes it. */
   take(isIt: (item: Item) => boolean): Item | undefined
-  /** More waits, or is being handled, than may: whoever fills it has to be held up. */
+  /** Whether more is queued or being handled than allowed: the sender then needs backpressure. */
   readonly isFull: boolean
-  /** Resolves when nothing waits or runs. */
+  /** Resolves when nothing is queued or being handled. */
   idle(): Promise<void>
 }
 
@@ -25,7 +25,7 @@ export function createInbox<Item extends InboxItem>(): Inbox<Item> {
 
   async function work(): Promise<void> {
     for (let item = waiting.shift(); item; item = waiting.shift()) {
-      // It counts until it is dealt with: before, the next one of its size must not come in.
+      // The item counts until it is handled: before that, the next one of its size must not come in.
       await item.run()
       bytes -= item.bytes
     }
@@ -36,7 +36,7 @@ export function createInbox<Item extends InboxItem>(): Inbox<Item> {
     push(item) {
       waiting.push(item)
       bytes += item.bytes
-      // In a turn of its own: whoever pushes goes on first.
+      // Start in a later turn, so that the caller of push continues first.
       working ??= Promise.resolve().then(work)
     },
     take(isIt) {

@@ -3,23 +3,23 @@ import { AppError } from '#manager/contract'
 import { mapInSlices } from './in-slices.ts'
 import { AgentImage, FromAgent, KernelReport, Report, StatsBatch } from '#agent/contract'
 
-/** What an agent sent, as far as it has the form of a message. */
+/** The valid part of a message that an agent sent. */
 export interface ReadMessage {
   readonly message: FromAgent
-  /** What was left out of it, in sentences for an admin. */
+  /** Descriptions of the parts that were left out, as sentences for an admin. */
   readonly leftOut: readonly string[]
 }
 
-/** Only reports, which list images, and replies, which carry logs, may be longer. */
+/** Limit of messages. Only reports, which list images, and replies, which carry logs, may be longer. */
 const MAX_BYTES = 1024 * 1024
 const MAY_BE_LONG = /^\{"type":"(report|reply)"/
 const TOLD = 3
 
 /**
- * The door for what accepted agents say. Threat model: an agent is trusted with its own sessions only, and may be hostile. A
- * message that is too long for its kind is not parsed. What has no place in the database (U+0000, halves of surrogate
- * pairs) is taken out of every text. A list is read item by item, so that one that is not as it should be costs that one,
- * and the admin is told; everything else must be of the form of the contract.
+ * Validates the messages of accepted agents. Threat model: an agent is trusted with its own sessions only, and may be
+ * hostile. A message that is too long for its kind is not parsed. Characters that the database cannot store (U+0000,
+ * halves of surrogate pairs) are removed from every text. Lists are read item by item: an invalid item is dropped
+ * alone, and the admin is told. Everything else must match the contract.
  *
  * @throws AppError `bad_request`
  */
@@ -31,20 +31,20 @@ export function readMessage(text: string): ReadMessage {
   return checked(isStorable(text) ? json : storable(json))
 }
 
-/** Longer reports take a noticeable time to read: they list thousands of images or containers. */
+/** Reports longer than this take noticeable time to read: they list thousands of images or containers. */
 const LONG_REPORT = 256 * 1024
 const LISTS: ReadonlySet<string> = new Set(['images', 'kernels'])
 export const isLongReport = (text: string) => text.length > LONG_REPORT && /^\{"type":"report"/.test(text)
 
 /**
- * Reads a report like `readMessage`, but its lists in slices: timers and other connections have their turn meanwhile.
+ * Reads a report like `readMessage`, but its lists in slices, yielding to timers and other connections in between.
  *
  * @throws AppError `bad_request`
  */
 export async function readLongReport(
   text: string,
 ): Promise<{ readonly message: Report; readonly leftOut: readonly string[] }> {
-  // Such a text begins as an object does.
+  // The caller has checked that the text begins as an object (`isLongReport`).
   const json = parse(text) as Fields
   const clean = isStorable(text) ? (value: unknown) => value : storable
   const emptied = Object.entries(json).map(([key, held]) => [key, LISTS.has(key) && Array.isArray(held) ? [] : held])
@@ -81,12 +81,12 @@ function parse(text: string): unknown {
   }
 }
 
-/** Nothing has to be taken out. In JSON both are written as escapes, so most messages need not be walked through. */
+/** Whether the text has nothing that must be removed. JSON writes both as escapes, so most messages need no walk. */
 function isStorable(text: string): boolean {
   return !/\\u(0000|d[89a-f])/i.test(text)
 }
 
-/** @returns the same without what PostgreSQL takes in no text */
+/** @returns the value without characters that PostgreSQL cannot store in text */
 export function storable(value: unknown): unknown {
   if (typeof value === 'string') return value.replaceAll('\0', '').toWellFormed()
   if (Array.isArray(value)) return value.map(storable)
@@ -98,7 +98,7 @@ export function storable(value: unknown): unknown {
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** Leaves out of a report, or of figures, the items that are not as they should be. */
+/** Drops invalid items from a report or from statistics. */
 function repair(json: unknown): { repaired: unknown; leftOut: string[] } {
   const leftOut: string[] = []
   const message = json as Fields
@@ -130,7 +130,7 @@ function repair(json: unknown): { repaired: unknown; leftOut: string[] } {
   return { repaired, leftOut: leftOut.slice(0, TOLD) }
 }
 
-/** What is told of items that were left out: nothing where all are as they should be. */
+/** Sentences about dropped items; none if all are valid. */
 function toldOf(what: string, read: readonly { readonly error?: z.ZodError | undefined }[]): string[] {
   const wrong = read.flatMap(({ error }) => (error ? [error] : []))
   const [first] = wrong
@@ -143,7 +143,7 @@ function sentenceOf(what: string, count: number, error: z.ZodError): string {
   return `${count} ${what}${count === 1 ? '' : 's'} left out of what it reports (${why.slice(0, 200)}).`
 }
 
-/** Slot by slot: a wrong one counts as nothing. */
+/** Drops invalid amounts, slot by slot; a dropped slot counts as nothing. */
 function saneAmounts(capacity: unknown, leftOut: string[]): unknown {
   if (typeof capacity !== 'object' || capacity === null) return capacity
   const sane = Object.entries(capacity as Fields).filter(

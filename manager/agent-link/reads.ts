@@ -11,14 +11,14 @@ import { touchSessions, type Touched } from '../store/sessions/sessions.ts'
 import { together } from '../store/together.ts'
 
 /**
- * What every agent costs when it comes, tells, and goes. A thousand of them do it at once, when a manager or a network is
- * back: they are asked for together, so that the questions of users are not number ten thousand in the row.
+ * Batched database reads for agents that connect, report and disconnect. When a manager or a network is back, a
+ * thousand agents do so at once. Batching keeps the queries of users from being number ten thousand in the queue.
  */
 export interface AgentReads {
   find(id: AgentId): Promise<AgentRow | undefined>
   kernels(question: { readonly agentId: AgentId; readonly kernelIds: readonly KernelId[] }): Promise<KnownKernel[]>
   sessionsOn(id: AgentId): Promise<SessionOnAgent[]>
-  /** Gives all sessions that it holds a new version. */
+  /** Gives all sessions on the agent a new version. */
   touchSessionsOn(id: AgentId): Promise<readonly Touched[]>
   seen(id: AgentId): Promise<void>
 }

@@ -2,25 +2,25 @@ import { type Duplex } from 'node:stream'
 import { AppError } from '#manager/contract'
 
 export interface StrangersOptions {
-  /** So many at once, and so many bytes of each, are as much memory as can be taken from outside. */
+  /** Maximum number of peers. This times `bytes` bounds the memory that can be taken from outside. */
   readonly count: number
-  /** All that an agent sends before it is accepted is some hundred bytes. */
+  /** Maximum bytes per peer. An agent sends only some hundred bytes before it is accepted. */
   readonly bytes: number
 }
 
 export const STRANGERS: StrangersOptions = { count: 1024, bytes: 16 * 1024 }
 
 export interface Stranger {
-  /** It has sent its answer: from here on it waits for us, not we for it. */
+  /** The peer has answered: from here on it waits for us, not we for it. */
   answered(): void
-  /** It is one of our agents: no limits any more. */
+  /** The peer is one of our agents: the limits end. */
   accepted(): void
 }
 
 export interface Strangers {
   /**
-   * Counts a peer until it is accepted or gone. Where there are too many, whoever has kept us waiting longest makes room,
-   * so that nobody can keep our agents out by opening connections and saying nothing.
+   * Counts a peer until it is accepted or gone. At the limit, the peer that has kept us waiting longest is dropped, so
+   * that nobody can keep our agents out by opening connections and saying nothing.
    *
    * @throws AppError `unavailable` where all have answered and wait for us
    */
@@ -29,10 +29,10 @@ export interface Strangers {
 }
 
 /**
- * Peers on the control path of agents that have not proven who they are.
+ * Limits the unauthenticated peers on the agents' control path.
  *
- * Threat model: anyone who reaches the manager's port may open such connections, as many as they like, and send what they
- * like. What they send is counted on the wire, before WebSocket frames are put together: neither a large message nor many
+ * Threat model: anyone who reaches the manager's port may open such connections, as many as they like, and send what
+ * they like. Bytes are counted on the wire, before WebSocket frames are assembled: neither a large message nor many
  * small ones, nor one that never ends, takes more memory than this.
  */
 export function createStrangers({ count, bytes }: StrangersOptions = STRANGERS): Strangers {

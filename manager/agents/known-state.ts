@@ -11,7 +11,7 @@ export function isAsWritten(row: AgentRow, state: ReportedState): boolean {
     return false
   if (row.network_isolation !== state.networkIsolation) return false
   if (row.network_isolation_reason !== state.networkIsolationReason) return false
-  // If a device is gone, someone must check whether a kernel holds it, which the write does.
+  // A device is gone: the write must check whether a kernel holds it.
   if (row.devices.length !== state.devices.length) return false
   const { devices, modes } = takeUpDevices(state.devices, {
     devices: row.devices,

@@ -88,7 +88,7 @@ function actOnKnown(kernel: KnownKernel, { attempt, state }: KernelReport, agent
     // This includes a kernel that is gone: its agent reports it until asked to forget it.
     return [{ do: 'destroy', kernelId, attempt }]
   }
-  // For an older attempt on the same agent, do nothing: create_kernel of the current attempt replaces it.
+  // An older attempt on the same agent needs no action: create_kernel of the current attempt replaces it.
   if (attempt !== kernel.attempt) return []
   // A terminating kernel ends with the reply to its destroy_kernel.
   if (status === 'TERMINATING') return []
@@ -104,7 +104,7 @@ function actOnKnown(kernel: KnownKernel, { attempt, state }: KernelReport, agent
     case 'exited':
       return [{ do: 'ended', sessionId, kernelId, attempt, exit: state }]
     case 'gone':
-      // While it is being started, the reply to create_kernel tells its fate.
+      // During a start, the reply to create_kernel tells the outcome.
       return status === 'RUNNING' ? [goneAction(kernel)] : []
   }
 }

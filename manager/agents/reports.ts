@@ -68,7 +68,10 @@ export interface Reports extends Omit<AgentListener, 'came' | 'gone'> {
   deviceFigures(agentId: AgentId): readonly DeviceFigures[]
   /** Sends the device modes set by an admin to the agent, if it is connected here. */
   modesChanged(agentId: AgentId): Promise<void>
-  /** Another manager went, or its turn came here: takes up what it may have left lying, on every agent that is ready. */
+  /**
+   * Resumes, on every ready agent, work that another manager may have left unfinished. Called when this manager takes
+   * over a turn (lease), or may have missed messages of other managers.
+   */
   takeOver(): Promise<void>
   /**
    * Reconciles an agent's answer to a query, as the whole truth on the kernels that ran before the query.
@@ -175,7 +178,7 @@ export function createReports(deps: ReportsDeps): Reports {
     memory.engineDownSince = report.engine.reachable ? undefined : (memory.engineDownSince ?? arrivedAt)
     const changed = await saveState(agentId, memory, report)
     tellModes(agentId, memory, report.devices)
-    // With its engine down an agent sees no containers; that says nothing about them.
+    // An agent whose engine is down sees no containers; that says nothing about them.
     let failed: readonly KernelId[] = []
     if (report.engine.reachable) {
       failed = await applyReport(agentId, report.kernels, { complete: true, arrivedAt })

@@ -51,8 +51,8 @@ export interface AgentService {
   /** @throws `agent_not_found`, `device_not_found`, `device_mode_fixed`, `device_in_use` */
   setDeviceMode(id: AgentId, uuid: string, mode: DeviceMode): Promise<Agent>
   /**
-   * Revokes the agent's key, closes its connection, and ends its sessions as `agent_forgotten`. Idempotent. @throws
-   * `agent_not_found`
+   * Revokes the agent's key, closes its connection, and ends its sessions as `agent_forgotten`. Idempotent.
+   * @throws `agent_not_found`
    */
   forget(id: AgentId, actor: string): Promise<void>
   /**

@@ -26,9 +26,9 @@ import { openKey, sealKey } from './sealed-key.ts'
 export interface BackupOptions extends Source {
   readonly file: string
   readonly masterKeyFile: string
-  /** Of the master key; without one the key is left out (backup), or must not be in the file (restore). */
+  /** Passphrase of the master key. Without it the key is left out (backup), or must not be in the file (restore). */
   readonly passphrase: string | undefined
-  /** Ends it: nothing is left behind, and the database that was started here stops. */
+  /** Aborts the work: no partial result is left, and a database that was started here stops. */
   readonly signal?: AbortSignal | undefined
 }
 
@@ -71,7 +71,8 @@ export async function backup({ file, masterKeyFile, passphrase, signal, ...sourc
     })
     await rename(partial, file)
     const withKey = masterKey !== null
-    // The file is there: an old schema without the table, or a database that went away meanwhile, takes nothing from it.
+    // The backup is complete already: a failure here (an old schema without the table, or a database that went away)
+    // does not affect it.
     await insertAuditRows(store.db, [toAuditRow({ action: 'backup', result: 'ok', detail: { withKey } })]).catch(
       () => undefined,
     )
@@ -96,9 +97,9 @@ const BATCH = 500
  */
 export async function restore(options: BackupOptions): Promise<Outcome> {
   const { file, masterKeyFile, passphrase, signal, ...source } = options
-  // Before the database is opened, which would make one: a wrong file must leave nothing behind.
+  // Read the file before opening the database, which would create one: a wrong file must leave nothing behind.
   const { header, entries: all } = await readBackup(file)
-  for await (const _ of all) signal?.throwIfAborted() // to its end, which has the checksum
+  for await (const _ of all) signal?.throwIfAborted() // read to its end, which has the checksum
   const key = await keyOf(header, masterKeyFile, passphrase)
   await using store = await openStore({ ...source, isPatient: true })
   await checkSchema(store.db, header)
@@ -126,11 +127,12 @@ export async function restore(options: BackupOptions): Promise<Outcome> {
       batch.push(row)
     }
     if (batch.length > 0) await flush()
-    // What runs by now is not what ran then: agents tell first, and the admin decides when to go on.
+    // The running sessions differ from those at the time of the backup: agents report first, and the admin decides when
+    // to resume.
     await requeueStarting(into.trx)
     await writePause(into.trx, 'restored')
     await endOneTimeThings(into.trx, TOTP_PERIOD_SECONDS)
-    // Last of all that may fail; the tables become lasting right after it.
+    // The last step that may fail; the transaction is committed right after it.
     if (key) await writeFile(masterKeyFile, key, { mode: 0o600, flag: 'wx', flush: true })
     return count
   })
@@ -145,7 +147,7 @@ async function readBackup(file: string): Promise<Awaited<ReturnType<typeof decod
   return await decode(linesOf(bytes))
 }
 
-/** Unpacks as it is read; a stream that breaks off is an error of the iteration. */
+/** Unpacks the lines while reading; a truncated stream makes the iteration throw. */
 async function* linesOf(bytes: Buffer): AsyncGenerator<string> {
   let rest = ''
   for await (const chunk of Readable.from([bytes]).pipe(createGunzip()).setEncoding('utf8')) {
@@ -156,7 +158,7 @@ async function* linesOf(bytes: Buffer): AsyncGenerator<string> {
   if (rest !== '') yield rest
 }
 
-/** @returns undefined where the backup has none, or this computer has the same one already */
+/** @returns undefined if the backup has no key, or this computer has the same key already */
 async function keyOf(header: Header, path: string, passphrase: string | undefined): Promise<Buffer | undefined> {
   if (header.masterKey === null) return undefined
   if (passphrase === undefined)

@@ -29,7 +29,7 @@ export type Entry = { row: [number, string] } | { counter: { table: string; colu
 
 const damaged = (why: string, cause?: unknown) => new AppError('backup_damaged', { why }, { cause })
 
-/** The lines of a file, the end included. */
+/** Yields the lines of a file, the end included. */
 export async function* encode(header: Header, entries: AsyncIterable<Entry>): AsyncGenerator<string> {
   const hash = createHash('sha256')
   let rows = 0
@@ -47,8 +47,8 @@ export async function* encode(header: Header, entries: AsyncIterable<Entry>): As
 }
 
 /**
- * Reads what `encode` wrote. Ends without an error only after a valid end, so what comes before must not be made lasting
- * until then.
+ * Reads the lines that `encode` wrote. The iteration ends without an error only after a valid end, so do not commit
+ * earlier entries before that.
  * @throws AppError `backup_damaged`, `data_version_unsupported`
  */
 export async function decode(

@@ -7,9 +7,9 @@ import { backup, restore } from './backup.ts'
 
 /**
  * `node manager/backup/main.ts backup|restore FILE`, a child process of the CLI. BERTH_DATA and DATABASE_URL name the
- * database, BERTH_MASTER_KEY_FILE the master key (default DATA/master.key). With `--with-key` the passphrase is read from
- * standard input, never from the command line. One line of JSON on stdout: the outcome, or `{"error":…}` and exit code 1.
- * A signal stops it in order, and then there is no line.
+ * database, BERTH_MASTER_KEY_FILE the master key (default DATA/master.key). With `--with-key` the passphrase is read
+ * from standard input, never from the command line. Prints one line of JSON on stdout: the outcome, or `{"error":…}`
+ * with exit code 1. A signal stops it in order, without that line.
  */
 async function main(signal: AbortSignal): Promise<void> {
   const [command, file, option] = process.argv.slice(2)
@@ -38,7 +38,7 @@ async function readStandardInput(): Promise<string> {
 
 if (import.meta.main) {
   const interrupt = new AbortController()
-  // Each may come more than once: of the terminal, and of the CLI, which waits for us.
+  // A signal may arrive more than once: from the terminal, and from the CLI, which waits for us.
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, () => interrupt.abort())
   main(interrupt.signal).catch((error: unknown) => {
     process.exitCode = 1

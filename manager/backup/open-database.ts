@@ -12,9 +12,9 @@ export interface Source {
 }
 
 /**
- * The database as it is, to be read. A running Berth keeps running: its embedded server is asked over its socket, and
- * started here only where it stands still.
- * @throws AppError `not_found` where there is none yet
+ * Opens the existing database for reading. A running Berth keeps running: its embedded server is used over its socket,
+ * and is started here only if it is not running.
+ * @throws AppError `not_found` if there is no database yet
  */
 export async function openToRead({ dataDir, databaseUrl, log }: Source): Promise<Store> {
   if (databaseUrl) return await openStore({ dataDir, databaseUrl, log, migrate: false, isPatient: true })
@@ -25,7 +25,10 @@ export async function openToRead({ dataDir, databaseUrl, log }: Source): Promise
   return await openStore({ dataDir, databaseUrl: running, log, migrate: false, isPatient: true })
 }
 
-/** Line 5 of postmaster.pid is the directory of the socket. A stale file names one that nobody listens on. */
+/**
+ * Finds the running embedded server. Line 5 of postmaster.pid is the directory of its socket; a stale file names a
+ * directory where nothing listens.
+ */
 async function findRunning(cluster: string): Promise<string | undefined> {
   const lines = (await readFile(join(cluster, 'postmaster.pid'), 'utf8').catch(() => '')).split('\n')
   const directory = lines[4]?.trim()

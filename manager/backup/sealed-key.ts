@@ -3,10 +3,10 @@ import { z } from 'zod'
 import { AppError } from '#manager/contract'
 
 /**
- * The master key in a backup, under a passphrase.
+ * The master key in a backup, encrypted under a passphrase.
  *
- * Threat model: whoever has the file may try passphrases without end, so each try costs scrypt with 128 MiB. AES-256-GCM
- * tells a wrong passphrase, or a changed file, from the right one. The key and the passphrase are never logged.
+ * Threat model: an attacker with the file may try passphrases without end, so each try costs scrypt with 128 MiB.
+ * AES-256-GCM detects a wrong passphrase or a changed file. The key and the passphrase are never logged.
  */
 export const SealedKey = z.object({ salt: z.base64(), nonce: z.base64(), tag: z.base64(), sealed: z.base64() })
 export type SealedKey = z.infer<typeof SealedKey>

@@ -2,23 +2,23 @@ import { randomBytes } from 'node:crypto'
 import { type EventHint, type SessionStats, type UserId } from '#manager/contract'
 import { NO_PEERS, type Peers } from '../cluster/peers.ts'
 
-/** Who may learn of an event: a user, and the admins of a domain. A superadmin gets those of every user as well. */
+/** Recipients of an event: a user and the admins of a domain. Superadmins also get the events of every user. */
 export type Audience = { readonly userId: UserId; readonly domain?: string } | 'everyone' | 'superadmins'
 
-/** What services call after they changed something (after the transaction, never inside). */
+/** Publishes changes; services call it after the transaction, never inside. */
 export interface EventPublisher {
   publish(hint: EventHint, audience: Audience): void
-  /** Live figures; reach only streams that watch this session, and are never kept. */
+  /** Publishes live figures, which reach only streams that watch this session and are never kept. */
   publishStats(sessionId: string, owned: { ownerId: UserId; domain: string }, stats: SessionStats): void
 }
 
-/** One stream of one browser. `send` gets whole SSE frames and must not block. */
+/** An event stream of one browser. `send` gets whole SSE frames and must not block. */
 export interface Subscriber {
   readonly userId: UserId
   readonly superadmin: boolean
   /** The domain that the user is admin of. */
   readonly adminOf?: string | undefined
-  /** Sessions whose live figures are wanted. Naming a session is no right to see it: who owns it decides. */
+  /** Sessions whose live figures are requested. Naming a session grants no right to see it: its ownership decides. */
   readonly watch: ReadonlySet<string>
   /** @param kind `stats` may be dropped when the stream is behind; a `hint` may not */
   send(frame: string, kind: 'hint' | 'stats'): void
@@ -26,13 +26,13 @@ export interface Subscriber {
 
 export interface EventBus extends EventPublisher {
   /**
-   * Sends what `lastEventId` missed, or `resync` where that is not known any more, then everything new.
-   * Returns the unsubscribe function.
+   * Sends the events missed since `lastEventId`, or `resync` if they are no longer kept, then everything new. Returns
+   * the unsubscribe function.
    */
   subscribe(subscriber: Subscriber, lastEventId: string | undefined): () => void
-  /** Keeps a stream and its last event id fresh. */
+  /** Frame that keeps a stream alive and its last event id up to date. */
   pingFrame(): string
-  /** How many streams there are. */
+  /** Number of open streams. */
   count(): number
 }
 
@@ -50,23 +50,23 @@ interface Told {
 }
 
 /**
- * Hints in the order in which they were published, numbered within an epoch (one run of this process). The last ones
- * are kept in a ring, so that a stream that was cut continues where it was. A frame is built once for all streams.
+ * Delivers hints in the order of publication, numbered within an epoch (one run of this process). The most recent hints
+ * are kept in a ring, so that an interrupted stream continues where it was. A frame is built once for all streams.
  *
- * Hints of other managers are published here as well; where some may have been missed, every stream is told to `resync`.
- * Live figures do not travel: each manager gets them from the agents itself.
+ * Hints of other managers are published here as well; if some may have been missed, every stream is told to `resync`.
+ * Live figures are not exchanged: each manager gets them from the agents itself.
  */
 export function createEventBus(peers: Peers = NO_PEERS, epoch = randomBytes(6).toString('hex')): EventBus {
   const others = peers.topic<Told>('hint')
   const ring: Kept[] = []
   const byUser = new Map<UserId, Set<Subscriber>>()
   const superadmins = new Set<Subscriber>()
-  /** By domain. */
+  /** Streams of domain admins, by domain. */
   const admins = new Map<string, Set<Subscriber>>()
   const watchers = new Map<string, Set<Subscriber>>()
   let sequence = 0
 
-  /** `${epoch}.${sequence}` of something still followed by the ring without a gap, else undefined. */
+  /** Parses `${epoch}.${sequence}`; undefined unless the ring holds all later events. */
   function parsePosition(text: string): number | undefined {
     const [inEpoch, digits = ''] = text.split('.')
     const position = /^\d{1,15}$/.test(digits) ? Number(digits) : -1

@@ -21,23 +21,24 @@ import { type Caller, canEnter, canSee } from '../users/authorize.ts'
 import { hashToken } from '../users/secrets.ts'
 
 /**
- * Rights to open tunnels to one app of one session. Threat model: a grant is a bearer credential that lives in the local
- * proxy of its user, travels in a header (never in a URL) and is stored here only as a hash. It is good for five minutes,
- * for one (sign-in or keypair, user, session, app), and can extend itself only while these live; signing out, deactivating
- * the keypair, or the end of the session ends it within CACHE_MS. Renewing is a use of the sign-in: it lives on up to its absolute end. Only the owner of a session can obtain one.
+ * Rights to open tunnels to one app of one session. Threat model: a grant is a bearer credential that lives in the
+ * local proxy of its user, travels in a header (never in a URL) and is stored here only as a hash. It is valid for five
+ * minutes, for one (sign-in or keypair, user, session, app), and can be renewed only while these are valid. Signing
+ * out, deactivating the keypair, or the end of the session ends it within CACHE_MS. Renewing counts as a use of the
+ * sign-in, which stays valid up to its absolute end. Only the owner of a session can obtain a grant.
  */
 export interface Grants extends AsyncDisposable {
   /**
-   * Starts the app if needed.
-   * @throws `session_not_found`, `session_not_running`, `app_not_found`, `app_failed`, `agent_unreachable`, `forbidden`,
-   *   `not_signed_in` (ended meanwhile)
+   * Creates a grant, and starts the app if needed.
+   * @throws `session_not_found`, `session_not_running`, `app_not_found`, `app_failed`, `agent_unreachable`,
+   *   `forbidden`, `not_signed_in` (ended meanwhile)
    */
   create(caller: Caller, sessionId: SessionId, app: string, signal?: AbortSignal): Promise<Grant>
   /** @throws `grant_invalid` */
   renew(grant: string): Promise<Grant>
-  /** From memory as a rule: asked for every tunnel connection. @throws `grant_invalid` */
+  /** Verifies a grant, usually from memory, as it runs for every tunnel connection. @throws `grant_invalid` */
   verify(grant: string, sessionId: SessionId, app: string): Promise<ValidGrant>
-  /** A sign-in or a keypair ended: its grants are good no more. */
+  /** Drops the cached grants of a sign-in or a keypair that has ended. */
   forgetLogin(loginId: string): void
 }
 
@@ -56,17 +57,19 @@ const PURGE_EVERY_MS = 10 * 60_000
 
 export function startGrants({ store, agents, changes, log, now = store.now }: GrantsDeps): Grants {
   const verified = new Map<string, { grant: ValidGrant; until: number }>()
-  /** Secrets of apps, which the database must not have; asked for again after a restart. */
+  /** Secrets of apps, which must not be stored in the database; requested again after a restart. */
   const injections = new Map<string, { readonly inject: Grant['inject']; readonly expiresAt: Date }>()
 
-  /** Counts what was dropped: an answer of the database that was under way meanwhile is not to be kept. */
+  /** Number of drops: a database answer that was in flight during a drop is not cached. */
   let drops = 0
   const drop = (which: (grant: ValidGrant) => boolean) => {
     drops++
     for (const [key, { grant }] of verified) if (which(grant)) verified.delete(key)
   }
 
-  /** Housekeeping: what it leaves undone is refused anyway, because `findValidGrant` looks at session and time. */
+  /**
+   * Runs housekeeping. If it fails, the grants are refused anyway, because `findValidGrant` checks session and time.
+   */
   const background = (failure: string, work: Promise<void>) => {
     const task = work
       .catch((error: unknown) => log.error({ err: error }, failure))

@@ -15,14 +15,14 @@ export interface FiguresDeps {
   readonly onApplied: (listener: (applied: Applied) => void) => void
   readonly tunnels: () => { tunnels: number; terminals: number; bytesUp: number; bytesDown: number }
   readonly eventStreams: () => number
-  /** Audit rows that wait for the database. */
+  /** Number of audit rows that wait for the database. */
   readonly auditQueue: () => number
 }
 
-/** Gauges of one scrape are read together: this long what was read counts as the same. */
+/** Gauges of one scrape share one read: a result is reused for this long. */
 const SAME_SCRAPE_MS = 500
 
-/** What /metrics tells beside the process itself: queues, states, agents, tunnels. */
+/** Registers the metrics of /metrics beside those of the process itself: queues, states, agents, tunnels. */
 export function registerFigures({ metrics, db, onApplied, tunnels, eventStreams, auditQueue }: FiguresDeps): void {
   const sessions = once(() => readSessionFigures(db))
   const agents = once(() => readAgentFigures(db))
@@ -113,7 +113,7 @@ export function registerFigures({ metrics, db, onApplied, tunnels, eventStreams,
   metrics.gauge({ name: 'berth_audit_queue', help: 'Audit rows that wait for the database.', collect: auditQueue })
 }
 
-/** Names are for people: a host that has joined anew has the name of the agent that is lost. */
+/** The id is a label too, because names are not unique: a host that has joined anew has the name of the lost agent. */
 const AGENT_LABELS = ['agent', 'agent_id', 'resource_group'] as const
 
 function labelsOf({ id, name, resourceGroup }: AgentFigures): Record<string, string> {

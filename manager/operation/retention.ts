@@ -8,10 +8,10 @@ import { deleteUnconfirmed } from '../store/identity/users.ts'
 import { type Settings } from '../settings/settings.ts'
 
 const EVERY_MS = 10 * 60_000
-/** In one transaction: it should not take long. */
+/** Batch sizes per transaction: a transaction should not take long. */
 const ROWS_AT_ONCE = 10_000
 const USERS_AT_ONCE = 200
-/** Each with its kernels, events and figures. */
+/** Each session is deleted with its kernels, events and figures. */
 const SESSIONS_AT_ONCE = 500
 
 export interface RetentionDeps {
@@ -23,13 +23,13 @@ export interface RetentionDeps {
 }
 
 /**
- * Deletes what is kept for some time only: what nobody can use or asks for any more, and, as the settings say, sign-ups that
- * nobody confirmed, sessions that have ended and entries of the audit log. Every manager does; none waits for another. What the settings delete is in
- * the audit log, in the same transaction.
+ * Deletes outdated data: rows that nobody can use or ask for any more, and, according to the settings, unconfirmed
+ * sign-ups, ended sessions and entries of the audit log. Every manager runs this independently. Deletions due to
+ * settings are recorded in the audit log, in the same transaction.
  */
 export function startRetention({ store, settings, events, log, everyMs = EVERY_MS }: RetentionDeps): AsyncDisposable {
   const stop = new AbortController()
-  // A call, because it changes while something is awaited.
+  // A function, because the value changes during awaits.
   const stopping = () => stop.signal.aborted
   let working: Promise<void> | undefined
 

@@ -7,7 +7,7 @@ import { type Touched } from '../store/sessions/sessions.ts'
 interface Found {
   readonly label: KernelLabel
   readonly containerId: string
-  /** By the database's clock. */
+  /** Start of the container by the database's clock. */
   readonly startedAt: string
 }
 

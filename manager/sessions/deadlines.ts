@@ -27,8 +27,8 @@ export interface DeadlinesDeps {
 }
 
 /**
- * After this many deadlines without confirmation, the session says that its end (requested again without grace) is
- * overdue.
+ * After this many deadlines without confirmation, the session says that its end (requested again without grace), or its
+ * late start, is overdue.
  */
 const TELL_AFTER = 3
 
@@ -43,8 +43,7 @@ export function startDeadlines(deps: DeadlinesDeps): AsyncDisposable {
   const startedAt = performance.now()
   const shortest = Math.min(timings.scheduledMs, timings.preparingMs, timings.pullStalledMs, timings.terminatingMs)
   /**
-   * For slow terminations: the number of the last deadline, counted from the first, at which the end was requested
-   * again.
+   * The last deadline of each slow termination at which its end was requested again, counted from the first deadline.
    */
   const askedAt = new Map<SessionId, number>()
   let running: Promise<void> | undefined

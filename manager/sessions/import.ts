@@ -23,7 +23,7 @@ export interface ImportedContainer {
   readonly resourceGroup: string
   readonly label: KernelLabel
   readonly containerId: string
-  /** By the database's clock, as reported by the agent. */
+  /** Start of the container by the database's clock, as reported by the agent. */
   readonly startedAt: string
   /** The agent's current capacity, in base units. */
   readonly capacity: ResourceSlots

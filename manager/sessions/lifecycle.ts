@@ -62,7 +62,8 @@ export interface Lifecycle extends AsyncDisposable {
    */
   markRunning(id: SessionId, started: Started): Promise<void>
   /**
-   * Records that a secondary kernel has finished its work; the session goes on. @returns false if it is no such kernel
+   * Records that a secondary kernel has finished its work; the session goes on.
+   * @returns false if it is no such kernel
    */
   markDone(id: SessionId, done: Done): Promise<boolean>
   /** Resolves once the outcome of a start in flight is written, whatever it is; undefined if no start is in flight. */
@@ -210,7 +211,7 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
       device => device.kernel_id,
     )
     const failed = new AbortController()
-    // The start may be queued on the agent. The deadlines catch one that waits too long, or for nothing.
+    // The start may be queued on the agent. The deadlines catch a start that waits too long, or for nothing.
     const timeoutMs = startWithinMs + timings.replyMarginMs + timings.turnMs
     const sending = { timeoutMs, signal: AbortSignal.any([options.signal, failed.signal]) }
     const starting = kernels.map(async kernel => {
@@ -263,7 +264,7 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
   async function onStartFailed(error: unknown, { id, attempt, agentId, aborted, kernels }: FailedStart): Promise<void> {
     // The caller that aborted the start also decides what becomes of the session.
     if (aborted || closed) return
-    // The agent may have started it, and the reply was lost: its next report tells, or the deadline decides.
+    // The agent may have started it although the reply was lost: its next report tells, or the deadline decides.
     if (isUnreachable(error)) return
     if (!isAppError(error)) log.error({ err: error, id }, 'create_kernel failed unexpectedly')
     const agent = await findAgent(store.db, agentId)
@@ -422,9 +423,9 @@ interface FailedStart {
 }
 
 /**
- * Errors that mean the host cannot start anything. They are no fault of the session and cost it no attempt. Retries end
- * all the same: an agent paces its starts while its engine is overloaded, and nothing is placed on an agent that is
- * away, or whose reports say that its network range is taken.
+ * Errors that mean the host cannot start anything. They are no fault of the session and cost it no attempt. Nothing is
+ * retried there for ever all the same: an agent paces its starts while its engine is overloaded, and nothing is placed
+ * on an agent that is away, or whose reports say that its network range is taken.
  */
 const HOST_UNFIT: ReadonlySet<string> = new Set(['engine_busy', 'engine_unreachable', 'network_range_taken'])
 const isHostsFault = (error: unknown) => isAppError(error) && HOST_UNFIT.has(error.code)

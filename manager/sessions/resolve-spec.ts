@@ -60,8 +60,8 @@ function findImage(wanted: string, { held, offered }: KnownImages, agents: reado
   const connected = new Set<AgentId>(agents.filter(agent => agent.connected).map(agent => agent.id))
   const inGroup = new Set<AgentId>(agents.map(agent => agent.id))
   for (const reference of meaningsOf(wanted)) {
-    // In a group without agents, copies on agents of other groups count too: the session waits for its first agent, and
-    // says so.
+    // A group without agents accepts copies on agents of other groups: the session waits for its first agent, and says
+    // so.
     const counts = (copy: HeldImage) => agents.length === 0 || inGroup.has(copy.agentId)
     const copies = held.filter(copy => counts(copy) && copy.image.references.includes(reference))
     const weight = (all: readonly HeldImage[]) =>

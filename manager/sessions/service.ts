@@ -82,7 +82,8 @@ export interface SessionService {
   events(caller: Caller, id: SessionId): Promise<SessionEvent[]>
   /**
    * Logs of one kernel (by role or id; the main one by default): live from the agent while it runs, afterwards the
-   * stored tail. @throws `agent_unreachable`, `kernel_not_found`
+   * stored tail.
+   * @throws `agent_unreachable`, `kernel_not_found`
    */
   logs(
     caller: Caller,
@@ -90,8 +91,8 @@ export interface SessionService {
     query: { tail: number; kernel?: string | undefined },
   ): Promise<{ text: string; truncated: boolean }>
   /**
-   * For the owner only: with the key, anybody else could act as the owner. @throws `session_not_running`,
-   * `agent_unreachable`
+   * The SSH key of the session, for the owner only: with the key, anybody else could act as the owner.
+   * @throws `session_not_running`, `agent_unreachable`
    */
   sshAccess(caller: Caller, id: SessionId): Promise<SshAccess>
 }
@@ -224,7 +225,7 @@ export function createSessionService(deps: SessionServiceDeps): SessionService {
       if (session.owner_id !== caller.userId) {
         throw new AppError('forbidden', { why: 'Only its owner goes on with the files of a session.' })
       }
-      // In a repeated request, the session made by the first attempt already uses the files: do not look for them
+      // A repeated request finds the files in use by the session that its first attempt made: do not look for them
       // again.
       const files = keyed?.created ? undefined : await filesOf(store.db, session)
       const again = (name?: string) => enqueue(caller, specOf(session, name), { files, keyed })

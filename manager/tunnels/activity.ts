@@ -1,11 +1,11 @@
 import { type Splice } from './splice.ts'
 
-/** What has gone through the tunnels of a session, as counted on the client's side of the manager. */
+/** Traffic of a session's tunnels, counted on the client's side of the manager. */
 export interface SessionActivity {
   readonly tunnels: number
   readonly bytesUp: number
   readonly bytesDown: number
-  /** Of these, what is a terminal's. */
+  /** The part of the above that belongs to terminals. */
   readonly terminals: number
   readonly terminalBytesUp: number
   readonly terminalBytesDown: number
@@ -22,7 +22,7 @@ export const NO_ACTIVITY: SessionActivity = {
 
 export interface TunnelOwner {
   readonly sessionId: string
-  /** What it was opened with: a sign-in, or an access key. */
+  /** The credential it was opened with: a sign-in, or an access key. */
   readonly loginId: string
   readonly terminal?: boolean
 }
@@ -38,21 +38,21 @@ interface Sums {
   down: number
 }
 
-/** The live tunnels, by session. Sums are made when asked for, so counting costs nothing per byte. */
+/** Keeps the live tunnels, by session. Sums are computed on request, so counting costs nothing per byte. */
 export interface Activity {
   add(tunnel: Splice, owner: TunnelOwner): void
   remove(tunnel: Splice): void
   cut(which: (owner: TunnelOwner) => boolean): void
   readonly openedWith: () => readonly string[]
   readonly of: (sessionId: string) => SessionActivity
-  /** Of all tunnels since the start. */
+  /** Totals of all tunnels since the start. */
   totals(): { tunnels: number; terminals: number; bytesUp: number; bytesDown: number }
   readonly size: number
   /** Resolves when no tunnel is left. */
   empty(): Promise<void>
 }
 
-/** Sessions without open tunnels are remembered for their sums, up to so many. */
+/** Sessions without open tunnels keep their sums, up to this number of sessions. */
 const MAX_REMEMBERED = 10_000
 
 export function createActivity(): Activity {

@@ -5,14 +5,14 @@ import { type AgentId, AppError } from '#manager/contract'
 
 export interface AgentCredentials {
   verifyDataToken(token: string): AgentId | undefined
-  /** The same without the token being shown, with what proves us to the agent. */
+  /** As `verifyDataToken`, but without the token being sent; also returns our proof for the agent. */
   verifyDataProof(claim: { id: string; proof: string; nonce: string }): { agentId: AgentId; answer: string } | undefined
 }
 
 /**
- * Whose upgrade this is: agents show, or prove, the data token of their control connection.
+ * Authenticates an agent's upgrade: the agent shows, or proves, the data token of its control connection.
  *
- * @returns also what is written when it is accepted
+ * @returns the agent, and a function that writes the acceptance
  * @throws AppError `not_signed_in`, `bad_request` (another protocol than the one expected)
  */
 export function acceptAgentUpgrade(

@@ -24,7 +24,7 @@ import { watchClient } from './watch-client.ts'
 import { parseTarget, type Target } from './target.ts'
 import { acceptWebSocket, parseWebSocketUpgrade, refuseUpgrade } from './websocket-upgrade.ts'
 
-/** Where a session runs, as the gateway needs it. */
+/** The location of a session, as the gateway needs it. */
 export interface SessionLocation {
   readonly agentId: AgentId | null
   readonly kernelId: KernelId | null
@@ -37,17 +37,20 @@ export interface SessionLocation {
 export interface TunnelGatewayDeps {
   /** @throws AppError `session_not_found` */
   readonly locate: (sessionId: SessionId) => Promise<SessionLocation>
-  /** From memory as a rule: it is asked for every connection. @throws AppError `grant_invalid` */
+  /** Usually answered from memory, as it runs for every connection. @throws AppError `grant_invalid` */
   readonly verifyGrant: (grant: string, sessionId: SessionId, app: string) => Promise<{ readonly loginId: string }>
-  /** Cookie (with a strict Origin), bearer token or signature. @throws AppError `not_signed_in`, those of signatures */
+  /**
+   * Authenticates by cookie (with a strict Origin), bearer token or signature.
+   * @throws AppError `not_signed_in`, those of signatures
+   */
   readonly authenticateUpgrade: (
     request: IncomingMessage,
   ) => Promise<{ readonly userId: UserId; readonly role: Role; readonly domain: string; readonly loginId: string }>
-  /** Does what it was opened with hold still: a sign-in, or a keypair? Asked of the database. */
+  /** Whether the credential behind a tunnel (a sign-in or a keypair) is still valid, according to the database. */
   readonly credentialHolds: (loginId: string) => Promise<boolean>
   readonly agents: AgentCredentials & {
     /**
-     * Resolves when it has a control connection here, which may be on its way.
+     * Resolves when the agent has a control connection here; one may be on its way.
      * @throws AppError `agent_unreachable`; the signal's reason
      */
     reach(agentId: AgentId, signal: AbortSignal): Promise<void>
@@ -56,34 +59,36 @@ export interface TunnelGatewayDeps {
 }
 
 export interface TunnelGateway {
-  /** True for the upgrades that are handled here: tunnels, terminals and the data sockets of agents. */
+  /** True for upgrades handled here: tunnels, terminals and the data sockets of agents. */
   match(url: URL): boolean
-  /** Answers on the socket itself, errors too; never rejects. Host and Origin have been checked. */
+  /** Answers on the socket itself, also with errors; never rejects. Host and Origin have been checked. */
   handle(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void>
-  /** Cuts the tunnels of a session that has ended, or is no longer to be reached. */
+  /** Cuts the tunnels of a session that has ended, or may no longer be reached. */
   closeSession(sessionId: string): void
-  /** Cuts what was opened with a sign-in, or a keypair, that was revoked. */
+  /** Cuts the tunnels opened with a sign-in or keypair that was revoked. */
   closeLogin(loginId: string): void
-  /** The control connection of an agent is lost: its parked sockets are worth nothing. Tunnels live on while they can. */
+  /**
+   * Drops the parked sockets of an agent whose control connection is lost. Its tunnels stay open as long as they work.
+   */
   dropAgent(agentId: AgentId): void
   /** Traffic since the manager started; zeros for a session without any. */
   activity(sessionId: string): SessionActivity
   /** The sign-ins and access keys behind the open tunnels. */
   openedWith(): readonly string[]
-  /** For metrics: of all tunnels since the start. */
+  /** Totals of all tunnels since the start, for metrics. */
   counts: Activity['totals']
   [Symbol.asyncDispose](): Promise<void>
 }
 
 /**
- * The way from a client to a container: authenticates the upgrade, takes a data socket that the session's agent has
- * parked here, and joins the two. The WebSocket itself is spoken by client and agent.
+ * Connects clients to containers: authenticates the upgrade, takes a data socket that the session's agent has parked
+ * here, and joins the two. The WebSocket itself is spoken by client and agent.
  *
  * Threat model: anyone who reaches the manager can ask. A client names a session and an app, never a host, a port or an
  * agent; those come from the database. It proves a grant for exactly this session and app, or is signed in and owns the
- * session: admins see and end the sessions of others, but do not enter them. Anybody else learns nothing of
- * them, not even that they exist. Agents prove a token of their control connection, and get only headers for kernels of
- * theirs.
+ * session: admins see and end the sessions of others, but do not enter them. Anybody else learns nothing about a
+ * session, not even that it exists. Agents prove a token of their control connection, and get only headers for their
+ * own kernels.
  */
 export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
   const parked = createParkedSockets({ ...(deps.takeTimeoutMs ? { takeTimeoutMs: deps.takeTimeoutMs } : {}) })
@@ -100,7 +105,7 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
     parked.park(agentId, socket)
   }
 
-  /** May this client go there, and can it? */
+  /** Checks that the client may reach the target, and that its agent is reachable. */
   async function admit(request: IncomingMessage, target: Target, gone: AbortSignal) {
     const location = await locate(request, target)
     const loginId = await authorize(request, target, location)
@@ -112,7 +117,7 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
     return { agentId, kernelId, loginId }
   }
 
-  /** Of one that was admitted: whether that holds still. It is not authenticated anew: a signature is good once. */
+  /** Re-checks an admitted request. Credentials are not verified again: a signature is single-use. */
   async function readmit(request: IncomingMessage, target: Target, loginId: string): Promise<void> {
     placeOf(await deps.locate(target.sessionId))
     const grant = grantOf(request, target)
@@ -144,7 +149,7 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
         ? { kind: 'app', kernelId, app: target.app, framed }
         : { kind: 'terminal', kernelId, name: target.name, cols: target.cols, rows: target.rows }
     const agent = await parked.take(agentId, waiting.gone)
-    // Something was cut meanwhile, when this tunnel was not there to be cut yet: ask again.
+    // Tunnels were cut meanwhile, when this one was not registered yet: check again.
     while (cuts !== asked) {
       asked = cuts
       await readmit(request, target, loginId).catch((error: unknown) => {
@@ -152,7 +157,7 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
         throw error
       })
     }
-    // Gone while it was asked again: of a socket that is closed already the tunnel would never hear.
+    // The client left during the check. The tunnel would never hear of a socket that is closed already.
     if (waiting.gone.aborted) {
       agent.destroy()
       throw waiting.gone.reason
@@ -162,7 +167,9 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
     join({ client, agent, header: Buffer.from(`${JSON.stringify(header)}\n`), head: waiting.stop() }, agentId, owner)
   }
 
-  /** On its own, because what lives as long as a tunnel keeps everything that its function could see: the request too. */
+  /**
+   * A separate function, because whatever lives as long as a tunnel retains everything in its scope: the request too.
+   */
   function join(
     ends: Pick<SpliceOptions, 'client' | 'agent' | 'header' | 'head'>,
     agentId: AgentId,
@@ -176,7 +183,7 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
     activity.add(splice, owner)
   }
 
-  /** Who may not know of a session is asked for credentials first, whether it exists or not. */
+  /** Finds the session. A client that may not know of it is asked for credentials first, whether it exists or not. */
   async function locate(request: IncomingMessage, target: Target): Promise<SessionLocation> {
     try {
       return await deps.locate(target.sessionId)
@@ -227,7 +234,7 @@ function placeOf({ status, agentId, kernelId }: SessionLocation) {
   return { agentId, kernelId }
 }
 
-/** Grants are for apps. */
+/** The grant in the request's header; grants apply to apps only. */
 function grantOf({ headers }: IncomingMessage, target: Target): { text: string; app: string } | undefined {
   const text = headers[GRANT_HEADER]
   return typeof text === 'string' && target.kind === 'app' ? { text, app: target.app } : undefined

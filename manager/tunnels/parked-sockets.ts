@@ -1,22 +1,24 @@
 import { type Socket } from 'node:net'
 import { type AgentId, AppError } from '#manager/contract'
 
-/** More than an agent ever dials ahead; the rest is closed, so that a wild agent cannot fill our memory. */
+/**
+ * More than an agent ever dials ahead. Further sockets are closed, so that a misbehaving agent cannot fill our memory.
+ */
 const MAX_PARKED = 256
-/** An agent that is connected dials a new socket within a round trip of one being taken. */
+/** A connected agent dials a new socket within a round trip of one being taken. */
 const TAKE_TIMEOUT_MS = 5_000
 
 export interface ParkedSockets {
-  /** Hands the socket to whoever waits for one, or keeps it. Anything that arrives before it is taken breaks it. */
+  /** Gives the socket to a waiting `take`, or parks it. Bytes that arrive on a parked socket break it. */
   park(agentId: AgentId, socket: Socket): void
   /**
-   * A live socket of the agent, at once or as soon as it dials one. The freshest first: it is the least likely to have
-   * been forgotten by something in between.
+   * A live socket of the agent, at once or as soon as it dials one. The most recent comes first: it is the least likely
+   * to have been dropped by something in between.
    *
    * @throws AppError `agent_unreachable` after a few seconds; the signal's reason
    */
   take(agentId: AgentId, signal: AbortSignal): Promise<Socket>
-  /** The agent has gone: its sockets are worthless, and nobody needs to wait for new ones. */
+  /** Drops the sockets of an agent that has gone, and rejects the pending `take` calls for it. */
   drop(agentId: AgentId): void
   count(agentId: AgentId): number
   [Symbol.dispose](): void
@@ -69,7 +71,7 @@ export function createParkedSockets({ takeTimeoutMs = TAKE_TIMEOUT_MS } = {}): P
         socket.off('data', broken).off('end', broken).off('error', broken).off('close', broken)
       }
       pool.parked.set(socket, release)
-      // Read, because a socket that is not read never tells that its other end has gone.
+      // Keep reading: a socket that is not read never reports that its other end has gone.
       socket.on('data', broken).on('end', broken).on('error', broken).on('close', broken).resume()
     },
 

@@ -1,24 +1,24 @@
 import { type Socket } from 'node:net'
 import { readSteadily } from '#manager/contract'
 
-/** Bytes of a client that are kept until the agent has answered; a client that sends more waits for the answer. */
+/** Client bytes kept until the agent has answered; a client that sends more is paused until then. */
 const MAX_RETAINED = 64 * 1024
 const MAX_ATTEMPTS = 3
 
 export interface SpliceOptions {
   readonly client: Socket
   readonly agent: Socket
-  /** What precedes the client's bytes on the agent's socket. */
+  /** Sent on the agent's socket before the client's bytes. */
   readonly header: Buffer
   /** Bytes that came together with the client's request. */
   readonly head: Buffer
-  /** Another data socket of the same agent, for one that turned out to be dead. */
+  /** Takes another data socket of the same agent, in place of one that turned out to be dead. */
   readonly next: () => Promise<Socket>
   readonly onEnd: () => void
 }
 
 /**
- * Joins the sockets of a client and of an agent, byte for byte, until both are closed. It knows no frames.
+ * Joins the sockets of a client and of an agent, byte for byte, until both are closed. Frames are not parsed.
  *
  * A parked socket may be dead without anyone knowing. The agent speaks first (before it passes anything on to the
  * service), so until its first byte nothing has happened: if the socket breaks before, the same bytes go to the next.
@@ -36,7 +36,7 @@ export class Splice {
   #retainedBytes = 0
   #attempts = 0
   #ended = false
-  /** Counted when the sockets are closed; before that the sockets count. */
+  /** The client socket's counters at the start of the tunnel; `bytesUp` and `bytesDown` subtract them. */
   readonly startedRead: number
   readonly startedWritten: number
 
@@ -58,7 +58,7 @@ export class Splice {
     this.#attach(agent)
   }
 
-  /** From the client to the service, frame headers included. */
+  /** Bytes from the client to the service, frame headers included. */
   get bytesUp(): number {
     return this.client.bytesRead - this.startedRead
   }
@@ -89,7 +89,7 @@ export class Splice {
     if (client.readableEnded) agent.end()
     agent.resume()
     this.#resumeClient()
-    // It broke between being taken and being attached: nothing more will be told of it.
+    // The socket broke between being taken and being attached, so it emits no further events.
     if (agent.destroyed) this.#onAgentGone(agent, false)
   }
 
@@ -115,7 +115,10 @@ export class Splice {
     this.#resumeClient()
   }
 
-  /** Unless it has to wait: for the answer, because enough is retained, or for a drain, which comes only if one is needed. */
+  /**
+   * Resumes the client, unless it has to wait for the agent's answer (enough is retained) or for a drain (a drain event
+   * comes only if one is needed).
+   */
   #resumeClient(): void {
     const waitsForAnswer = this.#retained && this.#retainedBytes >= MAX_RETAINED
     if (!waitsForAnswer && !this.#agent?.writableNeedDrain) this.client.resume()
@@ -153,7 +156,7 @@ export class Splice {
 
   #onBothMaybeClosed(closed: Socket, other: Socket): void {
     if (other.destroyed) this.#finish()
-    // Ended both ways and everything passed on: the other one finishes by itself.
+    // If it ended both ways and everything was passed on, the other socket finishes by itself.
     else if (!(closed.readableEnded && closed.writableFinished)) reset(other)
   }
 
@@ -164,7 +167,7 @@ export class Splice {
   }
 }
 
-/** What the other end takes for a lost path, not for an end. */
+/** Destroys a socket so that the other end sees a lost path, not an end. */
 export function reset(socket: Socket): void {
   try {
     socket.resetAndDestroy()

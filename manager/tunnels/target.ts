@@ -1,6 +1,6 @@
 import { AppError, SessionId } from '#manager/contract'
 
-/** What the address of an upgrade names. Never a host or a port. */
+/** The target that the URL of an upgrade names; never a host or a port. */
 export type Target =
   | { readonly kind: 'app'; readonly sessionId: SessionId; readonly app: string }
   | {

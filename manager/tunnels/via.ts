@@ -9,28 +9,32 @@ import { reset } from './splice.ts'
 import { refuseUpgrade } from './websocket-upgrade.ts'
 
 export interface ViaDeps {
-  /** The managers that live. */
+  /** The live managers. */
   readonly members: () => readonly Member[]
   readonly agents: AgentCredentials
 }
 
 export interface Via extends AsyncDisposable {
   match(url: URL): boolean
-  /** Answers on the socket itself, errors too; never rejects. */
+  /** Answers on the socket itself, also with errors; never rejects. */
   handle(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void>
 }
 
 const CONNECT_TIMEOUT_MS = 5_000
-/** A tunnel is one. More than an agent ever has; the rest is refused, so that a wild one cannot take all that we can open. */
+/**
+ * Connections per agent; a tunnel is one. More than an agent ever has; further ones are refused, so that a misbehaving
+ * agent cannot use up all connections we can open.
+ */
 const MAX_OF_AGENT = 4_096
 
 /**
  * Passes connections of agents on to another manager, for agents that cannot dial that one themselves.
  *
- * Threat model: only agents with a control connection here may ask, and only for a manager that the database knows as
- * alive, at the address that it gave itself. What goes through proves itself at both ends, and is TLS where that manager has
- * any: it is neither read nor vouched for here. The far manager sees it come from this computer: where both run on one, it
- * trusts loopback for `x-forwarded-for` and `/metrics`, and so does this with the hosts of agents.
+ * Threat model: only agents with a control connection here may ask, and only for a manager that the database lists as
+ * alive, at the address that it gave itself. The traffic is authenticated at both ends, and is TLS if that manager has
+ * any: it is neither read nor vouched for here. To the far manager the connection comes from this computer. If both run
+ * on one computer, the far manager trusts loopback for `x-forwarded-for` and `/metrics`, and so trusts the hosts of
+ * agents with these too.
  */
 export function createVia({ members, agents }: ViaDeps): Via {
   const open = new Map<Socket, Socket>()
@@ -100,13 +104,13 @@ function dial(address: string): Promise<Socket> {
     reject(new AppError('unavailable', { why: `${address} does not answer.` }, { cause: error }))
   }
   const timer = setTimeout(fail, CONNECT_TIMEOUT_MS)
-  // It stays: nobody else listens before the connection is passed on.
+  // Keep this listener: nothing else listens before the connection is passed on.
   socket.on('error', fail)
   socket.once('connect', () => resolve(socket))
   return promise.finally(() => clearTimeout(timer))
 }
 
-/** Half-open is allowed both ways; what breaks on one side breaks on the other. */
+/** Pipes one direction. Half-open is allowed both ways; a break on one side breaks the other. */
 function flow(from: Socket, to: Socket): void {
   from.pipe(to)
   from.on('error', () => reset(to))

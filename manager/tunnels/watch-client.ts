@@ -1,16 +1,16 @@
 import { type Socket } from 'node:net'
 
-/** A client that speaks before it is answered is odd, but legal; one that speaks more than this waits. */
+/** Limit for a client that sends before it is answered, which is odd but legal; a client that sends more is paused. */
 const MAX_EARLY_BYTES = 64 * 1024
 
 export interface WatchedClient {
   /** Aborted when the client goes away. */
   readonly gone: AbortSignal
-  /** Ends the watch. @returns what the client has sent meanwhile */
+  /** Ends the watch. @returns the bytes that the client has sent meanwhile */
   stop(): Buffer
 }
 
-/** Reads a client that is not connected to anything yet, because a socket that is not read does not tell that it ended. */
+/** Reads a client that is not connected to anything yet, because a socket that is not read does not report its end. */
 export function watchClient(client: Socket, head: Buffer): WatchedClient {
   const controller = new AbortController()
   const early: Buffer[] = head.length > 0 ? [head] : []

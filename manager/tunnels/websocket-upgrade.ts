@@ -12,7 +12,7 @@ export interface WebSocketUpgrade {
   readonly protocols: readonly string[]
 }
 
-/** The server's checks of RFC 6455, section 4.2.1. @throws AppError `bad_request` */
+/** Parses an upgrade with the server's checks of RFC 6455, section 4.2.1. @throws AppError `bad_request` */
 export function parseWebSocketUpgrade({ method, headers }: IncomingMessage): WebSocketUpgrade {
   const key = headers['sec-websocket-key'] ?? ''
   if (
@@ -27,7 +27,11 @@ export function parseWebSocketUpgrade({ method, headers }: IncomingMessage): Web
   return { key, protocols: protocols.filter(protocol => protocol !== '') }
 }
 
-/** @param protocol the chosen subprotocol; undefined for a client that offered none of ours */
+/**
+ * Builds the response that accepts a WebSocket upgrade.
+ *
+ * @param protocol the chosen subprotocol; undefined for a client that offered none of ours
+ */
 export function acceptWebSocket(key: string, protocol: string | undefined): string {
   const accept = createHash('sha1')
     .update(key + WEBSOCKET_GUID)
@@ -50,7 +54,7 @@ export function refuseUpgrade(socket: Duplex, error: unknown): void {
     `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'Error'}\r\nContent-Type: application/problem+json\r\n` +
       `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
   )
-  // What the client still sends is of no interest, but unread bytes would turn the end into a reset.
+  // Discard what the client still sends: unread bytes would turn the end into a reset.
   socket.resume()
   socket.once('finish', () => setTimeout(() => socket.destroy(), LINGER_MS).unref())
 }

@@ -21,10 +21,10 @@ export interface InClusterDeps {
 }
 
 /**
- * What sessions and agents have to do with other managers on the database: agents are told of them, what one of them left
- * lying is taken up, and whom one of them revokes is hung up on everywhere.
+ * Connects sessions and agents to the other managers on the database: agents are told of them, work they left
+ * unfinished is resumed, and an agent that one of them revokes is disconnected everywhere.
  *
- * @returns the gateway for whoever revokes agents
+ * @returns the gateway for services that revoke agents
  */
 export function followCluster(deps: InClusterDeps): AgentGateway {
   const { cluster, gateway, reports, log } = deps
@@ -51,13 +51,13 @@ export function followCluster(deps: InClusterDeps): AgentGateway {
 const AGENT_REVOKED = 'agent_revoked'
 const AGENT_WANTED = 'agent_wanted'
 
-/** For the gateway: the key that the agent had counts no more, at any manager. */
+/** For the gateway: tells every manager that the agent's previous key is revoked. */
 export function createTellReplaced(cluster: Cluster): (agentId: AgentId) => void {
   const revoked = cluster.peers.topic<AgentId>(AGENT_REVOKED)
   return id => revoked.tell(id)
 }
 
-/** For the gateway: whoever has the agent tells it of this manager, once more. */
+/** For the gateway: asks the manager that is connected to the agent to tell it of this manager once more. */
 export function createSeek(cluster: Cluster): (agentId: AgentId) => Promise<boolean> {
   const wanted = cluster.peers.topic<AgentId>(AGENT_WANTED)
   return async agentId => {
@@ -67,7 +67,7 @@ export function createSeek(cluster: Cluster): (agentId: AgentId) => Promise<bool
   }
 }
 
-/** A session is ended here whose agent this manager has no connection to: another one may have. */
+/** If this manager ends a session without being connected to its agent, asks the other managers to finish the end. */
 function endThroughOthers({ store, cluster, presence, changes, lifecycle, log }: InClusterDeps): void {
   const asked = cluster.peers.topic<SessionId>('finish_termination')
   asked.on(id => lifecycle.finishTermination(id))

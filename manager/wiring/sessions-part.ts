@@ -46,15 +46,15 @@ import { DEFAULT_TIMINGS, type Timings } from '../scheduler/timings.ts'
 export interface SessionsPartDeps {
   readonly store: Store
   readonly managerId: ManagerId
-  /** This manager among those on the database. */
+  /** This manager's view of all managers on the database. */
   readonly cluster: Cluster
-  /** With which it proves itself to agents. */
+  /** Key with which this manager authenticates to agents. */
   readonly key: ManagerKey
   readonly events: EventPublisher
   /** Opens the passwords of registries. */
   readonly box: SecretBox
   readonly upgrades: Upgrades
-  /** Where agents reach this manager; asked when a join token is made. */
+  /** URL at which agents reach this manager; read when a join token is created. */
   readonly url: () => string
   readonly log: Log
   readonly timings?: SessionsPartTimings | undefined
@@ -80,25 +80,26 @@ export interface SessionsPart extends AsyncDisposable {
   /** @throws AppError `session_not_found` */
   locate(id: SessionId): Promise<SessionLocation>
   onSessionEnded(listener: (id: SessionId) => void): void
-  /** After every change of a session's state, here or at another manager. */
+  /** Called after every change of a session's state, here or at another manager. */
   onApplied(listener: (applied: Applied) => void): void
-  /** Somebody may hold more or less from now on: what waits may start, or not any more. */
+  /** Call after limits change: waiting sessions may start now, or no longer. */
   limitsChanged(): void
-  /** Whether traffic of tunnels counts as a sign of life. */
+  /** Sets the source of tunnel traffic, which counts as activity of a session. */
   watchTraffic(activityOf: (id: SessionId) => SessionActivity): void
-  /** The control connection of an agent is gone. */
+  /** Called when the control connection of an agent is gone. */
   onAgentGone(listener: (id: AgentId) => void): void
 }
 
-/** Of a container that has ended; what is kept with its session. */
+/** Limits of the log tail that is kept with a session when its container ends. */
 const LAST_LINES = 10_000
 const LAST_CHARACTERS = 64 * 1024
 const LAST_LOG_MS = 3_000
 const DEVICE_MODES_MS = 10_000
 
 /**
- * Wires and starts. Closed in reverse: first the connections to the agents, so that requests in flight end, then
- * what waits for them. Kernels that are being started go on; the next start takes them up again.
+ * Wires and starts all parts. They are closed in reverse: first the connections to the agents, so that requests in
+ * flight end, then whatever waits for them. Kernels that are being started continue; the next start of a manager takes
+ * them over.
  */
 export async function startSessionsPart(deps: SessionsPartDeps): Promise<SessionsPart> {
   const { store, managerId, cluster, key, events, box, upgrades, log, timings = {} } = deps
@@ -127,7 +128,7 @@ export async function startSessionsPart(deps: SessionsPartDeps): Promise<Session
   const wake = cluster.peers.topic<null>('wake')
   wake.on(look)
   cluster.turns.onTaken(look)
-  /** Which manager schedules the group in question is not known here. */
+  /** Wakes the schedulers of all managers: it is not known here which of them schedules the group. */
   const trigger = () => {
     look()
     wake.tell(null)
@@ -164,7 +165,7 @@ export async function startSessionsPart(deps: SessionsPartDeps): Promise<Session
     onImagePull: (...given) => images.pulls.onProgress(...given),
     tellDeviceModes: (agentId, modes) =>
       agents.request(agentId, 'set_device_modes', { modes }, { timeoutMs: DEVICE_MODES_MS }),
-    // Every manager has its own report.
+    // Wake only this manager's scheduler: every manager gets the agent's report itself.
     onAgentChanged: look,
   })
   const listener = {
@@ -175,7 +176,7 @@ export async function startSessionsPart(deps: SessionsPartDeps): Promise<Session
       for (const gone of goneListeners) gone(id)
     },
     lost(id: AgentId): Promise<void> {
-      // Hung up on, but not yet heard to be gone.
+      // The connection was closed here, but its close event has not arrived yet.
       if (!gateway.isConnected(id)) cluster.links.remove(id)
       return reports.lost(id)
     },
@@ -195,7 +196,7 @@ export async function startSessionsPart(deps: SessionsPartDeps): Promise<Session
     }),
   )
   changes.onApplied(({ effects, to }) => {
-    // Others may depend on one that ended without ever holding anything.
+    // Other sessions may depend on a session that ended without ever holding resources.
     if (effects.freed || effects.ended || to === 'PENDING') look()
   })
   const grants = stack.use(startGrants({ store, agents, changes, log }))
@@ -242,7 +243,7 @@ export async function startSessionsPart(deps: SessionsPartDeps): Promise<Session
       ...(agentLostMs === undefined ? {} : { lostMs: agentLostMs }),
     }),
   )
-  // Closed before the gateway: what it cancels has not failed.
+  // Closed before the gateway, so that tasks cancelled here do not count as failed.
   stack.use(images)
   gateway.expect((await listAgents(store.db)).filter(agent => agent.status === 'CONNECTED').map(agent => agent.id))
 

@@ -25,7 +25,7 @@ export function createTrafficMeter(windowMs: number, now: () => number = () => p
       const first = before[0] ?? last
       const bytes = (of: (activity: SessionActivity) => number) => {
         const grown = of(last) - of(first)
-        // With very many sessions the gateway forgets those without tunnels; its counters then restart from 0.
+        // The gateway forgets sessions without tunnels when there are very many; its counters then restart from 0.
         return grown >= 0 ? grown : of(last)
       }
       const terminalBytes = bytes(({ terminalBytesDown }) => terminalBytesDown)
