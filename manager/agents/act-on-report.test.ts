@@ -13,7 +13,7 @@ describe('a session with two kernels that start', () => {
   const [agentId, sessionId] = [newId(AgentId), newId(SessionId)]
   const [one, other] = [newId(KernelId), newId(KernelId)]
 
-  /** Which states it passes through as its agent reports. */
+  /** Records the states that the session passes through as its agent reports. */
   function starting(status: SessionStatus) {
     const kernels = [one, other].map(id => ({ id, status }))
     const state = { status, attempt: 1, kernels }

@@ -9,7 +9,7 @@ import { startGrants } from './grants.ts'
 const SESSION = '01900000-0000-7000-8000-000000000001' as SessionId
 const ROW = { id: 'g', user_id: 'u', login_id: 'l', session_id: SESSION, app: 'jupyter', expires_at: new Date(4e12) }
 
-/** A database that answers every query with the next of these. */
+/** A database that answers each query with the next of these answers. */
 function storeOf(answers: (() => Promise<unknown>)[]): Store {
   const query: unknown = new Proxy(
     {},

@@ -34,7 +34,7 @@ test('a location that was read before a change and arrives after it is not kept'
   const second = locate(id)
   answers[1]?.resolve(at(newer))
   expect((await second).agentId).toBe(newer)
-  // Kept: not read a third time.
+  // The location is cached: no third read.
   expect((await locate(id)).agentId).toBe(newer)
   expect(answers).toHaveLength(2)
 })

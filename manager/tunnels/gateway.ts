@@ -117,7 +117,10 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
     return { agentId, kernelId, loginId }
   }
 
-  /** Re-checks an admitted request. Credentials are not verified again: a signature is single-use. */
+  /**
+   * Re-checks an admitted request: its session, and its grant or credential. The request is not authenticated again: a
+   * signature is single-use.
+   */
   async function readmit(request: IncomingMessage, target: Target, loginId: string): Promise<void> {
     placeOf(await deps.locate(target.sessionId))
     const grant = grantOf(request, target)

@@ -19,7 +19,7 @@ afterAll(() => {
   for (const socket of far) socket.destroy()
 })
 
-/** What the manager has, and what the agent has. */
+/** Both ends of a data socket: the manager's (`near`) and the agent's. */
 async function pair(): Promise<{ near: Socket; agent: Socket }> {
   const agent = connect((server.address() as AddressInfo).port, '127.0.0.1')
   agent.on('error', () => undefined)

@@ -48,7 +48,7 @@ test('a data socket that broke before it was joined is replaced by the next', as
 
 const KiB = 1024
 
-/** A socket with Node's usual limit whose kernel takes what it is written when told to. */
+/** A socket with Node's usual limit. `fill` makes its kernel stop taking writes; `drain` makes it take them. */
 function stub() {
   const untaken: (() => void)[] = []
   let kernelIsFull = false

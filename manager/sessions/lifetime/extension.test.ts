@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { type Extendable, extensionOf } from './extension.ts'
 
 const HOUR = 3_600_000
-/** Started at 0 with two hours. */
+/** A session that started at 0 with a lifetime of two hours. */
 const session: Extendable = {
   startedAt: 0,
   expiresAt: 2 * HOUR,
