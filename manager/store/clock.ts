@@ -2,47 +2,52 @@ import { sql } from 'kysely'
 import { type Log } from '../log.ts'
 import { type Db } from './schema.ts'
 
-/** Milliseconds since the epoch by the database's clock, which all times of record come from. */
+/** The database's clock, in milliseconds since the epoch. All times of record come from it. */
 export async function readClock(db: Db): Promise<number> {
   const { rows } = await sql<{ now: number }>`select (extract(epoch from now()) * 1000)::bigint as now`.execute(db)
   return rows[0]?.now ?? 0
 }
 
-/** The database's clock as this process knows it, without a question for every look. */
+/** A local copy of the database's clock: reading it costs no query. */
 export interface Clock extends Disposable {
   now(): number
-  /** Compares a time that the database has just told. Told at once, so that nothing is judged by a clock that was set. */
+  /**
+   * Compares `told`, a time that the database has just returned, with this copy. Call it before judging any row by its
+   * age, so that a step of the database's clock is noticed first.
+   */
   observe(told: number): void
   /**
-   * By how many milliseconds the database's clock was set forward, on balance, after it showed `at`. What began before
-   * then is so much younger than it looks. Never negative.
+   * Milliseconds by which the database's clock was set forward, on balance, after it showed `at`. A thing that began
+   * at `at` is younger than it looks by this amount. Never negative.
    */
   setForwardSince(at: number): number
-  /** The last time that the clock was set, if that was within the last hour. */
+  /** The last step of the clock, if it was within the last hour. */
   lastStep(): ClockStep | undefined
 }
 
+/** The database's clock was set while this process ran. */
 export interface ClockStep {
-  /** What it showed afterwards. */
+  /** Time that the clock showed after the step, in milliseconds since the epoch. */
   readonly at: number
-  /** Negative: it was set back. */
+  /** Size of the step; negative if the clock was set back. */
   readonly byMs: number
 }
 
 const LOOK_MS = 60_000
-/** An answer that took longer tells too little. */
+/** A reading that took longer is too inexact and is ignored, except the first one. */
 const SLOW_MS = 1_000
-/** Less is drift, or a clock that a time server corrects. */
+/** A smaller difference is drift, or the correction by a time server; it does not count as a step. */
 const STEP_MS = 60_000
+/** How long `lastStep` reports a step. */
 const TOLD_MS = 3_600_000
 
 /**
- * Reads the database's clock now and once a minute; in between the time of this process passes, which no change of the
- * machine's clock moves. So it stays true where that clock is wrong, or differs from those of other managers, and a clock of the
- * database that is set by more than a minute is noticed and told.
+ * Reads the database's clock now and once a minute. Between two readings the monotonic clock of this process counts on,
+ * which no change of the machine's clock moves. The result stays right where the machine's clock is wrong or differs from
+ * those of other managers. A step of the database's clock by more than a minute is noticed and logged.
  */
 export async function startClock(db: Db, log: Log, lookMs = LOOK_MS): Promise<Clock> {
-  /** At the beginning of this process. */
+  /** The database's time at the beginning of this process (`performance.now()` = 0). */
   let origin: number | undefined
   const steps: ClockStep[] = []
 
@@ -59,7 +64,7 @@ export async function startClock(db: Db, log: Log, lookMs = LOOK_MS): Promise<Cl
     const told = await readClock(db)
     const tookMs = performance.now() - asked
     const found = told - asked - tookMs / 2
-    // Within what the question itself took nothing is known to have moved.
+    // A difference smaller than the duration of the query proves nothing.
     if (origin === undefined || (tookMs < SLOW_MS && Math.abs(found - origin) > tookMs)) adopt(found)
   }
 
@@ -71,7 +76,7 @@ export async function startClock(db: Db, log: Log, lookMs = LOOK_MS): Promise<Cl
     now: () => Math.round((origin ?? 0) + performance.now()),
     observe(told) {
       const found = told - performance.now()
-      // The answer may have waited for this process; only a step is certain.
+      // The answer may have waited for this process to read it, so smaller differences prove nothing: only a step counts.
       if (origin !== undefined && Math.abs(found - origin) > STEP_MS) adopt(found)
     },
     setForwardSince(at) {

@@ -6,32 +6,32 @@ import { type Log } from '../log.ts'
 
 export interface GuardedPoolOptions {
   readonly config: pg.PoolConfig
-  /** A statement that takes longer has no answer to wait for. Undefined for work that may take any time. */
+  /** Limit for a statement; after it we give up waiting. Undefined for work that may take any time. */
   readonly limitMs: number | undefined
-  /** A statement was refused for want of disk space. */
+  /** Called when the database refused a statement because its disk is full. */
   readonly onDiskFull?: () => void
   readonly log: Log
 }
 
 export interface GuardedPool extends PostgresPool {
-  /** Connections that are open, in use or not. */
+  /** All open connections, in use or idle. */
   readonly connections: ReadonlySet<pg.PoolClient>
 }
 
 const PROBE_MS = 1_000
 const PROBE_LIMIT_MS = 3_000
-/** Its commit has to reach the disk, like that of every change; it leaves nothing in a table. */
+/** A write that leaves nothing in a table. Its commit has to reach the disk, like that of every change. */
 export const PROBE = `select pg_logical_emit_message(true, 'berth', 'probe')`
 
 /**
- * The connections of a manager to its database, with two promises that node-postgres does not make.
+ * A manager's connection pool, with two guarantees that node-postgres does not give.
  *
- * 1. Everything that fails because of the connection, not of the statement, is `unavailable` with its cause.
- * 2. Nobody waits for a database that hangs (a stopped server, a network that swallows packets, a disk that does not write).
- *    The first statement without an answer closes the pool for all: requests that wait and new ones are refused at once, until
- *    a probe on a connection of its own is answered. Connections from before are not used again.
+ * 1. Every failure of the connection (not of the statement) is `unavailable` with its cause.
+ * 2. No request waits for a database that hangs (a stopped server, a network that swallows packets, a disk that does not
+ *    write). The first statement without an answer closes the pool for all: waiting and new requests are refused at once,
+ *    until a probe on a connection of its own is answered. Older connections are not used again.
  *
- * A commit that was cut off may have happened: who asks again needs an idempotency key.
+ * A commit that was cut off may have happened, so a retry needs an idempotency key.
  */
 export function createGuardedPool({ config, limitMs, onDiskFull, log }: GuardedPoolOptions): GuardedPool {
   const pool = new pg.Pool(config)
@@ -50,13 +50,13 @@ export function createGuardedPool({ config, limitMs, onDiskFull, log }: GuardedP
       connections.delete(client)
       guard.lost ??= new Error('the connection to the database has ended')
     })
-    // A connection that breaks (server restart) is replaced at the next query; unhandled it would end the process.
+    // The pool replaces a broken connection (server restart) at the next query. An unhandled `error` event would end the process.
     client.on('error', (error: Error) => {
       guard.lost ??= error
       log.warn({ err: error }, 'database connection lost')
     })
   })
-  pool.on('error', () => undefined) // of an idle connection, which was told above
+  pool.on('error', () => undefined) // error of an idle connection, already logged above
 
   function onSilent(): void {
     if (probing || stop.signal.aborted) return
@@ -64,7 +64,7 @@ export function createGuardedPool({ config, limitMs, onDiskFull, log }: GuardedP
     probing = untilAnswered().finally(() => (probing = undefined))
     for (const refuse of waiting) refuse(noAnswer())
     waiting.clear()
-    // Connections that nobody uses may hang as well.
+    // Idle connections may hang as well: take each out of the pool and close it.
     for (let idle = pool.idleCount; idle > 0; idle--) {
       pool.connect().then(
         client => client.release(true),
@@ -117,7 +117,7 @@ interface GuardDeps {
 
 /** One connection, as Kysely uses it. */
 class Guard implements PostgresPoolClient {
-  /** Why no statement can be sent any more. */
+  /** Why this connection takes no more statements; undefined while it works. */
   lost: unknown
   readonly #client: pg.PoolClient
   readonly #deps: GuardDeps
@@ -127,7 +127,7 @@ class Guard implements PostgresPoolClient {
     this.#deps = deps
   }
 
-  // As its interface has it: statements, and cursors, which nothing here uses.
+  // The two forms of the interface: statements, and cursors. No code here uses cursors.
   query<R>(text: string, values: readonly unknown[]): Promise<PostgresQueryResult<R>>
   query(): never
   async query<R>(text?: string, values: readonly unknown[] = []): Promise<PostgresQueryResult<R>> {
@@ -148,7 +148,7 @@ class Guard implements PostgresPoolClient {
       return (await Promise.race([answer, silent])) as unknown as PostgresQueryResult<R>
     } catch (error) {
       if (isAboutDisk(error)) this.#deps.onDiskFull?.()
-      // What the server says of the statement stays as it is; what ends the connection is about that.
+      // An error of the statement is passed on unchanged. An error of the connection becomes `unavailable`.
       throw !isLost(this) || isAboutDisk(error) ? error : noAnswer(error)
     } finally {
       clearTimeout(timer)
@@ -160,7 +160,7 @@ class Guard implements PostgresPoolClient {
   }
 }
 
-/** A call, because it changes while an answer is awaited. */
+/** A function, because `lost` changes while an answer is awaited (TypeScript would assume that it does not). */
 const isLost = ({ lost }: Guard): boolean => lost !== undefined
 
 function noAnswer(cause?: unknown): AppError {
@@ -168,7 +168,7 @@ function noAnswer(cause?: unknown): AppError {
   return new AppError('unavailable', { why: 'The database does not answer. Try again in a moment.' }, { cause })
 }
 
-/** SQLSTATE of PostgreSQL. */
+/** SQLSTATE disk_full. */
 export const DISK_FULL = '53100'
 
 function isAboutDisk(error: unknown): boolean {
@@ -177,7 +177,7 @@ function isAboutDisk(error: unknown): boolean {
 
 async function answers(config: pg.PoolConfig): Promise<boolean> {
   const client = new pg.Client({ ...config, connectionTimeoutMillis: PROBE_LIMIT_MS, query_timeout: PROBE_LIMIT_MS })
-  client.on('error', () => undefined) // told by the calls below
+  client.on('error', () => undefined) // `connect` and `query` below report the same error
   try {
     await client.connect()
     await client.query(PROBE)
@@ -185,7 +185,7 @@ async function answers(config: pg.PoolConfig): Promise<boolean> {
   } catch {
     return false
   } finally {
-    // With a query under way the socket is closed.
+    // Not awaited: if a query is in flight, `end` closes the socket.
     void client.end().catch(() => undefined)
   }
 }

@@ -4,21 +4,22 @@ import { PROBE } from './guarded-pool.ts'
 import { type Db } from './schema.ts'
 
 export interface Health {
-  /** Resolves if the database takes changes. @throws AppError `unavailable`; the database's error where its disk is full */
+  /** Resolves if the database accepts writes. @throws AppError `unavailable`; the database's error where its disk is full */
   check(): Promise<void>
-  /** A statement was refused for want of disk space. */
+  /** Records that a statement was refused because the disk is full: checks also write a row until one succeeds. */
   noteDiskFull(): void
 }
 
-/** Anybody may ask; the database is asked once in so long. */
+/** Age up to which an outcome is reused: anybody may call the check, so it queries the database at most this often. */
 const FRESH_MS = 1_000
-/** More than the pages of a table have free as a rule, so that the disk has to give some. */
+/** More than the free space that table pages usually have, so that the probe needs new space on the disk. */
 const PROBE_BYTES = 64 * 1024
 const PROBE_KEY = 'write_probe'
 
 /**
- * Whether changes are possible: a commit reaches the disk, and, once a statement has failed for want of space, a row finds room
- * again. Reading alone works on a full disk, and a load balancer would send requests to a manager that refuses them.
+ * The health check of the database: whether writes are possible. A commit has to reach the disk; after a statement has
+ * failed because the disk is full, a row has to find room again. A check that only reads passes on a full disk, and a
+ * load balancer would send requests to a manager that refuses them.
  */
 export function createHealth(db: () => Db, now: () => number = () => performance.now()): Health {
   let isDiskFull = false

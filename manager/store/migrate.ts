@@ -6,8 +6,8 @@ import { MIGRATIONS } from './migrations/index.ts'
 import { type Db } from './schema.ts'
 
 /**
- * Brings the tables up to date. Kysely's migrator holds a lock (`pg_advisory_xact_lock`) and one transaction for all
- * steps: managers that start together migrate once, and a failed step leaves nothing behind.
+ * Runs the pending migrations. Kysely's migrator holds a lock (`pg_advisory_xact_lock`) and one transaction for all
+ * steps: managers that start together migrate once, and a failed step is rolled back.
  *
  * @throws AppError `data_version_unsupported` for tables of a newer Berth
  */

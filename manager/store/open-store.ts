@@ -14,28 +14,32 @@ import { type Database, type Db } from './schema.ts'
 export interface Store extends AsyncDisposable {
   readonly db: Db
   /**
-   * Runs `work` in one transaction. A deadlock or serialisation failure runs it again (three times at most), so it must
-   * have no effect but through `trx`; no network in it, and never `store.db` (that would be another connection).
+   * Runs `work` in one transaction. A deadlock or serialisation failure runs it again (three attempts at most), so
+   * `work` must have no effect except through `trx`. It must not use the network, nor `store.db`, which is another
+   * connection.
    */
   transaction<T>(work: (trx: Transaction<Database>) => Promise<T>): Promise<T>
-  /** The database's clock, in milliseconds since the epoch: every time that is compared with one of a row is this one's. */
+  /** The database's clock, in milliseconds since the epoch. Compare times of rows with this clock only. */
   readonly now: () => number
-  /** Whether that clock was set while this process ran. */
+  /** Steps of that clock while this process runs. */
   readonly clock: Pick<Clock, 'observe' | 'setForwardSince' | 'lastStep'>
-  /** Resolves if the database takes changes. @throws AppError `unavailable`; the database's error where its disk is full */
+  /** Resolves if the database accepts writes. @throws AppError `unavailable`; the database's error where its disk is full */
   readonly check: () => Promise<void>
 }
 
 export interface StoreOptions {
-  /** An external PostgreSQL; without it the embedded one below `dataDir` is started. */
+  /** URL of an external PostgreSQL. If it is left out, the embedded one below `dataDir` is started. */
   readonly databaseUrl?: string | undefined
   readonly dataDir: string
   readonly log: Log
-  /** False: the tables are looked at as they are. */
+  /** False skips the migrations and uses the tables as they are. */
   readonly migrate?: boolean
-  /** Statements may take as long as they need: for a backup, which nobody waits for in a browser. */
+  /** True removes the limit of time for statements: for a backup, which nobody waits for in a browser. */
   readonly isPatient?: boolean
-  /** A transaction in which nothing is said for so long is ended by the server: its process may hang, and it holds locks. */
+  /**
+   * The server ends a transaction that has been idle for this long: its process may hang, and the transaction holds
+   * locks.
+   */
   readonly silentMs?: number | undefined
 }
 
@@ -43,8 +47,8 @@ export interface StoreOptions {
 const OLDEST_SERVER = 150_000
 const POOL_SIZE = 10
 /**
- * A request has its answer within 10 s, of which its row in the audit log may take 2. The server gives up a statement (one that
- * waits for a lock, say) before we give up the server.
+ * A request is answered within 10 s, of which writing its audit row may take 2. The server's limit for a statement (one
+ * that waits for a lock, say) is shorter than the limit after which we treat the server as hanging.
  */
 const STATEMENT_TIMEOUT_MS = 6_000
 const ANSWER_LIMIT_MS = 7_000
@@ -53,7 +57,7 @@ const SILENT_TRANSACTION_MS = 30_000
 const GOOD_BYE_MS = 2_000
 
 /**
- * Opens the database (starting the embedded one if there is no URL) and brings its tables up to date.
+ * Opens the database (starts the embedded one if there is no URL) and runs the migrations.
  *
  * @throws AppError `data_version_unsupported`, `unavailable` (does not answer), `config_invalid` (not a database URL)
  */
@@ -112,7 +116,7 @@ async function started(dataDir: string, log: Log): Promise<Embedded> {
   }
 }
 
-/** What may take its time, on connections of its own: a server that recovers, a change of large tables. */
+/** Checks the server and migrates, on connections without a limit: crash recovery and changes of large tables take long. */
 async function prepare(config: pg.PoolConfig, { isMigrated, log }: { isMigrated: boolean; log: Log }): Promise<void> {
   const pool = createGuardedPool({ config: { ...config, max: 2 }, limitMs: undefined, log })
   const db = new Kysely<Database>({ dialect: new PostgresDialect({ pool }) })
@@ -127,7 +131,7 @@ async function prepare(config: pg.PoolConfig, { isMigrated, log }: { isMigrated:
 async function closeInOrder(db: Kysely<Database>, { connections }: GuardedPool): Promise<void> {
   const closed = Promise.all([...connections].map(client => new Promise(resolve => client.once('end', resolve))))
   await db.destroy()
-  // That only says good-bye. A server that is stopped before it has heard it ends the connections as if they were in use.
+  // `destroy` only sends the terminate messages. A server that is stopped before it reads them ends connections as if in use.
   await Promise.race([closed, delay(GOOD_BYE_MS, undefined, { ref: false })])
 }
 
@@ -182,7 +186,7 @@ async function runTransaction<T>(db: Db, work: (trx: Transaction<Database>) => P
 
 const INT8 = 20
 
-/** int8 as a number: counts, versions and amounts are safe integers. The rest as node-postgres does it. */
+/** Parses int8 as a number: counts, versions and amounts are safe integers. node-postgres parses all other types. */
 const typeParserOf: typeof pg.types.getTypeParser = (oid, format): unknown =>
   isInt8(oid) ? parseSafeInteger : pg.types.getTypeParser(oid, format)
 

@@ -44,7 +44,7 @@ import { type AgentImage } from '#agent/contract'
 /**
  * The tables as Kysely sees them. Ids are uuid columns read as lower-case text; bigint columns are read as numbers
  * (`open-store.ts` parses int8, and amounts are safe integers by construction); json is jsonb.
- * What the columns mean beyond their names is said in `migrations/`.
+ * `migrations/` explains columns whose names do not say enough.
  */
 export interface Database {
   settings: SettingsTable
@@ -85,7 +85,7 @@ export interface Database {
   agent_links: AgentLinksTable
 }
 
-/** What query functions take: the database or a transaction on it. */
+/** First argument of every query function: the database or a transaction on it. */
 export type Db = Kysely<Database>
 
 export interface SettingsTable {
@@ -103,17 +103,17 @@ export interface UsersTable {
   password_hash: string
   active: Default<boolean>
   resource_policy: Default<string>
-  /** Set by default: only a sign-up starts without, and cannot sign in until its link was used. */
+  /** Set by default. Null only after a sign-up: that account cannot sign in until its e-mail link is used. */
   email_verified_at: MaybeTime
-  /** TOTP secret, sealed at place `totp:<user id>`; it counts once confirmed. */
+  /** TOTP secret, sealed at place `totp:<user id>`. Sign-in asks for codes only once it is confirmed. */
   totp_sealed: string | null
   totp_confirmed_at: MaybeTime
-  /** Time step of the last code that was taken: none is taken twice. */
+  /** Time step of the last accepted code, so that no code is accepted twice. */
   totp_last_step: number | null
-  /** The user's own SSH public key (one line), authorised in sessions that start from now on. */
+  /** The user's own SSH public key (one line). Sessions that start after it was set authorise it. */
   ssh_public_key: string | null
   created_at: Time
-  /** Grows with every change; what an event hint carries. */
+  /** Incremented by every change; event hints carry it. */
   version: Default<number>
 }
 
@@ -127,10 +127,10 @@ export interface LoginsTable {
   address: string
   created_at: Time
   last_used_at: Time
-  /** Moves with use (browser), never beyond `ends_at`. */
+  /** Moved forward by each use, never beyond `ends_at`. */
   expires_at: Time
   ends_at: Time
-  /** With every use it lives on for so long. */
+  /** Each use extends the sign-in to this many seconds from then. */
   idle_seconds: Default<number>
 }
 
@@ -160,20 +160,20 @@ export interface AgentsTable {
   /** Base units. */
   capacity: Json<ResourceSlots>
   devices: Json<Device[]>
-  /** By UUID. */
+  /** How each GPU is given out, by its UUID: the mode that the agent reported first, until an admin sets another. */
   device_modes: DefaultJson<Readonly<Record<string, SettableMode>>>
-  /** Of the list of images that it told last. */
+  /** Digest of the image list that the agent reported last. */
   images_digest: string | null
   network_isolation: Default<'full' | 'partial'>
   network_isolation_reason: string | null
-  /** Of the agent's software. */
+  /** Version of the agent's software. */
   version: Default<string>
   engine_version: Default<string>
   joined_at: Time
   last_seen_at: Time
-  /** What it reports and cannot be taken up; null when its last report was. */
+  /** What of the agent's reports could not be processed, and why, for admins; null if nothing is wrong. */
   problem: string | null
-  /** Grows with every change; what an event hint carries. */
+  /** Incremented by every change; event hints carry it. */
   row_version: Default<number>
 }
 
@@ -185,15 +185,15 @@ export interface JoinTokensTable {
   expires_at: Time
   used_at: MaybeTime
   used_by: AgentId | null
-  /** The id that an agent gets which joins with it; null in those of older versions. */
+  /** Id for the agent that joins with this token; null in tokens of older versions. */
   agent_id: AgentId | null
-  /** The agent whose place is taken by whoever joins with it. */
+  /** Existing agent that the agent joining with this token replaces. */
   replaces: AgentId | null
 }
 
 export interface AgentImagesTable {
   agent_id: AgentId
-  /** Image id of the engine, `sha256:…`. */
+  /** Image id as the engine reports it, `sha256:…`. */
   digest: string
   image: Json<AgentImage>
   seen_at: Time
@@ -211,39 +211,39 @@ export interface SessionsTable {
   /** Base units. */
   requested: Json<ResourceSlots>
   shmem_bytes: number
-  /** The user did not name an amount of shared memory: the image on the session's agent says. */
+  /** True if the user named no amount of shared memory: the image on the session's agent decides. */
   shmem_from_image: Default<boolean>
   environ: Json<Record<string, string>>
   startup_command: string | null
-  /** As the agent describes its copy of the image. Sessions of older versions have them with commands. */
+  /** Apps as the agent describes its copy of the image. Rows of older versions include their commands. */
   apps: Json<readonly App[]>
   attempt: Default<number>
   /** Agents on which earlier attempts failed. */
   failed_agents: ColumnType<AgentId[], string | undefined, string>
   created_at: Time
-  /** When `status` last changed: what deadlines count from. */
+  /** Time of the last change of `status`; deadlines count from it. */
   status_at: Time
   started_at: MaybeTime
   ended_at: MaybeTime
-  /** Access key of the keypair that asked for it. */
+  /** Access key of the keypair that created the session. */
   keypair: string | null
   domain: Default<string>
   group_id: GroupId | null
   kind: Default<'interactive' | 'batch'>
-  /** Larger goes first, within the order of the sequencer. */
+  /** Larger values are scheduled first; the sequencer orders sessions of equal priority. */
   priority: Default<number>
-  /** Sessions that must have ended well before this one starts. */
+  /** Sessions that must have ended successfully before this one starts. */
   depends_on: ColumnType<SessionId[], string | undefined, string>
   cluster_size: Default<number>
   idle_timeout_seconds: number | null
   max_lifetime_seconds: number | null
-  /** Ends at the latest then, whatever it does; set when it starts, moved by extensions. */
+  /** End of the maximum lifetime, busy or not. Set when the session starts, moved by extensions. */
   expires_at: MaybeTime
-  /** Since when nothing happens in it, as far as the manager knows; time in which nobody looked is not in it. */
+  /** Start of the idle period as far as the manager knows, moved forward by periods without observation. */
   idle_since: MaybeTime
-  /** When a manager last saw that nothing happens in it; to half a minute. */
+  /** When a manager last saw the session idle; accurate to half a minute. */
   idle_seen_at: MaybeTime
-  /** Whose home it goes on with: a kernel that has ended. */
+  /** Ended kernel whose home directory this session continues with. */
   files_of: KernelId | null
   version: Default<number>
 }
@@ -258,11 +258,11 @@ export interface KernelsTable {
   attempt: Default<number>
   container_id: string | null
   exit_code: number | null
-  /** Base units; what it occupies while its status is one of OCCUPYING_STATUSES. */
+  /** Base units. The kernel occupies them while its status is one of OCCUPYING_STATUSES. */
   slots: Json<ResourceSlots>
-  /** When its agent gives up on the current attempt by itself; until then nobody else may start it. */
+  /** Deadline at which the agent gives up the current attempt by itself. No other agent may start the kernel before. */
   start_by: MaybeTime
-  /** Since when it is finished; null while it is not. */
+  /** When the kernel finished; null until then. */
   ended_at: MaybeTime
   log_tail: string | null
 }
@@ -305,7 +305,7 @@ export interface HeldDevice {
   readonly amount: number
 }
 
-/** What becomes free on the agent is held for the session; at most one per group. */
+/** Capacity that becomes free on the agent is held for this session. At most one reservation per resource group. */
 export interface ReservationsTable {
   resource_group: string
   session_id: SessionId
@@ -317,7 +317,7 @@ export interface ReservationsTable {
 export interface KeypairsTable {
   access_key: string
   user_id: UserId
-  /** Of the secret box, place `keypair:<access key>`. */
+  /** Secret key, sealed at place `keypair:<access key>`. */
   sealed_secret: string
   active: Default<boolean>
   /** Requests per 15 minutes. */
@@ -331,7 +331,7 @@ export interface GrantsTable {
   id: string
   grant_hash: Buffer
   user_id: UserId
-  /** What it was made with, and ends with: exactly one of the two. */
+  /** Credential that created the grant; the grant ends with it. Exactly one of `login_id` and `keypair` is set. */
   login_id: string | null
   keypair: string | null
   session_id: SessionId

@@ -1,4 +1,4 @@
-/** So many questions are answered by one query at most: a long answer keeps everybody else from the event loop. */
+/** Most questions that one query answers: a longer answer would block the event loop for all other requests. */
 const MOST = 100
 
 interface Asked<Q, A> {
@@ -7,8 +7,8 @@ interface Asked<Q, A> {
 }
 
 /**
- * Answers questions that come at the same time by one query: while one is being answered, those that come meanwhile wait
- * and are asked together. A question that comes alone is asked at once; no answer is older than its question.
+ * Batches concurrent questions into one query. While a query is in flight, new questions wait, and the next query asks
+ * them together. A question that comes alone is asked at once. No answer is older than its question.
  *
  * @param ask returns the answers in the order of the questions
  */
@@ -18,7 +18,7 @@ export function together<Q, A>(ask: (questions: readonly Q[]) => Promise<readonl
 
   async function askAll(): Promise<void> {
     isAsking = true
-    // Those of the same turn are asked together.
+    // Wait one microtask, so that questions of the same turn of the event loop share the first query.
     await Promise.resolve()
     while (waiting.length > 0) {
       const batch = waiting.slice(0, MOST)

@@ -1,12 +1,12 @@
 /**
- * SQLSTATE 23503: something refers to the row, or the row refers to something that is not there.
- * @param constraint only of this one; PostgreSQL names it `TABLE_COLUMN_fkey`
+ * SQLSTATE 23503: another row refers to the row, or the row refers to a row that does not exist.
+ * @param constraint only violations of this constraint; PostgreSQL names it `TABLE_COLUMN_fkey`
  */
 export function isForeignKeyViolation(error: unknown, constraint?: string): boolean {
   return isViolation(error, '23503', constraint)
 }
 
-/** SQLSTATE 23505: there is such a row already. @param constraint only of this unique index */
+/** SQLSTATE 23505: the row exists already. @param constraint only violations of this unique index */
 export function isUniqueViolation(error: unknown, constraint?: string): boolean {
   return isViolation(error, '23505', constraint)
 }

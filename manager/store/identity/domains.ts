@@ -5,7 +5,7 @@ import { type DomainsTable } from '../tables/identity.ts'
 
 export type DomainRow = Selectable<DomainsTable>
 
-/** By name. @param only the one domain that the caller may see */
+/** Domains ordered by name. @param only the one domain that the caller may see; all if left out */
 export function listDomains(db: Db, only?: string): Promise<DomainRow[]> {
   const query = db.selectFrom('domains').selectAll().orderBy('name')
   return (only === undefined ? query : query.where('name', '=', only)).execute()
@@ -15,7 +15,10 @@ export function findDomain(db: Db, name: string): Promise<DomainRow | undefined>
   return db.selectFrom('domains').selectAll().where('name', '=', name).executeTakeFirst()
 }
 
-/** Until the transaction ends it is not changed: whoever joins it now is of a domain that is still active. */
+/**
+ * Reads a domain under a share lock: nobody changes it until the transaction ends. A caller that checks `active` can rely
+ * on it for users that it adds in this transaction.
+ */
 export function holdDomain(db: Db, name: string): Promise<DomainRow | undefined> {
   return db.selectFrom('domains').selectAll().where('name', '=', name).forShare().executeTakeFirst()
 }
@@ -28,7 +31,7 @@ export interface DomainSettings {
   readonly active?: boolean | undefined
 }
 
-/** @returns undefined if there is one of this name (names differ by more than letter case) */
+/** @returns undefined if a domain of this name exists (letter case is ignored) */
 export function insertDomain(db: Db, name: string, settings: DomainSettings): Promise<DomainRow | undefined> {
   return db
     .insertInto('domains')
@@ -38,7 +41,7 @@ export function insertDomain(db: Db, name: string, settings: DomainSettings): Pr
     .executeTakeFirst()
 }
 
-/** What is left out stays. @returns undefined if there is none of this name */
+/** Fields that are left out keep their values. @returns undefined if no domain has this name */
 export function updateDomain(db: Db, name: string, settings: DomainSettings): Promise<DomainRow | undefined> {
   return db
     .updateTable('domains')

@@ -7,10 +7,10 @@ export interface EmailToken {
   readonly password_hash: string | null
 }
 
-/** More than these are not kept for one account and purpose: whoever asks again and again fills no table. */
+/** Limit of valid tokens per account and purpose: repeated requests must not fill the table. */
 const AT_MOST = 10
 
-/** @returns when it ends; undefined if there are too many already */
+/** @returns when the token expires; undefined if the account has too many already */
 export async function insertEmailToken(
   db: Db,
   token: {
@@ -33,7 +33,7 @@ export async function insertEmailToken(
   return rows[0]?.expires_at
 }
 
-/** One that is good now. */
+/** The token, if it has not expired. */
 export function findEmailToken(db: Db, hash: Buffer, purpose: LinkPurpose): Promise<EmailToken | undefined> {
   return db
     .selectFrom('email_tokens')
@@ -44,7 +44,11 @@ export function findEmailToken(db: Db, hash: Buffer, purpose: LinkPurpose): Prom
     .executeTakeFirst()
 }
 
-/** Ends this one and every other of the account. False if it was not there any more: of two at once, one goes on. */
+/**
+ * Consumes the token and deletes all others of the account.
+ *
+ * @returns false if the token was gone already: of two concurrent requests, one succeeds
+ */
 export async function takeEmailToken(trx: Db, hash: Buffer, userId: UserId): Promise<boolean> {
   const { numDeletedRows } = await trx.deleteFrom('email_tokens').where('token_hash', '=', hash).executeTakeFirst()
   await deleteEmailTokens(trx, userId)

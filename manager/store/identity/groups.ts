@@ -8,7 +8,7 @@ export type CountedGroupRow = GroupRow & { readonly members: number }
 
 export interface GroupFilter {
   readonly domain?: string | undefined
-  /** Only those that this user is in. */
+  /** Only groups that this user is a member of. */
   readonly member?: UserId | undefined
 }
 
@@ -26,7 +26,7 @@ const counted = (db: Db) =>
     )
     .$castTo<CountedGroupRow>()
 
-/** By domain and name. */
+/** Groups ordered by domain and name, each with its number of members. */
 export function listGroups(db: Db, { domain, member }: GroupFilter = {}): Promise<CountedGroupRow[]> {
   let query = counted(db)
     .orderBy('groups.domain')
@@ -40,7 +40,7 @@ export function listGroups(db: Db, { domain, member }: GroupFilter = {}): Promis
   return query.execute()
 }
 
-/** Those that a user is in, by name; asked for every launch, so nobody is counted. */
+/** Groups of a user, ordered by name. Read at every launch, so members are not counted. */
 export function listMemberships(db: Db, userId: UserId, domain?: string): Promise<GroupRow[]> {
   const query = db
     .selectFrom('group_members')
@@ -55,7 +55,7 @@ export function findGroup(db: Db, id: GroupId): Promise<CountedGroupRow | undefi
   return counted(db).where('groups.id', '=', id).executeTakeFirst()
 }
 
-/** Those of the domain that are named by id or by name, in any letter case. */
+/** Groups of the domain with these ids or names, in any letter case. */
 export async function findGroups(db: Db, domain: string, names: readonly string[]): Promise<GroupRow[]> {
   if (names.length === 0) return []
   const wanted = names.map(name => name.toLowerCase())
@@ -74,7 +74,7 @@ export interface GroupSettings {
   readonly active?: boolean | undefined
 }
 
-/** @returns undefined if the domain has one of this name */
+/** @returns undefined if the domain has a group of this name already */
 export async function insertGroup(
   db: Db,
   group: GroupSettings & { readonly id: GroupId; readonly domain: string; readonly name: string },
@@ -89,7 +89,7 @@ export async function insertGroup(
 }
 
 /**
- * What is left out stays. Fails with SQLSTATE 23505 where the domain has another one of that name.
+ * Fields that are left out keep their values. Fails with SQLSTATE 23505 if another group of the domain has that name.
  * @returns false if there is no such group
  */
 export async function updateGroup(
@@ -113,7 +113,7 @@ function columnsOf({ description, limits, active }: GroupSettings) {
   }
 }
 
-/** Those who are in it already stay. */
+/** Adds the user to these groups; existing memberships are kept. */
 export async function addMembers(db: Db, groupIds: readonly GroupId[], userId: UserId): Promise<void> {
   if (groupIds.length === 0) return
   await db
@@ -123,14 +123,14 @@ export async function addMembers(db: Db, groupIds: readonly GroupId[], userId: U
     .execute()
 }
 
-/** @param groupIds all of the user's if left out */
+/** @param groupIds all of the user's groups if left out */
 export async function removeMembers(db: Db, userId: UserId, groupIds?: readonly GroupId[]): Promise<void> {
   if (groupIds?.length === 0) return
   const query = db.deleteFrom('group_members').where('user_id', '=', userId)
   await (groupIds === undefined ? query : query.where('group_id', 'in', groupIds)).execute()
 }
 
-/** The groups of each of these users, by name. */
+/** The groups of each of these users, ordered by name. */
 export async function listGroupsOf(db: Db, userIds: readonly UserId[]): Promise<Map<UserId, GroupRef[]>> {
   if (userIds.length === 0) return new Map()
   const rows = await db

@@ -33,7 +33,7 @@ export async function insertInvitation(
     .executeTakeFirstOrThrow()
 }
 
-/** Newest first. @param page `domain`: only of that one; `before`: the last id of the page before */
+/** Newest first. `domain`: only invitations to this domain. `before`: the last id of the previous page. */
 export function listInvitations(
   db: Db,
   { domain, limit, before }: { domain: string | undefined; limit: number; before: string | undefined },
@@ -48,14 +48,14 @@ export function listInvitations(
   return query.execute()
 }
 
-/** Takes back one that was not used. @returns whether it was there */
+/** Deletes an unused invitation. @returns whether it existed */
 export async function deleteInvitation(db: Db, id: string, domain: string | undefined): Promise<boolean> {
   let query = db.deleteFrom('invitations').where('id', '=', id).where('used_at', 'is', null)
   if (domain !== undefined) query = query.where('domain', '=', domain)
   return (await query.executeTakeFirst()).numDeletedRows === 1n
 }
 
-/** One that can be used; until the transaction ends nobody else can. */
+/** Finds an open invitation and locks it: nobody else can use it until the transaction ends. */
 export function holdInvitation(trx: Db, tokenHash: Buffer): Promise<{ id: string; domain: string } | undefined> {
   return trx
     .selectFrom('invitations')

@@ -4,7 +4,7 @@ import { type Db, type KeypairsTable } from '../schema.ts'
 
 export type KeypairRow = Selectable<KeypairsTable> & {
   readonly email: string
-  /** Of its owner. */
+  /** The owner's role. */
   readonly role: Role
   readonly domain: string
 }
@@ -28,11 +28,11 @@ export function findKeypair(db: Db, accessKey: string): Promise<KeypairRow | und
   return withOwner(db).where('access_key', '=', accessKey).executeTakeFirst()
 }
 
-/** In the order of access keys; `after` is the last one of the page before. */
+/** Keypairs ordered by access key; `after` is the last access key of the previous page. */
 export function listKeypairs(
   db: Db,
   filter: {
-    /** Those of an owner, and of everybody in a domain who is no superadmin; undefined for all. */
+    /** Keypairs of `ownerId` and, if `domain` is set, of all its users except superadmins; undefined for all keypairs. */
     visible?: { readonly ownerId: UserId; readonly domain?: string } | undefined
     limit: number
     after?: string | undefined
@@ -54,12 +54,12 @@ export function listKeypairs(
   return query.execute()
 }
 
-/** Those that a user has; nothing is opened with them any more. */
+/** Deactivates all keypairs of a user: nothing can be opened with them any more. */
 export async function deactivateKeypairs(db: Db, ownerId: UserId): Promise<void> {
   await db.updateTable('keypairs').set({ active: false }).where('user_id', '=', ownerId).execute()
 }
 
-/** All of a user, active or not. */
+/** All access keys of a user, active or not. */
 export async function listAccessKeys(db: Db, ownerId: UserId): Promise<string[]> {
   const rows = await db
     .selectFrom('keypairs')

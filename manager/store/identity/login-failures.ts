@@ -3,17 +3,17 @@ import { type Db } from '../schema.ts'
 
 export interface BackOff {
   readonly key: string
-  /** The first failure that makes the next attempt wait; from then on the wait doubles. */
+  /** Number of failures from which the next attempt has to wait; every further failure doubles the wait. */
   readonly from: number
 }
 
 const LONGEST_WAIT_SECONDS = 900
-/** After so long without a failure the count starts again. */
+/** After this time without a failure the count starts again. */
 const FORGET = sql`interval '1 hour'`
 
 /**
- * Counts an attempt as failed before it is made, so that many at once cannot all pass; a success takes it back.
- * Call inside a transaction that is rolled back if any key has to wait.
+ * Counts an attempt as failed before it is made, so that concurrent attempts cannot all pass. A success takes it back.
+ * Call it inside a transaction that is rolled back if any key has to wait.
  *
  * @returns seconds to wait, or undefined if the attempt may be made
  */
@@ -36,12 +36,15 @@ export async function countAttempt(db: Db, { key, from }: BackOff): Promise<numb
   return Math.max(1, blocked.rows[0]?.seconds ?? 1)
 }
 
-/** The attempt was good: the account starts again from nothing. */
+/** Resets the count after a successful attempt. */
 export async function forgetFailures(db: Db, key: string): Promise<void> {
   await db.deleteFrom('login_failures').where('key', '=', key).execute()
 }
 
-/** The attempt was good: only it is taken back, so that signing in to an own account does not buy guesses at others. */
+/**
+ * Takes back one counted attempt that was good; earlier failures stay counted. Otherwise an attacker could sign in to an
+ * account of their own to gain guesses at others.
+ */
 export async function takeBackAttempt(db: Db, { key, from }: BackOff): Promise<void> {
   await sql`
     update login_failures set failures = greatest(failures - 1, 0),

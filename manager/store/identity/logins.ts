@@ -10,15 +10,15 @@ export interface NewLogin {
   readonly kind: 'browser' | 'token'
   readonly label: string | null
   readonly address: string
-  /** Ends when unused for so long. */
+  /** The sign-in ends when it is unused for this long. */
   readonly idleSeconds: number
-  /** Ends in any case. */
+  /** The sign-in ends after this time, used or not. */
   readonly maxSeconds: number
 }
 
 const seconds = (amount: number) => sql<Date>`now() + make_interval(secs => ${amount})`
 
-/** When the sign-in ends if it is not used. */
+/** @returns when the sign-in ends if it is not used */
 export async function insertLogin(db: Db, login: NewLogin): Promise<Date> {
   const { expires_at } = await db
     .insertInto('logins')
@@ -38,14 +38,14 @@ export async function insertLogin(db: Db, login: NewLogin): Promise<Date> {
   return expires_at
 }
 
-/** A sign-in that holds now, with its user. */
+/** A valid sign-in, with its user. */
 export type LiveLogin = Pick<Selectable<LoginsTable>, 'id' | 'kind' | 'expires_at'> & {
   readonly user: Selectable<UsersTable>
-  /** Used more than a minute ago: worth a write. */
+  /** True if the last recorded use is more than a minute ago, so that this use is worth a write. */
   readonly stale: boolean
 }
 
-/** Undefined if the token is unknown or over, or its user or their domain inactive. */
+/** @returns undefined if the token is unknown or expired, or its user or the user's domain is inactive */
 export async function findLiveLogin(db: Db, tokenHash: Buffer): Promise<LiveLogin | undefined> {
   const row = await db
     .selectFrom('logins')
@@ -62,7 +62,7 @@ export async function findLiveLogin(db: Db, tokenHash: Buffer): Promise<LiveLogi
   return { id: login_id, kind, expires_at, stale, user }
 }
 
-/** The one of these hashes that belongs to a sign-in, over or not. */
+/** The first of these hashes that belongs to a sign-in, expired or not. */
 export async function findTokenHash(db: Db, hashes: readonly Buffer[]): Promise<Buffer | undefined> {
   const row = await db.selectFrom('logins').select('token_hash').where('token_hash', 'in', hashes).executeTakeFirst()
   return row?.token_hash
@@ -73,13 +73,13 @@ const USED = {
   expires_at: sql<Date>`least(now() + make_interval(secs => idle_seconds), ends_at)`,
 }
 
-/** Notes the use; a sign-in with an idle limit lives on for that long, but never beyond its end. */
+/** Records a use: the sign-in is extended by its idle limit, never beyond `ends_at`. @returns the new expiry */
 export async function touchLogin(db: Db, id: string): Promise<Date | undefined> {
   const row = await db.updateTable('logins').set(USED).where('id', '=', id).returning('expires_at').executeTakeFirst()
   return row?.expires_at
 }
 
-/** The sign-in with which a tunnel is used lives on as with any other use. */
+/** Use of a tunnel extends the sign-in of its grant like any other use, unless it has expired. */
 export async function touchLoginOfGrant(db: Db, grantId: string): Promise<void> {
   await db
     .updateTable('logins')
@@ -89,7 +89,7 @@ export async function touchLoginOfGrant(db: Db, grantId: string): Promise<void> 
     .execute()
 }
 
-/** Sign-ins that ended by time, not long ago. */
+/** Ids of expired sign-ins whose rows are still there (retention deletes them after an hour). */
 export async function listExpiredLogins(db: Db, now: Date): Promise<string[]> {
   const rows = await db
     .selectFrom('logins')
@@ -99,7 +99,7 @@ export async function listExpiredLogins(db: Db, now: Date): Promise<string[]> {
   return rows.map(row => row.id)
 }
 
-/** Of these the ones that hold, as do their accounts. */
+/** Those of these sign-ins that have not expired and whose accounts are active. */
 export async function listLiveLogins(db: Db, ids: readonly string[]): Promise<Set<string>> {
   if (ids.length === 0) return new Set()
   const rows = await db
@@ -113,7 +113,7 @@ export async function listLiveLogins(db: Db, ids: readonly string[]): Promise<Se
   return new Set(rows.map(row => row.id))
 }
 
-/** Ids of the sign-ins that ended. */
+/** Deletes sign-ins: one, those of a user (except one, if given), or those of a domain. @returns their ids */
 export async function deleteLogins(
   db: Db,
   which: { id: string } | { userId: UserId; except?: string | undefined } | { domain: string },
@@ -141,13 +141,13 @@ export async function insertTicket(
     .execute()
 }
 
-/** Whose it is; whether it is good still, `takeTicket` says. */
+/** The user of a ticket, expired or not; `takeTicket` checks that. */
 export async function findTicketUser(db: Db, hash: Buffer): Promise<UserId | undefined> {
   const query = db.selectFrom('sign_in_tickets').select('user_id').where('ticket_hash', '=', hash)
   return (await query.executeTakeFirst())?.user_id
 }
 
-/** The user of a ticket that was good, once: of two that use it at the same time one gets nothing. */
+/** Consumes a ticket. @returns its user; undefined if it is unknown, used or expired. Of two concurrent uses one gets nothing */
 export async function takeTicket(db: Db, hash: Buffer): Promise<UserId | undefined> {
   const row = await db
     .deleteFrom('sign_in_tickets')
@@ -161,7 +161,7 @@ export async function deleteTickets(db: Db, userId: UserId): Promise<void> {
   await db.deleteFrom('sign_in_tickets').where('user_id', '=', userId).execute()
 }
 
-/** Before anybody has signed in on a new database: one account, and no sign-in of it. */
+/** True on a new database before the first sign-in: at most one account, and no sign-ins. */
 export async function isFirstStart(db: Db): Promise<boolean> {
   const { rows } = await sql<{ first: boolean }>`
     select not exists (select from logins) and (select count(*) from users) <= 1 as first`.execute(db)

@@ -7,9 +7,9 @@ export type SessionsOf =
   { readonly groupId: GroupId } | { readonly domain: string } | { readonly resourceGroup: string }
 
 export interface SessionCounts {
-  /** Not ended yet, or containers of theirs still hold something. */
+  /** Sessions that have not ended, or whose containers still hold resources. */
   readonly live: number
-  /** Records of ended sessions. */
+  /** Records of sessions that have ended and hold nothing. */
   readonly ended: number
 }
 
@@ -28,7 +28,7 @@ export async function countSessionsOf(db: Db, of: SessionsOf): Promise<SessionCo
   return rows[0] ?? { live: 0, ended: 0 }
 }
 
-/** With their kernels, events and figures. @returns how many; there may be more if it is `limit` */
+/** Deletes ended sessions with their kernels, events and figures. @returns how many; if it is `limit`, there may be more */
 export async function deleteEndedSessions(db: Db, of: SessionsOf, limit: number): Promise<number> {
   const { numAffectedRows } = await sql`
     delete from sessions where id = any(array(
@@ -37,7 +37,7 @@ export async function deleteEndedSessions(db: Db, of: SessionsOf, limit: number)
   return Number(numAffectedRows ?? 0)
 }
 
-/** Until the transaction ends, nobody joins the project and no session is made in it. @returns false if it is gone */
+/** Locks a project: until the transaction ends, nobody joins it and no session is made in it. @returns false if it is gone */
 export async function lockGroup(trx: Db, id: GroupId): Promise<boolean> {
   const row = await trx.selectFrom('groups').select('id').where('id', '=', id).forUpdate().executeTakeFirst()
   return row !== undefined
@@ -49,7 +49,7 @@ export interface TouchedUser {
   readonly version: number
 }
 
-/** Takes all members out of a project, each with a new version. */
+/** Removes all members of a project and increments the version of each. */
 export async function removeAllMembers(trx: Db, id: GroupId): Promise<TouchedUser[]> {
   const { rows } = await sql<TouchedUser>`
     with gone as (delete from group_members where group_id = ${id}::uuid returning user_id)
@@ -62,19 +62,19 @@ export async function deleteGroup(trx: Db, id: GroupId): Promise<void> {
   await trx.deleteFrom('groups').where('id', '=', id).execute()
 }
 
-/** Until the transaction ends, nobody comes into the domain. @returns undefined if there is none of this name */
+/** Locks a domain: until the transaction ends, nothing is added to it. @returns undefined if no domain has this name */
 export function lockDomain(trx: Db, name: string): Promise<{ active: boolean } | undefined> {
   return trx.selectFrom('domains').select('active').where('name', '=', name).forUpdate().executeTakeFirst()
 }
 
 export interface DomainContent {
   readonly users: number
-  /** Besides `spared`. */
+  /** Number of projects without the one named `spared`. */
   readonly projects: number
   readonly openInvitations: number
 }
 
-/** @param spared name of the project that goes with its domain */
+/** @param spared name of the project that is deleted with its domain, and not counted */
 export async function countInDomain(db: Db, name: string, spared: string): Promise<DomainContent> {
   const { rows } = await sql<DomainContent>`
     select (select count(*) from users where domain = ${name})::int as users,
@@ -84,7 +84,7 @@ export async function countInDomain(db: Db, name: string, spared: string): Promi
   return rows[0] ?? { users: 0, projects: 0, openInvitations: 0 }
 }
 
-/** With its projects and invitations. */
+/** Deletes a domain with its projects and invitations. */
 export async function deleteDomain(trx: Db, name: string): Promise<void> {
   await trx.deleteFrom('invitations').where('domain', '=', name).execute()
   await trx.deleteFrom('groups').where('domain', '=', name).execute()
@@ -92,8 +92,8 @@ export async function deleteDomain(trx: Db, name: string): Promise<void> {
 }
 
 /**
- * Until the transaction ends, the resource group stays: for sessions and agents that come into it.
- * @returns false if there is none of this name
+ * Keeps the resource group from being deleted until the transaction ends: for transactions that add sessions or agents.
+ * @returns false if no resource group has this name
  */
 export async function holdResourceGroup(trx: Db, name: string): Promise<boolean> {
   const row = await trx
@@ -105,13 +105,16 @@ export async function holdResourceGroup(trx: Db, name: string): Promise<boolean>
   return row !== undefined
 }
 
-/** Until the transaction ends, no session and no agent comes into it. @returns false if there is none of this name */
+/**
+ * Locks the resource group: until the transaction ends, no session and no agent is added to it.
+ * @returns false if no resource group has this name
+ */
 export async function lockResourceGroupRow(trx: Db, name: string): Promise<boolean> {
   const query = trx.selectFrom('resource_groups').select('name').where('name', '=', name).forUpdate()
   return (await query.executeTakeFirst()) !== undefined
 }
 
-/** Names of the agents in it that were not forgotten. */
+/** Names of the agents in the resource group, without those that were revoked. */
 export async function listAgentNames(db: Db, resourceGroup: string): Promise<string[]> {
   const rows = await db
     .selectFrom('agents')
@@ -123,7 +126,7 @@ export async function listAgentNames(db: Db, resourceGroup: string): Promise<str
   return rows.map(row => row.name)
 }
 
-/** With its join tokens, its access rules and what is held for a session. Records of ended sessions keep its name. */
+/** Deletes a resource group with its join tokens, access rules and reservation. Records of ended sessions keep its name. */
 export async function deleteResourceGroup(trx: Db, name: string): Promise<void> {
   await trx.deleteFrom('join_tokens').where('resource_group', '=', name).execute()
   await trx.deleteFrom('reservations').where('resource_group', '=', name).execute()

@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { type UserId } from '#manager/contract'
 import { type Db } from '../schema.ts'
 
-/** A new secret, not confirmed. False where one is confirmed already. */
+/** Stores a new, unconfirmed secret. @returns false if the user has a confirmed one */
 export async function putSecret(db: Db, userId: UserId, sealed: string): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('users')
@@ -13,7 +13,10 @@ export async function putSecret(db: Db, userId: UserId, sealed: string): Promise
   return numUpdatedRows === 1n
 }
 
-/** @param sealed the secret that the code was checked with: another one may have replaced it meanwhile */
+/**
+ * Confirms the secret. @returns false if one is confirmed already, or the secret was replaced meanwhile
+ * @param sealed the secret that the code was checked with
+ */
 export async function confirmSecret(trx: Db, userId: UserId, sealed: string, step: number): Promise<boolean> {
   const { numUpdatedRows } = await trx
     .updateTable('users')
@@ -25,7 +28,7 @@ export async function confirmSecret(trx: Db, userId: UserId, sealed: string, ste
   return numUpdatedRows === 1n
 }
 
-/** True once per step, and never for an older one: of two with the same code one gets nothing. */
+/** Consumes a time step. @returns true once per step, and never for an older one: of two requests with one code, one fails */
 export async function takeStep(db: Db, userId: UserId, step: number): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('users')
@@ -37,7 +40,7 @@ export async function takeStep(db: Db, userId: UserId, step: number): Promise<bo
   return numUpdatedRows === 1n
 }
 
-/** @returns whether there was one */
+/** Deletes the secret and the recovery codes. @returns whether there was a secret */
 export async function clearSecret(trx: Db, userId: UserId): Promise<boolean> {
   const { numUpdatedRows } = await trx
     .updateTable('users')
@@ -57,7 +60,7 @@ export async function replaceRecoveryCodes(trx: Db, userId: UserId, hashes: read
     .execute()
 }
 
-/** True once per code. */
+/** Consumes a recovery code. @returns true once per code */
 export async function takeRecoveryCode(db: Db, userId: UserId, hash: Buffer): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('recovery_codes')

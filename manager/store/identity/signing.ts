@@ -2,7 +2,7 @@ import { type Selectable, sql } from 'kysely'
 import { type Store } from '../open-store.ts'
 import { type Db, type KeypairsTable, type UsersTable } from '../schema.ts'
 
-/** A keypair with its user, as verifying a signature needs them. */
+/** A keypair with its user: the data for verifying a signature. */
 export interface Signer {
   readonly keypair: Pick<Selectable<KeypairsTable>, 'access_key' | 'sealed_secret' | 'active' | 'rate_limit'>
   readonly user: Selectable<UsersTable>
@@ -28,7 +28,7 @@ export async function findSigner(db: Db, accessKey: string): Promise<Signer | un
   }
 }
 
-/** Which of these may still be used. */
+/** Those of these access keys that are active, with an active user and domain. */
 export async function listUsableKeypairs(db: Db, accessKeys: readonly string[]): Promise<Set<string>> {
   if (accessKeys.length === 0) return new Set()
   const rows = await db
@@ -44,7 +44,7 @@ export async function listUsableKeypairs(db: Db, accessKeys: readonly string[]):
   return new Set(rows.map(row => row.access_key))
 }
 
-/** False if it was taken before: of two at the same time one gets it. */
+/** Consumes a nonce. @returns false if it was consumed before: of two concurrent requests, one succeeds */
 export async function takeNonce(db: Db, accessKey: string, nonce: string, expiresAt: Date): Promise<boolean> {
   const { numInsertedOrUpdatedRows } = await db
     .insertInto('keypair_nonces')
@@ -56,18 +56,18 @@ export async function takeNonce(db: Db, accessKey: string, nonce: string, expire
 
 export interface RequestCount {
   readonly accessKey: string
-  /** Its start. */
+  /** Start of the minute. */
   readonly minute: Date
   readonly requests: number
 }
 
-/** Adds to what other managers added, and notes the use. Keypairs that are gone are passed over. */
+/** Adds to the counts of all managers and records the use. Keypairs that no longer exist are skipped. */
 export async function addRequests(store: Store, counts: readonly RequestCount[]): Promise<void> {
   const keys = counts.map(count => count.accessKey)
   const minutes = counts.map(count => count.minute)
   const requests = counts.map(count => count.requests)
   await store.transaction(async trx => {
-    // In one order everywhere, so that two managers do not wait for each other.
+    // Rows are locked in one order everywhere, so that two managers do not deadlock.
     await sql`
       insert into keypair_requests (access_key, minute, requests)
       select access_key, v.minute, v.requests
@@ -84,7 +84,7 @@ export async function addRequests(store: Store, counts: readonly RequestCount[])
   })
 }
 
-/** Of the minutes that begin after `since`. */
+/** Counts of the minutes that begin after `since`. */
 export async function readRequests(
   db: Db,
   accessKey: string,

@@ -9,13 +9,13 @@ export type NewUser = Pick<
 >
 
 /**
- * The account holds: it is active, and so is its domain. For every query that lets somebody in (sign-ins, grants,
- * keypairs) and has the table `users` under this name.
+ * Condition that the account and its domain are active. For every query that lets somebody in (sign-ins, grants,
+ * keypairs); the query must have the table `users` under this name.
  */
 export const ACCOUNT_HOLDS = sql<boolean>`(users.active and exists (
   select from domains where domains.name = users.domain and domains.active))`
 
-/** False if the e-mail address is taken (addresses differ by more than letter case). */
+/** @returns false if the e-mail address is taken (letter case is ignored) */
 export async function insertUser(db: Db, user: NewUser): Promise<boolean> {
   const { numInsertedOrUpdatedRows } = await db
     .insertInto('users')
@@ -33,7 +33,7 @@ export function findUserByEmail(db: Db, email: string): Promise<UserRow | undefi
     .executeTakeFirst()
 }
 
-/** Role and domain of each of these whose account holds. */
+/** Role and domain of each of these users, without those whose account or domain is inactive. */
 export async function listStandings(
   db: Db,
   ids: readonly UserId[],
@@ -57,13 +57,13 @@ export interface UserFilter {
   readonly domain?: string | undefined
   readonly group?: GroupId | undefined
   readonly role?: Role | undefined
-  /** Part of address or name, in any letter case. */
+  /** Part of the e-mail address or name, in any letter case. */
   readonly search?: string | undefined
-  /** False: they are left out. */
+  /** False leaves superadmins out. */
   readonly superadmins?: boolean | undefined
 }
 
-/** Oldest first; `after` is the last id of the page before. */
+/** Oldest first; `after` is the last id of the previous page. */
 export function listUsers(
   db: Db,
   page: UserFilter & { limit: number; after?: UserId | undefined },
@@ -88,8 +88,8 @@ export function listUsers(
 }
 
 /**
- * Removes accounts that were signed up for so many days ago and never confirmed, unless there is something of theirs by now,
- * or a link that still confirms them. Nobody has ever signed in to one.
+ * Deletes accounts whose sign-up is older than `days` and was never confirmed. Nobody has ever signed in to them. Accounts
+ * with keypairs or sessions stay, as do those with a link that can still confirm them.
  */
 export async function deleteUnconfirmed(
   trx: Db,
@@ -109,12 +109,15 @@ export async function deleteUnconfirmed(
   return rows
 }
 
-/** Nobody else changes the row until the transaction ends. */
+/** Locks the row: nobody else changes it until the transaction ends. */
 export function lockUser(db: Db, id: UserId): Promise<UserRow | undefined> {
   return db.selectFrom('users').selectAll().where('id', '=', id).forUpdate().executeTakeFirst()
 }
 
-/** Until the transaction ends it stays what it is: what is done for it is done for who it is now. */
+/**
+ * Reads a user under a share lock: the row does not change until the transaction ends. What the transaction does for the
+ * user (role, domain, active) stays right until then.
+ */
 export function holdUser(db: Db, id: UserId): Promise<UserRow | undefined> {
   return db.selectFrom('users').selectAll().where('id', '=', id).forShare().executeTakeFirst()
 }
@@ -127,12 +130,12 @@ export async function countUsers(db: Db): Promise<number> {
   return count
 }
 
-/** Serialises everything that may take away the last superadmin, until the transaction ends. */
+/** Serialises all changes that could remove the last superadmin, until the transaction ends. */
 export async function lockSuperadmins(db: Db): Promise<void> {
   await sql`select pg_advisory_xact_lock(hashtextextended('berth:superadmins', 0))`.execute(db)
 }
 
-/** Those who can sign in. */
+/** Number of superadmins who can sign in. */
 export async function countSuperadmins(db: Db): Promise<number> {
   const { count } = await db
     .selectFrom('users')
@@ -143,7 +146,7 @@ export async function countSuperadmins(db: Db): Promise<number> {
   return count
 }
 
-/** A new version without a change of the row: its groups are others. Locks it until the transaction ends. */
+/** Increments the version only: the user's groups have changed. Locks the row until the transaction ends. */
 export function touchUser(db: Db, id: UserId): Promise<UserRow | undefined> {
   return updateUser(db, id, {})
 }
@@ -152,7 +155,7 @@ export type UserUpdate = Partial<
   Pick<UserRow, 'name' | 'role' | 'active' | 'domain' | 'password_hash' | 'email_verified_at'>
 >
 
-/** The row as it is now, or undefined if there is no such user. */
+/** @returns the new row, or undefined if there is no such user */
 export function updateUser(db: Db, id: UserId, update: UserUpdate): Promise<UserRow | undefined> {
   return db
     .updateTable('users')

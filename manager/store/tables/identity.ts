@@ -5,7 +5,7 @@ export interface DomainsTable {
   name: string
   description: Default<string>
   active: Default<boolean>
-  /** Base units; what all of its sessions together may hold. A slot that is left out is unlimited. */
+  /** Base units. Limit for all sessions of the domain together. A slot that is left out is unlimited. */
   limits: DefaultJson<ResourceSlots>
   /** Names of registries whose images may be launched; null = all. */
   allowed_registries: DefaultJson<string[] | null>
@@ -13,14 +13,14 @@ export interface DomainsTable {
   version: Default<number>
 }
 
-/** Shown as *Project*. */
+/** Groups are shown to users as *Project*. */
 export interface GroupsTable {
   id: GroupId
   domain: string
   name: string
   description: Default<string>
   active: Default<boolean>
-  /** As for domains. */
+  /** Limit for all sessions of the group together, as for domains. */
   limits: DefaultJson<ResourceSlots>
   created_at: Time
   version: Default<number>
@@ -32,7 +32,7 @@ export interface GroupMembersTable {
   added_at: Time
 }
 
-/** One-time tokens with which somebody may sign up. */
+/** One-time tokens for signing up. */
 export interface InvitationsTable {
   id: string
   token_hash: Buffer
@@ -45,39 +45,42 @@ export interface InvitationsTable {
   used_by: UserId | null
 }
 
-/** One-time links by e-mail; gone once used. */
+/** Tokens of one-time links sent by e-mail; deleted once used. */
 export interface EmailTokensTable {
   token_hash: Buffer
   user_id: UserId
   purpose: 'verify' | 'reset'
-  /** Of the sign-up that this link confirms: it becomes the account's, so that nobody else's sign-up counts. */
+  /**
+   * Password of the sign-up that this link confirms. Confirming makes it the password of the account, so that a sign-up
+   * by somebody else with the same address does not count.
+   */
   password_hash: string | null
   created_at: Time
   expires_at: Time
 }
 
-/** What signs in once each where the second factor is lost. */
+/** Recovery codes: each replaces a lost second factor once. */
 export interface RecoveryCodesTable {
   user_id: UserId
   code_hash: Buffer
   used_at: MaybeTime
 }
 
-/** Signed requests per minute, for the limit per 15 minutes. */
+/** Number of signed requests per minute, for the rate limit per 15 minutes. */
 export interface KeypairRequestsTable {
   access_key: string
   minute: Time
   requests: number
 }
 
-/** Nonces of signed requests, kept while their date is fresh: none is taken twice. */
+/** Nonces of signed requests, kept while the date of the request is fresh, so that no request is accepted twice. */
 export interface KeypairNoncesTable {
   access_key: string
   nonce: string
   expires_at: Time
 }
 
-/** Requests that may be sent again, by the key that their sender chose. */
+/** Idempotency keys: requests that may be retried, by the key that the client chose. */
 export interface IdempotencyKeysTable {
   user_id: UserId
   key: string

@@ -2,13 +2,13 @@ import { type ResourceSlots, type Task } from '#manager/contract'
 import { type Default, type DefaultJson, type Json, type MaybeTime, type Time } from './columns.ts'
 
 export interface RegistriesTable {
-  /** Its host, as in image references: `docker.io`, `registry.example.org:5000`. */
+  /** Host (and port) as in image references: `docker.io`, `registry.example.org:5000`. */
   name: string
   url: string
-  /** Name spaces that a rescan walks; empty = what its catalogue lists. */
+  /** Name spaces that a rescan walks; empty = all repositories in the catalogue of the registry. */
   projects: DefaultJson<string[]>
   username: string | null
-  /** At place `registry:<name>`. */
+  /** Password, sealed at place `registry:<name>`. */
   sealed_password: string | null
   active: Default<boolean>
   scanned_at: MaybeTime
@@ -16,11 +16,11 @@ export interface RegistriesTable {
   version: Default<number>
 }
 
-/** What the last rescan found. */
+/** Images that the last rescan found. */
 export interface RegistryImagesTable {
   registry: string
   reference: string
-  /** Image id (digest of its configuration), `sha256:…`, the same as on an engine that holds it. */
+  /** Image id (digest of its configuration), `sha256:…`. An engine that holds the image uses the same id. */
   digest: string
   manifest_digest: string
   architecture: string
@@ -29,16 +29,16 @@ export interface RegistryImagesTable {
   scanned_at: Time
 }
 
-/** What an admin has changed about an image. */
+/** Changes of an admin to an image. */
 export interface ImageSettingsTable {
   reference: string
-  /** Base units; replaces what its labels say, slot by slot. */
+  /** Base units. Minimum amounts; each slot replaces that of the image's labels. */
   minimum: DefaultJson<ResourceSlots>
   created_at: Time
   version: Default<number>
 }
 
-/** Rescans and pulls. One that runs is kept fresh by its manager; one that is not has died with it. */
+/** Rescans and pulls. The manager of a running task refreshes `seen_at`; a task that gets stale has died with its manager. */
 export interface TasksTable {
   id: string
   kind: Task['kind']
@@ -46,7 +46,7 @@ export interface TasksTable {
   status: Task['status']
   error: DefaultJson<Task['error']>
   detail: Json<Pick<Task, 'rescan' | 'pull'>>
-  /** E-mail address. */
+  /** E-mail address of the user. */
   started_by: string
   cancel_asked: Default<boolean>
   created_at: Time

@@ -6,25 +6,25 @@ import { type Json, type Time } from './columns.ts'
 export interface AuditLogTable {
   id: Generated<number>
   at: Time
-  /** Null for the system, and for those who are not signed in. */
+  /** Null for the system and for requests without a sign-in. */
   actor_id: UserId | null
-  /** E-mail address at that time. */
+  /** E-mail address of the actor at that time. */
   actor: string | null
-  /** Owner of the target where an admin acts on what is somebody else's. */
+  /** Owner of the target, if an admin acts on something that belongs to another user. */
   acted_as: string | null
-  /** Whose admins see it. */
+  /** Domain whose admins see the row. */
   domain: string | null
-  /** Name of the route, or of what the system did. */
+  /** Name of the route, or of the system's action. */
   action: string
-  /** E.g. `user:0198…`. */
+  /** Kind and id of the object, e.g. `user:0198…`. */
   target: string | null
-  /** `ok`, or the code of the error. */
+  /** `ok`, or an error code. */
   result: string
   detail: Json<Record<string, unknown>>
   address: string | null
 }
 
-/** What counts since the start. */
+/** Figures accumulated since the session or kernel started. */
 export interface Totals {
   readonly cpuSeconds: number
   readonly memPeakBytes: number
@@ -35,8 +35,9 @@ export interface Totals {
 }
 
 /**
- * One minute of a session, all of its kernels together: means, but for the totals (as at the end of the minute).
- * `samples` are seconds that were seen: of two managers that saw the same minute the fuller one is kept.
+ * Figures of one minute of a session, all its kernels together. Totals are as of the end of the minute; the other
+ * figures are means. `samples` is the number of seconds observed: if two managers observed the same minute, the record
+ * with more samples is kept.
  */
 export interface StatsMinute extends Totals {
   readonly samples: number
@@ -47,29 +48,29 @@ export interface StatsMinute extends Totals {
 }
 
 export interface KeptMinute extends StatsMinute {
-  /** By id, where a session has several: one that has done its work is not measured any more, and still counts. */
+  /** Totals by kernel id, if the session has several kernels: a finished kernel is not measured any more but still counts. */
   readonly kernels?: Readonly<Record<string, Totals>>
 }
 
-/** Kept for 7 days; the last minute of every session for ever, as what it used in all. */
+/** Kept for 7 days. The last minute of every session is kept for ever: it says what the session used in total. */
 export interface SessionStatsMinutesTable {
   session_id: SessionId
   minute: Time
   stats: Json<KeptMinute>
-  /** The last minute of its session, and old: retention does not look at it again. */
+  /** True for an old row that is the last minute of its session: retention skips it. */
   settled: Generated<boolean>
 }
 
-/** Manager processes on this database; one that has not been seen for a while is gone. */
+/** Manager processes on this database. A manager that has not been seen for a while is gone. */
 export interface ManagersTable {
-  /** Of the process: new with every start. */
+  /** Id of the process: new with every start. */
   id: string
-  /** Where agents and other managers reach it. */
+  /** URL at which agents and other managers reach this manager. */
   advertise_url: string
   version: string
   started_at: Time
   seen_at: Time
-  /** Its clock minus that of the database, at its last sign of life. */
+  /** Clock of the process minus the clock of the database, at its last heartbeat. */
   clock_ahead_ms: number
 }
 
@@ -78,6 +79,6 @@ export interface AgentLinksTable {
   agent_id: AgentId
   manager_id: string
   since: Time
-  /** The manager process through which it comes; null where the agent has dialled. */
+  /** Manager process that relays the connection; null if the agent dialled this manager itself. */
   via: string | null
 }

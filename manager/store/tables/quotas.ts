@@ -1,10 +1,12 @@
 import { type ResourceSlots, type UserId } from '#manager/contract'
 import { type Default, type DefaultJson, type Json, type Time } from './columns.ts'
 
-/** On users (all of their sessions) and on keypairs (the sessions that were made with them). Null = unlimited. */
+/**
+ * Limits for a user (all sessions of the user) or for a keypair (the sessions that were made with it). Null = unlimited.
+ */
 export interface ResourcePoliciesTable {
   name: string
-  /** Base units; a slot that is left out is unlimited. */
+  /** Base units. A slot that is left out is unlimited. */
   limits: DefaultJson<ResourceSlots>
   max_concurrent_sessions: number | null
   max_containers_per_session: number | null
@@ -27,7 +29,9 @@ export interface PresetsTable {
   version: Default<number>
 }
 
-/** Who may use a resource group: exactly one of the three is set. Superadmins always may. */
+/**
+ * Grants access to a resource group: exactly one of domain, group and user is set. Superadmins always have access.
+ */
 export interface ResourceGroupAccessTable {
   resource_group: string
   domain: string | null
