@@ -15,7 +15,7 @@ export async function findAgent(db: Db, id: AgentId): Promise<AgentRow | undefin
   return db.selectFrom('agents').selectAll().where('id', '=', id).executeTakeFirst()
 }
 
-/** In the order of the ids. */
+/** Rows in the order of `ids`; undefined for an unknown id. */
 export async function findAgents(db: Db, ids: readonly AgentId[]): Promise<(AgentRow | undefined)[]> {
   const rows = await db
     .selectFrom('agents')
@@ -26,7 +26,7 @@ export async function findAgents(db: Db, ids: readonly AgentId[]): Promise<(Agen
   return ids.map(id => byId.get(id))
 }
 
-/** All but the revoked ones, oldest first. */
+/** Agents that are not revoked, in the order in which they joined. */
 export async function listAgents(db: Db, resourceGroup?: string): Promise<AgentRow[]> {
   const query = db.selectFrom('agents').selectAll().where('status', '<>', 'REVOKED').orderBy('joined_at').orderBy('id')
   return (resourceGroup === undefined ? query : query.where('resource_group', '=', resourceGroup)).execute()
@@ -40,10 +40,10 @@ export interface JoinedAgent {
 }
 
 /**
- * A new agent, or a known one that joins again with its own key; where an admin wants its place taken (`replaces`), with
- * any. From then on only that key counts.
+ * Saves an agent that joins: a new one, or a known one that joins again with its own key. With `replaces` (an admin wants
+ * the agent replaced) any key is accepted. From then on only the new key is valid.
  *
- * @returns false if somebody else has that id: a join string alone must not take over what another agent runs
+ * @returns false if the id belongs to another key: a join string alone must not take over what another agent runs
  */
 export async function saveJoinedAgent(db: Db, agent: JoinedAgent, { replaces = false } = {}): Promise<boolean> {
   const values = { name: agent.name, public_key: agent.publicKey, resource_group: agent.resourceGroup }
@@ -56,7 +56,7 @@ export async function saveJoinedAgent(db: Db, agent: JoinedAgent, { replaces = f
         .doUpdateSet({
           ...values,
           status: 'LOST',
-          // Revoking paused it; a pause of its own stays.
+          // Revoking has paused the agent: undo that. A pause that an admin set on an agent that was not revoked stays.
           schedulable: sql`agents.schedulable or agents.status = 'REVOKED'`,
           row_version: sql`agents.row_version + 1`,
         })
@@ -75,7 +75,7 @@ export interface ReportedState {
   readonly engineVersion: string
 }
 
-/** @returns the new row version, undefined if the agent was revoked or is unknown */
+/** @returns the new row version; undefined if the agent was revoked or is unknown */
 export async function saveReportedState(
   db: Db,
   id: AgentId,
@@ -126,7 +126,7 @@ export async function setDevices(
     .executeTakeFirst()
 }
 
-/** Sessions that hold devices of the agent now, by UUID. */
+/** Pairs of a device of the agent (its UUID) and a session that holds it now (its name). */
 export async function listDeviceHolders(db: Db, id: AgentId): Promise<{ uuid: string; session: string }[]> {
   return db
     .selectFrom('kernel_devices as d')
@@ -154,7 +154,7 @@ export async function setAgent(
     .executeTakeFirst()
 }
 
-/** @returns the new row version, undefined if that is what the row says, or if there is none */
+/** @returns the new row version; undefined if the row has this problem already, or the agent is unknown */
 export async function setProblem(db: Db, id: AgentId, problem: string | null): Promise<number | undefined> {
   const row = await db
     .updateTable('agents')
@@ -166,12 +166,12 @@ export async function setProblem(db: Db, id: AgentId, problem: string | null): P
   return row?.row_version
 }
 
-/** Until the transaction ends. */
+/** Locks the row until the transaction ends. */
 export async function lockAgent(db: Db, id: AgentId): Promise<AgentRow | undefined> {
   return db.selectFrom('agents').selectAll().where('id', '=', id).forNoKeyUpdate().executeTakeFirst()
 }
 
-/** They are here. Says so where another manager, not knowing, has called one of them lost. */
+/** Records that these agents are connected; also corrects another manager that has marked one of them as lost. */
 export async function setLastSeen(db: Db, ids: readonly AgentId[]): Promise<void> {
   await db
     .updateTable('agents')
@@ -186,7 +186,7 @@ export interface NewJoinToken {
   readonly resourceGroup: string
   readonly createdBy: UserId | null
   readonly lifetimeMs: number
-  /** The id that an agent gets which joins with it. */
+  /** Id for the agent that joins with this token. */
   readonly agentId: AgentId
   readonly replaces?: AgentId | undefined
 }
@@ -209,11 +209,12 @@ export async function insertJoinToken(db: Db, token: NewJoinToken): Promise<Date
 }
 
 /**
- * Uses a token up. The agent that used it, proven by its key, may use it again until it expires, because it may not have
- * heard our answer; but not after it was revoked. An agent has the id that the manager made with the token; one that is
- * known, proven by its key, keeps its own.
+ * Consumes a join token. The agent that used it may use it again until it expires, because our answer may have been lost;
+ * it proves itself by its key and must not be revoked. A new agent must have the id that the manager made with the token.
+ * A known agent, proven by its key, keeps its own id, unless the token replaces an agent.
  *
- * @returns where it leads to, undefined if it is unknown, expired, used by another agent, or for another one
+ * @returns the token's resource group and the agent that it replaces; undefined if the token is unknown, expired, used by
+ *   another agent, or made for another agent
  */
 export async function takeJoinToken(
   db: Db,
@@ -252,16 +253,16 @@ export interface TakenToken {
   readonly replaces: AgentId | null
 }
 
-/** What agents hold now: sums over kernels in occupying states, never a counter. */
+/** Resources that agents hold now: sums over kernels in occupying states, never a counter. */
 export interface Usage {
   slots(agentId: AgentId): ResourceSlots
-  /** Base units of `slot` taken on the device, by how it is given out. */
+  /** Base units taken on the device, and the slot (whole devices or shares) that they are counted in. */
   device(agentId: AgentId, uuid: string): { readonly slot: string; readonly amount: number } | undefined
 }
 
 export async function readUsage(db: Db, agentIds: readonly AgentId[]): Promise<Usage> {
   if (agentIds.length === 0) return { slots: () => ({}), device: () => undefined }
-  // One row per agent: every pass of the scheduler reads this, and rows cost more than what is in them.
+  // One row per agent: every pass of the scheduler reads this, and the number of rows costs more than their size.
   const { rows: held } = await sql<{ agent_id: AgentId; slots: ResourceSlots }>`
     select agent_id, json_object_agg(slot, amount) as slots from (
       select k.agent_id, s.key as slot, sum(s.value::bigint)::bigint as amount
@@ -286,7 +287,7 @@ export async function readUsage(db: Db, agentIds: readonly AgentId[]): Promise<U
 
 type TakenDevices = Readonly<Record<string, { readonly slot: string; readonly amount: number } | undefined>>
 
-/** Also of revoked ones: sessions that ended there still say where they ran. */
+/** Names of agents, including revoked ones: sessions that ended there still show where they ran. */
 export async function listAgentNames(db: Db, ids: readonly AgentId[]): Promise<Map<AgentId, string>> {
   if (ids.length === 0) return new Map()
   const rows = await db.selectFrom('agents').select(['id', 'name']).where('id', 'in', ids).execute()

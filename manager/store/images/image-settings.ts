@@ -2,13 +2,13 @@ import { sql } from 'kysely'
 import { type ResourceSlots } from '#manager/contract'
 import { type Db } from '../schema.ts'
 
-/** Minimums that an admin has set, by reference. */
+/** Minimum amounts that an admin has set, by image reference. */
 export async function readImageMinimums(db: Db): Promise<Map<string, ResourceSlots>> {
   const rows = await db.selectFrom('image_settings').select(['reference', 'minimum']).execute()
   return new Map(rows.map(row => [row.reference, row.minimum]))
 }
 
-/** @param minimum null: as the image's labels say */
+/** @param minimum null removes the setting, so that the image's labels decide */
 export async function setImageMinimum(db: Db, reference: string, minimum: ResourceSlots | null): Promise<void> {
   if (minimum === null) {
     await db.deleteFrom('image_settings').where('reference', '=', reference).execute()

@@ -8,7 +8,7 @@ export interface HeldImage {
   readonly image: AgentImage
 }
 
-/** Every image on every agent that is not revoked; of one image the copy of the agent that joined first comes first. */
+/** Every image on every agent that is not revoked. Copies of one image are ordered by when their agents joined. */
 export async function listHeldImages(db: Db): Promise<HeldImage[]> {
   const rows = await db
     .selectFrom('agent_images')
@@ -33,7 +33,7 @@ export async function findHeldImage(db: Db, agentId: AgentId, digest: string): P
   return row?.image
 }
 
-/** Digests per agent. */
+/** Digests of the images on each agent. */
 export async function readImageDigests(db: Db, agentIds: readonly AgentId[]): Promise<Map<AgentId, Set<string>>> {
   const held = new Map<AgentId, Set<string>>(agentIds.map(id => [id, new Set<string>()]))
   if (agentIds.length === 0) return held
@@ -46,12 +46,12 @@ export async function readImageDigests(db: Db, agentIds: readonly AgentId[]): Pr
   return held
 }
 
-/** Of one statement: some hundred kilobytes. */
+/** Number of images that one statement writes: some hundred kilobytes. */
 const IMAGES_AT_ONCE = 500
 
 /**
- * Replaces what is known of an agent's engine; rows of images that are as before are not written.
- * @param digest of the list: of equal lists nothing is written next time
+ * Replaces the list of images on an agent. Rows of unchanged images are not written.
+ * @param digest digest of the list; callers compare it to skip writing an equal list the next time
  */
 export async function replaceImages(
   db: Db,
@@ -67,7 +67,7 @@ export async function replaceImages(
   )
   for (let at = 0; at < unique.length; at += IMAGES_AT_ONCE) {
     const some = unique.slice(at, at + IMAGES_AT_ONCE)
-    // Two parameters, however many there are: a statement holds at most 65,535.
+    // The images are passed as two array parameters, because a statement takes at most 65,535 parameters.
     const digests = some.map(({ id }) => id)
     const texts = some.map(image => JSON.stringify(image))
     await sql`insert into agent_images as held (agent_id, digest, image)
@@ -78,14 +78,14 @@ export async function replaceImages(
   }
 }
 
-/** Image of a live session, and where its kernels are; null = not placed yet. */
+/** Image of a live session, and the agent of one of its kernels; `agentId` is null if the kernel is not placed yet. */
 export interface ImageInUse {
   readonly agentId: AgentId | null
   readonly digest: string | null
   readonly reference: string
 }
 
-/** Images that clean-up must leave alone. */
+/** Images that clean-up must not remove. */
 export function listImagesInUse(db: Db): Promise<ImageInUse[]> {
   return db
     .selectFrom('sessions')

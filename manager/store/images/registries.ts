@@ -35,7 +35,7 @@ export function findRegistry(db: Db, name: string): Promise<RegistryRow | undefi
   return withCount(db).where('name', '=', name).executeTakeFirst()
 }
 
-/** @returns false if there is one of this name */
+/** @returns false if a registry of this name exists */
 export async function insertRegistry(db: Db, { projects, sealedPassword, ...rest }: NewRegistry): Promise<boolean> {
   const { numInsertedOrUpdatedRows } = await db
     .insertInto('registries')
@@ -62,7 +62,7 @@ export async function updateRegistry(
     .execute()
 }
 
-/** @returns false if there was none */
+/** @returns false if no registry had this name */
 export async function deleteRegistry(db: Db, name: string): Promise<boolean> {
   const { numDeletedRows } = await db.deleteFrom('registries').where('name', '=', name).executeTakeFirst()
   return numDeletedRows === 1n

@@ -14,7 +14,7 @@ export interface NewRegistryImage {
   readonly labels: Readonly<Record<string, string>>
 }
 
-/** Of active registries: what agents may pull. @param registries only these; null = all */
+/** Images that agents may pull, from active registries. @param registries only images of these; null = all */
 export function listOfferedImages(
   db: Db,
   { registries, references }: { registries: readonly string[] | null; references?: readonly string[] | undefined },
@@ -30,7 +30,7 @@ export function listOfferedImages(
   return query.execute()
 }
 
-/** What an active registry offers under this name. */
+/** The image that an active registry offers under this reference. */
 export function findOfferedImage(db: Db, reference: string): Promise<RegistryImageRow | undefined> {
   return db
     .selectFrom('registry_images')
@@ -41,7 +41,7 @@ export function findOfferedImage(db: Db, reference: string): Promise<RegistryIma
     .executeTakeFirst()
 }
 
-/** What active registries offer under these references, as `reference digest`. */
+/** Images that active registries offer under these references, each as the text `reference digest`. */
 export async function readPullable(db: Db, wanted: readonly string[]): Promise<Set<string>> {
   const references = [...new Set(wanted)]
   if (references.length === 0) return new Set()
@@ -55,7 +55,7 @@ export async function readPullable(db: Db, wanted: readonly string[]): Promise<S
   return new Set(rows.map(({ reference, digest }) => `${reference} ${digest}`))
 }
 
-/** Manifest digests by reference, of what the last rescans found. */
+/** Manifest digests of the images that the last rescans found, by reference. */
 export async function readManifestDigests(db: Db, registry: string): Promise<Map<string, string>> {
   const rows = await db
     .selectFrom('registry_images')
@@ -65,7 +65,7 @@ export async function readManifestDigests(db: Db, registry: string): Promise<Map
   return new Map(rows.map(row => [row.reference, row.manifest_digest]))
 }
 
-/** Inserts or replaces. No-op if the registry was deleted meanwhile. */
+/** Inserts or replaces an image. No-op if the registry was deleted meanwhile. */
 export async function saveRegistryImage(db: Db, image: NewRegistryImage): Promise<void> {
   const values = {
     digest: image.digest,

@@ -13,10 +13,10 @@ export async function insertAuditRows(db: Db, rows: readonly NewAuditRow[]): Pro
 }
 
 export interface AuditPage extends AuditFilter {
-  /** Of one domain only. */
+  /** Only rows of this domain. */
   readonly domain?: string | undefined
   readonly limit: number
-  /** Newest first, older than this id; or oldest first, newer than that. */
+  /** Page limits by id: `before` with the order `newest`, `after` with the order `oldest`. */
   readonly before?: number | undefined
   readonly after?: number | undefined
   readonly order: 'newest' | 'oldest'
@@ -49,9 +49,10 @@ export async function listAuditRows(db: Db, page: AuditPage): Promise<AuditRow[]
 }
 
 /**
- * The oldest rows that are kept for longer than so many days, whole days of UTC at a time.
+ * Deletes the oldest rows beyond `days` days, whole days of UTC at a time.
  *
- * @returns how many, and up to when everything is gone
+ * @returns the number of deleted rows, and the time before which rows are deleted (all of them, if there were fewer than
+ *   `limit`)
  */
 export async function deleteOldAuditRows(
   trx: Db,
@@ -76,7 +77,7 @@ interface Owner {
   readonly domain: string
 }
 
-/** Whose it is, of what belongs to a user: `session:…`, `keypair:…`, `user:…`. */
+/** The owner of a target that belongs to a user: `session:…`, `keypair:…`, `user:…`. */
 export async function findOwner(db: Db, target: string): Promise<Owner | undefined> {
   const [kind, id = ''] = target.split(':', 2)
   const users = db.selectFrom('users').select(['users.id', 'users.email', 'users.role', 'users.domain'])

@@ -2,10 +2,10 @@ import { type NewAuditRow } from './audit-log.ts'
 
 const MAX_TEXT = 300
 
-/** What is left out is null or empty. */
+/** An audit row to be; fields that are left out become null or empty. */
 export type AuditRecord = Pick<NewAuditRow, 'action' | 'result'> & Partial<NewAuditRow>
 
-/** The whole row, cut and cleaned. */
+/** Completes the row; texts are cut to 300 characters and cleaned of characters that PostgreSQL refuses. */
 export function toAuditRow(record: AuditRecord): NewAuditRow {
   const text = (value: string | null | undefined) => (value === undefined || value === null ? null : clean(value))
   return {
@@ -34,7 +34,7 @@ function cleanAll(detail: Readonly<Record<string, unknown>>): Record<string, unk
   )
 }
 
-/** NUL and halves of surrogate pairs are no text for PostgreSQL. */
+/** Cuts the text and replaces NUL and lone surrogates, which PostgreSQL does not accept in text. */
 function clean(text: string): string {
   return text.slice(0, MAX_TEXT).toWellFormed().replaceAll('\0', '\ufffd')
 }

@@ -7,7 +7,7 @@ export interface SessionFigures {
   readonly resourceGroup: string
   readonly status: SessionStatus
   readonly count: number
-  /** How long the oldest has been in it, seconds. */
+  /** How long the oldest of them has been in this status, in seconds. */
   readonly oldestSeconds: number
 }
 
@@ -20,7 +20,7 @@ export async function readSessionFigures(db: Db): Promise<SessionFigures[]> {
   return rows
 }
 
-/** Kernels that hold resources, by their status. */
+/** Number of kernels that hold resources, by status. */
 export async function readKernelFigures(db: Db): Promise<{ status: SessionStatus; count: number }[]> {
   const { rows } = await sql<{ status: SessionStatus; count: number }>`
     select status, count(*)::int as count from kernels where status in (${sql.join(OCCUPYING_STATUSES)})

@@ -3,11 +3,14 @@ import { AppError, type UserId } from '#manager/contract'
 import { newUuid } from '../new-id.ts'
 import { type Db } from '../schema.ts'
 
-/** What a service knows of a request with an idempotency key. */
+/** A request with an idempotency key, as a service sees it. */
 export interface KeyedRequest {
-  /** Ids of what an earlier attempt made whose answer was lost; the service answers with these and makes nothing. */
+  /**
+   * Ids of the objects that an earlier attempt made and whose answer was lost. The service answers with these and makes
+   * nothing. Null if there was no such attempt.
+   */
   readonly created: readonly string[] | null
-  /** Notes in the same transaction what this attempt makes. @throws AppError `request_in_progress` */
+  /** Records the objects that this attempt makes, in the same transaction. @throws AppError `request_in_progress` */
   noteCreated(trx: Db, ids: readonly string[]): Promise<void>
 }
 
@@ -15,7 +18,7 @@ export interface KeyedRequest {
 export interface Claim {
   readonly userId: UserId
   readonly key: string
-  /** Of this attempt. */
+  /** Id of this attempt. */
   readonly id: string
 }
 
@@ -24,16 +27,16 @@ export interface KeyRow {
   readonly answered: boolean
   readonly created: readonly string[] | null
   readonly claim: string
-  /** The attempt began so long ago that its process has ended or given up. */
+  /** The lease of the attempt has expired: its process has ended or given up. */
   readonly abandoned: boolean
 }
 
 /** How long a key is remembered. */
 const KEPT = '1 day'
-/** No request takes so long: each of its statements and questions to agents has a shorter limit. */
+/** Lease of an attempt. No request takes longer: each of its statements and calls to agents has a shorter limit. */
 const LEASE = '60 seconds'
 
-/** Takes a key that is new or forgotten. @returns undefined where the key is known */
+/** Claims a key that is new or has expired. @returns undefined if the key is in use */
 export async function insertClaim(
   db: Db,
   { userId, key, sealed }: { userId: UserId; key: string; sealed: string },
@@ -60,7 +63,7 @@ export async function findKey(db: Db, userId: UserId, key: string): Promise<KeyR
     .executeTakeFirst()
 }
 
-/** Goes on where another attempt was given up. @returns undefined where a third one was faster */
+/** Takes over a claim whose attempt is abandoned. @returns undefined if a third attempt was faster, or it was answered */
 export async function takeOver(db: Db, { userId, key, id }: Claim): Promise<Claim | undefined> {
   const next = newUuid()
   const { numUpdatedRows } = await db
@@ -75,9 +78,9 @@ export async function takeOver(db: Db, { userId, key, id }: Claim): Promise<Clai
 }
 
 /**
- * Notes what an attempt makes, in the transaction that makes it: either both are there, or neither.
+ * Records the objects that an attempt makes, in the transaction that makes them: either both are committed, or neither.
  *
- * @throws AppError `request_in_progress` where another attempt has taken over; the transaction must roll back
+ * @throws AppError `request_in_progress` if another attempt has taken over; the transaction must roll back
  */
 export async function noteCreated(trx: Db, claim: Claim, ids: readonly string[]): Promise<void> {
   const { numUpdatedRows } = await trx
@@ -90,7 +93,7 @@ export async function noteCreated(trx: Db, claim: Claim, ids: readonly string[])
   if (numUpdatedRows !== 1n) throw new AppError('request_in_progress', { retryAfterSeconds: 1 })
 }
 
-/** False where another attempt has taken over, or the key was forgotten. */
+/** Stores the answer under the key. @returns false if another attempt has taken over, or the key was deleted */
 export async function storeAnswer(db: Db, claim: Claim, sealed: string): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('idempotency_keys')
@@ -102,7 +105,10 @@ export async function storeAnswer(db: Db, claim: Claim, sealed: string): Promise
   return numUpdatedRows === 1n
 }
 
-/** The attempt failed: the next one may begin at once. A key under which something was made stays. */
+/**
+ * Releases the claim of a failed attempt, so that a retry may begin at once. The key is deleted, unless objects were made
+ * under it.
+ */
 export async function releaseClaim(db: Db, claim: Claim): Promise<void> {
   await sql`
     with gone as (

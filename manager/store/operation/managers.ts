@@ -9,11 +9,11 @@ export interface ManagerRow {
   readonly startedAt: Date
   readonly seenAt: Date
   readonly clockAheadMs: number
-  /** Since its last sign of life, by the clock of the database. */
+  /** Time since the last heartbeat, by the clock of the database. */
   readonly silentMs: number
 }
 
-/** Says that the process lives. @returns whether it was not in the table (any more) */
+/** Heartbeat of a manager process. @returns true if it was not in the table (new, or removed meanwhile) */
 export async function saveManager(db: Db, manager: { id: string; url: string; version: string }): Promise<boolean> {
   // eslint-disable-next-line no-restricted-syntax -- how far this one is off is the question
   const clockMs = Date.now()
@@ -40,7 +40,10 @@ export interface LinkCounts {
   readonly id: string
   readonly agents: number
   readonly via: number
-  /** Agents that other managers have had for longer than `settledMs`, as long as this one is there. */
+  /**
+   * Agents that are connected to other managers but not to this one. Only links older than `settledMs` count, and only
+   * if this manager has been running for longer than that, too.
+   */
   readonly missing: number
 }
 
@@ -55,7 +58,7 @@ export async function countLinks(db: Db, settledMs: number): Promise<LinkCounts[
   return rows
 }
 
-/** Who holds which lock of `pg_try_advisory_lock(hashtextextended(text, 0))`, by the `application_name` of its session. */
+/** Holders of the locks `pg_try_advisory_lock(hashtextextended(text, 0))`, as the `application_name` of their sessions. */
 export async function listLockHolders(
   db: Db,
   texts: readonly string[],
@@ -87,20 +90,20 @@ export async function listAgentLinks(db: Db): Promise<AgentLinkRow[]> {
   return rows
 }
 
-/** Its links to agents go with it. @returns false if somebody else was quicker */
+/** Deletes a manager with its links to agents. @returns false if another process has deleted it already */
 export async function deleteManager(db: Db, id: string): Promise<boolean> {
   const { numDeletedRows } = await db.deleteFrom('managers').where('id', '=', id).executeTakeFirst()
   return numDeletedRows > 0n
 }
 
-/** Ends the session that holds the locks of a process which hangs but still has its connection. */
+/** Ends the database sessions of a process that hangs while connected, which releases its locks. */
 export async function endSessionsNamed(db: Db, applicationName: string): Promise<void> {
   await sql`
     select pg_terminate_backend(pid) from pg_stat_activity
     where application_name = ${applicationName} and datname = current_database() and usename = current_user`.execute(db)
 }
 
-/** Makes the table say exactly that this manager has control connections to these agents, each directly or via another. */
+/** Replaces the list of this manager's control connections. `links`: per agent the relaying manager, null if direct. */
 export async function saveAgentLinks(
   db: Db,
   managerId: string,
@@ -117,7 +120,7 @@ export async function saveAgentLinks(
     where agent_links.via is distinct from excluded.via`.execute(db)
 }
 
-/** Agents that have a control connection to another manager than this. */
+/** Agents that have a control connection to a manager other than this one. */
 export async function listLinkedElsewhere(db: Db, managerId: string): Promise<AgentId[]> {
   const rows = await db
     .selectFrom('agent_links')
@@ -128,7 +131,7 @@ export async function listLinkedElsewhere(db: Db, managerId: string): Promise<Ag
   return rows.map(row => row.agent_id)
 }
 
-/** Agents that the database believes connected although no manager has a connection to them. */
+/** Agents that are CONNECTED in the database although no manager has a connection to them. */
 export async function listUnlinked(db: Db): Promise<AgentId[]> {
   const rows = await db
     .selectFrom('agents')

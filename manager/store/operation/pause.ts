@@ -14,13 +14,16 @@ export async function readPause(db: Db): Promise<Pause | null> {
 
 const LOCK = sql`hashtextextended('berth:pause', 0)`
 
-/** As it is until the transaction ends: who pauses waits for all that were told that nothing is paused. */
+/**
+ * Reads the pause under a shared lock: it does not begin before the transaction ends. `writePause` waits for all
+ * transactions that have read that nothing is paused.
+ */
 export async function holdPause(trx: Db): Promise<Pause | null> {
   await sql`select pg_advisory_xact_lock_shared(${LOCK})`.execute(trx)
   return readPause(trx)
 }
 
-/** In a transaction: once that has ended nothing is placed any more. A pause that is there already stays as it is. */
+/** Pauses scheduling; no session is placed once the transaction has ended. An existing pause is not changed. */
 export async function writePause(trx: Db, why: Pause['why']): Promise<void> {
   await sql`select pg_advisory_xact_lock(${LOCK})`.execute(trx)
   await sql`
@@ -34,8 +37,8 @@ export async function deletePause(db: Db): Promise<void> {
 }
 
 /**
- * Of a database that was just restored: what was being started when it was saved waits again. What became of it since is
- * not known; where it runs, its agent says so, and it is adopted there.
+ * After a restore, puts sessions that were starting when the backup was made back into the queue (PENDING). What became of
+ * them since is not known. If such a session runs, the report of its agent says so, and it is adopted there.
  */
 export async function requeueStarting(trx: Db): Promise<void> {
   const message = 'It was being started when the backup was made.'

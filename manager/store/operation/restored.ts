@@ -4,24 +4,24 @@ import { type Db } from '../schema.ts'
 const KEY = 'restored_at'
 
 /**
- * Of a database that was just restored: what works once, and may have been used since the backup was made, works no more.
- * Most of it is not in a backup at all (see `snapshot.ts`).
+ * After a restore, invalidates one-time credentials that may have been used since the backup was made. Most of them are
+ * not in a backup at all (see `snapshot.ts`).
  *
- * @param totpSeconds for how long one code of an authenticator app is good
+ * @param totpSeconds how long one code of an authenticator app is valid
  */
 export async function endOneTimeThings(trx: Db, totpSeconds: number): Promise<void> {
   await sql`update invitations set expires_at = now() where used_at is null and expires_at > now()`.execute(trx)
-  // The next code counts again: those that are good now may have been used.
+  // The codes that are valid now may have been used: only later ones are accepted.
   await sql`
     update users set totp_last_step = greatest(totp_last_step, floor(extract(epoch from now()) / ${totpSeconds}::int) + 1)
     where totp_confirmed_at is not null`.execute(trx)
-  // The nonces of requests that were signed before are not all known.
+  // Signed requests from before this time are refused: the nonces that were used since the backup are not known.
   await sql`
     insert into settings (key, value) values (${KEY}, to_jsonb(extract(epoch from now()) * 1000))
     on conflict (key) do update set value = excluded.value`.execute(trx)
 }
 
-/** Undefined for a database that never was. */
+/** When the database was restored last; undefined if it never was. */
 export async function readRestoredAt(db: Db): Promise<Date | undefined> {
   const row = await db.selectFrom('settings').select('value').where('key', '=', KEY).executeTakeFirst()
   return row === undefined ? undefined : new Date(Number(row.value))

@@ -2,13 +2,13 @@ import { type RawBuilder, sql } from 'kysely'
 import { FINISHED_STATUSES, LIVE_STATUSES } from '#manager/contract'
 import { type Database, type Db } from '../schema.ts'
 
-/** Why a table does not grow without end, or may. */
+/** How the growth of a table is bounded, or why it is not. */
 type Kept =
-  /** Rows are deleted once this holds. */
+  /** Rows are deleted once the condition `over` holds. */
   | { readonly over: RawBuilder<boolean> }
-  /** As many as there are things: hosts, users, images, what admins make. */
+  /** The number of rows follows the number of things: hosts, users, images, objects that admins make. */
   | 'with what it is about'
-  /** History: for ever, or as long as a setting says (`sessionDays`, `auditDays`). */
+  /** History: kept for ever, or as long as a setting says (`sessionDays`, `auditDays`). */
   | 'as a setting says'
 
 const over = (condition: RawBuilder<boolean>) => ({ over: condition })
@@ -17,11 +17,11 @@ const laterMinute = sql`select from session_stats_minutes later
   where later.session_id = session_stats_minutes.session_id and later.minute > session_stats_minutes.minute`
 
 /**
- * Every table, with what keeps it from growing: a new one does not compile until that is decided. Said to administrators
- * in docs/admin/retention.md.
+ * Every table, with the rule that bounds its growth. A new table does not compile until it has a rule. The page for
+ * administrators is docs/admin/retention.md.
  */
 export const KEPT = {
-  // A login stays for an hour, so that every manager comes to see that it ended.
+  // An expired login stays for an hour, so that every manager notices that it ended.
   logins: over(sql`least(expires_at, ends_at) < now() - interval '1 hour'`),
   sign_in_tickets: over(sql`expires_at < now()`),
   email_tokens: over(sql`expires_at < now()`),
@@ -33,7 +33,7 @@ export const KEPT = {
   keypair_requests: over(sql`minute < now() - interval '1 hour'`),
   join_tokens: over(sql`expires_at < now() - interval '1 day'`),
   tasks: over(sql`ended_at < now() - interval '7 days'`),
-  // All but the last minute of a session, which says what it used in all.
+  // The last minute of a session stays: it says what the session used in total.
   session_stats_minutes: over(sql`minute < now() - interval '7 days' and not settled and exists (${laterMinute})`),
 
   settings: 'with what it is about',
@@ -71,7 +71,10 @@ export const PRUNED = Object.entries(KEPT).flatMap(([table, kept]) =>
   typeof kept === 'string' ? [] : [table as PrunedTable],
 )
 
-/** What another manager is deleting is left to it. @returns how many rows went; there may be more if it is `limit` */
+/**
+ * Deletes rows whose time is over, except rows that another manager is deleting now.
+ * @returns how many; if it is `limit`, there may be more
+ */
 export async function deleteOutdated(db: Db, table: PrunedTable, limit: number): Promise<number> {
   const { numAffectedRows } = await sql`
     delete from ${sql.table(table)} where ctid = any(array(
@@ -81,8 +84,8 @@ export async function deleteOutdated(db: Db, table: PrunedTable, limit: number):
 }
 
 /**
- * Marks the old minutes that stay, the last one of each session, so that the next look does not meet them again.
- * @returns how many; there may be more if it is `limit`
+ * Marks old rows that are the last minute of their session, so that the next pass skips them.
+ * @returns how many; if it is `limit`, there may be more
  */
 export async function settleLastMinutes(db: Db, limit: number): Promise<number> {
   const { numAffectedRows } = await sql`
@@ -95,10 +98,11 @@ export async function settleLastMinutes(db: Db, limit: number): Promise<number> 
 }
 
 /**
- * Deletes sessions that ended so many days ago, with their kernels, events and figures. Those stay that a live session
- * depends on, and those of a lost agent: when it comes back, their rows say that its containers have to go.
+ * Deletes sessions that ended more than `days` days ago, with their kernels, events and figures. Two kinds stay: sessions
+ * that a live session depends on, and sessions on a lost agent. When that agent comes back, the rows say that its
+ * containers have to be removed.
  *
- * @returns how many went; there may be more if it is `limit`
+ * @returns how many; if it is `limit`, there may be more
  */
 export async function deleteEndedSessions(
   db: Db,

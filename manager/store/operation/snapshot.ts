@@ -13,11 +13,11 @@ export interface Counter {
   readonly value: string
 }
 
-/** Which managers there are, and who is connected to them. */
+/** Tables about running processes: managers, and the agents connected to them. */
 const OF_PROCESSES = ['managers', 'agent_links'] as const
 /**
- * Not kept: what lives for minutes or opens doors. Nobody is signed in after a restore, and no ticket, token or grant
- * that was used up or revoked since works again.
+ * Tables that a backup leaves out: short-lived rows and credentials. After a restore nobody is signed in, and no ticket,
+ * token or grant that was used up or revoked since the backup works again.
  */
 const PASSING: readonly string[] = [
   'logins',
@@ -32,7 +32,7 @@ const PASSING: readonly string[] = [
 ]
 const BATCH = 500
 
-/** Text forms that do not depend on the server's settings, and no limit of time for large tables. */
+/** Sets text formats that do not depend on the server's settings, and removes the time limits (tables may be large). */
 async function settle(trx: Db): Promise<void> {
   for (const [name, value] of Object.entries({
     timezone: 'UTC',
@@ -46,7 +46,7 @@ async function settle(trx: Db): Promise<void> {
     await sql`select set_config(${name}, ${value}, true)`.execute(trx)
 }
 
-/** Calls `work` in a transaction that sees one moment of the database and changes nothing. */
+/** Calls `work` in a read-only transaction that sees one snapshot of the database. */
 export async function inSnapshot<T>(db: Db, work: (trx: Db) => Promise<T>): Promise<T> {
   return await db
     .transaction()
@@ -63,7 +63,7 @@ export async function readMigrationNames(db: Db): Promise<string[]> {
   return rows.map(row => row.name)
 }
 
-/** Every table of ours that lasts, by name; new ones are found by themselves. */
+/** Every table that a backup contains, ordered by name. Read from the catalogue, so that new tables are included. */
 export async function readShapes(db: Db): Promise<TableShape[]> {
   const { rows } = await sql<TableShape>`
     select c.relname as name, array_agg(a.attname::text order by a.attnum) as columns
@@ -74,7 +74,7 @@ export async function readShapes(db: Db): Promise<TableShape[]> {
   return rows
 }
 
-/** The rows of a table as PostgreSQL writes them, a batch at a time. Inside `inSnapshot`. */
+/** The rows of a table in the text form of PostgreSQL, read in batches. Call it inside `inSnapshot`. */
 export async function* readRows(trx: Db, table: string): AsyncGenerator<string> {
   await sql`declare backup no scroll cursor for select t::text as row from ${sql.table(table)} t`.execute(trx)
   for (;;) {
@@ -85,7 +85,7 @@ export async function* readRows(trx: Db, table: string): AsyncGenerator<string> 
   await sql`close backup`.execute(trx)
 }
 
-/** Where the numbering of identity columns stands. */
+/** The highest value of every identity column, 0 for an empty table. */
 export async function readCounters(trx: Db): Promise<Counter[]> {
   const { rows } = await sql<Omit<Counter, 'value'>>`
     select table_name as table, column_name as column from information_schema.columns
@@ -100,15 +100,15 @@ export async function readCounters(trx: Db): Promise<Counter[]> {
 }
 
 export interface Refill {
-  /** The transaction: for what is different in a restored database. */
+  /** The transaction, for further changes that a restored database needs. */
   readonly trx: Db
   insert(table: TableShape, rows: readonly string[]): Promise<void>
   setCounter(counter: Counter): Promise<void>
 }
 
 /**
- * Replaces what the migrations put into an unused database; all of it, or nothing where `work` throws. Foreign keys are
- * checked at the end, so the order of tables and rows does not matter.
+ * Replaces the rows that the migrations put into an unused database, in one transaction: if `work` throws, nothing
+ * changes. Foreign keys are checked at the end, so the order of tables and rows does not matter.
  * @throws AppError `database_not_empty`
  */
 export async function refill<T>(db: Db, work: (into: Refill) => Promise<T>): Promise<T> {

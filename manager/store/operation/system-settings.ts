@@ -2,10 +2,10 @@ import { type Db } from '../schema.ts'
 
 const KEYS = { system: 'system', smtpPassword: 'smtp_password' } as const
 
-/** As it was written, perhaps by another version: whoever reads it checks it. */
+/** Settings as they were written, perhaps by another version of Berth: the reader must validate them. */
 export interface KeptSettings {
   readonly system: unknown
-  /** Sealed at place `settings:smtp_password`. */
+  /** SMTP password, sealed at place `settings:smtp_password`. */
   readonly smtpPassword: string | null
 }
 
@@ -16,7 +16,7 @@ export async function readSystemSettings(db: Db): Promise<KeptSettings> {
   return { system: valueOf(KEYS.system) ?? {}, smtpPassword: typeof password === 'string' ? password : null }
 }
 
-/** Nobody else changes them until the transaction ends. */
+/** Locks the settings: nobody else changes them until the transaction ends. */
 export async function holdSystemSettings(trx: Db): Promise<void> {
   await trx
     .insertInto('settings')

@@ -5,7 +5,7 @@ import { type TasksTable } from '../tables/images.ts'
 
 export type TaskRow = Selectable<TasksTable>
 
-/** @returns false if a rescan of this target runs already */
+/** @returns false if a rescan of this target is running already */
 export async function insertTask(
   db: Db,
   task: { id: string; kind: Task['kind']; target: string; detail: TaskRow['detail']; startedBy: string },
@@ -37,7 +37,10 @@ export function listTasks(db: Db, limit: number): Promise<TaskRow[]> {
   return db.selectFrom('tasks').selectAll().orderBy('created_at', 'desc').orderBy('id', 'desc').limit(limit).execute()
 }
 
-/** A sign of life, with how far it is. @returns version and whether it is to be cancelled; undefined if it was ended by others */
+/**
+ * Heartbeat of a running task, with its progress.
+ * @returns its version and whether to cancel it; undefined if another process has ended it
+ */
 export async function saveTaskProgress(
   db: Db,
   id: string,
@@ -77,7 +80,7 @@ export async function askTaskToCancel(db: Db, id: string): Promise<void> {
   await db.updateTable('tasks').set({ cancel_asked: true }).where('id', '=', id).execute()
 }
 
-/** Those without a sign of life for so long: their manager is gone. @returns what was ended */
+/** Ends tasks without a heartbeat for `silentMs`: their manager is gone. @returns the tasks that it ended */
 export async function endDeadTasks(
   db: Db,
   silentMs: number,
