@@ -37,7 +37,7 @@ export function createGuardedPool({ config, limitMs, onDiskFull, log }: GuardedP
   const pool = new pg.Pool(config)
   const guards = new WeakMap<pg.PoolClient, Guard>()
   const connections = new Set<pg.PoolClient>()
-  /** Requests that wait for a connection. */
+  /** Reject functions of the requests that wait for a connection. */
   const waiting = new Set<(error: AppError) => void>()
   const stop = new AbortController()
   let probing: Promise<void> | undefined
@@ -50,7 +50,8 @@ export function createGuardedPool({ config, limitMs, onDiskFull, log }: GuardedP
       connections.delete(client)
       guard.lost ??= new Error('the connection to the database has ended')
     })
-    // The pool replaces a broken connection (server restart) at the next query. An unhandled `error` event would end the process.
+    // The pool replaces a broken connection (server restart) at the next query. An unhandled `error` event would end
+    // the process.
     client.on('error', (error: Error) => {
       guard.lost ??= error
       log.warn({ err: error }, 'database connection lost')

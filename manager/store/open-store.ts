@@ -43,7 +43,7 @@ export interface StoreOptions {
   readonly silentMs?: number | undefined
 }
 
-/** `server_version_num` of the oldest PostgreSQL that our SQL is written for. */
+/** `server_version_num` of the oldest supported PostgreSQL. */
 const OLDEST_SERVER = 150_000
 const POOL_SIZE = 10
 /**
@@ -131,7 +131,8 @@ async function prepare(config: pg.PoolConfig, { isMigrated, log }: { isMigrated:
 async function closeInOrder(db: Kysely<Database>, { connections }: GuardedPool): Promise<void> {
   const closed = Promise.all([...connections].map(client => new Promise(resolve => client.once('end', resolve))))
   await db.destroy()
-  // `destroy` only sends the terminate messages. A server that is stopped before it reads them ends connections as if in use.
+  // `destroy` only sends the terminate messages. A server that is stopped before it has read them ends the connections
+  // as if they were in use.
   await Promise.race([closed, delay(GOOD_BYE_MS, undefined, { ref: false })])
 }
 

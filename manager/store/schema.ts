@@ -171,7 +171,7 @@ export interface AgentsTable {
   engine_version: Default<string>
   joined_at: Time
   last_seen_at: Time
-  /** What of the agent's reports could not be processed, and why, for admins; null if nothing is wrong. */
+  /** Text for admins: the parts of the agent's reports that could not be processed, and why. Null if nothing is wrong. */
   problem: string | null
   /** Incremented by every change; event hints carry it. */
   row_version: Default<number>

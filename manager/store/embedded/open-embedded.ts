@@ -12,7 +12,7 @@ import { superviseServer } from './supervise-server.ts'
 
 const run = promisify(execFile)
 const DATABASE_USER = 'berth'
-/** sun_path holds 104 bytes on macOS and 108 on Linux, with `/.s.PGSQL.5432` and a zero at the end. */
+/** Bytes. sun_path holds 104 bytes on macOS and 108 on Linux, including `/.s.PGSQL.5432` and a zero at the end. */
 const SOCKET_DIR_LIMIT = 88
 
 export interface Embedded extends AsyncDisposable {
@@ -25,13 +25,13 @@ export interface Embedded extends AsyncDisposable {
 }
 
 /**
- * The PostgreSQL of a data directory, started here and stopped by disposing.
+ * Starts the PostgreSQL of a data directory. Disposing the result stops it.
  *
- * Threat model: it listens on a Unix socket only, in a directory of mode 0700. Authentication is `peer`: the kernel says
- * who connects, and only our own OS user (and the server's) is let in, so there is no password to keep or to leak. As
- * root the server runs as `berth-postgres`, so a fault in it is not a fault of root.
+ * Threat model: the server listens on a Unix socket only, in a directory of mode 0700. Authentication is `peer`: the kernel
+ * says who connects, and only our own OS user (and the server's) is let in, so there is no password to keep or to leak. If
+ * we are root, the server runs as `berth-postgres`, so that a fault in it does not give root rights.
  *
- *     DATA/pgsql/<version>/   binaries, as root only       DATA/db/cluster/       PostgreSQL's own
+ *     DATA/pgsql/<version>/   binaries, only as root       DATA/db/cluster/       files of PostgreSQL
  *     DATA/db/run/            the socket                   DATA/db/postgres.log
  *
  * @throws AppError `data_version_unsupported`, `data_dir_locked`, `config_invalid`, `unavailable`
@@ -41,7 +41,7 @@ export async function openEmbedded({ dataDir, log }: { dataDir: string; log: Log
   const asRoot = userInfo().uid === 0
   const data = resolve(dataDir)
   await mkdir(data, { recursive: true, mode: asRoot ? 0o711 : 0o700 })
-  if (asRoot) await chmod(data, 0o711) // others may pass, to what is theirs, and not look around
+  if (asRoot) await chmod(data, 0o711) // other users may pass to their own files below, but not list the directory
   const runAs = await chooseUser(data)
   const binaries = await findBinaries(asRoot ? join(data, 'pgsql') : undefined)
 
@@ -69,7 +69,7 @@ export async function openEmbedded({ dataDir, log }: { dataDir: string; log: Log
   }
 }
 
-/** Complete or absent: made beside its place, then renamed. `initdb` has synced it to disk by then. */
+/** Creates the cluster atomically: in a directory beside its place, renamed once `initdb` has synced it to disk. */
 async function initialise(options: {
   binaries: Binaries
   runAs: RunAs
@@ -108,7 +108,7 @@ async function checkCluster(options: { version: string; clusterDir: string; runA
   if (userInfo().uid !== 0) {
     throw new AppError('config_invalid', { why: `${clusterDir} belongs to another user of this computer.` })
   }
-  // The system user was made again under another number (a re-installed machine, a restored disk).
+  // The system user was recreated with another uid (a re-installed machine, a restored disk).
   await run('chown', ['-R', '-h', `${runAs.uid}:${runAs.gid}`, clusterDir])
 }
 
@@ -135,7 +135,7 @@ async function chooseSocketDir(preferred: string, runAs: RunAs, stack: AsyncDisp
   return made
 }
 
-/** 0700 and the server's. */
+/** Makes a directory of mode 0700 that belongs to the user of the server. */
 async function ownDirectory(path: string, runAs: RunAs): Promise<void> {
   await mkdir(path, { recursive: true, mode: 0o700 })
   await chmod(path, 0o700)

@@ -7,7 +7,7 @@ import { promisify } from 'node:util'
 import { AppError } from '#manager/contract'
 import { type RunAs } from './run-as.ts'
 
-const START_TIMEOUT_MS = 60_000 // a recovery after a crash replays what is left of the log
+const START_TIMEOUT_MS = 60_000 // crash recovery replays the rest of the write-ahead log
 const STOP_TIMEOUT_MS = 4_000
 const POLL_MS = 10
 const LOG_LIMIT_BYTES = 5_000_000
@@ -20,7 +20,7 @@ export interface PostmasterSpec {
   readonly runAs: RunAs
 }
 
-/** Small, durable, reachable by its socket only. */
+/** Settings for a small and durable server that is reachable by its socket only. */
 const SETTINGS: Readonly<Record<string, string>> = {
   listen_addresses: '',
   unix_socket_permissions: '0700',
@@ -38,15 +38,15 @@ const SETTINGS: Readonly<Record<string, string>> = {
   huge_pages: 'off',
   timezone: 'UTC',
   log_timezone: 'UTC',
-  log_min_messages: 'log', // errors of statements are the manager's to log
+  log_min_messages: 'log', // the manager logs errors of statements itself
   log_checkpoints: 'off',
 }
 
 /**
- * Starts the server on its cluster and waits until it accepts connections. It gets a session of its own, so that a
- * Ctrl-C in the terminal reaches the manager only, which then stops it in order.
+ * Starts the server on its cluster and waits until it accepts connections. The server gets an OS session of its own: a
+ * Ctrl-C in the terminal reaches the manager only, which then shuts the server down properly.
  *
- * @throws AppError `data_dir_locked` if another server has the cluster, `unavailable` if it does not start
+ * @throws AppError `data_dir_locked` if another server uses the cluster, `unavailable` if the server does not start
  */
 export async function startPostmaster(spec: PostmasterSpec): Promise<ChildProcess> {
   await rotate(spec.logFile)
@@ -79,7 +79,7 @@ export async function startPostmaster(spec: PostmasterSpec): Promise<ChildProces
   throw await toStartError(spec, outcome)
 }
 
-/** Nothing of the manager's environment (it may hold secrets) is the server's business. */
+/** Environment of the server. It inherits only PATH from the manager, whose environment may hold secrets. */
 export const PG_ENV = { PATH: process.env.PATH, LC_ALL: 'C', TZ: 'UTC' }
 
 async function untilReady(clusterDir: string, child: ChildProcess): Promise<'ready' | Error> {
@@ -103,10 +103,10 @@ async function toStartError(spec: PostmasterSpec, cause: Error): Promise<AppErro
 }
 
 /**
- * Stops a server that a killed manager left behind (its parent is gone), so that there is never a second one on the
- * cluster and none with old settings. Nothing is lost: what was acknowledged is in the log.
+ * Stops a server that a killed manager left behind (its parent is gone), so that never two servers use the cluster and no
+ * server runs with old settings. No data is lost: acknowledged commits are in the write-ahead log.
  *
- * @param ownerPid the manager that started it
+ * @param ownerPid process id of the manager that started the server
  * @throws AppError `data_dir_locked` if that manager is alive
  */
 export async function stopOrphan(options: {
@@ -129,12 +129,13 @@ export async function stopOrphan(options: {
   return 'stopped'
 }
 
+/** A process id that no process has. */
 const NO_PID = '2147483646'
 
 /**
- * After a crash the number in a stale file may belong to a zombie, or to a process of another cluster, and postgres
- * would refuse to start. Only the number is replaced: postgres still checks the shared memory named in postmaster.pid,
- * which finds backends that outlived their server.
+ * Replaces the process id in a stale lock file. After a crash it may belong to a zombie or to a process of another cluster,
+ * and postgres would refuse to start. The rest of the file stays: postgres still checks the shared memory that
+ * postmaster.pid names, which finds backends that outlived their server.
  */
 async function disarm(path: string, clusterDir: string): Promise<void> {
   const text = await readFile(path, 'utf8').catch(() => undefined)
@@ -143,7 +144,10 @@ async function disarm(path: string, clusterDir: string): Promise<void> {
   if (!facts?.command.includes(clusterDir)) await writeFile(path, text.replace(/^.*/, NO_PID))
 }
 
-/** Fast shutdown (sessions are ended, a checkpoint is written); after a while immediate, which is safe but recovers at the next start. */
+/**
+ * Stops the server: first a fast shutdown, which ends sessions and writes a checkpoint. After a time-out an immediate
+ * shutdown, which is safe but needs crash recovery at the next start.
+ */
 export async function stopProcess(pid: number): Promise<void> {
   signal(pid, 'SIGINT')
   if (await untilGone(pid, STOP_TIMEOUT_MS)) return
@@ -172,11 +176,14 @@ function signal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name)
   } catch {
-    // gone already
+    // the process has ended already
   }
 }
 
-/** Undefined for a process that is not there, or is only waiting to be collected by a parent that never does. */
+/**
+ * Parent and command of a process. Undefined if there is no such process, or if it is a zombie: its parent may never
+ * reap it.
+ */
 async function processFacts(pid: number): Promise<{ parent: number; command: string } | undefined> {
   try {
     return process.platform === 'linux' ? await factsFromProc(pid) : await factsFromPs(pid)
@@ -190,7 +197,7 @@ async function factsFromProc(pid: number): Promise<{ parent: number; command: st
     readFile(`/proc/${pid}/stat`, 'utf8'),
     readFile(`/proc/${pid}/cmdline`, 'utf8'),
   ])
-  // proc(5): the name is in parentheses and may hold anything.
+  // proc(5): the name is in parentheses and may contain any characters, so parse from the last closing one.
   const [state = '', parent = ''] = status.slice(status.lastIndexOf(')') + 2).split(' ')
   return 'ZX'.includes(state) ? undefined : { parent: Number(parent), command: args.replaceAll('\0', ' ') }
 }

@@ -8,25 +8,26 @@ import { AppError } from '#manager/contract'
 const run = promisify(execFile)
 const OS_USER = 'berth-postgres'
 
-/** How the binaries of PostgreSQL are run: it refuses to be root. */
+/** User as which the binaries of PostgreSQL run; PostgreSQL refuses to run as root. */
 export interface RunAs {
   readonly uid: number
   readonly gid: number
-  /** Put before the command. Empty where uid and gid are set by spawn itself, or nothing has to change. */
+  /** Words to put before the command. Empty if `spawn` sets uid and gid, or if the user does not change. */
   readonly prefix: readonly string[]
-  /** For `spawn`; empty where the prefix does it or nothing has to change. */
+  /** Options for `spawn`. Empty if the prefix changes the user, or if it does not change. */
   readonly spawn: { readonly uid?: number; readonly gid?: number }
 }
 
 /**
- * Not root: as ourselves. Root: as the system user `berth-postgres`, created here if it is missing.
+ * Chooses the user for PostgreSQL: our own user, or, if that is root, the system user `berth-postgres`, which is created if
+ * it is missing.
  *
- * That user must be able to enter the data directory. Where a directory above it is closed to others (a data directory
- * below /root), the processes keep one capability, CAP_DAC_READ_SEARCH, instead of us opening what is not ours: it lets
- * them pass directories, and write nothing.
+ * That user must be able to enter the data directory. If a directory above it is closed to others (a data directory below
+ * /root), we do not change the mode of a directory that is not ours. The processes keep one capability instead,
+ * CAP_DAC_READ_SEARCH: it lets them pass directories but write nothing.
  *
- * @param dataDir absolute; exists
- * @throws AppError `config_invalid` where there can be no such user, or it cannot get there
+ * @param dataDir absolute path of an existing directory
+ * @throws AppError `config_invalid` if the user cannot be created or cannot enter the data directory
  */
 export async function chooseUser(dataDir: string): Promise<RunAs> {
   const { uid, gid } = userInfo()
@@ -49,7 +50,7 @@ async function systemUser(): Promise<{ uid: number; gid: number }> {
   const existing = await findUser()
   if (existing) return existing
   const options = ['--system', '--user-group', '--no-create-home', '--home-dir', '/nonexistent']
-  // Two managers may create it at the same time: the loser finds it.
+  // Two managers may create the user at the same time: the second `useradd` fails, and `findUser` finds the user.
   const failure = await run('useradd', [...options, '--shell', '/usr/sbin/nologin', OS_USER]).catch(toError)
   const created = await findUser()
   if (created) return created
@@ -73,14 +74,17 @@ async function findUser(): Promise<{ uid: number; gid: number } | undefined> {
   }
 }
 
-/** This directory or the nearest above it that others may not pass. */
+/** The nearest directory, from `path` upwards, that others may not pass. */
 async function firstClosed(path: string): Promise<string | undefined> {
   const { mode } = await stat(path)
   if ((mode & 0o001) === 0) return path
   return dirname(path) === path ? undefined : firstClosed(dirname(path))
 }
 
-/** `no_setuid_fixup`: without it access(2), which initdb uses, would look without the capability. */
+/**
+ * Command that runs another one as this user with CAP_DAC_READ_SEARCH. Without `no_setuid_fixup`, access(2), which initdb
+ * uses, would check without the capability.
+ */
 function passingDirectories({ uid, gid }: { uid: number; gid: number }): string[] {
   const only = '-all,+dac_read_search'
   const caps = [`--inh-caps=${only}`, `--ambient-caps=${only}`, `--bounding-set=${only}`]

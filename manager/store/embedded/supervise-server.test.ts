@@ -4,7 +4,7 @@ import { expect, test, vi } from 'vitest'
 import { silentLog } from '../../log.ts'
 import { superviseServer } from './supervise-server.ts'
 
-/** A process in the place of the database, which starts only while it can. */
+/** Fake database: a process that starts only while it is allowed to. */
 function aServer() {
   const started: ChildProcess[] = []
   const server = {

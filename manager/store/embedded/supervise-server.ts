@@ -7,18 +7,19 @@ const FIRST_DELAY_MS = 50
 const LONGEST_DELAY_MS = 5_000
 
 export interface Supervision {
-  /** Resolves when it accepts connections. */
+  /** Starts the server; resolves when it accepts connections. */
   readonly start: () => Promise<ChildProcess>
   readonly log: Log
-  /** Before the next attempt of a restart that failed so often in a row. */
+  /** Delay before the next attempt after this many failed restarts in a row. */
   readonly delayMs?: (failures: number) => number
 }
 
 /**
- * Starts the server, and starts it again when it dies (killed for memory, say): the manager sees broken connections
- * for a moment. A start that fails (a full disk, say) is tried again for as long as we are there. Disposing stops it.
+ * Starts the server and restarts it when it dies (killed for memory, say); the manager sees broken connections for a
+ * moment. A failed restart (a full disk, say) is retried with back-off until the supervision is disposed. Disposing stops
+ * the server.
  *
- * @throws what the first start throws
+ * @throws the error of the first start, which is not retried
  */
 export async function superviseServer({ start, log, delayMs = backoff }: Supervision): Promise<AsyncDisposable> {
   const closing = new AbortController()
@@ -37,7 +38,7 @@ export async function superviseServer({ start, log, delayMs = backoff }: Supervi
       try {
         return watch(await start())
       } catch (error) {
-        // Its children may hold the shared memory for a moment longer.
+        // Children of the dead server may hold its shared memory for a moment longer.
         log.error({ err: error }, 'the embedded database does not start again yet')
         await delay(delayMs(failures), undefined, { signal: closing.signal }).catch(() => undefined)
       }

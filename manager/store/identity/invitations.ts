@@ -33,7 +33,7 @@ export async function insertInvitation(
     .executeTakeFirstOrThrow()
 }
 
-/** Newest first. `domain`: only invitations to this domain. `before`: the last id of the previous page. */
+/** Newest first. @param page `domain`: only invitations to this domain; `before`: the last id of the previous page */
 export function listInvitations(
   db: Db,
   { domain, limit, before }: { domain: string | undefined; limit: number; before: string | undefined },

@@ -99,7 +99,7 @@ export async function listExpiredLogins(db: Db, now: Date): Promise<string[]> {
   return rows.map(row => row.id)
 }
 
-/** Those of these sign-ins that have not expired and whose accounts are active. */
+/** Filters sign-ins: keeps those that have not expired and whose accounts are active. */
 export async function listLiveLogins(db: Db, ids: readonly string[]): Promise<Set<string>> {
   if (ids.length === 0) return new Set()
   const rows = await db
@@ -147,7 +147,10 @@ export async function findTicketUser(db: Db, hash: Buffer): Promise<UserId | und
   return (await query.executeTakeFirst())?.user_id
 }
 
-/** Consumes a ticket. @returns its user; undefined if it is unknown, used or expired. Of two concurrent uses one gets nothing */
+/**
+ * Consumes a ticket. Of two concurrent uses, one gets nothing.
+ * @returns the user of the ticket; undefined if it is unknown, used or expired
+ */
 export async function takeTicket(db: Db, hash: Buffer): Promise<UserId | undefined> {
   const row = await db
     .deleteFrom('sign_in_tickets')

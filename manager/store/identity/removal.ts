@@ -37,7 +37,10 @@ export async function deleteEndedSessions(db: Db, of: SessionsOf, limit: number)
   return Number(numAffectedRows ?? 0)
 }
 
-/** Locks a project: until the transaction ends, nobody joins it and no session is made in it. @returns false if it is gone */
+/**
+ * Locks a project: until the transaction ends, nobody joins it and no session is made in it.
+ * @returns false if it is gone
+ */
 export async function lockGroup(trx: Db, id: GroupId): Promise<boolean> {
   const row = await trx.selectFrom('groups').select('id').where('id', '=', id).forUpdate().executeTakeFirst()
   return row !== undefined

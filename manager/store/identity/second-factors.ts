@@ -14,8 +14,10 @@ export async function putSecret(db: Db, userId: UserId, sealed: string): Promise
 }
 
 /**
- * Confirms the secret. @returns false if one is confirmed already, or the secret was replaced meanwhile
+ * Confirms the secret.
+ *
  * @param sealed the secret that the code was checked with
+ * @returns false if one is confirmed already, or if the secret was replaced meanwhile
  */
 export async function confirmSecret(trx: Db, userId: UserId, sealed: string, step: number): Promise<boolean> {
   const { numUpdatedRows } = await trx
@@ -28,7 +30,10 @@ export async function confirmSecret(trx: Db, userId: UserId, sealed: string, ste
   return numUpdatedRows === 1n
 }
 
-/** Consumes a time step. @returns true once per step, and never for an older one: of two requests with one code, one fails */
+/**
+ * Consumes a time step. Of two requests with the same code, one fails.
+ * @returns true once per step, and never for an older one
+ */
 export async function takeStep(db: Db, userId: UserId, step: number): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('users')

@@ -28,7 +28,7 @@ export async function findSigner(db: Db, accessKey: string): Promise<Signer | un
   }
 }
 
-/** Those of these access keys that are active, with an active user and domain. */
+/** Filters access keys: keeps those that are active, with an active user and domain. */
 export async function listUsableKeypairs(db: Db, accessKeys: readonly string[]): Promise<Set<string>> {
   if (accessKeys.length === 0) return new Set()
   const rows = await db

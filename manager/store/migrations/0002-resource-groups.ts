@@ -19,7 +19,7 @@ const STATEMENTS = [
     created_at timestamptz not null default now(),
     version bigint not null default 1
   )`,
-  // Names that are in use go on as groups; later ones must exist before anything names them.
+  // Names in use so far become resource groups. From now on a group must exist before it can be named.
   `insert into resource_groups (name)
     select 'default' union select resource_group from agents union select resource_group from sessions
     union select resource_group from join_tokens`,

@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely'
 import { type Migration } from 'kysely/migration'
 
-/** Keypairs, with which scripts sign requests; a session remembers the one that asked for it. */
+/** Keypairs, with which scripts sign requests; a session records the keypair that created it. */
 export const keypairs: Migration = {
   async up(db: Kysely<unknown>) {
     for (const statement of STATEMENTS) await sql.raw(statement).execute(db)
@@ -19,7 +19,7 @@ const STATEMENTS = [
     last_used_at timestamptz
   )`,
   'create index keypairs_user on keypairs (user_id, access_key)',
-  // No cascade: who made a session must stay known, so a keypair that made one cannot be deleted.
+  // No cascade: it must stay known who made a session, so a keypair that made one cannot be deleted.
   'alter table sessions add column keypair text references keypairs',
   'create index sessions_keypair on sessions (keypair) where keypair is not null',
 ]

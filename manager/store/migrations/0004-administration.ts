@@ -2,8 +2,8 @@ import { type Kysely, sql } from 'kysely'
 import { type Migration } from 'kysely/migration'
 
 /**
- * What administrators manage: domains, groups, accounts, quotas, registries, lifetimes, the audit log, and which manager
- * processes there are.
+ * Tables for administrators: domains, groups, accounts, quotas, registries, lifetimes, the audit log, and the list of
+ * manager processes.
  */
 export const administration: Migration = {
   async up(db: Kysely<unknown>) {
@@ -23,7 +23,7 @@ const STATEMENTS = [
     version bigint not null default 1
   )`,
   'create unique index domains_name on domains (lower(name))',
-  // It was a mere label so far, which gave no rights: spellings that differ by letter case are one domain from here on.
+  // So far a domain was a mere label that gave no rights. Spellings that differ only by letter case become one domain.
   `insert into domains (name)
     select distinct on (lower(name)) name from (select 'default' as name union select domain from users) as labels
     order by lower(name), name <> 'default', name`,
@@ -49,7 +49,7 @@ const STATEMENTS = [
     primary key (group_id, user_id)
   )`,
   'create index group_members_user on group_members (user_id)',
-  // Every domain starts with a group of the same standing as before: all of its users are in it.
+  // Every domain starts with the group `default`. All its users are members, so their rights do not change.
   `insert into groups (id, domain, name) select gen_random_uuid(), name, 'default' from domains`,
   `insert into group_members (group_id, user_id)
     select groups.id, users.id from users join groups on groups.domain = users.domain`,
@@ -138,7 +138,7 @@ const STATEMENTS = [
   )`,
   `create unique index resource_group_access_once
     on resource_group_access (resource_group, coalesce(domain, group_id::text, user_id::text))`,
-  // As before: everybody may use the groups that are there.
+  // Rights do not change: every domain gets access to the resource groups that exist.
   `insert into resource_group_access (resource_group, domain)
     select resource_groups.name, domains.name from resource_groups cross join domains`,
 

@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely'
 import { type Migration } from 'kysely/migration'
 
-/** Requests that are repeated after a lost answer; and an index that repeated the primary key of `sessions`. */
+/** Idempotency keys, for retries after a lost answer. Also drops an index that duplicated the primary key of `sessions`. */
 export const idempotency: Migration = {
   async up(db: Kysely<unknown>) {
     for (const statement of STATEMENTS) await sql.raw(statement).execute(db)

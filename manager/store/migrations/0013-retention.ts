@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely'
 import { type Migration } from 'kysely/migration'
 
-/** What deleting old rows needs to find them without looking at those that stay. */
+/** A column and indexes with which retention finds old rows without reading the rows that stay. */
 export const retention: Migration = {
   async up(db: Kysely<unknown>) {
     for (const statement of STATEMENTS) await sql.raw(statement).execute(db)
@@ -9,7 +9,7 @@ export const retention: Migration = {
 }
 
 const STATEMENTS = [
-  // The last minute of its session, which stays: retention does not look at it again.
+  // Marks the last minute of a session, which is kept: retention skips it.
   'alter table session_stats_minutes add column settled boolean not null default false',
   'drop index session_stats_minutes_age',
   'create index session_stats_minutes_age on session_stats_minutes (minute) where not settled',

@@ -9,7 +9,7 @@ import { agentTrust } from './0008-agent-trust.ts'
 import { idempotency } from './0011-idempotency.ts'
 import { retention } from './0013-retention.ts'
 
-/** In order of their names. A migration that has been released is never edited; add the next number. */
+/** All migrations, in order of their names. Never edit a released migration; add one with the next number. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0001-foundation': foundation,
   '0002-resource-groups': resourceGroups,

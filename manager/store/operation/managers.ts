@@ -15,7 +15,7 @@ export interface ManagerRow {
 
 /** Heartbeat of a manager process. @returns true if it was not in the table (new, or removed meanwhile) */
 export async function saveManager(db: Db, manager: { id: string; url: string; version: string }): Promise<boolean> {
-  // eslint-disable-next-line no-restricted-syntax -- how far this one is off is the question
+  // eslint-disable-next-line no-restricted-syntax -- measures how far the clock of this process is off
   const clockMs = Date.now()
   const { rows } = await sql<{ inserted: boolean }>`
     insert into managers (id, advertise_url, version, clock_ahead_ms)
@@ -81,7 +81,7 @@ export interface AgentLinkRow {
   readonly via: string | null
 }
 
-/** Oldest manager first. */
+/** All links, those of the oldest manager first. */
 export async function listAgentLinks(db: Db): Promise<AgentLinkRow[]> {
   const { rows } = await sql<AgentLinkRow>`
     select l.agent_id as "agentId", m.id, m.advertise_url as url, v.advertise_url as via

@@ -11,7 +11,7 @@ import {
 } from '#manager/contract'
 import { type Db } from '../schema.ts'
 
-/** For whom a session counts. */
+/** The scopes whose limits a session counts towards: its owner, keypair, group and domain. */
 export interface ScopedSession {
   readonly id: SessionId
   readonly ownerId: UserId
@@ -34,7 +34,7 @@ export interface Held {
   readonly sessions: number
 }
 
-/** Ids of everybody in question, by kind. */
+/** Ids of the scopes in question, by kind. */
 export type ScopeIds = Readonly<Record<ScopeUsage['kind'], readonly string[]>>
 
 export function scopeKey(kind: ScopeUsage['kind'], id: string): string {
@@ -60,7 +60,7 @@ export function scopeIdsOf(sessions: readonly ScopedSession[]): ScopeIds {
   }
 }
 
-/** @param limitedOnly leaves out those that have no limit of their own */
+/** Names and limits of these scopes. @param limitedOnly leaves out scopes without a limit */
 export async function listScopes(db: Db, ids: ScopeIds, { limitedOnly = false } = {}): Promise<ScopeRow[]> {
   const ofPolicy = limitedOnly ? sql`and (p.limits <> '{}' or p.max_concurrent_sessions is not null)` : sql``
   const own = limitedOnly ? sql`and limits <> '{}'` : sql``
@@ -81,7 +81,10 @@ export async function listScopes(db: Db, ids: ScopeIds, { limitedOnly = false } 
   return rows
 }
 
-/** Keys of those that an admin has deactivated. A keypair is only a way in: what it asked for goes on. */
+/**
+ * Keys of the users, groups and domains that an admin has deactivated. Keypairs are left out: a keypair only authenticates
+ * requests, and sessions that it created go on without it.
+ */
 export async function listInactive(db: Db, ids: ScopeIds): Promise<Set<string>> {
   const { rows } = await sql<{ kind: 'user' | 'group' | 'domain'; id: string }>`
     select 'user' as kind, id::text as id from users where not active and id = any(${ids.user}::uuid[])
@@ -92,7 +95,7 @@ export async function listInactive(db: Db, ids: ScopeIds): Promise<Set<string>> 
   return new Set(rows.map(({ kind, id }) => scopeKey(kind, id)))
 }
 
-/** What the sessions of each hold now, by scope key: a sum over kernels in occupying states, in all resource groups. */
+/** Resources that the sessions of each scope hold now, by scope key: sums over occupying kernels, in all resource groups. */
 export async function readHeld(db: Db, ids: ScopeIds): Promise<Map<string, Held>> {
   const held = new Map<string, Held>()
   if (Object.values(ids).every(list => list.length === 0)) return held
@@ -122,7 +125,10 @@ export async function readHeld(db: Db, ids: ScopeIds): Promise<Map<string, Held>
   return held
 }
 
-/** Who may use a resource group: what is granted, and the superadmins among these users, who always may. */
+/**
+ * Domains, groups and users that may use a resource group. `users` includes the superadmins among the users in question,
+ * who always have access.
+ */
 export interface GroupAccess {
   readonly domains: ReadonlySet<string>
   readonly groups: ReadonlySet<string>
@@ -146,7 +152,7 @@ export function mayUse({ domains, groups, users }: GroupAccess, { ownerId, group
   return domains.has(domain) || users.has(ownerId) || (groupId !== null && groups.has(groupId))
 }
 
-/** Of these sessions, for whom they count. */
+/** The scopes that these sessions count towards. */
 export async function listScopedSessions(
   db: Db,
   ids: readonly SessionId[],
@@ -167,7 +173,7 @@ export async function listScopedSessions(
   }))
 }
 
-/** Serialises everything that gives out what somebody has a limit on, in all resource groups, until the transaction ends. */
+/** Serialises all placements that count towards a limit, in all resource groups, until the transaction ends. */
 export async function lockLimits(db: Db): Promise<void> {
   await sql`select pg_advisory_xact_lock(hashtextextended('berth:limits', 0))`.execute(db)
 }

@@ -5,7 +5,7 @@ import { type PresetsTable } from '../tables/quotas.ts'
 
 export type PresetRow = Selectable<PresetsTable>
 
-/** Base units. */
+/** A preset. Amounts are in base units. */
 export interface PresetSettings {
   readonly slots: ResourceSlots
   readonly shmem_bytes: number | null
@@ -15,7 +15,7 @@ export function listPresets(db: Db): Promise<PresetRow[]> {
   return db.selectFrom('presets').selectAll().orderBy('name').execute()
 }
 
-/** @returns undefined if there is one of this name */
+/** @returns undefined if a preset of this name exists */
 export function insertPreset(db: Db, name: string, { slots, shmem_bytes }: PresetSettings) {
   return db
     .insertInto('presets')
@@ -25,7 +25,7 @@ export function insertPreset(db: Db, name: string, { slots, shmem_bytes }: Prese
     .executeTakeFirst()
 }
 
-/** @returns undefined if there is none */
+/** @returns undefined if no preset has this name */
 export function updatePreset(db: Db, name: string, { slots, shmem_bytes }: Partial<PresetSettings>) {
   return db
     .updateTable('presets')
@@ -39,7 +39,7 @@ export function updatePreset(db: Db, name: string, { slots, shmem_bytes }: Parti
     .executeTakeFirst()
 }
 
-/** False if there is none. */
+/** @returns false if no preset had this name */
 export async function deletePreset(db: Db, name: string): Promise<boolean> {
   const { numDeletedRows } = await db.deleteFrom('presets').where('name', '=', name).executeTakeFirst()
   return numDeletedRows === 1n

@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { type GroupId, type UserId } from '#manager/contract'
 import { type Db } from '../schema.ts'
 
-/** Whom access is given to: exactly one of them is set. */
+/** Holder of an access grant: exactly one of the three is set. */
 export interface AccessHolder {
   readonly domain: string | null
   readonly groupId: GroupId | null
@@ -11,7 +11,7 @@ export interface AccessHolder {
 
 type Holder = { readonly [K in keyof AccessHolder]?: AccessHolder[K] | undefined }
 
-/** Who may use a resource group, with names for people. */
+/** A grant of access to a resource group, with display names. */
 export interface AccessRow extends AccessHolder {
   readonly groupName: string | null
   readonly email: string | null
@@ -27,7 +27,7 @@ export async function listAccess(db: Db, resourceGroup: string): Promise<AccessR
   return rows
 }
 
-/** Safe to repeat. Fails with SQLSTATE 23503 where one of them does not exist. */
+/** Idempotent. Fails with SQLSTATE 23503 if the resource group or the holder does not exist. */
 export async function grantAccess(db: Db, resourceGroup: string, holder: Holder): Promise<void> {
   const { domain = null, groupId = null, userId = null } = holder
   await db
@@ -37,7 +37,7 @@ export async function grantAccess(db: Db, resourceGroup: string, holder: Holder)
     .execute()
 }
 
-/** Safe to repeat. */
+/** Idempotent. */
 export async function withdrawAccess(db: Db, resourceGroup: string, holder: Holder): Promise<void> {
   const { domain = null, groupId = null, userId = null } = holder
   await sql`
@@ -46,7 +46,7 @@ export async function withdrawAccess(db: Db, resourceGroup: string, holder: Hold
       and user_id is not distinct from ${userId}::uuid`.execute(db)
 }
 
-/** For whom a session is, or would be. */
+/** Owner, domain and project of a session that exists or would be created. */
 export interface AccessSubject {
   readonly ownerId: UserId
   readonly domain: string
@@ -55,7 +55,8 @@ export interface AccessSubject {
 }
 
 /**
- * Names of the resource groups that somebody may use, without those that only superadmins may. Deny by default.
+ * Names of the resource groups that the subject may use by a grant; without one, access is denied. The access of
+ * superadmins to all groups is not included.
  */
 export async function listAccessible(db: Db, { ownerId, domain, groupId }: AccessSubject): Promise<Set<string>> {
   const groups =

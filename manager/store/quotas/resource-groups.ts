@@ -12,7 +12,7 @@ export async function findResourceGroup(db: Db, name: string): Promise<ResourceG
   return db.selectFrom('resource_groups').selectAll().where('name', '=', name).executeTakeFirst()
 }
 
-/** @returns undefined if there is one of this name */
+/** @returns undefined if a resource group of this name exists */
 export async function insertResourceGroup(
   db: Db,
   spec: Omit<ResourceGroupSpec, 'domains'>,
@@ -59,7 +59,7 @@ export async function findReservation(db: Db, resourceGroup: string): Promise<Re
     .executeTakeFirst()
 }
 
-/** Undefined ends it. */
+/** Sets the reservation of a resource group; undefined removes it. */
 export async function saveReservation(
   db: Db,
   resourceGroup: string,

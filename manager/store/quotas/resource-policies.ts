@@ -6,7 +6,7 @@ import { type ResourcePoliciesTable } from '../tables/quotas.ts'
 export type ResourcePolicyRow = Selectable<ResourcePoliciesTable>
 export type CountedPolicyRow = ResourcePolicyRow & { readonly users: number; readonly keypairs: number }
 
-/** As written: base units, null = unlimited. */
+/** Settings of a policy as they are stored: base units, null = unlimited. */
 export interface PolicySettings {
   readonly limits: ResourceSlots
   readonly max_concurrent_sessions: number | null
@@ -34,7 +34,7 @@ export function findResourcePolicy(db: Db, name: string): Promise<CountedPolicyR
   return counted(db).where('p.name', '=', name).executeTakeFirst()
 }
 
-/** Of the user, and of the keypair if there is one. */
+/** The policy of the user and, if there is a keypair, that of the keypair. */
 export function listPoliciesOf(
   db: Db,
   { userId, keypair }: { userId: UserId; keypair: string | null },
@@ -51,7 +51,7 @@ export function listPoliciesOf(
     .execute()
 }
 
-/** False if there is one of this name. */
+/** @returns false if a policy of this name exists */
 export async function insertResourcePolicy(db: Db, name: string, settings: PolicySettings): Promise<boolean> {
   const { numInsertedOrUpdatedRows } = await db
     .insertInto('resource_policies')
@@ -61,7 +61,7 @@ export async function insertResourcePolicy(db: Db, name: string, settings: Polic
   return numInsertedOrUpdatedRows === 1n
 }
 
-/** False if there is none. */
+/** @returns false if no policy has this name */
 export async function updateResourcePolicy(db: Db, name: string, change: Partial<PolicySettings>): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('resource_policies')
@@ -71,7 +71,7 @@ export async function updateResourcePolicy(db: Db, name: string, change: Partial
   return numUpdatedRows === 1n
 }
 
-/** Fails with SQLSTATE 23503 while somebody has it. @returns false if there is none */
+/** Fails with SQLSTATE 23503 while a user or keypair has the policy. @returns false if no policy has this name */
 export async function deleteResourcePolicy(db: Db, name: string): Promise<boolean> {
   const { numDeletedRows } = await db.deleteFrom('resource_policies').where('name', '=', name).executeTakeFirst()
   return numDeletedRows === 1n

@@ -11,7 +11,7 @@ import { insertKernelDevices, toStatus } from '../sessions/kernels.ts'
 import { type Db, type HeldDevice } from '../schema.ts'
 import { lockSession } from '../sessions/sessions.ts'
 
-/** A row that holds resources, with all that it says of them. */
+/** A kernel row that holds resources, with everything that it records about them. */
 export interface HoldingKernel {
   readonly kernelId: KernelId
   readonly sessionId: SessionId
@@ -34,7 +34,7 @@ export async function listHolding(db: Db, agentId: AgentId): Promise<HoldingKern
   return rows
 }
 
-/** Kernels that hold resources for a session that has ended, or waits: a transition that was half written. */
+/** Kernels that hold resources although their session has ended or is pending, after a half-written transition. */
 export async function listHoldingForNobody(
   db: Db,
 ): Promise<{ kernelId: KernelId; sessionId: SessionId; sessionName: string; agentId: AgentId | null }[]> {
@@ -51,7 +51,10 @@ export async function listHoldingForNobody(
   return rows
 }
 
-/** Gives back what the kernel holds for a session that does not have it. In a transaction. @returns whether it did */
+/**
+ * Releases what a kernel holds although its session has ended or is pending. Call it in a transaction.
+ * @returns whether it released anything
+ */
 export async function releaseHeldForNobody(
   trx: Db,
   { kernelId, sessionId }: { kernelId: KernelId; sessionId: SessionId },
@@ -63,7 +66,7 @@ export async function releaseHeldForNobody(
     .updateTable('kernels')
     .set({
       ...toStatus(session.status),
-      // It ended with its session, whenever that is noticed.
+      // The kernel ended with its session, not when that was noticed.
       ...(session.ended_at ? { ended_at: session.ended_at } : {}),
       ...(waits ? { agent_id: null, container_id: null, start_by: null } : {}),
     })
@@ -74,7 +77,7 @@ export async function releaseHeldForNobody(
   return numUpdatedRows === 1n
 }
 
-/** What a container has, as its signed label says. */
+/** Resources of a container, according to its signed label. */
 export interface ContainerAmounts {
   readonly kernelId: KernelId
   readonly sessionId: SessionId
@@ -84,7 +87,10 @@ export interface ContainerAmounts {
   readonly devices: readonly HeldDevice[]
 }
 
-/** Makes the row say what the container has. In a transaction, under the lock of the resource group. @returns whether it did */
+/**
+ * Writes the resources of a running container into its kernel row. Call it in a transaction that holds the lock of the
+ * resource group. @returns false if the row is not of this attempt on this agent, or not RUNNING
+ */
 export async function writeAmounts(trx: Db, container: ContainerAmounts): Promise<boolean> {
   const { kernelId, sessionId, agentId, attempt, slots, devices } = container
   await lockSession(trx, sessionId)

@@ -15,8 +15,8 @@ export interface FoundRunning {
 }
 
 /**
- * A session that waits, as far as the database knows, and runs: all of its containers were found.
- * @returns undefined if it does not wait, or these are not its kernels
+ * Adopts a session that is PENDING in the database but runs: all of its containers were found on an agent.
+ * @returns undefined if the session is not PENDING, or if these are not exactly its kernels
  */
 export async function adoptRunning(trx: Db, found: FoundRunning, reason: Reason): Promise<Touched | undefined> {
   const { sessionId, agentId, attempt } = found

@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { type Reason, type SessionId, type SessionStatus, type UserId } from '#manager/contract'
 import { type Db } from '../schema.ts'
 
-/** By name: the live one, else the youngest that had it. */
+/** A session of the user, by id or by name. By name: the live one, otherwise the youngest ended one. */
 export async function findOwnSession(
   db: Db,
   ownerId: UserId,
@@ -20,17 +20,17 @@ export async function findOwnSession(
   return row?.id
 }
 
-/** Something that a waiting session depends on, as it is now. */
+/** Current state of a session that the pending session `sessionId` depends on. */
 export interface Dependency {
   readonly sessionId: SessionId
   readonly name: string
   readonly status: SessionStatus
   readonly reason: Reason
-  /** Of its main kernel. */
+  /** Exit code of the main kernel. */
   readonly exitCode: number | null
 }
 
-/** Of a session that is not there yet. */
+/** Dependencies of a session that is not in the database yet. */
 export async function findDependencies(
   db: Db,
   sessionId: SessionId,
@@ -46,7 +46,7 @@ export async function findDependencies(
   return rows.map(row => ({ sessionId, ...row }))
 }
 
-/** Of every waiting session of the group that depends on others. */
+/** Dependencies of all pending sessions of the resource group. */
 export async function listDependencies(db: Db, resourceGroup: string): Promise<Dependency[]> {
   const { rows } = await sql<Dependency>`
     select s.id as "sessionId", d.name, d.status, d.reason, k.exit_code as "exitCode"

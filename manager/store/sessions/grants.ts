@@ -7,7 +7,7 @@ export interface NewGrant {
   readonly id: string
   readonly grantHash: Buffer
   readonly userId: UserId
-  /** Exactly one of these two. */
+  /** Exactly one of `loginId` and `keypair` is set. */
   readonly loginId: string | null
   readonly keypair: string | null
   readonly sessionId: SessionId
@@ -15,11 +15,11 @@ export interface NewGrant {
   readonly lifetimeMs: number
 }
 
-/** A grant that is good now: not expired, its sign-in or keypair and its session live. */
+/** A valid grant: not expired, with a valid sign-in or keypair, an active account and a live session. */
 export interface ValidGrant {
   readonly grantId: string
   readonly userId: UserId
-  /** What it ends with: the id of a sign-in, or an access key. */
+  /** Credential with which the grant ends: the id of a sign-in, or an access key. */
   readonly loginId: string
   readonly sessionId: SessionId
   readonly app: string

@@ -14,18 +14,18 @@ import { type Db, type KernelDevicesTable, type KernelsTable } from '../schema.t
 export type KernelRow = Selectable<KernelsTable>
 export type KernelDeviceRow = Selectable<KernelDevicesTable>
 
-/** What reconciliation needs to know of a kernel. */
+/** State of a kernel in the database, for reconciliation with reports of agents. */
 export interface KnownKernel {
   readonly kernelId: KernelId
   readonly sessionId: SessionId
   readonly status: SessionStatus
   readonly agentId: AgentId | null
   readonly attempt: number
-  /** How long its session has been in its state. */
+  /** How long the session has been in its status, in milliseconds. */
   readonly forMs: number
 }
 
-/** For each question: kernels that hold slots on the agent, and those with these ids wherever they are. */
+/** For each question: the kernels that hold slots on the agent, and the kernels with these ids on any agent. */
 export async function listKernelsToReconcile(
   db: Db,
   questions: readonly { readonly agentId: AgentId; readonly kernelIds: readonly KernelId[] }[],
@@ -66,11 +66,11 @@ const OCCUPYING: ReadonlySet<SessionStatus> = new Set(OCCUPYING_STATUSES)
 
 export interface SessionOnAgent {
   readonly sessionId: SessionId
-  /** Of the session: some of its kernels may be further. */
+  /** Status of the session; some of its kernels may be further on. */
   readonly status: SessionStatus
 }
 
-/** For each agent the sessions that hold slots on it. */
+/** The sessions that hold slots on each agent, in the order of `agentIds`. */
 export async function listSessionsOnAgents(db: Db, agentIds: readonly AgentId[]): Promise<SessionOnAgent[][]> {
   const rows = await db
     .selectFrom('kernels')
@@ -85,7 +85,7 @@ export async function listSessionsOnAgents(db: Db, agentIds: readonly AgentId[])
   return agentIds.map(id => (byAgent.get(id) ?? []).map(({ session_id: sessionId, status }) => ({ sessionId, status })))
 }
 
-/** Containers of sessions that hold something on the agent, as far as they are known. */
+/** Ids of the containers of kernels that hold slots on the agent, as far as they are known. */
 export async function listContainersOn(db: Db, agentId: AgentId): Promise<string[]> {
   const rows = await db
     .selectFrom('kernels')
@@ -96,7 +96,7 @@ export async function listContainersOn(db: Db, agentId: AgentId): Promise<string
   return rows.flatMap(({ container_id }) => container_id ?? [])
 }
 
-/** Of each session the main one first, then sub1, sub2, … */
+/** Kernels of these sessions. Within a session the main kernel comes first, then sub1, sub2, … */
 export async function listKernels(db: Db, sessionIds: readonly SessionId[]): Promise<KernelRow[]> {
   if (sessionIds.length === 0) return []
   return db
@@ -128,7 +128,7 @@ export async function listKernelDevices(db: Db, kernelIds: readonly KernelId[]):
 export interface NewKernel {
   readonly id: KernelId
   readonly sessionId: SessionId
-  /** `main1` if left out. */
+  /** `main1` by default. */
   readonly role?: string
   readonly status: SessionStatus
   readonly slots: ResourceSlots
@@ -166,13 +166,13 @@ export interface KernelChange {
   readonly container_id?: string | null
   readonly exit_code?: number | null
   readonly log_tail?: string | null
-  /** Null releases the agent and the devices (retry). */
+  /** Null removes the kernel from its agent and releases its devices (for a retry). */
   readonly agent_id?: null
-  /** Milliseconds from now; null clears it. */
+  /** Sets `start_by` to this many milliseconds from now; null clears it. */
   readonly startWithinMs?: number | null
 }
 
-/** A status with the time of its end: every statement that gives a kernel another status writes both. */
+/** Columns for a new status of a kernel: every statement that changes `status` also sets `ended_at`. */
 export function toStatus(status: SessionStatus) {
   return { status, ended_at: isFinished(status) ? sql<Date>`coalesce(ended_at, now())` : null }
 }
@@ -190,7 +190,10 @@ export async function updateKernel(db: Db, id: KernelId, change: KernelChange): 
   if (change.agent_id === null) await db.deleteFrom('kernel_devices').where('kernel_id', '=', id).execute()
 }
 
-/** Of a start that waits for its turn on its agent: its agent gives it up so much later from now. Never brought forward. */
+/**
+ * Moves the deadline of a start that waits for its turn on the agent to `withinMs` milliseconds from now. The deadline
+ * never moves to an earlier time.
+ */
 export async function extendStartBy(db: Db, id: KernelId, withinMs: number): Promise<void> {
   await db
     .updateTable('kernels')
@@ -201,8 +204,8 @@ export async function extendStartBy(db: Db, id: KernelId, withinMs: number): Pro
 }
 
 /**
- * What a move of the session means for all of its kernels. Those that have ended stay as they are, and those that run
- * already while others start; a retry begins anew with all of them.
+ * Applies a new status of the session to its kernels. Finished kernels do not change, nor do running kernels while others
+ * still start. A retry (PENDING) resets all kernels.
  */
 export async function moveKernels(
   db: Db,
@@ -227,7 +230,7 @@ export async function moveKernels(
   await db.deleteFrom('kernel_devices').where('kernel_id', 'in', own).execute()
 }
 
-/** One kernel of several that start together is up. */
+/** Records that one kernel of a session with several kernels is running. */
 export async function noteKernelRunning(
   db: Db,
   id: KernelId,
@@ -242,7 +245,10 @@ export async function noteKernelRunning(
     .execute()
 }
 
-/** A kernel beside the main one has done its work; the session goes on. @returns whether it was there to end */
+/**
+ * Records that a kernel beside the main one has finished with exit code 0; the session goes on.
+ * @returns false if there was no such kernel starting or running in this attempt on this agent
+ */
 export async function noteKernelDone(
   db: Db,
   id: KernelId,
@@ -261,7 +267,7 @@ export async function noteKernelDone(
   return row !== undefined
 }
 
-/** Sessions that hold something on agents that were revoked. */
+/** Sessions that hold slots on revoked agents. */
 export async function listSessionsOnRevoked(
   db: Db,
   { agentId, limit }: { readonly agentId?: AgentId | undefined; readonly limit: number },
@@ -279,7 +285,7 @@ export async function listSessionsOnRevoked(
     .execute()
 }
 
-/** Keeps the first log tail and exit code that is learned after the end, of the agent that the kernel was placed on. */
+/** Stores the log tail and exit code that the agent of the kernel reports after the end, unless they are known already. */
 export async function keepLastWords(
   db: Db,
   { id, agentId }: { readonly id: KernelId; readonly agentId: AgentId },
@@ -292,12 +298,12 @@ export async function keepLastWords(
       log_tail: sql`coalesce(nullif(log_tail, ''), ${logTailOf(words.logTail)})`,
     })
     .where('id', '=', id)
-    // An agent may name the kernel of another one: what it says of that does not count.
+    // An agent may name a kernel of another agent: such a report is ignored.
     .where('agent_id', '=', agentId)
     .execute()
 }
 
-/** The end of a log as it is kept. */
+/** Length of the end of a log that is stored. */
 const LOG_TAIL_CHARACTERS = 64 * 1024
 
 export function logTailOf(text: string): string {

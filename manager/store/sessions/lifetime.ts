@@ -3,7 +3,7 @@ import { type AgentId, type KernelId, OCCUPYING_STATUSES, type SessionId, type U
 import { type Db } from '../schema.ts'
 import { lockedSessions, type Touched } from './sessions.ts'
 
-/** A running session that something may end. Ages and times left are by the database's clock. */
+/** A running session with an idle timeout or an end of its lifetime. Durations are by the database's clock. */
 export interface MortalSession {
   /** The database's clock at the time of reading. */
   readonly nowMs: number
@@ -12,12 +12,12 @@ export interface MortalSession {
   readonly ownerId: UserId
   readonly idleTimeoutSeconds: number | null
   readonly maxLifetimeSeconds: number | null
-  /** Null while something happens in it. */
+  /** How long the session has been idle; null while it is busy. */
   readonly idleForMs: number | null
   readonly idleSince: Date | null
   readonly expiresInMs: number | null
   readonly expiresAt: Date | null
-  /** Those that have not done their work yet; null without any. */
+  /** Running kernels; null if there are none. */
   readonly kernels: readonly { readonly id: KernelId; readonly agentId: AgentId | null }[] | null
 }
 
@@ -36,7 +36,7 @@ export async function listMortal(db: Db): Promise<MortalSession[]> {
   return rows
 }
 
-/** Something happens in these: their idle clocks stop. */
+/** Stops the idle clocks of sessions that are busy. */
 export async function stopIdleClocks(db: Db, ids: readonly SessionId[]): Promise<void> {
   if (ids.length === 0) return
   await sql`
@@ -46,10 +46,11 @@ export async function stopIdleClocks(db: Db, ids: readonly SessionId[]): Promise
 }
 
 /**
- * Nothing happens in these. A clock that stands starts; from one that runs is taken the time in which nobody looked (no
- * manager ran, or the agent was away), which may have been a busy one. Rows are written twice a minute at most.
+ * Records that these sessions are idle. A stopped idle clock starts. A running one is moved forward by gaps without
+ * observation (no manager ran, or the agent was away) of more than `gapMs`, because the session may have been busy then.
+ * A row is written at most once in `seenEveryMs` (twice a minute).
  *
- * @returns of each that was written, how long it has been idle
+ * @returns the idle time of each session whose row was written
  */
 export async function runIdleClocks(
   db: Db,
@@ -75,7 +76,7 @@ export async function runIdleClocks(
   return new Map(rows.map(row => [row.id, row]))
 }
 
-/** What the policies of the user and of the keypair say, the stricter of the two. Seconds; null = unlimited. */
+/** Limits by the policies of the user and of the keypair, the stricter of the two. Seconds; null = unlimited. */
 export interface LifetimeLimits {
   readonly idleTimeoutSeconds: number | null
   readonly maxLifetimeSeconds: number | null
@@ -91,8 +92,8 @@ export async function readLifetimeLimits(db: Db, userId: UserId, keypair: string
 }
 
 /**
- * Whether something of what the session holds is held for another one, which counts on when this one ends: one of the
- * devices, or CPU or RAM of which the agent has not enough left.
+ * Whether resources of this session are reserved for a pending session, which relies on the time at which this one ends:
+ * one of the devices, or CPU or RAM if the agent does not have enough left.
  */
 export async function isPromised(db: Db, id: SessionId): Promise<boolean> {
   const occupying = sql.join(OCCUPYING_STATUSES)
@@ -115,7 +116,7 @@ export async function isPromised(db: Db, id: SessionId): Promise<boolean> {
   return rows.length > 0
 }
 
-/** The idle clock stops (a look at the session starts it again), and the lifetime ends then. */
+/** Sets a new end of the lifetime and resets the idle clock; the next observation of the session starts it again. */
 export async function extendLifetime(db: Db, id: SessionId, expiresAt: Date | null): Promise<Touched> {
   const row = await db
     .updateTable('sessions')

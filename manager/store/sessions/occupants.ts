@@ -2,20 +2,20 @@ import { sql } from 'kysely'
 import { type AgentId, OCCUPYING_STATUSES, type ResourceSlots } from '#manager/contract'
 import { type HeldDevice, type Db } from '../schema.ts'
 
-/** A kernel that holds slots, of a session that its maximum lifetime ends, now or once it runs. */
+/** A kernel that holds slots and whose session has a maximum lifetime, running already or still starting. */
 export interface MortalKernel {
   readonly agentId: AgentId
   readonly slots: ResourceSlots
   readonly devices: readonly HeldDevice[]
   readonly imageDigest: string | null
   readonly maxLifetimeSeconds: number
-  /** Null until the session runs. */
+  /** End of the lifetime; null until the session runs. */
   readonly expiresAt: Date | null
-  /** When its agent gives its start up; null before it is asked. */
+  /** When the agent gives up starting the kernel; null until it is asked to start it. */
   readonly startBy: Date | null
-  /** Since when the session has been in its state. */
+  /** When the status of the session last changed. */
   readonly statusAt: Date
-  /** The database's clock. */
+  /** The database's clock at the time of reading. */
   readonly now: Date
 }
 

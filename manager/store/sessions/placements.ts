@@ -11,7 +11,7 @@ import {
 import { type Db } from '../schema.ts'
 import { type Touched } from './sessions.ts'
 
-/** Of these sessions the ones that still wait; locked, in one order everywhere, until the transaction ends. */
+/** Locks those of these sessions that are still PENDING until the transaction ends, always in the order of their ids. */
 export async function lockPending(db: Db, ids: readonly SessionId[]): Promise<Set<SessionId>> {
   const rows = await db
     .selectFrom('sessions')
@@ -32,11 +32,11 @@ export interface PlacedSession {
 
 export interface PlacedRows {
   readonly touched: readonly Touched[]
-  /** The main one first. */
+  /** Kernels of each session, the main one first. */
   readonly kernelsOf: ReadonlyMap<SessionId, readonly KernelId[]>
 }
 
-/** PENDING → SCHEDULED for all of them, each with its next attempt. The rows must be locked by `lockPending`. */
+/** Moves all of them from PENDING to SCHEDULED, each with its next attempt. `lockPending` must have locked the rows. */
 export async function markScheduled(db: Db, placed: readonly PlacedSession[]): Promise<PlacedRows> {
   const ids = placed.map(({ sessionId }) => sessionId)
   const reasons = placed.map(({ reason }) => JSON.stringify(reason))
@@ -61,14 +61,14 @@ export async function markScheduled(db: Db, placed: readonly PlacedSession[]): P
   return { touched: sessions.rows, kernelsOf }
 }
 
-/** main1, sub1, sub2, …, sub10 */
+/** Orders kernels by role: main1, sub1, sub2, …, sub10. */
 function byRole({ role: a }: { role: string }, { role: b }: { role: string }): number {
   if (a === b) return 0
   if (a === 'main1' || b === 'main1') return a === 'main1' ? -1 : 1
   return a.length - b.length || (a < b ? -1 : 1)
 }
 
-/** What each user's sessions hold in a group now: a sum over kernels in occupying states, never a counter. */
+/** Resources that each user's sessions hold in a resource group now: sums over occupying kernels, never a counter. */
 export async function readUsageByOwner(db: Db, resourceGroup: string): Promise<Map<string, ResourceSlots>> {
   const { rows } = await sql<{ owner_id: string; slot: SlotName; amount: number }>`
     select s.owner_id, v.key as slot, sum(v.value::bigint)::bigint as amount

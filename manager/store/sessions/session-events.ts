@@ -11,7 +11,7 @@ export interface NewSessionEvent {
   readonly actor: string | null
 }
 
-/** Rows of the timeline; belongs into the transaction of the transition it tells of. */
+/** Inserts rows of the timeline. Call it in the transaction of the transitions that they record. */
 export async function insertSessionEvents(db: Db, events: readonly NewSessionEvent[]): Promise<void> {
   if (events.length === 0) return
   const values = events.map(event => ({
@@ -25,7 +25,10 @@ export async function insertSessionEvents(db: Db, events: readonly NewSessionEve
   await db.insertInto('session_events').values(values).execute()
 }
 
-/** Why it went there last; what it says since may be about how far it has come. */
+/**
+ * Reason of the last transition of the session to this status. `sessions.reason` may be newer and describe the progress
+ * since.
+ */
 export async function findReasonTo(db: Db, sessionId: SessionId, status: SessionStatus): Promise<Reason | undefined> {
   const row = await db
     .selectFrom('session_events')
@@ -38,7 +41,7 @@ export async function findReasonTo(db: Db, sessionId: SessionId, status: Session
   return row?.reason
 }
 
-/** How often the session has moved for this reason. */
+/** Number of transitions of the session for this reason. */
 export async function countEventsOf(db: Db, sessionId: SessionId, code: Reason['code']): Promise<number> {
   const { count } = await db
     .selectFrom('session_events')

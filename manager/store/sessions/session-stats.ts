@@ -9,10 +9,10 @@ export interface SessionMinute {
 }
 
 /**
- * Writes the figures of one minute in one statement. Where the minute is there already (another manager saw it, or this
- * one was restarted in it), the one with more samples stays, with the larger totals and the kernels of both.
+ * Writes the figures of one minute in one statement. If a row for the minute exists (another manager observed it, or this
+ * one was restarted in it), the record with more samples stays, with the larger totals and the kernels of both.
  *
- * @param ageMs how long ago the middle of the minute was: which minute it was is for the database's clock to say
+ * @param ageMs how long ago the middle of the minute was; the database's clock decides which minute that is
  */
 export async function insertMinutes(db: Db, minutes: readonly SessionMinute[], ageMs: number): Promise<void> {
   if (minutes.length === 0) return
@@ -36,7 +36,7 @@ export interface StoredMinute {
   readonly stats: StatsMinute
 }
 
-/** Oldest first; of all kernels together. */
+/** Oldest first; each minute covers all kernels of the session together. */
 export async function listMinutes(db: Db, id: SessionId, from: Date, to: Date): Promise<StoredMinute[]> {
   return db
     .selectFrom('session_stats_minutes')
@@ -48,7 +48,7 @@ export async function listMinutes(db: Db, id: SessionId, from: Date, to: Date): 
     .execute()
 }
 
-/** The last minute of each session that has any: its totals are what the session has used. One index look-up each. */
+/** The last minute of each session that has one; its totals are the usage of the session. One index look-up per session. */
 export async function readLastMinutes(db: Db, ids: readonly SessionId[]): Promise<Map<SessionId, KeptMinute>> {
   if (ids.length === 0) return new Map()
   const { rows } = await sql<{ id: SessionId; stats: KeptMinute }>`

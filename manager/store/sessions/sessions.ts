@@ -16,16 +16,16 @@ import {
 import { type Database, type Db, type SessionsTable } from '../schema.ts'
 
 export type SessionRow = Selectable<SessionsTable>
-/** With what views and rules need of the owner. */
+/** A session with the data of its owner and project that views and access rules need. */
 export type OwnedSessionRow = SessionRow & {
   owner_email: string
   owner_ssh_public_key: string | null
   group_name: string | null
-  /** The database's clock: times of rows are compared with nothing else. */
+  /** The database's clock at the time of reading. Compare times of rows with this clock only. */
   now: Date
 }
 
-/** What the rules of who may see a session look at. */
+/** Owner and domain of a session, by which access rules decide who may see it. */
 export function ownedOf(session: Pick<SessionRow, 'owner_id' | 'domain'>): { ownerId: UserId; domain: string } {
   return { ownerId: session.owner_id, domain: session.domain }
 }
@@ -34,7 +34,7 @@ export interface NewSession {
   readonly id: SessionId
   readonly name: string
   readonly ownerId: UserId
-  /** Access key of the signed request that asked for it. */
+  /** Access key of the signed request that created the session. */
   readonly keypair?: string | null
   readonly domain?: string
   /** The group (project) whose limits it counts for. */
@@ -59,7 +59,7 @@ export interface NewSession {
   readonly attempt?: number
   readonly createdAt?: string
   readonly startedAt?: string
-  /** Whose home it goes on with. */
+  /** Ended kernel whose home directory the session continues with. */
   readonly filesOf?: KernelId | undefined
 }
 
@@ -115,7 +115,7 @@ export async function findSessions(db: Db, ids: readonly SessionId[]): Promise<O
   return owned(db).where('sessions.id', 'in', ids).orderBy('sessions.id').execute()
 }
 
-/** What the agent of a session says of its own copy of the image. */
+/** Stores how the agent of the session describes its own copy of the image. */
 export async function setDescription(
   db: Db,
   id: SessionId,
@@ -128,7 +128,10 @@ export async function setDescription(
     .execute()
 }
 
-/** The session that has gone on, or is about to, with the home of a kernel: one that ended before it ran has given it back. */
+/**
+ * The session that has taken over the home directory of a kernel, or is about to. A session that ended before it ran has
+ * given the home back and is not returned.
+ */
 export async function findHeir(db: Db, kernelId: KernelId): Promise<Pick<SessionRow, 'id' | 'name'> | undefined> {
   return db
     .selectFrom('sessions')
@@ -138,14 +141,14 @@ export async function findHeir(db: Db, kernelId: KernelId): Promise<Pick<Session
     .executeTakeFirst()
 }
 
-/** Locks the row until the transaction ends: transitions of one session happen one after the other. */
+/** Locks the row until the transaction ends, so that transitions of one session happen one after the other. */
 export async function lockSession(db: Db, id: SessionId): Promise<SessionRow | undefined> {
   return db.selectFrom('sessions').selectAll().where('id', '=', id).forUpdate().executeTakeFirst()
 }
 
 export interface SessionFilter {
   readonly ids?: readonly SessionId[] | undefined
-  /** Those of an owner, and all in a domain; undefined for everything. */
+  /** Sessions of `ownerId` and, if `domain` is set, all sessions in it; undefined for all sessions. */
   readonly visible?: { readonly ownerId: UserId; readonly domain?: string } | undefined
   readonly domain?: string | undefined
   readonly groupId?: GroupId | undefined
@@ -154,7 +157,7 @@ export interface SessionFilter {
   readonly name?: string | undefined
 }
 
-/** Newest first; ids sort by age. @param before id of the last row of the page before */
+/** Newest first; ids sort by age. @param page `before`: the last id of the previous page */
 export async function listSessions(
   db: Db,
   filter: SessionFilter,
@@ -198,7 +201,7 @@ export interface SessionChange {
   readonly reason: Reason
   readonly attempt?: number
   readonly failedAgents?: readonly AgentId[]
-  /** ISO 8601, or `now` for the database's time. */
+  /** When the session started: ISO 8601, or `now` for the database's time. */
   readonly started?: string
   readonly ended?: boolean
 }
@@ -248,11 +251,11 @@ const toTouched = (row: Pick<SessionRow, (typeof TOUCHED)[number]>): Touched => 
 })
 
 /**
- * Rows of `sessions` that one statement writes are locked in the order of their ids, as placements do it: two statements
- * that went through the same rows in different orders would each wait for the other.
+ * Locks rows of `sessions` that one statement writes in the order of their ids, as placements do. Two statements that lock
+ * the same rows in different orders would deadlock.
  *
- * @returns a CTE named `locked`, to be joined by id; what `where` says has to be said again there, for rows that changed
- *   while they were waited for
+ * @returns a CTE named `locked`, to be joined by id. The statement must repeat the condition `where`, because rows may have
+ *   changed while it waited for their locks
  */
 export function lockedSessions(ids: readonly SessionId[], where: RawBuilder<unknown> = sql`true`): RawBuilder<unknown> {
   return sql`locked as materialized (
@@ -260,7 +263,7 @@ export function lockedSessions(ids: readonly SessionId[], where: RawBuilder<unkn
     )`
 }
 
-/** A new version without a transition: something that the view shows has changed. */
+/** Increments the version without a transition: something else that the view shows has changed. */
 export async function touchSessions(db: Db, ids: readonly SessionId[]): Promise<Touched[]> {
   if (ids.length === 0) return []
   const { rows } = await sql<Pick<SessionRow, (typeof TOUCHED)[number]>>`
@@ -270,7 +273,7 @@ export async function touchSessions(db: Db, ids: readonly SessionId[]): Promise<
   return rows.map(toTouched)
 }
 
-/** Of a session that waits. */
+/** Changes the priority of a pending session. @returns an empty list if nothing changed */
 export async function updatePriority(db: Db, id: SessionId, priority: number): Promise<Touched[]> {
   const rows = await db
     .updateTable('sessions')
@@ -283,7 +286,7 @@ export async function updatePriority(db: Db, id: SessionId, priority: number): P
   return rows.map(toTouched)
 }
 
-/** New reasons without a transition, for sessions that still have this status. */
+/** Sets new reasons without a transition, for sessions that still have this status. */
 export async function updateReasons(
   db: Db,
   status: SessionStatus,
@@ -291,7 +294,7 @@ export async function updateReasons(
 ): Promise<Touched[]> {
   if (reasons.size === 0) return []
   const texts = [...reasons.values()].map(reason => JSON.stringify(reason))
-  // As in `lockedSessions`; joined there and then, for there may be ten thousand.
+  // Locked as in `lockedSessions`, but with the reasons joined in the same CTE: there may be ten thousand sessions.
   const { rows } = await sql<Pick<SessionRow, (typeof TOUCHED)[number]>>`
     with locked as materialized (
       select o.id, v.reason::jsonb as reason
@@ -304,7 +307,7 @@ export async function updateReasons(
   return rows.map(toTouched)
 }
 
-/** Resource groups in which somebody waits, or has waited and something is still held for them. */
+/** Resource groups with pending sessions, or with a reservation (perhaps of a session that is not pending any more). */
 export async function listGroupsToSchedule(db: Db): Promise<string[]> {
   const rows = await db
     .selectFrom('sessions')
@@ -331,9 +334,9 @@ const QUEUED = [
   'priority',
   'max_lifetime_seconds',
 ] as const
-/** What scheduling needs of a session; there may be ten thousand of them. */
+/** A pending session with only the columns that scheduling needs; there may be ten thousand rows. */
 export type QueuedRow = Pick<SessionRow, (typeof QUEUED)[number]> & {
-  /** Where the files are that it goes on with. */
+  /** Agent with the home directory that the session continues with. */
   readonly files_on: AgentId | null
 }
 
@@ -351,7 +354,7 @@ export async function listPending(db: Db, resourceGroup: string): Promise<Queued
     .execute()
 }
 
-/** A session in a state that must not last, with how long it has lasted by the database's clock. */
+/** A session in a transitional status, with how long that has lasted by the database's clock. */
 export interface Overdue {
   /** The database's clock at the time of reading. */
   readonly nowMs: number
@@ -361,7 +364,10 @@ export interface Overdue {
   readonly agentId: AgentId | null
   readonly attempt: number
   readonly ageMs: number
-  /** The agent has given up on this attempt by itself; it keeps kernels that run while others of theirs start. */
+  /**
+   * True if the agent has given up this attempt by itself: every `start_by` has passed, and no kernel of a session with
+   * several kernels runs. (An agent keeps running kernels while others of their session start.)
+   */
   readonly startByPassed: boolean
   readonly reason: Reason
 }
@@ -381,7 +387,7 @@ export async function listTransitional(db: Db, minAgeMs: number): Promise<Overdu
   return rows
 }
 
-/** @param resourceGroups only sessions in these; all if left out */
+/** @param resourceGroups only sessions in these groups; all if left out */
 export async function countSessions(
   db: Db,
   resourceGroups?: ReadonlySet<string>,
@@ -399,7 +405,7 @@ export async function countSessions(
   return { running: count('RUNNING'), pending: count('PENDING') }
 }
 
-/** Serialises everything that gives out or takes up capacity of a resource group, until the transaction ends. */
+/** Serialises everything that gives out or occupies capacity of a resource group, until the transaction ends. */
 export async function lockResourceGroup(db: Db, resourceGroup: string): Promise<void> {
   await sql`select pg_advisory_xact_lock(hashtextextended(${`berth:scheduler:${resourceGroup}`}, 0))`.execute(db)
 }
@@ -420,7 +426,7 @@ export interface KernelOwner {
   readonly domain: string
   readonly agentId: AgentId | null
   readonly role: string
-  /** Of the session. */
+  /** Status of the session. */
   readonly status: SessionStatus
   /** All kernels of the session. */
   readonly siblings: readonly KernelId[]

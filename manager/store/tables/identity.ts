@@ -84,7 +84,7 @@ export interface KeypairNoncesTable {
 export interface IdempotencyKeysTable {
   user_id: UserId
   key: string
-  /** The hash of the request and, where `answered`, the answer. */
+  /** Sealed: the hash of the request and, if `answered`, the answer. */
   sealed: string
   answered: Default<boolean>
   created: string[] | null

@@ -38,7 +38,7 @@ export interface ImageSettingsTable {
   version: Default<number>
 }
 
-/** Rescans and pulls. The manager of a running task refreshes `seen_at`; a task that gets stale has died with its manager. */
+/** Rescans and pulls. A manager refreshes `seen_at` of its running tasks; a stale task has died with its manager. */
 export interface TasksTable {
   id: string
   kind: Task['kind']

@@ -48,7 +48,7 @@ export interface StatsMinute extends Totals {
 }
 
 export interface KeptMinute extends StatsMinute {
-  /** Totals by kernel id, if the session has several kernels: a finished kernel is not measured any more but still counts. */
+  /** Totals by kernel id, if the session has several: a finished kernel is not measured any more but still counts. */
   readonly kernels?: Readonly<Record<string, Totals>>
 }
 
@@ -74,7 +74,7 @@ export interface ManagersTable {
   clock_ahead_ms: number
 }
 
-/** Which manager process has a control connection to which agent. */
+/** Control connections between manager processes and agents. */
 export interface AgentLinksTable {
   agent_id: AgentId
   manager_id: string
