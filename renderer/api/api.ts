@@ -6,19 +6,23 @@ export interface ApiDeps {
   readonly secret: Pick<OriginSecret, 'get' | 'stored'>
   /** Called when the manager no longer knows this sign-in. */
   readonly onSignedOut: () => void
-  /** Another tab signed in anew, and the cookie is its. @returns whether it is still the person of this page */
+  /**
+   * Called when another tab has signed in anew: the cookie of the browser belongs to that sign-in now.
+   * @returns whether it is a sign-in of the same person as on this page
+   */
   readonly adopt: (me: Me, secret: string) => boolean
 }
 
 export interface PageApi extends ApiClient {
   /**
-   * After `not_signed_in`: another tab may have signed in anew, with a secret that this page does not send yet.
-   * @returns whether this page goes on with it: a newer sign-in of the same person
+   * Adopts a newer sign-in after `not_signed_in`: another tab may have signed in anew, with a secret that this page does not
+   * send yet.
+   * @returns whether this page continues: there is a newer sign-in, and it is of the same person
    */
   renewSignIn(): Promise<boolean>
 }
 
-/** The typed client for a page of the manager's own origin: the cookie goes by itself, its other half by `fetch`. */
+/** The typed client for a page on the manager's own origin. The browser adds the cookie; `fetch` adds the origin secret. */
 export function createApi({ fetch, secret, onSignedOut, adopt }: ApiDeps): PageApi {
   const client = createClient({
     baseUrl: '',
@@ -26,8 +30,8 @@ export function createApi({ fetch, secret, onSignedOut, adopt }: ApiDeps): PageA
       const request: RequestInit = { ...(init as RequestInit), credentials: 'same-origin', cache: 'no-store' }
       return fetch(url, request)
     },
-    // Chromium gives up whatever is in flight when a network interface comes or goes, and the network of a session that
-    // starts on this computer is one (`ERR_NETWORK_CHANGED`).
+    // Enables retries: Chromium aborts all requests in flight when a network interface comes or goes
+    // (`ERR_NETWORK_CHANGED`), and the network of a session that starts on this computer is such an interface.
     wait: ms => new Promise(resolve => setTimeout(resolve, ms)),
   })
   async function renewSignIn(): Promise<boolean> {
@@ -43,7 +47,7 @@ export function createApi({ fetch, secret, onSignedOut, adopt }: ApiDeps): PageA
         return await send()
       } catch (error) {
         if (!isAppError(error) || error.code !== 'not_signed_in') throw error
-        // A renewal that fails leaves the first error to tell. What one person did is never done as another.
+        // If the renewal fails, report the first error. A request of one person is never repeated as another person.
         if (await renewSignIn().catch(() => false)) return await send()
         onSignedOut()
         throw error

@@ -1,8 +1,8 @@
 /**
- * Full jitter: any time up to the ceiling, which doubles with every failure. Many pages that lost the same server do
- * not come back at the same instant.
+ * Back-off with full jitter: a random pause up to a ceiling that doubles with every failure. The jitter keeps many pages
+ * that lost the same server from reconnecting at the same instant.
  *
- * @param failures in a row, from 1
+ * @param failures consecutive failures, from 1
  * @param random 0…1
  * @returns milliseconds, at least 200
  */

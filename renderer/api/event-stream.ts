@@ -10,17 +10,17 @@ type StatsListener = (sessionId: SessionId, stats: SessionStats) => void
 /** Hints that something has a newer version, shared by all tabs of this browser over one connection. */
 export interface EventStream {
   readonly connection: Readonly<Ref<ConnectionInfo>>
-  /** Something changed: fetch it if it is shown and older. @returns stops listening */
+  /** Calls `listener` when something changed: fetch it if it is shown and older. @returns stops listening */
   onHint(listener: (hint: EventHint) => void): () => void
-  /** Hints may have been missed: fetch everything that is shown. Also after every interruption without resume. */
+  /** Calls `listener` when hints may have been missed, also after every interruption without resume: fetch all that is shown. */
   onResync(listener: () => void): () => void
-  /** Live figures, once per second, of these sessions only. @returns stops watching */
+  /** Live figures of these sessions only, once per second. @returns stops watching */
   watch(sessionIds: readonly SessionId[], listener: StatsListener): () => void
-  /** After signing in. Safe to repeat. */
+  /** Opens the stream; call it after signing in. Idempotent. */
   start(): void
-  /** Before signing out. */
+  /** Closes the stream; call it before signing out. */
   stop(): void
-  /** Try now instead of at the end of the pause. */
+  /** Reconnects now instead of after the back-off pause. */
   reconnect(): void
 }
 
@@ -28,11 +28,14 @@ export interface EventStreamDeps {
   readonly fetch: typeof fetch
   /** One channel per browser; left out in tests of a single tab. */
   readonly openChannel?: typeof openTabChannel
-  /** Changes of the watched set within this time become one new connection. */
+  /** Milliseconds in which changes of the watched set are gathered into one new connection. */
   readonly settleMs?: number
 }
 
-/** More than a screen shows; keeps the address of the stream short. Of more, those of this tab and the newest go first. */
+/**
+ * Upper bound of watched sessions: more than a screen shows, and it keeps the URL of the stream short. Beyond it, sessions of
+ * this tab come first, then those of the tabs that reported last.
+ */
 const MAX_WATCHED = 80
 
 export function createEventStream(deps: EventStreamDeps): EventStream {
@@ -85,7 +88,7 @@ export function createEventStream(deps: EventStreamDeps): EventStream {
       url: () => `/api/v1/events${watched && `?watch=${watched}`}`,
       onEvent: deliver,
       onState: (state, { retryAt }) => {
-        // A stream that begins now knows nothing of what happened since this page fetched what it shows.
+        // A stream without a resume point has missed everything since this page fetched what it shows.
         if (state === 'live' && lastEventId === undefined) deliver({ event: 'resync', data: '{}', id: undefined })
         const info = retryAt === undefined ? { state } : { state, retryAt }
         setConnection(info)
@@ -101,7 +104,7 @@ export function createEventStream(deps: EventStreamDeps): EventStream {
     settling = setTimeout(() => {
       const next = wantedIds()
       if (!sse || next === watched) return
-      // Fewer than before is no reason to reconnect: the figures of the others are simply not used.
+      // A smaller set is no reason to reconnect: figures of sessions that are no longer watched are ignored.
       const held = new Set(watched.split(','))
       const grown = next.split(',').some(id => id !== '' && !held.has(id))
       if (!grown && next !== '') return

@@ -2,17 +2,17 @@ import { LOCAL_PROOF_HEADER, LOCAL_PROOF_PATH } from '#proxy/contract'
 
 const KEY = 'berth.local-proof'
 
-/** The proof of this browser that it runs on the computer of the console. It belongs to one sign-in, and is useless with another. */
+/** Proves that this browser runs on the computer of the console. The proof belongs to one sign-in and is useless with another. */
 export interface LocalProof {
-  /** For requests to the local proxy. */
+  /** Headers for requests to the local proxy; empty for other paths. */
   headers(path: string): Record<string, string>
-  /** Exchanges the code of a link that `berth up` printed. @returns false for a code that is too old, or of another computer */
+  /** Exchanges the code of a link that `berth up` printed. @returns false if the code is too old, or from another computer */
   prove(code: string): Promise<boolean>
 }
 
 export function createLocalProof(deps: {
   readonly storage: Pick<Storage, 'getItem' | 'setItem'>
-  /** Sends the sign-in of the page along. */
+  /** Must send the sign-in of the page along. */
   readonly fetch: typeof fetch
 }): LocalProof {
   const { storage } = deps

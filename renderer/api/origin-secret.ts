@@ -3,23 +3,23 @@ import { ORIGIN_SECRET_HEADER } from '#manager/contract'
 const KEY = 'berth.origin-secret'
 
 /**
- * The half of the sign-in that belongs to this origin; the cookie is the other one. Empty where nobody is signed in, and in
- * the desktop app, whose main process holds a token.
+ * The origin secret: one half of the sign-in, bound to this origin; the cookie is the other half. Empty while signed out, and
+ * in the desktop app, whose main process holds a token instead.
  *
- * Threat model: browsers keep the storage of an origin apart by port, unlike cookies. Script of other ports and other sites
- * cannot read it. Each page goes on with the secret it began with until the account store has checked that a newer one is of
- * the same person, so that nothing is ever done as somebody else who signed in in another tab.
+ * Threat model: unlike cookies, browsers keep the storage of an origin apart by port. Script of other ports and other sites
+ * cannot read it. Each page keeps sending the secret it began with until the account store has checked that a newer one
+ * belongs to the same person. So nothing is ever done in the name of somebody else who signed in in another tab.
  */
 export interface OriginSecret {
-  /** The one that this page sends. */
+  /** The secret that this page sends. */
   get(): string
-  /** The one of the newest sign-in in this browser, of whichever tab. */
+  /** The secret of the newest sign-in in this browser, from any tab. */
   stored(): string
-  /** This page sends it from now on. */
+  /** Makes this page send `secret` from now on. */
   use(secret: string): void
-  /** Kept for reloads and other tabs; this page does not send it before `use`. */
+  /** Stores the secret for reloads and other tabs; this page does not send it before `use`. */
   store(secret: string): void
-  /** Signed out on purpose. A newer sign-in of another tab stays. */
+  /** Forgets the secret of this page after a deliberate sign-out. A newer sign-in of another tab stays. */
   forget(): void
 }
 
@@ -38,12 +38,12 @@ export function createOriginSecret(storage: Pick<Storage, 'getItem' | 'setItem' 
   }
 }
 
-/** Headers of a request that is made with this secret. */
+/** Request headers that carry this secret; none if it is empty. */
 export function secretHeaders(secret: string): Record<string, string> {
   return secret === '' ? {} : { [ORIGIN_SECRET_HEADER]: secret }
 }
 
-/** `fetch` for everything that the page asks of its own origin. A request that names a secret keeps it. */
+/** `fetch` for all requests to the page's own origin: adds the secret, unless the request already names one. */
 export function fetchWithSecret(
   fetch: typeof globalThis.fetch,
   secret: Pick<OriginSecret, 'get'>,

@@ -1,16 +1,16 @@
 export interface Paced {
-  /** Asks for a run: soon when it has been quiet, later under load. `promptly` is for a person who waits: at once. */
+  /** Requests a run: soon after a quiet time, later under load. `promptly`: at once, because a person waits. */
   ask(options?: { readonly promptly?: boolean }): void
-  /** Forgets the run that waits. The one in flight goes on. */
+  /** Drops the waiting run. A run in flight continues. */
   cancel(): void
 }
 
 export interface PacedOptions {
-  /** @returns false if it failed: it is tried again, with back-off, or earlier when it is asked for. A throw counts the same. */
+  /** @returns false if it failed: it is retried with back-off, or earlier when a run is requested. A throw counts as false. */
   readonly run: () => Promise<boolean>
-  /** Events of one change arrive together: the first run waits this long for the others. */
+  /** Milliseconds that the first run waits, because events of one change arrive together. */
   readonly gatherMs: number
-  /** Under load, runs begin at least this far apart. */
+  /** Least distance in milliseconds between the starts of runs under load. */
   readonly busyMs: number
 }
 
@@ -18,8 +18,8 @@ const FIRST_RETRY_MS = 1_000
 const LONGEST_RETRY_MS = 30_000
 
 /**
- * Spaces out the runs of a task that is asked for by events: one run in flight, at most one waiting. After a quiet time the
- * first run is prompt; with every further one the distance doubles, up to `busyMs`.
+ * Paces a task that events trigger: one run in flight, at most one waiting. After a quiet time the first run is prompt; each
+ * further run doubles the distance, up to `busyMs`.
  */
 export function createPaced({ run, gatherMs, busyMs }: PacedOptions): Paced {
   let timer: ReturnType<typeof setTimeout> | undefined
@@ -60,7 +60,7 @@ export function createPaced({ run, gatherMs, busyMs }: PacedOptions): Paced {
         promptlyNext ||= promptly
         return
       }
-      // An event shows that the server answers: the back-off of a failure is over.
+      // An event shows that the server answers, so the back-off of earlier failures ends.
       const isOverdue = promptly || failures > 0
       failures = 0
       if (isOverdue) {

@@ -1,15 +1,15 @@
 import { type UserId } from '#manager/contract'
 
 export interface SignInChannel extends Disposable {
-  /** This person signed in on this page: the cookie of all tabs is theirs from now on. */
+  /** Tells other tabs that this person signed in here: the cookie of all tabs is theirs from now on. */
   announce(signIn: NewSignIn): void
-  /** Somebody signed out on this page, on purpose. */
+  /** Tells other tabs that somebody signed out on this page, on purpose. */
   announceSignOut(): void
 }
 
 export interface NewSignIn {
   readonly userId: UserId
-  /** Here as well as in the storage, which may reach other tabs later. */
+  /** Sent along because the storage, which holds it too, may reach other tabs later than this message. */
   readonly originSecret: string
 }
 
@@ -18,7 +18,7 @@ export interface SignInListener {
   readonly onSignOut: () => void
 }
 
-/** Between the tabs of one browser profile and origin, from the beginning of the page to its end. */
+/** Opens the channel between the tabs of one browser profile and origin. It stays open for the lifetime of the page. */
 export function openSignInChannel({ onSignIn, onSignOut }: SignInListener): SignInChannel {
   const channel = new BroadcastChannel('berth-sign-in')
   channel.addEventListener('message', ({ data }: MessageEvent<NewSignIn | null>) => {

@@ -5,26 +5,26 @@ export type ConnectionState = 'connecting' | 'live' | 'waiting' | 'signed_out' |
 
 export interface SseOptions {
   readonly fetch: typeof fetch
-  /** Asked again for every connection: parameters may change in between. */
+  /** Called for every connection, because parameters may change in between. */
   readonly url: () => string
   readonly onEvent: (event: SseEvent) => void
   readonly onState?: (state: ConnectionState, detail: { retryAt?: number }) => void
-  /** Where a stream of another tab stopped. */
+  /** Id of the last event of another tab's stream, to resume from. */
   readonly lastEventId?: string | undefined
-  /** A stream that is silent for longer is taken for dead; the server pings more often. */
+  /** A stream silent for longer than this is taken for dead, in milliseconds; the server pings more often. */
   readonly silenceMs?: number
   readonly random?: () => number
 }
 
 export interface SseConnection {
-  /** Connects again now, resuming after the last event: for changed parameters, or because the network is back. */
+  /** Reconnects now and resumes after the last event: for changed parameters, or when the network is back. */
   reconnect(): void
   close(): void
 }
 
 /**
- * Keeps one event stream open: resumes with `Last-Event-ID`, retries with growing pauses, and ends silent connections
- * (a computer that slept has half-open sockets). Stops on 401: only a new sign-in helps, which calls `reconnect`.
+ * Keeps one event stream open: resumes with `Last-Event-ID`, retries with back-off, and ends silent connections
+ * (a computer that slept has half-open sockets). Stops on 401: only a new sign-in helps, and its code calls `reconnect`.
  */
 export function connectSse(options: SseOptions): SseConnection {
   const { fetch, url, onEvent, onState, silenceMs = 45_000, random = Math.random } = options
@@ -74,7 +74,7 @@ export function connectSse(options: SseOptions): SseConnection {
     try {
       outcome = await attempt(mine.signal, () => mine.abort())
     } catch {
-      // Refused, reset, silent or aborted: the same remedy for all.
+      // Refused, reset, silent and aborted connections are all retried the same way.
       outcome = 'ended'
     }
     if (controller !== mine || isClosed()) return

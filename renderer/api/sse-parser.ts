@@ -7,10 +7,10 @@ export interface SseEvent {
 }
 
 /**
- * Streaming parser of `text/event-stream` (WHATWG HTML, 9.2.6). The browser's EventSource is of no use: it can neither send a
- * `Last-Event-ID` of ours nor tell a 401 from a broken connection.
+ * Streaming parser of `text/event-stream` (WHATWG HTML, 9.2.6). The browser's EventSource does not fit: it can neither send our
+ * own `Last-Event-ID` nor tell a 401 from a broken connection.
  *
- * @param onEvent called for every complete event with data; an event without an id has that of the one before
+ * @param onEvent called for every complete event with data; an event without an id takes the id of the previous event
  * @returns takes pieces of text as they arrive; a line or a CR LF may be split between two of them
  */
 export function createSseParser(onEvent: (event: SseEvent) => void): (chunk: string) => void {

@@ -2,18 +2,18 @@ import { type SessionId } from '#manager/contract'
 import { type ConnectionInfo } from './connection-info.ts'
 import { type SseEvent } from './sse-parser.ts'
 
-/** Between the tabs of one browser profile and origin. Carries what every tab may read anyway; no secrets. */
+/** A message between the tabs of one browser profile and origin. Carries only what every tab may read anyway; no secrets. */
 export type TabMessage =
   | { readonly kind: 'event'; readonly event: SseEvent }
   | { readonly kind: 'connection'; readonly info: ConnectionInfo }
   | { readonly kind: 'watching'; readonly tab: string; readonly ids: readonly SessionId[] }
   | { readonly kind: 'left'; readonly tab: string }
-  /** A new tab, or a new leader: everyone says what they watch, the leader how the connection is. */
+  /** Sent by a new tab or a new leader: every tab replies with what it watches, the leader also with the connection state. */
   | { readonly kind: 'hello' }
   | { readonly kind: 'reconnect' }
 
 export interface TabChannelOptions {
-  /** This tab is the one that keeps the connection, from now until `close`. */
+  /** Called when this tab becomes the leader, which keeps the connection until `close`. */
   readonly onLead: () => void
   readonly onEvent: (event: SseEvent) => void
   readonly onConnection: (info: ConnectionInfo) => void
@@ -21,7 +21,7 @@ export interface TabChannelOptions {
   readonly onReconnect: () => void
   readonly current: () => ConnectionInfo
   readonly locks?: Pick<LockManager, 'request'> | undefined
-  /** Says when this tab goes. */
+  /** Fires `pagehide` when this tab goes away, and `pageshow` when it is restored. */
   readonly page?: EventTarget
   readonly name?: string
 }
@@ -29,14 +29,14 @@ export interface TabChannelOptions {
 export interface TabChannel {
   send(message: TabMessage): void
   setOwnIds(ids: readonly SessionId[]): void
-  /** What other tabs watch, the newest first: one that crashed did not say that it went. */
+  /** Sessions that other tabs watch, the tab that reported last first: a tab that crashed never said that it left. */
   peerIds(): SessionId[]
   close(): void
 }
 
 /**
- * Elects one tab by Web Locks: whoever holds the lock leads; the browser passes it on when that tab closes or crashes.
- * Without Web Locks (an insecure origin) every tab leads for itself.
+ * Elects one tab as leader by Web Locks: the tab that holds the lock leads, and the browser passes the lock on when that tab
+ * closes or crashes. Without Web Locks (an insecure origin) every tab leads for itself.
  */
 export function openTabChannel(options: TabChannelOptions): TabChannel {
   const { onLead, onEvent, onConnection, onPeersChanged, onReconnect, current, name = 'berth-events' } = options
@@ -82,7 +82,8 @@ export function openTabChannel(options: TabChannelOptions): TabChannel {
       case 'hello':
         say()
         if (!leading) return
-        // Who says hello is signed in: what ended the connection here may be over, and must not end theirs.
+        // A tab that says hello is signed in. The cause that ended the connection here may be over, and must not end that
+        // tab's connection.
         if (current().state === 'signed_out') onReconnect()
         else send({ kind: 'connection', info: current() })
         return
@@ -92,7 +93,7 @@ export function openTabChannel(options: TabChannelOptions): TabChannel {
   })
 
   page?.addEventListener('pagehide', onHide)
-  // A page that comes back as it was.
+  // A page restored from the back/forward cache announces what it watches again.
   page?.addEventListener('pageshow', say)
 
   if (locks) {

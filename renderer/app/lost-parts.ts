@@ -1,12 +1,12 @@
 import { type Router } from 'vue-router'
 
 const KEY = 'berth.reloaded'
-/** What is lost again so soon is not lost on the way. */
+/** A part that fails again within this time was not lost in transit: the page is not reloaded a second time. */
 const AGAIN_MS = 10_000
 
 /**
- * Reloads the page when a part of it did not arrive, as when Chromium gives up what is in flight because a network interface
- * came or went (`ERR_NETWORK_CHANGED`): browsers remember that failure, and never ask for that part again.
+ * Reloads the page when one of its modules failed to load, e.g. because Chromium aborts requests in flight when a network
+ * interface comes or goes (`ERR_NETWORK_CHANGED`). Browsers remember that failure and never request the module again.
  */
 export function reloadLostParts(router: Router): void {
   let wanted: string | undefined
@@ -28,7 +28,10 @@ export function reloadLostParts(router: Router): void {
   })
 }
 
-/** Without its server, a page that is there is better than none. By the answer the router has heard of the loss, too. */
+/**
+ * Whether the server answers. While it does not, the page that is shown is better than a failed reload. The wait also gives
+ * the router time to report the failed navigation (`wanted`).
+ */
 const answers = () =>
   fetch(location.pathname, { method: 'HEAD', cache: 'no-store' }).then(
     ({ ok }) => ok,

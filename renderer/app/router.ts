@@ -8,7 +8,7 @@ declare module 'vue-router' {
     readonly open?: boolean
     /** Fills the window: no rail, no top bar. */
     readonly bare?: boolean
-    /** Of the browser tab; a page may set a more precise one. */
+    /** Title of the browser tab; a page may set a more precise one. */
     readonly title?: string
   }
 }
@@ -77,7 +77,7 @@ const routes: RouteRecordRaw[] = [
   },
 ]
 
-/** Hash history: a sign-in ticket in the fragment reaches no server, and the files work below any address. */
+/** The router with hash history: a sign-in ticket in the fragment reaches no server, and the files work below any base URL. */
 export function createPageRouter(): Router {
   const router = createRouter({ history: createWebHashHistory(), routes })
   router.beforeEach(async to => {

@@ -1,7 +1,7 @@
 import { shallowRef, type Component } from 'vue'
 import { type Router } from 'vue-router'
 
-/** Apart from the first page, because the sign-in needs none of it. Null until it has been loaded. */
+/** The shell component, null until loaded. A chunk of its own, because the sign-in page does not need it. */
 export const shell = shallowRef<Component | null>(null)
 
 async function loadShell(): Promise<void> {
@@ -9,12 +9,12 @@ async function loadShell(): Promise<void> {
 }
 
 /**
- * Loads the shell beside the page that needs it, so that both are there with the same frame and nothing moves. An async component
- * would come a frame later, even once its file is there.
+ * Loads the shell in parallel with the page that needs it, so that both appear in the same frame and nothing shifts. An async
+ * component would appear one frame later, even when its file is already loaded.
  */
 export function loadShellWithPages(router: Router): void {
   router.beforeEach(to => {
-    // A part that does not arrive is told by the router, with the page.
+    // If the shell does not load, `beforeResolve` fails as well and the router reports it with the page.
     if (!to.meta.bare) void loadShell().catch(() => undefined)
   })
   router.beforeResolve(async to => {

@@ -23,7 +23,7 @@ export const light: ThemeDefinition = {
     'on-warning': '#ffffff',
     error: '#b3261e',
     'on-error': '#ffffff',
-    // Of shapes only: too light for text.
+    // For shapes only: too light for text.
     caution: '#c77700',
     info: '#1f5fae',
     'on-info': '#ffffff',

@@ -10,7 +10,7 @@ export function readThemeChoice(): ThemeChoice {
   return CHOICES.find(choice => choice === stored) ?? 'system'
 }
 
-/** Light, dark, or as the system; remembered on this computer and followed by every open tab. */
+/** The theme: light, dark, or that of the system. Remembered on this computer and followed by every open tab. */
 export function useThemeChoice(): Ref<ThemeChoice> {
   const theme = useTheme()
   const choice = ref(readThemeChoice())

@@ -2,7 +2,7 @@ import { createVuetify, type VuetifyOptions } from 'vuetify'
 import { aliases, mdi } from 'vuetify/iconsets/mdi-svg'
 import { dark, light } from './theme.ts'
 
-/** Shared by the page and by the tests of components. */
+/** Vuetify options, shared by the page and the component tests. */
 export const vuetifyOptions: VuetifyOptions = {
   icons: { defaultSet: 'mdi', aliases, sets: { mdi } },
   theme: { defaultTheme: 'system', themes: { light, dark }, transition: false },
