@@ -24,7 +24,7 @@ export interface SseConnection {
 
 /**
  * Keeps one event stream open: resumes with `Last-Event-ID`, retries with back-off, and ends silent connections
- * (a computer that slept has half-open sockets). Stops on 401: only a new sign-in helps, and its code calls `reconnect`.
+ * (a computer that slept has half-open sockets). Stops on 401: only a new sign-in helps, and signing in calls `reconnect`.
  */
 export function connectSse(options: SseOptions): SseConnection {
   const { fetch, url, onEvent, onState, silenceMs = 45_000, random = Math.random } = options

@@ -1,6 +1,6 @@
 import { type AppError } from '#manager/contract'
 
-/** How long a throttled caller has to wait, from the detail of the error; a default where the server does not say. */
+/** Milliseconds that a throttled caller has to wait, from the detail of the error; 30 s if the server does not say. */
 export function retryAfterMs(error: AppError): number {
   const { retryAfterMs: milliseconds, retryAfterSeconds: seconds } = error.detail
   if (typeof milliseconds === 'number') return milliseconds

@@ -5,10 +5,10 @@ import { secretHeaders } from '../../api/origin-secret.ts'
 import { openSignInChannel } from '../../api/sign-in-channel.ts'
 import { useServices } from '../../services.ts'
 
-/** `unknown` until the first answer; `expired` keeps the page and asks for the password again. */
+/** `unknown` until the first answer of the manager; `expired` keeps the page and asks for the password again. */
 export type AccountState = 'unknown' | 'signed_out' | 'signed_in' | 'expired'
 
-/** Who is signed in on this page. */
+/** The person who is signed in on this page. */
 export const useAccount = defineStore('account', () => {
   const { api, events, localProof, secret } = useServices()
   const state = ref<AccountState>('unknown')
@@ -16,19 +16,19 @@ export const useAccount = defineStore('account', () => {
   const me = ref<Me | null>(null)
   const user = computed(() => me.value?.user ?? null)
   const isSuperadmin = computed(() => user.value?.role === 'superadmin')
-  /** Sees sessions of other people: all of them, or those of one domain. */
+  /** True for people who see sessions of others: all sessions (superadmin), or those of one domain. */
   const isAdmin = computed(() => isSuperadmin.value || user.value?.role === 'domain_admin')
   const owns = ({ ownerId }: { readonly ownerId: UserId }) => ownerId === user.value?.id
 
-  /** Whose data this page has in memory, also after signing out. */
+  /** The person whose data this page holds in memory, also after signing out. */
   let holder: UserId | undefined
   const belongsTo = (id: UserId) => holder === undefined || holder === id
 
   /**
-   * Takes this for the sign-in of the page, unless it is another person's: the cookie is that of the whole browser. Then the
-   * page begins anew, for nothing of the first may stay in memory, nor be done as the other.
-   * @param originSecret of the same sign-in
-   * @returns false if the page begins anew
+   * Adopts a sign-in for this page, unless it belongs to another person: the cookie is shared by the whole browser. For another
+   * person the page reloads, so that nothing of the first person stays in memory or is done in the other's name.
+   * @param originSecret secret of the same sign-in
+   * @returns false if the page reloads
    */
   function adopt(next: Me, originSecret: string): boolean {
     if (!belongsTo(next.user.id)) {
@@ -46,14 +46,14 @@ export const useAccount = defineStore('account', () => {
   }
 
   /**
-   * Tabs of the same person go on with the new sign-in, and so do tabs on which nobody was signed in. All others begin anew, also
-   * at a sign-out on purpose: nothing of the person before stays in their memory.
+   * Tabs of the same person, and tabs on which nobody has been signed in, adopt a new sign-in. All other tabs reload, and so do
+   * signed-in tabs at a deliberate sign-out: nothing of the person before stays in their memory.
    */
   const isOpen = () => state.value === 'signed_in' || state.value === 'expired'
   const channel = openSignInChannel({
     onSignIn({ userId, originSecret }) {
       if (!belongsTo(userId)) globalThis.location.reload()
-      // A page that is still starting asks by itself who is signed in.
+      // A page that is still starting asks the manager by itself.
       else if (state.value !== 'unknown') void restore(originSecret).catch(() => undefined)
     },
     onSignOut() {
@@ -68,7 +68,7 @@ export const useAccount = defineStore('account', () => {
     adopt(next, signIn.originSecret)
   }
 
-  /** Asks the manager who we are. @throws what is not an answer, e.g. `unavailable` */
+  /** Asks the manager who is signed in. @throws every failure except `not_signed_in`, e.g. `unavailable` */
   async function restore(newest = secret.stored()): Promise<void> {
     try {
       adopt(await api.me({ headers: secretHeaders(newest) }), newest)
@@ -95,7 +95,7 @@ export const useAccount = defineStore('account', () => {
     signedIn(await api.loginWithTicket({ body: { ticket } }))
   }
 
-  /** Ends the sign-in on the server; a server that is gone does not keep anyone on the page. */
+  /** Signs out here and on the server. An unreachable server keeps nobody signed in on the page. */
   async function signOut(): Promise<void> {
     await api.logout().catch(() => undefined)
     events.stop()
@@ -105,12 +105,16 @@ export const useAccount = defineStore('account', () => {
     state.value = 'signed_out'
   }
 
-  /** The server no longer knows this sign-in. Called for every `not_signed_in`, wherever it came from. */
+  /** Marks the sign-in as expired: the server no longer knows it. Called for every `not_signed_in`, from any request. */
   function expire(): void {
     if (state.value === 'signed_in') state.value = 'expired'
   }
 
-  /** @param code of a link that `berth up` printed: this browser runs on its computer. @returns whether it counts */
+  /**
+   * Proves that this browser runs on the computer of this Berth.
+   * @param code from a link that `berth up` printed
+   * @returns whether the code is valid
+   */
   function proveLocal(code: string): Promise<boolean> {
     return localProof.prove(code)
   }
@@ -119,7 +123,7 @@ export const useAccount = defineStore('account', () => {
     await api.changePassword({ body: { oldPassword, newPassword } })
   }
 
-  // Another tab may notice first that the sign-in ended, and may be the one where it is renewed.
+  // Another tab may be the first to see that the sign-in expired, and may be the one in which it is renewed.
   watch(events.connection, ({ state: connection }) => {
     if (connection === 'signed_out') expire()
     if (connection === 'live' && state.value === 'expired') void restore().catch(() => undefined)

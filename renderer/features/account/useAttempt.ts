@@ -4,7 +4,7 @@ import { errorText } from '../../ui/error-text.ts'
 import { useNow } from '../../ui/useNow.ts'
 import { retryAfterMs } from './throttle.ts'
 
-/** One form that is sent: whether it is under way, what went wrong, and how long the server wants us to wait. */
+/** The state of submitting one form: in flight or not, the failure, and how long the server wants us to wait. */
 export function useAttempt() {
   const now = useNow()
   const busy = ref(false)
@@ -23,7 +23,7 @@ export function useAttempt() {
     return { code, title, words: why || next }
   })
 
-  /** @returns whether it went well */
+  /** Runs `act`, unless one is in flight or the server wants us to wait. @returns whether it succeeded */
   async function run(act: () => Promise<void>): Promise<boolean> {
     if (busy.value || waitSeconds.value > 0) return false
     busy.value = true
@@ -42,7 +42,7 @@ export function useAttempt() {
     }
   }
 
-  /** For a form that opens once more: what was tried before is over; how long to wait is not. */
+  /** Clears the last attempt for a form that opens again. The waiting time stays. */
   function reset(): void {
     tried.value = false
     failure.value = null

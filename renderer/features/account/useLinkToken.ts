@@ -1,7 +1,7 @@
 import { onMounted, ref, type Ref } from 'vue'
 import { useRoute, useRouter } from 'vue-router'
 
-/** The one-time token of the link that was opened, taken out of the address bar, the history and any screenshot. */
+/** Reads the one-time token of the opened link and removes it from the address bar, the history and any screenshot. */
 export function useLinkToken(name: 'token' | 'invitation'): Ref<string> {
   const route = useRoute()
   const router = useRouter()

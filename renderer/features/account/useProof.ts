@@ -3,7 +3,7 @@ import { useAttempt } from './useAttempt.ts'
 
 const FIELD_OF_CODE = { login_failed: 'password', totp_invalid: 'code' } as const
 
-/** Password and code with which somebody who is signed in shows that it is still them. A refusal lands on its field. */
+/** Password and code with which a signed-in person proves their identity again. A refusal is shown at its field. */
 export function useProof() {
   const password = ref('')
   const code = ref('')
@@ -21,9 +21,9 @@ export function useProof() {
     if (refused.value === 'code') return 'Wrong, used or too old: enter the code that your app shows now'
     return tried.value && code.value.trim().length < 6 ? 'Enter the code' : ''
   })
-  /** What is about neither. */
+  /** The failure, if it concerns neither field. */
   const otherFailure = computed(() => (refused.value === null ? failureText.value : null))
-  /** What was refused is no longer known to be wrong once it is changed. */
+  /** Clears the failure after an edit: the new value is not known to be wrong. */
   function changed(): void {
     failure.value = null
   }

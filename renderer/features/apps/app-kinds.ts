@@ -17,11 +17,11 @@ export interface AppCard {
   readonly app: App
   readonly kind: AppKind
   readonly icon: string
-  /** One line on what it is for. */
+  /** The purpose of the app, in one line. */
   readonly hint: string
 }
 
-/** Every session has these, whatever its image says. */
+/** Apps that every session has, even if its image does not list them. */
 const BUILT_IN: readonly App[] = [
   { name: 'terminal', title: 'Terminal', protocol: 'tcp', path: '/' },
   { name: 'sshd', title: 'SSH / SFTP', protocol: 'tcp', path: '/' },
@@ -40,7 +40,7 @@ const LOOKS: readonly { readonly match: RegExp; readonly icon: string; readonly 
 export function appCards(session: Pick<Session, 'apps'>): AppCard[] {
   const missing = BUILT_IN.filter(built => !session.apps.some(app => app.name === built.name))
   const cards = [...session.apps, ...missing].map(app => ({ app, kind: kindOf(app), ...lookOf(app) }))
-  // Pages first, as people come for them; then the terminal, SSH, and bare ports.
+  // Web pages first, because people come for them; then the terminal, SSH, and bare ports.
   const order: readonly AppKind[] = ['http', 'terminal', 'ssh', 'tcp']
   return cards.toSorted((a, b) => order.indexOf(a.kind) - order.indexOf(b.kind))
 }

@@ -1,15 +1,15 @@
 /** A browser tab for an app whose address is not known yet. */
 export interface AppTab {
-  /** False where the browser refused to open it: show a link instead. */
+  /** False if the browser refused to open the tab: show a link instead. */
   readonly open: boolean
   show(url: string): void
   close(): void
 }
 
 /**
- * Browsers open tabs only during a click, and an app may need longer than that to start. So the tab is opened at once with a
- * word of patience, and is sent to the app later. It must not keep a way back: what runs there is the session's, not ours,
- * and could otherwise steer this page.
+ * Opens the tab of an app before its URL is known. Browsers open tabs only during a click, and an app may need longer than that
+ * to start. So the tab opens at once with a text to wait, and is sent to the app later. Threat model: the app's code belongs to
+ * the session, not to us, and could steer this page through `opener`; `show` removes `opener` first.
  */
 export function openAppTab(window: Window, title: string): AppTab {
   const tab = window.open('', '_blank')

@@ -8,13 +8,13 @@ import { useTunnels } from './useTunnels.ts'
 
 export type Opening =
   | { readonly status: 'starting'; readonly since: Date }
-  /** `url` is there where the reader has to click: it works once. */
+  /** `url` is set if the reader has to open the app with a click; the URL works once. */
   | { readonly status: 'ready'; readonly url: string | null; readonly tunnel: Tunnel }
   | {
       readonly status: 'port_taken'
       readonly port: number
       readonly holder: string | null
-      /** A port that was free just now. */
+      /** A port that was free a moment ago. */
       readonly offered: number
     }
   | { readonly status: 'failed'; readonly error: unknown }
@@ -24,7 +24,7 @@ export interface OpenOptions {
   readonly onPortTaken?: 'fail' | 'random'
 }
 
-/** Opens apps of one session, each with a state of its own. Cancelling gives the tab up; a late answer changes nothing. */
+/** Opens apps of one session and tracks the state of each. Cancelling closes the tab; a late answer is ignored. */
 export function useOpenApp(sessionId: SessionId) {
   const { host } = useServices()
   const tunnels = useTunnels()
@@ -40,7 +40,7 @@ export function useOpenApp(sessionId: SessionId) {
     rounds.set(app.name, round)
     const isCurrent = () => rounds.get(app.name) === round
     openings.set(app.name, { status: 'starting', since: new Date() })
-    // Before the first await: only now does the browser count this as the reader's own click.
+    // Must come before the first await: only until then does the browser count this as the reader's click.
     const inDesktop = 'host' in window
     const tab = app.protocol === 'http' && !inDesktop ? openAppTab(window, app.title) : undefined
     if (tab) tabs.set(app.name, tab)
@@ -79,14 +79,14 @@ export function useOpenApp(sessionId: SessionId) {
     openings.delete(name)
   }
 
-  // Closing the dialog does not give up what is starting; only its outcome has to be told elsewhere then.
+  // Closing the dialog does not cancel an app that is starting; a failure is then shown as a notification.
   onScopeDispose(() => {
     shown = false
   })
   return { openings, open, cancel, dismiss: (name: string) => openings.delete(name) }
 }
 
-/** A taken port is a question to the reader, not a failure. */
+/** The state after a failed opening. A taken port becomes a question to the reader, not a failure. */
 export function toFailure(error: unknown): Opening {
   if (!isAppError(error) || error.code !== 'port_in_use') return { status: 'failed', error }
   const { port, offered, holder } = error.detail
@@ -95,7 +95,7 @@ export function toFailure(error: unknown): Opening {
   return { status: 'port_taken', port, offered: next, holder: holderText(holder) }
 }
 
-/** @returns null where nobody knows who has the port */
+/** The holder of a port in words. @returns null if the holder is unknown */
 function holderText(holder: unknown): string | null {
   if (typeof holder !== 'object' || holder === null) return null
   const { sessionName, app, name, pid } = holder as Readonly<Record<string, unknown>>

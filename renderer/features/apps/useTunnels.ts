@@ -5,7 +5,7 @@ import { type Tunnel, type TunnelId } from '#proxy/contract'
 import { useServices } from '../../services.ts'
 import { useAccount } from '../account/useAccount.ts'
 
-/** The open tunnels of this user on this computer, kept true by host events. */
+/** The open tunnels of this user on this computer, kept current by host events. */
 export const useTunnels = defineStore('tunnels', () => {
   const { host } = useServices()
   const account = useAccount()
@@ -21,7 +21,7 @@ export const useTunnels = defineStore('tunnels', () => {
     closing.value.delete(id)
   }
 
-  /** Starts listening with the first call. */
+  /** Fetches the tunnels. The first call also subscribes to host events. */
   async function load(): Promise<void> {
     if (!listening) {
       listening = true
@@ -36,7 +36,7 @@ export const useTunnels = defineStore('tunnels', () => {
     }
   }
 
-  // Tunnels end with the last sign-in of their user, and what happened in between was not told.
+  // Tunnels end with the last sign-in of their user. After a new sign-in, fetch them again: events in between were missed.
   watch(
     () => account.state,
     state => {
@@ -47,7 +47,7 @@ export const useTunnels = defineStore('tunnels', () => {
     },
   )
 
-  /** @throws what the host says; the tunnel is then still listed */
+  /** Closes a tunnel. @throws the host's error; the tunnel then stays listed */
   async function close(id: TunnelId): Promise<void> {
     closing.value.add(id)
     try {

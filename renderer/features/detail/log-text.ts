@@ -1,7 +1,7 @@
-/** Colours, cursor moves and titles that programs write for a terminal; a log page shows the words. */
+/** Escape sequences for a terminal (colours, cursor moves, titles). The log page removes them and shows the text. */
 const ESCAPES = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)|[@-Z\\-_])/g
 
-/** Lines of a log as a person would have seen them: a carriage return overwrites its line (progress bars). */
+/** Splits a log into lines as a terminal would have shown them: a carriage return overwrites its line (progress bars). */
 export function logLines(text: string): string[] {
   if (text === '') return []
   const lines = text.replace(ESCAPES, '').replace(/\r\n/g, '\n').replace(/\n$/, '').split('\n')
@@ -13,13 +13,13 @@ export interface LinePart {
   readonly match: boolean
 }
 
-/** Splits a line at every occurrence, whatever its case. */
+/** Splits a line at every occurrence of `search`; case does not matter. */
 export function highlight(line: string, search: string): LinePart[] {
   if (search === '') return [{ text: line, match: false }]
   const parts: LinePart[] = []
   const [haystack, needle] = [line.toLowerCase(), search.toLowerCase()]
   let from = 0
-  // Lower case can be longer than the original in a few scripts; then positions would not fit.
+  // In a few scripts lower case is longer than the original, so positions would not match: mark the whole line.
   if (haystack.length !== line.length) return [{ text: line, match: haystack.includes(needle) }]
   for (let at = haystack.indexOf(needle); at !== -1; at = haystack.indexOf(needle, from)) {
     if (at > from) parts.push({ text: line.slice(from, at), match: false })

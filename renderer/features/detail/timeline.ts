@@ -2,17 +2,17 @@ import { isFinished, type SessionEvent } from '#manager/contract'
 
 export interface TimelineRow {
   readonly event: SessionEvent
-  /** How long the session was in this state; null for a final one. */
+  /** Time that the session spent in this state; null for a final state. */
   readonly durationMs: number | null
-  /** The state it is in now: the duration still grows. */
+  /** True for the current state, whose duration still grows. */
   readonly ongoing: boolean
-  /** Share of the longest wait, 0…1: the length of the bar. Null for running: a long life would flatten all others. */
+  /** Length of the bar: the share of the longest wait, 0…1. Null for running: a long life would flatten all other bars. */
   readonly share: number | null
 }
 
 /**
- * The states of a session with how long each lasted. Moves are reported by the session or by its kernels, and some by both:
- * a move into the state that is already there is left out.
+ * Lists the states of a session with their durations. Both the session and its kernels report transitions, and some of them
+ * twice: a transition into the current state is left out.
  *
  * @param events oldest first
  */
@@ -29,7 +29,7 @@ export function timelineRows(events: readonly SessionEvent[], now: Date): Timeli
   return rows.map(row => ({ ...row, share: isWait(row) ? (row.durationMs ?? 0) / longest : null }))
 }
 
-/** The change since the state before it, in a form people read: short times need more than whole seconds. */
+/** Text of a duration below 10 s, for which whole seconds are too coarse. @returns undefined for 10 s or longer */
 export function shortDuration(milliseconds: number): string | undefined {
   if (milliseconds >= 10_000) return undefined
   return milliseconds < 1000 ? `${Math.round(milliseconds)} ms` : `${(milliseconds / 1000).toFixed(1)} s`

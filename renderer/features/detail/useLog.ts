@@ -12,7 +12,7 @@ export interface Log {
   readonly load: () => Promise<void>
 }
 
-/** The log of a session; while `follow` is on and the session lives it is read again every two seconds. */
+/** Reads the log of a session; while `follow` is on and the session is live, reads it again every two seconds. */
 export function useLog(session: Ref<Session>, tail: Ref<number>, follow: Ref<boolean>): Log {
   const { api } = useServices()
   const text = shallowRef<string | null>(null)
@@ -45,7 +45,7 @@ export function useLog(session: Ref<Session>, tail: Ref<number>, follow: Ref<boo
   function schedule(): void {
     clearTimeout(timer)
     if (!follow.value || isFinished(session.value.status)) return
-    // A hidden page reads nothing; it catches up when it is shown.
+    // A hidden page reads nothing; it catches up when it becomes visible.
     timer = setTimeout(() => {
       if (document.hidden) schedule()
       else void load()
@@ -53,7 +53,7 @@ export function useLog(session: Ref<Session>, tail: Ref<number>, follow: Ref<boo
   }
 
   watch(follow, schedule)
-  // The last lines come with the end.
+  // A change of status reads the log again: the last lines arrive with the end of the session.
   watch([() => session.value.id, () => session.value.status, tail], () => void load(), { immediate: true })
   watch(
     () => session.value.id,
