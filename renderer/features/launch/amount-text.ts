@@ -1,7 +1,7 @@
 import { SLOTS, type SlotName } from '#manager/contract'
 import { formatBytes } from '../../ui/format.ts'
 
-/** An amount in base units of its slot, as a reader says it: `1.5 CPU cores`, `4 GiB RAM`, `2 GPUs`. */
+/** Text of an amount in base units of its slot: `1.5 CPU cores`, `4 GiB RAM`, `2 GPUs`. */
 export function amountText(slot: SlotName, amount: number): string {
   if (slot === 'mem') return `${formatBytes(amount)} RAM`
   const value = (amount / SLOTS[slot].base).toLocaleString(undefined, { maximumFractionDigits: 2 })

@@ -7,7 +7,7 @@ export interface EnvironmentRow {
 
 const NAME = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/
 
-/** What is wrong with one row, given all of them; a row without a name is left out, unless it has a value. */
+/** The mistake in one row, given all rows; empty if there is none. A row with neither name nor value is ignored. */
 export function rowError(row: EnvironmentRow, rows: readonly EnvironmentRow[]): string {
   if (row.name === '') return row.value === '' ? '' : 'Needs a name'
   if (!NAME.test(row.name)) return 'Letters, digits and “_”, not beginning with a digit'
@@ -25,10 +25,10 @@ export function environError(rows: readonly EnvironmentRow[]): string {
 }
 
 /**
- * Reads the usual `.env` notation: `NAME=value` per line, `export` in front, comments, single quotes (taken as they
- * are) and double quotes (`\n`, `\t`, `\"`, `\\`). No `$NAME` is replaced.
+ * Reads the usual `.env` notation: `NAME=value` per line, optional `export`, comments, single quotes (taken literally)
+ * and double quotes (`\n`, `\t`, `\"`, `\\`). `$NAME` is not expanded.
  *
- * @returns the variables, the last one where a name is there twice, and the numbers of lines that are neither
+ * @returns the variables (the last one of duplicates), and the numbers of lines that are neither variable, comment nor blank
  */
 export function parseDotEnv(text: string): { rows: EnvironmentRow[]; skipped: number[] } {
   const found = new Map<string, string>()
@@ -54,7 +54,7 @@ function unquote(raw: string): string {
   return raw.replace(/\s+#.*$/, '')
 }
 
-/** New variables after the old ones; a name that is there gets the new value. */
+/** Appends new variables after the old ones; an existing variable gets the new value. */
 export function mergeRows(rows: readonly EnvironmentRow[], added: readonly EnvironmentRow[]): EnvironmentRow[] {
   const values = new Map(added.map(({ name, value }) => [name, value]))
   const kept = rows

@@ -1,13 +1,13 @@
 import { type LaunchErrors, type LaunchField } from './launch-form.ts'
 
-/** The first mistake of the form from its top, as it is told beside the button. */
+/** The first mistake of the form from its top, as shown beside the button. */
 export interface Fault {
   readonly field: LaunchField
   readonly label: string
   readonly message: string
 }
 
-/** Fields that can be wrong, in their order on the page; `selector` is what gets the focus. */
+/** Fields that can have a fault, in their order on the page; `selector` finds the element to focus. */
 const FIELDS: readonly { readonly field: LaunchField; readonly label: string; readonly selector: string }[] = [
   { field: 'image', label: 'Environment', selector: '[name="image"]' },
   { field: 'cpu', label: 'CPU', selector: '#amount-cpu-CPU' },
@@ -36,7 +36,7 @@ export function firstFault(errors: LaunchErrors): Fault | null {
 
 export const isFolded = ({ field }: Fault) => FOLDED.includes(field)
 
-/** Puts the cursor into the field of a fault. */
+/** Focuses the field of a fault. */
 export function focusFault({ field }: Fault, form: ParentNode): void {
   const selector = FIELDS.find(candidate => candidate.field === field)?.selector
   if (selector) form.querySelector<HTMLElement>(selector)?.focus()

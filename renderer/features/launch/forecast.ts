@@ -25,7 +25,7 @@ interface Situation {
   readonly holders: number
 }
 
-/** What happens after "Launch", as far as it can be known before: the scheduler decides with what is free then. */
+/** Predicts what happens after "Launch" from what the page knows. The scheduler decides later, by what is free then. */
 export function forecast({ requested, count, resources, largest, free, holders }: Situation): Forecast {
   if (!resources || Object.values(requested).some(Number.isNaN)) return { kind: 'unknown', text: '' }
   if (resources.agents.connected === 0 || !isKnown(largest)) {
@@ -63,15 +63,15 @@ function limitText(requested: ResourceSlots, { left, sessionsLeft }: Resources):
   return over ? `your limits leave ${leftText(over, limits[over] ?? 0)}.` : ''
 }
 
-/** As `amountText`, for what is left of a limit: `6 CPU cores`, `no GPU`. */
+/** Like `amountText`, for the rest of a limit: `6 CPU cores`, `no GPU`. */
 export function leftText(slot: SlotName, amount: number): string {
   return amount > 0 ? amountText(slot, amount) : `no ${SLOTS[slot].label}`
 }
 
 /**
- * Where limits, and not the agents, are what ends a field: what they leave, as a sentence.
+ * A sentence on what the user's limits leave, if the limits and not the agents set the maximum of a field.
  *
- * @returns empty where the agents end it, or nobody is limited
+ * @returns empty if the agents set the maximum, or there is no limit
  */
 export function quotaNote(slot: SlotName, largest: ResourceSlots, left: ResourceSlots): string {
   const limit = left[slot]
@@ -79,14 +79,14 @@ export function quotaNote(slot: SlotName, largest: ResourceSlots, left: Resource
   return `Your limits leave ${leftText(slot, Math.max(0, limit))} for now`
 }
 
-/** How many more sessions may run beside those that do; empty where their number is not limited. */
+/** Text of the number of sessions that the user may still start; empty if there is no limit. */
 export function sessionsLeftText(sessionsLeft: number | null): string {
   if (sessionsLeft === null) return ''
   if (sessionsLeft <= 0) return 'No session left: the new one waits until one of yours ends'
   return `${sessionsLeft} ${sessionsLeft === 1 ? 'session' : 'sessions'} left`
 }
 
-/** What stands behind a part of a GPU: it must not look like more than it is. */
+/** Says whether parts of a GPU are enforced: a part must not look like more than it is. */
 export function partsText(partsHold: Resources['partsHold']): string {
   const one = '1.00 is one whole GPU.'
   if (partsHold === 'enforced') return `${one} Its memory is enforced: nobody can take more than their part.`

@@ -23,15 +23,15 @@ export const GIB = 2 ** 30
 export const LOWEST_PRIORITY = -10
 const MOST_DEPENDENCIES = 20
 const MOST_SESSIONS = 50
-/** Where no agent is connected, nobody knows how large one is: the fields end here, and the request waits. */
+/** Maximum of the fields while no agent is connected and the largest one is unknown. The request then waits. */
 const UNKNOWN_LARGEST: ResourceSlots = { cpu: 64_000, mem: 256 * GIB }
 const YEAR_SECONDS = 31_536_000
 const MINUTE_SECONDS = 60
 
-/** What the dialog edits. Amounts in base units: cpu 1/1000 core, memory bytes, shares 1/100; NaN for what cannot be read. */
+/** The data of the dialog. Amounts in base units: cpu 1/1000 core, memory bytes, shares 1/100; NaN for text that cannot be read. */
 export interface LaunchForm {
   image: string
-  /** Id; empty where there is no choice. */
+  /** Project id; empty if there is no choice. */
   project: string
   resourceGroup: string
   name: string
@@ -47,7 +47,7 @@ export interface LaunchForm {
   maxLifetime: string
   idleTimeout: string
   priority: number
-  /** Own sessions that must have ended well before. */
+  /** Own sessions that must end successfully before this one starts. */
   dependsOn: SessionId[]
 }
 export type LaunchField = keyof LaunchForm
@@ -55,12 +55,12 @@ export type LaunchErrors = Readonly<Partial<Record<LaunchField, string>>>
 
 export type GpuSlot = 'cuda.device' | 'cuda.shares'
 
-/** What one request may hold, from the image's minimum to the largest agent, or to what limits leave of it. */
+/** Range of each amount: from the image's minimum to the largest agent, or to what limits leave of it. */
 export interface LaunchLimits {
   readonly cpu: Range
   readonly mem: Range
   readonly shmem: Range
-  /** Null where no agent has GPUs: the field is not shown. */
+  /** Null if no agent has GPUs: the field is then not shown. */
   readonly gpu: (Range & { readonly slot: GpuSlot }) | null
 }
 interface Range {
@@ -69,10 +69,10 @@ interface Range {
   readonly step: number
 }
 
-/** False where no agent is connected that could run the session: then nobody knows how large one is. */
+/** False if no connected agent could run the session, so that the size of the largest one is unknown. */
 export const isKnown = (largest: ResourceSlots) => (largest.cpu ?? 0) > 0
 
-/** The largest agent, and what limits leave: a slot that is not in `left` is not limited. */
+/** The smaller of the largest agent and what limits leave, per slot. A slot that is not in `left` is not limited. */
 export function atMost(connected: ResourceSlots, left: ResourceSlots): ResourceSlots {
   const largest = isKnown(connected) ? connected : UNKNOWN_LARGEST
   const names = SLOT_NAMES.filter(name => largest[name] !== undefined)
@@ -81,7 +81,10 @@ export function atMost(connected: ResourceSlots, left: ResourceSlots): ResourceS
   )
 }
 
-/** @param left what limits leave; the fields end there, or at the minimum of the image, with which it waits */
+/**
+ * The ranges of the fields.
+ * @param left what limits leave. A field ends there, or at the image's minimum if that is larger; the session then waits.
+ */
 export function limitsOf(
   image: Image | undefined,
   largest: ResourceSlots,
@@ -89,7 +92,7 @@ export function limitsOf(
   left: ResourceSlots = {},
 ): LaunchLimits {
   const minimum = parseSlots(image?.minimum ?? {})
-  // Shares are the finer unit: where agents offer them, they are what people ask for.
+  // Shares are the finer unit: if agents offer them, people request them.
   const slot: GpuSlot = (largest['cuda.shares'] ?? 0) > 0 ? 'cuda.shares' : 'cuda.device'
   const most = atMost(largest, left)
   const range = (min: number, max: number, step: number): Range => ({ min, max: Math.max(min, max), step })
@@ -109,7 +112,7 @@ export function requestedSlots(form: LaunchForm, limits: LaunchLimits): Resource
   return { cpu: form.cpu, mem: form.mem, ...gpu }
 }
 
-/** Reasonable for this image where nothing is remembered: two cores and 4 GiB, or what there is. */
+/** Default values for this image if nothing is remembered: two cores and 4 GiB, or what there is. */
 export function defaultForm(image: Image | undefined, largest: ResourceSlots): LaunchForm {
   const minimum = parseSlots(image?.minimum ?? {})
   const within = (wanted: number, min = 0, max = 0) => Math.max(min, Math.min(wanted, max || wanted))
@@ -119,7 +122,7 @@ export function defaultForm(image: Image | undefined, largest: ResourceSlots): L
     project: '',
     resourceGroup: DEFAULT_RESOURCE_GROUP,
     name: '',
-    // Half of a small machine, so that a second session still has room.
+    // At most half of a small machine, so that a second session still has room.
     cpu: within(
       Math.max(1000, Math.min(2000, Math.floor((largest.cpu ?? 4000) / 2000) * 1000)),
       minimum.cpu,
@@ -139,7 +142,7 @@ export function defaultForm(image: Image | undefined, largest: ResourceSlots): L
   }
 }
 
-/** Keeps what was chosen where the new image or a smaller cluster allows it. */
+/** Adapts the form to a new image or a smaller cluster; keeps the choices that they allow. */
 export function fitForm(
   form: LaunchForm,
   image: Image | undefined,
@@ -154,7 +157,7 @@ export function fitForm(
   return { ...form, cpu: clamp(form.cpu, limits.cpu), mem, shmem, gpu: limits.gpu ? clamp(form.gpu, limits.gpu) : 0 }
 }
 
-/** The form that launches a finished session again. Its name is free again once it has ended. */
+/** The form that launches a finished session again. It keeps the name, which is free once the session has ended. */
 export function formLike(session: Session): LaunchForm {
   const requested = parseSlots(session.requested)
   return {
@@ -173,7 +176,7 @@ export function formLike(session: Session): LaunchForm {
     maxLifetime: secondsText(session.maxLifetimeSeconds),
     idleTimeout: secondsText(session.idleTimeoutSeconds),
     priority: Math.min(session.priority, 0),
-    // What it waited for has ended.
+    // The sessions that it depended on have ended.
     dependsOn: [],
   }
 }
@@ -185,11 +188,11 @@ export interface LaunchContext {
   readonly images: readonly Image[]
   /** Names of the user's live sessions. */
   readonly taken: ReadonlySet<string>
-  /** The largest that the user may give. */
+  /** The highest priority that the user may set. */
   readonly topPriority: number
 }
 
-/** Empty means that the manager will accept it, as far as this page can know. */
+/** Finds the mistakes of the form. Empty if the manager will accept it, as far as this page can know. */
 export function validate(form: LaunchForm, { limits, images, taken, topPriority }: LaunchContext): LaunchErrors {
   const environ = environError(form.environ)
   const errors: Partial<Record<LaunchField, string>> = {}
@@ -227,7 +230,7 @@ const amountError = (slot: SlotName, value: number, range: Range) =>
 export const isCount = (count: number) => Number.isInteger(count) && count >= 1 && count <= MOST_SESSIONS
 export const isBatch = (form: Pick<LaunchForm, 'kind'>) => form.kind === 'batch'
 
-/** Empty is fine: no limit of one's own. */
+/** The mistake in a duration. An empty text is valid and means that the user sets no limit. */
 export function durationError(text: string): string {
   if (text.trim() === '') return ''
   // A bare number would be seconds, which nobody means.
@@ -238,7 +241,7 @@ export function durationError(text: string): string {
   return seconds > YEAR_SECONDS ? 'At most 365 days' : ''
 }
 
-/** What is wrong with the name, in the order in which people run into it; empty is fine, the manager makes one. */
+/** The mistake in the name, in the order in which people run into them. An empty name is valid: the manager makes one. */
 export function nameError(name: string, count: number, taken: ReadonlySet<string>): string {
   if (name === '') return ''
   if (/\s/.test(name)) return 'No spaces; use “-” instead'
@@ -256,7 +259,7 @@ export function nameError(name: string, count: number, taken: ReadonlySet<string
   return used ? `“${used}” is the name of a live session of yours` : ''
 }
 
-/** @returns the request as the manager takes it; only for a form without errors */
+/** Converts the form to the request for the manager; only for a form without errors. */
 export function toSpec(form: LaunchForm, limits: LaunchLimits): SessionSpec {
   const { gpu } = limits
   const command = form.startupCommand.trim()

@@ -6,19 +6,19 @@ import { amountText } from './amount-text.ts'
 import { type Forecast } from './forecast.ts'
 import { type GpuSlot, type LaunchForm } from './launch-form.ts'
 
-/** A change of one slot with which it would start now. */
+/** A change of one slot with which the session would start now. */
 export interface Offer {
   readonly field: 'cpu' | 'mem' | 'gpu'
   readonly amount: number
   readonly text: string
 }
 
-/** What the manager says about a request, as it is shown. */
+/** The manager's answer about a request, as shown on the page. */
 export interface Outlook extends Forecast {
   readonly offer: Offer | null
 }
 
-/** Refusals that only another request can end. */
+/** Codes of refusals that hold until the user changes the request. */
 const REFUSALS: ReadonlySet<ErrorCode> = new Set([
   'group_inactive',
   'group_not_found',
@@ -39,7 +39,7 @@ export const OUTLOOK_ICONS: Readonly<Record<Forecast['kind'], string>> = {
   unknown: mdiTimerSandEmpty,
 }
 
-/** @param pulled whether the image has to be fetched first */
+/** Turns a what-if answer into words. @param pulled whether the image has to be pulled first */
 export function outlookOf(
   { startsNow, reason, smaller }: WhatIf,
   { count, pulled, gpu }: { count: number; pulled: boolean; gpu: GpuSlot | undefined },
@@ -59,7 +59,7 @@ export function outlookOf(
   return { kind: 'waits', text: `Will be queued${why}${latest}`, offer: offers[0] ?? null }
 }
 
-/** @returns null for a failure that says nothing about the request */
+/** Turns a refusal into words. @returns null for a failure that says nothing about the request */
 export function outlookOfRefusal(error: unknown): Outlook | null {
   if (!isAppError(error) || !REFUSALS.has(error.code)) return null
   const { title, why } = errorText(error)

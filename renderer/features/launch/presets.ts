@@ -11,7 +11,7 @@ import { amountText } from './amount-text.ts'
 import { leftText } from './forecast.ts'
 import { fitForm, isKnown, MIB, type GpuSlot, type LaunchForm, type LaunchLimits } from './launch-form.ts'
 
-/** What a session may be made of at the moment: of agents and of limits. */
+/** Resources that a session can get at the moment, by agents and by limits. */
 export interface Room {
   readonly largest: ResourceSlots
   readonly free: ResourceSlots
@@ -28,14 +28,14 @@ export function presetSize(preset: Preset): string {
   return SLOT_NAMES.flatMap(name => (slots[name] ? [amountText(name, slots[name])] : [])).join(' · ')
 }
 
-/** Why a preset cannot be chosen; empty means that it can. Limits are named before agents: they are what users can ask for. */
+/** The reason why a preset cannot be chosen; empty if it can. Limits are named before agents: users can ask for more of them. */
 export function presetHindrance(preset: Preset, gpu: GpuSlot | undefined, room: Room): string {
   const slots = parseSlots(preset.slots)
   const over = (most: ResourceSlots) => SLOT_NAMES.find(name => (slots[name] ?? 0) > (most[name] ?? 0))
   const limited = SLOT_NAMES.find(name => (slots[name] ?? 0) > (room.left[name] ?? Infinity))
   if (limited) return `Your limits leave ${leftText(limited, Math.max(0, room.left[limited] ?? 0))}`
   if (!isKnown(room.largest)) {
-    // It can be asked for, and waits; which GPUs there will be is not known.
+    // The preset can be requested and waits; which GPUs there will be is unknown.
     return GPU_SLOTS.some(name => (slots[name] ?? 0) > 0) ? 'GPUs are not known while no host is connected' : ''
   }
   const tooLarge = over(room.largest)
@@ -47,7 +47,10 @@ export function presetHindrance(preset: Preset, gpu: GpuSlot | undefined, room: 
   return busy ? `Now free: ${leftText(busy, Math.max(0, room.free[busy] ?? 0))}` : 'No host has room for it now'
 }
 
-/** The form with the amounts of a preset: what it does not name stays, except GPUs, which it then has none of. */
+/**
+ * Applies a preset to the form. Slots that the preset does not name keep their value, except GPUs, which become 0, and shared
+ * memory, which becomes 64 MiB; `fitForm` then applies the bounds of image and limits.
+ */
 export function withPreset(
   form: LaunchForm,
   preset: Preset,

@@ -24,7 +24,7 @@ const FIELD_OF_PATH: Readonly<Record<string, LaunchField>> = {
   'resources.cuda.shares': 'gpu',
 }
 
-/** Where in the form a refusal of the manager belongs; empty means above it. */
+/** Maps a refusal of the manager to messages of form fields; empty if the refusal belongs above the form. */
 export function refusedFields(error: unknown): LaunchErrors {
   if (!isAppError(error)) return {}
   const field = FIELD_OF_CODE[error.code]
@@ -36,7 +36,7 @@ export function refusedFields(error: unknown): LaunchErrors {
     const text = String(path)
     return [FIELD_OF_PATH[text] ?? FIELD_OF_PATH[text.split('.')[0] ?? ''], String(message)] as const
   })
-  // One that has no place in the form must not vanish behind those that have.
+  // A message without a field must not be hidden by the messages that have one: show the whole refusal above the form.
   if (placed.some(([target]) => target === undefined)) return {}
   return Object.fromEntries(placed) as LaunchErrors
 }

@@ -1,8 +1,8 @@
 import { type LaunchForm } from './launch-form.ts'
 
 /**
- * The last choices, on this computer. Not the name (it is taken now) and not the values of environment variables:
- * they often hold passwords and keys, which do not belong into the storage of a browser.
+ * The choices of the last launch, stored on this computer. The name is left out (it is taken now), and so are the values of
+ * environment variables: they often hold passwords and keys, which do not belong in browser storage.
  */
 export type Remembered = Pick<LaunchForm, 'image' | 'cpu' | 'mem' | 'shmem' | 'gpu'> &
   Partial<Pick<LaunchForm, 'project' | 'resourceGroup'>>
@@ -16,7 +16,7 @@ export function remember(form: LaunchForm, storage: Storage = localStorage): voi
   storage.setItem(KEY, JSON.stringify({ image, cpu, mem, shmem, gpu, project, resourceGroup } satisfies Remembered))
 }
 
-/** @returns null for nothing, or something that is not (any more) what `remember` wrote */
+/** Reads the remembered choices. @returns null if there are none, or they do not (or no longer) have the shape of `remember` */
 export function recall(storage: Storage = localStorage): Remembered | null {
   try {
     const value: unknown = JSON.parse(storage.getItem(KEY) ?? 'null')

@@ -58,9 +58,9 @@ export function useLaunchForm() {
   const taken = computed(
     () => new Set(sessions.live.filter(({ ownerId }) => ownerId === account.user?.id).map(({ name }) => name)),
   )
-  // Everybody gets 0; only admins may go above it.
+  // Ordinary users may set at most 0; only administrators may go above it.
   const topPriority = computed(() => (account.user?.role === 'user' ? 0 : 10))
-  // The same object while nothing changes: a key that makes no mistake renders none of the parts that show mistakes.
+  // Returns the same object while no error changes, so that a key press re-renders none of the parts that show errors.
   const errors = computed<LaunchErrors>(before => {
     const context = { limits: limits.value, images: resources.images ?? [], taken: taken.value }
     const now = { ...refused.value, ...validate(form.value, { ...context, topPriority: topPriority.value }) }
@@ -76,7 +76,10 @@ export function useLaunchForm() {
       holders: image.value?.holders ?? 0,
     }),
   )
-  /** What is not part of the question does not take it back: keys of a name that is not finished ask nothing again. */
+  /**
+   * Ignores mistakes in fields that the what-if request does not contain: typing an unfinished name neither discards the answer
+   * nor asks again.
+   */
   const canBeAsked = computed(() => {
     const { name: _name, count: _count, environ: _environ, ...others } = errors.value
     return firstFault(others) === null
@@ -96,14 +99,14 @@ export function useLaunchForm() {
       }),
   )
   const fault = computed(() => firstFault(errors.value))
-  // What the page can say by itself, until the manager has answered; of a request that cannot be sent nothing but that.
+  // The page's own forecast until the manager has answered. A form with a fault has no prediction, because it cannot be sent.
   const prediction = computed<Outlook>(() => {
     if (fault.value) return { kind: 'unknown', text: '', offer: null }
     return asked.outlook.value ?? { ...guess.value, offer: null }
   })
   const ready = computed(() => !fault.value && prediction.value.kind !== 'never')
 
-  // The first time that images and limits are known, the form gets sensible values; later ones change nothing typed.
+  // Fill the form once images and limits are first known. Later updates change nothing that was typed.
   watch(
     () => [resources.images, place.resources.value, place.ready.value] as const,
     ([images, known, placed]) => {
@@ -131,7 +134,7 @@ export function useLaunchForm() {
       if (form.value.shmem > mem) form.value.shmem = mem
     },
   )
-  // What the manager refused is no longer known to be wrong once it is changed.
+  // An edit clears the refusals of the manager: the new values are not known to be wrong.
   watch(
     form,
     () => {
@@ -152,7 +155,7 @@ export function useLaunchForm() {
   function takeOffer(offer: Offer): void {
     form.value = withOffer(form.value, offer)
   }
-  /** The one that the fields show. */
+  /** The preset that the fields show. */
   const preset = computed(() => {
     const { cpu, mem, shmem, gpu } = form.value
     const same = place.presets.value.find(each => {
@@ -163,7 +166,7 @@ export function useLaunchForm() {
     return same?.name ?? null
   })
 
-  /** @returns true once the sessions exist */
+  /** Sends the request. @returns true once the sessions exist */
   async function submit(): Promise<boolean> {
     if (busy.value || !ready.value) return false
     busy.value = true

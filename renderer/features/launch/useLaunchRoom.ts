@@ -6,8 +6,8 @@ import { useResources } from '../sessions/useResources.ts'
 import { type LaunchForm } from './launch-form.ts'
 
 /**
- * Where the session would be, and what there is for it: agents of the resource group, limits of the project, presets.
- * Everything is asked for again when the choice changes, and when a hint says that something else has.
+ * The place of the session and what it offers: agents of the resource group, limits of the project, presets. Everything is
+ * fetched again when the choice changes, and when an event hint reports another change.
  */
 export function useLaunchRoom(form: Ref<LaunchForm>) {
   const { api } = useServices()
@@ -16,7 +16,7 @@ export function useLaunchRoom(form: Ref<LaunchForm>) {
   const resourceGroups = shallowRef<readonly ResourceGroup[]>([])
   const own = shallowRef<Resources | null>(null)
   const presets = shallowRef<readonly Preset[]>([])
-  /** Once what is shown belongs to the choice in the form, or cannot be had. */
+  /** True once the figures belong to the choice in the form, or fetching them has failed. */
   const ready = ref(false)
   const listed = ref(false)
   let asked = 0
@@ -31,13 +31,13 @@ export function useLaunchRoom(form: Ref<LaunchForm>) {
     partsHold: resources.value?.partsHold ?? null,
   }))
 
-  /** The project that the form names, if it is still there to be chosen; else the one that the manager would take. */
+  /** Keeps the form's project if it can still be chosen; otherwise selects the one that the manager would take. */
   function settleProject(): void {
     const mine = projects.value
     const project = mine.find(({ id }) => id === form.value.project) ?? mine.find(({ name }) => name === 'default')
     form.value.project = mine.length > 1 ? ((project ?? mine[0])?.id ?? '') : ''
   }
-  /** The same for the resource group. */
+  /** Does the same for the resource group. */
   function settleResourceGroup(): void {
     const usable = resourceGroups.value.filter(({ active }) => active)
     const named = (name: string) => usable.find(group => group.name === name)
@@ -59,7 +59,7 @@ export function useLaunchRoom(form: Ref<LaunchForm>) {
     ready.value = true
   }
 
-  /** Asks for the resource groups and, in the same moment, for the room in the one that will be chosen most likely. */
+  /** Fetches the resource groups and, in parallel, the room in the group that will most likely be chosen. */
   async function begin(): Promise<void> {
     settleProject()
     const likely = form.value.resourceGroup

@@ -3,15 +3,15 @@ import { type SessionSpec, type WhatIf } from '#manager/contract'
 import { useServices } from '../../services.ts'
 import { outlookOfRefusal, type Outlook } from './outlook.ts'
 
-/** Long enough for a slider to come to rest. */
+/** Debounce time in milliseconds: long enough for a slider to come to rest. */
 const REST_MS = 400
 
 /**
- * Asks the manager what would happen to the request in the form, once it has been still for a moment.
+ * Asks the manager what would happen to the request in the form, once the form has not changed for a moment.
  *
- * @param request what to ask about, or null for a form with mistakes
+ * @param request the request to ask about, or null for a form with mistakes
  * @param revision changes when the answer may have changed although the request has not
- * @param read turns an answer into words; again when something else in the form changes what they are
+ * @param read turns an answer into words; runs again when another part of the form changes them
  */
 export function useOutlook(
   request: () => SessionSpec | null,
@@ -21,7 +21,7 @@ export function useOutlook(
   const { api } = useServices()
   const answer = shallowRef<WhatIf | null>(null)
   const refusal = shallowRef<Outlook | null>(null)
-  /** Null while nothing is known: then the page's own forecast counts. */
+  /** Null without an answer: the page then shows its own forecast. */
   const outlook = computed(() => (answer.value ? read(answer.value) : refusal.value))
   const pending = ref(false)
   let timer: ReturnType<typeof setTimeout> | undefined
@@ -46,7 +46,7 @@ export function useOutlook(
     timer = setTimeout(() => void ask(body), REST_MS)
   }
 
-  // Compared as text: a form that was filled with the same values again is no news.
+  // Compare as text: filling the form with the same values again is no change.
   watch(
     () => JSON.stringify(request()),
     () => {
@@ -63,7 +63,7 @@ export function useOutlook(
     },
     { immediate: true },
   )
-  // What was said stays until there is something newer: the request is still the same.
+  // Keep the last answer until a newer one arrives: the request is still the same.
   watch(revision, () => {
     const body = request()
     if (body) later(body)

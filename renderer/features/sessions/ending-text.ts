@@ -3,13 +3,13 @@ import { type Session } from '#manager/contract'
 export interface EndingText {
   /** `Ends in 5 min` */
   readonly label: string
-  /** Why, and what becomes of its files. */
+  /** The cause of the end, and what happens to the session's files. */
   readonly why: string
-  /** Less than five minutes are left. */
+  /** True if less than five minutes are left. */
   readonly urgent: boolean
 }
 
-/** What there is to say about an end that its owner was warned of; undefined before. */
+/** Text about the coming end of a session. @returns undefined before the owner has been warned */
 export function endingText(
   { ends, clusterSize }: Pick<Session, 'ends' | 'clusterSize'>,
   now: Date,
@@ -29,7 +29,7 @@ export function endingText(
   }
 }
 
-/** Minutes are enough until the last one. */
+/** The time left in minutes, and in seconds during the last minute. */
 function leftText(milliseconds: number): string {
   const seconds = Math.ceil(milliseconds / 1000)
   return seconds <= 60 ? `${seconds} s` : `${Math.ceil(seconds / 60)} min`

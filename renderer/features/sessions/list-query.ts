@@ -3,7 +3,7 @@ import { FINISHED_STATUSES, LIVE_STATUSES, type SessionStatus } from '#manager/c
 import { NEWEST_FIRST, type Sort, type SortKey } from './session-filter.ts'
 import { type ListName } from './sync-plan.ts'
 
-/** What the page of sessions shows: kept in the address, so that links, Back and a reload bring it again. */
+/** The view of the sessions page. It is kept in the URL, so that links, Back and a reload restore it. */
 export interface ListView {
   readonly list: ListName
   readonly search: string
@@ -16,7 +16,7 @@ const textOf = (value: LocationQuery[string] | undefined) => (typeof value === '
 export const statusesOf = (list: ListName): readonly SessionStatus[] =>
   list === 'finished' ? FINISHED_STATUSES : LIVE_STATUSES
 
-/** Anything that is not understood is left out: an address may be old or mistyped. */
+/** Reads the view from the URL. Unknown values are dropped: a URL may be old or mistyped. */
 export function readListView(query: LocationQuery): ListView {
   const list = query['list'] === 'finished' ? 'finished' : 'live'
   const named = textOf(query['status']).split(',')
@@ -30,7 +30,7 @@ export function readListView(query: LocationQuery): ListView {
   }
 }
 
-/** What is as it is without being asked for is not in the address. */
+/** Writes the view as a URL query. Default values are left out. */
 export function writeListView({ list, search, statuses, sort }: ListView): LocationQueryRaw {
   const isPlain = sort.key === NEWEST_FIRST.key && sort.descending === NEWEST_FIRST.descending
   return {

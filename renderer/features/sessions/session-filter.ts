@@ -8,7 +8,7 @@ export interface Sort {
 }
 export const NEWEST_FIRST: Sort = { key: 'created', descending: true }
 
-/** Every word has to be found in the name, image, state, owner or id; case does not matter. */
+/** Filters by status and text: every word must occur in the name, image, state, owner or id; case does not matter. */
 export function filterSessions(sessions: readonly Session[], text: string, statuses: readonly SessionStatus[]) {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean)
   if (words.length === 0 && statuses.length === 0) return sessions
@@ -21,7 +21,7 @@ export function filterSessions(sessions: readonly Session[], text: string, statu
   })
 }
 
-/** The order in which states are read: what needs attention first. */
+/** Sort order of states: those that need attention come first. */
 const RANK: Readonly<Record<SessionStatus, number>> = {
   ERROR: 0,
   PENDING: 1,
@@ -41,7 +41,7 @@ const COMPARE: Readonly<Record<SortKey, (a: Session, b: Session) => number>> = {
   owner: (a, b) => collator.compare(a.ownerEmail, b.ownerEmail),
 }
 
-/** Ties go to the newer session; ids of version 7 sort by age. */
+/** Sorts sessions. On a tie the newer session comes first: ids are UUIDs of version 7, which sort by age. */
 export function sortSessions(sessions: readonly Session[], { key, descending }: Sort): Session[] {
   const compare = COMPARE[key]
   const sign = descending ? -1 : 1

@@ -2,36 +2,36 @@ import { type SessionId } from '#manager/contract'
 import { createPaced } from '../../api/paced.ts'
 import { createSyncPlan, type HeldSessions, type ListName, type ListPage } from './sync-plan.ts'
 
-/** Hints of one change arrive together. */
+/** Milliseconds in which the hints of one change are gathered. */
 const GATHER_MS = 60
-/** Under load, rounds begin at least this far apart. */
+/** Least distance in milliseconds between the starts of rounds under load. */
 const BUSY_MS = 1_000
 const MOST_IN_FLIGHT = 6
 
 export interface SessionSyncDeps {
   readonly held: HeldSessions
-  /** Ids of one request. */
+  /** Largest number of ids in one request. */
   readonly batchSize: number
   /**
-   * Fetches the pages of a list and puts their sessions on the page.
-   * @param page is told every page as it arrives
+   * Fetches the pages of a list and adds their sessions to the page.
+   * @param page is called with every page as it arrives
    */
   readonly fetchList: (list: ListName, page: (page: ListPage) => void, signal: AbortSignal) => Promise<void>
-  /** Fetches these sessions, puts those that exist on the page and removes the others. */
+  /** Fetches these sessions, adds those that exist to the page and removes the others. */
   readonly fetchIds: (ids: readonly SessionId[], signal: AbortSignal) => Promise<void>
   readonly onListFailed: (list: ListName, error: unknown) => void
-  /** The requests of a round have been answered. */
+  /** Called when all requests of a round have been answered. */
   readonly onRound: () => void
 }
 
-/** Keeps the sessions of the page equal to the server's, in rounds that are spaced out under load. */
+/** Keeps the sessions on the page equal to those on the server, in rounds that are paced under load. */
 export interface SessionSync {
   hint(id: SessionId, version: number): void
   /** Hints were lost: fetches these lists again. */
   resync(lists: readonly ListName[]): void
-  /** For a person who waits: at once. Resolves after the round that fetches the list, whether it worked or not. */
+  /** Fetches the list at once, because a person waits. Resolves after the round that fetches it, whether it succeeded or not. */
   load(list: ListName): Promise<void>
-  /** Forgets what is to be fetched and aborts what is in flight. */
+  /** Drops pending fetches and aborts requests in flight. */
   clear(): void
 }
 
@@ -40,7 +40,7 @@ export function createSessionSync(deps: SessionSyncDeps): SessionSync {
   const plan = createSyncPlan(held)
   let waiters: (() => void)[] = []
   let generation = new AbortController()
-  /** Of the requests by id in flight: a resync makes them superfluous. */
+  /** Aborts the requests by id in flight: a resync makes them superfluous. */
   let byId = new AbortController()
 
   async function fetchOneList(list: ListName, signal: AbortSignal): Promise<boolean> {

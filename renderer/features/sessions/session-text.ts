@@ -6,11 +6,11 @@ export type Tone = 'neutral' | 'busy' | 'good' | 'warn' | 'bad'
 export interface StatusText {
   readonly label: string
   readonly tone: Tone
-  /** Something is under way. */
+  /** True while something is in progress. */
   readonly pulse: boolean
-  /** SVG path of a glyph that says the same as the colour; a dot without one. */
+  /** SVG path of a glyph that repeats the meaning of the colour; a dot is shown if there is none. */
   readonly icon?: string
-  /** Why, as a sentence; empty where the label says it all. */
+  /** The reason as a sentence; empty if the label says it all. */
   readonly reason: string
 }
 
@@ -33,7 +33,7 @@ export function statusLabel(status: SessionStatus): string {
 type Told = Pick<Session, 'status' | 'reason' | 'reachable' | 'queuePosition'> &
   Partial<Pick<Session, 'result' | 'kernels'>>
 
-/** A batch job whose command ended with an error: the manager calls the session terminated, its owner calls it failed. */
+/** True for errors and for a batch job whose command failed: the manager calls it terminated, its owner calls it failed. */
 export function hasFailed({ status, result, reason }: Pick<Told, 'status' | 'result' | 'reason'>): boolean {
   return status === 'ERROR' || (status === 'TERMINATED' && result === 'failure' && reason.code === 'exited')
 }
@@ -43,7 +43,7 @@ export function shownStatus(session: Pick<Told, 'status' | 'result' | 'reason'>)
   return hasFailed(session) ? 'ERROR' : session.status
 }
 
-/** The state of a session in words: what the list, the detail and the terminal show. */
+/** The state of a session in words, for the list, the detail and the terminal. */
 export function statusText(session: Told): StatusText {
   const { status, reason, reachable, queuePosition } = session
   if (status === 'RUNNING' && !reachable) {
@@ -65,11 +65,11 @@ export function statusText(session: Told): StatusText {
   return { ...STATUS[status], reason: status === 'RUNNING' ? '' : message }
 }
 
-/** By default; an agent may keep less where room is short. */
+/** How long an agent keeps the home folder of an ended session by default; less if its disk space is short. */
 const KEPT_MS = 24 * 3600_000
 type Left = Pick<Session, 'status' | 'startedAt' | 'endedAt' | 'kernels'>
 
-/** It ran, has just ended, and had one container: its agent keeps its home for a while. */
+/** True if the agent still keeps the home folder for a while: the session ran, has just ended, and had one container. */
 export function leftFiles({ status, startedAt, endedAt, kernels }: Left, now: Date): boolean {
   if (!isFinished(status) || startedAt === null || endedAt === null || kernels.length !== 1) return false
   return now.getTime() - Date.parse(endedAt) < KEPT_MS
@@ -84,7 +84,7 @@ export function shmemText(session: Pick<Session, 'shmem'>): string {
   return `${formatBytes(parseAmount('mem', session.shmem) ?? 0)} shared memory`
 }
 
-/** The same on two short lines: `2 CPU · 4 GiB`, and GPUs with shared memory. */
+/** The resources on two short lines: `2 CPU · 4 GiB`, and GPUs with shared memory. */
 export function resourceLines(session: Pick<Session, 'requested' | 'shmem'>): readonly [string, string] {
   const shmem = `${formatBytes(parseAmount('mem', session.shmem) ?? 0)} shared`
   return [computeText(session), [gpuText(session), shmem].filter(Boolean).join(' · ')]
@@ -113,7 +113,7 @@ export function canTerminate(session: Pick<Session, 'status'>): boolean {
   return ['PENDING', 'SCHEDULED', 'PREPARING', 'PULLING', 'RUNNING'].includes(session.status)
 }
 
-/** Why this person cannot open the apps and the terminal of a session now; empty where they can. */
+/** The reason why this person cannot open the apps and the terminal of a session now; empty if they can. */
 export function entryHindrance(
   { ownerId, ownerEmail, status, reachable }: Pick<Session, 'ownerId' | 'ownerEmail' | 'status' | 'reachable'>,
   userId: UserId | undefined,

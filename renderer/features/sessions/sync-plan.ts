@@ -2,7 +2,7 @@ import { isFinished, type Session, type SessionId } from '#manager/contract'
 
 export type ListName = 'live' | 'finished'
 
-/** The sessions that the page holds, as far as the plan asks about them. */
+/** Read access to the sessions that the page holds. */
 export interface HeldSessions {
   get(id: SessionId): Session | undefined
   values(): Iterable<Session>
@@ -15,40 +15,43 @@ export interface ListPage {
 }
 
 /**
- * Decides what to fetch next so that the sessions on the page end equal to those on the server. Holds plain data: the caller
- * sends the requests and says when (`session-sync.ts`).
+ * Decides what to fetch next so that the sessions on the page become equal to those on the server. Holds plain data: the caller
+ * sends the requests and decides when (`session-sync.ts`).
  *
- * A hint names one session: it is fetched by its id, unless the page already holds that version. A resync says that hints were
- * lost: whole lists are fetched again, and then, by their ids, the sessions that should have been in them and were not.
+ * A hint names one session: it is fetched by its id, unless the page already holds that version. A resync means that hints were
+ * lost: whole lists are fetched again. After that, sessions that should have been in a list and were not are fetched by id.
  */
 export interface SyncPlan {
   hint(id: SessionId, version: number): void
-  /** The list has to be fetched again from its newest session on. */
+  /** Marks a list as stale: it has to be fetched again from its newest session on. */
   resync(list: ListName): void
-  /** The lists to fetch in this round; the plan takes them as done, `resync` puts one back. */
+  /** Takes the lists to fetch in this round. The plan counts them as done; `resync` puts one back. */
   takeLists(): ListName[]
-  /** Notes which sessions a list holds before it is fetched again. Hand every page to `brought`. */
+  /** Records which sessions a list holds before it is fetched again. Pass every page to `brought`. */
   reading(list: ListName): ListReading
-  /** The sessions to fetch by id in this round, after its lists. */
+  /** Takes the sessions to fetch by id in this round, after its lists. */
   takeIds(): SessionId[]
-  /** Of `takeIds`: these have not been fetched after all. */
+  /** Puts back ids from `takeIds` that were not fetched after all. */
   putBack(ids: readonly SessionId[]): void
   clear(): void
 }
 
 export interface ListReading {
   brought(page: ListPage): void
-  /** After the last page: sessions in its range that no page had moved to the other list, or are gone. They are fetched by id. */
+  /**
+   * Call after the last page. Sessions in the fetched range that no page contained have moved to the other list or are gone: they
+   * are fetched by id.
+   */
   finish(): void
 }
 
 export function createSyncPlan(held: HeldSessions): SyncPlan {
   const stale = new Set<ListName>()
-  /** The newest version that a hint has named. */
+  /** The newest version of each session that a hint has named. */
   const hinted = new Map<SessionId, number>()
-  /** Were not where they should have been, in whatever version the page holds them. */
+  /** Sessions that were missing from their list. They are fetched whatever version the page holds. */
   const missed = new Set<SessionId>()
-  /** What `takeIds` took last, as it was. */
+  /** Copy of what the last `takeIds` took, for `putBack`. */
   let taken = { hinted: new Map<SessionId, number>(), missed: new Set<SessionId>() }
 
   const hint = (id: SessionId, version: number) => {

@@ -3,8 +3,8 @@ import { useRoute, useRouter } from 'vue-router'
 import { readListView, writeListView, type ListView } from './list-query.ts'
 
 /**
- * What the list of sessions shows, in step with the address: another list is a new step of the history, a search, filter or sort
- * changes the step that is there.
+ * The view of the sessions list, in sync with the URL. Another list adds a history entry; a search, filter or sort replaces the
+ * current entry.
  */
 export function useListView() {
   const route = useRoute()
@@ -16,7 +16,7 @@ export function useListView() {
     const { list: _list, q: _q, status: _status, sort: _sort, ...others } = route.query
     void router[how]({ query: { ...others, ...writeListView(view.value) } })
   }
-  // Back, a link, or the rail: the list follows.
+  // The list follows navigation by Back, a link or the rail.
   watch(
     () => route.query,
     query => {
@@ -46,7 +46,7 @@ export function useListView() {
       view.value = { ...view.value, sort }
       write('replace')
     }),
-    /** As it is in the address, for links to something within the list. */
+    /** The query as it is in the URL, for links to sessions within the list. */
     query: computed(() => writeListView(view.value)),
   }
 }

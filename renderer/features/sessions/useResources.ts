@@ -4,11 +4,11 @@ import { parseSlots, type Image, type Resources } from '#manager/contract'
 import { createPaced } from '../../api/paced.ts'
 import { useServices } from '../../services.ts'
 
-/** Changes of sessions arrive in groups. */
+/** Milliseconds in which hints are gathered, because changes of sessions arrive in groups. */
 const GATHER_MS = 250
 const BUSY_MS = 2_000
 
-/** What there is to launch on, and with: capacity, use, and images. Kept true by event hints. */
+/** Capacity and use of the cluster, and the images to launch. Kept current by event hints. */
 export const useResources = defineStore('resources', () => {
   const { api, events } = useServices()
   const resources = ref<Resources | null>(null)
@@ -19,10 +19,10 @@ export const useResources = defineStore('resources', () => {
   const occupied = computed(() => parseSlots(resources.value?.occupied ?? {}))
   const largest = computed(() => parseSlots(resources.value?.largest ?? {}))
   const free = computed(() => parseSlots(resources.value?.free ?? {}))
-  /** What limits leave; a slot that is not in it is not limited. */
+  /** Amounts that limits leave; a slot that is not in it is not limited. */
   const left = computed(() => parseSlots(resources.value?.left ?? {}))
 
-  /** @returns whether it worked */
+  /** @returns whether it succeeded */
   async function loadResources(): Promise<boolean> {
     try {
       resources.value = await api.getResources()
@@ -34,7 +34,7 @@ export const useResources = defineStore('resources', () => {
     }
   }
 
-  /** @returns whether it worked */
+  /** @returns whether it succeeded */
   async function loadImages(): Promise<boolean> {
     try {
       images.value = (await api.listImages()).items
@@ -50,7 +50,7 @@ export const useResources = defineStore('resources', () => {
     await Promise.all([loadResources(), loadImages()])
   }
 
-  // Only what somebody has asked for before is kept true.
+  // Only data that has been loaded before is kept current.
   const pace = { gatherMs: GATHER_MS, busyMs: BUSY_MS }
   const resourcesAgain = createPaced({ ...pace, run: async () => !resources.value || (await loadResources()) })
   const imagesAgain = createPaced({ ...pace, run: async () => !images.value || (await loadImages()) })

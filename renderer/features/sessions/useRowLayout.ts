@@ -1,13 +1,13 @@
 import { computed, onBeforeUnmount, onMounted, ref, type Ref } from 'vue'
 
-/** Columns of a table, or a card of two columns, or a card for a phone. */
+/** The layout of a row: columns of a table, a card with two columns, or a card for a phone. */
 export type RowLayout = 'rows' | 'wide-cards' | 'slim-cards'
 
 const OWNER_LINE = 18
-/** In pixels. Everything in a row is laid out for exactly this height, so that long lists can be virtual. */
+/** Row heights in pixels. Everything in a row is laid out for exactly this height, so that long lists can be virtual. */
 const HEIGHTS: Readonly<Record<RowLayout, number>> = { rows: 58, 'wide-cards': 124, 'slim-cards': 166 }
 
-/** @param width of the list, not of the window: the details of a session may stand beside it */
+/** @param width of the list in pixels, not of the window: the details of a session may stand beside the list */
 export function layoutFor(width: number): RowLayout {
   if (width >= 860) return 'rows'
   return width >= 540 ? 'wide-cards' : 'slim-cards'
@@ -17,7 +17,7 @@ export function heightOf(layout: RowLayout, showOwner: boolean): number {
   return HEIGHTS[layout] + (showOwner && layout === 'slim-cards' ? OWNER_LINE : 0)
 }
 
-/** How the rows of a list are laid out in the room that it has. */
+/** Chooses the row layout by the width of the list. */
 export function useRowLayout(scroller: Ref<HTMLElement | null>, showOwner: () => boolean) {
   const layout = ref<RowLayout>(layoutFor(globalThis.innerWidth))
   let observer: ResizeObserver | undefined

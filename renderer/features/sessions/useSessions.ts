@@ -11,44 +11,44 @@ export { type ListName } from './sync-plan.ts'
 export interface ListState {
   readonly status: 'idle' | 'loading' | 'ready' | 'failed'
   readonly error: unknown
-  /** Sessions on the server, of which some may not be here yet. */
+  /** Number of sessions on the server; some of them may not be loaded yet. */
   readonly total: number
-  /** False while there are older ones on the server that are not here; `more` fetches them. */
+  /** False while the server has older sessions that are not loaded; `more` fetches them. */
   readonly complete: boolean
 }
 
 const PAGE = 500
-/** Live sessions are all fetched, up to this; finished ones page by page as the reader gets there. */
+/** Live sessions are all fetched, up to this number; finished ones page by page as the reader scrolls to them. */
 const MAX_LIVE = 20_000
 const IDLE: ListState = { status: 'idle', error: null, total: 0, complete: true }
 const NAMES: readonly ListName[] = ['live', 'finished']
 const listOf = (session: Session): ListName => (isFinished(session.status) ? 'finished' : 'live')
 
-/** Every session this user may see, kept true by event hints. The newest version wins, whatever order answers come in. */
+/** All sessions that this user may see, kept current by event hints. The newest version wins, in whatever order answers arrive. */
 export const useSessions = defineStore('sessions', () => {
   const { api, events } = useServices()
   const account = useAccount()
-  /** Changed in place; `commit` tells about it. */
+  /** Changed in place; `commit` triggers the watchers. */
   const byId = shallowRef(new Map<SessionId, Session>())
-  /** Apart from the sessions: they come every second and must not make lists sort again. */
+  /** Kept apart from the sessions: figures arrive every second and must not make lists sort again. */
   const liveStats = shallowReactive(new Map<SessionId, SessionStats>())
   const lists = ref<Record<ListName, ListState>>({ live: IDLE, finished: IDLE })
-  /** Where the next older page begins, and how many pages are here. */
+  /** Cursor of the next older page, and the number of loaded pages. */
   const ends: Record<ListName, { cursor: string | null; pages: number }> = {
     live: { cursor: null, pages: 0 },
     finished: { cursor: null, pages: 0 },
   }
   let fetchingMore = false
-  /** Sessions have changed from one list to the other, or are gone, since the totals were read. */
+  /** True if sessions have moved to the other list, or are gone, since the totals were read. */
   let moved = false
-  /** Just launched from this page: shown with an accent for a moment. */
+  /** Sessions just launched from this page: shown with an accent for a moment. */
   const fresh = ref<ReadonlySet<SessionId>>(new Set())
 
   const sorted = computed(() => [...byId.value.values()].toSorted((a, b) => (a.id < b.id ? 1 : -1)))
   const live = computed(() => sorted.value.filter(session => !isFinished(session.status)))
   const finished = computed(() => sorted.value.filter(session => isFinished(session.status)))
 
-  // Everything that is derived from the sessions follows once per frame, however many answers came in it.
+  // All state derived from the sessions updates once per frame, however many answers arrived in it.
   const commit = createFrameTask(() => triggerRef(byId))
 
   function take(sessions: readonly Session[]): void {
@@ -62,7 +62,7 @@ export const useSessions = defineStore('sessions', () => {
     }
   }
 
-  /** For what a person has just done: it shows at once. */
+  /** Adds the result of a person's action: it shows at once. */
   function put(sessions: readonly Session[]): void {
     take(sessions)
     commit.now()
@@ -78,7 +78,7 @@ export const useSessions = defineStore('sessions', () => {
   const setList = (name: ListName, change: Partial<ListState>) => {
     lists.value = { ...lists.value, [name]: { ...lists.value[name], ...change } }
   }
-  /** The number of sessions in a list that is not all here is only known to the server. */
+  /** Asks for the totals of partly loaded lists, which only the server knows. */
   async function refreshTotals(): Promise<void> {
     if (!moved) return
     moved = false
@@ -89,12 +89,12 @@ export const useSessions = defineStore('sessions', () => {
         setList(name, { total })
       }),
     ).catch(() => {
-      // The number of before stays; the next round that moves a session asks again.
+      // Keep the old totals; the next round asks again.
       moved = true
     })
   }
 
-  /** The pages of a list from its newest on: all of the live ones, and as many finished ones as are here. */
+  /** Fetches the pages of a list from its newest on: all live sessions, and as many finished pages as are loaded. */
   async function fetchList(name: ListName, told: (page: ListPage) => void, signal: AbortSignal): Promise<void> {
     const pages = name === 'live' ? MAX_LIVE / PAGE : Math.max(1, ends.finished.pages)
     let cursor: string | null = null
@@ -143,14 +143,14 @@ export const useSessions = defineStore('sessions', () => {
     },
   })
 
-  /** Fetches a list, unless it is here: hints keep it true. Its first page shows at once. */
+  /** Fetches a list unless it is loaded: hints keep it current. The first page shows at once. */
   async function load(name: ListName): Promise<void> {
     if (lists.value[name].status === 'ready') return
     setList(name, { status: 'loading', error: null })
     await sync.load(name)
   }
 
-  /** The next older page, if there is one; several calls at once are one request. */
+  /** Fetches the next older page, if there is one; simultaneous calls make one request. */
   async function more(name: ListName): Promise<void> {
     const { cursor, pages } = ends[name]
     if (cursor === null || fetchingMore) return
@@ -159,13 +159,13 @@ export const useSessions = defineStore('sessions', () => {
       await fetchPage(name, cursor, pages + 1)
       commit.now()
     } catch {
-      // The rows that are there stay; scrolling or the button asks again.
+      // Loaded rows stay; scrolling or the button asks again.
     } finally {
       fetchingMore = false
     }
   }
 
-  /** One session by id, from here or from the server. @throws `session_not_found`, `unavailable` */
+  /** Fetches one session by id from the server. @throws `session_not_found`, `unavailable` */
   async function fetchOne(id: SessionId): Promise<Session> {
     const session = await api.getSession({ params: { id } })
     put([session])
@@ -178,7 +178,7 @@ export const useSessions = defineStore('sessions', () => {
     if (topic === 'session' && account.state === 'signed_in') sync.hint(id as SessionId, version)
   })
   events.onResync(resync)
-  // Hints that came in between were of no use: nothing could be read.
+  // Hints that arrived while the sign-in was expired were lost: nothing could be fetched.
   watch(
     () => account.state,
     (now, before) => {
@@ -186,7 +186,7 @@ export const useSessions = defineStore('sessions', () => {
     },
   )
 
-  /** Puts the end off that was warned of. @throws as the route */
+  /** Postpones the end that the owner was warned of. @throws as the route */
   async function extend(id: SessionId): Promise<void> {
     put([await api.extendSession({ params: { id }, body: {} })])
   }
@@ -196,20 +196,20 @@ export const useSessions = defineStore('sessions', () => {
     put([await api.deleteSession({ params: { id } })])
   }
 
-  /** The same again, on its agent, with its files. @throws as the route */
+  /** Starts the session again on the same agent with its files. @throws as the route */
   async function restart(id: SessionId): Promise<Session> {
     const next = await api.restartSession({ params: { id } })
     launched([next])
     return next
   }
 
-  /** Sessions this page just asked for: they show at once, before any hint. */
+  /** Adds sessions that this page just launched: they show at once, before any hint. */
   function launched(items: readonly Session[]): void {
     put(items)
     fresh.value = new Set(items.map(({ id }) => id))
   }
 
-  /** Live figures for these sessions until the returned function is called; read them with `statsOf`. */
+  /** Watches live figures of these sessions until the returned function is called; read them with `statsOf`. */
   function watchStats(ids: readonly SessionId[]): () => void {
     return events.watch(ids, (id, stats) => {
       const status = byId.value.get(id)?.status
@@ -217,7 +217,7 @@ export const useSessions = defineStore('sessions', () => {
     })
   }
 
-  /** The newest figures known: live ones while watched, else those of the last answer. */
+  /** The newest known figures: live ones while watched, else those of the last answer. */
   function statsOf(id: SessionId): SessionStats | null {
     return liveStats.get(id) ?? byId.value.get(id)?.stats ?? null
   }
