@@ -14,17 +14,17 @@ import { connectSse, type SseConnection } from './api/sse-client.ts'
 
 type Listener<E extends keyof HostEvents> = (payload: HostEvents[E]) => void
 
-/** HostApi as the page uses it: methods that throw AppErrors, and events. */
+/** HostApi for the page: methods that throw AppErrors, and events. */
 export interface Host extends HostApi {
-  /** The page runs in the desktop app; known before anyone is signed in. */
+  /** True if the page runs in the desktop app; known before anyone is signed in. */
   readonly isDesktop: boolean
-  /** @returns stops listening */
+  /** Subscribes to an event. @returns stops listening */
   on<E extends keyof HostEvents>(event: E, listener: Listener<E>): () => void
-  /** After signing in: events that ended with the sign-in before come again. */
+  /** Reconnects the events, which ended with the previous sign-in; call it after signing in. */
   reconnect(): void
 }
 
-/** What the preload script of the desktop app puts on `window`. */
+/** The properties that the preload script of the desktop app adds to `window`. */
 export interface HostWindow {
   readonly host?: HostBridge
   readonly hostEvents?: HostEventsBridge
@@ -32,13 +32,13 @@ export interface HostWindow {
 
 export interface HostDeps {
   readonly window: HostWindow
-  /** Sends the sign-in of the page along. */
+  /** Must send the sign-in of the page along. */
   readonly fetch: typeof fetch
-  /** Another tab may have signed in anew. @returns whether this page goes on with that sign-in, of the same person */
+  /** Adopts a newer sign-in of another tab. @returns whether this page continues with it: it is of the same person */
   readonly renewSignIn: () => Promise<boolean>
 }
 
-/** The desktop app where there is one, else the same interface over HTTP. The only file that knows which. */
+/** Creates the host: the desktop app if there is one, else the same interface over HTTP. Only this file knows which. */
 export function createHost(deps: HostDeps): Host {
   const { host, hostEvents } = deps.window
   if (host && hostEvents) {
@@ -76,13 +76,13 @@ function mapMethods(toMethod: (group: string, method: string) => Method): HostAp
   ) as unknown as HostApi
 }
 
-/** An Error loses its code on the way through IPC and HTTP, so it travels as data and is thrown here. */
+/** Unwraps a reply. An Error loses its code in IPC and HTTP, so it travels as data and is thrown here. */
 function valueOf(reply: Reply<unknown>): unknown {
   if (reply.ok) return reply.value
   throw new AppError(isErrorCode(reply.error.code) ? reply.error.code : 'internal', reply.error.detail)
 }
 
-/** Sends once more where only this page's sign-in was over, as the client of the manager does. */
+/** Calls the host, and retries once if only this page's sign-in had ended, like the client of the manager. */
 async function call(deps: HostDeps, path: string, args: unknown[]): Promise<Reply<unknown>> {
   try {
     return await post(deps, path, args)
@@ -103,7 +103,7 @@ async function post({ fetch }: HostDeps, path: string, args: unknown[]): Promise
   })
   const body: unknown = await reply.json().catch(() => undefined)
   if (isReply(body)) return body
-  // The request was refused before the act: the proxy, or the manager behind it, says why.
+  // The request was refused before it was executed: the proxy, or the manager behind it, says why.
   if (isProblem(body)) throw fromProblem(body)
   if (reply.status === 401) throw new AppError('not_signed_in')
   throw unavailable(`The local proxy answered with HTTP ${reply.status}.`)
@@ -118,7 +118,7 @@ function isReply(body: unknown): body is Reply<unknown> {
   )
 }
 
-/** One stream for the whole page, open while anyone listens. */
+/** Events over HTTP: one stream for the whole page, open while anyone listens. */
 function createHttpEvents(fetch: HostDeps['fetch']): Pick<Host, 'on' | 'reconnect'> {
   const listeners = new Map<string, Set<(payload: never) => void>>()
   let connection: SseConnection | undefined

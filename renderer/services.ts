@@ -5,11 +5,11 @@ import { type LocalProof } from './api/local-proof.ts'
 import { type OriginSecret } from './api/origin-secret.ts'
 import { type Host } from './host.ts'
 
-/** What the page talks to. Made once in `app/main.ts`; tests hand in their own. */
+/** The services that the page uses. Created once in `app/main.ts`; tests pass their own. */
 export interface Services {
-  /** The manager: one function per route, throws AppError. */
+  /** Client of the manager: one function per route; throws AppError. */
   readonly api: ApiClient
-  /** Half of the sign-in; for the account store, and for WebSockets. */
+  /** The origin secret, one half of the sign-in; for the account store and WebSockets. */
   readonly secret: OriginSecret
   readonly localProof: LocalProof
   /** The computer of the user: tunnels, SSH, files. Throws AppError. */
@@ -24,7 +24,7 @@ export function provideServices(app: App, services: Services): void {
   app.provide(SERVICES, services)
 }
 
-/** For components and for setup stores (Pinia runs them in the context of the app). */
+/** Returns the services. For components and for setup stores (Pinia runs them in the context of the app). */
 export function useServices(): Services {
   const services = inject(SERVICES)
   if (!services) throw new Error('useServices() outside an app with provideServices()')

@@ -1,6 +1,6 @@
 import { type Me, type UserId } from '#manager/contract'
 
-/** Who is signed in, for tests. */
+/** A signed-in person, for tests. */
 export const aMe = (id: UserId): Me => ({
   user: {
     id,

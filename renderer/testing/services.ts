@@ -43,7 +43,7 @@ export function testEvents(): TestEvents {
   }
 }
 
-/** Every route fails loudly unless the test gives it an answer. */
+/** An API in which every route fails unless the test gives it an answer. */
 export function testApi(answers: Partial<ApiClient>): ApiClient {
   const missing = Object.keys(ROUTES).map(name => [
     name,
@@ -52,7 +52,7 @@ export function testApi(answers: Partial<ApiClient>): ApiClient {
   return { ...(Object.fromEntries(missing) as ApiClient), ...answers }
 }
 
-/** The secret of one browser profile; every `testSecret` with the same items is another tab of it. */
+/** The origin secret of one browser profile; every `testSecret` with the same `items` is another tab of it. */
 export function testSecret(items = new Map<string, string>()) {
   return createOriginSecret({
     getItem: key => items.get(key) ?? null,
@@ -61,7 +61,7 @@ export function testSecret(items = new Map<string, string>()) {
   })
 }
 
-/** Makes stores usable outside of components. */
+/** Provides the services of an app, so that stores work outside of components. */
 export function withServices(answers: Partial<ApiClient>, events = testEvents(), host: Partial<Host> = {}) {
   const app = createApp({})
   const pinia = createPinia()

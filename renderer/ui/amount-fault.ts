@@ -1,6 +1,6 @@
 import { formatAmount, parseAmount, SLOTS, type SlotName } from '#manager/contract'
 
-/** As `parseAmount`, but that a bare number of memory means GiB. */
+/** Like `parseAmount`, except that a bare number of memory means GiB. */
 export function readAmount(slot: SlotName, typed: string): number | undefined {
   const text = typed.trim()
   return parseAmount(slot, SLOTS[slot].type === 'BYTES' && /^[\d.]+$/.test(text) ? `${text}g` : text)
@@ -10,20 +10,20 @@ const MIB = 2 ** 20
 const GIB = 2 ** 30
 export type Rounding = (value: number) => number
 
-/** Memory with its unit (`64 MiB`, `1.5 GiB`), to whole MiB or hundredths of GiB; everything else as an exact bare number. */
+/** Writes memory with its unit (`64 MiB`, `1.5 GiB`), in whole MiB or hundredths of GiB; other amounts as exact bare numbers. */
 export function writeAmount(slot: SlotName, amount: number, round: Rounding = Math.round): string {
   if (Number.isNaN(amount)) return ''
   if (SLOTS[slot].type !== 'BYTES') return formatAmount(slot, amount)
   return amount < GIB ? `${round(amount / MIB)} MiB` : `${round((amount / GIB) * 100) / 100} GiB`
 }
 
-/** What is wrong with an amount that could be read; a bound is rounded so that typing it is right. Empty within the range. */
+/** The fault of an amount outside its range, else empty. Bounds are rounded so that typing the shown number is valid. */
 export function rangeFault(slot: SlotName, amount: number, { min, max }: { min: number; max: number }): string {
   if (amount < min) return `The minimum of this image is ${writeAmount(slot, min, Math.ceil)}`
   return amount > max ? `At most ${writeAmount(slot, max, Math.floor)}` : ''
 }
 
-/** What is wrong with the text of an amount that cannot be read, with the way to write it right. Empty if it can be read. */
+/** The fault of a text that cannot be read as an amount, with the correct form; empty if it can be read. */
 export function amountFault(slot: SlotName, typed: string): string {
   const text = typed.trim()
   const isBytes = SLOTS[slot].type === 'BYTES'
@@ -43,5 +43,5 @@ export function amountFault(slot: SlotName, typed: string): string {
   return isBytes ? `Not an amount of memory: write ${example}` : `Not a number: write digits, such as ${example}`
 }
 
-/** Places after the point that the slot counts: 1/1000 of a core has three. */
+/** Decimal places that the slot counts: 1/1000 of a core has three. */
 const decimalsOf = (slot: SlotName) => String(SLOTS[slot].base).length - 1

@@ -1,4 +1,4 @@
-/** Hands a text to the browser as a download; the page keeps nothing of it. */
+/** Gives a text to the browser as a download; the page keeps nothing of it. */
 export function downloadFile({
   fileName,
   mediaType,
@@ -13,6 +13,6 @@ export function downloadFile({
   link.href = url
   link.download = fileName
   link.click()
-  // The browser has taken the address with the click; keeping it would keep the text, perhaps a key, in memory.
+  // The browser took the URL with the click. Keeping the URL would keep the text, perhaps a key, in memory.
   setTimeout(() => URL.revokeObjectURL(url), 10_000)
 }

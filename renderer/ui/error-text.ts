@@ -2,9 +2,9 @@ import { ERRORS, isAppError, type ErrorCode } from '#manager/contract'
 
 export interface ErrorText {
   readonly title: string
-  /** What happened, with the numbers and names of this case; may be empty. */
+  /** The cause, with the numbers and names of this case; may be empty. */
   readonly why: string
-  /** What the reader can do now. */
+  /** The next step that the reader can take. */
   readonly next: string
   readonly retry: boolean
   readonly code: ErrorCode
@@ -71,7 +71,7 @@ const NEXT: Readonly<Partial<Record<ErrorCode, string>>> = {
   weak_password: 'Choose a longer or more varied password.',
 }
 
-/** An error as a person reads it: what, why, and the next step. Unknown failures say so instead of guessing. */
+/** The text of an error: what happened, why, and the next step. Unknown failures say so instead of guessing. */
 export function errorText(error: unknown): ErrorText {
   const code = isAppError(error) ? error.code : 'internal'
   const { title, retry } = ERRORS[code]
@@ -86,7 +86,7 @@ export function errorText(error: unknown): ErrorText {
   }
 }
 
-/** One line for places with little room. */
+/** The text of an error in one line, for places with little room. */
 export function errorLine(error: unknown): string {
   const { title, why, next } = errorText(error)
   return [sentence(title), why, next].filter(Boolean).join(' ')

@@ -1,12 +1,12 @@
 import { onUnmounted, watch, type Directive, type Ref } from 'vue'
 
-/** How long a dialog may take to become visible, in frames. */
+/** Longest time in frames that a dialog may take to become visible. */
 const FRAMES = 60
 const FIELDS = 'input:not([type="hidden"]), textarea, button'
 
 /**
- * `v-focus` puts the cursor into the first field of what it stands on as soon as that can be seen. Vuetify's own `autofocus` does so
- * some time later and takes the cursor from whoever types already: the rest of their name goes into the address.
+ * `v-focus` focuses the first field of its element as soon as that field is visible. Vuetify's own `autofocus` does so some time
+ * later and takes the focus from a user who is already typing: the rest of their name goes into the address field.
  */
 export const vFocus: Directive<HTMLElement> = {
   mounted(element) {
@@ -25,10 +25,10 @@ function focusWhenVisible(target: HTMLElement, before: Element | null, frames: n
   })
 }
 
-/** What had the focus before each dialog that is open; the one on top is the last. */
+/** For each open dialog, the element that had the focus before it; the topmost dialog is last. */
 const returns: { to: Element | null }[] = []
 
-/** Gives the focus back, once a dialog closes, to what had it before: Vuetify does so only for an activator of its own. */
+/** Returns the focus when a dialog closes to the element that had it before: Vuetify does so only for its own activators. */
 export function useFocusReturn(open: Readonly<Ref<boolean>>): void {
   let mine: { to: Element | null } | undefined
 
@@ -41,19 +41,19 @@ export function useFocusReturn(open: Readonly<Ref<boolean>>): void {
     const place = returns.indexOf(mine)
     const above = returns[place + 1]
     returns.splice(place, 1)
-    // One dialog followed another: what the second came from goes with the first.
+    // Another dialog opened above this one: the element it came from disappears with this dialog, so it inherits ours.
     if (above) above.to = mine.to
     else focusIfThere(mine.to)
     mine = undefined
   }
 
-  // Before the dialog takes the focus, and after it has let go of it.
+  // Remember before the dialog takes the focus; give back after the dialog has released it.
   watch(open, isOpen => isOpen && remember(), { immediate: true, flush: 'sync' })
   watch(open, isOpen => isOpen || giveBack(), { flush: 'post' })
   onUnmounted(giveBack)
 }
 
-/** An entry of a menu goes with its menu: the button that opened that one stays. */
+/** The focused element. For a menu entry, the button that opened the menu, because the entry disappears with its menu. */
 export function focusedNow(): Element | null {
   const focused = document.activeElement
   const menu = focused?.closest('.v-menu')

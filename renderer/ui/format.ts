@@ -1,8 +1,8 @@
 import { durationText } from '#manager/contract'
 
 /**
- * Sizes, amounts and times as people read them. Binary units, as Docker and the resource slots count. Formatters are
- * kept: making one costs more than a row of a list may.
+ * Text of sizes, amounts and times for people. Units are binary, as in Docker and the resource slots. Formatters are cached:
+ * creating one costs more than a row of a list may.
  */
 
 const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'] as const
@@ -47,7 +47,7 @@ export function formatPercent(fraction: number): string {
   return `${Math.round(Math.max(0, fraction) * 100)} %`
 }
 
-/** Between two moments, whole seconds: `42 s`, `3 min 5 s`, `2 h 10 min`, `3 d 4 h`. */
+/** Text of a duration in whole seconds: `42 s`, `3 min 5 s`, `2 h 10 min`, `3 d 4 h`. */
 export function formatDuration(milliseconds: number): string {
   return durationText(Math.floor(milliseconds / 1000))
 }
@@ -56,12 +56,12 @@ export function formatDateTime(date: Date, locale?: string): string {
   return dateFormat({ dateStyle: 'medium', timeStyle: 'medium' }, locale).format(date)
 }
 
-/** Texts of the manager hold times in UTC; people read them in their own. */
+/** Replaces the UTC times in texts of the manager with local times. */
 export function localTimes(text: string, now = new Date(), locale?: string): string {
   return text.replaceAll(/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g, iso => formatStart(new Date(iso), now, locale))
 }
 
-/** Today only the time, else day and time. */
+/** The time of a moment today, else its day and time. */
 export function formatStart(date: Date, now: Date, locale?: string): string {
   const time = { hour: '2-digit', minute: '2-digit' } as const
   if (date.toDateString() === now.toDateString()) return dateFormat(time, locale).format(date)

@@ -1,14 +1,14 @@
 export interface FrameTask {
-  /** Runs the task with the next frame; several calls before it are one. */
+  /** Runs the task in the next frame; several calls before it run it once. */
   soon(): void
-  /** Runs the task now if it has been asked for and has not run yet. */
+  /** Runs the task now if it has been requested and has not run yet. */
   now(): void
 }
 
-/** Hidden pages get no frames, and need none often. */
+/** Delay in milliseconds on hidden pages, which get no frames and need few updates. */
 const HIDDEN_MS = 250
 
-/** A task that runs at most once per frame, for work that many answers ask for at once. */
+/** Creates a task that runs at most once per frame, for work that many answers request at once. */
 export function createFrameTask(task: () => void): FrameTask {
   let cancel: (() => void) | undefined
 

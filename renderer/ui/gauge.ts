@@ -1,9 +1,9 @@
-/** @returns 0…100, whole */
+/** @returns a whole number, 0…100 */
 export function gaugePercent(fraction: number | null): number {
   return Math.round(Math.min(1, Math.max(0, fraction ?? 0)) * 100)
 }
 
-/** Nearly full is worth a second look, full is worth a first one. */
+/** The tone of a gauge: a warning when nearly full (from 80 %), an alarm when full (from 95 %). */
 export function gaugeTone(percent: number): 'gauge-bad' | 'gauge-warn' | '' {
   if (percent >= 95) return 'gauge-bad'
   return percent >= 80 ? 'gauge-warn' : ''

@@ -1,6 +1,6 @@
 /** A key or a gesture, and what it does. */
 export interface KeyHint {
-  /** As it is written on keyboards: `Ctrl+Shift+C`. */
+  /** The keys as labelled on keyboards: `Ctrl+Shift+C`. */
   readonly keys: string
   readonly what: string
 }

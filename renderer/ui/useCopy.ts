@@ -1,9 +1,9 @@
 import { useNotifications } from './useNotifications.ts'
 
-/** Browsers have no clipboard for pages that came by plain http from another computer. */
+/** The clipboard is optional: browsers have none for pages loaded by plain http from another computer. */
 type Page = Partial<Pick<Navigator, 'clipboard'>>
 
-/** Puts text on the clipboard; where that does not work it says so. @returns whether it did */
+/** Copies text to the clipboard, and notifies the user if that fails. @returns whether it succeeded */
 export function useCopy(page: Page = navigator) {
   const notifications = useNotifications()
   return async (text: string): Promise<boolean> => {

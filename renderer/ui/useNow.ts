@@ -2,7 +2,7 @@ import { onScopeDispose, readonly, ref, type Ref } from 'vue'
 
 let shared: { readonly now: Ref<Date>; users: number; timer: ReturnType<typeof setInterval> | undefined } | undefined
 
-/** The time, once per second, from one timer for the whole page. Runs only while something shows it. */
+/** The current time, updated once per second by one timer for the whole page, which runs only while the time is shown. */
 export function useNow(): Readonly<Ref<Date>> {
   shared ??= { now: ref(new Date()), users: 0, timer: undefined }
   const clock = shared

@@ -4,8 +4,8 @@ const KEY = 'berth.single-keys'
 let shared: Ref<boolean> | undefined
 
 /**
- * Whether shortcuts of a single key act. They can be switched off (WCAG 2.1.4): speech input and an unsteady hand press such keys
- * without meaning to. Remembered on this computer.
+ * Whether single-key shortcuts are on. They can be switched off (WCAG 2.1.4), because speech input and unsteady hands press such
+ * keys by accident. Remembered on this computer.
  */
 export function useSingleKeys(): Ref<boolean> {
   if (shared) return shared

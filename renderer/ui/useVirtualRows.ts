@@ -7,15 +7,15 @@ export interface VirtualRows {
   /** Heights of the empty space above and below the rendered rows. */
   readonly before: ComputedRef<number>
   readonly after: ComputedRef<number>
-  /** Rows really on screen, for what only those need. */
+  /** Range of the rows that are really on screen, for data that only those need. */
   readonly visible: ComputedRef<readonly [number, number]>
 }
 
-/** Which rows of equal height to render so that a list of any length costs as much as a screenful. */
+/** Computes which rows of equal height to render, so that a list of any length costs as much as a screenful. */
 export function useVirtualRows(options: {
   readonly scroller: Ref<HTMLElement | null>
   readonly count: () => number
-  /** In pixels; all rows have the same. */
+  /** Height in pixels, the same for all rows. */
   readonly rowHeight: () => number
   readonly overscan?: number
 }): VirtualRows {
@@ -45,7 +45,7 @@ export function useVirtualRows(options: {
 
   const first = computed(() => Math.max(0, Math.min(Math.floor(top.value / rowHeight()), count() - 1)))
   const last = computed(() => Math.min(count(), Math.ceil((top.value + height.value) / rowHeight())))
-  // In steps of the overscan: rows are added and removed in batches, not one by one with every wheel tick.
+  // The range moves in steps of the overscan: rows are added and removed in batches, not one by one with every wheel tick.
   const start = computed(() => Math.max(0, (Math.floor(first.value / overscan) - 1) * overscan))
   const end = computed(() => Math.min(count(), (Math.ceil(last.value / overscan) + 1) * overscan))
   return {

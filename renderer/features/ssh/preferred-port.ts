@@ -1,10 +1,10 @@
 const LOWEST = 1024
 const HIGHEST = 65_535
 
-/** Said where `parsePort` says no. */
+/** Message for a text that `parsePort` rejects. */
 export const PORT_RULE = `Enter a number from ${LOWEST} to ${HIGHEST}`
 
-/** Lower ports belong to the system. @returns undefined for what is no such port */
+/** Parses a port from `LOWEST` to `HIGHEST`; lower ports belong to the system. @returns undefined if the text is no such port */
 export function parsePort(text: string): number | undefined {
   const digits = text.trim()
   const port = Number(digits)

@@ -6,7 +6,7 @@ export type ConnectionState =
   | { readonly status: 'connecting' }
   | { readonly status: 'open' }
   | { readonly status: 'waiting'; readonly failures: number; readonly error: unknown }
-  /** The shell ended by itself (`exit`); another one may be started under the same name. */
+  /** The shell ended by itself (`exit`); a new one may be started under the same name. */
   | { readonly status: 'exited' }
   | { readonly status: 'session_ended' }
   | { readonly status: 'failed'; readonly error: unknown }
@@ -14,7 +14,7 @@ export type ConnectionState =
 export interface ConnectionDeps {
   readonly spec: Omit<TerminalSpec, 'cols' | 'rows'>
   readonly attach: AttachTerminal
-  /** The session as the manager knows it; why an attempt failed is read from it. @throws AppError */
+  /** Reads the session from the manager, to find out why an attempt failed. @throws AppError */
   readonly readSession: () => Promise<Pick<Session, 'status'>>
   readonly onData: (data: Uint8Array) => void
   readonly onState: (state: ConnectionState) => void
@@ -23,22 +23,22 @@ export interface ConnectionDeps {
 
 export interface TerminalConnection {
   start(size: TerminalSize): void
-  /** Dropped while there is no connection: keys typed into a dead line must not run later. */
+  /** Sends input. It is dropped while there is no connection: keys typed into a dead line must not run later. */
   write(data: Uint8Array<ArrayBuffer>): void
   resize(size: TerminalSize): void
-  /** Now instead of after the pause; also after `exited` and `failed`. */
+  /** Connects now instead of after the back-off pause; works also after `exited` and `failed`. */
   retry(): void
   stop(): void
 }
 
-/** Keeps one shell attached: the shell lives in the session (tmux), so a lost line only has to be dialled again. */
+/** Keeps one shell attached. The shell lives in the session (tmux), so a lost connection only has to be opened again. */
 export function createTerminalConnection(deps: ConnectionDeps): TerminalConnection {
   const { spec, attach, readSession, onData, onState, random = Math.random } = deps
   let size: TerminalSize = { cols: 80, rows: 24 }
   let link: TerminalLink | undefined
   let failures = 0
   let timer: ReturnType<typeof setTimeout> | undefined
-  /** Grows with every attempt and stop, so that what an older one still reports is ignored. */
+  /** Number of the attempt; every attempt and stop increments it, so that late reports of an older attempt are ignored. */
   let round = 0
 
   async function connect(): Promise<void> {
@@ -75,7 +75,7 @@ export function createTerminalConnection(deps: ConnectionDeps): TerminalConnecti
       return
     }
     if (code === TUNNEL_CLOSE.done || code === TUNNEL_CLOSE.service_ended) {
-      // The shell's own end and the session's look alike here; the manager knows.
+      // The end of the shell and the end of the session look alike here; the manager knows which it was.
       const ended = await readSession().then(
         session => isFinished(session.status) || session.status === 'TERMINATING',
         () => false,
@@ -92,9 +92,10 @@ export function createTerminalConnection(deps: ConnectionDeps): TerminalConnecti
   }
 
   /**
-   * A browser hides why a handshake was refused, so the manager is asked about the session.
+   * Decides whether a failed attempt is final. A browser hides why a handshake was refused, so this asks the manager about the
+   * session.
    *
-   * @param refusal of the desktop app, which does know why
+   * @param refusal error of the attempt; only the desktop app knows its real cause
    * @returns a final state, or undefined to try again
    */
   async function judge(refusal: unknown): Promise<ConnectionState | undefined> {
@@ -132,5 +133,5 @@ export function createTerminalConnection(deps: ConnectionDeps): TerminalConnecti
 }
 
 const FINAL: ReadonlySet<ErrorCode> = new Set(['session_not_found', 'forbidden', 'bad_request'])
-/** Trying again cannot help. */
+/** True if a retry cannot succeed. */
 const isFinal = (error: unknown) => isAppError(error) && FINAL.has(error.code)

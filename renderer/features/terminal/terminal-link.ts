@@ -7,11 +7,11 @@ export interface TerminalSize {
 }
 export interface TerminalSpec extends TerminalSize {
   readonly sessionId: SessionId
-  /** Shell of the session: the same name comes back to the same shell. */
+  /** Name of the shell in the session: the same name attaches to the same shell. */
   readonly name: string
 }
 
-/** An attached shell. After `close()` nothing more is reported. */
+/** An attached shell. After `close()` the listener is no longer called. */
 export interface TerminalLink {
   write(data: Uint8Array<ArrayBuffer>): void
   resize(size: TerminalSize): void
@@ -19,15 +19,15 @@ export interface TerminalLink {
 }
 export interface TerminalListener {
   onData(data: Uint8Array): void
-  /** The link is gone without `close()`; a code of TUNNEL_CLOSE, or 1006 where the network cut it. */
+  /** The link ended without `close()`. `code` is one of TUNNEL_CLOSE, or 1006 if the network cut it. */
   onClosed(code: number): void
 }
-/** @throws AppError where a shell cannot be attached */
+/** Attaches a shell. @throws AppError if the shell cannot be attached */
 export type AttachTerminal = (spec: TerminalSpec, listener: TerminalListener) => Promise<TerminalLink>
 
 /**
- * Browser: one WebSocket to the manager on the page's own origin, authenticated by its cookie and the origin secret. The latter
- * goes as a subprotocol, because a WebSocket of a page cannot set headers, and an address ends up in logs.
+ * Attaches from a browser: one WebSocket to the manager on the page's own origin, authenticated by cookie and origin secret. The
+ * secret travels as a subprotocol, because a page cannot set headers on a WebSocket, and URLs end up in logs.
  */
 export function attachBySocket(origin: string, originSecret: () => string): AttachTerminal {
   return ({ sessionId, name, cols, rows }, listener) =>
@@ -44,7 +44,7 @@ export function attachBySocket(origin: string, originSecret: () => string): Atta
       socket.onmessage = ({ data }: MessageEvent<unknown>) => {
         if (data instanceof ArrayBuffer && !isClosed) listener.onData(new Uint8Array(data))
       }
-      // A browser hides why an upgrade was refused; whoever attaches asks the manager about the session.
+      // A browser hides why an upgrade was refused; the caller asks the manager about the session.
       socket.onclose = () => reject(new AppError('unavailable', { why: 'The terminal does not answer.' }))
       socket.onopen = () => {
         socket.onclose = ({ code }) => {
@@ -62,10 +62,10 @@ export function attachBySocket(origin: string, originSecret: () => string): Atta
     })
 }
 
-/** Desktop app: its main process holds the WebSocket, because the page has no credentials. */
+/** Attaches from the desktop app: its main process holds the WebSocket, because the page has no credentials. */
 export function attachByHost({ terminal, on }: Pick<Host, 'terminal' | 'on'>): AttachTerminal {
   return async (spec, listener) => {
-    // The first bytes may overtake the answer that says whose they are.
+    // The first bytes may arrive before the reply that tells this link's id.
     const early: { id: string; data: Uint8Array }[] = []
     let own: string | undefined
     const stops = [

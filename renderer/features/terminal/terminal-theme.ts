@@ -1,6 +1,6 @@
 import { type ITheme } from '@xterm/xterm'
 
-/** Colours with at least 4.5 to 1 against the ground in both themes, the page's own palette where it has one. */
+/** Terminal colours: contrast of at least 4.5 to 1 with the background in both themes, from the page's palette where possible. */
 export const TERMINAL_THEMES: Readonly<Record<'light' | 'dark', ITheme>> = {
   dark: {
     background: '#0c1418',

@@ -7,7 +7,7 @@ export interface TerminalSettings {
   screenReader: boolean
 }
 
-/** A setting that is not usable becomes the usual one; the others stay. */
+/** Parses stored settings. An unusable setting becomes its default; the others stay. */
 export function parseTerminalSettings(text: string): TerminalSettings {
   const { fontSize, screenReader } = stored(text)
   const isUsable =
@@ -23,7 +23,7 @@ function stored(text: string): { fontSize?: unknown; screenReader?: unknown } {
   }
 }
 
-/** How terminals look on this computer; remembered, and the same in every tab that opens later. */
+/** Appearance of terminals, remembered on this computer; tabs that open later use the same. */
 export function useTerminalSettings(): TerminalSettings & { zoom(step: number): void } {
   const settings = reactive(parseTerminalSettings(localStorage.getItem(KEY) ?? '{}'))
   watch(settings, next => localStorage.setItem(KEY, JSON.stringify(next)))

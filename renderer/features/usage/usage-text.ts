@@ -1,16 +1,16 @@
 import { parseSlots, SLOT_NAMES, type ResourceSlots, type ScopeUsage, type SlotName } from '#manager/contract'
 import { formatBytes, formatCores } from '../../ui/format.ts'
 
-/** One bar: how much of how much. */
+/** One bar: the amount held and its limit. */
 export interface Meter {
   readonly key: string
   readonly label: string
-  /** `1.5 / 4`, or `1.5` where nothing limits it. */
+  /** `1.5 / 4`, or `1.5` without a limit. */
   readonly text: string
-  /** Null where there is nothing to compare with. */
+  /** Null if there is no limit to compare with. */
   readonly fraction: number | null
 }
-/** A meter of the signed-in person with the figures of the whole cluster below it. */
+/** A meter of the signed-in person, with the figures of the whole cluster below. */
 export interface OwnMeter extends Meter {
   readonly cluster: string
   /** The same as a sentence. */
@@ -30,20 +30,20 @@ export function slotAmount(slot: SlotName, value: number): string {
   return slot === 'cuda.shares' ? (value / 100).toLocaleString() : value.toLocaleString()
 }
 
-/** `72 / 128 GiB`: the unit once where both have the same. */
+/** `72 / 128 GiB`: writes the unit once if both amounts have the same. */
 function ofTotal(held: string, total: string): string {
   const [amount = held, unit] = held.split(' ')
   return unit !== undefined && total.endsWith(` ${unit}`) ? `${amount} / ${total}` : `${held} / ${total}`
 }
 
-/** The slots worth showing: of the cluster, of the limits, and of what is held. */
+/** The slots worth showing: those of the cluster, of the limits, and of the amounts held. */
 function slotsOf(capacity: ResourceSlots, ...others: readonly ResourceSlots[]): SlotName[] {
   return SLOT_NAMES.filter(slot => (capacity[slot] ?? 0) > 0 || others.some(slots => (slots[slot] ?? 0) > 0))
 }
 
 function meter(key: string, label: string, shown: (value: number) => string, held: number, limit?: number): Meter {
   if (limit === undefined) return { key, label, text: shown(held), fraction: null }
-  // A limit of nothing is a full bar only where something is held.
+  // With a limit of 0 the bar is full only if something is held.
   const fraction = limit > 0 ? held / limit : held > 0 ? 1 : 0
   return { key, label, text: ofTotal(shown(held), shown(limit)), fraction }
 }
@@ -66,7 +66,7 @@ export function clusterMeters(capacity: ResourceSlots, occupied: ResourceSlots):
   )
 }
 
-/** What the bar at the top shows: the person's own use of their own limits first, the cluster's below. */
+/** The meters in the top bar: the person's own use of their limits first, the cluster's below. */
 export function ownMeters(
   mine: ScopeUsage,
   cluster: { capacity: ResourceSlots; occupied: ResourceSlots; sessions: number },
@@ -94,7 +94,7 @@ export function scopeTitle({ kind, name }: ScopeUsage): string {
   return kind === 'user' ? 'You' : `${KINDS[kind]} ${name}`
 }
 
-/** Whose sessions count, and where the limit is from. */
+/** Says whose sessions count for a scope, and where its limit comes from. */
 export function scopeNote({ kind, policy, limits, maxSessions }: ScopeUsage): string {
   const limited = maxSessions !== null || Object.keys(limits).length > 0
   const whose = {

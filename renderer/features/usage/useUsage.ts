@@ -3,7 +3,7 @@ import { computed, ref } from 'vue'
 import { type ScopeUsage } from '#manager/contract'
 import { useServices } from '../../services.ts'
 
-/** What the signed-in person, their projects and their domain may hold and hold. Kept true by event hints. */
+/** Limits and use of the signed-in person, their projects and their domain. Kept current by event hints. */
 export const useUsage = defineStore('usage', () => {
   const { api, events } = useServices()
   const scopes = ref<ScopeUsage[] | null>(null)
@@ -27,7 +27,7 @@ export const useUsage = defineStore('usage', () => {
 
   events.onHint(({ topic }) => {
     if (!scopes.value || (topic !== 'session' && topic !== 'resources')) return
-    // A launch of many sessions is one question, not many.
+    // Debounce: a launch of many sessions causes one request, not many.
     refreshing ??= setTimeout(() => {
       refreshing = undefined
       if (scopes.value) void load()
