@@ -188,7 +188,7 @@ describe('the event stream of a browser', () => {
     const watchedNow = () => new Set(server.open[0]?.url.split('watch=')[1]?.split(','))
     const range = (first: number, last: number) => Array.from({ length: last - first }, (_, n) => idOf(first + n))
     const [leader, other] = [newTab(), newTab()]
-    // It said what it watched, and then nothing more.
+    // A crashed tab: it reported what it watches, and then nothing more.
     const crashed = new BroadcastChannel(`test-${channels}`)
     leader.start()
     await vi.waitFor(() => expect(server.open).toHaveLength(1))

@@ -7,7 +7,7 @@ import { openTabChannel, type TabChannel } from './tab-channel.ts'
 
 type StatsListener = (sessionId: SessionId, stats: SessionStats) => void
 
-/** Hints that something has a newer version, shared by all tabs of this browser over one connection. */
+/** The event stream: hints that something has a newer version. All tabs of this browser share one connection. */
 export interface EventStream {
   readonly connection: Readonly<Ref<ConnectionInfo>>
   /** Calls `listener` when something changed: fetch it if it is shown and older. @returns stops listening */
@@ -26,7 +26,7 @@ export interface EventStream {
 
 export interface EventStreamDeps {
   readonly fetch: typeof fetch
-  /** One channel per browser; left out in tests of a single tab. */
+  /** Opens the channel between the tabs of the browser; omitted in tests of a single tab. */
   readonly openChannel?: typeof openTabChannel
   /** Milliseconds in which changes of the watched set are gathered into one new connection. */
   readonly settleMs?: number

@@ -11,7 +11,7 @@ export interface SseEvent {
  * own `Last-Event-ID` nor tell a 401 from a broken connection.
  *
  * @param onEvent called for every complete event with data; an event without an id takes the id of the previous event
- * @returns takes pieces of text as they arrive; a line or a CR LF may be split between two of them
+ * @returns a function that takes pieces of text as they arrive; a line or a CR LF may be split between two of them
  */
 export function createSseParser(onEvent: (event: SseEvent) => void): (chunk: string) => void {
   let lastId: string | undefined

@@ -105,7 +105,7 @@ export function openTabChannel(options: TabChannelOptions): TabChannel {
         release = resolve
       })
     })
-    // Rejects only because this tab left before its turn.
+    // Rejects only if this tab closes before it gets the lock.
     held.catch(() => undefined)
   } else {
     queueMicrotask(() => {

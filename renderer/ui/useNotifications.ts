@@ -9,7 +9,7 @@ export interface Notification {
   readonly action?: { readonly label: string; readonly run: () => void }
 }
 
-/** Short messages at the lower edge; at most three at a time, errors stay longer. */
+/** Short messages at the lower edge: at most three at a time; errors stay longer. */
 export const useNotifications = defineStore('notifications', () => {
   const items = ref<Notification[]>([])
   let nextId = 1

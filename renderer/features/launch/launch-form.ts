@@ -233,7 +233,7 @@ export const isBatch = (form: Pick<LaunchForm, 'kind'>) => form.kind === 'batch'
 /** The mistake in a duration. An empty text is valid and means that the user sets no limit. */
 export function durationError(text: string): string {
   if (text.trim() === '') return ''
-  // A bare number would be seconds, which nobody means.
+  // `parseDuration` reads a bare number as seconds, which nobody means.
   if (/^\s*\d+\s*$/.test(text)) return `Add a unit: ${text.trim()}h or ${text.trim()}m`
   const seconds = parseDuration(text)
   if (seconds === undefined) return 'A time such as 8h, 90m or 1h30m'

@@ -14,7 +14,7 @@ let events: TestEvents
 let calls: string[]
 let answers: Partial<ApiClient>
 
-/** The manager, as far as lists go. */
+/** A fake manager that answers the list requests. */
 beforeEach(async () => {
   server = new Map()
   calls = []

@@ -1,5 +1,6 @@
-/** Name of the shell that a terminal opens by default. `NAME`: the shell names that the manager accepts. */
+/** The shell that a terminal opens by default. */
 export const FIRST_SHELL = 'main'
+/** Names of shells that the manager accepts. */
 const NAME = /^[a-z0-9][a-z0-9-]{0,31}$/
 
 /** @returns the smallest free `shell-N`, from 2 */

@@ -13,7 +13,7 @@ export interface Meter {
 /** A meter of the signed-in person, with the figures of the whole cluster below. */
 export interface OwnMeter extends Meter {
   readonly cluster: string
-  /** The same as a sentence. */
+  /** The figures of the meter as a sentence. */
   readonly hint: string
 }
 

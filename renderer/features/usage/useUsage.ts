@@ -27,7 +27,7 @@ export const useUsage = defineStore('usage', () => {
 
   events.onHint(({ topic }) => {
     if (!scopes.value || (topic !== 'session' && topic !== 'resources')) return
-    // Debounce: a launch of many sessions causes one request, not many.
+    // Gather hints for 400 ms: a launch of many sessions causes one request, not many.
     refreshing ??= setTimeout(() => {
       refreshing = undefined
       if (scopes.value) void load()
