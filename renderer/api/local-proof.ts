@@ -4,7 +4,7 @@ const KEY = 'berth.local-proof'
 
 /** Proves that this browser runs on the computer of the console. The proof belongs to one sign-in and is useless with another. */
 export interface LocalProof {
-  /** Headers for requests to the local proxy; empty for other paths. */
+  /** Headers for requests to the local proxy; empty for other paths, and without a proof. */
   headers(path: string): Record<string, string>
   /** Exchanges the code of a link that `berth up` printed. @returns false if the code is too old, or from another computer */
   prove(code: string): Promise<boolean>

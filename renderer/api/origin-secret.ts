@@ -6,7 +6,7 @@ const KEY = 'berth.origin-secret'
  * The origin secret: one half of the sign-in, bound to this origin; the cookie is the other half. Empty while signed out, and
  * in the desktop app, whose main process holds a token instead.
  *
- * Threat model: unlike cookies, browsers keep the storage of an origin apart by port. Script of other ports and other sites
+ * Threat model: browsers keep the storage of an origin apart by port, unlike cookies. Script of other ports and other sites
  * cannot read it. Each page keeps sending the secret it began with until the account store has checked that a newer one
  * belongs to the same person. So nothing is ever done in the name of somebody else who signed in in another tab.
  */
