@@ -181,7 +181,8 @@ describe('an extension', () => {
     await expect.poll(async () => (await get(id)).ends?.at, { timeout: 10_000 }).toBeDefined()
     const before = (await get(id)).ends?.at ?? ''
     const extended = await cluster.api.extendSession({ params: { id }, body: {} })
-    expect(extended.ends).toBeNull()
+    // Null until the figures are looked at again, which may happen before the answer is made.
+    expect(extended.ends === null || extended.ends.at > before).toBe(true)
     await expect.poll(async () => (await get(id)).ends?.at ?? '', { timeout: 10_000 }).not.toBe('')
     expect(Date.parse((await get(id)).ends?.at ?? '')).toBeGreaterThan(Date.parse(before))
     const { items } = await cluster.api.listSessionEvents({ params: { id } })
