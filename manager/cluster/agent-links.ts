@@ -4,24 +4,24 @@ import { listLinkedElsewhere, listUnlinked, saveAgentLinks } from '../store/oper
 import { type Db } from '../store/schema.ts'
 import { type Peers } from './peers.ts'
 
-/** Which manager has a control connection to which agent: an agent is lost only when none has. */
+/** Tracks which manager has a control connection to which agent. An agent is lost only when no manager has one. */
 export interface AgentLinks {
-  /** This manager has a connection to the agent now; `via` another manager process where the agent cannot dial it. */
+  /** This manager now has a connection to the agent; `via` another manager process where the agent cannot dial this one. */
   add(agentId: AgentId, via: string | null): void
-  /** It has none any more. */
+  /** This manager has lost its connection to the agent. */
   remove(agentId: AgentId): void
-  /** Asks the database: another manager has one. */
+  /** Whether another manager has a connection to the agent, read from the database. */
   isElsewhere(agentId: AgentId): Promise<boolean>
-  /** As of the last look, some seconds old at most. */
+  /** The same as of the last look, at most some seconds old. */
   wasElsewhere(agentId: AgentId): boolean
-  /** Agents that nobody has had a connection to for too long, although the database says CONNECTED. */
+  /** Called for agents that no manager has had a connection to for too long, although the database says CONNECTED. */
   onUnlinked(listener: (agentId: AgentId) => void): void
 }
 
 export interface SyncedLinks extends AgentLinks, AsyncDisposable {
-  /** Writes what changed here, and looks at what changed elsewhere. */
+  /** Writes this manager's changes, and reads those of other managers. */
   sync(): Promise<void>
-  /** The database has forgotten this manager, and its links with it. */
+  /** The database has deleted this manager's row and its links, so all links must be written again. */
   forgotten(): void
 }
 
@@ -63,7 +63,7 @@ export function createAgentLinks({ db, processId, peers, lostMs, log }: AgentLin
     for (const [id, since] of unlinkedSince) if (now - since >= lostMs) for (const listener of listeners) listener(id)
   }
 
-  /** One at a time, so that a later state is never overwritten by an earlier one. */
+  /** Runs one task at a time, so that an earlier state never overwrites a later one. */
   function run(what: () => Promise<void>): Promise<void> {
     work = work.then(what).catch((error: unknown) => log.warn({ err: error }, 'links to agents could not be written'))
     return work
@@ -108,7 +108,7 @@ export function createAgentLinks({ db, processId, peers, lostMs, log }: AgentLin
   }
 }
 
-/** Of a manager that is alone on its database. */
+/** Links of a manager that is alone on its database. */
 export const NO_LINKS: AgentLinks = {
   add: () => undefined,
   remove: () => undefined,

@@ -19,31 +19,31 @@ import { createPeers, NO_PEERS, type Peers } from './peers.ts'
 import { ALL_TURNS, createTurns, TURN_PREFIX, type Turns } from './turns.ts'
 
 export interface Member {
-  /** Of the process: new with every start. */
+  /** Id of the process: new with every start. */
   readonly id: string
-  /** Where agents reach it. */
+  /** Address at which agents reach it. */
   readonly url: string
 }
 
 /** The managers on one database, seen from one of them. */
 export interface Cluster extends AsyncDisposable {
-  /** Of this process. */
+  /** Id of this process. */
   readonly processId: string
   readonly peers: Peers
   readonly turns: Turns
   readonly links: AgentLinks
-  /** All that live, this one among them, oldest first; empty where there can be only one. */
+  /** All live managers including this one, oldest first; empty where there can be only one. */
   members(): readonly Member[]
   onMembers(listener: () => void): void
-  /** As the database knows them now. @param jobs whose turns are told */
+  /** The managers as the database knows them now. @param jobs the jobs whose turns are reported */
   overview(jobs: readonly string[]): Promise<ManagerOverview[]>
-  /** What is wrong with them, as of the last look. */
+  /** Problems of the managers, as of the last look. */
   warnings(): readonly ManagerWarning[]
-  /** From here on the others, and agents, know of this manager. */
+  /** Makes this manager known to the other managers and to agents. */
   join(url: string): Promise<void>
 }
 
-/** A manager, with the jobs whose turn it has. */
+/** A manager with the jobs whose turns it holds. */
 export type ManagerOverview = Omit<Manager, 'schedules' | 'startedAt' | 'seenAt'> & {
   readonly jobs: readonly string[]
   readonly startedAt: Date
@@ -52,7 +52,7 @@ export type ManagerOverview = Omit<Manager, 'schedules' | 'startedAt' | 'seenAt'
 
 export interface ClusterTimings {
   readonly heartbeatMs: number
-  /** One that is silent for longer is gone. */
+  /** A manager that is silent for longer counts as gone. */
   readonly goneMs: number
   /** An agent that no manager has a connection to counts as lost after this. */
   readonly agentLostMs: number
@@ -69,17 +69,17 @@ export interface ClusterDeps {
 }
 
 const CHANNEL = 'berth'
-/** A turn that comes free is taken so soon. */
+/** Interval of attempts to take turns that have become free. */
 const RETRY_TURNS_MS = 500
 const nameOf = (processId: string) => `berth-manager ${processId}`
 
 /**
- * Joins the managers on an external database. Every one serves the whole API and all agents; what they know of each
- * other is in two tables (`managers`, `agent_links`), and notifications make it known at once.
+ * Joins the managers on an external database. Every manager serves the whole API and all agents. Their knowledge of each
+ * other is in two tables (`managers`, `agent_links`), and notifications spread it at once.
  *
- * A manager says every few seconds that it lives. One that has been silent for `goneMs` is taken out by whoever sees it
- * first, and the database session that holds its turns is ended: it may hang, and would keep them. Whoever had no
- * contact with the database itself judges nobody until it has had it for as long.
+ * A manager writes a heartbeat every few seconds. The first manager that sees another one silent for `goneMs` removes it
+ * and ends the database session that holds its turns: a hung process would keep them. A manager that had lost contact with
+ * the database itself judges no other manager until its own heartbeats have succeeded for `goneMs`.
  */
 export async function openCluster({ store, databaseUrl, version, log, timings }: ClusterDeps): Promise<Cluster> {
   const { heartbeatMs, goneMs, agentLostMs } = { ...DEFAULT_CLUSTER_TIMINGS, ...timings }
@@ -109,7 +109,7 @@ export async function openCluster({ store, databaseUrl, version, log, timings }:
   let members: readonly Member[] = []
   let warnings: readonly ManagerWarning[] = []
   const listeners: (() => void)[] = []
-  /** Since when every heartbeat has succeeded. */
+  /** Start of the current run of successful heartbeats. */
   let steadySince = Number.POSITIVE_INFINITY
   let beating: Promise<void> | undefined
   let closed = false
@@ -149,7 +149,7 @@ export async function openCluster({ store, databaseUrl, version, log, timings }:
     if (sameMembers(before, now)) return
     log.info({ managers: now.map(({ url }) => url) }, 'managers on this database')
     for (const listener of listeners) listener()
-    // Killed between writing and telling, perhaps.
+    // A vanished manager may have been killed between a write and its message.
     const ids = new Set(now.map(({ id }) => id))
     if (before.some(({ id }) => !ids.has(id))) peers.gap()
   }

@@ -4,7 +4,7 @@ import { type Log } from '../log.ts'
 
 export type Query = (text: string, values?: readonly unknown[]) => Promise<readonly Readonly<Record<string, unknown>>[]>
 
-/** One connection to the database that is not of the pool: what it listens to and what it locks is this process's. */
+/** A connection to the database outside the pool: its subscriptions and locks belong to this process alone. */
 export interface DedicatedConnection extends AsyncDisposable {
   readonly isOpen: boolean
   /** Never waits for a connection. @throws Error while there is none, or if it breaks */
@@ -13,34 +13,35 @@ export interface DedicatedConnection extends AsyncDisposable {
 
 export interface DedicatedConnectionDeps {
   readonly databaseUrl: string
-  /** As `application_name`: others find, and end, the session of a process that hangs by it. */
+  /** The `application_name`, by which other managers find and end the session of a hung process. */
   readonly name: string
   readonly channel: string
-  /** Connected again: notifications were missed meanwhile. */
+  /** Called after a reconnect: notifications were missed meanwhile. */
   readonly onReopened: () => void
-  /** What was locked is not any more. */
+  /** Called when the connection is lost, and with it all locks. */
   readonly onLost: () => void
   readonly onNotification: (payload: string) => void
   readonly log: Log
 }
 
 const PROBE_MS = 500
-/** The server ends a session of a process that says nothing for so long, and frees what it locked. */
+/** The server ends a session that is silent for this long, and releases its locks. */
 export const SILENT_MS = 3_000
-/** A query that takes longer means that nobody is there. */
+/** A query that takes longer means that the server is gone. */
 const QUERY_TIMEOUT_MS = 5_000
 const RETRY_MS = 300
 
 /**
- * A process that is stopped, or whose machine or network is gone, keeps its connection as far as the server can tell; so the
- * server is told to expect a word every now and then. Where it is busy writing to that connection, TCP has to notice.
+ * Session settings that make the server detect a dead process. To the server, a process that is stopped, or whose machine or
+ * network is gone, still has its connection, so the server is told to expect traffic within SILENT_MS. Where the server is
+ * busy writing to the connection, TCP has to notice.
  */
 const SETTLE = `select set_config('idle_session_timeout', '${SILENT_MS}', false),
   set_config('tcp_user_timeout', '${SILENT_MS}', false), set_config('tcp_keepalives_idle', '2', false),
   set_config('tcp_keepalives_interval', '1', false), set_config('tcp_keepalives_count', '3', false)`
 
 /**
- * Connects, and again whenever the connection is lost.
+ * Connects, and reconnects whenever the connection is lost.
  *
  * Threat model: payloads of notifications come from whoever may write to our database, so they are as trusted as its
  * rows; they hold ids, never secrets, because every role of the database may listen.
@@ -53,7 +54,7 @@ export async function openDedicatedConnection(deps: DedicatedConnectionDeps): Pr
   let current: pg.Client | undefined
   let last: Promise<unknown> = Promise.resolve()
 
-  /** One query after the other: the client does not take a second one before the first is answered. */
+  /** Runs queries one after the other: the client takes no second query before the first is answered. */
   function inTurn(client: pg.Client, text: string, values: readonly unknown[] = []) {
     const asked = last.catch(() => undefined).then(() => client.query<Record<string, unknown>>(text, [...values]))
     last = asked
@@ -100,7 +101,7 @@ export async function openDedicatedConnection(deps: DedicatedConnectionDeps): Pr
     return { ended }
   }
 
-  // A call, because it changes while something is awaited.
+  // A function, because the value changes during an await.
   const stopping = () => stop.signal.aborted
 
   async function keep(first: { readonly ended: Promise<void> }): Promise<void> {
@@ -133,7 +134,7 @@ export async function openDedicatedConnection(deps: DedicatedConnectionDeps): Pr
   }
 }
 
-/** Of one that hangs, too: with a query under way the socket is closed. */
+/** Closes the client, even a hung one: with a query in flight, the socket is closed. */
 async function close(client: pg.Client): Promise<void> {
   await client.end().catch(() => undefined)
 }

@@ -4,7 +4,7 @@ export const MAX_CLOCK_MS = 5_000
 
 export type JudgedManager = Pick<Manager, 'url' | 'version' | 'clockAheadMs' | 'agents' | 'agentsVia' | 'agentsMissing'>
 
-/** What an administrator should mend. Pure. */
+/** Warnings about problems that an administrator should fix. Pure. */
 export function judgeManagers(managers: readonly JudgedManager[]): ManagerWarning[] {
   return [...judgeVersions(managers), ...managers.flatMap(judgeClock), ...managers.flatMap(judgeReach)]
 }
@@ -36,7 +36,7 @@ function judgeReach({ url, agents, agentsVia, agentsMissing }: JudgedManager): M
   return [{ code: 'manager_not_dialled', message }]
 }
 
-/** The clock that all times of record come from. Pure. */
+/** Warnings about the database's clock, from which all times of record come. Pure. */
 export function judgeDatabaseClock(step: { readonly byMs: number } | undefined): ManagerWarning[] {
   if (!step) return []
   const how = `${step.byMs > 0 ? 'forward' : 'back'} by ${durationText(Math.abs(step.byMs) / 1000)}`

@@ -1,32 +1,33 @@
 import { type Log } from '../log.ts'
 
 /**
- * What managers on one database tell each other: ids, so that each drops what it remembers, looks again, or passes a hint
- * on. A message reaches every other manager within some milliseconds, or `onGap` is called there: nothing that matters
- * may depend on a message alone, because its sender can be killed between writing to the database and telling.
+ * Messages between the managers on one database. A message holds ids, so that each receiver drops cached state, reads
+ * again, or passes a hint on. It reaches every other manager within some milliseconds, or `onGap` is called there.
+ * Nothing that matters may depend on a message alone: its sender can be killed between the write to the database and the
+ * message.
  */
 export interface Peers {
   /** @param name the same in all managers; messages are JSON, well below 8 kB, and hold no secrets */
   topic<T>(name: string): Topic<T>
-  /** Messages may have been missed: what is remembered of the database may be wrong. */
+  /** The listener is called when messages may have been missed, so cached state of the database may be stale. */
   onGap(listener: () => void): void
 }
 
 export interface Topic<T> {
-  /** To every other manager. */
+  /** Sends to every other manager. */
   tell(message: T): void
-  /** Called for messages of others. */
+  /** The listener is called for messages of other managers. */
   on(listener: (message: T) => void): void
 }
 
 export interface PeersHub extends Peers {
-  /** A notification came. */
+  /** Handles a notification. */
   receive(payload: string): void
-  /** The connection is there again. */
+  /** Handles a restored connection. */
   reopened(): void
-  /** Another manager went without a word. */
+  /** Handles another manager that vanished without a message. */
   gap(): void
-  /** Resolves when everything told so far was sent, or could not be. */
+  /** Resolves when all messages so far were sent, or failed. */
   flushed(): Promise<void>
 }
 
@@ -43,7 +44,7 @@ const GAP = 'gap'
 
 type Entry = readonly [topic: string, message: unknown]
 
-/** Messages of one turn of the event loop share a notification. They arrive in the order in which they were told. */
+/** Messages of one turn of the event loop share a notification. They arrive in the order in which they were sent. */
 export function createPeers({ processId, notify, log }: PeersDeps): PeersHub {
   const listeners = new Map<string, ((message: unknown) => void)[]>()
   const gapListeners: (() => void)[] = []
@@ -52,7 +53,7 @@ export function createPeers({ processId, notify, log }: PeersDeps): PeersHub {
   let missed = false
 
   async function flush(): Promise<void> {
-    // What is told in the same turn goes along.
+    // Messages of the same turn join this batch.
     await Promise.resolve()
     while (queue.length > 0) {
       const batch = takeBatch()
@@ -90,7 +91,7 @@ export function createPeers({ processId, notify, log }: PeersDeps): PeersHub {
   function send(): void {
     sending ??= flush().finally(() => {
       sending = undefined
-      // Told after the sender had found nothing more, and before it said so.
+      // Covers messages queued after `flush` found an empty queue and before `sending` was cleared.
       if (queue.length > 0) send()
     })
   }
@@ -133,15 +134,15 @@ export function createPeers({ processId, notify, log }: PeersDeps): PeersHub {
   }
 }
 
-/** Every role that may connect to the database may notify, so nothing of the form is taken for granted. */
+/** Parses an untrusted payload: every role that may connect to the database may notify. */
 function parse(payload: string): { from: string; told: readonly Entry[] } {
   try {
     const { from, told } = JSON.parse(payload) as { from: unknown; told: unknown }
     if (typeof from === 'string' && Array.isArray(told) && told.every(isEntry)) return { from, told }
   } catch {
-    // No JSON, or not of an object.
+    // The payload is no JSON, or not an object.
   }
-  // Not one of ours; but who knows what it wanted to say.
+  // The payload is not ours. Treat it as a gap, since its meaning is unknown.
   return { from: '', told: [[GAP, null]] }
 }
 
@@ -149,7 +150,7 @@ function isEntry(value: unknown): value is Entry {
   return Array.isArray(value) && typeof value[0] === 'string'
 }
 
-/** Of a manager that is alone on its database. */
+/** Peers of a manager that is alone on its database. */
 export const NO_PEERS: Peers = {
   topic: () => ({ tell: () => undefined, on: () => undefined }),
   onGap: () => undefined,

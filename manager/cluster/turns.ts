@@ -1,35 +1,35 @@
 import { type Query } from './dedicated-connection.ts'
 
 /**
- * Which manager does what only one should do at a time. A turn is an advisory lock of PostgreSQL that belongs to this
- * process's own connection: it is free the moment the process, or its connection, is gone, and within seconds of when the
- * process hangs. It saves work and keeps
- * orders stable; what must be right even for two at once is locked in its transaction.
+ * Elects the manager for each job that only one manager should do at a time. A turn is an advisory lock of PostgreSQL on
+ * this process's dedicated connection: it is released the moment the process or its connection is gone, and within seconds
+ * if the process hangs. A turn saves work and keeps orders stable. Work that must be correct even with two managers at once
+ * takes its own lock in its transaction.
  */
 export interface Turns {
-  /** Whether it is this manager's turn, after trying to take it. */
+  /** Tries to take the turn. @returns whether this manager holds it */
   take(job: string): Promise<boolean>
-  /** Without asking the database. False from the moment the connection is lost. */
+  /** Whether this manager holds the turn, without asking the database. False from the moment the connection is lost. */
   holds(job: string): boolean
-  /** Called when a turn was taken: what another manager began may want to be taken up. */
+  /** Called when a turn was taken: work that another manager began may have to be continued. */
   onTaken(listener: (job: string) => void): void
 }
 
 export interface HeldTurns extends Turns {
   lost(): void
-  /** Tries again for what was asked for lately, and was another manager's turn. */
+  /** Retries turns that were requested recently and held by another manager. */
   retry(): Promise<void>
 }
 
-/** Of the text whose hash is locked. */
+/** Prefix of the text whose hash is locked. */
 export const TURN_PREFIX = 'berth:turn:'
-/** Who still wants a turn has asked for it again by then. */
+/** A manager that still wants the turn asks again within this time; older requests are dropped. */
 const WANTED_MS = 15_000
 
 export function createTurns(query: Query): HeldTurns {
   const held = new Set<string>()
   const asking = new Map<string, Promise<boolean>>()
-  /** When it was last asked for in vain. */
+  /** Time of the last request that was refused, by job. */
   const refused = new Map<string, number>()
   const listeners: ((job: string) => void)[] = []
   let epoch = 0
@@ -46,7 +46,7 @@ export function createTurns(query: Query): HeldTurns {
 
   function take(job: string): Promise<boolean> {
     if (held.has(job)) return Promise.resolve(true)
-    // Once at a time: such locks count, and would have to be given back as often.
+    // Only one request at a time: advisory locks are counted, and each one taken would have to be released.
     const running =
       asking.get(job) ??
       ask(job)
@@ -77,5 +77,5 @@ export function createTurns(query: Query): HeldTurns {
   }
 }
 
-/** Of a manager that is alone on its database: everything is its turn. */
+/** Turns of a manager that is alone on its database: it holds all of them. */
 export const ALL_TURNS: Turns = { take: () => Promise.resolve(true), holds: () => true, onTaken: () => undefined }

@@ -13,13 +13,14 @@ import { lockResourceGroup, type Touched } from '../store/sessions/sessions.ts'
 import { type AgentSnapshot, Limits, type Placement } from './plan/index.ts'
 import { type PlacingPresence, readAgents } from './snapshot.ts'
 
-/** So many placements share a transaction: long enough to be cheap, short enough not to keep others waiting. */
+/** Placements per transaction: enough to be cheap, few enough not to keep other transactions waiting. */
 const BATCH = 200
 
 /**
- * Writes placements, leaving out those that are no longer possible: the session is not pending any more, its slots or
- * devices are taken, or somebody's limit is; all of them where an admin has paused everything, or closed the group. Capacity is checked again under the lock of the resource group, so two schedulers (or an
- * import of running containers) at the same time cannot give out the same thing twice.
+ * Writes placements and leaves out those that are no longer possible: the session is not pending any more, its slots or
+ * devices are taken, or a limit is reached. Leaves out all of them where an admin has paused everything, or closed the
+ * group. Capacity is checked again under the lock of the resource group, so two schedulers (or an import of running
+ * containers) at the same time cannot give out the same thing twice.
  *
  * @param onCommitted called after each transaction: a later one may fail
  */
@@ -63,7 +64,7 @@ async function commitBatch(
   return writePlacements(trx, fitting, names)
 }
 
-/** Placements in their order, as long as each still fits beside those before it. Pure. */
+/** Keeps, in order, the placements that still fit beside those kept before them. Pure. */
 export function dropOversubscribed(
   placements: readonly Placement[],
   agents: ReadonlyMap<AgentId, AgentSnapshot>,
@@ -91,8 +92,8 @@ export function dropOversubscribed(
 }
 
 /**
- * Placements in their order, as long as each is within every limit beside those before it. Limits count in all resource
- * groups, each of which may be scheduled by another manager, so where somebody has any this is one after the other.
+ * Keeps, in order, the placements that are within every limit beside those kept before them. Limits span all resource
+ * groups, each of which may be scheduled by another manager, so where any limit applies one lock serialises the commits.
  */
 async function dropOverLimit(trx: Db, resourceGroup: string, placements: readonly Placement[]): Promise<Placement[]> {
   const sessions = await listScopedSessions(

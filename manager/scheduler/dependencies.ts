@@ -3,13 +3,16 @@ import { resultOf } from './result.ts'
 import { type Dependency } from '../store/sessions/dependencies.ts'
 
 export interface DependencyState {
-  /** Names of what has not ended yet, by waiting session. */
+  /** By waiting session: names of the sessions it depends on that have not ended yet. */
   readonly waitsFor: ReadonlyMap<SessionId, readonly string[]>
-  /** Sessions that can never start, with why. */
+  /** Sessions that can never start, with the reason. */
   readonly failed: ReadonlyMap<SessionId, Reason>
 }
 
-/** What has ended well is nothing to wait for: ended by itself with exit code 0, as batch sessions that succeed. Pure. */
+/**
+ * Sorts dependencies into pending and failed ones. A dependency that ended well (by itself with exit code 0, as batch
+ * sessions that succeed) is no longer waited for. Pure.
+ */
 export function judgeDependencies(dependencies: readonly Dependency[]): DependencyState {
   const waitsFor = new Map<SessionId, string[]>()
   const failed = new Map<SessionId, Reason>()

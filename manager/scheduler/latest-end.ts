@@ -3,18 +3,19 @@ import { type MortalKernel } from '../store/sessions/occupants.ts'
 import { type LongestHold } from './plan/index.ts'
 
 const { scheduledMs, preparingMs, pullingMs, replyMarginMs, terminatingMs } = DEFAULT_TIMINGS
-/** From a plan to the row that says SCHEDULED. */
+/** Longest time from a plan to the row that says SCHEDULED. */
 const COMMIT_MS = 5_000
-/** From that row to running, with the image at hand: until its agent is asked, and what that is given. */
+/** Longest time from that row to RUNNING with the image present: until the agent is asked, and its time to start. */
 const START_MS = scheduledMs + preparingMs + replyMarginMs
-/** From its end being due to its slots being free: SIGTERM, grace, and the removal of the container. */
+/** Longest time from the due end until the slots are free: SIGTERM, grace period, removal of the container. */
 const END_MS = terminatingMs
 
 /**
- * When what a kernel holds is free at the latest; null where nobody knows, as where it should be gone and is not. Never
- * later than said before: what has not started yet is counted with all the time that its start may take.
+ * Latest time at which the slots of a kernel are free; null where unknown, also for a kernel that should be gone and is
+ * not. The result never moves to a later time: a kernel that has not started yet counts with all the time that its start
+ * may take.
  *
- * @param images that its agent holds
+ * @param images digests of the images that the agent holds
  * @returns milliseconds since the epoch
  */
 export function latestEndOf(kernel: MortalKernel, images: ReadonlySet<string> = new Set()): number | null {
@@ -29,7 +30,7 @@ function latestStartOf({ startBy, statusAt, imageDigest }: MortalKernel, images:
   return statusAt.getTime() + START_MS + (isThere ? 0 : pullingMs)
 }
 
-/** How long a session that is placed now holds its slots at the longest; null where nobody knows. */
+/** Longest time that a session placed now holds its slots; null where unknown. */
 export function longestHold(maxLifetimeSeconds: number | null): LongestHold | null {
   if (maxLifetimeSeconds === null) return null
   const imageThereMs = COMMIT_MS + START_MS + maxLifetimeSeconds * 1000 + END_MS

@@ -2,22 +2,22 @@ import { type Reason, type Scheduling } from '#manager/contract'
 import { deletePause, readPause, writePause } from '../store/operation/pause.ts'
 import { type Store } from '../store/open-store.ts'
 
-/** The switch for the whole scheduler, at all managers. A restored database starts with it off. */
+/** Switch that pauses the whole scheduler, at all managers. A restored database starts paused. */
 export interface SchedulingSwitch {
   read(): Promise<Scheduling>
   pause(): Promise<Scheduling>
   resume(): Promise<Scheduling>
   isPaused(): Promise<boolean>
   /**
-   * Paused because the database was restored: what agents have may be newer than what it says. As of a moment ago, for
-   * this is asked all the time.
+   * Whether scheduling is paused because the database was restored: agents may have newer state than the database. The
+   * answer is cached for KEPT_MS, because this is asked all the time.
    */
   isRestored(): Promise<boolean>
 }
 
 const KEPT_MS = 1_000
 
-/** @param onResumed placements are possible again */
+/** @param onResumed called when placements are possible again */
 export function createSchedulingSwitch({
   store,
   onResumed,

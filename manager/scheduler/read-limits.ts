@@ -13,14 +13,17 @@ import {
 } from '../store/quotas/limits.ts'
 import { type Db } from '../store/schema.ts'
 
-/** What limits some sessions in one resource group. */
+/** Limits that apply to some sessions in one resource group. */
 export interface LimitsNow {
-  /** Of these sessions, those with limits; most have none. */
+  /** Scopes of these sessions that have limits, by key; most have none. */
   readonly scopes: ReadonlyMap<string, Scope>
   of(session: ScopedSession): Pick<LimitedSession, 'scopes' | 'groupAllowed' | 'inactive'>
 }
 
-/** Reads limits, what is held of them, who may use the resource group, and who is deactivated, as of now. */
+/**
+ * Reads the current limits, the amounts held against them, the access to the resource group, and which users, groups and
+ * domains are deactivated.
+ */
 export async function readLimits(
   db: Db,
   resourceGroup: string,
@@ -45,7 +48,7 @@ export async function readLimits(
   }
 }
 
-/** The largest that is deactivated: what has to become active again first. */
+/** The widest deactivated scope (domain, group, user): an admin has to activate it first. */
 function inactiveOf(session: ScopedSession, inactive: ReadonlySet<string>): Inactive | undefined {
   if (inactive.size === 0) return undefined
   const { domain, groupId, ownerId } = session

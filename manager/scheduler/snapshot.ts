@@ -28,19 +28,19 @@ import {
   type Sequencer,
 } from './plan/index.ts'
 
-/** What only this process knows of an agent. */
+/** State of an agent that only this process knows. */
 export interface AgentPresence {
-  /** Connected, its state reconciled, and its engine answers: work may be sent to it. */
+  /** Whether work may be sent to the agent: it is connected, its state is reconciled, and its engine answers. */
   isReady(id: AgentId): boolean
 }
 
-/** What placing has to know besides. */
+/** Further state of agents that placing needs. */
 export interface PlacingPresence extends AgentPresence {
-  /** Containers there that no kernel of record accounts for. */
+  /** Containers on the agent that no kernel of record accounts for. */
   strays(id: AgentId): readonly Stray[]
-  /** It is connected, and its engine has not answered for so long that nobody waits for it. */
+  /** Whether the agent is connected, but its engine has not answered for so long that no session waits for it. */
   engineIsDown(id: AgentId): boolean
-  /** It is connected, and says itself that no session can start there now. */
+  /** Whether the agent is connected and itself reports that no session can start there now. */
   isUnfit(id: AgentId): boolean
 }
 
@@ -50,22 +50,22 @@ const SEQUENCERS: Readonly<Record<string, Sequencer>> = { fifo, lifo, drf }
 const SELECTORS: Readonly<Record<string, Selector>> = { concentrated, dispersed, 'round-robin': roundRobin }
 
 export interface GroupState {
-  /** As its admin has set it; the defaults for a group that only an imported container names. */
+  /** As an admin has set it; the default for a group that only an imported container names. */
   readonly sequencer: Sequencer
   readonly selector: Selector
   readonly snapshot: GroupSnapshot
-  /** The reasons that the pending sessions carry now. */
+  /** Reasons that are stored with the pending sessions now. */
   readonly written: ReadonlyMap<SessionId, Reason>
-  /** Pending ones that are not in the snapshot: what they depend on did not end well. */
+  /** Pending sessions left out of the snapshot, because a session they depend on did not end well. */
   readonly doomed: ReadonlyMap<SessionId, Reason>
-  /** Of everybody who waits, and of who asks. */
+  /** Limits of all waiting sessions, and of the asker. */
   readonly limits: LimitsNow
 }
 
 /**
  * Reads one resource group as it is now. Usage comes from kernels, so it cannot drift.
  *
- * @param asker whose limits are read as well: somebody who asks what would happen
+ * @param asker session of a what-if question, whose limits are read as well
  */
 export async function readGroup(
   db: Db,
@@ -135,7 +135,7 @@ function toScoped({ id, owner_id, keypair, group_id, domain }: QueuedRow): Scope
   return { id, ownerId: owner_id, keypair, groupId: group_id, domain }
 }
 
-/** An agent as if nothing ran on it: all that can be said of a request before it waits in a queue. */
+/** An agent as if nothing ran on it: all that a request can be judged by before it waits in a queue. */
 export function emptyAgent(row: AgentRow, presence: PlacingPresence): AgentSnapshot {
   return {
     id: row.id,
@@ -153,7 +153,7 @@ export function emptyAgent(row: AgentRow, presence: PlacingPresence): AgentSnaps
   }
 }
 
-/** Nothing is placed on a device with a problem; what holds it is counted in `occupied` of the agent. */
+/** Devices without a problem: only these get sessions. Slots held on the others still count in the agent's `occupied`. */
 const usableDevices = ({ devices }: AgentRow) => devices.filter(({ problem }) => problem === null)
 
 const totalOf = (slot: DeviceSnapshot['slot']) => (slot === 'cuda.device' ? 1 : SHARES_PER_DEVICE)
@@ -181,7 +181,7 @@ export async function readAgents(
         const total = totalOf(slot)
         const held = strays.flatMap(stray => stray.devices.filter(device => device.uuid === uuid))
         const taken = usage.device(row.id, uuid)
-        // Held in the other mode (by a container that was imported): nothing of it can be given out.
+        // A device held in the other mode (by an imported container) counts as full.
         const amounts = (taken ? [taken, ...held] : held).map(one => (one.slot === slot ? one.amount : total))
         return { uuid, slot, total, occupied: amounts.reduce((sum, amount) => sum + amount, 0) }
       }),

@@ -2,7 +2,7 @@ import { type AgentId, isFinished, type KernelId, type ManagerId, type ResourceS
 import { KernelLabel, type KernelReport } from '#agent/contract'
 import { type KnownKernel } from '../store/sessions/kernels.ts'
 
-/** A container that holds what no kernel of record holds: it has been ended, or placed elsewhere, while its agent was away. */
+/** A container whose kernel no longer holds slots of record: it was ended, or placed elsewhere, while its agent was away. */
 export interface Stray {
   readonly kernelId: KernelId
   /** Base units. */
@@ -13,11 +13,11 @@ export interface Stray {
 export interface StraysInput {
   readonly agentId: AgentId
   readonly managerId: ManagerId
-  /** Kernels of record after the report was acted on: what could be imported has become one. */
+  /** Kernels of record after the report was acted on: containers that could be imported are among them. */
   readonly known: readonly KnownKernel[]
 }
 
-/** Those of a report whose memory and GPUs the database takes for free. Nothing may be placed there until they are. Pure. */
+/** Containers of a report whose slots the database counts as free. No session may use those slots until they are. Pure. */
 export function straysOf(reported: readonly KernelReport[], { agentId, managerId, known }: StraysInput): Stray[] {
   const holders = new Set(
     known.filter(kernel => kernel.agentId === agentId && !isFinished(kernel.status)).map(({ kernelId }) => kernelId),
@@ -29,15 +29,15 @@ export function straysOf(reported: readonly KernelReport[], { agentId, managerId
   })
 }
 
-/** A container that names this Berth, and that the manager neither knows nor has asked for, as far as it can tell. */
+/** A container labelled with this Berth that the manager neither knows nor, as far as it can tell, has asked for. */
 export interface UnknownContainer {
   readonly label: KernelLabel
   readonly startedAt: string
 }
 
 /**
- * Those of a report that run without a record although the report was acted on: they were not signed by a manager of this
- * Berth, or hold more than their agent has. An admin decides. Pure.
+ * Containers of a report that still run without a record after the report was acted on: they were not signed by a manager
+ * of this Berth, or hold more than their agent has. An admin decides. Pure.
  */
 export function unknownOf(reported: readonly KernelReport[], { managerId, known }: StraysInput): UnknownContainer[] {
   const recorded = new Set(known.map(({ kernelId }) => kernelId))

@@ -11,11 +11,14 @@ import { PAUSED } from './pause.ts'
 import { type PlacingPresence, readGroup } from './snapshot.ts'
 
 export interface Scheduler extends AsyncDisposable {
-  /** Something changed (a session was asked for or ended, an agent changed): look soon. Calls in a row share one look. */
+  /**
+   * Requests a pass soon, because something changed (a session was requested or ended, an agent changed). Calls in a row
+   * share one pass.
+   */
   trigger(): void
-  /** 1 = next; null when it does not wait, or no plan has seen it yet. */
+  /** Position in the queue: 1 = next; null when the session does not wait, or no plan has seen it yet. */
   positionOf(id: SessionId): number | null
-  /** Resolves once everything triggered so far has been looked at. */
+  /** Resolves once the passes for all triggers so far are done. */
   settled(): Promise<void>
 }
 
@@ -24,13 +27,16 @@ export interface SchedulerDeps {
   readonly presence: PlacingPresence
   /** Sends create_kernel; must not throw and must not keep the scheduler waiting. */
   readonly start: (id: SessionId) => void
-  /** Ends a session that waits in vain. */
+  /** Ends a session that can never start. */
   readonly cancel: (id: SessionId, reason: Reason) => Promise<void>
   readonly hint: (touched: readonly Touched[]) => void
   readonly log: Log
-  /** The net under the triggers, default 5 s. */
+  /** Interval of the passes that run even without a trigger, default 5 s. */
   readonly slowTickMs?: number
-  /** Of several managers one schedules a group: whose turn it is. The others plan, to know the queue, and write nothing. */
+  /**
+   * Decides which of several managers schedules a group: the one that holds the turn. The others also plan, to know the
+   * queue, and write nothing.
+   */
   readonly managers?: Turns
   readonly isPaused?: () => Promise<boolean>
 }
@@ -38,10 +44,16 @@ export interface SchedulerDeps {
 const SLOW_TICK_MS = 5_000
 /** Positions further back move with every start; nobody watches them live. */
 const WATCHED_POSITIONS = 50
-/** A manager that only looks at a queue does so this often at most, and is busy with it for so small a part of its time. */
+/**
+ * Least rest of a manager that only looks at a queue: LOOK_MS, or LOOK_SHARE times the duration of its last look, so that
+ * looking takes at most a tenth of its time.
+ */
 const LOOK_MS = 500
 const LOOK_SHARE = 10
-/** Between passes that follow each other at once, as while a thousand agents come back, it rests as long as the last one took. */
+/**
+ * Cap of the rest between passes that follow each other at once, e.g. while a thousand agents reconnect. The rest is as
+ * long as the last pass took.
+ */
 const LONGEST_REST_MS = 1_000
 
 /** The turn to schedule a resource group. */
@@ -51,7 +63,7 @@ export const schedulerTurn = (group: string) => `scheduler ${group}`
 export function startScheduler(deps: SchedulerDeps): Scheduler {
   const { store, presence, start, cancel, hint, log, slowTickMs, managers = ALL_TURNS, isPaused } = deps
   const positions = new Map<string, ReadonlyMap<SessionId, number>>()
-  // Whose turn it was last, for round robin. After a start of the manager the turns begin anew.
+  // Last turn of each agent, for round robin. After a restart of the manager the turns begin anew.
   const turns = new Map<AgentId, number>()
   const closing = new AbortController()
   let wanted = false
@@ -59,7 +71,7 @@ export function startScheduler(deps: SchedulerDeps): Scheduler {
   let closed = false
   let running: Promise<void> = Promise.resolve()
 
-  /** Where another manager schedules: when to look at the queue again. Looking costs as much as scheduling. */
+  /** Time of the next look at each group that another manager schedules. A look costs as much as scheduling. */
   const lookAt = new Map<string, number>()
 
   async function tickGroup(group: string): Promise<void> {
@@ -76,9 +88,9 @@ export function startScheduler(deps: SchedulerDeps): Scheduler {
     const before = positions.get(group)
     const now = new Map(queue.map((id, index) => [id, index + 1]))
     if (!mine) lookAt.set(group, performance.now() + Math.max(LOOK_MS, LOOK_SHARE * (performance.now() - since)))
-    // The connection that holds the turn may be lost by now; another manager has it then.
+    // The connection that holds the turn may be lost by now; then another manager has the turn.
     if (!managers.holds(schedulerTurn(group))) return void positions.set(group, now)
-    // Before the placements: what is held must outlive a crash right after them.
+    // Save the reservation before the placements: it must survive a crash right after them.
     if (!sameReservation(snapshot.reservation, reservation)) await saveReservation(store.db, group, reservation)
     takeTurns(turns, placements)
     const committed = await commitPlacements(store, group, placements, presence, placed => {
@@ -87,7 +99,7 @@ export function startScheduler(deps: SchedulerDeps): Scheduler {
     })
     positions.set(group, now)
     hint(await updateReasons(store.db, 'PENDING', changedReasons({ reasons, written, before, now })))
-    // Left out at the commit: somebody else was quicker, so the picture has changed.
+    // The commit left placements out, so the state has changed since the snapshot: run another pass.
     if (committed.length < placements.length) wanted = true
   }
 
@@ -112,7 +124,7 @@ export function startScheduler(deps: SchedulerDeps): Scheduler {
         }
         for (const group of positions.keys()) if (!groups.includes(group)) positions.delete(group)
         for (const group of groups) {
-          // One that cannot be scheduled must not keep the others waiting.
+          // A group that cannot be scheduled must not keep the others waiting.
           await tickGroup(group).catch((error: unknown) => {
             log.error({ err: error, group }, 'a resource group could not be scheduled; the next tick tries again')
           })
@@ -170,13 +182,13 @@ function sameReservation(a: Reservation | undefined, b: Reservation | undefined)
 
 interface Outcome {
   readonly reasons: ReadonlyMap<SessionId, Reason>
-  /** What the database says now. */
+  /** Reasons in the database now. */
   readonly written: ReadonlyMap<SessionId, Reason>
   readonly before: ReadonlyMap<SessionId, number> | undefined
   readonly now: ReadonlyMap<SessionId, number>
 }
 
-/** Reasons to write: those that are new, and those of sessions that moved up where somebody may be watching. */
+/** Reasons to write: new and changed ones, and those of sessions that moved within the watched positions. */
 function changedReasons({ reasons, written, before, now }: Outcome): ReadonlyMap<SessionId, Reason> {
   return new Map(
     [...reasons].filter(([id, reason]) => {
@@ -188,7 +200,7 @@ function changedReasons({ reasons, written, before, now }: Outcome): ReadonlyMap
   )
 }
 
-/** jsonb does not keep the order of keys. */
+/** Key to compare reasons by. Slots are sorted, because jsonb does not keep the order of keys. */
 function reasonKey({ code, message, needed, available, expectedBy }: Reason): string {
   return JSON.stringify([code, message, expectedBy, sorted(needed), sorted(available)])
 }

@@ -1,4 +1,4 @@
-/** How long a session may stay in a state that must not last, and what else is measured in time. Milliseconds. */
+/** How long a session may stay in each transient state, and other periods of its life. Milliseconds. */
 export interface Timings {
   readonly scheduledMs: number
   /** Also what an agent gets to start a container whose image it has. */
@@ -6,25 +6,25 @@ export interface Timings {
   readonly pullingMs: number
   /** A pull that does not move for this long has failed. */
   readonly pullStalledMs: number
-  /** The longest that a start may wait for its turn on its agent, while the agent says that it does. */
+  /** Longest time a start may wait for its turn on its agent, while the agent reports that it waits. */
   readonly turnMs: number
   readonly terminatingMs: number
   /** Between SIGTERM and SIGKILL. */
   readonly graceMs: number
   readonly destroyTimeoutMs: number
-  /** An agent answers this much after its own deadline at the latest. */
+  /** Margin after an agent's own deadline within which it answers. */
   readonly replyMarginMs: number
   readonly sweepMs: number
-  /** Starts of one session, each on another agent where there is one. */
+  /** Number of start attempts of one session, each on another agent where there is one. */
   readonly maxAttempts: number
   readonly lifetimeSweepMs: number
-  /** Whether something happens in a session is judged by so much of its past. */
+  /** Window of the past by which a session's activity is judged. */
   readonly idleWindowMs: number
-  /** Figures that are older say nothing. */
+  /** Figures older than this are stale. */
   readonly idleFreshMs: number
-  /** That a session is idle is written at most so often. */
+  /** Least time between two writes that a session is idle. */
   readonly idleSeenEveryMs: number
-  /** After so long without a look the idle clock has stood still. */
+  /** After this long without a look, the idle clock counts as having stood still. */
   readonly idleGapMs: number
 }
 

@@ -1,11 +1,11 @@
 import { formatAmount, type ResourceSlots, SLOTS, type SlotName } from '#manager/contract'
 
-/** In hundredths. */
+/** GPUs in hundredths, whole devices and shares together. */
 export function gpusOf({ 'cuda.device': devices = 0, 'cuda.shares': shares = 0 }: ResourceSlots): number {
   return devices * 100 + shares
 }
 
-/** The sum of all slots, each as a part of what the group has of it. */
+/** Sum over all slots, each as a fraction of the group's capacity. */
 export function partsOf(amounts: ResourceSlots, capacity: ResourceSlots): number {
   return (
     partOf(amounts.cpu, capacity.cpu) +

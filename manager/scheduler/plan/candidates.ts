@@ -6,9 +6,9 @@ import { comesFirst, type Place, type Shelf, type Shelves } from './shelves.ts'
 import { type PendingSession, totalOf } from './snapshot.ts'
 
 /**
- * The rooms for one kind of request, best first. The first question looks at all shelves; only when the same request comes
- * again is an order kept, and after that only shelves with another first room are looked at again: plans of many like
- * requests cost per placement the logarithm of the number of shelves.
+ * The rooms for one kind of request, best first. The first call scans all shelves. Only when the same request comes again
+ * is a heap built; after that, only shelves whose first room has changed are looked at again. In a plan with many equal
+ * requests, each placement therefore costs the logarithm of the number of shelves.
  */
 export class Candidates {
   readonly #shelves: Shelves
@@ -16,21 +16,21 @@ export class Candidates {
   readonly #useHeld: boolean
   readonly #rank: (room: Room) => number
   #heap: Heap<Place> | undefined
-  /** What was put in last for each shelf; what was before says nothing. */
+  /** Latest heap entry of each shelf; older entries are stale. */
   readonly #last = new Map<Shelf, Place>()
   #asked = false
-  /** How much of the news has been looked at. */
+  /** Number of entries of `Shelves.news` processed so far. */
   #seen = 0
 
   constructor(shelves: Shelves, { session, selector, capacity, useHeld }: Request) {
     this.#shelves = shelves
     this.#session = session
     this.#useHeld = useHeld
-    // What all of its kernels take together is what counts on an agent.
+    // The rank depends on the total of all kernels: they all run on one agent.
     this.#rank = selector.rank({ ...session, requested: totalOf(session) }, capacity)
   }
 
-  /** Of the shelves as they are now. */
+  /** Best room in the current state of the shelves; undefined if the request fits nowhere. */
   best(): Room | undefined {
     if (!this.#asked) {
       this.#asked = true
@@ -41,7 +41,7 @@ export class Candidates {
       if (this.#last.get(top.shelf) === top && top.version === top.room.version) return top.room
       heap.pop()
       if (this.#last.get(top.shelf) !== top) continue
-      // Its first room is on another shelf by now; the next one has the same rank.
+      // The shelf's first room has changed since; the shelf's next room has the same rank.
       this.#last.delete(top.shelf)
       if (top.shelf.size > 0) this.#push(heap, top.shelf.first, top.rank)
     }
@@ -95,8 +95,8 @@ export class Candidates {
 export interface Request {
   readonly session: PendingSession
   readonly selector: Selector
-  /** Of the group. */
+  /** Capacity of the group. */
   readonly capacity: ResourceSlots
-  /** It ends before what is held is needed. */
+  /** True: the session ends before the held capacity is needed, so it may use it. */
   readonly useHeld: boolean
 }

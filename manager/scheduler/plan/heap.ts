@@ -1,4 +1,4 @@
-/** Binary heap: the least item first. Ties are the comparator's to break; equal items come out in any order. */
+/** Binary heap, least item first. The comparator has to break ties; equal items come out in any order. */
 export class Heap<T> {
   readonly #items: T[] = []
   readonly #before: (a: T, b: T) => boolean

@@ -11,10 +11,10 @@ import { bare, readable } from './amounts.ts'
 
 export type ScopeKind = ScopeUsage['kind']
 
-/** A user, keypair, group or domain whose sessions may hold only so much together, in all resource groups. */
+/** A user, keypair, group or domain, with the limits on what its sessions hold together in all resource groups. */
 export interface Scope {
   readonly kind: ScopeKind
-  /** As people know it: e-mail address, access key, name. */
+  /** Display name: e-mail address, access key, name. */
   readonly name: string
   /** Resource policy of a user or keypair. */
   readonly policy: string | null
@@ -27,17 +27,17 @@ export interface Scope {
   readonly sessions: number
 }
 
-/** What limits look at in a session. */
+/** The part of a session that limits look at. */
 export interface LimitedSession {
-  /** Of each kernel. */
+  /** Amounts for each kernel. */
   readonly requested: ResourceSlots
   /** 1 if left out. */
   readonly clusterSize?: number | undefined
   /** Keys of the scopes that limit it, in the order of SCOPE_KINDS. */
   readonly scopes?: readonly string[] | undefined
-  /** False: whom it is for may not use this resource group (any more). */
+  /** False: neither the owner nor the group nor the domain has access to this resource group (any more). */
   readonly groupAllowed?: boolean | undefined
-  /** What of it an admin has deactivated: nothing of that starts. */
+  /** The deactivated domain, group or owner of the session, if any: none of its sessions starts. */
   readonly inactive?: Inactive | undefined
 }
 
@@ -51,8 +51,8 @@ interface Ledger {
 }
 
 /**
- * What every scope has left while a plan is being made, or written: it only shrinks. A session over a limit takes
- * nothing, so it blocks nobody, and smaller ones behind it may still fit.
+ * Remaining allowance of every scope while a plan is made or written; it only shrinks. A session over a limit takes
+ * nothing, so it blocks no other session, and smaller ones behind it may still fit.
  */
 export class Limits {
   readonly #ledgers: ReadonlyMap<string, Ledger>
@@ -89,7 +89,10 @@ export class Limits {
     }
   }
 
-  /** Why it may not start, the first that holds: deactivated, number of sessions, user, keypair, group, domain, resource group. */
+  /**
+   * First reason why the session may not start, in this order: deactivated, number of sessions, user, keypair, group,
+   * domain, resource group.
+   */
   explain(session: LimitedSession): Reason | undefined {
     if (session.inactive) return INACTIVE[session.inactive]
     const ledgers = (session.scopes ?? []).flatMap(key => this.#ledgers.get(key) ?? [])
@@ -104,7 +107,7 @@ export class Limits {
     }
   }
 
-  /** Of each limited slot what the scopes leave for one more kernel of the session. Undefined: not one. */
+  /** Per limited slot, the amount that the scopes leave for each kernel of the session. Undefined: it may not start at all. */
   left(session: LimitedSession): ResourceSlots | undefined {
     if (isShut(session)) return undefined
     const left: Partial<Record<SlotName, number>> = {}
@@ -121,7 +124,7 @@ export class Limits {
   }
 }
 
-/** The first limit that the session breaks all by itself, whatever else runs: it could never start. */
+/** First limit that the session exceeds on its own, whatever else runs: it could never start. */
 export function neverAllowed(
   session: LimitedSession,
   scopes: readonly Scope[],
@@ -137,7 +140,7 @@ export function neverAllowed(
   return undefined
 }
 
-/** Whatever room and limits there are. */
+/** Whether the session is barred regardless of room and limits. */
 function isShut({ groupAllowed, inactive }: LimitedSession): boolean {
   return groupAllowed === false || inactive !== undefined
 }
@@ -155,7 +158,7 @@ function hasTooLittle(ledger: Ledger, session: LimitedSession): boolean {
   return false
 }
 
-/** What is not asked for is no reason to wait, even where more is held than a lowered limit allows. */
+/** A slot that the session does not request never blocks it, even where more is held than a lowered limit allows. */
 function isOver({ scope, held }: Ledger, session: LimitedSession, slot: SlotName): boolean {
   const needed = demandOf(session, slot)
   return needed > 0 && (held[slot] ?? 0) + needed > (scope.limits[slot] ?? Infinity)
@@ -183,7 +186,7 @@ const INACTIVE: Readonly<Record<Inactive, Reason>> = {
   },
 }
 
-/** `resource policy "small" gives each user`, …: read by the owner of a session and by administrators alike. */
+/** Part of a message, e.g. `resource policy "small" gives each user`; session owners and administrators read it. */
 export function giverOf({ kind, name, policy }: Scope): string {
   switch (kind) {
     case 'user':

@@ -33,7 +33,7 @@ export function plan(snapshot: GroupSnapshot, sequencer: Sequencer, selector: Se
   return new Pass(snapshot, sequencer, selector).run()
 }
 
-/** One agent: what is free on it now, what was free before this pass, and what would be if nothing ran there. */
+/** The rooms of one agent: now, before this pass, and as if nothing ran there. */
 class AgentRooms {
   readonly agent: AgentSnapshot
   readonly now: Room
@@ -48,7 +48,7 @@ class AgentRooms {
     this.now = new Room(agent, 'now', options)
   }
 
-  /** With what this pass has placed here. */
+  /** The agent including the sessions that this pass has placed here. */
   get agentNow(): AgentSnapshot {
     if (this.placed.length === 0) return this.agent
     const { occupants = [], occupied, devices } = this.agent
@@ -71,7 +71,7 @@ class AgentRooms {
   }
 }
 
-/** One making of a plan; used up by `run`. */
+/** A single planning pass: call `run` only once. */
 export class Pass {
   readonly #snapshot: GroupSnapshot
   readonly #limits: Limits
@@ -84,18 +84,18 @@ export class Pass {
   readonly #placements: Placement[] = []
   readonly #reasons = new Map<SessionId, Reason>()
   readonly #changed: Room[] = []
-  // Requests are alike more often than not: what was found out about one holds for its equals.
+  // Caches: most requests are alike, and a result for one holds for its equals.
   readonly #explained = new Map<string, Reason>()
   readonly #able = new Map<string, readonly AgentRooms[]>()
   readonly #fresh = new Map<string, readonly AgentRooms[]>()
   readonly #candidates = new Map<string, Candidates>()
   readonly #shelves = new Map<readonly AgentRooms[], Map<string | null, Shelves>>()
-  // One room of each kind: what holds for it holds for all that are like it.
+  // One room of each likeness, which stands for all rooms like it.
   readonly #empty = new Map<readonly AgentRooms[], readonly Room[]>()
   readonly #before = new Map<readonly AgentRooms[], readonly Room[]>()
   #turn: number
   #reservation: Reservation | undefined
-  /** When what is held is needed; Infinity where nobody knows. */
+  /** Time at which the held capacity is needed; Infinity where unknown. */
   #heldUntil = Infinity
 
   constructor(snapshot: GroupSnapshot, sequencer: Sequencer, selector: Selector) {
@@ -121,23 +121,23 @@ export class Pass {
         waiting.push(session.id)
       }
     }
-    // Whoever got the reservation during this pass is next as well.
+    // A session that got the reservation during this pass is next in the queue as well.
     const ids = [...new Set(this.#reservation ? [this.#reservation.sessionId, ...waiting] : waiting)]
     const reasons = new Map(ids.flatMap(id => entry(id, this.#reasons.get(id))))
     return { placements: this.#placements, reasons, queue: ids, reservation: this.#reservation }
   }
 
-  /** Rooms that the session may use, as they are after `run`; one of each kind. */
+  /** Rooms that the session may use, as they are after `run`; one of each shelf. */
   roomsFor(session: PendingSession): readonly Room[] {
     return this.#shelvesFor(session).rooms
   }
 
-  /** Of each limited slot what is left for the session after `run`; undefined: nothing at all. */
+  /** Amount of each limited slot left for the session after `run`; undefined: nothing at all. */
   leftFor(session: PendingSession): ResourceSlots | undefined {
     return this.#limits.left(session)
   }
 
-  /** Of the rooms that the session may use, as they are now. Nearly always those of all open agents and one image. */
+  /** Current shelves of the rooms that the session may use: nearly always those of all open agents and one image. */
   #shelvesFor(session: PendingSession): Shelves {
     const allowed = this.#allowedFor(session)
     const digest = session.imageDigest
@@ -149,12 +149,12 @@ export class Pass {
     return shelves
   }
 
-  /** Who has the reservation is tried before everybody else, and otherwise keeps others off what is held. */
+  /** Tries the session of the reservation before all others. If it does not start, its capacity stays held. */
   #startHolder(): GroupSnapshot {
     const { reservation, pending } = this.#snapshot
     const holder = reservation && pending.find(session => session.id === reservation.sessionId)
     if (!reservation || !holder || !this.#sequencer.reserves) return this.#snapshot
-    // More capacity would not help it: nobody is kept waiting for it.
+    // A limit or a dependency blocks the session, so more capacity would not help: hold nothing for it.
     if (!this.#limits.allows(holder) || isWaitingFor(holder)) return this.#snapshot
     const rooms = this.#allowedFor(holder).find(({ agent }) => agent.id === reservation.agentId)
     const rest = { ...this.#snapshot, pending: pending.filter(session => session !== holder) }
@@ -163,7 +163,7 @@ export class Pass {
       const place = rooms ?? this.#awaitedFor(holder, reservation)
       const kept =
         place && stillThere(reservation, place, holder) ? reservation : reserve(holder, this.#allowedFor(holder))
-      // Nobody can ever hold it as things are: it queues, and says why.
+      // No agent could hold the session even when empty: it queues like the others and gets its reason there.
       if (!kept) return this.#snapshot
       this.#hold(kept, holder)
       return rest
@@ -173,7 +173,7 @@ export class Pass {
     return { ...rest, usage }
   }
 
-  /** The agent of the reservation, where it is away for a moment: to a manager that has just started all of them are. */
+  /** The agent of the reservation while it is briefly disconnected, as all agents are just after a manager has started. */
   #awaitedFor(holder: PendingSession, { agentId }: Reservation): AgentRooms | undefined {
     const rooms = this.#snapshot.active === false ? undefined : this.#byId.get(agentId)
     return rooms && isAwaited(rooms.agent, this.#snapshot.options) ? agentsWithImage(holder, [rooms])[0] : undefined
@@ -232,7 +232,7 @@ export class Pass {
     const allowed = this.#allowedFor(session)
     const shelves = this.#shelvesFor(session)
     const before = remembered(this.#before, allowed, () => kindsOf(allowed.map(({ before }) => before)))
-    // Nothing else is free and was not given to it.
+    // The session was not placed, so a room in which it fits can only be the held one.
     const held = this.#reservation && this.#byId.get(this.#reservation.agentId)?.now
     const kept = held && shelves.has(held) && fits(held, session, true)
     return explain({
@@ -253,7 +253,7 @@ export class Pass {
     return remembered(this.#empty, agents, () => kindsOf(agents.map(({ empty }) => empty)))
   }
 
-  /** Blocked on capacity for long enough, and nobody has the reservation. */
+  /** Whether the session has been blocked on capacity for long enough, and no session has the reservation. */
   #isDue(session: PendingSession, { code }: Reason): boolean {
     const { now, options } = this.#snapshot
     if (this.#reservation || !this.#sequencer.reserves || now === undefined) return false
@@ -272,7 +272,7 @@ export class Pass {
     this.#reasons.set(session.id, reservedReason(rooms.agentNow, total, this.#heldUntil))
   }
 
-  /** Over, at the latest, before the session of the reservation can start. */
+  /** Whether the session ends, at the latest, before the session of the reservation can start. */
   #mayUseHeld(session: PendingSession): boolean {
     const held = this.#reservation && this.#byId.get(this.#reservation.agentId)
     if (!held || !Number.isFinite(this.#heldUntil)) return false
@@ -280,7 +280,7 @@ export class Pass {
     return latestEnd !== null && latestEnd <= this.#heldUntil
   }
 
-  /** When it would be gone from there, were it placed now; null where nobody knows. */
+  /** Latest time at which the session would leave the agent if it were placed now; null where unknown. */
   #latestEndOn({ images }: AgentSnapshot, { imageDigest, longestHold }: PendingSession): number | null {
     const { now } = this.#snapshot
     if (now === undefined || !longestHold) return null
@@ -289,8 +289,8 @@ export class Pass {
   }
 
   /**
-   * Agents that may take the session: those that hold its image, all if it can be pulled; without those on which it failed, as
-   * long as another one could hold it when empty.
+   * Agents that may take the session: those that hold its image, or all if the image can be pulled. Agents on which the
+   * session failed are left out as long as another one could hold it when empty.
    */
   #allowedFor(session: PendingSession): readonly AgentRooms[] {
     const able = this.#ableFor(session)
@@ -321,17 +321,20 @@ const fits = (room: Room, { requested, clusterSize }: PendingSession, useHeld = 
 
 const entry = (id: SessionId, reason: Reason | undefined) => (reason ? [[id, reason] as const] : [])
 
-/** What no registry offers runs only where it is: another agent would look for it under its name, and find somebody else's. */
+/**
+ * Agents that can run the session's image. An image that no registry offers runs only on agents that hold it: another
+ * agent would look it up by name, and find somebody else's image.
+ */
 function agentsWithImage(session: PendingSession, open: readonly AgentRooms[]): readonly AgentRooms[] {
   const { imageDigest: digest, pullable = false } = session
   if (digest === null) return []
   if (pullable) return open
   const holders = open.filter(({ agent }) => agent.images.has(digest))
-  // The same list for as many as possible: what is found out about one is kept by it.
+  // Return the same list object wherever possible: caches use it as their key.
   return holders.length === open.length ? open : holders
 }
 
-/** The agent could still hold it when empty, and has the devices. */
+/** Whether the agent could still hold the session when empty, and still has the reserved devices. */
 function stillThere({ devices }: Reservation, { agent, empty }: AgentRooms, session: PendingSession): boolean {
   const known = new Set(agent.devices.map(device => `${device.slot} ${device.uuid}`))
   return fits(empty, session) && devices.every(({ slot, uuid }) => known.has(`${slot} ${uuid}`))

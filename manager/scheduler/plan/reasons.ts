@@ -3,26 +3,26 @@ import { bare, readable } from './amounts.ts'
 import { type Room } from './room.ts'
 import { type AgentSnapshot, type PendingSession, type PlanOptions, totalOf } from './snapshot.ts'
 
-/** Everything the explanation of a waiting session is made from. */
+/** Input for the explanation of a waiting session. */
 export interface Situation {
   readonly session: PendingSession
-  /** All of the group. */
+  /** All agents of the group. */
   readonly agents: readonly AgentSnapshot[]
   readonly options?: PlanOptions | undefined
-  // Rooms are one of each kind: what holds for it holds for all that are like it.
-  /** All agents of the group, as if nothing ran on them. */
+  // Each list has one room of each likeness, which stands for all rooms like it.
+  /** Rooms of all agents of the group, as if nothing ran on them. */
   readonly empty: readonly Room[]
-  /** Those of them that take sessions. */
+  /** Empty rooms of the agents that take sessions. */
   readonly open: readonly Room[]
-  /** Those of them that hold the image, or can pull it. */
+  /** Empty rooms of the agents that take sessions and hold the image, or can pull it. */
   readonly holders: readonly Room[]
-  /** Room on the agents that may take this session, at the moment. */
+  /** Current rooms of the agents that may take this session. */
   readonly rooms: readonly Room[]
-  /** What is free on these agents together. */
+  /** Free amounts on these agents together. */
   readonly free: ResourceSlots
   /** Whether it would have fitted before the sessions ahead of it were placed in this pass. */
   readonly fittedBefore: boolean
-  /** The agent where it would fit, were what is free there not held for the session of the reservation. */
+  /** Name of the agent where it would fit if the free capacity there were not held for the reservation. */
   readonly kept?: string | undefined
 }
 
@@ -39,7 +39,7 @@ export function dependencyReason({ waitsFor = [] }: PendingSession): Reason | un
   }
 }
 
-/** The one dominant reason why a session waits: the first that holds in the order below. */
+/** The one dominant reason why a session waits: the first that applies, in the order below. */
 export function explain(situation: Situation): Reason {
   return (
     noAgent(situation) ?? filesAway(situation) ?? imageNowhere(situation) ?? tooLarge(situation) ?? noRoom(situation)
@@ -138,12 +138,15 @@ export function canTake(
   return agent.connected && agent.schedulable && agent.unfit !== true && (!requireIsolation || agent.isolated === true)
 }
 
-/** It takes sessions as soon as it is back, which is in a moment. */
+/** Whether the agent is disconnected but expected back in a moment, and takes sessions then. */
 export function isAwaited(agent: AgentSnapshot, options?: PlanOptions): boolean {
   return !agent.connected && agent.lost !== true && canTake({ ...agent, connected: true }, options)
 }
 
-/** The room that lacks the fewest slots and, among those, has the most of what is lacking: of the scarcest, then in sum. */
+/**
+ * The room that lacks the fewest slots. Ties go to the room with the most of the lacking slots, relative to the request:
+ * of the scarcest slot first, then in sum.
+ */
 export function closest(
   session: Pick<PendingSession, 'requested' | 'clusterSize'>,
   rooms: readonly Room[],

@@ -12,17 +12,18 @@ import {
 } from './snapshot.ts'
 
 /**
- * The one reservation of a group (EASY backfill with named devices). What becomes free on its agent is held; others may
- * have of it only what they give back, at the latest, before the session can start. Where somebody there runs without
- * a known end, that moment is unknown, and nobody gets anything that is held.
+ * An agent that may be reserved. A group has at most one reservation (EASY backfill with named devices). Capacity that
+ * becomes free on the reserved agent is held. Other sessions may use held capacity only if they give it back, at the
+ * latest, before the reserved session can start. If that start depends on a kernel without a known end, it is unknown,
+ * and no other session gets held capacity.
  */
 export interface Candidate {
-  /** With what this pass has placed there. */
+  /** The agent including the sessions that this pass has placed there. */
   readonly agentNow: AgentSnapshot
   readonly empty: Room
 }
 
-/** The agent on which it starts first; where no start is known, the one that lacks the least. */
+/** Reserves the agent on which the session starts first; where no start is known, the one that lacks the least. */
 export function reserve(session: PendingSession, candidates: readonly Candidate[]): Reservation | undefined {
   let best: { reservation: Reservation; start: number; lack: number } | undefined
   for (const { agentNow: agent, empty } of candidates) {
@@ -50,7 +51,7 @@ interface Precedence {
   readonly id: string
 }
 
-/** When all that is held is free at the latest, as things are now; Infinity where that is unknown. */
+/** Latest time (ms since the epoch) at which all reserved capacity is free, judged now; 0 if free now, Infinity if unknown. */
 export function startOf({ devices }: Reservation, agent: AgentSnapshot, requested: ResourceSlots): number {
   const ends = (['cpu', 'mem'] as const).map(slot => freeAt(agent, slot, requested[slot] ?? 0))
   const known = new Map(agent.devices.map(device => [device.uuid, device]))
@@ -61,7 +62,7 @@ export function startOf({ devices }: Reservation, agent: AgentSnapshot, requeste
   return Math.max(0, ...ends)
 }
 
-/** The devices that are free first, whole ones before a part of one; of several kernels in turn. */
+/** Picks the devices that are free first, whole ones before a part of one, for each kernel in turn. */
 function chooseDevices(agent: AgentSnapshot, { requested, clusterSize = 1 }: PendingSession): DeviceAllocation[] {
   const chosen: DeviceAllocation[] = []
   for (const slot of ['cuda.device', 'cuda.shares'] as const) {
@@ -95,7 +96,7 @@ function firstFree(agent: AgentSnapshot, slot: DeviceSlot, part: number, used: R
 
 const rank = (device: DeviceSnapshot, at: number): Precedence => ({
   start: at,
-  // Of those that nobody knows the end of, the one with the least on it; of free ones, the one that leaves the least.
+  // Equal times: among free devices take the one with the least left, among devices with an unknown end the least used.
   lack: at === 0 ? -device.occupied : device.occupied,
   id: device.uuid,
 })
@@ -113,7 +114,7 @@ function deviceFreeAt(agent: AgentSnapshot, device: DeviceSnapshot, needed: numb
   return earliest(device.total - device.occupied, releases, needed)
 }
 
-/** 0 where it is free now. */
+/** Time at which `needed` is free: 0 if it is free now, Infinity if unknown. */
 function earliest(free: number, releases: readonly { at: number | null; amount: number }[], needed: number): number {
   if (free >= needed) return 0
   const known = releases.flatMap(({ at, amount }) => (at === null ? [] : [{ at, amount }]))
@@ -125,7 +126,7 @@ function earliest(free: number, releases: readonly { at: number | null; amount: 
   return Infinity
 }
 
-/** What is missing now, each slot as a part of the agent. */
+/** Sum of the amounts that are missing now, each as a fraction of the agent's capacity. */
 function lackOf(agent: AgentSnapshot, requested: ResourceSlots): number {
   let lack = 0
   for (const [slot, missing] of missingOn(agent, requested)) lack += missing / (agent.capacity[slot] ?? 1)
@@ -139,7 +140,7 @@ function missingOn(agent: AgentSnapshot, requested: ResourceSlots): [SlotName, n
   })
 }
 
-/** Why the session of the reservation waits. Says a time only where one is known. */
+/** Reason for the session that has the reservation. Names a start time only where one is known. */
 export function reservedReason(agent: AgentSnapshot, requested: ResourceSlots, start: number): Reason {
   const held = `Next in line: what becomes free on host ${agent.name} is reserved for this session.`
   if (!agent.connected) {
@@ -147,7 +148,7 @@ export function reservedReason(agent: AgentSnapshot, requested: ResourceSlots, s
   }
   const missing = missingOn(agent, requested)
   const amounts = missing.map(([slot, amount]) => readable(slot, amount)).join(' and ')
-  // Enough in sum, but not on one device.
+  // No slot is missing: enough is free in sum, but not on one device.
   const what = amounts === '' ? 'for room on one device of' : `for ${amounts} on`
   const slots = missing.map(([slot]) => slot)
   const needed = formatSlots(Object.fromEntries(slots.map(slot => [slot, requested[slot] ?? 0])))

@@ -4,14 +4,14 @@ import { type AgentSnapshot, type DeviceAllocation, type DeviceSlot, type Reserv
 import { spreadShares } from './spread-shares.ts'
 
 const DEVICE_SLOTS: readonly DeviceSlot[] = ['cuda.device', 'cuda.shares']
-/** Of one physical GPU. */
+/** Shares of one physical GPU. */
 export const SHARES = 100
 
 interface DeviceRoom {
   readonly uuid: string
   readonly total: number
   free: number
-  /** For the session of the reservation: only who may use held capacity gets it. */
+  /** Held for the session of the reservation: only sessions that may use held capacity get it. */
   held: boolean
 }
 
@@ -26,19 +26,19 @@ export interface RoomOptions {
 }
 
 /**
- * What is still free on one agent while a plan is being made. The only mutable thing in planning; never leaves it.
+ * Free capacity of one agent while a plan is being made. Mutable, so it never leaves planning.
  *
- * `fits` and `free` are asked for every agent and every request: they name the slots instead of looping over them, and
+ * `fits` and `free` run for every agent and every request: they name the slots instead of looping over them, and
  * allocate nothing.
  */
 export class Room {
   readonly agent: AgentSnapshot
   /** Slots that this agent has at all: fewer is better for a request that does not ask for the others. */
   readonly kinds: readonly SlotName[]
-  /** Of the agent; at least 1 of CPU and RAM, so that they can be divided by. */
+  /** CPU and RAM capacity of the agent, at least 1 each, so that they can be divided by. */
   readonly cpu: number
   readonly mem: number
-  /** In hundredths. */
+  /** GPU capacity in hundredths. */
   readonly gpus: number
   /** Grows with every change. */
   version = 0
@@ -47,9 +47,9 @@ export class Room {
   readonly #free: Record<SlotName, number>
   readonly #devices: Readonly<Record<DeviceSlot, readonly DeviceRoom[]>>
   readonly #splitShares: boolean
-  /** What the session of the reservation has asked for. */
+  /** Request of the session that has the reservation; undefined where nothing is held. */
   #hold: ResourceSlots | undefined
-  /** The most that is free on a shared GPU of which something is given out already. */
+  /** Largest free part of a shared GPU that is already partly in use. */
   #largestPart = 0
   #figures: RoomFigures | undefined
   readonly #capacityKey: string
@@ -85,8 +85,8 @@ export class Room {
   }
 
   /**
-   * Equal in rooms that no request tells apart: they have the same capacity and the same free, in the same parts. One in
-   * which something is held is like no other. Images, turn and id are not in it.
+   * Equal for rooms that no request can tell apart: same capacity and same free amounts, in the same parts. A room with
+   * held capacity is like no other. Images, turn and id are not part of it.
    */
   get likeness(): string {
     if (this.#likenessOf !== this.version) {
@@ -98,12 +98,12 @@ export class Room {
     return this.#likeness
   }
 
-  /** @param useHeld whether what is held for the reservation counts as free */
+  /** @param useHeld whether capacity held for the reservation counts as free */
   free(slot: SlotName, useHeld = false): number {
     return this.#hold === undefined || useHeld ? this.#free[slot] : this.#notHeld(slot, this.#hold)
   }
 
-  /** Whether the agent has the image. Asked for one image many times over. */
+  /** Whether the agent has the image. The last answer is cached: many calls in a row ask for the same image. */
   holds(digest: string): boolean {
     if (digest !== this.#image) {
       this.#image = digest
@@ -112,7 +112,7 @@ export class Room {
     return this.#holdsImage
   }
 
-  /** What selectors rank it by, worked out once per change. @param capacity of the group, the same in all of a plan */
+  /** Figures that selectors rank by, computed once per change. @param capacity of the group, constant during a plan */
   figures(capacity: ResourceSlots): RoomFigures {
     const known = this.#figures
     if (known?.version === this.version) return known
@@ -142,18 +142,18 @@ export class Room {
     return Math.min(this.free(slot), whole + largestPart(devices))
   }
 
-  /** The slots that keep this request from being placed here. @param kernels so many alike, each with these slots */
+  /** The slots that keep this request from being placed here. @param kernels number of kernels, each with these slots */
   lacking(requested: ResourceSlots, kernels = 1): SlotName[] {
     return SLOT_NAMES.filter(slot => this.lacks(slot, requested[slot], kernels))
   }
 
-  /** Whether so much of the slot for each of so many kernels is too much. */
+  /** Whether this amount of the slot for each of the kernels is too much for this room. */
   lacks(slot: SlotName, amount = 0, kernels = 1): boolean {
     if (amount === 0) return false
     return amount * kernels > this.free(slot) || (slot === 'cuda.shares' && !this.#fitsShares(amount, false, kernels))
   }
 
-  /** @param kernels so many alike, each with these slots and with devices of its own; all or none */
+  /** @param kernels number of kernels, each with these slots and its own devices; all of them fit, or none */
   fits(requested: ResourceSlots, useHeld = false, kernels = 1): boolean {
     const free = this.#free
     const { cpu = 0, mem = 0, 'cuda.device': devices = 0, 'cuda.shares': shares = 0 } = requested
@@ -163,7 +163,7 @@ export class Room {
     return shares === 0 || this.#fitsShares(shares, useHeld, kernels)
   }
 
-  /** Whether a part of a GPU would break into a whole one here. Only where the request fits. */
+  /** Whether the request's part of a GPU would break into an unused GPU here. Call only where the request fits. */
   opensDevice(requested: ResourceSlots): boolean {
     const part = (requested['cuda.shares'] ?? 0) % SHARES
     return part > 0 && part > this.#largestPart
@@ -185,7 +185,7 @@ export class Room {
     return taken
   }
 
-  /** From now on only who may use held capacity gets these amounts and devices. */
+  /** From now on only sessions that may use held capacity get these amounts and devices. */
   hold({ devices }: Reservation, requested: ResourceSlots): void {
     this.#hold = requested
     const held = new Set(devices.map(device => device.uuid))
@@ -211,7 +211,7 @@ export class Room {
     return this.#hold === undefined || useHeld ? devices : devices.filter(device => !device.held)
   }
 
-  /** What `#choose` would find for each of the kernels in turn, counted. The sum is known to be enough. */
+  /** Whether `#choose` would succeed for each kernel in turn, by counting. The caller knows that the sum is enough. */
   #fitsShares(amount: number, useHeld: boolean, kernels: number): boolean {
     if (this.#splitShares) return true
     const whole = Math.floor(amount / SHARES)
@@ -264,11 +264,11 @@ export interface RoomFigures {
   readonly version: number
   readonly freeCpu: number
   readonly freeMem: number
-  /** In hundredths. */
+  /** Free GPUs in hundredths. */
   readonly freeGpus: number
-  /** The part of its GPUs that is free without the CPU and RAM that go with it. */
+  /** Fraction of the agent's GPUs that is free without the CPU and RAM that go with it. */
   readonly stranded: number
-  /** The free rest of all slots, each as a part of what the group has. */
+  /** Sum of the free amounts of all slots, each as a fraction of the group's capacity. */
   readonly left: number
 }
 
@@ -291,14 +291,14 @@ export function isDeviceSlot(slot: SlotName): slot is DeviceSlot {
   return slot === 'cuda.device' || slot === 'cuda.shares'
 }
 
-/** A whole device with anything on it is not there for anyone else. */
+/** Sum of the free amounts; a `cuda.device` with anything on it counts as 0, because it is given out whole. */
 function usable(slot: DeviceSlot, devices: readonly DeviceRoom[]): number {
   let total = 0
   for (const { free, total: all } of devices) if (slot === 'cuda.shares' || free === all) total += free
   return total
 }
 
-/** How much is free on each device, whichever it is. */
+/** Free amount on each device, sorted: which device has it does not matter. */
 function partsLeft(devices: readonly DeviceRoom[]): string {
   return devices.length === 0
     ? ''

@@ -6,17 +6,17 @@ import { type PendingSession } from './snapshot.ts'
 /** Picks the agent of a session: the one with the lowest rank among those on which it fits. */
 export interface Selector {
   /**
-   * May look at nothing of a room but what its `likeness` tells and whether it holds the image: rooms that are alike
-   * have one rank.
+   * Returns the function that ranks rooms. It may depend only on the room's `likeness` and on whether the room holds the
+   * image: rooms that are alike have one rank.
    *
-   * What depends on the request alone is worked out once; ranking is most of the work of a plan in which no two requests
-   * are alike, so it names slots instead of looping over them, and allocates nothing.
+   * Anything that depends on the request alone is computed once. Ranking is most of the work of a plan in which no two
+   * requests are alike, so the function names slots instead of looping over them, and allocates nothing.
    *
-   * @param session `requested` is what all of its kernels take together
+   * @param session `requested` is the total of all its kernels
    * @param capacity of the whole group: makes amounts of different slots comparable
    */
   readonly rank: (session: PendingSession, capacity: ResourceSlots) => (room: Room) => number
-  /** Of equal rank: the agent that got its last session longest ago; else, and of equal ones, the one with the lowest id. */
+  /** True: equal ranks go to the agent that got its last session longest ago. Ties, and false: the lowest id. */
   readonly inTurn: boolean
 }
 
@@ -37,7 +37,7 @@ const concentratedRank: Selector['rank'] = (session, capacity) => {
   return room => {
     const { stranded, left, freeCpu, freeMem, freeGpus } = room.figures(capacity)
     const opened = asksForPart && room.opensDevice(requested) ? OPENED_DEVICE : 0
-    // By how much more of the agent's GPUs would be free without the CPU and RAM that go with them.
+    // Increase of the fraction of the agent's GPUs that is free without the CPU and RAM that go with them.
     let more = 0
     if (room.gpus > 0) {
       const companions = Math.min((freeCpu - cpu) / room.cpu, (freeMem - mem) / room.mem)
@@ -66,10 +66,10 @@ const dispersedRank: Selector['rank'] = session => {
   }
 }
 
-/** Spreads out: to the agent of which the largest part is free of what the session asks for. */
+/** Spreads sessions out: picks the agent that keeps the largest fraction of its scarcest requested slot free. */
 export const dispersed: Selector = { rank: dispersedRank, inTurn: false }
 
-/** In turn: the agent that got its last session longest ago. */
+/** Takes turns: picks the agent that got its last session longest ago. */
 export const roundRobin: Selector = { rank: commonRank, inTurn: true }
 
 function commonRank({ requested, imageDigest }: PendingSession): (room: Room) => number {

@@ -2,23 +2,23 @@ import { addSlots, type ResourceSlots, SLOT_NAMES } from '#manager/contract'
 import { Heap } from './heap.ts'
 import { type PendingSession, type Sequencer, totalOf } from './snapshot.ts'
 
-/** First come, first tried; sessions of one instant by id, which sorts by creation. Priority counts before age. */
+/** First come, first tried. Sessions of the same instant sort by id, which follows creation. Priority counts before age. */
 export const fifo: Sequencer = {
   reserves: true,
   start: ({ pending }) => fixed(pending.toSorted(byTurn)),
 }
 
-/** The newest first. Nothing is reserved: who waits longest is not next here. */
+/** Newest first. Nothing is reserved: the session that has waited longest is not next here. */
 export const lifo: Sequencer = {
   reserves: false,
   start: ({ pending }) => fixed(pending.toSorted((a, b) => byPriority(a, b) || byAge(b, a))),
 }
 
 /**
- * Dominant resource fairness by progressive filling: next is always the oldest session of the user whose dominant share
- * (the largest part of any slot of the group that all the user's sessions hold together, over the user's weight) is
- * least. The share grows with every placement of the same pass. A session of a higher priority goes before all of a
- * lower one, whoever asks: fairness is kept among equals.
+ * Dominant resource fairness by progressive filling: the next session is always the oldest one of the user with the least
+ * dominant share. The dominant share is the largest fraction of any slot of the group that the user's sessions hold
+ * together, divided by the user's weight. It grows with every placement of the same pass. A session of higher priority
+ * goes before all sessions of lower priority, whoever owns them: fairness applies among equal priorities.
  *
  * @see Ghodsi et al., Dominant Resource Fairness, NSDI 2011
  */
@@ -65,7 +65,7 @@ interface User {
   share: number
 }
 
-/** The largest part of any slot. Of a slot that the group does not have there is no part. */
+/** Largest fraction of any slot, divided by the weight. A slot that the group does not have is skipped. */
 export function dominantShare(held: ResourceSlots, capacity: ResourceSlots, weight = 1): number {
   let share = 0
   for (const slot of SLOT_NAMES) {

@@ -2,23 +2,23 @@ import { type ResourceSlots, SLOT_NAMES, type SlotName } from '#manager/contract
 import { Heap } from './heap.ts'
 import { type Room } from './room.ts'
 
-/** A room as it was when it was ranked; one that has changed since then is somewhere else by now. */
+/** A room as it was when it was ranked. Stale once the room has another version: it is on another shelf by then. */
 export interface Place {
   readonly room: Room
   readonly rank: number
-  /** 0 where turns do not count. */
+  /** The room's turn; 0 where the selector does not use turns. */
   readonly turn: number
   readonly version: number
   readonly shelf: Shelf
 }
 
-/** Lowest rank, then whose turn it is, then the lowest id. */
+/** Orders places by lowest rank, then lowest turn, then lowest agent id. */
 export function comesFirst(a: Place, b: Place): boolean {
   if (a.rank !== b.rank) return a.rank < b.rank
   return a.turn === b.turn ? a.room.agent.id < b.room.agent.id : a.turn < b.turn
 }
 
-/** Rooms that no request tells apart: whatever fits in one fits in all of them, with the same rank. Never empty. */
+/** Rooms that no request can tell apart: a request that fits in one fits in all, with the same rank. Never empty. */
 export class Shelf {
   readonly key: string
   size = 0
@@ -28,7 +28,7 @@ export class Shelf {
     this.key = key
   }
 
-  /** Who gets the next request that goes here. */
+  /** The room that gets the next request placed on this shelf. */
   get first(): Place {
     for (let top = this.#places.peek(); top; top = this.#places.peek()) {
       if (top.version === top.room.version) return top
@@ -44,36 +44,36 @@ export class Shelf {
 }
 
 /**
- * Rooms by what is left in them. A host has a few dozen states at most that matter to requests, and most hosts of a group are
- * alike, so there are far fewer shelves than rooms: to look at all shelves is to look at all rooms.
+ * Rooms grouped by what is left in them. A host has at most a few dozen states that matter to requests, and most hosts of
+ * a group are alike, so there are far fewer shelves than rooms: a scan of the shelves covers all rooms.
  */
 export class Shelves {
-  /** Those in use, in the order of their making. */
+  /** Shelves in use, in order of creation. */
   readonly inUse = new Set<Shelf>()
-  /** Every shelf that was made, or got another first room by an addition: at their ends, in order. */
+  /** Log of shelves that were created or got another first room by an addition, oldest first. */
   readonly news: Shelf[] = []
   readonly #byKey = new Map<string, Shelf>()
   readonly #where = new Map<Room, Place>()
   readonly #digest: string | null
   readonly #inTurn: boolean
-  /** How much of the log has been looked at. */
+  /** Number of entries of the log of changed rooms processed so far. */
   #seen = 0
   #rooms: readonly Room[] | undefined
   #free: ResourceSlots | undefined
 
-  /** @param digest image of the requests: a room that holds it is not like one that does not */
+  /** @param digest image of the requests: rooms that hold it and rooms that do not are on different shelves */
   constructor(rooms: Iterable<Room>, { digest, inTurn }: { digest: string | null; inTurn: boolean }) {
     this.#digest = digest
     this.#inTurn = inTurn
     for (const room of rooms) this.#put(room)
   }
 
-  /** One of each shelf. */
+  /** The first room of each shelf. */
   get rooms(): readonly Room[] {
     return (this.#rooms ??= [...this.inUse].map(({ first }) => first.room))
   }
 
-  /** In all rooms together. */
+  /** Free amounts of all rooms together. */
   get free(): ResourceSlots {
     const sum = (slot: SlotName) =>
       [...this.inUse].reduce((all, { first, size }) => all + size * first.room.free(slot), 0)
@@ -84,7 +84,7 @@ export class Shelves {
     return this.#where.has(room)
   }
 
-  /** @param changed every room that was changed in this pass, in order, the same ones again each time */
+  /** @param changed log of all rooms changed in this pass, in order; each call passes the whole log */
   update(changed: readonly Room[]): void {
     const moved = new Set<Room>()
     for (; this.#seen < changed.length; this.#seen++) {
@@ -92,7 +92,7 @@ export class Shelves {
       const place = room && this.#where.get(room)
       if (place && place.version !== room.version) moved.add(room)
     }
-    // All leave before one arrives: while some still have to leave a shelf may have no first room.
+    // Remove all moved rooms before adding any: until all are removed, a shelf may have no first room.
     for (const room of moved) this.#remove(room)
     for (const room of moved) this.#put(room)
   }
@@ -122,7 +122,7 @@ export class Shelves {
   }
 }
 
-/** One of each kind. */
+/** One room of each likeness. */
 export function kindsOf(rooms: Iterable<Room>): readonly Room[] {
   const kinds = new Map<string, Room>()
   for (const room of rooms) if (!kinds.has(room.likeness)) kinds.set(room.likeness, room)

@@ -12,11 +12,11 @@ export interface DeviceSnapshot {
   readonly occupied: number
 }
 
-/** Something that holds slots of an agent, and until when at the latest (milliseconds since the epoch). */
+/** Something that holds slots of an agent, with the latest end of that. */
 export interface Occupant {
   readonly slots: ResourceSlots
   readonly devices: readonly DeviceAllocation[]
-  /** Null where nobody knows. */
+  /** Milliseconds since the epoch; null where unknown. */
   readonly latestEnd: number | null
 }
 
@@ -29,23 +29,23 @@ export interface AgentSnapshot {
   readonly devices: readonly DeviceSnapshot[]
   /** Digests of the images on its engine. */
   readonly images: ReadonlySet<string>
-  /** An admin lets it take new sessions. */
+  /** Whether an admin lets the agent take new sessions. */
   readonly schedulable: boolean
-  /** It says itself that no session can start there now. */
+  /** Whether the agent itself reports that no session can start there now. */
   readonly unfit?: boolean
-  /** It keeps sessions off each other and off its host. */
+  /** Whether the agent isolates sessions from each other and from its host. */
   readonly isolated?: boolean
-  /** Its control connection is up, its state was reconciled, and its engine answers. */
+  /** Whether the control connection is up, the agent's state was reconciled, and its engine answers. */
   readonly connected: boolean
-  /** It has not been connected for so long that nobody waits for it; left out or false: it is back in a moment. */
+  /** Disconnected for so long that no session waits for it; left out or false: expected back in a moment. */
   readonly lost?: boolean
-  /** Who makes up `occupied`; left out where no end is known. */
+  /** The holders that make up `occupied`; left out where no end is known. */
   readonly occupants?: readonly Occupant[]
-  /** Larger = got a session later; for round robin. Left out = never. */
+  /** Larger = got a session more recently; for round robin. Left out = never. */
   readonly turn?: number | undefined
 }
 
-/** From being placed to its slots being free again, at the longest. */
+/** Longest time from placement until the slots are free again. */
 export interface LongestHold {
   readonly imageThereMs: number
   /** On an agent that has to pull the image first. */
@@ -57,9 +57,9 @@ export interface PendingSession {
   readonly ownerId: string
   /** Milliseconds since the epoch, the database's clock. */
   readonly enqueuedAt: number
-  /** Of each kernel. */
+  /** Amounts for each kernel. */
   readonly requested: ResourceSlots
-  /** Kernels, all on one agent, each with devices of its own; 1 if left out. */
+  /** Number of kernels, all on one agent, each with its own devices; 1 if left out. */
   readonly clusterSize?: number | undefined
   /** Larger goes first, before the sequencer's order; 0 if left out. */
   readonly priority?: number | undefined
@@ -67,19 +67,19 @@ export interface PendingSession {
   readonly waitsFor?: readonly string[] | undefined
   readonly imageDigest: string | null
   readonly image: string
-  /** A registry offers it: an agent that does not hold it pulls it. */
+  /** Whether a registry offers the image, so that an agent without it can pull it. */
   readonly pullable?: boolean | undefined
   /** Agents on which earlier attempts failed: avoided while another agent could take the session. */
   readonly failedAgents: readonly AgentId[]
-  /** The agent that has the files it goes on with; left out where it has none to go on with. */
+  /** The agent with the files that the session continues with; left out where there are none. */
   readonly onlyOn?: AgentId | undefined
-  /** Null or left out where nobody knows. */
+  /** Null or left out where unknown. */
   readonly longestHold?: LongestHold | null
   /** Keys of `GroupSnapshot.scopes` that limit it, in the order of SCOPE_KINDS. */
   readonly scopes?: readonly string[] | undefined
-  /** False: whom it is for may not use this resource group (any more). */
+  /** False: neither the owner nor the group nor the domain has access to this resource group (any more). */
   readonly groupAllowed?: boolean | undefined
-  /** What of it an admin has deactivated: nothing of that starts. */
+  /** The deactivated domain, group or owner of the session, if any: none of its sessions starts. */
   readonly inactive?: Inactive | undefined
 }
 
@@ -89,9 +89,9 @@ export interface PlanOptions {
   readonly reserveAfterMs?: number
   /** DRF: a user of weight 2 may hold twice as much as one of weight 1 (the default). By user id. */
   readonly weights?: Readonly<Record<string, number>>
-  /** Only agents that isolate sessions fully take any. */
+  /** Sessions start only on agents that isolate them fully. */
   readonly requireIsolation?: boolean
-  /** A part of a GPU that no single device has free may be spread evenly over several. */
+  /** A GPU share that no single device has free may be spread evenly over several devices. */
   readonly splitShares?: boolean
 }
 
@@ -106,9 +106,9 @@ export interface GroupSnapshot {
   readonly options?: PlanOptions
   /** What each user's sessions hold in this group now, by user id. */
   readonly usage?: ReadonlyMap<string, ResourceSlots>
-  /** Who has limits, with what their sessions hold in all resource groups. */
+  /** Scopes with limits, each with what its sessions hold in all resource groups. */
   readonly scopes?: ReadonlyMap<string, Scope>
-  /** The one that the last plan left. */
+  /** The reservation that the last plan left. */
   readonly reservation?: Reservation | undefined
 }
 
@@ -121,15 +121,15 @@ export interface DeviceAllocation {
 export interface Placement {
   readonly sessionId: SessionId
   readonly agentId: AgentId
-  /** Of all kernels together. */
+  /** Amounts of all kernels together. */
   readonly requested: ResourceSlots
-  /** Of all kernels together. */
+  /** Devices of all kernels together. */
   readonly devices: readonly DeviceAllocation[]
-  /** The same by kernel, the main one first; left out where there is one. */
+  /** The devices by kernel, the main one first; left out for a single kernel. */
   readonly kernels?: readonly (readonly DeviceAllocation[])[]
 }
 
-/** What all kernels of a session take together. */
+/** Amounts of all kernels of a session together. */
 export function totalOf({
   requested,
   clusterSize = 1,
@@ -139,7 +139,7 @@ export function totalOf({
   return total
 }
 
-/** What becomes free on this agent is held for this session, on these devices. At most one per group. */
+/** Holds capacity that becomes free on this agent, on these devices, for this session. At most one per group. */
 export interface Reservation {
   readonly sessionId: SessionId
   readonly agentId: AgentId
@@ -148,14 +148,14 @@ export interface Reservation {
 
 export interface Plan {
   readonly placements: readonly Placement[]
-  /** Why each session that stays pending does so. */
+  /** Reason of each session that stays pending. */
   readonly reasons: ReadonlyMap<SessionId, Reason>
   /** The sessions that stay pending, next first. */
   readonly queue: readonly SessionId[]
   readonly reservation: Reservation | undefined
 }
 
-/** Says who is tried next. Must be total: equal input gives equal output. */
+/** Decides which session is tried next. Must be total: equal input gives equal output. */
 export interface Sequencer {
   /** Whether a session may hold capacity after `reserveAfterMs`. */
   readonly reserves: boolean
@@ -166,6 +166,6 @@ export interface Sequencer {
 export interface Queue {
   /** Each pending session exactly once. */
   next(): PendingSession | undefined
-  /** The one that `next` gave last has been placed. */
+  /** Tells the queue that the session last returned by `next` has been placed. */
   placed(session: PendingSession): void
 }

@@ -1,6 +1,7 @@
 /**
- * Spreads a part of a GPU over devices of which none alone has so much free: over as few as possible, evenly (programs
- * expect the GPUs they see to be alike), in whole hundredths, and so that the least is left on those that are used.
+ * Spreads a GPU share over several devices when no single device has enough free. It uses as few devices as possible,
+ * splits evenly (programs expect the GPUs they see to be alike) in whole hundredths, and prefers devices that then have
+ * the least left.
  *
  * @param free hundredths per device
  * @returns hundredths per device, undefined if there is not enough
@@ -31,7 +32,7 @@ export function spreadShares(free: readonly number[], amount: number): number[] 
   return undefined
 }
 
-/** @param rooms ascending: who has less than an even part gives all, the others share what is missing */
+/** @param rooms ascending: a device with less than an even part gives all it has, the others share the remainder */
 function fillEvenly(rooms: readonly number[], amount: number): number[] | undefined {
   let rest = amount
   const parts = rooms.map((room, index) => {

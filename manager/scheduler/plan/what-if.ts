@@ -6,20 +6,20 @@ import { type Selector } from './selectors.ts'
 import { type GroupSnapshot, type PendingSession, type Sequencer } from './snapshot.ts'
 
 export interface WhatIf {
-  /** Where it would start now, or null. */
+  /** The agent on which the request would start now, or null. */
   readonly agentId: AgentId | null
-  /** Why it would wait, or null. */
+  /** The reason why it would wait, or null. */
   readonly reason: Reason | null
-  /** Changes of one slot each with any of which it would start now; the one that asks for the least less first. */
+  /** Changes of a single slot, each enough for the request to start now; the smallest relative reduction first. */
   readonly smaller: readonly { readonly slot: SlotName; readonly amount: number }[]
 }
 
 /**
- * What would happen to a request that was made now. Pure.
+ * Predicts what would happen to a request made now. Pure.
  *
- * The smaller requests are those that fit into what is left after everybody else got theirs, so each of them is certain.
+ * The smaller requests fit into what is left after all other sessions have been placed, so each of them would start.
  *
- * @param minimum below which no slot may go (of the image)
+ * @param minimum of the image: no suggested amount is below it
  */
 export function whatIf(
   snapshot: GroupSnapshot,
@@ -56,7 +56,7 @@ function smallerRequests(
   return changes.toSorted((a, b) => b.kept - a.kept).map(({ slot, amount }) => ({ slot, amount }))
 }
 
-/** The most that each of so many kernels can have of a slot. */
+/** Largest amount of a slot that each of the kernels can have. */
 function largest(room: Room, slot: SlotName, kernels: number): number {
   const all = room.largest(slot)
   if (kernels === 1) return all
