@@ -5,13 +5,13 @@ import { type Caller, isSuperadmin } from '../users/authorize.ts'
 import { withoutStanding } from '../users/standing.ts'
 import { csvHeader, csvLine } from './csv.ts'
 
-/** Reading the audit log. A superadmin sees all; others, admins of a domain, what was done in their domain. */
+/** Read access to the audit log. A superadmin sees all of it; a domain admin sees what was done in the domain. */
 export interface AuditLog {
   list(
     caller: Caller,
     query: AuditFilter & { limit: number; cursor?: string | undefined },
   ): Promise<{ items: AuditEntry[]; nextCursor: string | null }>
-  /** Text in pieces, oldest first; what is added meanwhile may or may not be in it. */
+  /** Yields the text in chunks, oldest rows first; rows added meanwhile may or may not be included. */
   export(caller: Caller, query: AuditFilter & { format: 'csv' | 'jsonl' }): AsyncGenerator<string>
 }
 
@@ -42,7 +42,7 @@ export function createAuditLog(db: Db): AuditLog {
         const rows = await listAuditRows(db, page)
         const last = rows.at(-1)
         if (!last) return
-        // It may go on for minutes, at the pace of who reads it.
+        // Check the account again for each page: the export may take minutes, at the pace of the reader.
         if ((await withoutStanding(db, [caller])).length > 0) throw new AppError('forbidden', { why: LOST })
         after = last.id
         yield rows

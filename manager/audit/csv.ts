@@ -26,8 +26,8 @@ export function csvLine(entry: AuditEntry): string {
 }
 
 /**
- * A spreadsheet takes a cell that begins with one of these for a formula, and a formula can send the others away; an
- * apostrophe before it makes it text. @see https://owasp.org/www-community/attacks/CSV_Injection
+ * Escapes a cell. A spreadsheet treats a cell that begins with one of these characters as a formula, and a formula can send
+ * other cells away; an apostrophe in front makes it text. @see https://owasp.org/www-community/attacks/CSV_Injection
  */
 export function csvCell(text: string): string {
   const safe = /^[=+\-@\t\r\n|%]/.test(text) ? `'${text}` : text

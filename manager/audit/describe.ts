@@ -1,4 +1,4 @@
-/** What is told of a request, from what it was. Pure. */
+/** A request as the audit log describes it. */
 export interface DescribedRequest {
   /** As in the table of routes: `/api/v1/sessions/:id`. */
   readonly path: string
@@ -16,8 +16,8 @@ export interface Description {
 }
 
 /**
- * Fields of bodies whose value may be told: flags, numbers, ids, and names of things that exist (only where the request
- * succeeded, so they do). No passwords, codes, keys, tokens, and nothing that is free text.
+ * Body fields whose value may be logged: flags, numbers, ids, and names of things that exist (values are logged only where
+ * the request succeeded, so these do). No passwords, codes, keys or tokens, and no free text.
  */
 const TOLD: ReadonlySet<string> = new Set([
   'active',
@@ -65,7 +65,7 @@ export function describeRequest(request: DescribedRequest): Description {
   return { target: made.length > 0 ? `${singular(steps.at(-1) ?? '')}:${made[0] ?? ''}` : null, detail }
 }
 
-/** Names of the fields that were sent, and the values of those that may be told. */
+/** Names of the fields that were sent, and the values of those that may be logged. */
 function toldOf(body: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const fields = Object.keys(body)
   const told = Object.entries(body).filter(([key, value]) => TOLD.has(key) && isPlain(value))

@@ -1,17 +1,17 @@
 import { type NewAuditRow } from '../store/operation/audit-log.ts'
 
 /**
- * What is counted instead of written, so that nobody fills the log with requests that are refused: of those of one actor
- * that are alike the first is a row, and the number of the others another one; of those that differ, so many are rows, and
- * the number of the others another one. What succeeded is never counted only.
+ * Counts refused requests instead of writing each one, so that nobody can fill the log with them. Of an actor's equal
+ * requests, the first becomes a row, and the number of the others becomes another row. Of an actor's different requests,
+ * at most `perActor` become rows, and the number of the others becomes another row. A successful request is always a row.
  *
- * Of those who are not signed in none are alike: whoever guesses could otherwise tell by the time of the answer, which waits
- * for the row, whether an account was named for the first time or none was named again.
+ * Requests of people who are not signed in never count as equal. The answer waits for the row, so its time would otherwise
+ * tell somebody who guesses whether an account was named for the first time or none was named again.
  */
 export interface Folds {
-  /** True for a row that is to be written; else it was counted. */
+  /** True for a row that must be written; false for one that was counted. */
   takes(row: NewAuditRow): boolean
-  /** Of what was counted since the last time; everything begins anew. */
+  /** Rows for everything counted since the last call; resets the counts. */
   sums(): NewAuditRow[]
 }
 
@@ -20,7 +20,7 @@ interface Actor {
   refused: number
 }
 
-/** @param perActor how many refused requests of one actor, or of all that are not signed in, are rows */
+/** @param perActor number of refused requests of one actor, or of all people not signed in, that become rows */
 export function createFolds(perActor: number): Folds {
   const actors = new Map<string | null, Actor>()
 

@@ -4,22 +4,22 @@ import { type AuditRecord, toAuditRow } from '../store/operation/audit-row.ts'
 import { type Store } from '../store/open-store.ts'
 import { createFolds } from './folds.ts'
 
-/** What parts of the manager that are not HTTP routes record with. */
+/** Recorder for parts of the manager that are not HTTP routes. */
 export type Audit = Pick<AuditRecorder, 'record'>
 
 /**
- * Writes the audit log. Rows wait for the database in a bounded queue, and what arrives while one statement is under way
- * goes into the next.
+ * Writes the audit log. Rows wait for the database in a bounded queue, and rows that arrive while a statement is in flight
+ * go into the next one.
  *
- * Threat model: refused requests become rows, too, also of people without credentials; so that nobody fills the disk with
- * them, those that are alike are counted within WINDOW_MS, and those of one actor are kept up to REFUSED_PER_MINUTE, of the rest
- * the number (see `folds.ts`; a manager that is killed takes the counts of its last minute along). Texts are cut and cleaned of what
- * PostgreSQL refuses: one bad row must not stop the others.
+ * Threat model: refused requests become rows too, also those of people without credentials. So that nobody can fill the
+ * disk with them, equal requests within WINDOW_MS are counted, and of one actor at most REFUSED_PER_MINUTE become rows; of
+ * the rest only the number is kept (see `folds.ts`; a killed manager loses the counts of its last minute). Texts are cut,
+ * and characters that PostgreSQL refuses are removed: one bad row must not stop the others.
  */
 export interface AuditRecorder extends AsyncDisposable {
-  /** Resolves when the row is committed, or after PATIENCE_MS: then it is tried further. Never rejects. */
+  /** Resolves when the row is committed, or after PATIENCE_MS while retries go on. Never rejects. */
   record(row: AuditRecord): Promise<void>
-  /** Rows that wait. */
+  /** Number of rows that wait. */
   readonly waiting: number
 }
 
@@ -33,7 +33,7 @@ const WINDOW_MS = 60_000
 export interface AuditRecorderDeps {
   readonly store: Pick<Store, 'db'>
   readonly log: Log
-  /** Of one actor. */
+  /** Rows for refused requests per actor and window. */
   readonly refusedPerMinute?: number
   readonly windowMs?: number
 }
@@ -47,7 +47,7 @@ export function createAuditRecorder(deps: AuditRecorderDeps): AuditRecorder {
   let writing: Promise<void> | undefined
   const stopping = new AbortController()
 
-  /** Rows that are gone, told by one as soon as one can be written. */
+  /** A row with the number of lost rows, written as soon as the database takes rows again. */
   function losses(): NewAuditRow[] {
     if (lost === 0) return []
     const row = toAuditRow({ action: 'auditLost', result: 'ok', detail: { rows: lost } })
@@ -81,7 +81,7 @@ export function createAuditRecorder(deps: AuditRecorderDeps): AuditRecorder {
       await insertAuditRows(store.db, rows)
     } catch (error) {
       if (!isRefusedData(error)) throw error
-      // One of them: find out which.
+      // At least one row is refused: insert them one by one to find it.
       for (const row of rows) {
         await insertAuditRows(store.db, [row]).catch((cause: unknown) => {
           if (!isRefusedData(cause)) throw cause

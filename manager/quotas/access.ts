@@ -5,17 +5,20 @@ import { type Db } from '../store/schema.ts'
 import { isForeignKeyViolation } from '../store/violations.ts'
 import { type Caller, isSuperadmin } from '../users/authorize.ts'
 
-/** Who may use which resource group. Nobody may what was not granted, but for superadmins. */
+/** Access to resource groups. Without a grant, only superadmins may use a resource group. */
 export interface ResourceGroupAccesses {
   /** @throws AppError `resource_group_not_found` */
   list(resourceGroup: string): Promise<ResourceGroupAccess[]>
   /** Safe to repeat. @throws AppError `resource_group_not_found`, `domain_not_found`, `group_not_found`, `user_not_found` */
   grant(resourceGroup: string, to: ResourceGroupAccessChange): Promise<ResourceGroupAccess[]>
-  /** What runs goes on; what waits says so. Safe to repeat. @throws AppError `resource_group_not_found` */
+  /**
+   * Withdraws a grant. Running sessions go on; waiting ones show the withdrawal as their reason. Safe to repeat.
+   * @throws AppError `resource_group_not_found`
+   */
   withdraw(resourceGroup: string, from: ResourceGroupAccessChange): Promise<void>
 }
 
-/** @param onChanged what waits may start now, or not any more */
+/** @param onChanged called when waiting sessions may start now, or no longer may */
 export function createResourceGroupAccesses({
   db,
   onChanged,
@@ -53,7 +56,7 @@ export function createResourceGroupAccesses({
   }
 }
 
-/** Names of the resource groups that the caller may use with any of their groups; undefined: all. */
+/** Names of the resource groups that the caller may use through any of their groups; undefined: all of them. */
 export async function accessibleTo(db: Db, caller: Caller): Promise<ReadonlySet<string> | undefined> {
   if (isSuperadmin(caller)) return undefined
   return listAccessible(db, { ownerId: caller.userId, domain: caller.domain, groupId: null })

@@ -24,9 +24,10 @@ const CODES = {
 } as const satisfies Record<Scope['kind'], ErrorCode>
 
 /**
- * Whether the caller may ask for a session there at all, and for whom it would count. A resource group that may not be used
- * is refused exactly as if there were none.
+ * Checks that the caller may request a session in this group and resource group. A resource group that the caller may not
+ * use is refused exactly like one that does not exist.
  *
+ * @returns the scopes that the session would count against
  * @throws AppError `group_not_found`, `group_inactive`, `resource_group_not_found`, `resource_group_inactive`
  */
 export async function admit(
@@ -45,8 +46,8 @@ export async function admit(
 }
 
 /**
- * Refuses a request that breaks a limit all by itself: it would wait for ever. One that only does not fit beside what
- * runs is accepted, and waits.
+ * Refuses a request that exceeds a limit on its own: it would wait for ever. A request that only does not fit beside
+ * running sessions is accepted, and waits.
  *
  * @throws AppError `over_concurrency_limit`, `over_container_limit`, `over_user_policy`, `over_keypair_policy`,
  *   `over_group_limit`, `over_domain_limit`

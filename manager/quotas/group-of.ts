@@ -4,8 +4,8 @@ import { type Db } from '../store/schema.ts'
 import { type Caller } from '../users/authorize.ts'
 
 /**
- * The group (project) that a session of the caller is in: the named one of theirs; without a name the only one, or the
- * one named `default`.
+ * The group (project) of a new session of the caller: the one of the caller's groups with this name. Without a name, it is
+ * their only active group, or the one named `default`.
  *
  * @param wanted id or name, in any letter case
  * @throws AppError `group_not_found`, `group_inactive`

@@ -21,7 +21,7 @@ import {
 import { type Db } from '../store/schema.ts'
 import { isForeignKeyViolation } from '../store/violations.ts'
 
-/** Limits under a name, for users and keypairs. */
+/** Resource policies: named sets of limits for users and keypairs. */
 export interface ResourcePolicies {
   list(): Promise<ResourcePolicy[]>
   /** @throws AppError `resource_policy_exists` */
@@ -34,7 +34,7 @@ export interface ResourcePolicies {
   remove(name: string): Promise<void>
 }
 
-/** @param onChanged what waits may start now, or not any more */
+/** @param onChanged called when waiting sessions may start now, or no longer may */
 export function createResourcePolicies({ db, onChanged }: { db: Db; onChanged: () => void }): ResourcePolicies {
   async function view(name: string): Promise<ResourcePolicy> {
     const row = await findResourcePolicy(db, name)
@@ -89,7 +89,7 @@ const UNLIMITED = {
 const notFound = (name: string) =>
   new AppError('resource_policy_not_found', { name, why: `There is no resource policy "${name}".` })
 
-/** Without what is left out. */
+/** The settings named in the change; fields that are left out stay out. */
 function toSettings(change: ResourcePolicyChange): Partial<PolicySettings> {
   const settings: { [K in keyof PolicySettings]: PolicySettings[K] | undefined } = {
     limits: change.limits && parseSlots(change.limits),

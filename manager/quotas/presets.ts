@@ -21,7 +21,7 @@ import { accessibleTo } from './access.ts'
 import { requireGroupOf } from './group-of.ts'
 import { asked, readWhatIsLeft } from './what-is-left.ts'
 
-/** Sizes to choose from in the launch dialog; superadmins make them. */
+/** Presets: session sizes offered in the launch dialog, managed by superadmins. */
 export interface Presets {
   /** @throws AppError `group_not_found` */
   list(caller: Caller, query: PresetQuery): Promise<Preset[]>
@@ -36,7 +36,7 @@ export interface Presets {
 export interface PresetQuery {
   readonly resourceGroup: string
   readonly group?: string | undefined
-  /** Only those that fit. */
+  /** Whether to list only the presets that fit now. */
   readonly fitting?: boolean | undefined
 }
 
@@ -83,7 +83,7 @@ export function createPresets({ db, presence }: { db: Db; presence: PlacingPrese
   }
 }
 
-/** Whether the caller could start something of this size now: what limits leave, and free room on one agent. */
+/** Whether the caller could start a session of this size now: within the limits, and with free room on one agent. */
 async function readFit({ db, presence }: { db: Db; presence: PlacingPresence }, caller: Caller, query: PresetQuery) {
   const group = query.group === undefined ? null : await requireGroupOf(db, caller, query.group)
   const left = await readWhatIsLeft(db, asked(caller, group?.id ?? null))

@@ -26,22 +26,25 @@ import {
   updateResourceGroup,
 } from '../store/quotas/resource-groups.ts'
 
-/** What superadmins do with resource groups; others see those that they may use. */
+/** Resource groups. Superadmins manage them; other users see the ones that they may use. */
 export interface ResourceGroups {
-  /** Without the weights of single users for those who are not superadmins. */
+  /** Only superadmins get the weights of single users. */
   list(caller: Caller): Promise<ResourceGroup[]>
-  /** Open to the domain of who makes it, or to those that are named. @throws AppError `resource_group_exists`, `domain_not_found` */
+  /**
+   * Creates a group that is open to the named domains, or else to the creator's domain.
+   * @throws AppError `resource_group_exists`, `domain_not_found`
+   */
   create(spec: ResourceGroupSpec, domain: string): Promise<ResourceGroup>
-  /** What is left out stays. @throws AppError `resource_group_not_found` */
+  /** Fields that are left out stay as they are. @throws AppError `resource_group_not_found` */
   update(name: string, change: ResourceGroupChange): Promise<ResourceGroup>
   /**
-   * With its access rules and join tokens. Records of ended sessions keep its name.
+   * Removes the group with its access rules and join tokens. Records of ended sessions keep its name.
    * @throws AppError `resource_group_not_found`, `resource_group_in_use` (agents, live sessions; the group `default`)
    */
   remove(name: string): Promise<void>
 }
 
-/** @param onChanged the next plan may be another one */
+/** @param onChanged called when the next plan may differ */
 export function createResourceGroups({ store, onChanged }: { store: Store; onChanged: () => void }): ResourceGroups {
   const { db } = store
   return {
@@ -116,7 +119,7 @@ export async function requireActiveResourceGroup(db: Db, name: string): Promise<
   throw new AppError('resource_group_inactive', { name, why: `An admin has closed "${name}". Choose another one.` })
 }
 
-/** Ids of users, and what they are worth: nothing that others should know. */
+/** Hides the weights: they hold user ids and the users' rank, which other users should not know. */
 function withoutWeights({ options: { weights: _, ...options }, ...group }: ResourceGroup): ResourceGroup {
   return { ...group, options }
 }

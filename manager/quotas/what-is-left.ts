@@ -7,18 +7,18 @@ import { type Caller } from '../users/authorize.ts'
 import { readLimits } from '../scheduler/read-limits.ts'
 
 export interface WhatIsLeft {
-  /** Of limited slots, for one more session. */
+  /** Amounts of limited slots left for one more session. */
   readonly slots: ResourceSlots
-  /** Null where their number is not limited. */
+  /** Number of sessions left; null where it is not limited. */
   readonly sessions: number | null
 }
 
-/** What a session of the caller would count for. */
+/** The scopes that a new session of the caller would count against. */
 export function asked(caller: Caller, groupId: GroupId | null): ScopedSession {
   return { id: newId(SessionId), ownerId: caller.userId, keypair: caller.keypair, groupId, domain: caller.domain }
 }
 
-/** What limits leave whoever a session is for, whether or not it may use any resource group. */
+/** What the limits leave for a session, regardless of which resource groups it may use. */
 export async function readWhatIsLeft(db: Db, session: ScopedSession): Promise<WhatIsLeft> {
   const { scopes } = await readLimits(db, '', [session])
   const keys = [...scopes.keys()]

@@ -24,11 +24,11 @@ export interface Range {
   readonly from: number
   readonly to: number
   readonly stepMs: number
-  /** By the second, from memory. */
+  /** Whether the points are by the second, from memory. */
   readonly fine: boolean
 }
 
-/** What can be had of what was asked for. Pure. @throws AppError `bad_request` */
+/** The range and step that can be served for a query. Pure. @throws AppError `bad_request` */
 export function rangeOf({ from, to, step }: HistoryQuery, now: number): Range {
   const end = to === undefined ? now : Date.parse(to)
   const start = from === undefined ? end - DEFAULT_SPAN_MS : Date.parse(from)
@@ -40,7 +40,7 @@ export function rangeOf({ from, to, step }: HistoryQuery, now: number): Range {
   return { from: start, to: end, stepMs: Math.max(least, wanted, unit), fine }
 }
 
-/** Figures of a session, all of its kernels together: from memory by the second, from the database by the minute. */
+/** Figures of a session, its kernels added up: by the second from memory, by the minute from the database. */
 export async function readHistory(
   { store: { db, now }, live }: { store: Store; live: Pick<LiveFigures, 'recentStats'> },
   { id, kernels }: { id: SessionId; kernels: readonly KernelId[] },
@@ -55,7 +55,7 @@ export async function readHistory(
   const stored = await listMinutes(db, id, new Date(from), new Date(to))
   const minutes = stored.map(({ at, stats }): Point => ({ ...stats, at: at.getTime() }))
   const last = minutes.at(-1)?.at ?? -Infinity
-  // The minute that runs is not stored yet.
+  // The current minute is not stored yet.
   const running = recent(60_000).filter(point => point.at > last && within(point))
   return reply(toSteps([...minutes, ...running], stepMs), stepMs)
 }

@@ -1,7 +1,7 @@
 import { type KernelId, type PullProgress, type SessionStats } from '#manager/contract'
 import { SampleRing, type SampleWindow } from './sample-ring.ts'
 
-/** Figures of the last minutes; nothing here survives a restart, and nothing needs to. */
+/** Figures of the last minutes, in memory only; they need not survive a restart. */
 export interface LiveFigures {
   addStats(kernelId: KernelId, stats: SessionStats): void
   stats(kernelId: KernelId): SessionStats | null
@@ -11,21 +11,21 @@ export interface LiveFigures {
   window(kernelId: KernelId, span: { windowMs: number; freshMs: number }): SampleWindow | undefined
   setPull(kernelId: KernelId, progress: PullProgress): void
   pull(kernelId: KernelId): PullProgress | null
-  /** How long nothing was downloaded or unpacked for any of these, if this process has seen anything move. */
+  /** Time since the last progress of a pull for any of these; undefined if this process has seen no pull for them. */
   pullQuietMs(kernelIds: readonly KernelId[]): number | undefined
   forgetPull(kernelId: KernelId): void
-  /** Its agent says now that its start waits for its turn there. */
+  /** Records that the agent says now that the kernel's start waits for its turn there. */
   setWaiting(kernelId: KernelId): void
-  /** How long ago that was said last of any of these; undefined where it never was. */
+  /** Time since `setWaiting` was last called for any of these; undefined if never. */
   sinceWaitingMs(kernelIds: readonly KernelId[]): number | undefined
   forget(kernelId: KernelId): void
 }
 
 const KEPT_SAMPLES = 300
-/** Of sessions that ended without this process being told (another manager did it) nothing is kept for long. */
+/** Figures older than this are dropped: another manager may have ended the session without telling this process. */
 const FORGET_AFTER_MS = 10 * 60_000
 
-/** @param now the clock that figures are stamped with: the database's, for they are shown beside what it holds */
+/** @param now clock that stamps the figures: the database's, because they are shown beside stored figures */
 export function createLiveFigures(now: () => number): LiveFigures {
   const rings = new Map<KernelId, SampleRing>()
   let lookedAt = now()
@@ -39,7 +39,7 @@ export function createLiveFigures(now: () => number): LiveFigures {
     addStats(kernelId, stats) {
       if (now() - lookedAt > FORGET_AFTER_MS) forgetOld()
       const ring = rings.get(kernelId) ?? new SampleRing(KEPT_SAMPLES)
-      // Clocks of agents may differ from it and from each other.
+      // Stamp with our clock: the clocks of agents may differ from it and from each other.
       ring.add({ ...stats, at: new Date(now()).toISOString() })
       rings.set(kernelId, ring)
     },
@@ -70,7 +70,7 @@ export function createLiveFigures(now: () => number): LiveFigures {
   }
 }
 
-/** Not the status of a layer: one that waits, or is tried again and again, does not move. */
+/** Measure of a pull's progress. The status of a layer is left out: a layer that waits or is retried does not move. */
 function movedBy({ bytesDone, layersDone, layers }: PullProgress): string {
   return JSON.stringify([bytesDone, layersDone, layers.map(({ unpacked }) => unpacked)])
 }

@@ -1,7 +1,7 @@
 import { type SessionStats } from '#manager/contract'
 import { type KeptMinute, type StatsMinute, type Totals } from '../store/tables/operation.ts'
 
-/** Of the values that are known: what is unknown is not 0. */
+/** Weighted mean of the known values: null is skipped, not counted as 0. */
 export class Mean {
   #sum = 0
   #weight = 0
@@ -12,7 +12,7 @@ export class Mean {
     this.#weight += weight
   }
 
-  /** Null where nothing is known. @param parts of one: 10 = one decimal */
+  /** The rounded mean; null if no value is known. @param parts of one: 10 = one decimal */
   rounded(parts: number): number | null {
     return this.#weight === 0 ? null : Math.round((this.#sum / this.#weight) * parts) / parts
   }
@@ -39,7 +39,7 @@ export class MinuteSums {
     this.#last = stats
   }
 
-  /** Undefined without samples. @param secondsBefore CPU time up to the minute, for agents that do not tell it themselves */
+  /** Undefined without samples. @param secondsBefore CPU time up to the minute, for agents that do not report it */
   mean(secondsBefore: number): StatsMinute | undefined {
     const { samples } = this
     const last = this.#last
@@ -76,7 +76,7 @@ export function totalsOf({
   return { cpuSeconds, memPeakBytes, netRxBytes, netTxBytes, diskReadBytes, diskWriteBytes }
 }
 
-/** Kernels that have nothing to tell in this minute count with what they had used by the one before. Pure. */
+/** Adds the previous totals of kernels that have no samples in this minute. Pure. */
 export function carryOn(minute: KeptMinute, before: KeptMinute | undefined): KeptMinute {
   const { kernels } = minute
   if (!kernels || !before?.kernels) return minute
@@ -85,7 +85,7 @@ export function carryOn(minute: KeptMinute, before: KeptMinute | undefined): Kep
   return { ...minute, ...totals, kernels: { ...before.kernels, ...kernels } }
 }
 
-/** Peaks of kernels need not meet: their sum is an upper bound. */
+/** Adds totals. The peaks of kernels need not coincide, so the sum of peaks is an upper bound. */
 function addTotals(one: Totals, other: Totals): Totals {
   return {
     cpuSeconds: one.cpuSeconds + other.cpuSeconds,
@@ -97,7 +97,7 @@ function addTotals(one: Totals, other: Totals): Totals {
   }
 }
 
-/** Kernels of one session in the same minute. Pure. */
+/** Adds the figures of two kernels of one session in the same minute. Pure. */
 export function addMinutes(one: StatsMinute, other: StatsMinute): StatsMinute {
   return {
     ...addTotals(one, other),

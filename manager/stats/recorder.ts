@@ -10,10 +10,10 @@ export interface StatsRecorderDeps {
   readonly minuteMs?: number | undefined
 }
 
-/** Keeps the means of every minute: sums in memory, one insert a minute, 7 days. */
+/** Stores the means of every minute: sums in memory, one insert a minute, kept for 7 days. */
 export interface StatsRecorder extends AsyncDisposable {
   add(session: MeasuredSession, kernelId: KernelId, stats: SessionStats): void
-  /** What is there of the minute that runs; then the session is forgotten. */
+  /** Saves the figures of the current minute so far, then forgets the session. */
   end(sessionId: SessionId): void
 }
 
@@ -24,7 +24,7 @@ export interface MeasuredSession {
 }
 
 const MINUTE_MS = 60_000
-/** A database that does not answer may be so far behind. */
+/** Minutes older than this are dropped while the database does not answer. */
 const MAX_BEHIND_MS = 5 * 60_000
 
 interface Batch {
@@ -32,13 +32,16 @@ interface Batch {
   readonly minutes: readonly SessionMinute[]
 }
 
-/** Restart and end lose no totals: those are counters of the containers, and the last row has them, also of what is done. */
+/**
+ * Starts the recorder. A restart or the end of a session loses no totals: they are counters of the containers, and the last
+ * row has them, also for kernels that have ended.
+ */
 export function startStatsRecorder({ store, log, minuteMs = MINUTE_MS }: StatsRecorderDeps): StatsRecorder {
   let running = new Map<SessionId, Map<KernelId, MinuteSums>>()
-  /** By the end of its last minute, for agents that do not tell it themselves. */
+  /** CPU seconds by the end of each kernel's last minute, for agents that do not report them. */
   const cpuSeconds = new Map<KernelId, number>()
   const siblingsOf = new Map<SessionId, readonly KernelId[]>()
-  /** Of the minute that runs. */
+  /** Start of the current minute. */
   let startedAt = startOf(store.now())
   let unsaved: Batch[] = []
   let saving: Promise<void> = Promise.resolve()
@@ -68,7 +71,7 @@ export function startStatsRecorder({ store, log, minuteMs = MINUTE_MS }: StatsRe
 
   function save(minutes: readonly SessionMinute[]): void {
     const middle = startedAt + MINUTE_MS / 2
-    // By age, not by number: any number of sessions may end at once, each with what it has used last.
+    // Drop batches by age, not by number: any number of sessions may end at once, each with a batch of its own.
     unsaved = [...unsaved.filter(batch => batch.middle > middle - MAX_BEHIND_MS), { middle, minutes }]
     saving = saving.then(async () => {
       for (let batch = unsaved[0]; batch; batch = unsaved[0]) {
@@ -90,7 +93,7 @@ export function startStatsRecorder({ store, log, minuteMs = MINUTE_MS }: StatsRe
   function onMinute(): void {
     const ended = running
     running = new Map()
-    // Ended elsewhere, or its agent is away.
+    // A session without samples was ended by another manager, or its agent is away.
     for (const id of siblingsOf.keys()) if (!ended.has(id)) forget(id)
     save([...ended].flatMap(([sessionId, kernels]) => minuteOf(sessionId, kernels)))
     startedAt = startOf(store.now())

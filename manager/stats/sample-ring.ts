@@ -9,26 +9,26 @@ const FIELDS = [
   'diskReadBytes',
   'diskWriteBytes',
 ] as const
-/** Part of a window that samples must span to judge by them. */
+/** Fraction of a window that the samples must span for a judgement. */
 const ENOUGH = 0.8
 
-/** One kernel over a window of time. */
+/** Activity of one kernel over a window of time. */
 export interface SampleWindow {
-  /** Between the first and the last sample. */
+  /** Time between the first and the last sample. */
   readonly seconds: number
   readonly cpuMilli: number
-  /** Mean of its busiest GPU of which it is known; 0 without any. */
+  /** Mean utilisation of the kernel's busiest GPU; an unknown value counts as 0, and so does a kernel without GPUs. */
   readonly gpuUtilization: number
   readonly diskBytes: number
   readonly netBytes: number
 }
 
-/** Time, the fields, CPU seconds and scratch bytes; then two numbers per GPU. */
+/** Numbers per sample: time, the fields, CPU seconds and scratch bytes. Two numbers per GPU follow. */
 const FIXED = 1 + FIELDS.length + 2
 
 /**
- * The last samples of one kernel as plain numbers: 300 of them take 24 KB (and 4.8 KB per GPU), where as objects they take
- * ten times that, for each of thousands of sessions. A change of its GPUs starts anew.
+ * Ring buffer of the last samples of one kernel, as plain numbers. 300 samples take 24 KB (and 4.8 KB per GPU); as objects
+ * they would take ten times that, for each of thousands of sessions. A change of the kernel's GPUs empties the ring.
  */
 export class SampleRing {
   readonly #kept: number
@@ -63,12 +63,12 @@ export class SampleRing {
     this.#size = Math.min(this.#size + 1, this.#kept)
   }
 
-  /** When the last sample came; 0 without any. */
+  /** Time of the last sample; 0 without any. */
   get lastAt(): number {
     return this.#size === 0 ? 0 : this.#number(this.#offset(0))
   }
 
-  /** Oldest first. @param count how many of the last */
+  /** The last samples, oldest first. @param count at most this many */
   last(count = Infinity): SessionStats[] {
     const wanted = Math.min(count, this.#size)
     return Array.from({ length: wanted }, (_, index) =>
@@ -77,9 +77,9 @@ export class SampleRing {
   }
 
   /**
-   * What happened within the last `windowMs`, computed on the numbers: this is asked for every session every few seconds.
+   * Activity within the last `windowMs`, computed on the raw numbers: this runs for every session every few seconds.
    *
-   * @param now of the clock that the samples are stamped with
+   * @param now time by the clock that stamps the samples
    * @returns undefined if the last sample is older than `freshMs`, or they span less than four fifths of the window
    */
   window(now: number, { windowMs, freshMs }: { windowMs: number; freshMs: number }): SampleWindow | undefined {
@@ -109,7 +109,7 @@ export class SampleRing {
     }
   }
 
-  /** Where a sample begins. @param age 0 = the last one */
+  /** Offset of a sample. @param age 0 = the last one */
   #offset(age: number): number {
     return ((this.#next - 1 - age + 2 * this.#kept) % this.#kept) * this.#width
   }

@@ -2,7 +2,7 @@ import { type SessionStats } from '#manager/contract'
 import { type StatsMinute } from '../store/tables/operation.ts'
 import { addMinutes, Mean } from './minute.ts'
 
-/** Figures of a stretch of time that begins at `at` (milliseconds since the epoch). */
+/** Figures of a period that begins at `at` (milliseconds since the epoch). */
 export interface Point extends StatsMinute {
   readonly at: number
 }
@@ -13,7 +13,7 @@ export function pointOf(stats: SessionStats): Point {
 }
 
 /**
- * Points of one source put together to steps: rates are means weighted by samples, totals are those of the last point.
+ * Merges points of one source into steps: rates are means weighted by samples, totals are those of the last point.
  * Pure. @param points oldest first
  */
 export function toSteps(points: readonly Point[], stepMs: number): Point[] {
@@ -21,7 +21,7 @@ export function toSteps(points: readonly Point[], stepMs: number): Point[] {
   return [...steps].map(([at, within]) => ({ ...meanOf(within), at }))
 }
 
-/** The same steps of several kernels become those of their session. Oldest first. Pure. */
+/** Adds the steps of several kernels up to those of their session. Oldest first. Pure. */
 export function addSources(sources: readonly (readonly Point[])[]): Point[] {
   const sums = new Map<number, Point>()
   for (const point of sources.flat()) {

@@ -1,6 +1,6 @@
 import { type SessionStats } from '#manager/contract'
 
-/** Figures of a session from those of its kernels. The time is that of the latest. Null without any. */
+/** Figures of a session: the sum over its kernels, with the time of the latest. Null without any. */
 export function sumStats(all: readonly SessionStats[]): SessionStats | null {
   const [first, ...others] = all
   if (!first) return null
@@ -20,7 +20,7 @@ function add(a: SessionStats, b: SessionStats): SessionStats {
     diskReadBytes: a.diskReadBytes + b.diskReadBytes,
     diskWriteBytes: a.diskWriteBytes + b.diskWriteBytes,
     scratchBytes: a.scratchBytes === null || b.scratchBytes === null ? null : a.scratchBytes + b.scratchBytes,
-    // Kernels may share a device: each says what it uses of it.
+    // Kernels may share a device: each reports its own use of it.
     gpus: [...Map.groupBy([...a.gpus, ...b.gpus], gpu => gpu.uuid)].map(([uuid, parts]) => ({
       uuid,
       utilization: capped(sumKnown(parts.map(part => part.utilization))),
@@ -31,7 +31,7 @@ function add(a: SessionStats, b: SessionStats): SessionStats {
 
 const capped = (percent: number | null) => (percent === null ? null : Math.min(100, percent))
 
-/** Unknown as soon as a part is. */
+/** The sum; unknown (null) as soon as one part is. */
 function sumKnown(parts: readonly (number | null)[]): number | null {
   return parts.reduce<number | null>((sum, part) => (sum === null || part === null ? null : sum + part), 0)
 }

@@ -1,17 +1,20 @@
 import { type SessionStats, type SessionUsage } from '#manager/contract'
 import { type StatsMinute } from '../store/tables/operation.ts'
 
-/** What a usage is made of. */
+/** Input for the usage of a session. */
 export interface UsageFacts {
   /** Newest figures of each kernel, where they are known. */
   readonly live: readonly (SessionStats | null)[]
   /** The last minute that was written. */
   readonly stored: StatsMinute | undefined
-  /** What each kernel has had for how long; `gpus` are whole ones, so half a GPU is 0.5. */
+  /** GPUs that each kernel has held, and for how long; `gpus` counts whole GPUs, so half a GPU is 0.5. */
   readonly held: readonly { readonly gpus: number; readonly ms: number }[]
 }
 
-/** CPU and memory from counters of the containers, GPU time from what was held: nothing is added up, so nothing drifts. Pure. */
+/**
+ * Usage of a session. CPU and memory come from counters of the containers, GPU time from what was held: no running sum is
+ * kept, so nothing drifts. Pure.
+ */
 export function usageOf({ live, stored, held }: UsageFacts): SessionUsage | null {
   const known = live.filter(stats => stats !== null)
   if (!stored && known.length === 0) return null

@@ -22,16 +22,17 @@ export interface TaskSpec {
   readonly target: string
   readonly startedBy: string
   readonly detail: TaskDetail
-  /** Does the work, and tells how far it is. Throws if it cannot go on; the reason of the signal if it was cancelled. */
+  /** Does the work and reports progress. Throws if it cannot go on; throws the reason of the signal if cancelled. */
   readonly run: (task: { signal: AbortSignal; report: (detail: TaskDetail) => void }) => Promise<void>
 }
 
 /**
- * Long work that admins start: rows that every manager can read and cancel, kept fresh by the manager that does the work. It
- * ends with that manager, as cancelled: at once if it stops, and after a while without a sign of life if it dies.
+ * Long-running work that admins start. A task is a row that every manager can read and cancel; the manager that does the
+ * work keeps the row fresh. The task ends with its manager, as cancelled: at once if the manager stops, or after
+ * DEAD_AFTER_MS without an update if it dies.
  */
 export interface Tasks extends AsyncDisposable {
-  /** A rescan of a registry runs once: a second start of it is answered with the first. */
+  /** Starts a task. A rescan of a registry runs only once at a time: a second start returns the running task. */
   start(spec: TaskSpec): Promise<Task>
   list(): Promise<Task[]>
   /** @throws AppError `task_not_found` */
@@ -66,7 +67,7 @@ export function createTasks({ store, events, log }: TasksDeps): Tasks {
       if (row) hint(id, row.version)
       if (!row || row.cancel_asked) controller.abort(CANCELLED)
     }
-    // One at a time: while the database does not answer they must not pile up.
+    // One save at a time: saves must not pile up while the database does not answer.
     const timer = setInterval(() => {
       saving ??= save()
         .catch((error: unknown) => log.warn({ err: error, task: id }, 'progress was not saved'))
@@ -88,7 +89,7 @@ export function createTasks({ store, events, log }: TasksDeps): Tasks {
     if (version !== undefined) hint(id, version)
   }
 
-  /** Whoever looks ends what has died: there need not be another moment. */
+  /** Ends tasks whose manager has died. Every read runs this, so no timer is needed. */
   async function sweep(): Promise<void> {
     const error = { code: STOPPED.code, message: String(STOPPED.detail.why) }
     for (const { id, version } of await endDeadTasks(store.db, DEAD_AFTER_MS, error)) hint(id, version)
@@ -126,7 +127,7 @@ export function createTasks({ store, events, log }: TasksDeps): Tasks {
       await get(id)
       const own = running.get(id)
       own?.controller.abort(CANCELLED)
-      // One of another manager is told by its row, within half a second.
+      // A task of another manager learns of the cancellation from its row, within half a second.
       if (own) await own.done
       else await askTaskToCancel(store.db, id)
       return get(id)

@@ -7,19 +7,19 @@ import { type ContainerAmounts, type HoldingKernel } from '../store/quotas/usage
 export interface Comparison {
   readonly agentId: AgentId
   readonly agentName: string
-  /** Rows that held something on the agent before it was asked. */
+  /** Rows that held resources on the agent before the agent was asked. */
   readonly before: readonly HoldingKernel[]
-  /** What it said that it has. */
+  /** Kernels that the agent reported. */
   readonly reported: readonly KernelReport[]
-  /** What was done about it. */
+  /** Actions taken on the report. */
   readonly actions: readonly Action[]
-  /** Rows that still hold something there after that. */
+  /** Rows that still hold resources on the agent after these actions. */
   readonly after: ReadonlySet<KernelId>
 }
 
 /**
- * What did not agree, in words. Pure. A kernel that is being started, or taken down, is on its way: that is no
- * disagreement, and its own deadlines look after it.
+ * Differences between rows and containers, as messages. Pure. A kernel that is being started or taken down is no
+ * difference: its own deadlines take care of it.
  */
 export function findDifferences({ agentId, agentName, before, reported, actions, after }: Comparison): Finding[] {
   const states = new Map(reported.map(report => [report.kernelId, report.state.state]))
@@ -53,7 +53,7 @@ export function findDifferences({ agentId, agentName, before, reported, actions,
   return [...ended, ...containers]
 }
 
-/** Containers that run with other amounts or devices than their rows say. */
+/** Finds running containers whose amounts or devices differ from their rows. */
 export function findOtherAmounts(
   agentId: AgentId,
   before: readonly HoldingKernel[],
@@ -65,7 +65,7 @@ export function findOtherAmounts(
     const row = rows.get(kernelId)
     const parsed = KernelLabel.safeParse(label)
     if (!parsed.success || row?.status !== 'RUNNING' || row.attempt !== attempt || state.state !== 'running') return []
-    // What a label says of amounts is its agent's word, unless a manager has signed it.
+    // Only trust amounts in a label that a manager has signed: any other label is just the agent's claim.
     if (!isOurs(parsed.data)) return []
     const slots = parsed.data.slots as ResourceSlots
     const devices = parsed.data.devices.map(toHeld)

@@ -13,7 +13,7 @@ export interface RecalculateDeps {
   readonly store: Store
   readonly agents: AgentRequests
   readonly reports: Pick<Reports, 'takeUp' | 'isOurs'>
-  /** Something was given back: what waits may start. */
+  /** Called when resources were released, so that waiting sessions may start. */
   readonly onChanged: () => void
   readonly log: Log
 }
@@ -21,10 +21,10 @@ export interface RecalculateDeps {
 const AGENT_TIMEOUT_MS = 30_000
 
 /**
- * Compares what the rows of kernels say, from which all usage is derived, with the containers that every connected agent
- * has now, and repairs the rows: sessions through their life cycle, amounts by the container's signed label. Where usage
- * is true, and it should be always, there is nothing to do. An agent that only another manager has a connection to is called
- * to this one; those that cannot be asked are named, and left as they are.
+ * Compares the rows of kernels, from which all usage is derived, with the containers that every connected agent has now,
+ * and repairs the rows: sessions through their life cycle, amounts by the container's signed label. Where usage is correct,
+ * as it always should be, there is nothing to do. An agent that only another manager has a connection to is called to this
+ * manager. Agents that cannot be asked are listed in the reply and left as they are.
  */
 export async function recalculate(deps: RecalculateDeps, actor: string): Promise<Recalculation> {
   const { store, log, onChanged } = deps
@@ -36,7 +36,7 @@ export async function recalculate(deps: RecalculateDeps, actor: string): Promise
   return { findings: all, agents: compared.map(({ agent }) => agent) }
 }
 
-/** Rows that hold something for nobody; no agent needs to be asked for that. */
+/** Releases resources held by rows of sessions that do not run; this needs no agent. */
 async function releaseAll(store: Store): Promise<Finding[]> {
   const findings: Finding[] = []
   for (const { kernelId, sessionId, sessionName, agentId } of await listHoldingForNobody(store.db)) {
@@ -51,7 +51,7 @@ async function compareAgent(
   { store, agents, reports, log }: RecalculateDeps,
   { id: agentId, name, resource_group: resourceGroup }: AgentRow,
 ): Promise<{ agent: Recalculation['agents'][number]; findings: Finding[] }> {
-  // Read before the question: what runs now is in the answer, unless it is gone.
+  // Read the rows before asking the agent: a container that runs now is in the answer, unless it is gone.
   const before = await listHolding(store.db, agentId)
   const reply = await agents
     .request(agentId, 'list_kernels', {}, { timeoutMs: AGENT_TIMEOUT_MS })

@@ -12,9 +12,9 @@ export interface ResourcesQuery {
 }
 
 /**
- * What there is for the caller: figures of the agents that they may use, and what their limits leave.
+ * Resources available to the caller: figures of the agents that the caller may use, and what the caller's limits leave.
  *
- * @throws AppError `resource_group_not_found` (or not theirs), `group_not_found`, `group_inactive`
+ * @throws AppError `resource_group_not_found` (also without access to it), `group_not_found`, `group_inactive`
  */
 export async function readResources(
   { db, agents }: { db: Db; agents: Pick<AgentService, 'resources'> },

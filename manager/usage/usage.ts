@@ -22,7 +22,7 @@ import { withHeld } from '../scheduler/read-limits.ts'
 import { recalculate, type RecalculateDeps } from './recalculate.ts'
 import { readResources, type ResourcesQuery } from './resources.ts'
 
-/** Limits and what is held of them. */
+/** Limits, and the amounts held against them. */
 export interface Usages {
   /** As `readUsageOf`. */
   of(caller: Caller, query: UsageQuery): Promise<ScopeUsage[]>
@@ -48,8 +48,8 @@ export interface UsageQuery {
 }
 
 /**
- * Limit, held and left of the caller with their keypairs, groups and domain; for admins also of others. Whoever may not
- * see somebody is told that there is nobody.
+ * Limits, held and remaining amounts of the caller, with their keypairs, groups and domain; admins can also query others.
+ * A target that the caller may not see is reported as not found.
  *
  * @throws AppError `user_not_found`, `group_not_found`, `domain_not_found`
  */
