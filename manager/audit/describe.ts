@@ -1,4 +1,4 @@
-/** A request as the audit log describes it. */
+/** Facts of a request from which `describeRequest` makes its entry in the audit log. Pure. */
 export interface DescribedRequest {
   /** As in the table of routes: `/api/v1/sessions/:id`. */
   readonly path: string

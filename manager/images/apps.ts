@@ -4,14 +4,14 @@ import { type SessionRow } from '../store/sessions/sessions.ts'
 
 const TERMINAL: App = { name: 'terminal', title: 'Terminal', protocol: 'tcp', path: '/' }
 
-/** Apps as users see them: those of the image, then the ones that every session has. An entry that is no app is left out. */
+/** Apps as users see them: those of the image, then those that every session has. Invalid entries are left out. */
 export function appsOf(session: Pick<SessionRow, 'apps'>): App[] {
   const builtIn = new Set([TERMINAL.name, ...BUILT_IN_APPS.map(app => app.name)])
   const own = session.apps.flatMap(app => App.safeParse(app).data ?? []).filter(app => !builtIn.has(app.name))
   return [...own, TERMINAL, ...BUILT_IN_APPS.map(toApp)]
 }
 
-/** An app that a tunnel may lead to; the terminal has an endpoint of its own. */
+/** Finds an app that a tunnel may lead to: any but the terminal, which has its own endpoint. */
 export function findTunnelApp(session: Pick<SessionRow, 'apps'>, name: string): App | undefined {
   return appsOf(session).find(app => app.name === name && app.name !== TERMINAL.name)
 }

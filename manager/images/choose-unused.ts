@@ -9,7 +9,7 @@ export interface CleanUpContext {
   readonly inUse: readonly ImageInUse[]
   /** Names of all registries, active or not. */
   readonly registries: ReadonlySet<string>
-  /** What active registries have. */
+  /** Images that active registries have, by reference. */
   readonly offered: ReadonlyMap<string, OfferedImage>
   readonly includeLocal: boolean
 }
@@ -20,10 +20,11 @@ export interface CleanUpChoice {
 }
 
 /**
- * Of the images on an engine that no container uses, those that go. Pure.
+ * Chooses which of the images that no container on an engine uses are removed. Pure.
  *
- * Only what is Berth's business at all: images with labels for sessions, and those of known registries; an engine may serve
- * others too. Of these only what a registry can give back, or what has lost its name to a newer image.
+ * Only images that concern Berth are considered: those with labels for sessions, and those of known registries. An engine
+ * may serve other purposes too. Of these images, only those go that a registry can provide again, or that have lost their
+ * name to a newer image.
  */
 export function chooseUnused(images: readonly UnusedImage[], context: CleanUpContext): CleanUpChoice {
   const remove: UnusedImage[] = []
@@ -36,7 +37,7 @@ export function chooseUnused(images: readonly UnusedImage[], context: CleanUpCon
   return { remove, kept }
 }
 
-/** Empty: none of our business, and not worth a word. */
+/** Reason to keep the image; undefined: remove it; empty: the image does not concern Berth, so it is not reported. */
 function reasonToKeep(image: UnusedImage, context: CleanUpContext): string | undefined {
   const { agentId, inUse, registries, includeLocal } = context
   const ofRegistry = [...image.references, ...image.repoDigests].some(name => registries.has(registryOf(name)))

@@ -3,7 +3,10 @@ import { requireResourceGroup } from '../quotas/resource-groups.ts'
 import { type AgentRow, listAgents } from '../store/agents/agents.ts'
 import { type Db } from '../store/schema.ts'
 
-/** The agents that an admin means: by id, by resource group, or all. @throws AppError `agent_not_found`, `resource_group_not_found`, `bad_request` */
+/**
+ * The agents that an admin has chosen: by id, by resource group, or all.
+ * @throws AppError `agent_not_found`, `resource_group_not_found`, `bad_request`
+ */
 export async function chosenAgents(
   db: Db,
   { agentIds, resourceGroup }: { agentIds?: readonly AgentId[] | undefined; resourceGroup?: string | undefined },

@@ -10,12 +10,12 @@ import { chosenAgents } from './chosen-agents.ts'
 import { readKnownImages } from './known-images.ts'
 
 /**
- * Takes images off agents. What a live session uses is left out here; what a container uses, and the toolbox, the agent keeps
- * whatever it is asked for. One agent that cannot does not keep the others from it.
+ * Removes images from agents. Images of live sessions are left out here. An agent itself keeps images that a container uses,
+ * and the toolbox, whatever it is asked to remove. A failing agent does not keep the others from their clean-up.
  */
 export interface ImageCleanUp {
   cleanUp(spec: CleanUpSpec): Promise<AgentCleanUp[]>
-  /** One name; without `agentIds` and `resourceGroup` on all agents that hold it. */
+  /** Removes one name; without `agentIds` and `resourceGroup`, on all agents that hold it. */
   remove(spec: RemovalSpec): Promise<AgentCleanUp[]>
 }
 

@@ -17,7 +17,7 @@ import { type Db } from '../store/schema.ts'
 import { type Caller, isSuperadmin } from '../users/authorize.ts'
 import { type KnownImages, meaningsOf, readKnownImages, toImages } from './known-images.ts'
 
-/** What can be launched, and what an admin changes about it. */
+/** Images that can be launched, and an admin's settings for them. */
 export interface Images {
   list(caller: Caller): Promise<Image[]>
   /** @throws AppError `image_not_found` */
@@ -25,9 +25,9 @@ export interface Images {
 }
 
 /**
- * Images that this caller may launch: superadmins all, others those of the registries that their domain may use.
+ * Images that this caller may launch: all for superadmins, for others those of the registries that their domain may use.
  *
- * @param wanted only what this may mean, as a request names it
+ * @param wanted name of an image in a request; limits the result to the images that it may mean
  */
 export async function imagesOf(db: Store['db'], caller: Caller, wanted?: string): Promise<KnownImages> {
   const allowed = isSuperadmin(caller) ? null : ((await findDomain(db, caller.domain)) ?? NOTHING).allowed_registries
@@ -49,7 +49,7 @@ export function createImages({ store, events }: { store: Store; events: EventPub
 
   async function find(caller: Caller, reference: string): Promise<Image> {
     const all = toImages(await imagesOf(db, caller, reference)).filter(image => image.reference === reference)
-    // One name may mean different images on different agents: the setting is for the name.
+    // One name may mean different images on different agents; the setting belongs to the name.
     const image = all.toSorted((a, b) => b.holders - a.holders)[0]
     if (image) return image
     throw new AppError('image_not_found', {
@@ -72,7 +72,7 @@ export function createImages({ store, events }: { store: Store; events: EventPub
     async change(caller, { reference, minimum }) {
       const { labelMinimum } = await find(caller, reference)
       await setImageMinimum(db, reference, minimum === null ? null : parseSlots(minimum))
-      // Not its name: not everybody may know that it is there.
+      // The event leaves the name out: not everybody may know that the image exists.
       events.publish({ topic: 'image', id: 'all', version: store.now() }, 'everyone')
       const image = await find(caller, reference)
       return { image, notices: belowLabels(parseSlots(labelMinimum), parseSlots(image.minimum)) }
@@ -80,7 +80,7 @@ export function createImages({ store, events }: { store: Store; events: EventPub
   }
 }
 
-/** The guide's warning: what labels say was found out by trying. */
+/** The guide's warning for a minimum below the labels, whose values come from trials. */
 function belowLabels(labels: ReturnType<typeof parseSlots>, minimum: ReturnType<typeof parseSlots>) {
   const names = lackingSlots(labels, minimum)
   if (names.length === 0) return []

@@ -7,27 +7,29 @@ import { listOfferedImages, type RegistryImageRow } from '../store/images/regist
 import { type Db } from '../store/schema.ts'
 import { toApp } from './apps.ts'
 
-/** What an active registry has under a name. */
+/** An image that an active registry has under a name. */
 export interface OfferedImage {
   readonly reference: string
   readonly registry: string
   readonly manifestDigest: string
-  /** As it would be reported by an agent that holds it. */
+  /** The image as an agent that holds it would report it. */
   readonly image: AgentImage
 }
 
-/** Images as far as one caller may launch them. */
+/** Images that one caller may launch. */
 export interface KnownImages {
   readonly held: readonly HeldImage[]
   /** By reference. */
   readonly offered: ReadonlyMap<string, OfferedImage>
-  /** By reference: what an admin has set instead of what labels say. */
+  /** By reference: minimums that an admin has set instead of the labels' values. */
   readonly minimums: ReadonlyMap<string, ResourceSlots>
 }
 
 /**
+ * Reads the images on agents and in registries.
+ *
  * @param allowed names of the registries that count; null = all
- * @param references of registries only what has one of these names
+ * @param references limits images of registries to these names
  */
 export async function readKnownImages(
   db: Db,
@@ -49,16 +51,17 @@ export async function readKnownImages(
   }
 }
 
-/** What an image's name may mean, as Docker reads it: the tag `latest` is left out at will, and so is all of Docker Hub's own name. */
+/** Names that a request for an image may mean, as in Docker: the tag `latest` and Docker Hub's own name are optional. */
 export function meaningsOf(wanted: string): string[] {
   const short = wanted.replace(/^(index\.)?docker\.io\//, '').replace(/^library\//, '')
   return [...new Set([wanted, short])].flatMap(name => [name, `${name}:latest`])
 }
 
 /**
- * What counts before it is known where a session will run, of copies with the same image id. A registry's own word on that
- * id goes first. Agents normally agree, because the id is a digest of the image. Where one differs, it must not change what
- * others can start: of each minimum the least counts, and the words are those of the agent that joined first.
+ * One description for all copies with the same image id, used before it is known where a session will run. The registry's
+ * own description of that id comes first. Agents normally agree, because the id is a digest of the image. A differing agent
+ * must not change what others can start: the least value of each minimum counts, and the texts are those of the agent that
+ * joined first.
  */
 export function describedBy(
   copies: readonly [AgentImage, ...AgentImage[]],
@@ -77,14 +80,14 @@ function descriptionOf({ title, description, minimum, shmemBytes, apps, labelled
   return { title, description, minimum, shmemBytes, apps, labelled }
 }
 
-/** The minimum that counts, of an image under this name. */
+/** Effective minimum of an image under this name. */
 export function minimumOf(image: AgentImage, reference: string, minimums: KnownImages['minimums']): ResourceSlots {
   return { ...(image.minimum as ResourceSlots), ...minimums.get(reference) }
 }
 
 /**
- * The registry that an image on an agent is of: the host in its name. Without one it is Docker Hub's, if the engine got it from
- * there; otherwise somebody made it on that machine, and that is for admins to do.
+ * The registry of an image on an agent: the host in its name. A name without a host belongs to Docker Hub if the engine
+ * pulled the image from there (null otherwise: somebody built the image on that machine, which only admins can do).
  */
 export function registryOfHeld(
   reference: string,
@@ -96,7 +99,7 @@ export function registryOfHeld(
   return repoDigests.some(name => name.startsWith(`${repository}@`)) ? DOCKER_HUB : null
 }
 
-/** @param hub what Docker Hub has, where it is not allowed: some engines do not tell what came from there */
+/** @param hub images of Docker Hub, where it is allowed: some engines do not report which images came from there */
 function allowedCopy(
   { agentId, image }: HeldImage,
   allowed: readonly string[],
@@ -115,7 +118,7 @@ function toOffered(row: RegistryImageRow): OfferedImage {
   return { reference, registry, manifestDigest: row.manifest_digest, image }
 }
 
-/** Is it what the registry offers? By image id, or by manifest where engines have another idea of ids. */
+/** Whether the image is the one that the registry offers: by image id, or by manifest for engines with other ids. */
 export function isOffered(
   { id, repoDigests = [] }: Pick<AgentImage, 'id' | 'repoDigests'>,
   offered: OfferedImage | undefined,
@@ -125,7 +128,7 @@ export function isOffered(
   return [image.id, manifestDigest].includes(id) || repoDigests.some(name => name.endsWith(`@${manifestDigest}`))
 }
 
-/** As users see them: one entry per name and image on agents, then what only registries have. Pure. */
+/** Images as users see them: one entry per name and image on agents, then those that only registries have. Pure. */
 export function toImages({ held, offered, minimums }: KnownImages): Image[] {
   const copies = [...Map.groupBy(held, ({ image }) => image.id).values()]
   const onAgents = copies.flatMap(same => {

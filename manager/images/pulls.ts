@@ -16,11 +16,11 @@ import { type Caller } from '../users/authorize.ts'
 import { chosenAgents } from './chosen-agents.ts'
 import { type Tasks } from '../tasks/tasks.ts'
 
-/** Pulls of images to agents that an admin asks for, ahead of any session. */
+/** Pulls of images to agents that an admin requests ahead of any session. */
 export interface Pulls {
   /** @throws AppError `agent_not_found`, `resource_group_not_found`, `bad_request` */
   start(caller: Caller, spec: PullSpec): Promise<Task>
-  /** What an agent says of one. */
+  /** Handles an agent's progress report on a pull. */
   onProgress(agentId: AgentId, pullId: string, progress: PullProgress): void
 }
 
@@ -31,7 +31,7 @@ export interface PullsDeps {
   readonly tasks: Tasks
 }
 
-/** Agents that pull at the same time: a registry has to feed them all. */
+/** Agents that pull at the same time: the registry has to serve them all. */
 const AT_ONCE = 8
 const TIMEOUT_MS = 2 * 60 * 60_000
 
@@ -49,7 +49,7 @@ export function createPulls({ store, agents, registries, tasks }: PullsDeps): Pu
       if (state) states.set(id, { ...state, ...next })
       report([...states.values()])
     }
-    // Opened once the pull begins, and gone with it.
+    // The password is decrypted only when the pull begins, and kept only while it lasts.
     const auth = await registries.authOf(reference)
     const pullOne = async ({ id }: AgentRow) => {
       const pullId = newUuid()

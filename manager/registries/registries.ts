@@ -34,8 +34,8 @@ import { registryAddress, registryOf } from './registry-address.ts'
 import { NOTHING_YET, rescanRegistry } from './rescan.ts'
 
 /**
- * Registries, for superadmins. Passwords are sealed in the database, opened for the request that needs them (of this process to
- * the registry, or of an agent that pulls), and never given out or logged.
+ * Registries, managed by superadmins. Passwords are sealed in the database, opened only for the request that needs them (of
+ * this process to the registry, or of an agent that pulls), and never returned by the API or logged.
  */
 export interface Registries {
   list(): Promise<Registry[]>
@@ -47,13 +47,13 @@ export interface Registries {
   remove(name: string): Promise<void>
   /** @throws AppError `registry_not_found`, `bad_request` (it is not active) */
   rescan(caller: Caller, name: string): Promise<Task>
-  /** What an agent needs to pull this; undefined where nothing is known, or the registry is not active. */
+  /** Credentials for an agent to pull this; undefined if there are none, or the registry is not active. */
   authOf(reference: string): Promise<RegistryAuth | undefined>
-  /** The same for the image of a session, and under which digest its registry has exactly that. */
+  /** The same for the image of a session, plus the manifest digest under which the registry has exactly that image. */
   pullOf(reference: string, digest: string | null): Promise<PullSource>
 }
 
-/** For an agent that is to pull. */
+/** Input for an agent that pulls an image. */
 export interface PullSource {
   readonly auth?: RegistryAuth | undefined
   readonly manifestDigest?: string | undefined
@@ -66,9 +66,9 @@ export interface RegistriesDeps {
   readonly events: EventPublisher
 }
 
-/** Agents of other machines are taken to be like this one. */
+/** Architecture of the images to look for: agents are assumed to have that of this machine. */
 const ARCHITECTURE = ({ x64: 'amd64', arm: 'arm', arm64: 'arm64' } as Record<string, string>)[process.arch] ?? 'amd64'
-/** As Docker keeps the sign-in of Docker Hub. */
+/** Server address under which Docker stores the sign-in of Docker Hub. */
 const HUB_AUTH_ADDRESS = 'https://index.docker.io/v1/'
 
 export function createRegistries({ store, box, tasks, events }: RegistriesDeps): Registries {
@@ -152,7 +152,7 @@ export function createRegistries({ store, box, tasks, events }: RegistriesDeps):
       const row = await existing(name)
       const username = change.username === undefined ? row.username : change.username
       const sealed = password === undefined ? row.sealed_password : password && box.seal(password, placeOf(name))
-      // Without a user name a password is good for nothing: it goes with it.
+      // A password is useless without a user name, so removing the user name removes the password.
       const sealedPassword = change.username === null ? null : sealed
       checkPair(username, sealedPassword !== null)
       await updateRegistry(db, name, {
@@ -195,7 +195,7 @@ export function createRegistries({ store, box, tasks, events }: RegistriesDeps):
   }
 }
 
-/** What the password is bound to in the secret box; rotation needs the same. */
+/** Context that a password is bound to in the secret box; key rotation must use the same. */
 function placeOf(name: string): string {
   return `registry:${name}`
 }

@@ -2,14 +2,14 @@ import { isIP } from 'node:net'
 import { AppError, DOCKER_HUB, DOCKER_HUB_URL } from '#manager/contract'
 
 /**
- * Where a registry answers. The guide's rule: its name is the host of its address, because engines find the registry by the host
- * in an image's name. Docker Hub is the one exception.
+ * Checks and normalises the address of a registry. The guide's rule: the name of a registry is the host of its address,
+ * because engines find the registry by the host in an image's name. Docker Hub is the one exception.
  *
- * Threat model: a superadmin makes this process open connections to an address of their choice, with a password that they gave.
- * They may name hosts of the inside, where registries mostly are. Link-local addresses, where clouds keep credentials of the
- * machine, are refused. Without TLS only to this machine, or where the superadmin says that they know; certificates are always
- * verified. What is read is parsed and compared with its digest, and nothing of it is shown; see `client/limited-fetch.ts` for
- * redirects.
+ * Threat model: a superadmin makes this process open connections to an address of their choice, with a password that they
+ * entered. They may name internal hosts, where registries mostly are. Link-local addresses, where clouds keep credentials of
+ * the machine, are refused. Plain http is allowed only to this machine, or where the superadmin confirms it (allowHttp);
+ * certificates are always verified. Replies are parsed and compared with their digest, and nothing of them is shown; see
+ * `client/limited-fetch.ts` for redirects.
  *
  * @returns scheme, host and port, without anything after them
  * @throws AppError `bad_request`
@@ -24,7 +24,7 @@ export function registryAddress(asked: { name: string; url?: string | undefined;
   if (parsed.username || parsed.password || parsed.search || parsed.hash || parsed.pathname !== '/') {
     throw refused('The address is scheme, host and port only, such as https://cr.example.org:5000.')
   }
-  // As written, because images are named so: URL leaves a default port out.
+  // Take the host as written, because image names contain it like that: URL leaves a default port out.
   const host = /^[a-z]+:\/\/([^/?#]*)/i.exec(text)?.[1]?.toLowerCase()
   const expected = name === DOCKER_HUB ? new URL(DOCKER_HUB_URL).host : name
   if (host !== expected)
@@ -49,7 +49,7 @@ export function isLinkLocal(hostname: string): boolean {
 }
 
 /**
- * The registry that Docker looks in for a reference: its first part if that looks like a host, else Docker Hub.
+ * The registry where Docker looks for a reference: the first part of the reference if it looks like a host, else Docker Hub.
  * @see https://github.com/distribution/reference (normalize.go)
  */
 export function registryOf(reference: string): string {
@@ -58,7 +58,7 @@ export function registryOf(reference: string): string {
   return !isHost || first === 'index.docker.io' ? DOCKER_HUB : first
 }
 
-/** As engines name it: Docker Hub's images without their host, and without `library/`. */
+/** The reference as engines write it: images of Docker Hub have no host and no `library/`. */
 export function referenceOf(registry: string, repository: string, tag: string): string {
   if (registry !== DOCKER_HUB) return `${registry}/${repository}:${tag}`
   return `${repository.replace(/^library\//, '')}:${tag}`

@@ -9,11 +9,11 @@ import { referenceOf } from './registry-address.ts'
 export interface RescanDeps {
   readonly registry: { readonly name: string; readonly projects: readonly string[] }
   readonly client: RegistryClient
-  /** Repositories of a name space of Docker Hub. */
+  /** Lists the repositories of a name space of Docker Hub. */
   readonly listNamespace: (namespace: string, signal: AbortSignal) => AsyncIterable<readonly string[]>
   /** Manifest digests by reference, as the last rescan left them. */
   readonly known: ReadonlyMap<string, string>
-  /** Called while it goes on: what was found is kept, however it ends. */
+  /** Called for each image during the rescan: found images are kept, however the rescan ends. */
   readonly found: (image: NewRegistryImage) => Promise<void>
   readonly report: (progress: RescanProgress) => void
   readonly signal: AbortSignal
@@ -21,18 +21,18 @@ export interface RescanDeps {
 
 export interface RescanResult {
   readonly progress: RescanProgress
-  /** Known from before, and not there any more or not to be used: only a rescan that came to its end knows. */
+  /** Images known before that are gone or can no longer be used; only a complete rescan can tell. */
   readonly vanished: readonly string[]
 }
 
 const AT_ONCE = 4
 const PROBLEMS_SHOWN = 100
-/** A registry that restarts is back within this; one that is gone is not waited for. */
+/** Pauses before retries: enough for a registry that restarts, without waiting for one that is gone. */
 const RETRY_AFTER_MS = [200, 1_000]
 
 /**
- * Looks through a registry: repositories, their tags, and of each tag the labels of its image. A tag that cannot be read is
- * reported and left out; a registry that cannot be reached ends the rescan.
+ * Scans a registry: its repositories, their tags, and the labels of each tag's image. A tag that cannot be read is reported
+ * and left out; an unreachable registry ends the rescan.
  *
  * @throws AppError `registry_unreachable`, `registry_refused`, `registry_failed`; the reason of the signal
  */
@@ -67,7 +67,7 @@ export async function rescanRegistry(deps: RescanDeps): Promise<RescanResult> {
       const what = problemOf(error)
       if (!what) throw error
       note(reference, what.message)
-      // A fault of the moment says nothing about what was read before.
+      // A transient failure says nothing about the image that was read before: keep it.
       if (what.kind === 'failed') kept.add(reference)
     }
     progress.tagsDone++
@@ -123,7 +123,7 @@ export const NOTHING_YET: RescanProgress = {
   problems: [],
 }
 
-/** The catalogue, narrowed to the projects; or the projects themselves where there is none. */
+/** Yields the catalogue, filtered by the projects; or the projects themselves if there is no catalogue. */
 async function* repositoriesOf({ registry, client, listNamespace, signal }: RescanDeps) {
   const { name, projects } = registry
   if (name === DOCKER_HUB) {
@@ -149,7 +149,7 @@ async function* repositoriesOf({ registry, client, listNamespace, signal }: Resc
   }
 }
 
-/** Of one tag or repository; undefined for what ends the rescan. */
+/** The problem of a single tag or repository; undefined for an error that ends the rescan. */
 function problemOf(error: unknown): { kind: TagProblem['kind'] | 'failed'; message: string } | undefined {
   if (error instanceof TagProblem) return error
   if (!(error instanceof AppError)) return undefined
@@ -180,9 +180,9 @@ async function retrying<T>(signal: AbortSignal, work: () => Promise<T>): Promise
   return await work()
 }
 
-/** The first failure ends it, once those under way have ended too. */
+/** Runs `work` for all items, `atOnce` at a time. The first failure ends it, after the calls in flight have ended. */
 async function forEachOf<T>(items: readonly T[], atOnce: number, work: (item: T) => Promise<void>): Promise<void> {
-  // One for all workers. Not `shift`, which moves everything behind it: a registry may list very many.
+  // All workers share one iterator. `shift` would move all items behind it, and a registry may list very many.
   const rest = items.values()
   let failed = false
   const worker = async () => {

@@ -16,23 +16,24 @@ const Token = z.object({
 })
 const MAX_TOKEN_BYTES = 64 * 2 ** 10
 const DEFAULT_LIFETIME_S = 60
-/** A token is not used in its last seconds. */
+/** A token is not used during this last part of its lifetime. */
 const MARGIN_MS = 5_000
 
-/** How this client makes itself known: what a registry has asked for is remembered for the next requests. */
+/** Signs requests to a registry. The answer to a challenge is cached for the next requests. */
 export interface Authorization {
-  /** Header for a request of this scope, as far as one is known. */
+  /** Cached header for a request of this scope; undefined if there is none. */
   header(scope: string): string | undefined
-  /** Answers a 401. @returns undefined where nothing can be answered @throws AppError `registry_refused`, … */
+  /** Answers a 401. @returns undefined if no challenge can be answered @throws AppError `registry_refused`, … */
   answer(challenges: readonly Challenge[], scope: string, signal: AbortSignal): Promise<string | undefined>
 }
 
 /**
- * Basic, or a token from the server that the registry names.
+ * Authorization by Basic, or by a token from the server that the registry names.
  *
- * Threat model: the password goes to the registry, or to the token server that it names; over TLS that is the registry's
- * word, and it could have passed the password on itself. Over plain http somebody on the way could name another one: then
- * only the registry's own host will do. Tokens are good for one repository (or the catalogue), for minutes, and only here.
+ * Threat model: the password goes to the registry, or to the token server that the registry names. Over TLS the name really
+ * comes from the registry, which could have passed the password on itself. Over plain http somebody on the network could
+ * name another server, so only the registry's own host is accepted. Tokens are valid for one repository (or the catalogue),
+ * for minutes, and only at this registry.
  *
  * @see https://distribution.github.io/distribution/spec/auth/token/
  */

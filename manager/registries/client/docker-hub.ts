@@ -2,14 +2,17 @@ import { z } from 'zod'
 import { AppError, parseJson } from '#manager/contract'
 import { limitedFetch } from './limited-fetch.ts'
 
-/** Docker Hub has no catalogue; its website's API lists what a name space holds in public. */
+/** Docker Hub has no catalogue; the API of its website lists the public repositories of a name space. */
 export const HUB_API = 'https://hub.docker.com'
 const MAX_BYTES = 4 * 2 ** 20
 const MAX_PAGES = 500
 
 const Page = z.object({ next: z.string().nullish(), results: z.array(z.object({ name: z.string().max(255) })) })
 
-/** Repositories of a name space as `name space/name`, a page at a time. @throws AppError `registry_failed`, `registry_unreachable` */
+/**
+ * Lists the repositories of a name space as `name space/name`, a page at a time.
+ * @throws AppError `registry_failed`, `registry_unreachable`
+ */
 export async function* listHubRepositories(
   namespace: string,
   { api = HUB_API, signal }: { api?: string; signal: AbortSignal },

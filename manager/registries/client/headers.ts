@@ -5,7 +5,7 @@ export interface Challenge {
   readonly parameters: Readonly<Record<string, string>>
 }
 
-/** Challenges that have parameters, and those that have none; what cannot be read is left out. */
+/** Parses challenges with and without parameters; unreadable parts are left out. */
 export function parseChallenges(header: string): Challenge[] {
   const challenges: { scheme: string; parameters: Record<string, string> }[] = []
   const parts = header.matchAll(/([A-Za-z][\w-]*)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))|([A-Za-z][\w-]*)(?=\s|,|$)/g)
@@ -20,7 +20,7 @@ export function parseChallenges(header: string): Challenge[] {
   return challenges
 }
 
-/** Address of the next page. @see RFC 8288 */
+/** Address of the next page from a `Link` header. @see RFC 8288 */
 export function parseNextLink(header: string | null): string | undefined {
   return /<([^>]*)>\s*;[^,]*\brel="?next"?/i.exec(header ?? '')?.[1]
 }

@@ -4,7 +4,7 @@ import { isLinkLocal } from '../registry-address.ts'
 export interface LimitedRequest {
   readonly method?: 'GET' | 'HEAD'
   readonly headers?: Readonly<Record<string, string>>
-  /** More than this is not read. */
+  /** A longer body is an error, and is not read further. */
   readonly maxBytes: number
   readonly signal: AbortSignal
 }
@@ -13,7 +13,7 @@ export interface LimitedReply {
   readonly status: number
   readonly headers: Headers
   readonly body: Buffer
-  /** After redirects. */
+  /** Final address after redirects. */
   readonly url: URL
 }
 
@@ -21,15 +21,16 @@ const REQUEST_TIMEOUT_MS = 30_000
 const MAX_REDIRECTS = 5
 
 /**
- * A request to a registry, or to where it sends us: in time, within a size, and without telling others what is meant for it.
+ * Sends a request to a registry, or to where the registry redirects, with limits on time and size. The credentials never
+ * reach another host.
  *
- * Registries send blobs from storage elsewhere (S3 and the like), so redirects are followed; `authorization` goes to the first
- * origin only. From https there is no way back to http, and link-local addresses are refused wherever they come from.
+ * Registries serve blobs from other storage (S3 and the like), so redirects are followed; `authorization` goes to the first
+ * origin only. A redirect from https to http is refused, and so are link-local addresses, wherever they come from.
  *
  * @throws AppError `registry_unreachable`, `registry_failed`; the reason of the signal
  */
 export async function limitedFetch(address: URL, request: LimitedRequest): Promise<LimitedReply> {
-  // The address of a token server is the registry's word, too.
+  // Check the first address too: that of a token server comes from the registry.
   if (isLinkLocal(address.hostname)) throw new AppError('registry_failed', { why: `Nobody asks ${address.host}.` })
   let url = address
   for (let redirects = 0; ; redirects++) {
@@ -73,14 +74,14 @@ async function readLimited(response: Response, maxBytes: number): Promise<Buffer
   let size = 0
   for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
     size += chunk.length
-    // Leaving the loop ends the transfer.
+    // Leaving the loop aborts the transfer.
     if (size > maxBytes) throw new AppError('registry_failed', { why: `The answer has more than ${maxBytes} bytes.` })
     chunks.push(chunk)
   }
   return Buffer.concat(chunks)
 }
 
-/** `fetch failed` says nothing; its cause does. */
+/** Message of the cause: the error itself only says `fetch failed`. */
 function causeOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   const { cause } = error

@@ -42,7 +42,10 @@ export const ImageConfig = z.object({
   config: z.object({ Labels: z.record(z.string(), z.string()).nullish() }).nullish(),
 })
 
-/** Why a tag is left out. `vanished`: it was listed a moment ago. `other`: it is no image, or not for our machines. */
+/**
+ * The reason why a tag is left out. `vanished`: it was listed a moment ago and is gone. `broken`: it cannot be read.
+ * `other`: it is no image, or not for our machines.
+ */
 export class TagProblem extends Error {
   readonly kind: 'vanished' | 'broken' | 'other'
   constructor(kind: TagProblem['kind'], message: string) {
@@ -99,7 +102,7 @@ export function checkDigest(body: Buffer, digest: string, what: string): void {
 const MAX_LABEL_LENGTH = 65_536
 const KEPT_LABEL = /^(berth\.image\.|ai\.backend\.|org\.opencontainers\.image\.(title|description)$)/
 
-/** Those that Berth reads. */
+/** The labels that Berth reads. */
 export function keptLabels(labels: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(
     Object.entries(labels).filter(([name, value]) => KEPT_LABEL.test(name) && value.length <= MAX_LABEL_LENGTH),

@@ -16,12 +16,12 @@ import {
 } from './manifests.ts'
 
 export interface FoundImage {
-  /** Of its configuration: what engines have as image id. */
+  /** Digest of the configuration, which engines use as the image id. */
   readonly digest: string
-  /** What the tag leads to: a manifest, or an index of several. */
+  /** Digest of what the tag points to: a manifest, or an index of several. */
   readonly manifestDigest: string
   readonly architecture: string
-  /** To download. */
+  /** Bytes to download. */
   readonly sizeBytes: number
   readonly labels: Readonly<Record<string, string>>
 }
@@ -33,13 +33,13 @@ export interface FoundImage {
  * @see https://github.com/opencontainers/distribution-spec
  */
 export interface RegistryClient {
-  /** Is it one, and does it let us in? */
+  /** Checks that the address is a registry that accepts the credentials. */
   ping(signal: AbortSignal): Promise<void>
-  /** Its catalogue, a page at a time; undefined in place of the first page if it shows none. */
+  /** Lists the catalogue, a page at a time; undefined in place of the first page if the registry shows none. */
   repositories(signal: AbortSignal): AsyncGenerator<readonly string[] | undefined, void, undefined>
   /** @throws also TagProblem `vanished` if there is no such repository */
   tags(repository: string, signal: AbortSignal): AsyncGenerator<readonly string[], void, undefined>
-  /** What a tag leads to now, without reading it; undefined if the registry does not say. */
+  /** Digest that a tag points to now, without reading it; undefined if the registry does not say. */
   manifestDigest(repository: string, tag: string, signal: AbortSignal): Promise<string | undefined>
   /** @throws also TagProblem */
   image(repository: string, tag: string, signal: AbortSignal): Promise<FoundImage>
@@ -57,7 +57,7 @@ const MAX_MANIFEST_BYTES = 4 * 2 ** 20
 const MAX_CONFIG_BYTES = 8 * 2 ** 20
 const PAGE = 100
 const MAX_PAGES = 5_000
-/** Of all pages of a list together: more than a million names. */
+/** Limit for all pages of a list together: more than a million names. */
 const MAX_LIST_BYTES = 64 * 2 ** 20
 
 const Names = z.array(z.string().max(255)).nullish()
@@ -153,7 +153,7 @@ export function createRegistryClient({ url: base, credentials, architecture }: R
           yield names.filter(name => REPOSITORY.test(name))
         }
       } catch (error) {
-        // Registries for many (ghcr.io, Harbor for whoever is no admin) do not show it.
+        // Shared registries do not show their catalogue (ghcr.io; Harbor to users who are no admins).
         if (!(error instanceof AppError && error.code === 'registry_refused')) throw error
         yield undefined
       }
