@@ -16,7 +16,7 @@ const COLUMNS = [
 
 export const csvHeader = () => `${COLUMNS.join(',')}\r\n`
 
-/** RFC 4180. */
+/** One line as in RFC 4180. */
 export function csvLine(entry: AuditEntry): string {
   const cells = COLUMNS.map(column => {
     const value = entry[column]

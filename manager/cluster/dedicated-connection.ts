@@ -43,8 +43,8 @@ const SETTLE = `select set_config('idle_session_timeout', '${SILENT_MS}', false)
 /**
  * Connects, and reconnects whenever the connection is lost.
  *
- * Threat model: payloads of notifications come from whoever may write to our database, so they are as trusted as its
- * rows; they hold ids, never secrets, because every role of the database may listen.
+ * Threat model: payloads of notifications come from anybody who may write to our database, so they are as trusted as its
+ * rows. They hold ids, never secrets, because every role of the database may listen.
  *
  * @throws Error if the first attempt fails
  */

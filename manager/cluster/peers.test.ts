@@ -13,7 +13,7 @@ test('what is told while the last message goes out goes out too, whenever that i
     const peers = createPeers({ processId: 'one', notify, log: silentLog })
     const topic = peers.topic<string>('hint')
     topic.tell('first')
-    // So many steps of promises later: at one of them the sender has found nothing more and is not through yet.
+    // Wait for this many microtasks: after one such count, the sender has found its queue empty but has not finished yet.
     for (let tick = 0; tick < ticks; tick++) await Promise.resolve()
     topic.tell('second')
     await turn()

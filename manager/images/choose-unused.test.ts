@@ -45,7 +45,7 @@ const choose = (image: UnusedImage, more: Partial<CleanUpContext> = {}) => {
 
 test('what a registry can give back goes', () => {
   expect(choose(anImage())).toBe('goes')
-  // Of an engine with another idea of image ids.
+  // An engine that uses other image ids: the manifest decides.
   expect(choose(anImage({ id: 'sha256:m4' }))).toBe('goes')
 })
 

@@ -96,7 +96,7 @@ export function createResourceGroups({ store, onChanged }: { store: Store; onCha
   }
 }
 
-/** At most three names. */
+/** The first three names, with an ellipsis if there are more. */
 function some(names: readonly string[]): string {
   return names.length > 3 ? `${names.slice(0, 3).join(', ')}, …` : names.join(', ')
 }
@@ -119,7 +119,7 @@ export async function requireActiveResourceGroup(db: Db, name: string): Promise<
   throw new AppError('resource_group_inactive', { name, why: `An admin has closed "${name}". Choose another one.` })
 }
 
-/** Hides the weights: they hold user ids and the users' rank, which other users should not know. */
+/** Hides the weights: they show user ids and how much each user counts, which other users should not know. */
 function withoutWeights({ options: { weights: _, ...options }, ...group }: ResourceGroup): ResourceGroup {
   return { ...group, options }
 }

@@ -9,7 +9,7 @@ const NOW = 100 * MINUTE
 const at = (minutes: number) => new Date(minutes * MINUTE)
 const { terminatingMs, pullingMs } = DEFAULT_TIMINGS
 
-/** Placed in minute 100, and told to nobody yet. */
+/** A kernel placed in minute 100, before its agent is asked to start it. */
 const scheduled: MortalKernel = {
   agentId: agentId(1),
   slots: {},

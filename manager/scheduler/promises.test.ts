@@ -19,9 +19,9 @@ const SECOND = 1000
 const HALF = 30 * SECOND
 const MINUTE = 60 * SECOND
 const AT_MOST = 2 * 60 * MINUTE
-/** From a pass that has placed something to the next one. */
+/** Time from a pass that has placed something to the next one. */
 const SOON = 20 * SECOND
-/** So long after it went away an agent is lost. */
+/** Time after which a disconnected agent counts as lost. */
 const LOST_AFTER = 2 * MINUTE
 const RESERVE_AFTER = 5 * MINUTE
 const { preparingMs, pullingMs, replyMarginMs } = DEFAULT_TIMINGS
@@ -32,11 +32,11 @@ interface Ask {
   readonly gpus: number
   readonly shares: number
   readonly image: string
-  /** Minutes; how much of it is really used; whether anybody knows it. */
+  /** Minutes. `used` is the part of the lifetime that is really used; `known`: whether the scheduler knows the lifetime. */
   readonly lifetime: number
   readonly used: number
   readonly known: boolean
-  /** What its start and its end really take, in half minutes, within what they may take; its pull in minutes. */
+  /** Real durations within the allowed ones: sending, start and end in half minutes, the pull in minutes. */
   readonly sending: number
   readonly starting: number
   readonly pulling: number
@@ -58,7 +58,7 @@ const ask: fc.Arbitrary<Ask> = fc.record({
   ending: fc.nat(2),
 })
 
-/** Minutes in which the connection to an agent is away. */
+/** A period, in minutes, in which an agent is not connected. */
 const absence = fc.record({ agent: fc.nat(1), from: fc.nat(80), minutes: fc.integer({ min: 1, max: 4 }) })
 type Absence = typeof absence extends fc.Arbitrary<infer T> ? T : never
 
@@ -93,7 +93,7 @@ function begin(placement: Placement, session: PendingSession, ask: Ask, now: num
   }
 }
 
-/** What the database says of it, and what is made of that. */
+/** The occupant that the scheduler derives from the database's row of a kernel. */
 function occupantOf(one: Live, now: number, images: ReadonlySet<string>) {
   const { slots, devices } = { slots: one.placement.requested, devices: one.placement.devices }
   if (!one.ask.known) return { slots, devices, latestEnd: null }
@@ -114,8 +114,8 @@ function occupantOf(one: Live, now: number, images: ReadonlySet<string>) {
 }
 
 /**
- * Minute by minute: sessions come, start, run, end and are gone, and agents go away and come back; each pass is planned from
- * what is then there. Calls `check` with every pass.
+ * Simulates sessions that come, start, run and end, and agents that disconnect and come back, minute by minute. Each pass is
+ * planned from the state at its time. Calls `check` with every pass.
  */
 function simulate({ asks, agentCount, absences }: Scenario, check: (pass: SimulatedPass) => void): void {
   const images = Array.from({ length: agentCount }, () => new Set(['a']))
@@ -142,7 +142,7 @@ function simulate({ asks, agentCount, absences }: Scenario, check: (pass: Simula
   const lastCome = Math.max(...asks.map(({ at }) => at)) * MINUTE
   const pass = (now: number): boolean => {
     for (const one of live) if (one.startedAt <= now) imagesOn(one.placement.agentId).add(one.ask.image)
-    // Of one that is away nobody hears that a container is gone.
+    // A disconnected agent cannot report that a container is gone.
     live = live.filter(
       one => one.goneAt > now || awaySince(numberOf.get(one.placement.agentId) ?? 0, now) !== undefined,
     )
@@ -214,18 +214,18 @@ describe('through any two hours of starts, pulls, ends and absences', () => {
   test('nothing that is placed later delays the session of the reservation', () => {
     fc.assert(
       fc.property(scenario, one => {
-        // Who was there when the reservation was made; nothing else may be in its way once they are gone.
+        // Sessions present when the reservation was made: once they are gone, no other session may be in its way.
         let made: { reservation: Reservation; present: ReadonlySet<string>; latest: number } | undefined
         simulate(one, ({ snapshot, result, live }) => {
           const { reservation } = result
           if (!reservation) return void (made = undefined)
           if (made?.reservation !== reservation) {
-            // Among those placed in the same pass are those that were ahead of it.
+            // Sessions placed in the same pass include those that were ahead of it.
             const there = [...live.map(({ placement }) => placement), ...result.placements]
             made = { reservation, present: new Set(there.map(({ sessionId }) => sessionId)), latest: 0 }
           } else if (isConnected(snapshot, reservation)) {
             const gone = !live.some(({ placement }) => made?.present.has(placement.sessionId))
-            // Loans run until the promised moment at the latest, which may become known only later.
+            // Sessions on lent capacity end at the promised time at the latest, which may become known only later.
             expect(gone && snapshot.now >= made.latest).toBe(false)
           }
           made = { ...made, latest: Math.max(made.latest, promisedIn(result)) }
@@ -279,7 +279,7 @@ describe('through any two hours of starts, pulls, ends and absences', () => {
 const isConnected = ({ agents }: SimulatedPass['snapshot'], { agentId }: Reservation) =>
   agents.some(agent => agent.id === agentId && agent.connected)
 
-/** 0 where no time is promised. */
+/** The promised start time; 0 where none is promised. */
 function promisedIn({ reasons, reservation }: SimulatedPass['result']): number {
   const expectedBy = reservation && reasons.get(reservation.sessionId)?.expectedBy
   return expectedBy === undefined ? 0 : Date.parse(expectedBy)

@@ -59,7 +59,7 @@ const LONGEST_REST_MS = 1_000
 /** The turn to schedule a resource group. */
 export const schedulerTurn = (group: string) => `scheduler ${group}`
 
-/** The effectful half: snapshot → plan → commit → create_kernel, over and over. The decision itself is in `plan/`. */
+/** Runs the scheduler's side effects in a loop: snapshot → plan → commit → create_kernel. The decision is in `plan/`. */
 export function startScheduler(deps: SchedulerDeps): Scheduler {
   const { store, presence, start, cancel, hint, log, slowTickMs, managers = ALL_TURNS, isPaused } = deps
   const positions = new Map<string, ReadonlyMap<SessionId, number>>()

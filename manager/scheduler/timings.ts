@@ -1,7 +1,7 @@
 /** How long a session may stay in each transient state, and other periods of its life. Milliseconds. */
 export interface Timings {
   readonly scheduledMs: number
-  /** Also what an agent gets to start a container whose image it has. */
+  /** Also the time that an agent gets to start a container whose image it has. */
   readonly preparingMs: number
   readonly pullingMs: number
   /** A pull that does not move for this long has failed. */

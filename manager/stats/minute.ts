@@ -64,7 +64,7 @@ export class MinuteSums {
   }
 }
 
-/** Pure. */
+/** The totals of a minute. Pure. */
 export function totalsOf({
   cpuSeconds,
   memPeakBytes,

@@ -21,11 +21,11 @@ const REQUEST_TIMEOUT_MS = 30_000
 const MAX_REDIRECTS = 5
 
 /**
- * Sends a request to a registry, or to where the registry redirects, with limits on time and size. The credentials never
- * reach another host.
+ * Sends a request to a registry, or to where the registry redirects, with limits on time and size. The `authorization`
+ * header never reaches another origin.
  *
- * Registries serve blobs from other storage (S3 and the like), so redirects are followed; `authorization` goes to the first
- * origin only. A redirect from https to http is refused, and so are link-local addresses, wherever they come from.
+ * Registries serve blobs from other storage (S3 and the like), so redirects are followed. A request that starts with https
+ * never continues over http, and link-local addresses are refused wherever they come from.
  *
  * @throws AppError `registry_unreachable`, `registry_failed`; the reason of the signal
  */

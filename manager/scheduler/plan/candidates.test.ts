@@ -8,7 +8,7 @@ import { kindsOf, Shelves } from './shelves.ts'
 import { type PendingSession } from './snapshot.ts'
 
 const part = (uuid: string, occupied: number) => ({ uuid, slot: 'cuda.shares' as const, total: 100, occupied })
-/** Few kinds of hosts, as in a real group, so that many rooms are alike. */
+/** Rooms of few kinds of hosts, as in a real group, so that many rooms are alike. */
 const someRooms = fc
   .array(
     fc.record({
@@ -34,7 +34,7 @@ const someRequests = fc.array(
   }),
   { minLength: 1, maxLength: 4 },
 )
-/** Which request comes next, or that something is held in which room. */
+/** Steps: the next request, or the room in which capacity is held from now on. */
 const someSteps = fc.array(
   fc.oneof(
     { weight: 9, arbitrary: fc.record({ request: fc.nat(3), useHeld: fc.boolean() }) },
@@ -85,7 +85,7 @@ describe('the room that is chosen', () => {
   })
 })
 
-/** Without any index. */
+/** The expected choice, by a search of all rooms without any index. */
 function bestOf(
   rooms: readonly Room[],
   session: PendingSession,

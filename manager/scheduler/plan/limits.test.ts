@@ -203,7 +203,7 @@ describe('for any limits', () => {
           }
           if (own.length > 0) expect(count + own.length).toBeLessThanOrEqual(maxSessions ?? Infinity)
         }
-        // Work-conserving: with everything placed taken, no waiting one is allowed by limits that it is said to break.
+        // Work-conserving: with all placed sessions counted, no waiting session is within the limits that its reason names.
         const ledger = new Limits(scopes)
         for (const one of sessions) if (placed.has(one.id)) ledger.take(one)
         const codes = ['concurrency_limit', 'user_policy', 'keypair_policy', 'group_limit', 'domain_limit']

@@ -40,7 +40,7 @@ export function aSession(n: number, requested: ResourceSlots, more: Partial<Pend
   }
 }
 
-/** The agent with these on it. */
+/** The agent with these occupants running on it. */
 export function busy(agent: AgentSnapshot, occupants: readonly Occupant[]): AgentSnapshot {
   const given = occupants.flatMap(occupant => occupant.devices)
   return {

@@ -24,10 +24,10 @@ const RESERVE_AFTER_MS = 10 * 60_000
  * Decides which pending sessions of one resource group start now, where, and on which devices, and says why the others
  * wait. Pure and deterministic.
  *
- * A session that does not fit blocks nobody behind it (backfill), except through the one reservation. Work-conserving: no
- * session that stays pending would fit into what is free and not held after the plan, on an agent that it may use. Room
- * only shrinks during a pass, so one attempt per session is enough, and a request equal to one that failed is not tried
- * again.
+ * A session that does not fit blocks no session behind it (backfill), except through the one reservation. The plan is
+ * work-conserving: after it, no pending session fits into the capacity that is free and not held on any agent that the
+ * session may use. Room only shrinks during a pass, so one attempt per session is enough, and a request equal to one that
+ * failed is not tried again.
  */
 export function plan(snapshot: GroupSnapshot, sequencer: Sequencer, selector: Selector): Plan {
   return new Pass(snapshot, sequencer, selector).run()

@@ -7,7 +7,7 @@ import { type Reservation } from './snapshot.ts'
 const MINUTE = 60_000
 const NOW = 100 * MINUTE
 
-/** Something that runs on the agent: whole GPUs by their number, and until when at the latest. */
+/** An occupant of the agent. @param gpus whole GPUs by number */
 const running = (slots: ResourceSlots, gpus: readonly number[], latestEnd: number | null): Occupant => ({
   slots,
   devices: gpus.map(n => ({ uuid: `cuda.device-${n}`, slot: 'cuda.device', amount: 1 })),
@@ -53,7 +53,7 @@ describe('the one reservation', () => {
     const cpuOnly = (n: number) => aSession(n, { cpu: 1000 }, { enqueuedAt: NOW })
     const pending = [large, cpuOnly(2), cpuOnly(3), cpuOnly(4)]
     const result = plan({ agents: [halfBusy(null)], pending, now: NOW }, fifo, concentrated)
-    // 8 CPU less 2 in use less 4 that are held.
+    // 2 CPU are free: 8, minus 2 in use, minus 4 held.
     expect(result.placements.map(p => p.sessionId)).toEqual([sessionId(2), sessionId(3)])
   })
 
@@ -132,7 +132,7 @@ describe('the one reservation', () => {
       plan({ agents, pending, now: NOW, reservation }, fifo, concentrated)
 
     test('for a moment stays where it is, and says that no time is known', () => {
-      // A manager that has just started hears from one agent after the other.
+      // The agents connect to a manager that has just started one after the other.
       for (const agents of [[away], [away, other], [away, { ...other, connected: false }]]) {
         const { reservation: kept, reasons, queue } = pass(agents)
         expect(kept).toBe(reservation)

@@ -51,8 +51,8 @@ describe('no GPU is left without a use', () => {
   })
 })
 
-// The table of https://github.com/lablup/backend.ai/issues/85, in hundredths; then the figures by which its solution there
-// is tested, but for those with a least amount per device or a coarser step, which Berth does not have.
+// The table of https://github.com/lablup/backend.ai/issues/85, in hundredths; then the figures from the tests of its
+// solution there, without those for a minimum amount per device or a coarser step, which Berth does not have.
 test.each<[number[], number, number[] | undefined]>([
   [[30, 20, 10], 10, [0, 0, 10]],
   [[30, 20, 10], 15, [0, 15, 0]],

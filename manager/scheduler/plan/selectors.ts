@@ -20,9 +20,9 @@ export interface Selector {
   readonly inTurn: boolean
 }
 
-// Ranks are one number for speed (they are made for every candidate of every placement): each criterion counts in
-// steps larger than everything below it. Every selector first keeps work off agents with slots that nobody asked for,
-// so that CPU work leaves GPU hosts alone, and then prefers agents that hold the image.
+// A rank is one number for speed (it is computed for every candidate of every placement): each criterion counts in steps
+// larger than all criteria below it together. Every selector first keeps work off agents with slots that the session does
+// not request, so that CPU work leaves GPU hosts alone, and then prefers agents that hold the image.
 const KINDS = 1000
 const IMAGE = 100
 const OPENED_DEVICE = 10
@@ -43,14 +43,14 @@ const concentratedRank: Selector['rank'] = (session, capacity) => {
       const companions = Math.min((freeCpu - cpu) / room.cpu, (freeMem - mem) / room.mem)
       more = Math.max(0, (freeGpus - gpus) / room.gpus - companions) - stranded
     }
-    // `more` is at most 1 to either side and what is left at most 4: together less than one step of the above.
+    // `more` is between -1 and 1, and `left - parts` is at most 4: together less than one step of the criteria above.
     return common(room) + opened + 2 * (1 + more) + left - parts
   }
 }
 
 /**
- * Fills agents up: keeps whole GPUs whole, then leaves no GPU without CPU and RAM to use it with, and then the least
- * of everything.
+ * Fills agents up. It keeps whole GPUs whole, then avoids free GPUs without the CPU and RAM to use them, and then leaves
+ * the least of all slots.
  */
 export const concentrated: Selector = { rank: concentratedRank, inTurn: false }
 

@@ -72,7 +72,7 @@ describe('DRF', () => {
         const sum = all.reduce((total, one) => total + one, 0)
         expect(tasks.reduce((total, one) => total + one, 0)).toBe(cpu)
         tasks.forEach((count, index) => {
-          // Nobody is more than one task of anybody ahead of the share that is theirs.
+          // No user is further from their share than one task of each user.
           expect(Math.abs(count - (cpu * (all[index] ?? 1)) / sum)).toBeLessThanOrEqual(all.length)
         })
       }),
