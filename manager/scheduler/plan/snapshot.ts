@@ -12,7 +12,7 @@ export interface DeviceSnapshot {
   readonly occupied: number
 }
 
-/** Something that holds slots of an agent, with the latest end of that. */
+/** A holder of slots of an agent, with the latest time at which it ends. */
 export interface Occupant {
   readonly slots: ResourceSlots
   readonly devices: readonly DeviceAllocation[]
