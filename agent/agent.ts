@@ -31,10 +31,10 @@ import { createStreams } from './tunnel/streams.ts'
 import { version } from './version.ts'
 
 const LOOK_AGAIN_MS = 60_000
-/** A look that failed although the engine is there: nothing can be started until one succeeds. */
+/** Retry delay after a failed look while the engine is up: nothing can be started until a look succeeds. */
 const LOOK_AFTER_FAILURE_MS = 1_000
 
-/** Routes of the host come and go; nothing tells of it. */
+/** The host's routes come and go without an event, so they are polled. */
 const NETWORK_LOOK_MS = 30_000
 const ELSEWHERE =
   'The agent runs in another network namespace than its Docker Engine, so it cannot set up a firewall there. It reaches apps through relays in the containers, which is slower. Run the agent in the network namespace of the engine.'
@@ -46,8 +46,9 @@ export interface Agent {
 }
 
 /**
- * Opens everything; resolves when a manager has accepted this agent and has its first report. Whatever was opened is closed in
- * reverse, also after a failed start. Sessions keep running.
+ * Opens everything; resolves when a manager has accepted this agent and has its first report. Everything that was opened is
+ * closed in reverse order, also after a failed start. Sessions keep running.
+ *
  *
  * @throws `data_dir_locked`, `engine_already_managed`, `join_token_invalid`, `agent_revoked`, `config_invalid`
  */
@@ -67,7 +68,7 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
       : [createSimulatedGpus(config.simulatedGpus)]
   const parts: { control?: Control; watch?: EngineWatch; kernels?: KernelManager } = {}
   const changed = () => parts.control?.changed()
-  /** Two agents on one engine would both give it away: the one that does not have it stops. */
+  /** Two agents on one engine would both give away its resources, so the agent that does not hold the claim stops. */
   const holdEngine = async (managerId = identity.manager?.managerId) => {
     if (!managerId) return
     await claim.hold(managerId).catch((error: unknown) => {
@@ -82,7 +83,7 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
       limits,
       probe: createProbe({ engine, limits, image: config.gpuProbeImage }),
       held: () => devicesHeld(parts.kernels?.reports() ?? []),
-      // Before the kernels are known it is not known what is free.
+      // Until the kernels are known, the free resources are unknown.
       isEngineUp: () => (parts.watch?.state.reachable ?? false) && (parts.kernels?.known ?? false),
       onChange: changed,
       log,
@@ -133,7 +134,7 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
   )
   const look = serialize(async () => {
     if (!parts.watch?.state.reachable) return
-    // First: what is on the engine of another agent is not ours to clean up.
+    // This comes first: containers on another agent's engine are not ours to clean up.
     await holdEngine()
     await Promise.all([kernels.rescan(parts.watch.state), images.refresh()])
     changed()
@@ -145,7 +146,7 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
       onUp: async () => {
         await Promise.all([firewall.apply(), look(), networks.look()])
         devices.engineCameUp()
-        // Before the first session needs it; that session will say what is wrong.
+        // Prepare the toolbox before the first session needs it; a failure is reported by that session.
         toolbox.volume().catch(() => undefined)
       },
       onDown() {
@@ -169,7 +170,7 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
 
   const report = (): Omit<Report, 'type' | 'sequence' | 'clockMs'> => ({
     version,
-    // What was last seen is still reported while the engine is away, but not as the truth.
+    // While the engine is away, the last known state is still reported, but marked as not reachable.
     engine: { version: watch.state.version, reachable: watch.state.reachable && kernels.known },
     capacity: capacityOf(watch.state),
     devices: devices.list(),
@@ -186,13 +187,13 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
       invitation: config.invitation,
       report,
       onHeard({ engine: { reachable }, kernels: told }, { sentAt, started }) {
-        // With its engine away what an agent says of containers does not count, except what the manager knew before.
+        // While its engine is away, an agent's report of containers counts only for kernels the manager already knew to run.
         kernels.heard(reachable ? told : told.filter(({ kernelId }) => started.includes(kernelId)), sentAt)
       },
       claim: managerId => holdEngine(managerId).catch(unlessAway),
       async onWelcome({ managerId, dataToken, parkedSockets }, { url, fingerprint, proven, dial }) {
         kernels.serve(managerId)
-        // So that the first report is not "engine away" just because nobody has asked it yet.
+        // Wait, so that the first report does not say "engine away" only because the engine has not been asked yet.
         await watch.settled
         await look().catch((error: unknown) => complain(log, error))
         const serve = streams.serve.bind(streams)
@@ -258,7 +259,8 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
 }
 
 /**
- * Whose place is taken is said twice: by the join string, which an admin made for that, and where the agent is started.
+ * The agent to replace is confirmed in two places: by the join string, which an admin made for that purpose, and by a setting
+ * where the agent is started.
  * @throws `config_invalid`
  */
 function replacedBy({ replace, invitation }: Config): AgentId | undefined {
@@ -276,18 +278,18 @@ function replacedBy({ replace, invitation }: Config): AgentId | undefined {
   return replaces
 }
 
-/** Ids and names of images of which containers are being made. */
+/** Ids and names of the images from which containers are being created. */
 function imagesBeingUsed(reports: readonly KernelReport[]): Set<string> {
   const labels = reports.filter(({ state }) => state.state === 'starting').map(({ label }) => KernelLabel.parse(label))
   return new Set(labels.flatMap(({ image }) => [image.digest, image.reference]))
 }
 
-/** Also by kernels that have ended and are not removed yet. */
+/** Devices held by kernels, including kernels that have ended but are not removed yet. */
 function devicesHeld(reports: readonly KernelReport[]): Set<string> {
   return new Set(reports.flatMap(({ label }) => KernelLabel.parse(label).devices.map(({ uuid }) => uuid)))
 }
 
-/** An engine that is away is no reason to stop: it is looked for until it comes back. */
+/** Ignores an unreachable engine: the agent keeps running and looks for it until it comes back. */
 function unlessAway(error: unknown): void {
   if (!isEngineUnreachable(error)) throw error
 }
@@ -296,14 +298,14 @@ function complain(log: Log, error: unknown): void {
   if (!isEngineUnreachable(error)) log.error({ why: engineMessage(error), err: error }, 'looking at the engine failed')
 }
 
-/** Cores are numbered from 0 without gaps on this machine; undefined if that is not so. */
+/** Number of cores of this machine; undefined unless they are numbered from 0 without gaps. */
 async function localCores(): Promise<number | undefined> {
   const online = (await readFile('/sys/devices/system/cpu/online', 'utf8').catch(() => '')).trim()
   const match = /^0(?:-(\d+))?$/.exec(online)
   return match ? Number(match[1] ?? 0) + 1 : undefined
 }
 
-/** One at a time; a call during a run waits for a run of its own, which several callers share. */
+/** Runs one call at a time. Calls made during a run wait for one further run, which they share. */
 function serialize(work: () => Promise<void>): () => Promise<void> {
   let running: Promise<void> = Promise.resolve()
   let waiting: Promise<void> | undefined

@@ -11,16 +11,16 @@ export interface Config {
   readonly scratchDirectory: string
   readonly managerUrl: string | undefined
   readonly invitation: JoinInvitation | undefined
-  /** Take the place of the agent that the invitation names. */
+  /** Replace the agent that the invitation names. */
   readonly replace: boolean
   readonly dockerHost: string | undefined
   readonly name: string
   readonly networkRange: Cidr
   /** CIDRs that sessions may not reach. */
   readonly networkDeny: readonly Cidr[]
-  /** UUIDs of the GPUs whose parts are given out (`all` = every one) until an admin sets a mode; the others go as wholes. */
+  /** UUIDs of the GPUs that are shared in parts (`all` = every GPU) until an admin sets a mode; other GPUs are given out whole. */
   readonly sharedGpus: ReadonlySet<string>
-  /** With python3: in it is tried whether limits of GPU memory hold. */
+  /** Image with python3, in which the agent tests whether GPU memory limits are enforced. */
   readonly gpuProbeImage: string
   /** Path of a TOML file. */
   readonly simulatedGpus: string | undefined
@@ -28,7 +28,7 @@ export interface Config {
   readonly claimVolume: string
   readonly freeSpaceFloorBytes: number
   readonly scratchRetentionMs: number
-  /** Of one session. */
+  /** Limits of one session. */
   readonly homeLimits: DiskLimits
   readonly logLevel: string
 }
@@ -110,7 +110,7 @@ function amount(name: string, text: string): number {
   return Number(text)
 }
 
-/** 0 and nothing at all mean: no limit. */
+/** An empty value and 0 both mean no limit. */
 function limit(name: string, text: string | undefined, unit: number): number | undefined {
   const figure = amount(name, text ?? '0')
   return figure === 0 ? undefined : figure * unit

@@ -8,19 +8,20 @@ import { AppError } from '#manager/contract'
 const NAME = 'agent.sock'
 /** sun_path holds 104 bytes on macOS and 108 on Linux. */
 const PATH_LIMIT = 100
-/** A socket file that nobody answers at, but so young, may belong to an agent that is just starting. */
+/** A socket file younger than this that does not answer may belong to an agent that is just starting. */
 const YOUNG_MS = 1_000
 const RETRIES = 8
 const RETRY_MS = 250
 
 /**
- * Takes the lock of an agent's directory: two agents with one key would take each other's connections away for ever. Disposing gives
- * it back, and so does the end of the process, however it ends.
+ * Takes the lock of an agent's directory: two agents with one key would keep taking each other's connections away. The lock is
+ * released on dispose, and when the process ends, however it ends.
  *
- * The lock is a Unix socket, as that of `berth up` is. Threat model: the socket is 0600 in a directory of mode 0700, so only the
- * agent's own user and root can connect; it tells the process id of the holder and takes no input.
+ * The lock is a Unix socket, as that of `berth up` is. Threat model: the socket is 0600 in a directory of mode 0700, so only
+ * the agent's own user and root can connect; it tells the process id of the holder and takes no input.
  *
- * @throws AppError `data_dir_locked`, which names the process that holds it
+ *
+ * @throws AppError `data_dir_locked`, which names the process that holds the lock
  */
 export async function lockDirectory(directory: string): Promise<AsyncDisposable> {
   await mkdir(directory, { recursive: true, mode: 0o700 })
@@ -55,7 +56,7 @@ export async function lockDirectory(directory: string): Promise<AsyncDisposable>
   })
 }
 
-/** A directory with a long name is named by a descriptor, where the system can do that. */
+/** Names a directory with a too long path by a descriptor, where the system supports that. */
 async function shortPath(directory: string, stack: AsyncDisposableStack): Promise<string> {
   const path = join(directory, NAME)
   if (Buffer.byteLength(path) <= PATH_LIMIT || process.platform !== 'linux') return path
@@ -78,7 +79,7 @@ function listen(server: Server, path: string): Promise<boolean> {
   })
 }
 
-/** @returns the process id of the holder, empty where it does not say; undefined where nobody answers */
+/** @returns the process id of the holder, empty if the holder does not say; undefined if nothing answers */
 async function askHolder(path: string): Promise<string | undefined> {
   const socket = connect(path)
   try {

@@ -1,13 +1,16 @@
 const FIRST_MS = 200
 const LONGEST_MS = 10_000
-/** The manager of this machine has no crowd to fear, and its sessions are to be back within seconds. */
+/** On the manager's own machine no crowd of agents reconnects, and sessions should be back within seconds. */
 const LONGEST_LOCAL_MS = 400
 
 /**
- * Full jitter: anything between 0 and an exponentially growing bound, so that agents that lost the same manager do not come back in
- * step.
+ * Full jitter: a random delay between 0 and an exponentially growing bound, so that agents that lost the same manager do not
+ * reconnect in step.
+ *
  * @see "Exponential Backoff And Jitter", AWS Architecture Blog, 2015
- * @param attempt 0 for the first retry   @param random in [0, 1)
+ *
+ * @param attempt 0 for the first retry
+ * @param random in [0, 1)
  */
 export function backoffMs(attempt: number, random: number, { local }: { readonly local: boolean }): number {
   const longest = local ? LONGEST_LOCAL_MS : LONGEST_MS

@@ -19,33 +19,33 @@ import { type CurrentReport, type Heard } from './reporter.ts'
 export interface ControlDeps {
   readonly identity: Identity
   readonly name: string
-  /** Where the manager is; overrides what was remembered. */
+  /** Address of the manager; overrides the remembered one. */
   readonly managerUrl: string | undefined
   readonly invitation: JoinInvitation | undefined
   readonly handlers: Handlers
   readonly report: () => CurrentReport
-  /** A manager has taken up this report; the kernels of which it could not are left out. */
+  /** Called when a manager has processed this report; kernels it could not process are left out. */
   readonly onHeard: (report: CurrentReport, heard: Heard) => void
-  /** Before the key is used: this engine is ours, for this manager. @throws `engine_already_managed` */
+  /** Called before the key is used: claims this engine for this agent and manager. @throws `engine_already_managed` */
   readonly claim: (managerId: ManagerId) => Promise<void>
   readonly onWelcome: ManagerLinkDeps['onWelcome']
   readonly log: Log
 }
 
 export interface Control extends AsyncDisposable {
-  /** Resolves when a manager has taken up a report; rejects like `ended`. */
+  /** Resolves when a manager has processed a report; rejects like `ended`. */
   readonly ready: Promise<void>
-  /** Rejects when there is no point in trying again: refused, or the engine is another agent's. */
+  /** Rejects when retrying is pointless: the agent was refused, or the engine belongs to another agent. */
   readonly ended: Promise<never>
-  /** Ends it, like a refusal, if the error is one that trying again does not mend. */
+  /** Ends control, like a refusal, if retrying cannot fix the error. */
   fail(error: unknown): void
-  /** Something in the report changed; sent at once, several changes together. */
+  /** Call when something in the report changed; several changes together are sent at once. */
   changed(): void
-  /** Dropped where there is no connection: the next report says it too. */
+  /** Dropped without a connection: the next report carries the same news. */
   notify(message: FromAgent): void
 }
 
-/** These will not get better by themselves. */
+/** Errors that retrying cannot fix. */
 const FATAL = new Set([
   'agent_revoked',
   'agent_running_elsewhere',
@@ -55,9 +55,9 @@ const FATAL = new Set([
 ])
 
 /**
- * Keeps one control connection to every manager, for as long as the agent lives. The first goes to the address that the
- * agent was given (which may be that of a load balancer); the managers on one database tell of each other, and are
- * remembered, so that an agent which starts while that one is down finds the others.
+ * Keeps one control connection to every manager for as long as the agent lives. The first goes to the address that the agent
+ * was given (possibly that of a load balancer). Managers on one database announce each other, and the agent remembers their
+ * addresses: if the given address is down at its next start, it finds the others.
  */
 export function startControl(deps: ControlDeps): Control {
   const { identity, log } = deps
@@ -66,11 +66,11 @@ export function startControl(deps: ControlDeps): Control {
   for (const { promise } of [ready, ended]) promise.catch(() => undefined)
   const instance = randomUUID()
   let invitation = deps.invitation
-  /** The manager forgot us; with an invitation we may join again. */
+  /** The manager has forgotten this agent; with an invitation we may join again. */
   let forgotten = false
   let closed = false
   const others = new Map<string, ManagerLink>()
-  /** As told last. */
+  /** Last announced list of managers. */
   let managersNow: readonly ManagerAddress[] = []
   const stopping = new Set<Promise<void>>()
   let freed = Promise.withResolvers<undefined>()
@@ -93,7 +93,7 @@ export function startControl(deps: ControlDeps): Control {
     const managerKey = checkManagerProof({ proof, agentNonce, nonce, managerId, pinned })
     if (asOther && !known) throw new AppError('forbidden', { why: `${where.url} is a manager of somebody else.` })
     if (!known && !invitation && identity.manager?.managerKey !== undefined) {
-      // Perhaps a stranger who took the port while the manager is away: not a reason to give up.
+      // A stranger may have taken the port while the manager is away: no reason to give up.
       throw new AppError('unavailable', {
         why: `${where.url} is not the manager this agent joined. If it was set up anew, join it with a new join string.`,
       })
@@ -144,7 +144,7 @@ export function startControl(deps: ControlDeps): Control {
       onHeard: deps.onHeard,
       handlers: deps.handlers,
       onFreed() {
-        // Those that wait because of this connection may be needed now.
+        // Links that wait because of this connection may be needed now.
         freed.resolve(undefined)
         freed = Promise.withResolvers<undefined>()
       },
@@ -163,7 +163,7 @@ export function startControl(deps: ControlDeps): Control {
     return link
   }
 
-  /** The managers there are now: connections to those that went are closed, new ones are dialled. */
+  /** Applies the current list of managers: closes connections to managers that are gone, dials new ones. */
   function learn(managers: readonly ManagerAddress[]): void {
     managersNow = managers
     const urls = managers.map(({ url }) => url).filter(isWorthDialling)
@@ -202,7 +202,7 @@ export function startControl(deps: ControlDeps): Control {
     }
   }
 
-  /** A loopback address that a manager elsewhere names is its own, not ours. */
+  /** A loopback address announced by a manager on another machine is that manager's own, not ours. */
   function isWorthDialling(url: string): boolean {
     if (isOnThisMachine(new URL(url)) && !isOnThisMachine(new URL(given().url))) return false
     try {
@@ -227,7 +227,7 @@ export function startControl(deps: ControlDeps): Control {
   const first: ManagerLink[] = []
   first.push(startLink(given, false))
   const { manager } = identity
-  // Not beside an invitation: that may lead to another manager.
+  // Remembered addresses are not dialled beside an invitation, which may lead to another manager.
   if (manager?.urls && !invitation) dial(manager.urls)
   return {
     ready: ready.promise,

@@ -2,21 +2,21 @@ import { type FromAgent, REQUESTS, type RequestInput, type RequestName, type Req
 import { AppError, toWireError } from '#manager/contract'
 import { type Log } from '../log.ts'
 
-/** One per request of the contract; a missing one does not compile. */
+/** One handler per request of the contract; a missing handler does not compile. */
 export type Handlers = {
   readonly [N in RequestName]: (input: RequestInput<N>, signal: AbortSignal) => Promise<RequestReply<N>>
 }
 
 export interface Dispatcher {
   request(message: { id: number; name: string; input: unknown }, reply: (message: FromAgent) => void): void
-  /** The manager gave up on it. */
+  /** The manager has given up on the request. */
   cancel(id: number): void
-  /** The connection is gone: work goes on (the next report tells its outcome), answers are dropped. */
+  /** The connection is gone: work continues (the next report tells its outcome), replies are dropped. */
   forget(): void
   readonly isIdle: () => boolean
 }
 
-/** Ids of requests count per connection: make one dispatcher for each. */
+/** Request ids count per connection: create one dispatcher for each. */
 export function createDispatcher(handlers: Handlers, log: Log): Dispatcher {
   const running = new Map<number, AbortController>()
   let forgotten = false
@@ -25,7 +25,7 @@ export function createDispatcher(handlers: Handlers, log: Log): Dispatcher {
     if (!isRequestName(name)) throw new AppError('bad_request', { why: `This agent does not know "${name}".` })
     const parsed = REQUESTS[name].input.safeParse(input)
     if (!parsed.success) throw new AppError('bad_request', { why: parsed.error.message })
-    // The schema of this name has made the input what the handler of this name takes.
+    // The input was parsed by the schema of this name, so it fits the handler of this name.
     const handler = handlers[name] as (input: unknown, signal: AbortSignal) => Promise<unknown>
     return handler(parsed.data, signal)
   }

@@ -5,8 +5,8 @@ import { DataHeader } from '#agent/contract'
 export const MAX_LINE_BYTES = 8 * 1024
 
 /**
- * Reads one line and calls back once, with the line or undefined when the socket ends or breaks before, or the line is
- * too long. The socket is left paused; bytes that came behind the line are back in it.
+ * Reads one line and calls back once: with the line, or with undefined when the socket ends or breaks first or the line is too
+ * long. The socket is left paused; bytes after the line are put back into it.
  */
 export function readLine(socket: Socket, done: (line: string | undefined) => void): void {
   let got: Buffer = Buffer.alloc(0)

@@ -10,9 +10,9 @@ export const KnownManager = z.object({
   managerId: ManagerId,
   url: z.string(),
   fingerprint: z.string().optional(),
-  /** SHA-256 of the key with which its processes prove themselves; pinned when this agent joined, or first met it. */
+  /** SHA-256 of the key with which the manager's processes prove their identity; pinned when this agent joined, or first met it. */
   managerKey: z.string().optional(),
-  /** Where its other processes were last. */
+  /** Last known addresses of the manager's other processes. */
   urls: z.array(z.string()).optional(),
 })
 export type KnownManager = z.infer<typeof KnownManager>
@@ -20,13 +20,14 @@ export type KnownManager = z.infer<typeof KnownManager>
 const Stored = z.object({
   agentId: AgentId,
   manager: KnownManager.optional(),
-  /** Ids of containers that are ours, as the manager says, although our key did not sign them. */
+  /** Ids of containers that are ours according to the manager, although our key did not sign their labels. */
   containers: z.array(z.string()).optional(),
 })
 
 /**
- * Who this agent is: DATA/agent/agent.json, key.pem (Ed25519, PKCS #8) and label.key (32 bytes), each 0600 in a directory 0700.
- * Whoever reads key.pem can be this agent to its manager; whoever reads label.key can pass a container off as a session.
+ * Identity of this agent: DATA/agent/agent.json, key.pem (Ed25519, PKCS #8) and label.key (32 bytes), each 0600 in a directory
+ * 0700. Threat model: a reader of key.pem can impersonate this agent to its manager; a reader of label.key can pass a container
+ * off as a session.
  */
 export interface Identity {
   readonly agentId: AgentId
@@ -35,29 +36,29 @@ export interface Identity {
   readonly labelKey: Buffer
   readonly manager: KnownManager | undefined
   /**
-   * Made by the agent whose place this one took: its key is lost with its data, so the manager's word counts. An id names one
-   * container for ever, and its labels never change.
+   * Containers made by the agent that this one replaced. Its label key is lost with its data, so the manager's word counts. A
+   * container id is never reused, and a container's labels never change.
    */
   readonly inherited: ReadonlySet<string>
   /** Base64 signature over `controlSignaturePayload`. */
   sign(nonce: string, managerId: ManagerId): string
   remember(manager: KnownManager): Promise<void>
-  /** Kept with the next `remember`. */
+  /** Adds containers in memory; they are written with the next `remember`. */
   inherit(containers: readonly string[]): void
 }
 
 export interface IdentityOptions {
-  /** The agent whose place is taken, by a directory that has not joined yet. */
+  /** The agent to replace; only for a directory that has not joined yet. */
   readonly replaces?: AgentId | undefined
-  /** The id that the join string holds. An agent that this manager knows already keeps its own. */
+  /** The id in the join string. An agent that this manager knows already keeps its own. */
   readonly given?: AgentId | undefined
   /** The key of the manager that made the join string. */
   readonly managerKey?: string | undefined
 }
 
 /**
- * @throws `config_invalid` if the files are damaged: a new identity in their place would orphan running sessions; or if they are
- *   those of an agent that may not become another one
+ * @throws `config_invalid` if the files are damaged (a new identity in their place would orphan running sessions), or if they
+ * belong to an agent that may not become another one
  */
 export async function openIdentity(
   directory: string,
@@ -79,7 +80,7 @@ export async function openIdentity(
     throw new AppError('config_invalid', { why: `The files in ${directory} are damaged; restore them from a backup.` })
   }
   let { manager, containers = [] } = stored.data
-  // Another manager makes an id of its own for this agent; the old one is void once that manager has accepted it.
+  // Another manager makes its own id for this agent; the old id is void once that manager has accepted the agent.
   const isElsewhere = manager?.managerKey !== undefined && managerKey !== undefined && manager.managerKey !== managerKey
   const wanted = manager === undefined ? (replaces ?? given) : isElsewhere ? given : undefined
   const agentId = wanted ?? stored.data.agentId
@@ -103,7 +104,7 @@ export async function openIdentity(
       sign(null, Buffer.from(controlSignaturePayload(nonce, managerId, agentId)), key).toString('base64'),
     remember(known) {
       manager = known
-      // One after the other: two connections may learn something at the same moment.
+      // Writes are serialized: two connections may learn something at the same moment.
       writing = writing
         .catch(() => undefined)
         .then(() => replaceFile(statePath, JSON.stringify({ agentId, manager: known, containers })))
@@ -132,7 +133,7 @@ async function readOrCreate(path: string, make: () => Buffer): Promise<Buffer> {
   }
 }
 
-/** Never half written: an agent that cannot read its id would lose its sessions. */
+/** Replaces a file atomically: an agent that cannot read its id would lose its sessions. */
 async function replaceFile(path: string, content: string | Buffer): Promise<void> {
   await writeFile(`${path}.new`, content, { mode: 0o600, flush: true })
   await rename(`${path}.new`, path)

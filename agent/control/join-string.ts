@@ -8,14 +8,14 @@ export const JoinInvitation = z.object({
   token: z.string().min(1),
   /** The id that the agent gets when it joins; the manager made it. */
   agentId: AgentId.optional(),
-  /** The agent whose place is taken by whoever joins with it: its id and containers stay. */
+  /** The agent that the joining agent replaces: its id and containers stay. */
   replaces: AgentId.optional(),
-  /** SHA-256 of the server's public key (SPKI), hexadecimal; pins an https server that no authority vouches for. */
+  /** SHA-256 of the server's public key (SPKI), hexadecimal; pins an https server whose certificate no authority vouches for. */
   fingerprint: z
     .string()
     .regex(/^[0-9a-f]{64}$/)
     .optional(),
-  /** SHA-256 of the key with which the managers prove themselves (SPKI), hexadecimal. */
+  /** SHA-256 of the key with which the managers prove their identity (SPKI), hexadecimal. */
   managerKey: z
     .string()
     .regex(/^[0-9a-f]{64}$/)
@@ -42,7 +42,10 @@ export function parseJoinString(text: string): JoinInvitation {
   })
 }
 
-/** Without TLS the token and every session's traffic would be readable on the way. @throws `config_invalid` */
+/**
+ * Requires TLS beyond loopback: without it, the token and every session's traffic would be readable on the way.
+ * @throws `config_invalid`
+ */
 export function requireSafeUrl(url: string): URL {
   const parsed = new URL(url)
   if (parsed.protocol === 'https:') return parsed

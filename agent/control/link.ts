@@ -11,10 +11,10 @@ import {
 import { requireSafeUrl } from './join-string.ts'
 import { dialDirectly, dialThrough, type Route, type Where } from './reach.ts'
 
-/** One WebSocket to the manager, with messages instead of frames. */
+/** A WebSocket to the manager that carries messages instead of frames. */
 export interface Link extends Disposable {
   send(message: FromAgent): void
-  /** Those of types that this agent knows. Ends with the connection; throws only if the manager breaks the protocol. */
+  /** Messages of the types that this agent knows. Ends with the connection; throws only if the manager breaks the protocol. */
   messages(): AsyncIterable<FromManager>
 }
 
@@ -22,13 +22,13 @@ const HANDSHAKE_MS = 10_000
 const PING_EVERY_MS = 5_000
 const MAX_MESSAGE_BYTES = 16 * 2 ** 20
 const KNOWN_TYPES = new Set<string>(FromManager.options.map(({ shape }) => shape.type.value))
-/** Of a manager that is newer than this agent. */
+/** A message type of a newer manager, unknown to this agent. */
 const Newer = z.object({ type: z.string().refine(type => !KNOWN_TYPES.has(type)) })
 
 /**
- * Dials the manager. Threat model: over https with a fingerprint only the holder of that key is talked to, whatever its certificate
- * says; without one an authority of the system must vouch for it; plain http is refused beyond loopback. Nothing secret is sent before
- * that is settled. The nonce is for the manager to sign.
+ * Dials the manager. Threat model: over https with a fingerprint, the agent talks only to the holder of that key, whatever its
+ * certificate says. Without a fingerprint, a system authority must vouch for the certificate. Plain http is refused beyond
+ * loopback. Nothing secret is sent before that is settled. The manager signs the nonce.
  */
 export async function dialManager(
   { url, fingerprint, nonce, route }: Where & { nonce: string; route?: Route | undefined },
@@ -78,7 +78,7 @@ function openLink(socket: WebSocket): Link {
     clearInterval(heartbeat)
     wake?.()
   }
-  // A manager whose machine vanished never closes the socket.
+  // Heartbeat: a manager whose machine has vanished never closes the socket.
   const heartbeat = setInterval(() => {
     if (!answered) socket.terminate()
     answered = false

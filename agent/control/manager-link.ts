@@ -13,34 +13,34 @@ import { dialDirectly, dialThrough, type Route, type Where } from './reach.ts'
 import { type CurrentReport, createReporter, type Heard, type Reporter } from './reporter.ts'
 
 export interface ManagerConnection extends Where {
-  /** Its key is pinned, and it has shown that it has it. */
+  /** The manager's key is pinned, and it has proven that it holds it. */
   readonly proven: boolean
-  /** Another connection to it, by the way that this one has taken. */
+  /** Opens another connection to the same manager by the same route. */
   readonly dial: (signal: AbortSignal) => Promise<Socket>
 }
 
 export interface ManagerLinkDeps {
-  /** Asked before every attempt. @throws `config_invalid` */
+  /** Address of the manager, read before every attempt. @throws `config_invalid` */
   readonly where: () => Where
-  /** How it may be reached where it cannot be dialled; asked before every attempt. */
+  /** Route to the manager where it cannot be dialled directly; read before every attempt. */
   readonly route: () => Route | undefined
-  /** Answers the challenge; the connection is worth nothing before. */
+  /** Answers the challenge; the connection is unusable before. */
   readonly introduce: (hello: Introduction) => Promise<Accepted>
-  /** Another connection of this agent goes to that process already: one is enough. */
+  /** Whether another connection of this agent already goes to that process: one is enough. */
   readonly isTaken: (processId: string) => boolean
-  /** Resolves when that may be different. */
+  /** Resolves when `isTaken` may have changed. */
   readonly freed: () => Promise<unknown>
-  /** The connection to a process is over. */
+  /** Called when the connection to a process is over. */
   readonly onFreed: () => void
   readonly report: () => CurrentReport
   readonly onHeard: (report: CurrentReport, heard: Heard) => void
   readonly handlers: Handlers
-  /** After each welcome; the returned thing lives as long as the connection. */
+  /** Called after each welcome; the returned resource lives as long as the connection. */
   readonly onWelcome: (welcome: z.infer<typeof Welcome>, connection: ManagerConnection) => Promise<AsyncDisposable>
-  /** What this agent is and has is known there: sessions may be asked for. */
+  /** Called when the manager knows this agent's identity and resources, so that it can request sessions. */
   readonly onReady: () => void
   readonly onManagers: (managers: readonly ManagerAddress[]) => void
-  /** @returns whether trying again is of no use */
+  /** @returns whether to stop, to retry, or to retry later */
   readonly onFailure: (error: unknown) => 'stop' | 'again' | 'later'
   readonly log: Log
 }
@@ -61,17 +61,17 @@ export interface Accepted {
 
 /** One control connection, for as long as it is wanted. */
 export interface ManagerLink extends AsyncDisposable {
-  /** The process that it is connected to. */
+  /** The manager process at the other end of the connection. */
   readonly processId: string | undefined
-  /** Through which other managers may be reached: while it is connected, and that directly. */
+  /** Door to other managers; only while this link is connected, and directly. */
   readonly door: Route['door'] | undefined
-  /** There is news of the managers: no waiting for the next attempt, or for the next look for a straighter way. */
+  /** The list of managers has changed: skips the wait before the next attempt, or before the next check for a direct route. */
   wake(): void
   changed(): void
   notify(message: FromAgent): void
 }
 
-/** How often it is tried whether a manager that is reached through another can be dialled by now. */
+/** Interval of the check whether a manager reached through another one can be dialled directly by now. */
 const STRAIGHTEN_MS = 30_000
 
 export function startManagerLink(deps: ManagerLinkDeps): ManagerLink {
@@ -80,12 +80,12 @@ export function startManagerLink(deps: ManagerLinkDeps): ManagerLink {
   let current: { link: Link; reporter: Reporter } | undefined
   let processId: string | undefined
   let door: Route['door'] | undefined
-  /** Ends a pause, or an attempt that has not got through. */
+  /** Aborts a pause, or an attempt that has not got through. */
   let trying = new AbortController()
   let isStraightOnly = true
   let isPausing = false
   let straightenNow: (() => void) | undefined
-  /** Whoever answers at its address is not it: not there again while there is another way. */
+  /** The peer at this address failed to prove its identity; prefer the route through another manager until it does. */
   let isStranger = false
 
   async function connectOnce(onConnected: () => void): Promise<void> {
@@ -126,7 +126,7 @@ export function startManagerLink(deps: ManagerLinkDeps): ManagerLink {
     }
   }
 
-  /** The manager in between may be another one by then. */
+  /** The manager in between may have changed by the time of the call, so the route is bound now. */
   function dialOf(where: Where, route: Route | undefined): ManagerConnection['dial'] {
     if (!route) return signal => dialDirectly(where, signal)
     return async signal => {
@@ -171,14 +171,14 @@ export function startManagerLink(deps: ManagerLinkDeps): ManagerLink {
     }
   }
 
-  /** Between two requests, so that nobody waits for an answer in vain. */
+  /** Switches to a direct connection, only while no request is in flight, so that no reply is lost. */
   async function straighten(where: Where, link: Link, { isIdle }: Dispatcher): Promise<void> {
     if (!isIdle() || !(await canBeDialled(where, stop.signal)) || !isIdle()) return
     log.info({ url: where.url }, 'the manager can be dialled now')
     link[Symbol.dispose]()
   }
 
-  // A call, because it changes while something is awaited.
+  // A function, because the value changes during an await.
   const stopping = () => stop.signal.aborted
   const aborted = new Promise<void>(resolve => stop.signal.addEventListener('abort', () => resolve(), { once: true }))
 
@@ -217,7 +217,7 @@ export function startManagerLink(deps: ManagerLinkDeps): ManagerLink {
     },
     wake() {
       straightenNow?.()
-      // An attempt that takes its time is left alone, unless there is a better one now.
+      // A slow attempt is left alone, unless there is a better route now.
       if (!current && (isStraightOnly || isPausing)) trying.abort(new Error('there is news of the managers'))
     },
     changed: () => current?.reporter.soon(),
@@ -242,7 +242,7 @@ async function expectMessage<T extends FromManager['type']>(
   return next.value as Extract<FromManager, { type: T }>
 }
 
-/** Whoever refuses before it has been asked to prove itself may be anybody: nothing to give up for. */
+/** A peer that refuses before it was asked to prove its identity may be a stranger: no reason to give up. */
 async function expectChallenge(
   messages: AsyncIterator<FromManager>,
 ): Promise<Extract<FromManager, { type: 'challenge' }>> {
@@ -258,7 +258,7 @@ function refusal({ code, message }: { code: string; message: string }): AppError
   return new AppError(isErrorCode(code) ? code : 'unavailable', { why: message })
 }
 
-/** One at a time; a failure is no news. */
+/** Repeats one call at a time; failures are ignored. */
 function every(ms: number, act: () => Promise<void>): Disposable & { readonly now: () => void } {
   let running = false
   const now = () => {

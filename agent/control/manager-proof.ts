@@ -7,15 +7,17 @@ export interface ProofCheck {
   readonly agentNonce: string
   readonly nonce: string
   readonly managerId: string
-  /** Fingerprint of the key that it must have; undefined for a manager that this agent meets first. */
+  /** Fingerprint of the key that the manager must have; undefined for a manager that this agent meets for the first time. */
   readonly pinned: string | undefined
 }
 
 /**
- * Is this the manager that this agent joined? Threat model: whoever took the manager's port (on loopback any user of the
- * machine can, once the manager is down) knows its id, but not its key.
+ * Checks that the peer is the manager that this agent joined. Threat model: an attacker who takes the manager's port (on
+ * loopback any user of the machine can, once the manager is down) knows its id, but not its key.
+ *
  *
  * @returns the fingerprint of the proven key; undefined for a manager that proves nothing, where none is pinned
+ *
  * @throws AppError `forbidden`
  */
 export function checkManagerProof({ proof, agentNonce, nonce, managerId, pinned }: ProofCheck): string | undefined {
@@ -40,7 +42,7 @@ function isSigned(spki: Buffer, signature: string, payload: string): boolean {
     if (key.asymmetricKeyType !== 'ed25519') return false
     return verify(null, Buffer.from(payload, 'utf8'), key, Buffer.from(signature, 'base64'))
   } catch {
-    // No key at all.
+    // Not a valid key.
     return false
   }
 }

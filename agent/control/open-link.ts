@@ -5,26 +5,27 @@ import { type Route, type Where } from './reach.ts'
 
 export interface OpenedLink {
   readonly link: Link
-  /** What the manager is to sign. */
+  /** Nonce for the manager to sign. */
   readonly nonce: string
-  /** Undefined where it was dialled directly. */
+  /** Undefined if the manager was dialled directly. */
   readonly route: Route | undefined
 }
 
 export interface Ways {
   readonly where: Where
-  /** Another way than the direct one. */
+  /** Indirect route, through another manager. */
   readonly route: Route | undefined
   readonly isDirectUseless: boolean
 }
 
-/** Long enough for a round trip around the world: a manager that can be dialled is not to be reached through another. */
+/** Long enough for a round trip around the world: a manager that can be dialled directly should not be reached through another. */
 const HEAD_START_MS = 400
 
 /**
- * Dials the manager, and, where that fails or takes long, reaches for it through another one as well: whichever opens first.
+ * Dials the manager. If that fails or is slow, tries through another manager as well; the first connection to open wins.
  *
- * @throws what the direct attempt failed of
+ *
+ * @throws the error of the direct attempt
  */
 export async function openLink({ where, route, isDirectUseless }: Ways, signal: AbortSignal): Promise<OpenedLink> {
   if (!route) return await open(where, undefined, signal)
@@ -36,7 +37,7 @@ export async function openLink({ where, route, isDirectUseless }: Ways, signal: 
   if (quick) return quick
   const attempts = [direct, open(where, route, either)]
   const first = await Promise.any(attempts).catch(() => direct)
-  // The other one may open just now.
+  // The losing attempt may still open: close it then.
   for (const attempt of attempts) {
     attempt.then(
       other => (other === first ? undefined : other.link[Symbol.dispose]()),

@@ -11,20 +11,21 @@ export function keyFingerprint(certificate: X509Certificate): string {
 }
 
 /**
- * Threat model: with a fingerprint only the holder of that key is talked to, whatever its certificate says; without one an authority
- * of the system must vouch for it. Only what is written after `secureConnect` is sure to go to that holder.
+ * Opens a TLS connection. Threat model: with a fingerprint, the agent talks only to the holder of that key, whatever its
+ * certificate says; without one, a system authority must vouch for the certificate. Only data written after `secureConnect` is
+ * certain to go to that holder.
  */
 export function connectPinned(options: ConnectionOptions, fingerprint: string | undefined): TLSSocket {
   const name = options.servername ?? options.host ?? ''
   const socket = connect({
     ...options,
-    // Of an HTTP request, where it means something else.
+    // Drop `path`, which is the path of an HTTP request here; `tls.connect` would take it for a Unix socket.
     path: undefined,
     ...(isIP(name) === 0 ? { servername: name } : {}),
     ...(fingerprint === undefined ? {} : { rejectUnauthorized: false }),
   })
   if (fingerprint === undefined) return socket
-  // The first listener: what others write in theirs is written to a socket that passed, or was destroyed.
+  // This listener is the first: data that later listeners write goes to a socket that passed, or was destroyed.
   return socket.once('secureConnect', () => {
     const certificate = socket.getPeerX509Certificate()
     if (certificate && keyFingerprint(certificate) === fingerprint) return

@@ -4,20 +4,20 @@ import { AppError, PING_INTERVAL_MS } from '#manager/contract'
 import { connectPinned } from './pinned-tls.ts'
 import { type Credential, requestUpgrade } from './upgrade-socket.ts'
 
-/** Where a manager is, and which key it must have (SPKI, SHA-256); without one an authority of the system vouches for it. */
+/** Address of a manager, and its required key (SPKI, SHA-256); without a key, a system authority must vouch for it. */
 export interface Where {
   readonly url: string
   readonly fingerprint: string | undefined
 }
 
-/** The way to a manager that cannot be dialled: through one that this agent has a connection to. */
+/** Route to a manager that cannot be dialled: through another manager to which this agent is connected. */
 export interface Route {
   readonly door: Where & Credential & { readonly processId: string }
-  /** The process that is meant. */
+  /** Process id of the manager to reach. */
   readonly to: string
 }
 
-/** @returns a connected socket, its key checked; nothing has been read from it. @throws Error, or the signal's reason */
+/** @returns a connected socket with its key checked; nothing has been read from it. @throws Error, or the signal's reason */
 export async function dialDirectly({ url, fingerprint }: Where, signal: AbortSignal): Promise<Socket> {
   const { hostname, port, protocol } = new URL(url)
   const secure = protocol === 'https:'
@@ -28,14 +28,14 @@ export async function dialDirectly({ url, fingerprint }: Where, signal: AbortSig
 }
 
 /**
- * Threat model: the manager in between passes bytes on and is not asked to be trusted with them: over https the key is
- * checked, and over http the proofs made, with the manager behind it.
+ * Connects through another manager. Threat model: the manager in between forwards bytes and is not trusted with them: over
+ * https the key is checked with the manager behind it, and over http the proofs are made with that manager.
  */
 export async function dialThrough({ door, to }: Route, where: Where, signal: AbortSignal): Promise<Socket> {
   const outer = await dialDirectly(door, signal)
   await passedOn(outer, { door, to }, signal)
   const { hostname, protocol } = new URL(where.url)
-  // Nobody speaks first at the other end, so nothing is lost.
+  // The peer never speaks first, so no byte is lost.
   if (protocol !== 'https:') return outer.resume()
   const host = hostname.replace(/^\[|\]$/g, '')
   return await connected(connectPinned({ socket: outer, host }, where.fingerprint), true, signal)
@@ -63,7 +63,7 @@ function connected(socket: Socket, secure: boolean, signal: AbortSignal): Promis
   const { promise, resolve, reject } = Promise.withResolvers<Socket>()
   const event = secure ? 'secureConnect' : 'connect'
   const onConnect = () => {
-    // Its key was not the right one: the error comes next.
+    // The socket was destroyed because its key was wrong: the error follows.
     if (!socket.destroyed) resolve(socket)
   }
   const onClose = () => reject(new Error('the connection was closed'))
@@ -71,7 +71,7 @@ function connected(socket: Socket, secure: boolean, signal: AbortSignal): Promis
     socket.destroy()
     reject(signal.reason instanceof Error ? signal.reason : new Error('aborted'))
   }
-  // It stays: between its owners a socket must not take the process down with it.
+  // This listener stays: a socket between two owners must not crash the process with an unhandled error.
   socket.on('error', reject)
   socket.once(event, onConnect).once('close', onClose)
   signal.addEventListener('abort', onAbort, { once: true })

@@ -2,14 +2,14 @@ import { HEARTBEAT_MS, type Report } from '#agent/contract'
 import { type KernelId } from '#manager/contract'
 import { type Link } from './link.ts'
 
-/** The full state. `images` is left out by the reporter where the manager knows them already. */
+/** The full state. The reporter leaves out `images` if the manager knows them already. */
 export type CurrentReport = Omit<Report, 'type' | 'sequence' | 'clockMs'>
 
 export interface Reporter extends Disposable {
   now(): void
-  /** Something in the report changed; several changes go together. */
+  /** Call when something in the report changed; several changes are sent together. */
   soon(): void
-  /** The manager has taken up all reports up to this one, except what they say of some kernels. */
+  /** Call when the manager has processed all reports up to this one, except their statements about some kernels. */
   takenUp(
     sequence: number,
     of?: { except?: readonly KernelId[] | undefined; started?: readonly KernelId[] | undefined },
@@ -17,20 +17,21 @@ export interface Reporter extends Disposable {
 }
 
 export interface Heard {
-  /** On the clock of `performance.now()`. */
+  /** Time on the clock of `performance.now()`. */
   readonly sentAt: number
-  /** Kernels that the manager knows to run, although the report says nothing for certain. */
+  /** Kernels that the manager knows to run, although the report cannot say so for certain. */
   readonly started: readonly KernelId[]
 }
 
 const GATHER_MS = 20
-/** Every report says everything: of a manager that takes nothing up the last few are enough. */
+/** Every report is complete: for a manager that acknowledges nothing, keeping the last few is enough. */
 const KEPT = 8
 
 /**
- * For one connection: numbers reports, sends one with every heartbeat, and images only when they changed.
- * @param onHeard called with each report that was taken up, without the kernels that were not, and the time at which it was
- *   sent, on the clock of `performance.now()`
+ * Numbers the reports of one connection, sends one with every heartbeat, and includes images only when they changed.
+ *
+ * @param onHeard called with each report that the manager processed, without the kernels it did not, and the time at which it
+ * was sent, on the clock of `performance.now()`
  */
 export function createReporter(
   report: () => CurrentReport,

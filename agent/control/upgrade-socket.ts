@@ -3,11 +3,11 @@ import { type Socket } from 'node:net'
 import { AGENT_NONCE_HEADER, DATA_PROOF_HEADER, DATA_SCHEME, dataProofPayload } from '#agent/contract'
 import { readLine } from './header-reader.ts'
 
-/** What this agent shows to a manager that has accepted it, beside the control connection. */
+/** Credential for further connections to a manager that has accepted this agent on the control connection. */
 export interface Credential {
-  /** Of the control connection; dies with it. */
+  /** Token of the control connection; expires with it. */
   readonly dataToken: string
-  /** The manager has proven itself on the control connection, and does so here. */
+  /** The manager has proven its identity on the control connection, and does so again here. */
   readonly proven: boolean
 }
 
@@ -19,11 +19,14 @@ export interface UpgradeRequest {
 }
 
 /**
- * Asks a manager to make a connection to it something else than HTTP. Threat model: where the manager was proven, it proves
- * itself here too, and the token is not sent: whoever takes the port of a manager that has just crashed gets nothing.
+ * Asks a manager to upgrade a connection from HTTP to another protocol. Threat model: a manager that was proven on the control
+ * connection proves its identity here too, and the token is not sent, so an attacker who takes the port of a crashed manager
+ * gets nothing.
+ *
  *
  * @param socket connected; left paused, at the first byte after the answer
- * @param done called once, with whether it was accepted
+ *
+ * @param done called once, with whether the upgrade was accepted
  */
 export function requestUpgrade(
   socket: Socket,
@@ -44,7 +47,7 @@ export function requestUpgrade(
   readUpgrade(socket, expected, done)
 }
 
-/** Header lines that say who we are, and what the manager answers if it is it. */
+/** Header lines that identify this agent, and the proof expected from the genuine manager. */
 function introduction({ dataToken, proven }: Credential): { authorization: string; expected: Buffer | undefined } {
   if (!proven) return { authorization: `Authorization: Bearer ${dataToken}`, expected: undefined }
   const nonce = randomBytes(16).toString('base64url')
@@ -64,7 +67,7 @@ function equal(a: Buffer, b: Buffer): boolean {
   return a.length === b.length && timingSafeEqual(a, b)
 }
 
-/** The answer to the upgrade, line by line: a parked socket's header may come in the same packet as the 101. */
+/** Reads the answer to the upgrade line by line: a parked socket's header may arrive in the same packet as the 101. */
 function readUpgrade(socket: Socket, expected: Buffer | undefined, done: (accepted: boolean) => void): void {
   let status: string | undefined
   let isProven = expected === undefined

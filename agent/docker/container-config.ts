@@ -8,7 +8,7 @@ export interface SessionUser {
   readonly gid: number
 }
 
-/** The engine as far as limits depend on it. */
+/** The engine's limits that a container's limits depend on. */
 export interface EngineLimits {
   readonly cpus: number
   readonly memBytes: number
@@ -16,7 +16,7 @@ export interface EngineLimits {
 
 export interface ContainerPlan {
   readonly name: string
-  /** Image id, so that a tag moved meanwhile changes nothing. */
+  /** Image id: a tag that moves in the meantime changes nothing. */
   readonly image: string
   readonly user: SessionUser
   readonly networkName: string
@@ -43,13 +43,14 @@ export const TERMINALS = {
   device: 'devpts',
   o: `newinstance,ptmxmode=0666,mode=0620,gid=5,max=${PTY_LIMIT},nosuid,noexec`,
 } as const
-/** Docker refuses less. */
+/** Docker refuses a smaller limit. */
 const MINIMUM_MEMORY = 6 * 2 ** 20
 
 /**
- * The whole of what a session container is, from an allowlist: nothing of a request reaches the engine that is not named
- * here. In particular never: privileged, host network, PID or IPC, published ports, device paths, added capabilities, an
+ * Complete configuration of a session container, built from an allowlist: nothing in a request reaches the engine unless it is
+ * named here. In particular never: privileged, host network, PID or IPC, published ports, device paths, added capabilities, an
  * entry point or a health check of the image. Seccomp stays the engine's default because it is not mentioned.
+ *
  *
  * @throws `request_too_large` if the engine could never give that much; `bad_request` for amounts without meaning
  */
@@ -81,7 +82,7 @@ export function containerConfig(spec: KernelSpec, plan: ContainerPlan): Containe
     Entrypoint: [],
     Cmd: mainProcess(spec),
     Labels: { ...plan.labels },
-    // Left out, it would be the image's.
+    // If left out, the image's health check would run.
     Healthcheck: { Test: ['NONE'] },
     StopSignal: 'SIGTERM',
     HostConfig: {
@@ -117,26 +118,28 @@ export function containerConfig(spec: KernelSpec, plan: ContainerPlan): Containe
 }
 
 /**
- * The terminal devices of a session: the mount that Docker makes by itself, with a limit. Anonymous, so it goes with the container; labelled,
- * so that it is found where others removed the container without it. Every mount of a devpts is an instance of its own.
+ * The mount of a session's terminal devices: the one that Docker makes by itself, with a limit added. The volume is anonymous,
+ * so it is removed with the container; it is labelled, so that the sweep finds it if something else removed the container
+ * without it. Every mount of a devpts is an instance of its own.
+ *
  *
  * @see Linux Documentation/filesystems/devpts.rst
  */
 function terminals(labels: Readonly<Record<string, string>>): MountSettings {
   const DriverConfig = { Name: 'local', Options: { ...TERMINALS } }
-  // Only what the sweep asks for: the signed label is the container's alone.
+  // Only the labels that the sweep filters by: the signed label belongs to the container alone.
   const Labels = Object.fromEntries(
     [LABEL_MANAGER, LABEL_KERNEL_ID].flatMap(name => (labels[name] === undefined ? [] : [[name, labels[name]]])),
   )
   return { Type: 'volume', Source: '', Target: '/dev/pts', VolumeOptions: { NoCopy: true, Labels, DriverConfig } }
 }
 
-/** GPUs and MIG instances, by UUID: an index means another one after a restart. */
+/** GPUs and MIG instances are named by UUID: an index may mean another device after a restart. */
 export function gpuRequests(uuids: readonly string[]): Pick<HostConfig, 'DeviceRequests'> {
   return uuids.length > 0 ? { DeviceRequests: [{ Driver: '', DeviceIDs: [...uuids], Capabilities: [['gpu']] }] } : {}
 }
 
-/** What Berth sets, over what the user asked for; the image's own variables lie below both. */
+/** Berth's variables, which override the user's; the image's own variables are lowest. */
 export function sessionEnvironment(spec: KernelSpec, image: readonly string[]): Record<string, string> {
   const simulated = spec.devices.filter(device => isSimulated(device.uuid)).map(device => device.uuid)
   return {
@@ -147,7 +150,7 @@ export function sessionEnvironment(spec: KernelSpec, image: readonly string[]): 
     BERTH_SESSION_NAME: spec.sessionName,
     ...clusterEnvironment(spec),
     ...(simulated.length > 0 ? { BERTH_SIMULATED_GPUS: simulated.join(',') } : {}),
-    // Where NVIDIA's runtime is the engine's default it gives a container the GPUs that this names, and images of CUDA say
+    // Where NVIDIA's runtime is the engine's default, this variable decides which GPUs a container gets, and CUDA images say
     // "all".
     NVIDIA_VISIBLE_DEVICES: deviceIds(spec).join(',') || 'void',
     HOME,
@@ -156,21 +159,21 @@ export function sessionEnvironment(spec: KernelSpec, image: readonly string[]): 
   }
 }
 
-/** The engine's own, for an image that sets none. */
+/** The engine's default path, for an image that sets none. */
 const USUAL_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 
 function imagePath(image: readonly string[]): string {
   return image.find(line => line.startsWith('PATH='))?.slice('PATH='.length) ?? USUAL_PATH
 }
 
-/** The tools of the toolbox come last: an image that has an ssh, rsync or bash of its own keeps it, in terminals and in apps. */
+/** The toolbox comes last in the path: an image that has its own ssh, rsync or bash keeps it, in terminals and in apps. */
 function searchPath(path: string): string {
   return `${path || USUAL_PATH}:${TOOLBOX}/bin`
 }
 
 const isCluster = ({ clusterSize = 1 }: KernelSpec) => clusterSize > 1
 
-/** Kernels of one session find each other by these names, on the network that only they have. */
+/** Variables with the names under which the kernels of one session find each other, on the network that they alone share. */
 function clusterEnvironment(spec: KernelSpec): Record<string, string> {
   if (!isCluster(spec)) return {}
   const { clusterSize = 1, role } = spec
@@ -191,8 +194,8 @@ function deviceIds(spec: KernelSpec): string[] {
 }
 
 /**
- * A batch session is its start-up command, and lives as long as that; an interactive one runs it, and idles until it is
- * destroyed. The command is an argument, never part of a script.
+ * Main process of the container. A batch session is its start-up command and lives as long as the command; an interactive
+ * session runs the command, then idles until it is destroyed. The command is an argument, never part of a script.
  */
 function mainProcess({ startupCommand, kind = 'batch' }: KernelSpec): string[] {
   const busybox = `${TOOLBOX}/bin/busybox`
@@ -201,7 +204,7 @@ function mainProcess({ startupCommand, kind = 'batch' }: KernelSpec): string[] {
   return [busybox, 'sh', '-c', RUN_AND_STAY, 'berth', startupCommand]
 }
 
-/** Passes SIGTERM on, so that the command can end well; tells in the log how it ended. */
+/** Shell script: runs the command, forwards SIGTERM so that the command can end cleanly, and logs how it ended. */
 const RUN_AND_STAY = `${TOOLBOX}/bin/berth-shell -c "$1" & command=$!
 trap 'kill -TERM $command 2>/dev/null; wait $command; exit 143' TERM
 wait $command

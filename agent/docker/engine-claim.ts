@@ -6,26 +6,30 @@ const LABEL_AGENT = 'berth.agent'
 
 export interface EngineClaim {
   /**
-   * Before anything else: is the engine another agent's? One that left no container is gone as far as this engine can tell, and
-   * gives way. @throws `engine_already_managed`
+   * Comes before anything else: checks whether the engine belongs to another agent. An agent that left no container is gone as
+   * far as this engine can tell, and its claim is given up.
+   * @throws `engine_already_managed`
    */
   check(): Promise<void>
   /**
-   * Takes the engine for this agent and manager, the first time. From then on, before every container and every look: has another
-   * agent taken it meanwhile? @throws `engine_already_managed`
+   * Takes the engine for this agent and manager, the first time. After that, checks before every container and every look
+   * whether another agent has taken it in the meantime.
+   * @throws `engine_already_managed`
    */
   hold(managerId: ManagerId): Promise<void>
 }
 
 /**
- * Two agents on one engine would both give away all of its memory. So the first writes its id into the labels of an empty volume;
- * creating a volume that exists returns the existing one, so that two who start together see the same owner. An agent whose engine was
- * taken meanwhile notices at its next container or look. (The engine's own id is no identity: engines on one machine share it.)
+ * Claim of one agent on an engine: two agents on one engine would both give away all of its memory. The first agent writes its
+ * id into the labels of an empty volume. Creating a volume that exists returns the existing one, so two agents that start
+ * together see the same owner. An agent that has lost its engine notices at its next container or look. (The engine's own id is
+ * no identity: engines on one machine share it.)
+ *
  *
  * @param volume name; only tests that share an engine use another one than `berth-agent`
  */
 export function createEngineClaim(engine: EngineClient, agentId: AgentId, volume: string): EngineClaim {
-  /** For whom this process has taken it. */
+  /** The manager for which this process has taken the engine. */
   let taken: ManagerId | undefined
   let taking: Promise<void> | undefined
 
@@ -87,7 +91,7 @@ export function createEngineClaim(engine: EngineClient, agentId: AgentId, volume
       if (owner !== undefined) {
         throw new AppError('engine_already_managed', { why: `Agent ${owner} has taken it over meanwhile.`, owner })
       }
-      // Not taken yet; or somebody has pruned the volumes of the engine, which takes it from nobody.
+      // The engine is not taken yet, or somebody has pruned its volumes, which does not give the engine to another agent.
       taking ??= take(managerId)
         .then(() => void (taken = managerId))
         .finally(() => (taking = undefined))

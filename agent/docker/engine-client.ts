@@ -6,7 +6,7 @@ import { AppError } from '#manager/contract'
 
 /** Two clients of one engine, because a client with a timeout cuts its own idle streams. */
 export interface EngineClient {
-  /** For calls that answer soon. A dead engine ends them after CALL_TIMEOUT_MS. */
+  /** For calls that answer soon. If the engine is dead, they fail after CALL_TIMEOUT_MS. */
   readonly calls: Docker
   /** For events, stats, pulls, execs and stops: no timeout; end them with an AbortSignal or by destroying the stream. */
   readonly streams: Docker
@@ -23,11 +23,13 @@ export function createEngineClient(dockerHost?: string): EngineClient {
 }
 
 /**
- * Connections that must come about in time; docker-modem's own `connectionTimeout` counts until the response, and would cut every slow
- * call. None is kept alive: an engine that shuts down still answers on old ones, and a restarted one resets them.
+ * Connections with a timeout for connecting; docker-modem's own `connectionTimeout` runs until the response, and would cut
+ * every slow call. No connection is kept alive: an engine that shuts down still answers on old ones, and a restarted one resets
+ * them.
  *
- * docker-modem prints the options of each request without a limit of depth (`util.inspect`, also where nobody reads it). The agent
- * prints as its name: with its sockets, and all that can be reached from them, one request blocks the process for up to a minute.
+ * docker-modem prints the options of each request without a depth limit (`util.inspect`, even if the text is not used). The
+ * agent therefore prints as its name: printing its sockets and everything reachable from them would block the process for up to
+ * a minute per request.
  */
 class EngineAgent extends Agent {
   constructor() {
@@ -77,13 +79,13 @@ export function isMissing(error: unknown): boolean {
   return statusOf(error) === 404
 }
 
-/** What the engine said, without the HTTP noise around it. */
+/** The engine's own message, without the HTTP noise around it. */
 export function engineMessage(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   const body = 'json' in error ? error.json : undefined
   if (typeof body === 'object' && body !== null && 'message' in body && typeof body.message === 'string')
     return body.message
-  // Of a stream, docker-modem keeps the text only: "(HTTP code 500) server error - no such host ".
+  // For a stream, docker-modem keeps the text only: "(HTTP code 500) server error - no such host ".
   return error.message.replace(/^\(HTTP code \d+\) [^-]* - /, '').trim()
 }
 
@@ -96,7 +98,7 @@ const UNREACHABLE = new Set([
   'EHOSTUNREACH',
   'ENETUNREACH',
 ])
-/** Of the engine's socket; of any other file they say nothing of the engine. */
+/** These codes count only for the engine's socket; for any other file they say nothing about the engine. */
 const NO_SOCKET = new Set(['ENOENT', 'EACCES'])
 
 /** True where the engine gave no answer at all. */
@@ -107,16 +109,16 @@ export function isEngineUnreachable(error: unknown): boolean {
   return UNREACHABLE.has(code) || error.message.includes('socket hang up')
 }
 
-/** The same, also of an error of ours that was made from it. */
+/** Same as `isEngineUnreachable`, but also true for an AppError made from such an error. */
 export function isNoAnswer(error: unknown): boolean {
   return error instanceof AppError ? error.code === 'engine_unreachable' : isEngineUnreachable(error)
 }
 
-/** An error of the engine as one of ours: a full disk as `disk_full`. @param code for anything else that the engine did answer */
+/** Converts an engine error to an AppError; a full disk becomes `disk_full`. @param code for any other answer of the engine */
 export function fromEngine(error: unknown, code: 'kernel_create_failed' | 'internal' | 'image_not_found'): AppError {
   const text = engineMessage(error)
   if (isEngineUnreachable(error)) return new AppError('engine_unreachable', { why: text }, { cause: error })
-  // The engine has no code for it.
+  // The engine has no code for a full disk.
   if (/no space left on device|disk quota exceeded/i.test(text)) {
     const why = `The disk of the Docker Engine has no space, no inodes or no quota left: ${text}`
     return new AppError('disk_full', { why }, { cause: error })

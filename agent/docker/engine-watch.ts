@@ -8,7 +8,7 @@ import { endStream, readLines } from './lines.ts'
 
 export interface EngineState extends EngineLimits {
   readonly reachable: boolean
-  /** Empty until it was reached once. */
+  /** Engine version; empty until the engine was reached once. */
   readonly version: string
 }
 
@@ -19,7 +19,7 @@ export type EngineEvent =
 export interface EngineWatchDeps {
   readonly engine: EngineClient
   readonly log: Log
-  /** The engine answers (again): look at everything, for events may be missing. A failure counts as engine down. */
+  /** The engine answers (again): look at everything, because events may have been missed. A failure counts as engine down. */
   readonly onUp: (state: EngineState) => Promise<void>
   readonly onDown: () => void
   readonly onEvent: (event: EngineEvent) => void
@@ -27,18 +27,18 @@ export interface EngineWatchDeps {
 
 export interface EngineWatch extends AsyncDisposable {
   readonly state: EngineState
-  /** Resolves once it is known whether the engine is there, and, if so, everything was looked at. */
+  /** Resolves once it is known whether the engine is up, and, if it is, after everything was looked at. */
   readonly settled: Promise<unknown>
 }
 
 const RETRY_MS = 500
 const PING_EVERY_MS = 5_000
-/** A stopped (SIGSTOP) engine accepts connections and says nothing; one on an overloaded host says something late. */
+/** A stopped (SIGSTOP) engine accepts connections and does not answer; an engine on an overloaded host answers late. */
 const PING_TIMEOUT_MS = 5_000
-/** So many pings in a row without an answer count as an engine that is away; a refused connection does so at once. */
+/** This many unanswered pings in a row mean that the engine is away; a refused connection means so at once. */
 const SILENT_PINGS = 5
 
-/** Keeps one events stream open for as long as the engine lives, and says when it comes and goes. */
+/** Keeps one events stream open while the engine is up, and reports when the engine comes and goes. */
 export function watchEngine({ engine, log, onUp, onDown, onEvent }: EngineWatchDeps): EngineWatch {
   const stop = new AbortController()
   const settled = Promise.withResolvers<undefined>()
@@ -49,7 +49,7 @@ export function watchEngine({ engine, log, onUp, onDown, onEvent }: EngineWatchD
     const filters = JSON.stringify({ type: ['container', 'image'] })
     const stream = await engine.streams.getEvents({ filters, abortSignal: signal })
     const ended = follow(stream)
-    // Awaited below, where it competes; until then it must not count as unhandled.
+    // Awaited below in a race; until then a rejection must not count as unhandled.
     ended.catch(() => undefined)
     try {
       state = { reachable: true, version: info.ServerVersion, cpus: info.NCPU, memBytes: info.MemTotal }
@@ -61,7 +61,7 @@ export function watchEngine({ engine, log, onUp, onDown, onEvent }: EngineWatchD
     }
   }
 
-  /** Never resolves: a stream of events has no end but a broken engine. */
+  /** Never resolves: an event stream ends only when the connection to the engine breaks. */
   async function follow(stream: NodeJS.ReadableStream): Promise<never> {
     for await (const line of readLines(stream)) {
       const event = readEvent(line)
@@ -118,7 +118,7 @@ export function watchEngine({ engine, log, onUp, onDown, onEvent }: EngineWatchD
   }
 }
 
-/** Nothing came in time. An engine that is gone refuses, or resets. */
+/** No answer came in time. An engine that is gone refuses or resets the connection instead. */
 class Silence extends Error {}
 
 function isSilence(error: unknown): boolean {
@@ -127,7 +127,7 @@ function isSilence(error: unknown): boolean {
   return code === 'ETIMEDOUT' || code === 'ESOCKETTIMEDOUT'
 }
 
-/** @throws when nothing came in time; what comes later is dropped */
+/** @throws when no answer comes in time; a late answer is dropped */
 async function within<T>(timeoutMs: number, answer: Promise<T>): Promise<T> {
   const timer = new AbortController()
   const late = delay(timeoutMs, undefined, { signal: timer.signal }).then(() => {
@@ -149,7 +149,7 @@ const RawEvent = z.object({
   Actor: z.object({ Attributes: z.record(z.string(), z.string()).nullish() }).optional(),
 })
 
-/** @returns undefined for what is none of our business */
+/** @returns undefined for an event that does not concern us */
 export function readEvent(line: string): EngineEvent | undefined {
   const event = RawEvent.safeParse(parseJson(line))
   if (!event.success) return undefined

@@ -3,7 +3,7 @@ import { KernelLabel, LABEL_KERNEL, LABEL_KERNEL_ID, LABEL_MANAGER, LABEL_SIGNAT
 
 /**
  * Labels of a session container. An image's own labels appear on its containers, and anyone who may use the engine can set
- * labels; so a label counts only with our HMAC-SHA256 over it. The key never leaves DATA/agent/label.key (0600). Where that is
+ * labels, so a label counts only with our HMAC-SHA256 over it. The key never leaves DATA/agent/label.key (0600). If the key is
  * lost, the manager names the containers that are ours.
  */
 export function signKernelLabel(label: KernelLabel, key: Buffer): Record<string, string> {
@@ -16,10 +16,10 @@ export function signKernelLabel(label: KernelLabel, key: Buffer): Record<string,
   }
 }
 
-/** By what a container is known to be this agent's. */
+/** Evidence by which a container is recognized as this agent's. */
 export interface LabelTrust {
   readonly labelKey: Buffer
-  /** Ids of those that the manager has named. */
+  /** Container ids that the manager has named. */
   readonly inherited: ReadonlySet<string>
 }
 
@@ -33,7 +33,7 @@ export function verifyKernelLabels(
   if (text === undefined || !(inherited.has(id) || isSigned(text, signature, labelKey))) return undefined
   const label = KernelLabel.safeParse(parse(text))
   if (!label.success) return undefined
-  // The unsigned labels are there for filters; they must not say anything else.
+  // The unsigned labels exist for filters; they must agree with the signed one.
   if (labels[LABEL_MANAGER] !== label.data.managerId || labels[LABEL_KERNEL_ID] !== label.data.kernelId)
     return undefined
   return label.data
@@ -44,7 +44,7 @@ function isSigned(text: string, signature: string | undefined, key: Buffer): boo
   return timingSafeEqual(Buffer.from(signature, 'hex'), signatureOf(text, key))
 }
 
-/** Signed by us it is JSON as a rule; one bad container must not keep the others from being seen. */
+/** A label that we signed is normally JSON; one bad container must not hide the others. */
 function parse(text: string): unknown {
   try {
     return JSON.parse(text)

@@ -1,16 +1,17 @@
 import { Readable } from 'node:stream'
 import { StringDecoder } from 'node:string_decoder'
 
-/** Ends a stream of the engine before its end; its types know no `destroy`, the streams do. */
+/** Closes a stream of the engine early; the declared type has no `destroy`, but the streams do. */
 export function endStream(stream: NodeJS.ReadableStream): void {
   if (stream instanceof Readable) stream.destroy()
 }
 
 /**
- * Lines of a stream of the engine (events, pulls, stats: one JSON object each). Not node:readline, which turns the end of a broken
- * connection into an `error` event of its own that nobody awaits.
+ * Lines of an engine stream (events, pulls, stats: one JSON object each). We do not use node:readline: it turns a broken
+ * connection into an extra `error` event that is not handled.
  *
- * @throws what the stream ends with; a last line without an end is yielded before
+ *
+ * @throws the error with which the stream ends; an unterminated last line is yielded before
  */
 export async function* readLines(stream: AsyncIterable<Buffer | string>): AsyncGenerator<string, void, undefined> {
   const decoder = new StringDecoder('utf8')

@@ -5,7 +5,7 @@ export async function removeContainer(engine: EngineClient, id: string): Promise
   try {
     await engine.calls.getContainer(id).remove({ force: true, v: true })
   } catch (error) {
-    // Somebody else is removing it: as good as done, once it is.
+    // Another client is removing the container already: it will be gone soon.
     if (isMissing(error) || engineMessage(error).includes('is already in progress')) return
     throw error
   }

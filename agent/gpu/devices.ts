@@ -6,20 +6,22 @@ import { type FoundGpu, type GpuPlugin } from './gpu-plugin.ts'
 import { type MemoryLimits } from './memory-limits.ts'
 import { type Probe, type Verdict } from './probe.ts'
 
-/** The GPUs of this host: what they are, how they are given out, and whether parts of them hold. */
+/** The GPUs of this host: their properties, how they are given out, and whether limits on their parts are enforced. */
 export interface Devices extends AsyncDisposable {
   list(): Device[]
-  /** As they were seen last. */
+  /** Last known figures. */
   figures(): readonly DeviceFigures[]
   measure(signal: AbortSignal): Promise<readonly DeviceFigures[]>
   setModes(modes: Readonly<Record<string, SettableMode>>): void
-  /** The engine came (back): what was seen of limits before is of the past. */
+  /** The engine came (back): limits verified earlier no longer count. */
   engineCameUp(): void
-  /** Nothing is being tried on the GPUs of this kernel any more. Before its container is made. */
+  /** Resolves when no probe runs on the GPUs of this kernel any more; await it before the container is created. */
   settled(spec: Pick<KernelSpec, 'devices'>): Promise<void>
   /**
-   * Holds a container that has just been started to its parts, where that was seen to work.
-   * @param hasEnded asked where it cannot be: one that has ended by itself needs no limit
+   * Limits a newly started container to its parts of the GPUs, where such limits were seen to work.
+   *
+   * @param hasEnded asked if the limit cannot be set: a container that has ended by itself needs none
+   *
    * @throws `kernel_create_failed`
    */
   limit(spec: Pick<KernelSpec, 'devices'>, pid: number, hasEnded?: () => Promise<boolean>): Promise<void>
@@ -29,7 +31,7 @@ export interface DevicesDeps {
   readonly plugins: readonly GpuPlugin[]
   readonly probe: Probe
   readonly limits: MemoryLimits
-  /** UUIDs that kernels hold, also those that are being started. */
+  /** UUIDs held by kernels, including kernels that are being started. */
   readonly held: () => ReadonlySet<string>
   readonly isEngineUp: () => boolean
   readonly onChange: () => void
@@ -44,7 +46,7 @@ interface Entry {
 
 const LOOK_EVERY_MS = 10_000
 const TRY_AGAIN_MS = 10 * 60_000
-/** Of a GPU, in hundredths. */
+/** Shares of a whole GPU, in hundredths. */
 const SHARES = 100
 
 /** @throws `config_invalid` */
@@ -65,13 +67,13 @@ export async function openDevices(deps: DevicesDeps): Promise<Devices> {
     entries = looks.flatMap(({ plugin, gpus }) => gpus.map(gpu => ({ gpu, plugin: plugin.name })))
     seen = looks.flatMap(({ figures }) => figures)
     const healthy = new Set(entries.filter(({ gpu }) => gpu.problem === null).map(({ gpu }) => gpu.uuid))
-    // One that was lost comes back with a driver that was loaded anew.
+    // A GPU that was lost returns with a freshly loaded driver, so its verdict is void.
     for (const uuid of verdicts.keys()) if (!healthy.has(uuid)) verdicts.delete(uuid)
     if (JSON.stringify(entries) !== before) onChange()
     probeWhatIsFree()
   }
 
-  /** Never beside a session: it would take memory away from it. */
+  /** Probes only free GPUs: a probe beside a session would take memory from it. */
   function probeWhatIsFree(): void {
     if (stop.signal.aborted || !deps.isEngineUp()) return
     const held = deps.held()
@@ -110,7 +112,7 @@ export async function openDevices(deps: DevicesDeps): Promise<Devices> {
   await look()
   let looking: Promise<void> | undefined
   const timer = setInterval(() => {
-    // A slow look skips the next.
+    // If a look is still running, the next is skipped.
     looking ??= look()
       .catch((error: unknown) => {
         if (!stop.signal.aborted) log.error({ err: error }, 'looking at the GPUs failed')
@@ -146,7 +148,7 @@ export async function openDevices(deps: DevicesDeps): Promise<Devices> {
           await limits.set(pid, uuid, (entry.gpu.memBytes * amount) / SHARES)
         } catch (error) {
           if (await hasEnded()) return
-          // It does not hold any more; once the GPU is free it is tried anew.
+          // The limit is no longer enforced; the GPU is probed again once it is free.
           verdicts.delete(uuid)
           onChange()
           throw new AppError(

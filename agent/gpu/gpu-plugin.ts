@@ -1,16 +1,16 @@
 import { type Device, type DeviceFigures, type DeviceMode } from '#manager/contract'
 
-/** A GPU, or an instance of one, as it is found on the host. */
+/** A GPU, or a MIG instance, as found on the host. */
 export interface FoundGpu {
   readonly uuid: string
   readonly model: string
-  /** 0 where the driver does not tell. */
+  /** 0 if the driver does not tell. */
   readonly memBytes: number
-  /** `mig` for an instance; otherwise what the configuration says of a GPU that no admin has set yet. */
+  /** `mig` for an instance; otherwise the configured mode of a GPU for which no admin has set a mode yet. */
   readonly mode: DeviceMode
   /** Why what it has is not its alone; null where it is. */
   readonly sharedBecause: string | null
-  /** Why nothing may be started on it; null for a healthy one. */
+  /** Why no session may be started on it; null for a healthy one. */
   readonly problem: string | null
 }
 
@@ -19,11 +19,11 @@ export interface GpuLook {
   readonly figures: readonly DeviceFigures[]
 }
 
-/** A way to find GPUs. One that finds none is absent, not broken. What takes long is ended by the signal, and then rejects. */
+/** A way to find GPUs. A plugin that finds none is absent, not broken. The signal ends a slow look, which then rejects. */
 export interface GpuPlugin extends AsyncDisposable {
   readonly name: Device['plugin']
-  /** Everything that is there now, and what was there before and is not any more, as a problem. */
+  /** All devices present now, and devices that have disappeared, each with a problem. */
   look(signal: AbortSignal): Promise<GpuLook>
-  /** Use of all its devices now, for a second's figures. */
+  /** Current use of all its devices, for the figures of one second. */
   figures(signal: AbortSignal): Promise<readonly DeviceFigures[]>
 }

@@ -6,14 +6,14 @@ import { promisify } from 'node:util'
 const run = promisify(execFile)
 const TIMEOUT_MS = 10_000
 const MiB = 2 ** 20
-/** Drivers round up to what they count in; NVIDIA's own example sets 4000 MiB and reads 4096. As much as this is let pass. */
+/** Tolerated rounding. Drivers round up to their own step; NVIDIA's own example sets 4000 MiB and reads 4096. */
 const ROUNDING_MIB = 256
 
-/** Limits of GPU memory that hold for everything in a container together, and that nothing in it can change. */
+/** Limits of GPU memory that apply to all processes of a container together, and that none of them can change. */
 export interface MemoryLimits {
-  /** Null where driver and kernel have them; otherwise why not. */
+  /** Null if driver and kernel support the limits; otherwise the reason why not. */
   missing(): Promise<string | null>
-  /** For the whole control group of this process. @throws where it was not set, or more is in use already */
+  /** Limits the whole control group of this process. @throws if the limit was not set, or more is in use already */
   set(pid: number, uuid: string, bytes: number): Promise<void>
 }
 
@@ -24,9 +24,9 @@ export interface NvidiaLimitsOptions {
 }
 
 /**
- * By `nvidia-smi memory-limits` (driver R615 and newer), which counts by control group and refuses at the allocation. Only
- * root of the host may set them. The soft limit stays 0: it is a reservation among control groups, which Docker would not
- * give back when it removes one. See docs/adr/0014-gpu-parts.md for what else there is, and why it is no limit.
+ * Limits by `nvidia-smi memory-limits` (driver R615 and newer), which counts by control group and refuses at the allocation.
+ * Only root of the host may set them. The soft limit stays 0: it is a reservation among control groups, which Docker would not
+ * release when it removes one. docs/adr/0014-gpu-parts.md lists the alternatives, and why they are no limits.
  */
 export function createNvidiaLimits({
   program = 'nvidia-smi',
@@ -52,7 +52,7 @@ export function createNvidiaLimits({
       const limit = Math.floor(bytes / MiB)
       const groups = await readFile(join(procDirectory, String(pid), 'cgroup'), 'utf8')
       const path = /^0::(\/.*)$/m.exec(groups)?.[1]
-      // The root is everybody.
+      // The root group contains every process of the host.
       if (path === undefined || path === '/') throw new Error('the container has no control group of its own')
       const where = ['--namespace', join(cgroupRoot, path), '-i', uuid]
       await ask('--set', ...where, '--soft-limit', '0', '--hard-limit', String(limit))
@@ -64,7 +64,7 @@ export function createNvidiaLimits({
   }
 }
 
-/** In MiB. @param text of `nvidia-smi memory-limits --get` */
+/** Sizes in MiB. @param text of `nvidia-smi memory-limits --get` */
 export function parseMemoryLimits(text: string): { hard: number | undefined; used: number | undefined } {
   const field = (name: string) => {
     const match = new RegExp(`^\\s*${name}:\\s*(\\d+) MiB`, 'im').exec(text)

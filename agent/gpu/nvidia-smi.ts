@@ -3,7 +3,7 @@ import { type FoundGpu } from './gpu-plugin.ts'
 
 const MiB = 2 ** 20
 
-/** Understood by every driver since 470. The name is last, so that a comma in it does no harm. */
+/** Query fields that every driver since 470 understands. The name is last, so that a comma in it does no harm. */
 export const GPU_FIELDS =
   'uuid,memory.total,mig.mode.current,ecc.errors.uncorrected.volatile.total,utilization.gpu,memory.used,name'
 
@@ -17,10 +17,10 @@ export interface GpuRow {
   readonly figures: DeviceFigures
 }
 
-/** What stands in the place of a value when the GPU itself does not answer. */
+/** Placeholder for a value when the GPU itself does not answer. */
 const BROKEN = /^\[?(unknown error|gpu is lost|gpu requires reset|err!)\]?$/i
 
-/** Lines that are no rows (errors go to the same stream) are left out. */
+/** Parses the rows; other lines are skipped (errors go to the same stream). */
 export function parseGpuRows(csv: string): GpuRow[] {
   return csv.split('\n').flatMap((line): GpuRow[] => {
     const [uuid = '', total = '', mig = '', ecc = '', utilization = '', used = '', ...name] = line
@@ -49,7 +49,7 @@ export function parseGpuRows(csv: string): GpuRow[] {
 
 export interface MigInstance {
   readonly parent: string
-  /** On its GPU; the same in `nvidia-smi -q -x`. */
+  /** Index on its GPU; the same in `nvidia-smi -q -x`. */
   readonly index: number
   readonly uuid: string
   /** `3g.20gb`, `1g.5gb+me`, `1c.3g.20gb`. */
@@ -74,7 +74,7 @@ export interface MigMemory {
   readonly usedBytes: number | null
 }
 
-/** Memory of MIG instances, which nvidia-smi tells in this form only. @param xml of `nvidia-smi -q -x` */
+/** Memory of MIG instances, which nvidia-smi prints in this format only. @param xml of `nvidia-smi -q -x` */
 export function parseMigMemory(xml: string): MigMemory[] {
   return xml.split(/<gpu id=/).flatMap(gpu => {
     const parent = /<uuid>(GPU-[^<]+)<\/uuid>/.exec(gpu)?.[1]
@@ -92,14 +92,14 @@ export function parseMigMemory(xml: string): MigMemory[] {
   })
 }
 
-/** An instance is a device of its own, with the memory that its hardware gives it. */
+/** Treats an instance as a device of its own, with the memory that the hardware gives it. */
 export function toGpu(instance: MigInstance, { model, problem }: GpuRow, memory: MigMemory | undefined): FoundGpu {
   return {
     uuid: instance.uuid,
     model: `${model} ${instance.profile}`,
     memBytes: memory?.totalBytes ?? profileBytes(instance.profile),
     mode: 'mig',
-    // Compute instances of one GPU instance have processors of their own, and its memory together.
+    // Compute instances of one GPU instance have separate processors but share its memory.
     sharedBecause: /^\d+c\./.test(instance.profile)
       ? 'It is a compute instance: it has its GPU instance’s memory together with the others in it.'
       : null,
@@ -107,7 +107,7 @@ export function toGpu(instance: MigInstance, { model, problem }: GpuRow, memory:
   }
 }
 
-/** By UUID as /proc/driver/nvidia/gpus has it: there even where nvidia-smi fails. */
+/** One GPU as /proc/driver/nvidia/gpus describes it, even if nvidia-smi fails. */
 export function parseProcGpu(information: string): { uuid: string; model: string } | undefined {
   const field = (name: string) => new RegExp(`^${name}:\\s*(.+?)\\s*$`, 'm').exec(information)?.[1]
   const uuid = field('GPU UUID')
@@ -116,7 +116,7 @@ export function parseProcGpu(information: string): { uuid: string; model: string
     : undefined
 }
 
-/** `3g.20gb` has 20 GB, more or less. */
+/** Approximate memory: `3g.20gb` has about 20 GB. */
 function profileBytes(profile: string): number {
   const match = /\.(\d+)gb/.exec(profile)
   return match ? Number(match[1]) * 2 ** 30 : 0

@@ -17,19 +17,19 @@ import {
 import { watchXids } from './xid.ts'
 
 const run = promisify(execFile)
-/** A GPU that fell off the bus can hold it up for long. */
+/** A GPU that fell off the bus can block nvidia-smi for long. */
 const TIMEOUT_MS = 10_000
 const QUERY = [`--query-gpu=${GPU_FIELDS}`, '--format=csv,noheader,nounits']
 
 export interface NvidiaOptions {
-  /** UUIDs, or `all`: given out in parts until an admin says otherwise. */
+  /** UUIDs, or `all`: GPUs shared in parts until an admin sets another mode. */
   readonly shared?: ReadonlySet<string>
   readonly program?: string
   readonly procDirectory?: string
   readonly kernelLog?: string
 }
 
-/** What nvidia-smi says, also where it fails: one lost GPU makes it fail for all of them. */
+/** Output of nvidia-smi, also if it fails: one lost GPU makes it fail for all of them. */
 interface Said {
   readonly text: string
   readonly failure: string | null
@@ -43,8 +43,8 @@ interface Answers {
 }
 
 /**
- * GPUs and MIG instances by nvidia-smi, which comes with the driver. No driver, no devices. One that was there and is not
- * any more (lost, fallen off the bus, driver gone) stays, as a problem: sessions may hold it.
+ * Finds GPUs and MIG instances by nvidia-smi, which comes with the driver. Without a driver there are no devices. A device that
+ * disappears (lost, fallen off the bus, driver gone) stays in the list with a problem: sessions may hold it.
  */
 export function createNvidiaGpus({
   shared = new Set(),
@@ -55,7 +55,7 @@ export function createNvidiaGpus({
   const xids = watchXids(kernelLog)
   const known = new Map<string, FoundGpu>()
   let migFigures: readonly DeviceFigures[] = []
-  /** Of MIG instances, the GPU that each is part of. */
+  /** Parent GPU of each MIG instance. */
   const parentOf = new Map<string, string>()
 
   async function ask(signal: AbortSignal, ...args: string[]): Promise<Said> {
@@ -74,7 +74,7 @@ export function createNvidiaGpus({
     }
   }
 
-  /** Each by itself, where asking for all of them has not told of all. */
+  /** Queries the missing GPUs one by one, if the query for all of them left some out. */
   async function askOneByOne(missing: ReadonlyMap<string, FoundGpu>, signal: AbortSignal): Promise<Answers> {
     const rows: GpuRow[] = []
     const lost: FoundGpu[] = []
@@ -87,7 +87,7 @@ export function createNvidiaGpus({
     return { rows, lost }
   }
 
-  /** As the kernel's module knows them, by PCI address: `0000:3b:00.0`. */
+  /** GPUs as the kernel module knows them, by PCI address: `0000:3b:00.0`. */
   async function readProc(): Promise<{ address: string; uuid: string; model: string }[]> {
     const names = await readdir(procDirectory).catch(() => [])
     const texts = names.map(name => readFile(join(procDirectory, name, 'information'), 'utf8').catch(() => ''))
@@ -95,7 +95,7 @@ export function createNvidiaGpus({
     return names.flatMap((address, index) => (found[index] ? [{ address, ...found[index] }] : []))
   }
 
-  /** GPUs that should be there: found before, or known to the kernel's module. */
+  /** GPUs that should be present: found before, or known to the kernel module. */
   function expected(module: readonly { uuid: string; model: string }[]): Map<string, FoundGpu> {
     const wholes = [...known.values()].filter(gpu => gpu.mode !== 'mig')
     const others = [...module, ...[...parentOf.values()].map(uuid => ({ uuid, model: 'NVIDIA GPU' }))]
@@ -109,7 +109,7 @@ export function createNvidiaGpus({
     problem: null,
   })
 
-  /** Those that are lost may be the ones whose instances are known. */
+  /** Instances of lost GPUs are kept: a lost GPU may be the parent of known instances. */
   async function readMig({ rows, lost }: Answers, signal: AbortSignal): Promise<GpuLook> {
     const parents = rows.filter(row => row.inMigMode)
     const gpus: FoundGpu[] = []
@@ -135,7 +135,7 @@ export function createNvidiaGpus({
       const isThere = failure !== null && parents.some(row => row.uuid === parent)
       if (before && problem !== undefined) gpus.push({ ...before, problem })
       else if (before && isThere) gpus.push(before)
-      // Somebody removed it, or cut its GPU up anew.
+      // An administrator removed the instance, or repartitioned its GPU.
       else parentOf.delete(uuid)
     }
     return { gpus, figures }
@@ -179,7 +179,7 @@ export function createNvidiaGpus({
   }
 }
 
-/** Of a GPU in MIG mode it is its instances that are used. */
+/** Figures of whole GPUs; for a GPU in MIG mode its instances are counted instead. */
 function figuresOf(rows: readonly GpuRow[]): DeviceFigures[] {
   return rows.filter(row => !row.inMigMode).map(row => row.figures)
 }
@@ -188,7 +188,7 @@ function isOf(one: { parent: string; index: number }, instance: MigInstance): bo
   return one.parent === instance.parent && one.index === instance.index
 }
 
-/** What went wrong is said at the end. */
+/** Last line, which holds the error message. */
 function lastLine(text: string): string {
   return text.trim().split('\n').at(-1)?.trim() ?? text
 }

@@ -8,11 +8,11 @@ import { type FoundGpu } from './gpu-plugin.ts'
 import { type MemoryLimits } from './memory-limits.ts'
 import { PROBE_SCRIPT } from './probe-script.ts'
 
-/** Whether a limit was seen to hold. */
+/** Outcome of a probe: whether a limit was seen to be enforced. */
 export interface Verdict {
   readonly isolation: 'enforced' | 'accounted'
   readonly reason: string
-  /** It could not be tried, which may pass. */
+  /** The probe could not be carried out, perhaps only for now. */
   readonly later?: boolean
 }
 
@@ -25,24 +25,24 @@ export interface ProbeDeps {
   readonly container?: (uuid: string, image: string) => ContainerCreateOptions
 }
 
-/** A signal ends it: what it says then is of no use. */
+/** The signal ends a probe; its verdict is then meaningless. */
 export type Probe = (gpu: FoundGpu, signal: AbortSignal) => Promise<Verdict>
 
 const MiB = 2 ** 20
 /**
- * Of the GPU's memory; more than a program of CUDA needs for itself. A driver that counts in steps too large for limits of
- * any size rounds it up too far to be let pass (`memory-limits.ts`).
+ * Share of GPU memory to probe with; more than a CUDA program needs for itself. A driver with rounding steps too large for
+ * arbitrary limits rounds this up beyond the tolerance (`memory-limits.ts`).
  */
 const PART = 1100 * MiB
 const WITHIN_MS = 60_000
 
 /**
- * Tries whether a limit that is set from outside holds what runs in a container to its part: first without a limit, so that
- * a refusal is known to come from it, then with one, by one program and by several together. Only what was seen counts; a
- * probe that could not be carried out is `accounted`.
+ * Tests whether a limit set from outside confines the programs in a container to their part: first without a limit, to show
+ * that a refusal comes from the limit, then with one, by one program and by several together. Only an observed refusal counts;
+ * a probe that could not be carried out is `accounted`.
  *
- * It runs a container as sessions are made, without network, folders or capabilities; whatever happens it is removed, and
- * what a crash of the agent left is removed by the next probe of that GPU.
+ * The probe's container is built like a session's, without network, folders or capabilities. It is removed whatever happens; if
+ * the agent crashes, the next probe of that GPU removes it.
  */
 export function createProbe({ engine, limits, image, container = probeContainer }: ProbeDeps): Probe {
   async function attempt(id: string, what: string, bytes: number): Promise<string> {
@@ -50,7 +50,7 @@ export function createProbe({ engine, limits, image, container = probeContainer 
       Cmd: ['python3', '-c', PROBE_SCRIPT, what, String(bytes)],
       AttachStdout: true,
       AttachStderr: false,
-      // Without framing of the stream.
+      // With a TTY the stream has no framing.
       Tty: true,
     })
     const stream = await exec.start({ hijack: false, stdin: false, Tty: true })
@@ -88,7 +88,7 @@ export function createProbe({ engine, limits, image, container = probeContainer 
     const missing = await limits.missing()
     if (missing !== null) return accounted(missing)
     try {
-      // By name: a label could be that of the image of a session.
+      // Removed by name: an image of a session could carry the same label.
       await removeContainer(engine, probeName(gpu.uuid))
       const made = await engine.calls.createContainer(container(gpu.uuid, image))
       try {
@@ -113,7 +113,7 @@ const untried = (why: string): Verdict => ({
 
 export const probeName = (uuid: string) => `berth-probe-${uuid}`
 
-/** From an allowlist, like that of a session; nothing in it comes from a user. */
+/** Built from an allowlist, like a session's container; nothing in it comes from a user. */
 export function probeContainer(uuid: string, image: string): ContainerCreateOptions {
   return {
     name: probeName(uuid),

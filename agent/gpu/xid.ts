@@ -1,17 +1,17 @@
 import { constants, type FileHandle, open } from 'node:fs/promises'
 import { uptime } from 'node:os'
 
-/** After these a GPU is good for nothing until it was reset; others are the fault of one program. */
+/** After these errors a GPU is unusable until a reset; other errors are the fault of one program. */
 const FATAL = new Set([46, 48, 62, 64, 74, 79, 95, 119, 120, 140])
 
 export interface XidWatch extends AsyncDisposable {
-  /** What the kernel has logged of GPUs since the start of the watch, by PCI address: `0000:3b:00`. */
+  /** Problems logged by the kernel since the start of the watch, by PCI address: `0000:3b:00`. */
   read(): Promise<ReadonlyMap<string, string>>
 }
 
 /**
- * Fatal errors that the driver tells the kernel's log only. Who may not read that (not root, not Linux) does without.
- * What was logged before the start is not counted: the GPU may have been reset since.
+ * Watches for fatal errors that the driver reports only in the kernel log. An agent that may not read the log (not root, not
+ * Linux) does without. Entries from before the start are ignored: the GPU may have been reset since.
  */
 export function watchXids(path = '/dev/kmsg', startedAtSeconds = uptime()): XidWatch {
   const found = new Map<string, string>()
@@ -29,7 +29,7 @@ export function watchXids(path = '/dev/kmsg', startedAtSeconds = uptime()): XidW
           for (const { address, problem } of parseXids(buffer.toString('utf8', 0, bytesRead), startedAtSeconds))
             found.set(address, problem)
         } catch (error) {
-          // EPIPE: older records were overwritten before they were read. EAGAIN: that was the last one.
+          // EPIPE: older records were overwritten before they were read. EAGAIN: there are no more records.
           if (!(error instanceof Error && 'code' in error && error.code === 'EPIPE')) break
         }
       }

@@ -8,7 +8,7 @@ export interface ImageCatalog {
   refresh(): Promise<void>
 }
 
-/** The images on the engine that sessions can be made of. */
+/** Images on the engine that sessions can be made of. */
 export function createImageCatalog(engine: EngineClient, onChange: () => void): ImageCatalog {
   let images: readonly AgentImage[] = []
   let known = '[]'

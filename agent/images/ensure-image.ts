@@ -12,8 +12,9 @@ export interface EnsureOptions {
 }
 
 /**
- * Exactly the image that the session was made for: held, or pulled. Where the manager knows what the registry had under the
- * name, that is pulled, whatever the name means there by now.
+ * Provides exactly the image that the session was made for: already held, or pulled. If the manager knows the digest that the
+ * registry had under the name, that digest is pulled, whatever the name points to by now.
+ *
  *
  * @throws `image_not_found`, `engine_unreachable`
  */
@@ -41,9 +42,7 @@ export async function ensureImage(
   return pulled
 }
 
-/**
- * An engine with containerd's image store has the digest of the manifest as image id, others that of the configuration.
- */
+/** The image id is the manifest digest on an engine with containerd's image store, and the configuration digest on others. */
 export function isWanted(
   { id, repoDigests }: Pick<HeldImage, 'id' | 'repoDigests'>,
   { digest, manifestDigest }: Pick<Wanted, 'digest' | 'manifestDigest'>,
@@ -57,7 +56,7 @@ export function repositoryOf(reference: string): string {
   return reference.replace(/@sha256:[0-9a-f]+$/, '').replace(/:[^/:]+$/, '')
 }
 
-/** What is pulled by digest has no name yet, and would not be listed. */
+/** Names an image that was pulled by digest: it has no name yet, and would not be listed. */
 async function nameImage(engine: EngineClient, id: string, reference: string): Promise<void> {
   const repo = repositoryOf(reference)
   const tag = reference.slice(repo.length + 1) || 'latest'

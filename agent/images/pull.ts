@@ -23,10 +23,10 @@ type Layer = PullProgress['layers'][number]
 export type PullState = ReadonlyMap<string, Layer>
 
 const DONE = new Set(['Pull complete', 'Already exists'])
-/** Lines with an id that is a tag, not a layer. */
+/** Lines whose id is a tag, not a layer. */
 const NOT_A_LAYER = /^(Pulling from|Digest:|Status:)/
 
-/** Downloading counts as bytes done; unpacking starts from 0 again in the engine's answer, so it has a figure of its own. */
+/** The figure counts downloaded bytes. Unpacking starts from 0 again in the engine's answer, so it has a figure of its own. */
 export function advancePull(state: PullState, line: PullLine): PullState {
   if (line.id === undefined || line.status === undefined || NOT_A_LAYER.test(line.status)) return state
   const before = state.get(line.id) ?? { id: line.id, status: '', bytesDone: 0, bytesTotal: 0 }
@@ -47,7 +47,7 @@ export function advancePull(state: PullState, line: PullLine): PullState {
   return new Map(state).set(line.id, layer)
 }
 
-/** Containerd's image store does not tell of unpacking; once all has succeeded every layer is there. */
+/** Containerd's image store does not report unpacking; after a successful pull every layer is there. */
 export function finishPull(state: PullState): PullState {
   const done = (layer: Layer) => (DONE.has(layer.status) ? layer : { ...layer, status: 'Pull complete' })
   return new Map([...state].map(([id, layer]) => [id, { ...done(layer), bytesDone: layer.bytesTotal }]))
@@ -101,14 +101,15 @@ export async function inspectImage(engine: EngineClient, reference: string): Pro
 
 export interface PullOptions {
   readonly signal?: AbortSignal | undefined
-  /** Goes to the engine in a header of this one request, and nowhere else. */
+  /** Sent to the engine in a header of this one request, and nowhere else. */
   readonly auth?: RegistryAuth | undefined
   readonly onProgress?: (progress: PullProgress) => void
 }
 
 /**
  * Pulls from the registry that the reference names. Aborting ends the pull in the engine too.
- * @throws `image_not_found` with what the registry said, `engine_unreachable`
+ *
+ * @throws `image_not_found` with the registry's message, `engine_unreachable`
  */
 export async function pullImage(
   engine: EngineClient,

@@ -1,14 +1,15 @@
 import { z } from 'zod'
 
 /**
- * How an image made for Backend.AI starts a service: `/etc/backend.ai/service-defs/<service>.json`. What is in it came with the
- * image, as its programs did: it runs in the container, as the session's user, with nothing more than they have.
+ * Start of a service in an image made for Backend.AI: `/etc/backend.ai/service-defs/<service>.json`. The definition came with
+ * the image, like its programs: it runs in the container, as the session's user, with no more rights than they have.
+ *
  *
  * @see https://github.com/lablup/backend.ai (kernel runner: service.py, service_actions.py)
  */
 export const ServiceDefinition = z.object({
   command: z.array(z.string()).default([]),
-  /** It runs by itself. */
+  /** The service runs by itself. */
   noop: z.boolean().default(false),
   env: z.record(z.string(), z.string()).default({}),
   prestart: z
@@ -35,7 +36,7 @@ export interface ServiceCommand {
   readonly environ: Readonly<Record<string, string>>
 }
 
-/** Names the service and says what its definition asks for that cannot be had. */
+/** The message names the service and the part of its definition that is not supported. */
 export class DefinitionError extends Error {}
 
 const BUSYBOX = '/opt/berth/bin/busybox'
@@ -43,8 +44,8 @@ const BUSYBOX = '/opt/berth/bin/busybox'
 const FILES = '/home/work/.cache/berth'
 
 /**
- * One command that does what the definition says: a script for the toolbox's shell, with the preparations and then the service.
- * Pure. @throws DefinitionError
+ * Translates a definition into one command: a script for the toolbox's shell, with the preparations and then the service. Pure.
+ * @throws DefinitionError
  */
 export function toServiceCommand(name: string, definition: ServiceDefinition, values: ServiceValues): ServiceCommand {
   const variables: Variables = { ports: values.ports, texts: new Map() }
@@ -90,7 +91,7 @@ function prepare(action: string, args: Record<string, unknown>, variables: Varia
       const { filename, body, mode, append } = parse(FileArgs, args, action)
       if (action === 'write_file' && filename === undefined) throw new DefinitionError('write_file names no file')
       const path = action === 'write_file' ? fill(filename ?? '', variables) : file
-      // The original ends lines in the one and not in the other.
+      // As in Backend.AI: `write_file` ends lines, the other action does not.
       const format = action === 'write_file' ? '%s\\n' : '%s'
       const lines = body.map(line => quote(fill(line, variables))).join(' ')
       return [
@@ -101,7 +102,7 @@ function prepare(action: string, args: Record<string, unknown>, variables: Varia
     }
     case 'run_command': {
       const { command } = parse(z.object({ command: z.array(z.string()).min(1) }), args, action)
-      // The original goes on whatever the command says.
+      // As in Backend.AI: a failed command does not stop the service.
       return [`${command.map(word => quote(fill(word, variables))).join(' ')} || true`]
     }
     case 'log':

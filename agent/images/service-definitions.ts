@@ -12,7 +12,7 @@ import {
 } from './service-definition.ts'
 
 const FOLDER = '/etc/backend.ai/service-defs'
-/** An archive of more than this is none of definitions: what is after it is not read. */
+/** Read limit: an archive larger than this does not hold only definitions, and the rest is not read. */
 const MAX_ARCHIVE_BYTES = 4 * 2 ** 20
 const MAX_FILE_BYTES = 256 * 2 ** 10
 const MAX_FILES = 200
@@ -21,8 +21,10 @@ const KEPT_IMAGES = 500
 /** The services that images made for Backend.AI define in files, read once per image. */
 export interface ServiceDefinitions {
   /**
-   * How an app is started that its image's labels give no command for.
+   * Start command of an app for which the image's labels give none.
+   *
    * @returns undefined if the image defines no such service
+   *
    * @throws AppError `app_failed` if the definition cannot be used; errors of the engine
    */
   find(containerId: string, app: Pick<KernelApp, 'name' | 'port'>): Promise<ServiceCommand | undefined>
@@ -35,8 +37,8 @@ interface ImageServices {
 }
 
 /**
- * Reads them from a container that is made of the image for that and never started: what a session has changed in its own
- * container must not reach other sessions by the cache.
+ * Reads the definitions from a container that is created from the image for this purpose and never started: changes that a
+ * session made in its own container must not reach other sessions through the cache.
  */
 export function createServiceDefinitions(engine: EngineClient): ServiceDefinitions {
   const byImage = new Map<string, Promise<ImageServices>>()
@@ -81,10 +83,10 @@ function commandOf(app: Pick<KernelApp, 'name'>, raw: unknown, values: ServiceVa
   }
 }
 
-/** As names of apps are made of names of services; see `readServicePorts`. */
+/** Converts a service name to an app name, as `readServicePorts` does. */
 const appName = (service: string) => service.toLowerCase().replace(/_/g, '-')
 
-/** All ports of each service; the app has the first. */
+/** All ports of each service; the app uses the first. */
 function portsOf(text = ''): Map<string, readonly number[]> {
   const services = text.matchAll(/([A-Za-z0-9_-]+):[a-z]+:(?:\[([\d,]+)\]|(\d+))/g)
   return new Map(
@@ -96,13 +98,13 @@ function portsOf(text = ''): Map<string, readonly number[]> {
 }
 
 async function readFolder(engine: EngineClient, imageId: string): Promise<Map<string, unknown>> {
-  // Of a fixed name: one that a killed agent left behind is in the way, and is removed.
+  // The fixed name finds a container that a killed agent left behind; it is removed first.
   const name = `berth-read-${imageId.replace('sha256:', '').slice(0, 20)}`
   await remove(engine, name)
   const container = await engine.calls.createContainer({
     name,
     Image: imageId,
-    // Never run; the engine wants one from images that have none.
+    // Never run, but the engine requires a command for images that have none.
     Entrypoint: ['none'],
     Cmd: [],
     HostConfig: { NetworkMode: 'none' },
@@ -125,12 +127,12 @@ async function remove(engine: EngineClient, name: string): Promise<void> {
   }
 }
 
-/** Files `*.json` of the folder itself, by name of the app. Links, other kinds and what is too large are left out. */
+/** Files `*.json` directly in the folder, by app name. Links, other file types and files that are too large are left out. */
 export async function readArchive(archive: AsyncIterable<unknown>): Promise<Map<string, unknown>> {
   const found = new Map<string, unknown>()
   const { bytes, cut } = await readStart(archive)
   const entries = extract()
-  // Read first, so that nothing but this loop can fail of it.
+  // The archive is read first, so that only this loop can fail because of it.
   entries.end(bytes)
   try {
     for await (const entry of entries) {

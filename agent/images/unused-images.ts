@@ -12,13 +12,13 @@ import { repoDigestsOf, tagsOf, TOOLBOX_REPOSITORY } from './image-labels.ts'
 
 export interface UnusedImagesDeps {
   readonly engine: EngineClient
-  /** Ids and names of images that kernels are being made of: they have no container yet. */
+  /** Ids and names of images from which kernels are being created: they have no container yet. */
   readonly starting: () => ReadonlySet<string>
 }
 
 /**
- * Takes images off the engine. Whatever it is asked for, it keeps the toolbox, what any container uses (running or not,
- * ours or not), and what a kernel is being made of. It never forces.
+ * Removes images from the engine. Whatever the request, it keeps the toolbox, images used by any container (running or not,
+ * ours or not), and images from which a kernel is being created. It never forces a removal.
  */
 export function createUnusedImages({ engine, starting }: UnusedImagesDeps) {
   async function list(): Promise<UnusedImage[]> {
@@ -45,7 +45,10 @@ export function createUnusedImages({ engine, starting }: UnusedImagesDeps) {
     return names
   }
 
-  /** Containerd's image store keeps what was pulled by digest under that, when its last name goes. Others may keep it for images made of it. */
+  /**
+   * When the last name goes, containerd's image store still keeps an image that was pulled by digest. Other stores may keep it
+   * for images built from it.
+   */
   async function removeNameless(id: string): Promise<void> {
     try {
       await engine.calls.getImage(id).remove({ force: false })
@@ -94,7 +97,7 @@ async function usedImages(engine: EngineClient): Promise<Set<string>> {
   return new Set((await engine.calls.listContainers({ all: true })).map(container => container.ImageID))
 }
 
-/** The engine says how much images share from API 1.42 on; before, only together with everything else that is on its disk. */
+/** From API 1.42 on, the engine tells how much images share; before, only together with everything else on its disk. */
 async function listWithSharedSizes(engine: EngineClient): Promise<readonly ImageInfo[]> {
   const images = await engine.calls.listImages({ 'shared-size': true } as object)
   if (images.every(image => image.SharedSize >= 0)) return images
