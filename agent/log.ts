@@ -1,6 +1,6 @@
 import { pino } from 'pino'
 
-/** As much of a pino logger as the agent uses. */
+/** The part of a pino logger that the agent uses. */
 export interface Log {
   debug(fields: object, message: string): void
   info(fields: object, message: string): void
@@ -8,7 +8,10 @@ export interface Log {
   error(fields: object, message: string): void
 }
 
-/** JSON lines on standard error. Keys, tokens and environments are never logged; what slips in by an object is cut out. */
+/**
+ * JSON lines on standard error. Keys, tokens and environments are never logged; redaction removes those that slip in with an
+ * object.
+ */
 export function createLog(level: string): Log {
   return pino(
     { name: 'agent', level, redact: ['*.token', '*.dataToken', '*.privateKey', '*.environ', '*.secret'] },

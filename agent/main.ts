@@ -6,10 +6,10 @@ export { startAgent } from './agent.ts'
 export { readConfig } from './config.ts'
 
 /**
- * The agent process: runs session containers on one Docker Engine. Configured by environment variables (see README.md). When a manager
- * has accepted it, prints one line, `{"ready":"agent","agentId":"…"}`; logs go to standard error. A start that cannot succeed, and
- * an end that starting again would not mend (revoked, engine taken), print `{"error":{…}}` and exit with 1. SIGINT, SIGTERM, and the end
- * of the parent's IPC channel stop it cleanly; sessions keep running.
+ * The agent process: runs session containers on one Docker Engine. Configured by environment variables (see README.md). When a
+ * manager has accepted it, it prints one line, `{"ready":"agent","agentId":"…"}`; logs go to standard error. If a start cannot
+ * succeed, or the agent ends for a reason that a restart would not fix (revoked, engine taken), it prints `{"error":{…}}` and
+ * exits with 1. SIGINT, SIGTERM, and the end of the parent's IPC channel stop it cleanly; sessions keep running.
  */
 async function main(): Promise<void> {
   const stopped = Promise.withResolvers<undefined>()
@@ -17,7 +17,7 @@ async function main(): Promise<void> {
   process.once('SIGINT', stop)
   process.once('SIGTERM', stop)
   if (process.channel) process.once('disconnect', stop)
-  // An engine that hangs must not keep the process alive; what was under way is found again from the labels of the containers.
+  // A hanging engine must not keep the process alive; unfinished work is found again from the containers' labels.
   void stopped.promise.then(() => setTimeout(() => process.exit(0), STOP_TIMEOUT_MS).unref())
   const starting = startAgent(readConfig(process.env))
   const agent = await Promise.race([starting, stopped.promise])
@@ -27,7 +27,7 @@ async function main(): Promise<void> {
   await Promise.race([stopped.promise, agent.ended])
 }
 
-/** Below the time after which `berth up` kills its children. */
+/** Shorter than the time after which `berth up` kills its children. */
 const STOP_TIMEOUT_MS = 8_000
 
 if (import.meta.main) {

@@ -1,7 +1,7 @@
 import { type KernelApp } from '#agent/contract'
 import { type KernelId, type SessionId } from '#manager/contract'
 
-/** A kernel whose container runs, as those see it who connect to it. */
+/** A kernel whose container runs, as seen by the parts of the agent that connect to it. */
 export interface RunningKernel {
   readonly kernelId: KernelId
   readonly sessionId: SessionId
@@ -12,17 +12,17 @@ export interface RunningKernel {
   readonly user: string
   /** Apps of the image, and the built-in ones. */
   readonly apps: readonly KernelApp[]
-  /** What the session asked for; the image's own environment is not in it. */
+  /** Variables that the session asked for; the image's own environment is not included. */
   readonly environ: Readonly<Record<string, string>>
-  /** Main process on this host; 0 if unknown. */
+  /** Process id of the main process on this host; 0 if unknown. */
   readonly pid: number
   /** UUIDs of its GPUs. */
   readonly devices: readonly string[]
 }
 
-/** What other parts of the agent may ask about kernels. */
+/** Queries of other parts of the agent about kernels. */
 export interface Kernels {
-  /** Undefined unless its container runs now. */
+  /** Undefined unless the kernel's container runs now. */
   find(kernelId: string): RunningKernel | undefined
   /**
    * Starts the app unless its port is open already, and waits until it is. Calls for the same app share one start.

@@ -1,6 +1,6 @@
-/** Work on the same thing takes turns, in the order in which it was asked for; work on others goes on beside. */
+/** Serializes work on the same key in the order of the requests; work on other keys runs concurrently. */
 export function createTurns(): <T>(key: string, work: () => Promise<T>) => Promise<T> {
-  /** The last that was asked for. */
+  /** Last requested turn of each key. */
   const turns = new Map<string, Promise<unknown>>()
   return (key, work) => {
     const turn = Promise.allSettled([turns.get(key)]).then(work)

@@ -8,7 +8,7 @@ export interface FoundGpu {
   readonly memBytes: number
   /** `mig` for an instance; otherwise the configured mode of a GPU for which no admin has set a mode yet. */
   readonly mode: DeviceMode
-  /** Why what it has is not its alone; null where it is. */
+  /** Why its resources are shared with other devices; null if they are not. */
   readonly sharedBecause: string | null
   /** Why no session may be started on it; null for a healthy one. */
   readonly problem: string | null

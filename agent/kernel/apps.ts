@@ -26,9 +26,9 @@ export interface AppsDeps {
 const DEFAULT_TIMEOUT_MS = 30_000
 const POLL_MS = 50
 const OUTPUT_BYTES = 16 * 1024
-/** Bytes of the output's end that the error shows to the user. */
+/** Bytes from the end of the output that the error shows to the user. */
 const SHOWN_BYTES = 2 * 1024
-/** Fewer characters than this of the end of a secret give nothing away. */
+/** A shorter piece than this from the end of a secret gives nothing away. */
 const SECRET_HINT = 4
 
 /** An app's main process in the container. It outlives the agent; then only the port tells whether the app runs. */
@@ -43,22 +43,22 @@ interface AppProcess {
 /**
  * Starts the apps of a session by `docker exec`, as the session's user.
  *
- * Threat model: a secret is random per kernel and app, kept in a file that only the agent reads, and handed to the app by
- * its own environment or arguments; whoever is inside the session may read it there, for it is their session.
+ * Threat model: a secret is random per kernel and app, kept in a file that only the agent reads, and passed to the app in its
+ * own environment or arguments. Anyone inside the session may read it there, because it is their session.
  */
 export function createApps({ engine, files, sshRenewal, find }: AppsDeps): {
   ensure(kernelId: string, app: string, timeoutMs?: number): Promise<StartedApp>
 } {
   const starting = new Map<string, Promise<StartedApp>>()
-  /** Apps that run. */
+  /** Running apps. */
   const processes = new Map<string, AppProcess>()
   const definitions = createServiceDefinitions(engine)
-  /** Apps of one kernel start side by side, and their secrets are in one file. */
+  /** Apps of one kernel start concurrently, and their secrets share one file. */
   const inTurn = createTurns()
 
   async function start(kernel: RunningKernel, app: KernelApp, timeoutMs: number): Promise<StartedApp> {
     const secret = app.secret === 'none' ? '' : await secretOf(kernel, app)
-    // Before anything else: this ends an SSH server whose keys are lost.
+    // This comes first: it ends an SSH server whose keys are lost.
     if (isSshServer(app)) await sshRenewal.keysOf(kernel)
     const started: StartedApp = { app, inject: injectionOf(app, secret) }
     const key = `${kernel.containerId}/${app.name}`
@@ -71,7 +71,7 @@ export function createApps({ engine, files, sshRenewal, find }: AppsDeps): {
     }
     const deadline = performance.now() + timeoutMs
     for (;;) {
-      // First the exit, then the port: a server that opened its port and went to the background has started.
+      // Read the exit code first, then the port: a server that opened its port and daemonized has started.
       const exitCode = running?.exitCode
       if (await isListening(engine, kernel, app.port)) return started
       if (exitCode !== undefined && exitCode !== 0) throw failure(app, `It ended with exit code ${exitCode}.`, running)
@@ -96,7 +96,7 @@ export function createApps({ engine, files, sshRenewal, find }: AppsDeps): {
     })
   }
 
-  /** The command from the image's label, or from a file in the image; empty where the port is open by itself. */
+  /** The command from the image's label, or from a file in the image; empty if the port opens by itself. */
   async function commandOf(kernel: RunningKernel, app: KernelApp, secret: string): Promise<ServiceCommand> {
     const renewed = isSshServer(app) ? await sshRenewal.commandOf(kernel, app) : undefined
     if (renewed) return renewed
@@ -128,7 +128,7 @@ export function createApps({ engine, files, sshRenewal, find }: AppsDeps): {
       exec
         .inspect()
         .then(({ ExitCode }) => (process.exitCode = ExitCode ?? 0))
-        // The container is gone, or the engine is: the port tells the rest.
+        // The container or the engine is gone: the port decides the rest.
         .catch(() => (process.exitCode = 0))
         .finally(onEnd)
     })
@@ -167,23 +167,26 @@ function failure(app: KernelApp, why: string, process: AppProcess | undefined): 
   return new AppError('app_failed', { app: app.name, why: output === '' ? why : `${why} Its output ends: ${output}` })
 }
 
-/** Masked before it is cut: half a secret at the cut would not be found. */
+/** End of the output. It is masked before it is cut: half a secret at the cut would not be recognized. */
 function shown({ output, secret }: AppProcess): string {
   return tailBytes(Buffer.from(withoutSecret(output.toString('utf8'), secret)), SHOWN_BYTES).text
 }
 
-/** Servers like to print the address to open, with the secret in it; errors and logs go to people and to disk. */
+/**
+ * Masks the secret. Servers like to print the address to open, with the secret in it; errors are shown to people, and logs are
+ * written to disk.
+ */
 export function withoutSecret(text: string, secret: string): string {
   if (secret === '') return text
   const masked = text.replaceAll(secret, '***')
-  // The kept output may begin inside it.
+  // The kept output may begin in the middle of the secret.
   for (let cut = 1; cut <= secret.length - SECRET_HINT; cut++) {
     if (masked.startsWith(secret.slice(cut))) return `***${masked.slice(secret.length - cut)}`
   }
   return masked
 }
 
-/** Apps have an origin of their own, so their base URL is always its root. */
+/** Fills in the placeholders. Each app has its own origin, so its base URL is always the root. */
 export function fillIn(app: KernelApp, secret: string): { command: string[]; environ: Record<string, string> } {
   const values: Record<string, string> = { port: String(app.port), secret, baseUrl: '/' }
   const fill = (text: string) => text.replace(/\{(port|secret|baseUrl)\}/g, (_, name: string) => values[name] ?? '')

@@ -76,7 +76,7 @@ export function readInspection(inspection: unknown, context: InspectContext): Fo
                   state: 'exited',
                   containerId: found.Id,
                   exitCode: State.ExitCode,
-                  // A child that ran out of memory sets the flag too, and need not have ended the session.
+                  // A child that ran out of memory sets the flag too, without necessarily ending the session.
                   oomKilled: State.OOMKilled && State.ExitCode === 137,
                   engineRestarted: wasTakenByEngine({
                     exitCode: State.ExitCode,
@@ -110,29 +110,32 @@ export function parseCpuList(text: string): number[] {
     })
 }
 
-/** Ids of all containers, running or not, that carry the manager's id. Whether they are ours, their signature tells. */
+/**
+ * Ids of all containers, running or not, that carry the manager's id. The caller must check by the signature whether they are
+ * ours.
+ */
 export async function listContainers(engine: EngineClient, managerId: string, kernelId?: string): Promise<string[]> {
   const label = [`${LABEL_MANAGER}=${managerId}`, ...(kernelId === undefined ? [] : [`${LABEL_KERNEL_ID}=${kernelId}`])]
   const containers: ContainerInfo[] = await engine.calls.listContainers({ all: true, filters: { label } })
   return containers.map(container => container.Id)
 }
 
-/** Stops it if it runs. @returns exit code, or null if it is not there */
+/** Stops the container if it runs. @returns exit code, or null if the container does not exist */
 export async function stopContainer(engine: EngineClient, id: string, graceMs: number): Promise<number | null> {
-  // The client without a timeout: a stop may last as long as its grace.
+  // The client without a timeout: a stop may last as long as its grace period.
   const container = engine.streams.getContainer(id)
   try {
     await container.stop({ t: Math.max(0, Math.ceil(graceMs / 1000)) })
   } catch (error) {
     if (isMissing(error)) return null
-    // 304: it does not run.
+    // 304: the container does not run.
     if (!(error instanceof Error && 'statusCode' in error && error.statusCode === 304)) throw error
   }
   const { State } = await engine.calls.getContainer(id).inspect()
   return State.ExitCode
 }
 
-/** Standard output and error in order. @param limitBytes of the end that is kept */
+/** Standard output and error in order. @param limitBytes bytes kept from the end */
 export async function readLogs(
   engine: EngineClient,
   id: string,

@@ -34,7 +34,7 @@ export interface Creation {
   /** Credentials of the registry, in case the image must be pulled. */
   readonly registryAuth: RegistryAuth | undefined
   readonly onPull: (progress: PullProgress) => void
-  /** The image is there. */
+  /** Called when the image is present. */
   readonly onImage: () => void
 }
 
@@ -44,8 +44,8 @@ export interface CreatedKernel {
 }
 
 /**
- * Everything a kernel needs, made side by side; then the container. After a failure or an abort nothing is in the making any more,
- * but what was made is there: the caller undoes it with `undoKernel`.
+ * Creates everything a kernel needs concurrently, then the container. After a failure or an abort nothing is in progress any
+ * more, but finished parts remain: the caller removes them with `undoKernel`.
  */
 export async function createKernel(deps: CreateDeps, creation: Creation): Promise<CreatedKernel> {
   try {
@@ -59,7 +59,7 @@ export async function createKernel(deps: CreateDeps, creation: Creation): Promis
   }
 }
 
-/** Removes what a creation may have left behind, finished or not. Safe to repeat. */
+/** Removes what a creation may have left behind, complete or not. Safe to repeat. */
 export async function undoKernel(
   { engine, files }: Pick<CreateDeps, 'engine' | 'files'>,
   { managerId, kernelId }: KernelLabel,
@@ -76,7 +76,7 @@ async function build(
   image: HeldImage,
 ): Promise<CreatedKernel> {
   const { engine, networks, files, toolbox, devices, trust } = deps
-  // Containers that an agent left when it crashed while undoing an attempt.
+  // Remove containers left by an agent that crashed while undoing an attempt.
   for (const id of await listContainers(engine, label.managerId, spec.kernelId)) await removeContainer(engine, id)
   signal.throwIfAborted()
 
@@ -103,7 +103,7 @@ async function build(
     networkName: network.name,
     toolboxVolume,
     paths: files.paths(spec.kernelId),
-    // The commands of apps come from this engine's copy of the image, never from the manager: it has them from any agent.
+    // App commands come from this engine's copy of the image, never from the manager, which may have them from another agent.
     labels: signKernelLabel({ ...label, apps: appsOfImage(image.labels) }, trust.labelKey),
     cpus,
     limits,
@@ -129,7 +129,7 @@ async function build(
   if (found.state.state === 'running') {
     await devices.limit(spec, found.pid, async () => (await look())?.state.state === 'exited')
   }
-  // The last step: until here the start may be undone, and then the files go back to the kernel that they came from.
+  // The last step: until here the start may be undone, and then the files go back to the kernel they came from.
   signal.throwIfAborted()
   await files.ownScratch(spec.kernelId)
   return { container: found, ssh }

@@ -13,9 +13,11 @@ export interface EndDeps {
 }
 
 /**
- * Stops a container, keeps its last words, and removes it.
+ * Stops a container, reads the end of its log, and removes it.
  *
- * @returns what could be learnt; a container that is gone already has nothing to say
+ *
+ * @returns exit code and end of the log, as far as they could be read; both are empty for a container that is gone already
+ *
  * @throws the engine's error if the container is not removed
  */
 export async function endContainer(
@@ -23,7 +25,7 @@ export async function endContainer(
   id: string,
   graceMs: number,
 ): Promise<RequestReply<'destroy_kernel'>> {
-  /** Remove a container even if it cannot be stopped or read. Without an engine nothing can be done. */
+  /** Ignores errors, so that a container is removed even if it cannot be stopped or read; an unreachable engine still fails. */
   const tolerate =
     <T>(instead: T) =>
     (error: unknown): T => {

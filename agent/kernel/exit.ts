@@ -1,22 +1,25 @@
-/** How a container ended, from its inspection and what the agent knows of the engine. */
+/** End of a container, from its inspection and the agent's knowledge of the engine. */
 export interface Exit {
   readonly exitCode: number
   readonly startedAt: string
-  /** The agent had seen it running, then lost the engine, and now finds it ended. */
+  /** The agent saw it running, then lost the engine, and now finds it ended. */
   readonly endedWhileEngineWasAway: boolean
-  /** The agent had seen it running, and the engine has been there all the time since. */
+  /** The agent saw it running, and the engine has been up ever since. */
   readonly ranUnderEngine: boolean
   /** Seconds since the epoch when this host booted; undefined if unknown. */
   readonly bootedAtSeconds: number | undefined
 }
 
-/** 255: the engine came up and its process was gone; or the process said so itself. 137, 143: killed or stopped, as an engine that shuts down does. */
+/**
+ * 255: the engine came up and the process was gone, or the process itself exited with 255. 137, 143: killed or stopped, as an
+ * engine does when it shuts down.
+ */
 const LOST = 255
 const KILLED = new Set([LOST, 137, 143])
 
 /**
- * Did the engine, or the whole machine, take the container along? The engine does not record it. A process that ended by itself
- * with another code while the engine was away does not count.
+ * Whether the shutdown of the engine, or of the whole machine, ended the container. The engine does not record it. A process
+ * that ended by itself with another code while the engine was away does not count.
  */
 export function wasTakenByEngine(exit: Exit): boolean {
   const { exitCode, startedAt, endedWhileEngineWasAway, bootedAtSeconds } = exit

@@ -14,36 +14,36 @@ import { type SessionUser } from '../docker/container-config.ts'
 export interface HomesOptions {
   /** Directory of all homes, absolute. */
   readonly directory: string
-  /** Remembers the user of sessions. */
+  /** File that records the user of sessions. */
   readonly recordPath: string
   readonly accounts: HostAccounts
-  /** Of each home. */
+  /** Limits of each home. */
   readonly limits: DiskLimits
 }
 
-/** The homes of kernels: directories of the session user, in a directory in which nobody but the agent can rename anything. */
+/** The homes of kernels: directories of the session user, in a directory in which only the agent can rename anything. */
 export interface Homes {
   /** Owner of new files and processes of sessions. Chosen once per process. @throws `config_invalid` */
   user(): Promise<SessionUser>
-  /** What keeps homes within their limits. */
+  /** The quota that enforces the limits of homes. */
   quota(): Promise<HomeQuota>
   pathOf(kernelId: string): string
-  /** Makes the home, or hands over to the session user the one that is there. Safe to repeat. @throws `disk_full`, `files_gone` */
+  /** Creates the home, or gives an existing one to the session user. Safe to repeat. @throws `disk_full`, `files_gone` */
   make(kernelId: string): Promise<void>
-  /** Renames the home of another kernel; once, however often it is tried. @throws `files_gone` */
+  /** Renames the home of another kernel to this one's; idempotent. @throws `files_gone` */
   take(from: string, to: string): Promise<void>
-  /** Homes with the time of the last change, the oldest first. */
+  /** Homes with the time of their last change, oldest first. */
   list(): Promise<{ kernelId: string; changedMs: number }[]>
-  /** Gives the session user a home that an earlier user of sessions has left; no-op for others. */
+  /** Gives the session user a home that belongs to an earlier user of sessions; no-op for other homes. */
   handOver(kernelId: string): Promise<void>
 }
 
 export const KERNEL_DIRECTORY = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 /**
- * Threat model: the directory belongs to the agent (as root: root, 0711), so the names in it cannot be changed by the users
- * of homes. A home counts only if it is a real directory of a user of sessions; a link is never followed. Everything below a home
- * is hostile: owners are changed without following links, and only of files that belonged to an earlier user of sessions.
+ * Threat model: the directory belongs to the agent (as root: root, 0711), so the users of homes cannot change the names in it.
+ * A home counts only if it is a real directory of a user of sessions; a link is never followed. Everything below a home is
+ * hostile: owners are changed without following links, and only of files that belonged to an earlier user of sessions.
  */
 export function createHomes({ directory, recordPath, accounts, limits }: HomesOptions): Homes {
   const asRoot = process.getuid?.() === 0
@@ -81,7 +81,7 @@ export function createHomes({ directory, recordPath, accounts, limits }: HomesOp
 
   async function isHome(found: Stats): Promise<boolean> {
     const { uid, earlier } = await record()
-    // Root's: the agent crashed right after it had made it.
+    // A home owned by root: the agent crashed right after creating it.
     return found.isDirectory() && [uid, ...earlier, ...(asRoot ? [0] : [])].includes(found.uid)
   }
 
@@ -143,13 +143,13 @@ export function createHomes({ directory, recordPath, accounts, limits }: HomesOp
   }
 }
 
-/** Other names than these are not ours to touch. */
+/** Names that match the pattern; other names in the directory are not ours to touch. */
 export async function listNames(directory: string, pattern: RegExp): Promise<string[]> {
   const names = await readdir(directory).catch(() => [])
   return names.filter(name => pattern.test(name))
 }
 
-/** An agent that is not root can give files to nobody else: sessions run as the agent's own user. */
+/** A non-root agent cannot give files away, so sessions run as the agent's own user. */
 function ownUser(): SessionUserRecord {
   const uid = process.getuid?.() ?? 0
   return { uid, gid: process.getgid?.() || uid, earlier: [] }
@@ -165,8 +165,9 @@ async function readRecord(path: string): Promise<SessionUserRecord | undefined> 
 }
 
 /**
- * By `chown`, which walks by descriptors, changes links themselves (-h), and ends with the directory it was given: a run that was cut short is
- * seen, and repeated. Hard links to files of others keep their owner (--from); busybox does not know that option.
+ * Changes the owner by `chown`, which walks by descriptors, changes links themselves (-h), and changes the given directory
+ * last: an interrupted run is detected and repeated. Hard links to other users' files keep their owner (--from); busybox does
+ * not know that option.
  */
 async function changeOwner(path: string, from: number, { uid, gid }: SessionUser): Promise<void> {
   const change = async (...options: string[]) => {

@@ -13,10 +13,10 @@ export interface Account {
   readonly shell: string
 }
 
-/** The user accounts of this host, those of a directory service included. */
+/** The user accounts of this host, including those of a directory service. */
 export interface HostAccounts {
   find(nameOrUid: string | number): Promise<Account | undefined>
-  /** Creates a system account without home, password and login shell. @returns false where this host cannot */
+  /** Creates a system account without home, password and login shell. @returns false if this host cannot */
   createSystemAccount(name: string): Promise<boolean>
   /** Uids that the host hands to user namespaces. @see subuid(5) */
   subordinateRanges(): Promise<readonly UidRange[]>
@@ -33,7 +33,7 @@ export function hostAccounts(): HostAccounts {
     createSystemAccount: name =>
       run('useradd', [...SYSTEM_ACCOUNT, name]).then(
         () => true,
-        // Not installed, or another agent has been quicker: the caller looks the account up.
+        // useradd is not installed, or another agent was quicker: the caller looks the account up.
         () => false,
       ),
     subordinateRanges: async () => parseSubordinateRanges(await readFile('/etc/subuid', 'utf8').catch(() => '')),
@@ -47,7 +47,7 @@ const SYSTEM_ACCOUNT = [
 
 async function find(nameOrUid: string | number): Promise<Account | undefined> {
   const key = String(nameOrUid)
-  // getent asks directory services too; hosts with busybox alone have only the file.
+  // getent also asks directory services; hosts with only busybox have just the file.
   const text = await run('getent', ['passwd', key]).then(
     ({ stdout }) => stdout,
     () => readFile('/etc/passwd', 'utf8').catch(() => ''),
@@ -71,7 +71,7 @@ export function parseSubordinateRanges(subuid: string): UidRange[] {
   })
 }
 
-/** Can somebody log in as this account? A locked password proves nothing: an SSH key needs none. */
+/** Whether a login as this account is possible. A locked password proves nothing: an SSH key needs none. */
 export function canLogIn({ shell }: Account): boolean {
   return !/\/(nologin|false|true|sync)$/.test(shell)
 }

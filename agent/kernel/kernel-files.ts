@@ -31,41 +31,42 @@ import { type SessionUser } from '../docker/container-config.ts'
 export interface KernelFiles {
   /** Owner of the files and processes of new sessions, never root. @throws `config_invalid` */
   user(): Promise<SessionUser>
-  /** What keeps homes within their limits; `none`: only the disk guard does. */
+  /** The quota that enforces the limits of homes; `none`: only the disk guard does. */
   homeQuota(): Promise<Pick<HomeQuota, 'kind' | 'why'>>
   /**
-   * @param filesOf a kernel that has ended, whose home becomes this one's; for good with `ownScratch`
+   * @param filesOf an ended kernel whose home this kernel takes over; final with `ownScratch`
+   *
    * @throws `disk_full` below the floor, `files_gone`
    */
   createScratch(kernelId: string, filesOf?: string): Promise<void>
   /** The kernel has started: from now on its home is kept when it ends. Safe to repeat. */
   ownScratch(kernelId: string): Promise<void>
-  /** Makes the key pairs and everything that is mounted, besides the home. */
+  /** Creates the key pairs and all mounted files, except the home. */
   createControl(kernelId: string, authorizedKeys: readonly string[]): Promise<KernelSsh>
   writeEnvironment(kernelId: string, environment: readonly string[]): Promise<void>
   readSsh(kernelId: string): Promise<KernelSsh | undefined>
-  /** New key pairs for a kernel whose own are lost; kept once `place` has put them where its server finds them. */
+  /** Creates new key pairs for a kernel that has lost its own; saved once `place` has put them where its server finds them. */
   renewSsh(kernelId: string, place: (hostKey: string, authorizedKey: string) => Promise<void>): Promise<KernelSsh>
   isSshRenewed(kernelId: string): Promise<boolean>
   readSecrets(kernelId: string): Promise<Record<string, string>>
   writeSecrets(kernelId: string, secrets: Readonly<Record<string, string>>): Promise<void>
   paths(kernelId: string): { readonly scratch: string; readonly control: string; readonly etc: string }
   /**
-   * Removes the control files, and marks the home as ended now or removes it too. A kernel that has not started leaves nothing: a home
-   * that it has taken over goes back, one of its own is removed.
+   * Removes the control files, and marks the home as ended now or removes it too. A kernel that has not started leaves nothing:
+   * a home that it has taken over goes back, its own home is removed.
    */
   discard(kernelId: string, options: { readonly scratch: 'keep' | 'remove' }): Promise<void>
-  /** Removes what belongs to no kernel: control files at once, scratch after its retention, or when room becomes short. */
+  /** Removes files that belong to no kernel: control files at once, homes after their retention, or earlier when space is short. */
   sweep(options: SweepOptions): Promise<void>
 }
 
 export interface SweepOptions {
-  /** Asked right before each removal, because kernels may start meanwhile. */
+  /** Called right before each removal, because kernels may start during the sweep. */
   readonly isLive: (kernelId: string) => boolean
   readonly nowMs: number
-  /** Called for each that cannot be removed. */
+  /** Called for each removal that fails. */
   readonly complain: (error: unknown) => void
-  /** Ends it, also in the middle of a large home. */
+  /** Ends the sweep, even in the middle of a large home. */
   readonly signal: AbortSignal
 }
 
@@ -78,7 +79,7 @@ export interface KernelFilesOptions {
   readonly homeLimits?: DiskLimits
 }
 
-/** Below so many times the floor the homes of sessions that have ended go, the oldest first. */
+/** Below this multiple of the free-space floor, homes of ended sessions are deleted, oldest first. */
 const TIGHT = 2
 const SHELL = '/opt/berth/bin/berth-shell'
 const REMOVED = '.removed'
@@ -98,7 +99,7 @@ export function createKernelFiles(options: KernelFilesOptions): KernelFiles {
   const kernelPath = (kernelId: string, ...rest: string[]) => join(kernels, kernelId, ...rest)
   const filesOfPath = (kernelId: string) => kernelPath(kernelId, 'files-of')
 
-  /** Creates a directory of the agent. @throws `disk_full` */
+  /** Creates a directory owned by the agent. @throws `disk_full` */
   async function makeControl(...path: string[]): Promise<string> {
     const directory = join(kernels, ...path)
     await mkdir(kernels, { recursive: true, mode: 0o700 })
@@ -108,7 +109,7 @@ export function createKernelFiles(options: KernelFilesOptions): KernelFiles {
     return directory
   }
 
-  /** @param owner counts only where the agent may give files away */
+  /** @param owner applied only if the agent may give files away */
   const put = (path: string, content: string, mode: number, owner?: SessionUser) =>
     putFile(path, content, { mode, owner: asRoot ? owner : undefined })
 
@@ -116,21 +117,21 @@ export function createKernelFiles(options: KernelFilesOptions): KernelFiles {
     const home = join(scratch, kernelId)
     const filesOf = await takenFrom(kernelId)
     const kept = join(scratch, filesOf ?? kernelId)
-    // A home that was taken over goes back before the control files go: they say whose home it is.
+    // A taken-over home goes back before the control files are removed: they record whose home it is.
     if (kept !== home) await rename(home, kept).catch(unlessMissing)
     await rm(kernelPath(kernelId), { recursive: true, force: true })
     if ((fate === 'remove' || filesOf === kernelId) && kept === home) return removeTree(home)
     await lutimes(kept, new Date(), new Date()).catch(unlessMissing)
   }
 
-  /** The kernel whose home this one has until it has started: another one, or itself. */
+  /** The kernel from which this one has its home until it has started: another kernel, or itself. */
   async function takenFrom(kernelId: string): Promise<string | undefined> {
     const filesOf = await readFile(filesOfPath(kernelId), 'utf8').catch(unlessMissing)
-    // A loss of power may leave anything in it.
+    // After a loss of power the file may hold anything.
     return filesOf !== undefined && KERNEL_DIRECTORY.test(filesOf) ? filesOf : undefined
   }
 
-  /** Bytes that are missing to this multiple of the floor; undefined where there is enough room. */
+  /** Free space, if it is below this multiple of the floor; undefined if there is enough room. */
   async function shortage(times: number): Promise<{ why: string; freeBytes: number } | undefined> {
     const found = await fileSystemOf(scratch)
     if (!found) return undefined
@@ -144,7 +145,7 @@ export function createKernelFiles(options: KernelFilesOptions): KernelFiles {
     return { why: `${scratch} has room for ${inodes} more files; new sessions need ${floor}.`, freeBytes: bytes }
   }
 
-  /** Homes of ended sessions make room for new sessions. */
+  /** Homes of ended sessions are removed early to make room for new sessions. */
   const isDue = async (endedMs: number, nowMs: number) =>
     nowMs - endedMs >= options.scratchRetentionMs || (await shortage(TIGHT)) !== undefined
 
@@ -178,7 +179,7 @@ export function createKernelFiles(options: KernelFilesOptions): KernelFiles {
       return ssh
     },
     async writeEnvironment(kernelId, environment) {
-      // The format has no way to say a line break.
+      // The file format cannot represent a line break.
       const lines = environment.filter(line => !/[\r\n]/.test(line))
       await put(
         kernelPath(kernelId, 'run', 'environment'),
@@ -198,7 +199,7 @@ export function createKernelFiles(options: KernelFilesOptions): KernelFiles {
       await makeControl(kernelId)
       await place(host.private, ssh.publicKey)
       await put(kernelPath(kernelId, 'renewed'), '', 0o600)
-      // Written last: if the agent stops before, all of this is done again.
+      // Written last: if the agent stops earlier, all of this is done again.
       await put(kernelPath(kernelId, 'ssh.json'), JSON.stringify(ssh), 0o600)
       return ssh
     },
@@ -213,7 +214,7 @@ export function createKernelFiles(options: KernelFilesOptions): KernelFiles {
       )
     },
     async writeSecrets(kernelId, secrets) {
-      // Lost with an earlier data directory, where this agent has taken another one's place.
+      // The directory may be lost with an earlier data directory, if this agent has replaced another one.
       await makeControl(kernelId)
       await put(kernelPath(kernelId, 'secrets.json'), JSON.stringify(secrets), 0o600)
     },
@@ -225,7 +226,7 @@ export function createKernelFiles(options: KernelFilesOptions): KernelFiles {
     discard,
     async sweep({ isLive, nowMs, complain, signal }) {
       for (const kernelId of await listNames(kernels, KERNEL_DIRECTORY)) {
-        // An end that nobody saw: the retention begins now.
+        // This kernel's end went unnoticed: the retention begins now.
         if (!isLive(kernelId)) await discard(kernelId, { scratch: 'keep' }).catch(complain)
       }
       const remove = (name: string) =>
@@ -241,7 +242,7 @@ export function createKernelFiles(options: KernelFilesOptions): KernelFiles {
           continue
         }
         const home = join(scratch, kernelId)
-        // Renamed before it is removed, so that no other kernel continues with half a home.
+        // Renamed before the removal, so that no other kernel continues with half a home.
         await rename(home, home + REMOVED)
           .catch(unlessMissing)
           .catch(complain)

@@ -36,10 +36,13 @@ import { createUnheardStarts } from './unheard-starts.ts'
 
 export interface KernelManagerDeps extends Omit<CreateDeps, 'pace'> {
   readonly agentId: AgentId
-  /** Before every container: is the engine still ours? @throws `engine_already_managed` */
+  /** Called before every container: checks that the engine is still ours. @throws `engine_already_managed` */
   readonly verifyEngine: () => Promise<void>
   readonly bootedAtSeconds: number | undefined
-  /** Cores of this machine; undefined where they are not numbered from 0. Containers are pinned only if the engine may use all cores. */
+  /**
+   * Cores of this machine; undefined unless they are numbered from 0. Containers are pinned only if the engine may use all
+   * cores.
+   */
   readonly cores: number | undefined
   readonly onChange: (report: KernelReport) => void
   /** A kernel is no longer in `reports`. */
@@ -49,7 +52,7 @@ export interface KernelManagerDeps extends Omit<CreateDeps, 'pace'> {
 }
 
 /**
- * The kernels of this engine. What runs is what the engine says runs: memory is rebuilt from signed labels after every start and every
+ * The kernels of this engine. The engine decides what runs: memory is rebuilt from signed labels after every start and every
  * outage, and nothing else is kept (docs/adr/0007).
  */
 export interface KernelManager extends Kernels, AsyncDisposable {
@@ -62,26 +65,26 @@ export interface KernelManager extends Kernels, AsyncDisposable {
       registryAuth?: RegistryAuth | undefined
     },
   ): Promise<RequestReply<'create_kernel'>>
-  /** @param attempt the latest that is meant; a newer one is left alone */
+  /** @param attempt latest attempt to destroy; a newer one is left alone */
   destroy(kernelId: KernelId, graceMs: number, attempt?: number): Promise<RequestReply<'destroy_kernel'>>
   ssh(kernelId: KernelId): Promise<KernelSsh>
   logs(kernelId: KernelId, tail: number): Promise<RequestReply<'get_logs'>>
   reports(): KernelReport[]
   running(): RunningKernel[]
-  /** Whether the list of kernels is what the engine has; false until the first look, and while the engine is away. */
+  /** Whether the list of kernels matches the engine; false until the first look, and while the engine is away. */
   readonly known: boolean
-  /** There is a manager that waits for that list. */
+  /** A manager is waiting for that list. */
   readonly overdue: boolean
   /** The control plane that these kernels belong to; set by the first welcome. */
   serve(managerId: ManagerId): void
-  /** Compares with the engine: adopts, finishes, cleans up. Call when the engine came up, and now and then. */
+  /** Compares with the engine: adopts, finishes, cleans up. Call when the engine comes up, and periodically. */
   rescan(limits: EngineLimits): Promise<void>
   engineWentAway(): void
-  /** A manager has taken up a report of these. @param sentAt when it was sent, on the clock of `performance.now()` */
+  /** A manager has processed a report of these kernels. @param sentAt when it was sent, on the clock of `performance.now()` */
   heard(reports: readonly KernelReport[], sentAt: number): void
   /** Kills a running kernel; its end is reported with this reason. Safe to repeat. */
   halt(kernelId: string, why: StoppedFor): Promise<void>
-  /** The engine says that something happened to a container. */
+  /** The engine reported an event of a container. */
   containerChanged(kernelId: string): void
 }
 
@@ -92,7 +95,7 @@ interface Entry extends KernelRecord {
     readonly abort: (why: AppError) => void
   }
   destruction?: Promise<RequestReply<'destroy_kernel'>>
-  /** Clean-up after a removed container; a new attempt waits for it. */
+  /** Clean-up after a container was removed; a new attempt waits for it. */
   clearing?: Promise<unknown>
 }
 
@@ -103,16 +106,16 @@ interface Starting {
 
 const LOG_LIMIT_BYTES = 1024 * 1024
 const UNDO_RETRY_MS = 1_000
-/** No start begins for this long after the engine gave no answer. */
+/** No start begins for this long after the engine failed to answer. */
 const BUSY_PAUSE_MS = 2_000
-/** An engine under load is given a second look before a container counts as gone. */
+/** Delay before a second look: an engine under load is asked twice before a container counts as gone. */
 const GONE_AGAIN_MS = 1_000
 
 export function createKernelManager(deps: KernelManagerDeps): KernelManager {
   const { engine, files, networks, trust, agentId, log, onChange } = deps
   const entries = new Map<string, Entry>()
   const stop = new AbortController()
-  /** Why this process has killed a container, by its id. */
+  /** Reasons why this process has killed containers, by container id. */
   const halted = new Map<string, StoppedFor>()
   let manager: ManagerId | undefined
   let limits: EngineLimits = { cpus: 0, memBytes: 0 }
@@ -157,7 +160,7 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
 
   function set(kernelId: string, entry: Entry): void {
     const before = entries.get(kernelId)
-    // An end under way goes on, whatever is learnt of the container meanwhile.
+    // Keep a destruction in flight, whatever is learnt about the container in the meantime.
     entries.set(kernelId, before?.destruction ? { ...entry, destruction: before.destruction } : entry)
     if (before && JSON.stringify(before.state) === JSON.stringify(entry.state)) return
     onChange(reportOf(entry))
@@ -176,7 +179,7 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
     if (found.state.state === 'created') return
     const { label, address, pid, cpus, user } = found
     const before = entries.get(label.kernelId)
-    // How it ended is best known to the look that has seen the end.
+    // The look that first saw the end knows best how the container ended.
     const isKnownEnd = before?.containerId === found.id && before.state.state === 'exited'
     const stopped = halted.get(found.id)
     const seen = found.state.state === 'exited' && stopped ? { ...found.state, stopped } : found.state
@@ -193,7 +196,7 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
 
   const create: KernelManager['create'] = async (spec, options) => {
     const { startWithinMs, prepareWithinMs, signal, registryAuth } = options
-    // Refused at once: without an engine a failed start could not be undone.
+    // Refused at once: without an engine, a failed start could not be undone.
     if (!known) throw new AppError('engine_unreachable', { why: 'The Docker Engine of this agent does not answer.' })
     using deadline = createStartDeadline(startWithinMs, prepareWithinMs)
     for (;;) {
@@ -208,7 +211,7 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
     }
   }
 
-  /** The answer to a create_kernel that was answered, or is being worked on, before. */
+  /** Reply to a repeated create_kernel: the first one was answered already, or is still in flight. */
   async function repeat(entry: Entry): Promise<RequestReply<'create_kernel'>> {
     if (entry.creation) return entry.creation.promise
     const { state, label } = entry
@@ -216,8 +219,8 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
     if (state.state === 'running' && ssh) {
       return { containerId: state.containerId, startedAt: state.startedAt, ssh }
     }
-    // The container was started and has ended since; its end and exit code are reported like any other. A manager that takes over
-    // from another one asks like this, and must not take it for a failed start, which is tried again.
+    // The container was started and has ended since; its end and exit code are reported like any other. A manager that takes
+    // over from another one repeats the request, and must not mistake this for a failed start, which it would retry.
     if (state.state === 'exited' && ssh) {
       return { containerId: state.containerId, startedAt: label.createdAt, ssh }
     }
@@ -230,7 +233,7 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
   ): Promise<RequestReply<'create_kernel'>> {
     const label = labelOf(spec, requireManager(), agentId)
     const abort = new AbortController()
-    // Chosen and noted in one go: of kernels that start together each sees the cores of the others.
+    // Choose the cores and record them without an await in between: kernels that start together see each other's cores.
     const cpus = coresFor(spec)
     const wanted = AbortSignal.any([signal, abort.signal, stop.signal])
     const promise = build(spec, label, { cpus, deadline, signal: wanted, registryAuth })
@@ -264,13 +267,13 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
       await deps.verifyEngine().catch((error: unknown) => {
         throw error instanceof AppError ? error : fromEngine(error, 'kernel_create_failed')
       })
-      // For the manager this kernel has ended; on a host that was forgotten and came back it may still run.
+      // The manager considers this kernel ended; on a host that was forgotten and came back it may still run.
       if (spec.filesOf !== undefined) await destroy(spec.filesOf, 0)
       const { container, ssh } = await createInTime(spec, label, options)
       sshRenewal.settle(kernelId)
       unheard.watch(kernelId, spec.attempt, options.deadline.startBy - performance.now())
       adopt(container)
-      // Events of the engine that came meanwhile were ignored: look again.
+      // Engine events during the creation were ignored: look again.
       containerChanged(kernelId)
       if (container.state.state === 'running') {
         log.info({ kernelId, containerId: container.id }, 'kernel runs')
@@ -280,14 +283,14 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
       return { containerId: container.id, startedAt: new Date().toISOString(), ssh }
     } catch (error) {
       log.warn({ kernelId, why: engineMessage(error) }, 'kernel could not be created')
-      // Answered only when nothing is left: then the manager may start it elsewhere.
+      // Reply only after everything is removed: then the manager may start the session elsewhere.
       await undo(label)
       forget(kernelId)
       throw error
     }
   }
 
-  /** Repeats the start while the engine gives no answer: an overloaded engine is not the session's fault. */
+  /** Repeats the start while the engine does not answer: an overloaded engine is not the session's fault. */
   async function createInTime(
     spec: KernelSpec,
     label: KernelLabel,
@@ -348,7 +351,7 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
         ? Promise.resolve({ exitCode: null, logTail: '' })
         : Promise.reject(new AppError('engine_unreachable', { why: 'The engine has not been looked at yet.' }))
     }
-    // The request came late: a newer attempt has replaced the one that it means.
+    // The request came late: a newer attempt has replaced the one it refers to.
     if (entry.label.attempt > attempt) return Promise.resolve({ exitCode: null, logTail: '' })
     entry.destruction ??= takeDown(entry, graceMs).finally(() => {
       const current = entries.get(kernelId)
@@ -400,7 +403,7 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
       const entry = entries.get(kernelId)
       if (!entry?.containerId || isBusy(kernelId)) return
       const found = await inspectContainer(engine, entry.containerId, context(false, known))
-      // Another look was quicker, and may have seen less: only a look at what is known now counts.
+      // Another look was quicker, and may have seen less: only a look at the current entry counts.
       if (entries.get(kernelId) !== entry) continue
       if (isBusy(kernelId)) return
       if (found) adopt(found)
@@ -409,7 +412,7 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
     }
   }
 
-  /** A container counts as gone when the engine says so itself, twice; a list that lacks it proves nothing. */
+  /** A container counts as gone when the engine itself says so, twice; its absence from a list proves nothing. */
   async function isGone(entry: Entry): Promise<boolean> {
     const { containerId } = entry
     if (containerId === null) return true
@@ -424,14 +427,14 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
 
   function containerChanged(kernelId: string): void {
     refresh(kernelId).catch((error: unknown) => {
-      // The look after the outage will see it.
+      // The look after the outage will see the container.
       if (!isEngineUnreachable(error)) log.error({ kernelId, why: engineMessage(error) }, 'a container cannot be read')
     })
   }
 
   /**
-   * Somebody removed its container: what was made for it goes too, its home after the retention. The entry stays until the
-   * manager has heard of it and asks for its end.
+   * Cleans up after a container that was removed by someone else: its network and volumes, and its home after the retention.
+   * The entry stays until the manager has learnt of it and requests its end.
    */
   async function clearGone(entry: Entry): Promise<void> {
     const { kernelId, managerId } = entry.label
@@ -446,7 +449,7 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
 
   async function rescan(seen: EngineLimits): Promise<void> {
     limits = seen
-    // Before anything else: no session can start without a user to run as.
+    // This comes first: no session can start without a user to run as.
     await files.user()
     if (!manager) return
     const managerId = manager
@@ -455,12 +458,12 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
     const ids = await listContainers(engine, managerId)
     const found = await Promise.all(ids.map(id => inspectContainer(engine, id, context(afterOutage))))
     const containers = found.filter(container => container !== undefined)
-    // Removals first: they leave the entries as they are.
+    // Removals come first: they leave the entries as they are.
     for (const { keep, container } of sortContainers(containers).toSorted((a, b) => Number(a.keep) - Number(b.keep))) {
       const { kernelId } = container.label
-      // Changed since the look began: what was seen is older than what is known.
+      // The entry has changed since the look began: the look is stale.
       if (isBusy(kernelId) || entries.get(kernelId) !== before.get(kernelId)) continue
-      // An agent that crashed right after the start has not given the home to the session's user yet.
+      // An agent that crashed right after the start has not yet given the home to the session's user.
       if (keep && !before.has(kernelId)) await files.ownScratch(kernelId)
       if (!keep) await removeContainer(engine, container.id)
       else if (afterOutage && before.get(kernelId)?.state.state !== 'running') {
@@ -473,17 +476,20 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
       if (entries.get(kernelId) !== entry || isBusy(kernelId) || containers.some(c => c.id === entry.containerId))
         continue
       if (entry.state.state === 'gone' || !(await isGone(entry))) continue
-      // The sweep tries again what cannot be removed now.
+      // If the removal fails now, the sweep retries it.
       await clearGone(entry).catch(complainOfLeftover)
     }
     known = true
-    // Networks and volumes without a kernel: left by a crashed agent, or by containers that somebody removed.
+    // Networks and volumes without a kernel were left by a crashed agent, or by containers that someone else removed.
     await networkUse.sweep(managerId, complainOfLeftover)
     await sweepVolumes(engine, managerId, { isLive, complain: complainOfLeftover })
     sweepFiles()
   }
 
-  /** Runs in the background, one at a time: removing a large home takes minutes, and neither a look nor a manager should wait for it. */
+  /**
+   * Runs in the background, one sweep at a time: removing a large home takes minutes, and neither a look nor a manager should
+   * wait for it.
+   */
   function sweepFiles(): void {
     sweeping ??= files
       .sweep({ isLive, nowMs: Date.now(), complain: complainOfLeftover, signal: stop.signal })
@@ -551,7 +557,7 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
         .getContainer(containerId)
         .kill()
         .catch((error: unknown) => {
-          // 409: it has ended by itself meanwhile.
+          // 409: the container has ended by itself in the meantime.
           if (!isMissing(error) && statusOf(error) !== 409) throw error
         })
     },

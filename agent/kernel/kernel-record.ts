@@ -1,14 +1,14 @@
 import { type KernelLabel, type KernelState } from '#agent/contract'
 
-/** What the agent remembers of a kernel; the container's signed label is the truth it comes from. */
+/** The agent's record of a kernel, derived from the container's signed label, which is the truth. */
 export interface KernelRecord {
   readonly label: KernelLabel
   readonly state: KernelState
   readonly containerId: string | null
   readonly address: string | null
   readonly pid: number
-  /** Cores it is pinned to; empty = any. */
+  /** Cores to which the kernel is pinned; empty = any. */
   readonly cpus: readonly number[]
-  /** `uid:gid`; empty until its container is there. */
+  /** `uid:gid`; empty until the container exists. */
   readonly user: string
 }

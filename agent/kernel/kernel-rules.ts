@@ -3,8 +3,8 @@ import { type AgentId, AppError, type ManagerId } from '#manager/contract'
 import { type FoundContainer } from './containers.ts'
 
 /**
- * One container per kernel, the one of the latest attempt, stays. One that was created and never started belongs to a creation
- * that was cut short; the manager asks again if it still wants it.
+ * Decides which containers stay: one per kernel, that of the latest attempt. A container that was created and never started
+ * belongs to an interrupted creation; the manager repeats its request if it still wants the kernel.
  */
 export function sortContainers(containers: readonly FoundContainer[]): { keep: boolean; container: FoundContainer }[] {
   const latest = new Map<string, number>()
@@ -18,7 +18,7 @@ export function sortContainers(containers: readonly FoundContainer[]): { keep: b
   }))
 }
 
-/** The label of a kernel that is being created; its apps are known once its image is. */
+/** The label of a kernel in creation; its apps are known once its image is present. */
 export function labelOf(spec: KernelSpec, managerId: ManagerId, agentId: AgentId): KernelLabel {
   const { authorizedKeys: _, ...rest } = spec
   return { v: 1, managerId, agentId, ...rest, apps: [], createdAt: new Date().toISOString() }

@@ -10,8 +10,9 @@ interface Volume {
 }
 
 /**
- * Removes the volumes of containers that somebody else removed (`docker rm` without `-v`): those with our labels whose kernel is not here, and
- * terminals without a label, which versions before the labels made. No container uses them, and the engine refuses to remove a volume that is in use.
+ * Removes the volumes of containers that someone else removed (`docker rm` without `-v`): volumes with our labels whose kernel
+ * is not here, and terminals without a label, which versions before the labels made. No container uses them, and the engine
+ * refuses to remove a volume that is in use.
  */
 export async function sweepVolumes(
   engine: EngineClient,
@@ -34,7 +35,7 @@ export async function removeVolumesOf(engine: EngineClient, managerId: string, k
 function isLeftOver({ Labels, Options }: Volume, managerId: string, isLive: (kernelId: string) => boolean): boolean {
   const kernelId = Labels?.[LABEL_KERNEL_ID]
   if (kernelId !== undefined) return Labels?.[LABEL_MANAGER] === managerId && !isLive(kernelId)
-  // A devpts keeps nothing, so whose it was does not matter.
+  // A devpts stores nothing, so it does not matter whose it was.
   return Object.entries(TERMINALS).every(([name, value]) => Options?.[name] === value)
 }
 

@@ -7,12 +7,12 @@ export interface KeyPair {
   readonly public: string
 }
 
-/** A run of bad luck of this length does not happen: it is one call in three hundred that fails. */
+/** Enough attempts: a single one fails once in three hundred times. */
 const ATTEMPTS = 10
 
 /**
  * A new Ed25519 key pair for SSH. ssh2 drops a leading zero byte of the public key, which makes about 0.3 % of its pairs
- * unusable; so each one is read back before it is handed out.
+ * unusable, so each pair is read back before it is handed out.
  */
 export async function createKeyPair(comment: string): Promise<KeyPair> {
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
@@ -22,7 +22,7 @@ export async function createKeyPair(comment: string): Promise<KeyPair> {
   throw new Error('ssh2 made no usable key pair')
 }
 
-/** The private key must read, and its public half (32 bytes behind name and lengths) must be the public key's. */
+/** Whether the private key can be parsed and its public half (32 bytes behind name and lengths) equals the public key. */
 export function isUsable(pair: KeyPair): boolean {
   const privateKey = ssh2.utils.parseKey(pair.private)
   const publicKey = ssh2.utils.parseKey(pair.public)

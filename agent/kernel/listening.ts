@@ -19,7 +19,7 @@ export function listeningPorts(table: string): Set<number> {
 }
 
 /**
- * Does anything in the container listen on the port, on whatever address? Reads the kernel's table: no connection is made, so a
+ * Whether anything in the container listens on the port, on any address. Reads the kernel's table: no connection is made, so a
  * server that serves a single client is not disturbed.
  */
 export async function isListening(engine: EngineClient, kernel: RunningKernel, port: number): Promise<boolean> {
@@ -27,7 +27,7 @@ export async function isListening(engine: EngineClient, kernel: RunningKernel, p
   return tables.some(table => listeningPorts(table).has(port))
 }
 
-/** Fast, where the engine's processes are those of this machine. */
+/** The fast way, if the engine's processes are those of this machine. */
 async function readTables({ pid, containerId }: RunningKernel): Promise<string[] | undefined> {
   if (pid === 0) return undefined
   try {

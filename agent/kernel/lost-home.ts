@@ -2,8 +2,9 @@ import { readFile } from 'node:fs/promises'
 import { HOME } from '../docker/container-config.ts'
 
 /**
- * Where programs start in a container: its home, or `/` where that was deleted on the host while the container runs (a lost data directory).
- * No process can be started in a deleted folder.
+ * Working directory for programs in a container: its home, or `/` if the home was deleted on the host while the container runs
+ * (a lost data directory). No process can be started in a deleted folder.
+ *
  *
  * @param pid main process of the container on this host; 0 = unknown
  */
@@ -13,7 +14,7 @@ export async function startDirectory(pid: number): Promise<string> {
   return isDeleted(mounts, HOME) ? '/' : HOME
 }
 
-/** @param mountinfo see proc_pid_mountinfo(5); the kernel marks the root of a mount whose folder is gone */
+/** Whether the mounted folder was deleted; the kernel marks the root of such a mount. @param mountinfo see proc_pid_mountinfo(5) */
 export function isDeleted(mountinfo: string, mountPoint: string): boolean {
   return mountinfo.split('\n').some(line => {
     const [, , , root = '', at] = line.split(' ')

@@ -1,19 +1,22 @@
 import { networkKeyOf, type SessionNetworks } from '../network/session-networks.ts'
 import { type KernelRecord } from './kernel-record.ts'
 
-/** Which kernels a session's network still has: the last one that leaves takes it along. */
+/** Tracks which kernels use a session's network: the last one that leaves removes it. */
 export interface NetworkUse {
   /** Call when a kernel's container is gone or was never made. Removes the network unless another kernel of the session needs it. */
   leave(label: KernelRecord['label']): Promise<void>
   /** The kernel is no longer a member; it may come back with a new attempt. */
   forget(kernelId: string): void
-  /** Networks of sessions that are not here (any more): of a crashed agent, or removed behind our back. */
+  /**
+   * Removes networks of sessions that are not here (any more): left by a crashed agent, or by containers removed by someone
+   * else.
+   */
   sweep(managerId: string, complain: (error: unknown) => void): Promise<void>
 }
 
-/** @param members every kernel that is here or being made, as of now */
+/** @param members all current kernels, including those in creation */
 export function createNetworkUse(networks: SessionNetworks, members: () => Iterable<KernelRecord>): NetworkUse {
-  // Their records are still there while the rest of them is cleared away.
+  // Kernels that have left: their records remain while the rest of them is cleaned up.
   const left = new Set<string>()
   const isUsed = (key: string) => {
     for (const { label, state } of members()) {
@@ -27,7 +30,7 @@ export function createNetworkUse(networks: SessionNetworks, members: () => Itera
       left.add(kernelId)
       const key = networkKeyOf(label)
       try {
-        // Checked in turn, because kernels of one session come and go side by side.
+        // Checked inside the turn, because kernels of one session come and go concurrently.
         await networks.remove(key, managerId, () => isUsed(key))
       } catch (error) {
         left.delete(kernelId)

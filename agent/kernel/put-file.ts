@@ -6,7 +6,7 @@ import { type SessionUser } from '../docker/container-config.ts'
 
 export interface PutOptions {
   readonly mode: number
-  /** Left out: the agent. */
+  /** Default: the agent. */
   readonly owner?: SessionUser | undefined
 }
 
@@ -63,7 +63,10 @@ const FULL: Readonly<Record<string, string>> = {
   EDQUOT: 'has reached a disk quota',
 }
 
-/** A full disk as one of our errors, whatever the free space says: inodes, quotas and reserved blocks run out above any floor. */
+/**
+ * Converts a full disk to one of our errors, whatever the free space is: inodes, quotas and reserved blocks run out above any
+ * floor.
+ */
 export function unlessFull(error: unknown, path: string): unknown {
   if (!(error instanceof Error && 'code' in error && typeof error.code === 'string')) return error
   const what = FULL[error.code]

@@ -8,7 +8,7 @@ import { createTurns } from '../turns.ts'
 import { type KernelFiles } from './kernel-files.ts'
 import { type RunningKernel } from '../running-kernel.ts'
 
-/** In the container; every container has it, and it goes with the container. */
+/** Directory in the container; every container has /dev/shm, and it goes with the container. */
 const DIRECTORY = '/dev/shm/.berth-ssh'
 const CONFIG = `${TOOLBOX}/etc/sshd_config`
 /** Exit status of CHECK. */
@@ -29,8 +29,8 @@ end_listeners() {
 `
 
 /**
- * Keys come as variables, so that no argument holds a secret. The old server is ended: it holds the lost host key, and lets nobody in any
- * more. Connections that are open have processes of their own, and stay.
+ * Places the keys, passed as variables so that no argument holds a secret. Then ends the old server: it holds the lost host
+ * key, and accepts no logins any more. Open connections have their own processes, and stay.
  */
 const PLACE = `${LISTENERS}
 umask 077
@@ -38,26 +38,33 @@ rm -rf ${DIRECTORY} && mkdir ${DIRECTORY} || exit 1
 printf '%s' "$HOST_KEY" > ${DIRECTORY}/host_key && printf '%s\\n' "$AUTHORIZED_KEY" > ${DIRECTORY}/authorized_keys || exit 1
 end_listeners ''`
 
-/** Ends a server with the keys of another agent, which had this container meanwhile; with status 3 where our new keys are gone. */
+/**
+ * Ends a server with the keys of another agent that had this container in the meantime; exits with status 3 if our new keys are
+ * gone.
+ */
 const CHECK = `${LISTENERS}
 [ "$(cat ${DIRECTORY}/authorized_keys 2> /dev/null)" != "$AUTHORIZED_KEY" ] || exit 0
 end_listeners '-o HostKey=${DIRECTORY}/' || exit 1
 [ "$IS_RENEWED" = no ] || exit 3`
 
 /**
- * SSH for containers whose control files are lost with the data directory of an earlier agent (`berth agent --replace`, a restore): what
- * is mounted at /run/berth is a deleted folder then. The agent makes new keys, puts them into the container, and starts the server with them.
+ * SSH for containers whose control files are lost with the data directory of an earlier agent (`berth agent --replace`, a
+ * restore): the mount at /run/berth is a deleted folder then. The agent makes new keys, puts them into the container, and
+ * starts the server with them.
  *
- * Threat model: the keys lie where the session's user can read them, as the old ones did; they open this session only. Clients get the new
- * host key from the manager, over the connection that they trust. Keys that the user had authorised besides are lost.
+ * Threat model: the session's user can read the keys, as with the old ones; they open this session only. Clients get the new
+ * host key from the manager, over a connection that they trust. Further keys that the user had authorised are lost.
  */
 export interface SshRenewal {
-  /** The keys of a kernel, which its server has too; new ones where they are lost. @throws `app_failed` where that cannot be done */
+  /**
+   * The keys of a kernel, matching those of its server; makes new ones if they are lost.
+   * @throws `app_failed` if that is impossible
+   */
   keysOf(kernel: RunningKernel): Promise<KernelSsh>
-  /** The kernel was made by this process: its keys are those that it has. */
+  /** Records that this process made the kernel, so its keys are the current ones. */
   settle(kernelId: string): void
   forget(kernelId: string): void
-  /** How the server of a kernel with new keys is started; undefined for all others. */
+  /** Command that starts the server of a kernel with new keys; undefined for all others. */
   commandOf(kernel: RunningKernel, app: KernelApp): Promise<ServiceCommand | undefined>
 }
 
@@ -107,7 +114,7 @@ export function createSshRenewal(deps: {
     async commandOf({ kernelId, containerId }, app) {
       if (!(await files.isSshRenewed(kernelId))) return undefined
       const { Config } = await engine.calls.getContainer(containerId).inspect()
-      // The file with the environment of logins is lost as well; the container's own has the same lines.
+      // The file with the login environment is lost as well; the container's own environment has the same lines.
       const environment = Config.Env.filter(line => !/[\r\n"\\]/.test(line)).map(line => `"${line}"`)
       const options = [
         `HostKey=${DIRECTORY}/host_key`,

@@ -1,18 +1,19 @@
 import { readFile } from 'node:fs/promises'
 import { type KernelApp } from '#agent/contract'
 
-/** As `randomBytes(24).toString('hex')` makes them. */
+/** Form of the secrets made by `randomBytes(24).toString('hex')`. */
 const SECRET = /^[0-9a-f]{48}$/
 const PLACE = '{secret}'
 
 /**
- * The secret that an app was started with, from the environment or the arguments of its process. For an agent whose own record is lost
- * (`berth agent --replace`) while the app runs on.
+ * The secret with which an app was started, read from the environment or the arguments of its process. Used by an agent whose
+ * own record is lost (`berth agent --replace`) while the app is still running.
  *
- * Threat model: the processes are the session's, which can put anything there. Only text in the form of a secret is taken, and it is sent to
- * apps of this session alone.
+ * Threat model: the processes are the session's, which can put anything there. Only text in the form of a secret is accepted,
+ * and it is sent to apps of this session alone.
  *
- * @param pids processes of the container, as this host numbers them
+ *
+ * @param pids processes of the container, as numbered on this host
  */
 export async function runningSecret(
   app: Pick<KernelApp, 'command' | 'environ' | 'port'>,
@@ -24,7 +25,7 @@ export async function runningSecret(
   const hasSecret = (text: string) => text.includes(PLACE)
   for (const pid of pids) {
     const words = await read(pid, 'cmdline')
-    // Programs that the app has started inherit its environment, but not its arguments.
+    // Child processes of the app inherit its environment, but not its arguments.
     if (!args.every(text => hasSecret(text) || words.includes(text))) continue
     const found =
       secretIn(words, args.filter(hasSecret)) ?? secretIn(await read(pid, 'environ'), variables.filter(hasSecret))

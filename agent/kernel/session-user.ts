@@ -5,16 +5,16 @@ import { type SessionUser } from '../docker/container-config.ts'
 
 export const SESSION_ACCOUNT = 'berth-session'
 
-/** Uids that systemd documents as used by nobody, for hosts without `useradd`. @see https://systemd.io/UIDS-GIDS/ */
+/** Uids that systemd documents as unused, for hosts without `useradd`. @see https://systemd.io/UIDS-GIDS/ */
 const UNUSED = { first: 60_706, last: 61_183 }
-/** First human account of most distributions, whether this host has it already or not. */
+/** First human account of most distributions, whether or not this host has it already. */
 const FIRST_HUMAN = 1000
 
 /** The user of this host's sessions, as the agent remembers it in DATA/agent/session-user.json. */
 export const SessionUserRecord = z.object({
   uid: z.int().min(1),
   gid: z.int().min(1),
-  /** Uids that sessions of this data directory had before: some homes still belong to them. */
+  /** Uids of earlier sessions of this data directory: some homes still belong to them. */
   earlier: z.array(z.int().min(1)),
 })
 export type SessionUserRecord = z.infer<typeof SessionUserRecord>
@@ -27,9 +27,9 @@ export interface ChooseOptions {
 }
 
 /**
- * Chooses the uid and gid of all sessions for an agent that runs as root: an account that nobody can log in as, so that no user of
- * the host owns the files and processes of sessions. In order: the remembered one, the owner of the directory of homes, the
- * system account `berth-session` (created once), a free uid. A uid that became somebody's login account is given up.
+ * Chooses the uid and gid of all sessions for an agent that runs as root: an account without login, so that no user of the host
+ * owns the files and processes of sessions. In order: the remembered uid, the owner of the directory of homes, the system
+ * account `berth-session` (created once), a free uid. A uid that has since become a login account is given up.
  *
  * @throws `config_invalid` where the host has an account `berth-session` with a login shell
  */

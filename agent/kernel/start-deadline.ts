@@ -1,20 +1,21 @@
 import { late } from './kernel-rules.ts'
 
 /**
- * Until when a start must be done, counted from the receipt of the request by a timer: a clock that is set does not move it.
+ * Deadline of a start, counted by a timer from the receipt of the request: setting the clock does not move it.
  *
- * A start that waits for its turn here must not use its time up. The deadline of such a start moves on with every report that a
- * manager has taken up and that shows the start waiting: a manager that hears no more of it finds it given up in time.
+ * A start that waits for its turn here must not use up its time. Its deadline moves on with every report that shows the start
+ * waiting and that a manager has processed. A manager that hears no more of the start can therefore rely on it being given up
+ * in time.
  */
 export interface StartDeadline extends Disposable {
   readonly signal: AbortSignal
   /** On the clock of `performance.now()`. */
   readonly startBy: number
-  /** Moves it to so long after the time at which the report was sent; never back. */
+  /** Moves the deadline to this start's time limit after the report was sent; never back. */
   heardWaiting(sentAt: number): void
 }
 
-/** @param prepareWithinMs of a start whose image is there; the pull has its own time on top in `startWithinMs` */
+/** @param prepareWithinMs for a start whose image is present; `startWithinMs` includes extra time for the pull */
 export function createStartDeadline(startWithinMs: number, prepareWithinMs = startWithinMs): StartDeadline {
   const controller = new AbortController()
   let startBy = performance.now() + startWithinMs

@@ -1,15 +1,15 @@
 import { AppError } from '#manager/contract'
 import { engineMessage, fromEngine, statusOf } from '../docker/engine-client.ts'
 
-/** Folder of a container on the host, in messages of the engine and its runtime: `/var/lib/docker/overlay2/<64 hex>/merged`. */
+/** A container's folder on the host, in messages of the engine and its runtime: `/var/lib/docker/overlay2/<64 hex>/merged`. */
 const ROOT_ON_HOST = /(\/[^\s/:"']+)+\/(merged|rootfs|mnt)(?=\/)/g
-/** What Berth mounts, the longest path first. */
+/** Mount points of Berth, longest path first. */
 const MOUNTED = ['/home/work', '/etc/passwd', '/etc/group', '/etc/shells', '/run/berth', '/opt/berth', '/dev/pts']
 const IN_THE_WAY = /not a directory|is a directory|mount a directory onto a file|file exists/i
 
 /**
- * An error of `docker start` as a sentence for users. The engine gives no codes, only the text of the runtime; paths of the host are
- * taken out of it.
+ * Converts an error of `docker start` to a sentence for users. The engine gives no codes, only the runtime's text; host paths
+ * are removed from it.
  */
 export function startFailure(error: unknown): AppError {
   const plain = fromEngine(error, 'kernel_create_failed')

@@ -1,14 +1,14 @@
-/** How many containers may be started at once, and how that has changed last. */
+/** Number of containers that may be started at once, and its last change. */
 export interface PaceState {
   /** At least 1; fractions count up to the next whole number. */
   readonly limit: number
-  /** When it was lowered last, on the clock of `performance.now()`; starts that were under way then do not lower it again. */
+  /** Time of the last decrease, on the clock of `performance.now()`; starts in flight at that time do not lower the limit again. */
   readonly loweredAt: number
 }
 
 export type StartOutcome =
   | { readonly outcome: 'started'; readonly beganAt: number; readonly endedAt: number }
-  /** The engine gave no answer, or not in time. */
+  /** The engine did not answer, or not in time. */
   | { readonly outcome: 'busy'; readonly beganAt: number; readonly endedAt: number }
 
 export const FIRST_PACE: PaceState = { limit: 3, loweredAt: -Infinity }
@@ -18,14 +18,15 @@ const QUICK_MS = 2_000
 const SLOW_MS = 8_000
 
 /**
- * Additive increase, multiplicative decrease, as TCP finds the capacity of a path: an engine that answers quickly gets one more start
- * at a time per round, one that is slow gets fewer, and one that does not answer half as many. Pure.
+ * Additive increase, multiplicative decrease, as TCP finds the capacity of a path: per round, an engine that answers quickly
+ * gets one more concurrent start, a slow engine gets fewer, and an engine that does not answer gets half as many. Pure.
+ *
  *
  * @see Chiu and Jain, "Analysis of the Increase and Decrease Algorithms for Congestion Avoidance", 1989
  */
 export function nextPace(state: PaceState, { outcome, beganAt, endedAt }: StartOutcome): PaceState {
   const tookMs = endedAt - beganAt
-  // Starts of one round meet the same overload: only the first of them counts.
+  // Starts of one round meet the same overload: only the first failure counts.
   if (beganAt < state.loweredAt) return state
   const lower = (factor: number): PaceState => ({ limit: Math.max(1, state.limit * factor), loweredAt: endedAt })
   if (outcome === 'busy') return lower(0.5)
@@ -36,17 +37,17 @@ export function nextPace(state: PaceState, { outcome, beganAt, endedAt }: StartO
 
 export interface PaceDeps {
   readonly now: () => number
-  /** Whether an error says that the engine gave no answer. */
+  /** Whether an error means that the engine did not answer. */
   readonly isBusy: (error: unknown) => boolean
-  /** No start begins for this long after the engine gave no answer. */
+  /** No start begins for this long after the engine failed to answer. */
   readonly pauseMs: number
 }
 
-/** Lets starts begin in the order in which they were asked for, so many at once as the engine carries. */
+/** Queues starts in the order of their requests, and runs as many concurrently as the engine can handle. */
 export interface StartPace {
   /** @throws the error of the work; the reason of the signal, where it fires before the work begins */
   run<T>(key: string, signal: AbortSignal, work: () => Promise<T>): Promise<T>
-  /** How many others come first; undefined for what does not wait. */
+  /** Number of starts ahead in the queue; undefined if this one does not wait. */
   ahead(key: string): number | undefined
 }
 
@@ -101,7 +102,7 @@ export function createStartPace({ now, isBusy, pauseMs }: PaceDeps): StartPace {
       try {
         return await work()
       } catch (error) {
-        // A refused or cancelled start says nothing of how much the engine carries.
+        // A refused or cancelled start says nothing about the engine's capacity.
         outcome = isBusy(error) ? 'busy' : undefined
         throw error
       } finally {

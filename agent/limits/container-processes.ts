@@ -3,10 +3,10 @@ import { readlinkSync } from 'node:fs'
 import { setImmediate } from 'node:timers/promises'
 import { cgroupPaths } from '../stats/cgroup.ts'
 
-/** Links that are read before other work of the agent gets its turn. */
+/** Links read before the agent's other work gets its turn. */
 const SLICE = 200
 
-/** Processes of a container, as this host numbers them. Empty where they are not processes of this host. */
+/** Processes of a container, as numbered on this host; empty if they are not processes of this host. */
 export async function processesOf(pid: number, containerId: string): Promise<number[]> {
   if (pid === 0) return []
   const paths = cgroupPaths(await readFile(`/proc/${pid}/cgroup`, 'utf8').catch(() => ''), containerId)
@@ -19,16 +19,18 @@ export async function processesOf(pid: number, containerId: string): Promise<num
 export interface InotifyUse {
   readonly instances: number
   readonly watches: number
-  /** Descriptors that were looked at. */
+  /** Number of descriptors examined. */
   readonly looked: number
 }
 
 const INOTIFY = 'anon_inode:inotify'
 
 /**
- * inotify instances that a process holds, and the watches in them; none for a process that has ended.
+ * Number of inotify instances of a process, and the watches in them; none for a process that has ended.
  *
- * @param atMost descriptors that are looked at   @see proc_pid_fdinfo(5)
+ *
+ * @param atMost maximum number of descriptors to examine
+ * @see proc_pid_fdinfo(5)
  */
 export async function inotifyUse(pid: number, atMost: number): Promise<InotifyUse> {
   const found: string[] = []
@@ -45,7 +47,7 @@ export async function inotifyUse(pid: number, atMost: number): Promise<InotifyUs
   }
   let watches = 0
   for (const name of found) {
-    // In the thread pool: of an instance with 60,000 watches the kernel needs 200 ms for the text.
+    // Read in the thread pool: for an instance with 60,000 watches the kernel takes 200 ms to print the text.
     const text = await readFile(`/proc/${pid}/fdinfo/${name}`, 'utf8').catch(() => '')
     watches += text.split('inotify wd:').length - 1
   }

@@ -7,7 +7,7 @@ import { type Stop } from './stop.ts'
 export interface DiskGuardDeps {
   readonly running: () => readonly RunningKernel[]
   readonly homeOf: (kernelId: string) => string
-  /** Free space that is kept for everybody. */
+  /** Free space kept as a reserve for all sessions. */
   readonly floorBytes: number
   readonly limits: DiskLimits
   /** The file system itself enforces the limit of homes. */
@@ -17,15 +17,15 @@ export interface DiskGuardDeps {
   readonly signal: AbortSignal
 }
 
-/** With more than this many times the floor left, sessions are measured now and then only. */
+/** Above this multiple of the floor, sessions are measured only occasionally. */
 const AMPLE = 4
-/** With this much time until the floor at the speed of the last look, the disk counts as short. */
+/** The disk counts as short if, at the speed of the last look, it reaches the floor within this many looks. */
 const AHEAD_LOOKS = 10
 const MEASURE_AMPLE_MS = 60_000
 const MEASURE_LIMITED_MS = 10_000
-/** Between two measurements, as a multiple of what the last one took: at most a twentieth of one core goes into it. */
+/** Rest between two measurements, as a multiple of the last one's duration: measuring takes at most a twentieth of one core. */
 const REST = 20
-/** Rest between two measurements where the disk is short of space, as the same multiple. */
+/** The same multiple while the disk is short of space. */
 const REST_SHORT = 5
 
 interface Area {
@@ -44,17 +44,17 @@ interface Watched {
 
 interface Watermark {
   left: Amount
-  /** Free space at the last end of a session, while it has not recovered. */
+  /** Free space when a session was last ended, as long as it has not recovered. */
   endedAt: Amount | undefined
 }
 
 /**
- * Ends the session that fills a disk before the others cannot write, and sessions that exceed their own limit. Homes and what
- * sessions write outside of them (/tmp, installed packages) count. Free space is looked at with every call; what each session has
- * is measured once a minute, and quickly one after the other where the room is short.
+ * Ends the session that fills a disk before other sessions cannot write, and sessions that exceed their own limit. Homes and
+ * everything that sessions write outside them (/tmp, installed packages) count. Free space is checked with every call. The use
+ * of each session is measured once a minute, or back to back when space is short.
  *
- * Threat model: the session is hostile and fast. Between two looks it may write what the disk takes; the floor is the margin.
- * Space that was freed by deleting an open file is counted by nobody: the session that grew otherwise is ended, or none.
+ * Threat model: the session is hostile and fast. Between two looks it may write as much as the disk accepts; the floor is the
+ * margin. Space held by a deleted but open file is attributed to no session: the session with other growth is ended, or none.
  */
 export function createDiskGuard(deps: DiskGuardDeps): { look(): Promise<void> } {
   const { running, homeOf, floorBytes, limits, stop, log, signal } = deps
@@ -89,7 +89,7 @@ export function createDiskGuard(deps: DiskGuardDeps): { look(): Promise<void> } 
       const now = await diskUse(area.path, signal)
       if (!now) continue
       area.now = now
-      // With room left, what was written slowly is not what fills the disk.
+      // While there is room, slow growth is not the cause of a full disk: reset the baseline.
       if (!known || !isShort) area.before = now
     }
     state.measuredAt = performance.now()
@@ -116,7 +116,7 @@ export function createDiskGuard(deps: DiskGuardDeps): { look(): Promise<void> } 
       const here = areas.filter(area => area.device === found.device)
       return { kernelId, before: sum(here.map(area => area.before)), now: sum(here.map(area => area.now)) }
     })
-    // What an ended session wrote is still there for a while: only a disk that goes on filling ends another one.
+    // The files of an ended session remain for a while: end another session only if the disk keeps filling.
     const verdict = filler(sessions, found.left, lower(floor, mark.endedAt))
     if (!verdict) return
     mark.endedAt = found.left

@@ -6,15 +6,15 @@ export interface Amount {
 }
 
 export interface DiskLimits {
-  /** Limit of the home, and again of everything outside it; undefined = no limit. */
+  /** Limit of the home, and separately of everything outside it; undefined = no limit. */
   readonly bytes: number | undefined
   readonly inodes: number | undefined
 }
 
-/** A session on one file system. */
+/** Growth of a session on one file system. */
 export interface Growth {
   readonly kernelId: string
-  /** Use of the session when it was measured first, or when a session was last ended. */
+  /** Use when the session was first measured, or when a session was last ended. */
   readonly before: Amount
   readonly now: Amount
 }
@@ -24,9 +24,9 @@ export interface Verdict {
   readonly message: string
 }
 
-/** Less growth than this share of the floor is not what filled a disk. */
+/** A session that grew by less than this share of the floor did not fill the disk. */
 const NOTABLE = 1 / 16
-/** Inodes that are kept free, on file systems with a fixed number of them. */
+/** Inodes kept free, on file systems with a fixed number of them. */
 const INODE_FLOOR = 10_000
 const INODE_FLOOR_SHARE = 0.05
 
@@ -34,7 +34,7 @@ export function inodeFloor(total: number): number {
   return Math.min(INODE_FLOOR, Math.floor(total * INODE_FLOOR_SHARE))
 }
 
-/** @returns a sentence for the owner of the session where it has more than it may; else undefined */
+/** @returns a sentence for the session's owner if the session exceeds its limit; else undefined */
 export function overLimit(where: string, now: Amount, limits: DiskLimits): string | undefined {
   if (limits.bytes !== undefined && now.bytes > limits.bytes) {
     return `Its files ${where} took ${size(now.bytes)}; a session may have ${size(limits.bytes)} on this host.`
@@ -46,10 +46,12 @@ export function overLimit(where: string, now: Amount, limits: DiskLimits): strin
 }
 
 /**
- * The session that fills a file system: of those that grew while they were watched, the one that grew most. undefined while there
- * is room above the floor, or where no session is the cause.
+ * Finds the session that fills a file system: the one that has grown most while being watched. undefined while there is room
+ * above the floor, or if no session is the cause.
  *
- * @param left now   @param floor below it a session is ended; after an end lower, so that files that are still to be removed end nobody else
+ *
+ * @param left free space now
+ * @param floor below it a session is ended; lowered after an end, so that files still to be removed do not end another session
  */
 export function filler(sessions: readonly Growth[], left: Amount, floor: Amount): Verdict | undefined {
   for (const what of ['bytes', 'inodes'] as const) {

@@ -4,12 +4,13 @@ import { promisify } from 'node:util'
 import { type Amount } from './disk-rules.ts'
 
 const run = promisify(execFile)
-/** The walk of a tree is stopped after this time; its size then counts as unknown. */
+/** The walk of a tree is stopped after this time; its size is then unknown. */
 const TIMEOUT_MS = 60_000
 
 /**
- * Space below a directory, by `du`: it walks by descriptors, so a path that is too long for the system hides nothing. Stays on the file
- * system. @returns undefined if the directory is not there, or takes longer than a minute
+ * Space below a directory, by `du`: it walks by descriptors, so a path that is too long for the system hides nothing. Stays on
+ * the file system.
+ * @returns undefined if the directory does not exist, or takes longer than a minute
  */
 export async function diskUse(path: string, signal: AbortSignal): Promise<Amount | undefined> {
   const [kib, inodes] = await Promise.all([du(['-sxk'], path, signal), du(['-sx', '--inodes'], path, signal)])
@@ -20,7 +21,7 @@ export async function diskUse(path: string, signal: AbortSignal): Promise<Amount
 async function du(options: readonly string[], path: string, signal: AbortSignal): Promise<number | undefined> {
   const stdout = await run('nice', ['du', ...options, '--', path], { timeout: TIMEOUT_MS, signal }).then(
     result => result.stdout,
-    // `du` exits with 1 where files vanish while they are counted; its figure is still good.
+    // `du` exits with 1 if files vanish during the count; its figure is still good.
     (error: unknown) =>
       error instanceof Error && 'stdout' in error && typeof error.stdout === 'string' ? error.stdout : '',
   )
@@ -32,7 +33,7 @@ export interface FileSystem {
   /** Device number of stat(2): the same for all paths on the file system. */
   readonly device: number
   readonly left: Amount
-  /** 0 where inodes are made as they are needed (btrfs). */
+  /** 0 if inodes are created on demand (btrfs). */
   readonly inodesTotal: number
 }
 

@@ -5,20 +5,20 @@ import { createInotifyGuard } from './inotify-guard.ts'
 
 export type GuardsDeps = Omit<DiskGuardDeps, 'signal'>
 
-/** Free space falls fast; everything else is behind bounds of its own. */
+/** Free space can fall fast; everything else has limits of its own. */
 const DISK_EVERY_MS = 1_000
 const INOTIFY_EVERY_MS = 2_000
-/** Rest after a look, as a multiple of what it took; on a busy host a look takes long without doing much, so not for ever. */
+/** Rest after a look, as a multiple of its duration; capped, because on a busy host a look takes long without doing much. */
 const REST = 10
 const LONGEST_REST_MS = 10_000
 
-/** Watches what all sessions of a host share and the kernel gives no limit per container for: disks and inotify. */
+/** Watches resources that all sessions of a host share and for which the kernel has no limit per container: disks and inotify. */
 export function startGuards(deps: GuardsDeps): AsyncDisposable {
   const stop = new AbortController()
   const disk = createDiskGuard({ ...deps, signal: stop.signal })
   const inotify = createInotifyGuard(deps)
   const loops = [
-    // The disk guard rests by itself, session by session: its own look is two system calls.
+    // The disk guard rests by itself, per session: its own look is only two system calls.
     repeat(() => disk.look(), { everyMs: DISK_EVERY_MS, rest: 0, log: deps.log, signal: stop.signal }),
     repeat(() => inotify.look(), { everyMs: INOTIFY_EVERY_MS, rest: REST, log: deps.log, signal: stop.signal }),
   ]

@@ -3,9 +3,9 @@ import { lstat, mkdir, readFile, realpath } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { type DiskLimits } from './disk-rules.ts'
 
-/** A limit per home that the file system keeps by itself: writes beyond it fail with EDQUOT, on XFS with ENOSPC. */
+/** A limit per home that the file system enforces: writes beyond it fail with EDQUOT, on XFS with ENOSPC. */
 export interface HomeQuota {
-  /** `none`: only the disk guard watches. */
+  /** `none`: only the disk guard enforces the limit. */
   readonly kind: 'btrfs' | 'project' | 'none'
   /** Why the file system enforces no limit, for the log. */
   readonly why?: string
@@ -15,7 +15,7 @@ export interface HomeQuota {
   limit(path: string): Promise<void>
 }
 
-/** Runs a program, without a shell. @throws where it cannot be run, or does not end with 0 */
+/** Runs a program, without a shell. @throws if it cannot be run, or its exit code is not 0 */
 export type Run = (program: string, args: readonly string[]) => Promise<string>
 
 export interface Mount {
@@ -35,8 +35,8 @@ export interface HomeQuotaOptions {
 const execute = promisify(execFile)
 
 /**
- * Finds what the file system of the homes offers. It changes nothing of the host: quotas must have been switched on by an administrator
- * (`btrfs quota enable`, the mount option `prjquota`).
+ * Detects the quota support of the file system of the homes. It changes nothing on the host: an administrator must have enabled
+ * quotas (`btrfs quota enable`, the mount option `prjquota`).
  *
  * The owner of a file may take it out of a *project* (FS_IOC_FSSETXATTR): such a quota stops accidents, and the disk guard
  * stops the rest. A subvolume of btrfs cannot be left.
@@ -77,7 +77,7 @@ function btrfsQuota({ bytes }: DiskLimits, run: Run): HomeQuota {
   return {
     kind: 'btrfs',
     async create(path) {
-      // mkdir says EEXIST; the `btrfs` program does not.
+      // mkdir fails with EEXIST; the `btrfs` program does not.
       if (await lstat(path).catch(() => undefined)) {
         await mkdir(path)
         return
@@ -86,7 +86,7 @@ function btrfsQuota({ bytes }: DiskLimits, run: Run): HomeQuota {
       await run('chmod', ['0700', path])
     },
     async limit(path) {
-      // A home that is older than the quota is a plain folder: only the disk guard watches it.
+      // A home older than the quota is a plain folder: only the disk guard watches it.
       if (bytes === undefined || !(await isSubvolume(path))) return
       await run('btrfs', ['qgroup', 'limit', String(bytes), path])
     },
@@ -98,15 +98,15 @@ async function isSubvolume(path: string): Promise<boolean> {
   return (await lstat(path)).ino === 256
 }
 
-/** One interface for ext4 and XFS: project ids by `chattr`, limits by `setquota`. */
+/** One quota for ext4 and XFS: project ids by `chattr`, limits by `setquota`. */
 function projectQuota({ bytes, inodes }: DiskLimits, { mountPoint }: Mount, run: Run): HomeQuota {
   return {
     kind: 'project',
     create: path => mkdir(path, { mode: 0o700 }).then(() => undefined),
     async limit(path) {
       const project = projectOf((await lstat(path)).ino)
-      // Folders hand it on to what is made in them (+P), which ext4 refuses for files. A home that comes from before is walked once; from
-      // folder to folder, as its paths may be longer than any program takes.
+      // New entries inherit the project from their folder (+P); ext4 refuses +P for files. An older home is walked once, from
+      // folder to folder, because its paths may be longer than any program accepts.
       const folders = ['-type', 'd', '-execdir', 'chattr', '-p', project, '+P', '{}', '+']
       const files = ['-type', 'f', '-execdir', 'chattr', '-p', project, '{}', '+']
       await run('find', [path, '-xdev', ...folders, '-o', ...files])
@@ -116,7 +116,7 @@ function projectQuota({ bytes, inodes }: DiskLimits, { mountPoint }: Mount, run:
   }
 }
 
-/** By inode number, which stays when the home is renamed; above the numbers that administrators choose. */
+/** Project id from the inode number, which stays when the home is renamed; above the ids that administrators choose. */
 export function projectOf(inode: number): string {
   return String(2 ** 30 + (inode % 2 ** 30))
 }
@@ -125,7 +125,7 @@ async function mountOfPath(path: string): Promise<Mount | undefined> {
   return longestMount(await readFile('/proc/self/mountinfo', 'utf8').catch(() => ''), await realpath(path))
 }
 
-/** @param mountinfo see proc_pid_mountinfo(5); of several mounts on one place the last is the visible one */
+/** @param mountinfo see proc_pid_mountinfo(5); of several mounts at one place, the last is the visible one */
 export function longestMount(mountinfo: string, path: string): Mount | undefined {
   let best: Mount | undefined
   for (const line of mountinfo.split('\n')) {

@@ -12,18 +12,19 @@ export interface InotifyGuardDeps {
   readonly readLimits?: () => Promise<InotifyLimits | undefined>
 }
 
-/** A session whose processes were ended this often within `REPEAT_MS` takes them on purpose, and is ended itself. */
+/** A session whose processes were ended this often within `REPEAT_MS` does so on purpose, and is ended itself. */
 const STRIKES = 3
 const REPEAT_MS = 60_000
-/** Descriptors of one session that are read in one look. */
+/** Maximum number of descriptors of one session read in one look. */
 const DESCRIPTORS = 50_000
 
 /**
- * Keeps one session from taking the inotify instances and watches of all: the kernel counts them per user, and every session of
- * a host is the same user. The kernel has no limit per container, so this guard looks at the processes.
+ * Keeps one session from using up the inotify instances and watches of all: the kernel counts them per user, and all sessions
+ * of a host run as the same user. The kernel has no limit per container, so this guard examines the processes.
  *
- * Threat model: the session is hostile. It may hide instances behind many descriptors (a look takes in a number of them, in an order of
- * chance), and take everything again at once; the second is what the strikes are for. Between two looks others may be refused.
+ * Threat model: the session is hostile. It may hide instances behind many descriptors (a look examines a limited number, in
+ * random order), and take everything again at once, against which the strikes work. Between two looks, other sessions may be
+ * refused.
  */
 export function createInotifyGuard({ running, stop, log, readLimits = limitsOfHost }: InotifyGuardDeps): {
   look(): Promise<void>
@@ -69,7 +70,7 @@ export function createInotifyGuard({ running, stop, log, readLimits = limitsOfHo
   }
 }
 
-/** In an order of chance: with more descriptors than are looked at, other processes are seen the next time. */
+/** Examines processes in random order: if there are too many descriptors for one look, the next look sees others. */
 async function usesOf({ kernelId, pid, containerId }: RunningKernel): Promise<ProcessUse[]> {
   const uses: ProcessUse[] = []
   let left = DESCRIPTORS
@@ -93,7 +94,7 @@ function kill(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL')
   } catch {
-    // The process has ended meanwhile.
+    // The process has ended in the meantime.
   }
 }
 

@@ -1,4 +1,4 @@
-/** What the kernel allows one user, and so all sessions of a host together. @see inotify(7) */
+/** The kernel's limits for one user, and so for all sessions of a host together. @see inotify(7) */
 export interface InotifyLimits {
   readonly instances: number
   readonly watches: number
@@ -12,7 +12,7 @@ export interface ProcessUse {
   readonly watches: number
 }
 
-/** Above this share of a limit the greediest session is cut back. The rest is what others find when they ask. */
+/** Above this share of a limit, the greediest session is cut back. The remainder stays free for other sessions. */
 const PRESSURE = 0.75
 
 /**

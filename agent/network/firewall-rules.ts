@@ -4,13 +4,13 @@ import { type Cidr, formatCidr } from './subnets.ts'
 export interface FirewallSpec {
   readonly range: Cidr
   readonly deny: readonly Cidr[]
-  /** Name servers of the host that are no loopback addresses: containers ask them directly. */
+  /** Name servers of the host outside loopback: containers query them directly. */
   readonly nameServers: readonly string[]
-  /** Who may dial sessions on this machine, besides root. */
+  /** User that may dial sessions on this machine, besides root. */
   readonly agentUid: number
   /**
-   * Whether the rules see frames within a bridge (`br_netfilter`) and can tell them: kernels of one session talk to each
-   * other on theirs. Without the module nothing of it passes the rules.
+   * Whether the rules see and can match frames within a bridge (`br_netfilter`), over which kernels of one session talk to each
+   * other. Without the module such frames never pass the rules.
    */
   readonly bridged?: boolean
 }
@@ -27,15 +27,16 @@ const METADATA = '169.254.0.0/16'
 const ESTABLISHED = '-m conntrack --ctstate ESTABLISHED,RELATED -j RETURN'
 
 /**
- * What sessions may not do, as chains of our own. Everything else is left to the rules that are there: our chains reject or return, and
- * never accept.
+ * Rules that isolate sessions, as chains of our own. All other traffic is left to the existing rules: our chains reject or
+ * return, and never accept.
  *
  * - INPUT: a session opens no connection to the host.
- * - FORWARD, by way of DOCKER-USER: none to link-local addresses (metadata services of clouds), to another session, to what the admin
- *   denies; kernels of one session, and they alone, share a bridge and reach each other; nobody but this host opens one to a session.
- * - OUTPUT: of the users of this host, only root and the agent's may open one to a session.
+ * - FORWARD, by way of DOCKER-USER: a session opens no connection to link-local addresses (metadata services of clouds), to
+ * another session, or to addresses that the admin denies. Only kernels of one session share a bridge and reach each other. Only
+ * this host opens a connection to a session.
+ * - OUTPUT: of the users of this host, only root and the agent's user may open a connection to a session.
  *
- * Embedded DNS works by Docker's resolver inside the container's namespace; its questions go to the host's name servers.
+ * Embedded DNS works through Docker's resolver inside the container's namespace; its queries go to the host's name servers.
  */
 export function firewallChains({ range, deny, nameServers, agentUid, bridged = true }: FirewallSpec): Chain[] {
   const sessions = formatCidr(range)
@@ -75,7 +76,7 @@ export function firewallChains({ range, deny, nameServers, agentUid, bridged = t
   ]
 }
 
-/** Input of `iptables-restore --noflush`: naming an existing chain empties it, and all of it happens at once. */
+/** Input of `iptables-restore --noflush`: naming an existing chain empties it, and the whole input is applied atomically. */
 export function restoreInput(chains: readonly Chain[]): string {
   return [
     '*filter',
@@ -86,7 +87,7 @@ export function restoreInput(chains: readonly Chain[]): string {
   ].join('\n')
 }
 
-/** IPv4 name servers of a resolv.conf, without loopback ones: for those Docker asks from the host's own namespace. */
+/** IPv4 name servers of a resolv.conf, without loopback ones, which Docker queries from the host's own namespace. */
 export function nameServersOf(resolvConf: string): string[] {
   return [...resolvConf.matchAll(/^nameserver\s+(\d+\.\d+\.\d+\.\d+)\s*$/gm)]
     .map(match => match[1] ?? '')

@@ -5,18 +5,18 @@ import { type Chain, firewallChains, type FirewallSpec, nameServersOf, restoreIn
 
 export interface Isolation {
   readonly isolation: 'full' | 'partial'
-  /** Why not full, for people. */
+  /** Why the isolation is not full, for people. */
   readonly reason: string | null
 }
 
 export interface Firewall extends AsyncDisposable {
   readonly state: Isolation
-  /** Puts the rules in place, whatever happened to them. Never throws: what fails is in `state`. */
+  /** Puts the rules in place, whatever happened to them. Never throws: a failure is in `state`. */
   apply(): Promise<void>
 }
 
 export type FirewallOptions = Omit<FirewallSpec, 'nameServers' | 'agentUid'> & {
-  /** Rules for a range that belongs to somebody else would cut them off. @throws with the reason */
+  /** Checks the range first: rules for a range that belongs to someone else would cut them off. @throws with the reason */
   readonly checkRange: () => Promise<void>
   readonly log: Log
   readonly onChange: () => void
@@ -28,8 +28,8 @@ const NOT_ROOT =
   'The agent does not run as root: it cannot set up iptables, and sessions run as the user of the agent, not as one of their own.'
 
 /**
- * Keeps the rules of `firewall-rules.ts` in place. Others rewrite tables (Docker when it starts, admins, firewalld), so it looks again
- * every 30 seconds. The rules stay when the agent stops: so do the sessions.
+ * Keeps the rules of `firewall-rules.ts` in place. Other programs rewrite tables (Docker when it starts, admins, firewalld), so
+ * it checks again every 30 seconds. The rules stay when the agent stops, because the sessions stay too.
  */
 export function startFirewall(options: FirewallOptions): Firewall {
   const { log, onChange } = options
@@ -81,7 +81,7 @@ async function jumpTo({ name, from }: Chain): Promise<void> {
     () => true,
     () => false,
   )
-  // First, so that no rule of others accepts before.
+  // Insert the jump first, so that no other rule accepts before it.
   if (!present) await call('iptables', ['-w', '5', '-I', from, '1', '-j', name])
 }
 
@@ -92,7 +92,7 @@ function call(program: string, args: readonly string[], input?: string): Promise
       if (error) reject(new Error(stderr.trim() === '' ? error.message : stderr.trim(), { cause: error }))
       else resolve()
     })
-    // A program that is missing, or ends early, does not read it; its exit says so.
+    // A program that is missing, or ends early, does not read its input; its exit reports the error.
     child.stdin?.on('error', () => undefined)
     child.stdin?.end(input ?? '')
   })

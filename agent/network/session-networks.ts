@@ -16,9 +16,9 @@ import {
   parseRoutes,
 } from './subnets.ts'
 
-/** Every bridge of Berth starts with this, so that a person and a firewall can tell. At most 15 characters in all. */
+/** Prefix of every bridge of Berth, so that people and firewalls can recognize it. A name has at most 15 characters. */
 const BRIDGE_PREFIX = 'berth'
-/** Two agents of one engine, or someone else, may take a subnet between our look and our call. */
+/** Another agent on this engine, or another program, may take a subnet between our look and our call. */
 const ATTEMPTS = 8
 
 export interface SessionNetwork {
@@ -28,32 +28,36 @@ export interface SessionNetwork {
 
 export interface SessionNetworks {
   /**
-   * A bridge of its own for the session. One that is there is shared with the kernels that made it; for the only kernel
-   * of a session it is a left-over and replaced. @throws `network_range_taken`
+   * Creates a bridge for the session. An existing bridge is shared with the kernels that made it; for the only kernel of a
+   * session it is a left-over, and is replaced.
+   * @throws `network_range_taken`
    */
   create(member: NetworkMember, managerId: string): Promise<SessionNetwork>
-  /** No-op if it is not there. @param isUsed asked when nothing else happens to this network; true leaves it alone */
+  /**
+   * No-op if the network does not exist.
+   * @param isUsed asked when no other operation on this network is in flight; true leaves it alone
+   */
   remove(key: string, managerId: string, isUsed: () => boolean): Promise<void>
-  /** Is the range free for sessions on this host? @throws `network_range_taken` */
+  /** Checks that the range is free for sessions on this host. @throws `network_range_taken` */
   checkRange(): Promise<void>
-  /** Why no session can have a network now, as the last creation or look has found; null where one can. */
+  /** Why no session can get a network now, according to the last creation or look; null if it can. */
   readonly problem: string | null
-  /** The engine's bridges are in another network namespace than this process: neither its firewall nor its connections get there. */
+  /** The engine's bridges are in another network namespace than this process: its firewall and connections do not reach them. */
   readonly isElsewhere: boolean
-  /** Looks again. What the engine does not answer stays as it was. */
+  /** Looks again. A state on which the engine gives no answer is kept. */
   look(): Promise<void>
-  /** Networks of ours on the engine, with the key that their sessions know them by. */
+  /** Our networks on the engine, with the key under which their sessions know them. */
   list(managerId: string): Promise<{ readonly key: string; readonly id: string }[]>
 }
 
-/** A kernel as far as its network depends on it. */
+/** The part of a kernel that its network depends on. */
 export interface NetworkMember {
   readonly kernelId: string
   readonly sessionId: string
   readonly clusterSize?: number | undefined
 }
 
-/** Kernels of one session have one network; that of a session with one kernel goes by the kernel. */
+/** Key of a network: kernels of one session share a network; for a session with one kernel the key is the kernel's id. */
 export function networkKeyOf(member: NetworkMember): string {
   return isShared(member) ? member.sessionId : member.kernelId
 }
@@ -61,16 +65,16 @@ export function networkKeyOf(member: NetworkMember): string {
 const isShared = ({ clusterSize = 1 }: NetworkMember) => clusterSize > 1
 
 /**
- * One bridge and one /28 per session. Docker's default address pools end after about 30 networks; ours hold 4096.
- * Not "internal": sessions may reach the outside. What they may not reach is the firewall's business.
+ * One bridge and one /28 per session. Docker's default address pools end after about 30 networks; ours hold 4096. Not
+ * "internal": sessions may reach the outside. The firewall decides what they may not reach.
  */
 export function createSessionNetworks(
   engine: EngineClient,
   { range, onChange }: { readonly range: Cidr; readonly onChange: () => void },
 ): SessionNetworks {
-  /** Subnets of creations under way: Docker does not list them yet. */
+  /** Subnets of creations in flight: Docker does not list them yet. */
   const reserved = new Set<Cidr>()
-  /** Coming and going of kernels of one session. */
+  /** Serializes kernels of one session joining and leaving. */
   const inTurn = createTurns()
   let problem: string | null = null
   let isElsewhere = false
@@ -82,7 +86,7 @@ export function createSessionNetworks(
     if (before[0] !== problem || before[1] !== isElsewhere) onChange()
   }
 
-  /** Passes the outcome on; a range without room is remembered as the problem. */
+  /** Passes the outcome on; remembers a full range as the problem. */
   async function noting<T>(work: Promise<T>): Promise<T> {
     try {
       const value = await work
@@ -110,10 +114,10 @@ export function createSessionNetworks(
     const own = networks.filter(network => network.Labels?.[LABEL_MANAGER] !== undefined)
     const bridges = new Set(own.map(network => network.Options?.['com.docker.network.bridge.name'] ?? ''))
     const table = await readFile('/proc/net/route', 'utf8').catch(() => '')
-    // A bridge that is just being removed or made, by us or by another agent, may miss in the list.
+    // A bridge that is just being removed or made, by us or by another agent, may be missing in the list.
     const all = parseRoutes(table)
     note({ isElsewhere: areElsewhere(networks.flatMap(bridgesOf), all) })
-    // Routes of another namespace take nothing from the engine's.
+    // Routes of another namespace do not conflict with the engine's.
     if (isElsewhere) return
     const routes = all.filter(route => !route.device.startsWith(BRIDGE_PREFIX))
     const route = conflictingRoute(range, routes, bridges)
@@ -182,7 +186,7 @@ export function createSessionNetworks(
   }
 
   async function look(): Promise<void> {
-    // A taken range has been noted; an engine that does not answer is noticed elsewhere.
+    // A taken range is recorded as the problem; an engine that does not answer is noticed elsewhere.
     await noting(subnetsInUse().then(freeSubnet)).catch(() => undefined)
   }
 
@@ -218,7 +222,7 @@ function bridgesOf(network: NetworkInspectInfo): Bridge[] {
   return subnetsOf(network).map(subnet => ({ name, subnet }))
 }
 
-/** The random end of a UUIDv7: sessions made together share its beginning. */
+/** Ends with the random part of a UUIDv7: sessions made together share its beginning. */
 export function networkName(key: string): string {
   return `berth-${key.slice(-12)}`
 }

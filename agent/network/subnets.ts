@@ -5,7 +5,7 @@ export interface Cidr {
   readonly bits: number
 }
 
-/** @returns undefined if it is no IPv4 CIDR; host bits are cleared */
+/** @returns undefined for text that is no IPv4 CIDR; host bits are cleared */
 export function parseCidr(text: string): Cidr | undefined {
   const match = /^(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})(?:\/(\d{1,2}))?$/.exec(text)
   if (!match) return undefined
@@ -28,7 +28,7 @@ export function overlaps(a: Cidr, b: Cidr): boolean {
   return a.base < b.base + sizeOf(b.bits) && b.base < a.base + sizeOf(a.bits)
 }
 
-/** Addresses in a block of this prefix length. */
+/** Number of addresses in a block of this prefix length. */
 function sizeOf(bits: number): number {
   return 2 ** (32 - bits)
 }
@@ -49,7 +49,7 @@ export function allocateSubnet(range: Cidr, taken: readonly Cidr[]): Cidr | unde
     const candidate = { base, bits: SESSION_BITS }
     const blocker = inside.find(cidr => overlaps(cidr, candidate))
     if (!blocker) return candidate
-    // Behind the blocker, on the next boundary: a large one must not cost a step per /28.
+    // Continue behind the blocking subnet, on the next boundary: a large one must not cost a step per /28.
     const behind = blocker.base + sizeOf(blocker.bits)
     base = Math.max(base + step, Math.ceil(behind / step) * step)
   }
@@ -79,14 +79,14 @@ function swap(hex: string): number {
 }
 
 export interface Bridge {
-  /** Name of its interface. */
+  /** Name of the bridge's interface. */
   readonly name: string
   readonly subnet: Cidr
 }
 
 /**
- * Whether the engine's bridges are in another network namespace than these routes: none of the bridges is in the table.
- * False where the engine has no bridge. The names alone prove nothing: every engine calls its first bridge docker0.
+ * Whether the engine's bridges are in another network namespace than these routes: then none of the bridges is in the table.
+ * False if the engine has no bridge. The names alone prove nothing: every engine calls its first bridge docker0.
  */
 export function areElsewhere(bridges: readonly Bridge[], routes: readonly Route[]): boolean {
   const isHere = ({ name, subnet }: Bridge) =>

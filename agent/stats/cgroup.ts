@@ -12,7 +12,7 @@ export interface Counters {
   readonly diskWriteBytes: number
 }
 
-/** Where the files of a container's group are. @see cgroups(7) */
+/** Paths of the files of a container's control group. @see cgroups(7) */
 export type CgroupPaths =
   | { readonly version: 1; readonly cpuacct: string; readonly memory: string; readonly blkio: string }
   | { readonly version: 2; readonly unified: string }
@@ -20,9 +20,10 @@ export type CgroupPaths =
 const ROOT = '/sys/fs/cgroup'
 
 /**
- * @param text of /proc/PID/cgroup: `id:controllers:path` per line; version 2 is the line `0::path`. A host with both ("hybrid") limits
- *   by version 1
- * @returns undefined if it is no container's group: then the process is not one of this host
+ * @param text of /proc/PID/cgroup: `id:controllers:path` per line; version 2 is the line `0::path`. A host with both ("hybrid")
+ * enforces limits by version 1
+ *
+ * @returns undefined if it is not a container's group: then the process does not belong to this host
  */
 export function cgroupPaths(text: string, containerId: string): CgroupPaths | undefined {
   const groups = new Map<string, string>()
@@ -62,7 +63,7 @@ export function parseV2(files: Readonly<Record<string, string>>): Figures {
   return {
     cpuNanos: field(files['cpu.stat'], 'usage_usec') * 1000,
     memBytes: Math.max(0, used - field(files['memory.stat'], 'inactive_file')),
-    // Since Linux 5.19; before, what is used now is the best there is.
+    // memory.peak exists since Linux 5.19; on older kernels, the current use is the best available figure.
     memPeakBytes: numberIn(files['memory.peak']) || used,
     diskReadBytes: sumOf(io, /\brbytes=(\d+)/g),
     diskWriteBytes: sumOf(io, /\bwbytes=(\d+)/g),
@@ -91,7 +92,7 @@ const FILES = {
   2: ['cpu.stat', 'memory.current', 'memory.peak', 'memory.stat', 'io.stat'],
 } as const
 
-/** Reads the files of a container by its main process. @returns undefined if that is not a process of this host, or ended */
+/** Reads the counters of a container by its main process. @returns undefined if that is not a process of this host, or has ended */
 export async function readCounters(pid: number, containerId: string): Promise<Counters | undefined> {
   if (pid === 0) return undefined
   const group = await read(`/proc/${pid}/cgroup`)

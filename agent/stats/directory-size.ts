@@ -4,7 +4,8 @@ import { join } from 'node:path'
 
 /**
  * Bytes on disk below a directory, like `du`. Does not follow links.
- * @returns null if there are more entries than `limit`, for which counting costs more than the figure is worth, or once it is aborted
+ *
+ * @returns null if aborted, or if there are more entries than `limit`: then counting costs more than the figure is worth
  */
 export async function directorySize(
   path: string,
@@ -20,7 +21,7 @@ export async function directorySize(
       if (++entries > limit || signal.aborted) return null
       const child = join(directory, entry.name)
       if (entry.isDirectory()) open.push(child)
-      // Blocks of 512 bytes, whatever the file system's: stat(2).
+      // Blocks are 512 bytes, whatever the file system's block size: stat(2).
       bytes += (await lstat(child).catch(() => undefined))?.blocks ?? 0
     }
   }

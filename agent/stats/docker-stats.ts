@@ -15,7 +15,7 @@ const Sample = z.object({
   }),
 })
 
-/** One line of Docker's stats stream, for engines whose processes are not those of this host. */
+/** Parses one line of Docker's stats stream; used for engines whose processes are not those of this host. */
 export function readDockerSample(line: string, atMs: number): Counters | undefined {
   const sample = Sample.safeParse(parseJson(line))
   if (!sample.success) return undefined

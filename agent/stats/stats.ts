@@ -23,13 +23,13 @@ interface Watched {
   last?: Counters
   scratchBytes: number | null
   scratchAtMs: number
-  /** Where the files cannot be read: the stream, and what came last. */
+  /** The stream and its latest figures; used if the files cannot be read. */
   stream?: { latest?: Counters; readonly end: AbortController }
 }
 
 /**
- * Measures every running kernel once a second, from its control group: Docker's own one-shot call blocks for a second, and its stream
- * costs a connection each. The stream is used where the engine's processes are not those of this host.
+ * Measures every running kernel once a second, from its control group. Docker's own one-shot call blocks for a second, and its
+ * stream costs a connection each, so the stream is used only if the engine's processes are not those of this host.
  */
 export function startStats({ engine, kernels, devices, scratchOf, onSample }: StatsDeps): AsyncDisposable {
   const watched = new Map<string, Watched>()
@@ -81,7 +81,7 @@ export function startStats({ engine, kernels, devices, scratchOf, onSample }: St
   /** In the background, one kernel after the other: a home with many files must not delay the figures. */
   function measureScratch(kernel: RunningKernel, state: Watched): void {
     if (performance.now() - state.scratchAtMs < SCRATCH_EVERY_MS) return
-    // Until it has been measured: it does not queue up for the next time before.
+    // Prevents another measurement from queueing up before this one is done.
     state.scratchAtMs = Infinity
     measuring = measuring
       .then(() => directorySize(scratchOf(kernel.kernelId), { limit: SCRATCH_ENTRIES, signal: stop.signal }))
@@ -120,7 +120,7 @@ export function startStats({ engine, kernels, devices, scratchOf, onSample }: St
   }
 
   const timer = setInterval(() => {
-    // A slow sample skips the next; figures of two moments at once help nobody.
+    // A slow sample skips the next one: two samples must not run at once.
     working ??= sample()
       .catch(() => undefined)
       .finally(() => (working = undefined))
@@ -135,7 +135,7 @@ export function startStats({ engine, kernels, devices, scratchOf, onSample }: St
   }
 }
 
-/** 1/1000 core, averaged between two moments. A restarted container counts from 0. */
+/** CPU use in 1/1000 core, averaged between two moments. A restarted container counts from 0. */
 export function cpuMilli(
   before: Pick<Counters, 'atMs' | 'cpuNanos'>,
   after: Pick<Counters, 'atMs' | 'cpuNanos'>,

@@ -3,7 +3,7 @@ import { type EngineClient, engineMessage, isEngineUnreachable, isMissing } from
 import { AppError } from '#manager/contract'
 
 const LABEL_TOOLBOX = 'berth.toolbox-volume'
-/** Of the containers that fill it. */
+/** Name prefix of the containers that fill the volume. */
 const FILLER = 'berth-fill-'
 
 export interface Toolbox {
@@ -22,8 +22,9 @@ export interface ToolboxDeps {
 }
 
 /**
- * Copies beside, and moves what is whole to its place, where it is not there yet: however many do this at once, and wherever
- * one of them is killed, nothing half copied is ever in place, and nothing in place is ever written to. The mark comes last.
+ * Copies to a temporary place and moves complete parts to their final place if they are not there yet. However many of these
+ * run at once, and wherever one of them is killed, nothing half copied is ever in place, and nothing in place is ever written
+ * to. The mark comes last.
  */
 const FILL = `
   PATH=/opt/berth/applets
@@ -44,7 +45,7 @@ const FILL_WITHIN_MS = 120_000
 
 /**
  * Copies the toolbox image into a volume once per image. (Docker itself would fill an empty volume that is mounted over the
- * same path, but an engine that dies meanwhile leaves it half full, and Docker never looks again.)
+ * same path, but an engine that dies during the copy leaves it half full, and Docker never checks again.)
  */
 export function createToolbox({ engine, image, log }: ToolboxDeps): Toolbox {
   const verified = new Map<string, string>()
@@ -72,7 +73,7 @@ export function createToolbox({ engine, image, log }: ToolboxDeps): Toolbox {
     }
   }
 
-  /** When it was made, or undefined. A volume removed and made again is another one. */
+  /** Creation time of the volume; undefined if there is none. A volume that was removed and made again is another one. */
   async function inspectVolume(name: string): Promise<string | undefined> {
     try {
       const volume = await engine.calls.getVolume(name).inspect()
@@ -83,7 +84,7 @@ export function createToolbox({ engine, image, log }: ToolboxDeps): Toolbox {
     }
   }
 
-  /** A container that its agent does not live to see end finishes its work, and the engine takes it away. */
+  /** Runs the filling container. If the agent does not live to see it end, it finishes its work and the engine removes it. */
   async function fill(volume: string, imageId: string): Promise<void> {
     await removeNeverStarted()
     await engine.calls.createVolume({ Name: volume, Labels: { [LABEL_TOOLBOX]: volume } })
@@ -100,7 +101,7 @@ export function createToolbox({ engine, image, log }: ToolboxDeps): Toolbox {
         Mounts: [{ Type: 'volume', Source: volume, Target: '/volume' }],
       },
     })
-    // Asked before it starts: once it has ended it is gone. It may take longer than a call may.
+    // Wait before the start: a container that has ended is gone. The wait may take longer than the timeout of a call.
     const ended = engine.streams
       .getContainer(container.id)
       .wait({ condition: 'next-exit', abortSignal: AbortSignal.timeout(FILL_WITHIN_MS) })
@@ -113,9 +114,9 @@ export function createToolbox({ engine, image, log }: ToolboxDeps): Toolbox {
       throw new AppError('toolbox_missing', { why: `The volume ${volume} could not be filled from ${image}.` })
   }
 
-  /** Of agents that were killed between making one and starting it: the engine takes away only what has run. */
+  /** Removes containers of agents that were killed between create and start: the engine removes only containers that have run. */
   async function removeNeverStarted(): Promise<void> {
-    // By name too: the label alone could be that of the image of a session.
+    // Filter by name too: an image of a session could carry the same label.
     const filters = { name: [`^/?${FILLER}`], label: [LABEL_TOOLBOX], status: ['created'] }
     for (const { Id, Created } of await engine.calls.listContainers({ all: true, filters })) {
       if (Date.now() - Created * 1000 > FILL_WITHIN_MS) await remove(Id)

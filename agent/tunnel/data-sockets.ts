@@ -11,41 +11,41 @@ export interface Log {
 
 export interface DataSocketsDeps {
   readonly managerUrl: string
-  /** Of the control connection this belongs to; dies with it. */
+  /** Token of the control connection; expires with it. */
   readonly dataToken: string
-  /** Kept parked at least. */
+  /** Minimum number of parked sockets. */
   readonly count: number
-  /** Takes over a socket whose header has come. */
+  /** Takes over a socket whose header has arrived. */
   readonly serve: (header: DataHeader, socket: Socket) => void
   readonly log: Log
-  /** Of the manager's key, as for the control connection; without it an authority of the system vouches for the manager. */
+  /** Fingerprint of the manager's key, as for the control connection; without it, a system authority must vouch for the manager. */
   readonly fingerprint?: string | undefined
-  /** The manager has proven itself on the control connection, and does so here. */
+  /** The manager has proven its identity on the control connection, and does so again here. */
   readonly proven?: boolean
-  /** How soon half of what a burst left parked is closed; shorter in tests. */
+  /** Time after which half of the sockets that a burst left parked are closed; shorter in tests. */
   readonly shrinkAfterMs?: number
-  /** How it is reached, if not directly. */
+  /** Connects through another manager; undefined if the manager is dialled directly. */
   readonly dial?: ((signal: AbortSignal) => Promise<Socket>) | undefined
 }
 
 export interface DataSockets extends AsyncDisposable {
-  /** Sockets that the manager has and may use now. */
+  /** Number of sockets that the manager has and may use now. */
   readonly parked: number
 }
 
-/** A burst of connections finds at most this many sockets waiting. */
+/** Maximum number of sockets parked for a burst of connections. */
 const MAX_PARKED = 64
 const SHRINK_AFTER_MS = 30_000
-/** Below two seconds: tunnels must work again that soon after the network is back. */
+/** Shorter than two seconds: tunnels must work again that soon after the network is back. */
 const LONGEST_BACKOFF_MS = 1_500
 
 /**
- * Keeps sockets parked at the manager, so that a tunnel costs no round trip to the agent: dials one for each that is
- * taken, and more when a burst took them all. Ending it closes the parked ones; tunnels that run go on.
+ * Keeps sockets parked at the manager, so that a tunnel costs no round trip to the agent: dials one for each socket that is
+ * taken, and more when a burst took them all. Disposing closes the parked sockets; running tunnels continue.
  *
- * Threat model: we dial, nothing listens here. What comes on a socket is as trusted as the manager that proved itself on
- * the control connection; it names a kernel and an app, never an address. Where that one was proven, so is each of these,
- * and the token is not sent: whoever takes the port of a manager that has just crashed gets nothing.
+ * Threat model: we dial, nothing listens here. Data on a socket is as trusted as the manager that proved its identity on the
+ * control connection; it names a kernel and an app, never an address. If the control connection was proven, each of these is
+ * too, and the token is not sent, so an attacker who takes the port of a crashed manager gets nothing.
  */
 export function createDataSockets(deps: DataSocketsDeps): DataSockets {
   const url = new URL(deps.managerUrl)
@@ -59,7 +59,8 @@ export function createDataSockets(deps: DataSocketsDeps): DataSockets {
   let retry: NodeJS.Timeout | undefined
   const shrink = setInterval(() => {
     wanted = Math.max(deps.count, Math.floor(wanted / 2))
-    // The manager takes the freshest: hardly ever one that is being closed here, and then it takes another.
+    // The manager takes the freshest socket first, so it rarely takes one that is being closed here; if it does, it takes
+    // another.
     for (const parking of ready) {
       if (idle.size <= wanted) break
       idle.delete(parking)
@@ -143,7 +144,7 @@ export function createDataSockets(deps: DataSocketsDeps): DataSockets {
   }
 }
 
-/** One that is being opened, or is open and waits. */
+/** A socket that is being opened, or is open and parked. */
 interface Parking {
   readonly dialling: AbortController
   socket: Socket | undefined

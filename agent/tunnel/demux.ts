@@ -6,8 +6,9 @@ export interface DemuxSink {
 }
 
 /**
- * Takes apart what the engine sends of an exec without a TTY: per piece a header (stream number, three zeros, length as 32 bits
- * big-endian) and the bytes. Passes bytes on as they come, views into the chunks pushed.
+ * Splits the engine's stream of an exec without a TTY: each piece has a header (stream number, three zeros, length as 32 bits
+ * big-endian) and the bytes. Passes bytes on as they arrive, as views into the chunks pushed.
+ *
  *
  * @see Docker Engine API, "Attach to a container", stream format
  */

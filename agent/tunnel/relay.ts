@@ -6,14 +6,15 @@ export type Engine = Pick<Docker, 'getContainer'>
 
 const CONNECT_TIMEOUT_MS = 5_000
 
-/** socat at -d -d says in words what becomes of its TCP side, which is the second one. */
+/** With -d -d, socat logs the state of its TCP side, which is its second one. */
 const CONNECTED = /starting data transfer loop/
 const SERVICE_ENDED = /socket 2 \(fd \d+\) is at EOF/
 
 /**
- * A connection to 127.0.0.1:port of a container, through a socat inside it. For services that listen on loopback only; slower
- * than a direct connection, and with one limit: when the service ends its direction, so does ours (an exec has no way to
- * end its output alone).
+ * A connection to 127.0.0.1:port of a container, through a socat inside it. Used for services that listen on loopback only. It
+ * is slower than a direct connection, and when the service ends its direction, ours ends too (an exec has no way to end only
+ * its output).
+ *
  *
  * @throws Error when nothing listens there
  */
@@ -24,7 +25,7 @@ export async function openRelay(
 ): Promise<Duplex> {
   const exec = await docker.getContainer(kernel.containerId).exec({
     Cmd: ['/opt/berth/bin/socat', '-d', '-d', '-t', '86400', '-b', '65536', 'STDIO', `TCP4:127.0.0.1:${port},nodelay`],
-    // The image's own loader settings are for the image's own programs.
+    // The image's loader settings are meant for the image's own programs, not for ours.
     Env: ['LD_LIBRARY_PATH=', 'LD_PRELOAD='],
     User: kernel.user,
     WorkingDir: '/',
@@ -72,7 +73,7 @@ export async function openRelay(
       },
     })
     raw.on('data', push)
-    // After an orderly end the stream is not destroyed: a slow reader has not taken everything yet.
+    // After an orderly end the stream is not destroyed: a slow reader may not have read everything yet.
     raw.on('end', () => {
       if (connected) stream.push(null)
       else fail('ended')

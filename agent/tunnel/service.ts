@@ -4,7 +4,7 @@ import { type Engine, openRelay } from './relay.ts'
 
 export { type Engine } from './relay.ts'
 
-/** A running kernel, as much as is needed to reach into it. */
+/** The part of a running kernel needed to connect into it. */
 export interface KernelAddress {
   readonly kernelId: string
   readonly containerId: string
@@ -15,14 +15,14 @@ export interface KernelAddress {
 
 export interface Services {
   find(kernelId: string): KernelAddress | undefined
-  /** Starts the app unless it runs. @throws if it does not start */
+  /** Starts the app unless it is running. @throws if it does not start */
   ensureApp(kernelId: string, app: string): Promise<unknown>
 }
 
-/** How apps are reached from here. */
+/** Means to reach apps from here. */
 export interface Reach {
   readonly docker: Engine
-  /** Containers are in a network namespace that connections from here do not get to. */
+  /** Whether the containers are in a network namespace that connections from here cannot reach. */
   readonly isElsewhere?: (() => boolean) | undefined
 }
 
@@ -39,14 +39,15 @@ export class ServiceError extends Error {
 
 const DIAL_TIMEOUT_MS = 5_000
 
-/** Containers and ports that answer on their loopback only; asked there first until that fails. */
+/** Containers and ports that answer on their loopback only; the relay is tried first until it fails. */
 const loopbackOnly = new Set<string>()
 const MAX_REMEMBERED = 1000
 
 /**
- * Connects to an app of a kernel: at the address of the container; refused, the app is started if it does not run; still
- * refused, it may listen on the container's loopback only, where a relay inside the container reaches it. Where the containers
- * are in another network namespace, only the relay is of use.
+ * Connects to an app of a kernel at the container's address. If the connection is refused, the app is started unless it is
+ * running. If it is still refused, the app may listen on the container's loopback only, which a relay inside the container
+ * reaches. If the containers are in another network namespace, only the relay is used.
+ *
  *
  * @throws ServiceError `app_not_ready` (no such app, or it does not start), `refused`, `dial_timeout`
  */
@@ -95,7 +96,7 @@ async function dialInside(
   })
 }
 
-/** @returns undefined where the connection is refused @throws ServiceError `dial_timeout`, `refused` for any other failure */
+/** @returns undefined if the connection is refused @throws ServiceError `dial_timeout`, `refused` for any other failure */
 function dial(host: string, port: number): Promise<Socket | undefined> {
   return new Promise((resolve, reject) => {
     const keepAlive = { noDelay: true, keepAlive: true, keepAliveInitialDelay: PING_INTERVAL_MS }

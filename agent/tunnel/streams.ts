@@ -27,12 +27,12 @@ export interface StreamsDeps extends Reach {
 }
 
 export interface Streams extends AsyncDisposable {
-  /** Runs a tunnel or a terminal on a data socket until it ends; the socket is owned from here on. */
+  /** Runs a tunnel or a terminal on a data socket until it ends; takes ownership of the socket. */
   serve(header: DataHeader, wire: Socket): void
   readonly size: number
 }
 
-/** How long a refused client has to take its close frame. */
+/** Grace period for a refused client to read its close frame. */
 const REFUSE_LINGER_MS = 5_000
 
 /** The server end of every tunnel of this agent: WebSocket on one side, a port or a terminal of a container on the other. */
@@ -54,7 +54,7 @@ export function createStreams({ kernels, docker, isElsewhere, log }: StreamsDeps
     if (header.kind === 'terminal') {
       const terminal = await openTerminal({ docker, kernel, header, log })
       const onTerminalEnd = (close: (reason: TunnelCloseReason) => void) => {
-        // It never rejects.
+        // This promise never rejects.
         void terminal.endReason().then(close)
       }
       join(wire, terminal.stream, { mode: 'terminal', onText: terminal.onText, onTerminalEnd })
@@ -81,14 +81,14 @@ export function createStreams({ kernels, docker, isElsewhere, log }: StreamsDeps
     },
     [Symbol.asyncDispose]() {
       clearInterval(timer)
-      // Not an end of the service: whoever reads must not take what came so far for everything.
+      // A reset, not an orderly end of the service: the reader must not mistake the data so far for everything.
       for (const end of [...live]) end.close('reset')
       return Promise.resolve()
     },
   }
 }
 
-/** Ends a WebSocket that has never been connected to anything. */
+/** Closes a WebSocket that was never connected to anything. */
 function refuse(wire: Socket, reason: TunnelCloseReason): void {
   wire.end(encodeFrame(OPCODE.close, closePayload(TUNNEL_CLOSE[reason], reason)))
   wire.resume()

@@ -11,19 +11,22 @@ export interface Terminal {
   readonly stream: Duplex
   /** A text frame of the client. Anything but a resize is ignored. */
   readonly onText: (text: string) => void
-  /** Asked when the stream has ended: by itself (the shell was left), or with the container. */
+  /** Call when the stream has ended: tells whether the shell was left, or the container ended. */
   readonly endReason: () => Promise<'done' | 'session_ended'>
 }
 
-/** The engine may end the streams of a container before it says that the container has ended. */
+/** Number of looks: the engine may end the streams of a container before it reports that the container has ended. */
 const END_LOOKS = 5
 const BETWEEN_LOOKS_MS = 200
-/** Exit code of a process that SIGKILL ended, as every process of a container that is killed. */
+/** Exit code of a process ended by SIGKILL, like every process of a killed container. */
 const KILLED = 137
 
 const Message = z.object({ resize: z.object({ cols: z.int().min(1).max(1000), rows: z.int().min(1).max(1000) }) })
 
-/** Opens, or returns to, the terminal of that name: a tmux session in the container. Ending the stream ends the exec, not the shell. */
+/**
+ * Opens, or returns to, the terminal of that name: a tmux session in the container. Ending the stream ends the exec, not the
+ * shell.
+ */
 export async function openTerminal(options: {
   docker: Engine
   kernel: KernelAddress
@@ -35,7 +38,7 @@ export async function openTerminal(options: {
     Cmd: ['/opt/berth/bin/berth-terminal', header.name],
     Env: ['TERM=xterm-256color', 'COLORTERM=truecolor'],
     User: kernel.user,
-    // The script goes to the home itself, where there is one.
+    // The script changes to the home itself, if there is one.
     WorkingDir: '/',
     AttachStdin: true,
     AttachStdout: true,
@@ -73,19 +76,20 @@ async function reasonOfEnd(container: Docker.Container, exec: Docker.Exec): Prom
     }
     return 'done'
   } catch {
-    // The engine does not know the container, or its exec, any more.
+    // The engine no longer knows the container, or its exec.
     return 'session_ended'
   }
 }
 
 /**
- * The engine leaves the process of an exec running when its connection ends, and with a TTY it does not notice. So we
- * send what a terminal line would: SIGHUP to tmux's client. The tmux server, and the shell in it, live on.
+ * Ends the client process. The engine leaves the process of an exec running when its connection ends, and with a TTY the
+ * process does not notice. So we send the signal that a terminal line would: SIGHUP to tmux's client. The tmux server and its
+ * shell live on.
  */
 async function hangUp(exec: Docker.Exec, containerId: string): Promise<void> {
   const { Running, Pid } = await exec.inspect()
   if (!Running || !Pid) return
-  // Only a process of that container: with an engine elsewhere the number means another process here.
+  // Signal only a process of that container: with an engine elsewhere, the number means another process here.
   const cgroups = await readFile(`/proc/${Pid}/cgroup`, 'utf8')
   if (cgroups.includes(containerId)) process.kill(Pid, 'SIGHUP')
 }
