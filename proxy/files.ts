@@ -2,10 +2,10 @@ import { randomUUID } from 'node:crypto'
 import { chmod, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
-/** `latin1` keeps every byte of a text that is not ours, whatever it was written in. */
+/** `latin1` preserves every byte of a text that is not ours, whatever its encoding. */
 export type TextEncoding = 'utf8' | 'latin1'
 
-/** Writes beside the target and renames: readers see the old text or the new one, never a part. */
+/** Writes to a temporary file and renames it: readers see the old text or the new one, never a part. */
 export async function writeFileAtomically(
   path: string,
   text: string,
@@ -24,7 +24,7 @@ export async function writeFileAtomically(
   }
 }
 
-/** The text of a file, or undefined where there is none. */
+/** The text of a file, or undefined if the file does not exist. */
 export async function readIfThere(path: string, encoding: TextEncoding = 'utf8'): Promise<string | undefined> {
   try {
     return await readFile(path, encoding)

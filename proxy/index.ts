@@ -23,7 +23,10 @@ import { createTransport, type Transport } from './local/transport.ts'
 
 export interface ProxyOptions {
   readonly managerUrl: string
-  /** Headers for the manager: a bearer token, both halves of a browser's sign-in, or what signs this request. Asked for each. */
+  /**
+   * Headers for the manager: a bearer token, both halves of a browser's sign-in, or a signature of this request. Called for
+   * each request.
+   */
   readonly credentials: (request: SignableRequest) => Promise<Record<string, string>>
   /** Ports and settings of this user are remembered in `<dataDir>/proxy/<userId>`. */
   readonly dataDir: string
@@ -46,7 +49,7 @@ export interface Proxy extends AsyncDisposable {
   saveSettings(settings: HostSettings): Promise<HostSettings>
   /** @returns unsubscribes */
   on<E extends ProxyEvent>(event: E, listener: (payload: HostEvents[E]) => void): () => void
-  /** The user signed in again or the network is back: whatever waits tries at once. */
+  /** The user signed in again or the network is back: all waiting connections retry at once. */
   wake(): void
 }
 
@@ -55,9 +58,9 @@ const SSH_APP = 'sshd'
 /**
  * Starts the local proxy of one user: listeners on loopback, forwarded through the manager to apps of sessions.
  *
- * Threat model: holds the user's credentials only as a function it calls, grants in memory, SSH keys of open sessions in
- * `~/.ssh/berth` (see `ssh/kit-files.ts`). It listens on loopback only (see `listeners/`); there is no control port: the
- * host that embeds it (desktop, console, CLI) calls these methods. Everything it opened is closed with it.
+ * Threat model: the proxy holds the user's credentials only as a function it calls, grants in memory, and SSH keys of open
+ * sessions in `~/.ssh/berth` (see `ssh/kit-files.ts`). It listens on loopback only (see `listeners/`); there is no control
+ * port: the host that embeds it (desktop, console, CLI) calls these methods. Everything it opened is closed with it.
  */
 export async function startProxy(options: ProxyOptions): Promise<Proxy> {
   const log = options.log ?? silentLog
@@ -115,7 +118,7 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
   const isWhereAsked = (tunnel: LocalTunnel, { port, onPortTaken }: TunnelSpec) =>
     port === undefined || onPortTaken === 'random' || tunnel.snapshot().port === port
 
-  /** It is asked for at another port. @throws AppError `app_open_elsewhere` where somebody uses it at this one */
+  /** Closes a tunnel that was requested at another port. @throws AppError `app_open_elsewhere` if it has connections at this one */
   async function makeWay(key: string, tunnel: LocalTunnel) {
     const { port, connections } = tunnel.snapshot()
     if (connections > 0) {
@@ -162,7 +165,7 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
       log.warn({ error: String(error) }, 'the port could not be remembered')
     })
     if (life.isOver) {
-      // Nobody was told of it, so whoever opens next must not be given it.
+      // The tunnel was never handed out, so it must not be reused by the next caller.
       throw new AppError('session_not_running', { why: 'The session ended while its tunnel was being opened.' })
     }
     opened.set(key, tunnel)
@@ -244,7 +247,7 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
     },
     wake: onPathChanged,
     async [Symbol.asyncDispose]() {
-      // An app that is being started takes a minute, and whoever quits will not wait that long.
+      // Starting an app takes up to a minute, and a user who quits will not wait that long.
       closing.abort(new AppError('tunnel_not_found', { why: 'Everything is being closed.' }))
       await finishAll()
       await Promise.allSettled(tunnels.values())

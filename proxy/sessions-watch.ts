@@ -11,20 +11,20 @@ export interface SessionWatchDeps {
   /** Sessions that have a tunnel now. */
   readonly watched: () => readonly SessionId[]
   readonly onEnded: (sessionId: SessionId) => void
-  /** The connection to the manager was lost, or is back. */
+  /** Called when the connection to the manager was lost, or is back. */
   readonly onPathChanged: () => void
   readonly log: Log
-  /** A stream that is silent for longer is taken for dead (a computer that slept); the manager pings every 15 seconds. */
+  /** A stream that is silent for longer counts as dead (the computer slept); the manager pings every 15 seconds. */
   readonly silenceMs?: number
 }
 
 const SILENCE_MS = 45_000
-/** Characters of one event. */
+/** Maximum number of characters of one event. */
 const LONGEST_EVENT = 1024 * 1024
 
 /**
- * Follows the manager's event stream while tunnels are open: a session that ends closes its tunnels at once instead of at
- * the next renewal, and a lost or returned network is noticed although nobody is connecting.
+ * Follows the manager's event stream while tunnels are open: a session that ends closes its tunnels at once instead of at the
+ * next renewal, and a network that is lost or back is noticed even without new connections.
  */
 export function watchSessions(deps: SessionWatchDeps): Disposable {
   const { silenceMs = SILENCE_MS } = deps
@@ -109,7 +109,7 @@ export async function* parseEvents(
     maxBufferSize: LONGEST_EVENT,
     onEvent: ({ event, data }) => complete.push({ name: event ?? 'message', data }),
     onError: error => {
-      // Unknown fields are to be ignored.
+      // The specification says to ignore unknown fields.
       if (error.type === 'max-buffer-size-exceeded') throw error
     },
   })

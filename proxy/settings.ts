@@ -17,7 +17,7 @@ export interface SettingsFile {
   save(settings: HostSettings): Promise<HostSettings>
 }
 
-/** One JSON file per user; a missing or damaged one means the defaults. */
+/** One JSON file per user; if it is missing or damaged, the defaults apply. */
 export function createSettingsFile(directory: string): SettingsFile {
   const path = join(directory, 'settings.json')
   return {

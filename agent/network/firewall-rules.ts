@@ -32,8 +32,8 @@ const ESTABLISHED = '-m conntrack --ctstate ESTABLISHED,RELATED -j RETURN'
  *
  * - INPUT: a session opens no connection to the host.
  * - FORWARD, by way of DOCKER-USER: a session opens no connection to link-local addresses (metadata services of clouds), to
- * another session, or to addresses that the admin denies. Only kernels of one session share a bridge and reach each other. Only
- * this host opens a connection to a session.
+ *   another session, or to addresses that the admin denies. Only kernels of one session share a bridge and reach each other. Only
+ *   this host opens a connection to a session.
  * - OUTPUT: of the users of this host, only root and the agent's user may open a connection to a session.
  *
  * Embedded DNS works through Docker's resolver inside the container's namespace; its queries go to the host's name servers.

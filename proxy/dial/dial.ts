@@ -10,9 +10,9 @@ export interface DialOptions {
   readonly app: string
   /** The grant; never part of a URL. */
   readonly headers: Readonly<Record<string, string>>
-  /** Gives up when the client has gone. */
+  /** Aborts the attempt when the client has gone. */
   readonly signal?: AbortSignal | undefined
-  /** Own certificate authority or pinned key of the manager. Verification cannot be turned off. */
+  /** Custom certificate authority, or pinned key of the manager. Verification cannot be turned off. */
   readonly tls?: Pick<ConnectionOptions, 'ca' | 'checkServerIdentity'>
   readonly timeoutMs?: number
 }
@@ -21,20 +21,20 @@ export interface DialOptions {
 const DIAL_TIMEOUT_MS = 15_000
 
 /**
- * Opens a tunnel to an app of a session. Resolves when the manager has answered 101: paused, with everything that came
- * after the answer still in the socket, ready for `pipeTunnel`. Whether the app accepted is known later, from the
- * first frame.
+ * Opens a tunnel to an app of a session. Resolves when the manager has answered 101: the socket is paused, with all bytes after
+ * the answer still in it, ready for `pipeTunnel`. Whether the app accepted is known later, from the first frame.
  *
- * It speaks HTTP by hand on a bare socket: `http.request` costs more than the whole rest of a short tunnel.
+ * HTTP is written by hand on a bare socket: `http.request` costs more than the rest of a short tunnel.
  *
- * @throws AppError with the manager's code (`grant_invalid`, `session_not_running`, `agent_unreachable`, …);
- *   `unavailable` where there is no manager; the signal's reason
+ *
+ * @throws AppError with the manager's code (`grant_invalid`, `session_not_running`, `agent_unreachable`, …); `unavailable` if
+ * there is no manager; the signal's reason
  */
 export async function dialTunnel(options: DialOptions): Promise<Socket> {
   const { managerUrl, sessionId, app, headers, signal, timeoutMs = DIAL_TIMEOUT_MS } = options
   signal?.throwIfAborted()
   const url = new URL(managerUrl)
-  // Half a surrogate pair has no URL encoding; such an app does not exist, and the manager says so.
+  // Half a surrogate pair has no URL encoding. No app has such a name; the manager rejects it.
   const name = encodeURIComponent(app.toWellFormed())
   const path = `${url.pathname.replace(/\/$/, '')}/stream/session/${sessionId}/tcpproxy?app=${name}`
   const socket = openSocket(url, options.tls)
@@ -45,7 +45,7 @@ export async function dialTunnel(options: DialOptions): Promise<Socket> {
     timeoutMs,
   )
   try {
-    // Written at once: the socket sends it as soon as it is connected.
+    // Written before the connection is up: the socket sends it as soon as it is connected.
     await shakeHands(socket, { host: url.host, path, headers })
     return socket
   } catch (error) {

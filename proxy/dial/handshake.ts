@@ -14,10 +14,11 @@ export interface Handshake {
 }
 
 /**
- * Sends the upgrade request and reads the answer. On 101 the socket is paused, and bytes that came with the answer are
- * back in it.
+ * Sends the upgrade request and reads the answer. On 101 the socket is paused, and bytes that came with the answer are put back
+ * into it.
  *
- * Nothing of the client's is sent before 101: an intermediary that does not upgrade would take it for a second request.
+ * The client's bytes are not sent before 101: an intermediary that does not upgrade would take them for a second request.
+ *
  *
  * @throws AppError of the problem document, or `unavailable` for any other answer
  */

@@ -1,6 +1,6 @@
 import { TICK_MS, TunnelBeats, type TunnelEnd } from '#manager/contract'
 
-/** Every live tunnel end of this process, with one timer for the pings of all. */
+/** All live tunnel ends of this process; one timer sends the pings of all. */
 const beats = new TunnelBeats()
 let timer: NodeJS.Timeout | undefined
 

@@ -7,8 +7,9 @@ import { type ApplyMask, type MaskKey, ZERO_MASK } from '#manager/contract'
 export const applyMask = (createRequire(import.meta.url)('bufferutil') as { unmask: ApplyMask }).unmask
 
 /**
- * Masking exists so that a hostile page cannot write bytes of its choice to an intermediary that takes them for HTTP (RFC 6455, section 10.3).
- * Inside TLS and on loopback there is no such intermediary, so there the key is zero and the payload is not touched.
+ * Chooses the WebSocket mask. Masking exists so that a hostile page cannot make an intermediary take bytes of its choice for
+ * HTTP (RFC 6455, section 10.3). Inside TLS and on loopback there is no such intermediary, so the key is zero and the payload
+ * stays unchanged.
  */
 export function maskingFor(wire: Socket): () => MaskKey {
   return 'encrypted' in wire || isLoopback(wire.remoteAddress) ? zeroMask : randomMask

@@ -1,13 +1,16 @@
 export interface Backoff {
-  /** Resolves after the current delay; everyone who waits at the same time shares it. Rejects when the signal aborts. */
+  /** Resolves after the current delay, which all concurrent callers share. Rejects when the signal aborts. */
   wait(signal: AbortSignal): Promise<void>
-  /** It worked: the next delay is the shortest again. */
+  /** Call after a success: the next delay is the shortest again. */
   reset(): void
-  /** Something changed (network back, signed in again): waiters go on at once. */
+  /** Something changed (network back, signed in again): all waiters continue at once. */
   wake(): void
 }
 
-/** Delays double from `minMs` to `maxMs`. One shared timer, so that 64 waiting connections are one knock, not 64 rhythms. */
+/**
+ * Delays double from `minMs` to `maxMs`. All share one timer, so that 64 waiting connections retry once, not at 64 different
+ * times.
+ */
 export function createBackoff({ minMs, maxMs }: { readonly minMs: number; readonly maxMs: number }): Backoff {
   let delayMs = minMs
   let pending: { readonly done: Promise<void>; readonly finish: () => void } | undefined

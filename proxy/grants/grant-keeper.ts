@@ -4,17 +4,20 @@ export interface GrantKeeperDeps {
   readonly api: Pick<ApiClient, 'createGrant' | 'renewGrant'>
   readonly sessionId: SessionId
   readonly app: string
-  /** A background renewal worked or failed; failures of `current` go to its caller. */
+  /** Called when a background renewal worked or failed; failures of `current` go to its caller. */
   readonly onRenewed: () => void
   readonly onRenewalFailed: (error: unknown) => void
-  /** Milliseconds that only grow. */
+  /** Monotonic clock, in milliseconds. */
   readonly now?: () => number
 }
 
 export interface GrantKeeper extends Disposable {
-  /** A grant that works as far as we know; asks the manager only if there is none. Callers at the same time share one request. */
+  /**
+   * The current grant, as far as we know still valid; asks the manager only if there is none. Concurrent callers share one
+   * request.
+   */
   current(): Promise<Grant>
-  /** The manager did not accept it: the next `current` asks for another one. */
+  /** The manager did not accept the grant: the next `current` requests another one. */
   reject(grant: Grant): void
   /** Renews now (the network came back, the user signed in again) instead of at the planned time. */
   renewNow(): void
@@ -26,12 +29,12 @@ const RENEW_TIMEOUT_MS = 10_000
 const RETRY_MS = { first: 1_000, last: 15_000 }
 
 /**
- * Holds the one grant of a (session, app) and renews it in the background, so that opening a connection costs no round
- * trip for authorisation.
+ * Holds the grant of one (session, app) and renews it in the background, so that opening a connection costs no round trip for
+ * authorisation.
  *
- * Threat model: a grant is a bearer secret for one app of one session for five minutes. It lives in memory only and leaves
- * only in a header to the manager. Renewal needs the grant alone; making a new one needs the user's credentials, so after
- * sign-out a tunnel works for one grant's life at most.
+ * Threat model: a grant is a bearer secret for one app of one session for five minutes. It lives in memory only and is sent
+ * only in a header to the manager. Renewal needs the grant alone; creating one needs the user's credentials, so after sign-out
+ * a tunnel works for at most one grant's lifetime.
  */
 export function createGrantKeeper(deps: GrantKeeperDeps): GrantKeeper {
   const now = deps.now ?? (() => performance.now())
@@ -101,7 +104,7 @@ export function createGrantKeeper(deps: GrantKeeperDeps): GrantKeeper {
   }
 }
 
-/** By the two clocks' difference at most as long as documented and never absurdly short: the clocks may disagree. */
+/** Lifetime by the difference of the two clocks, which may disagree: at most as long as documented, and never absurdly short. */
 function lifetimeOf(grant: Grant): number {
   const ms = Date.parse(grant.expiresAt) - Date.now()
   return Math.min(Math.max(ms, LIFETIME_MS.shortest), LIFETIME_MS.longest)

@@ -1,11 +1,12 @@
-/** An AbortSignal of others, with an end. */
+/** An AbortSignal that follows other signals until it is disposed. */
 export interface LinkedSignal extends Disposable {
   readonly signal: AbortSignal
 }
 
 /**
- * Aborts when one of the sources does, or after the limit. Like `AbortSignal.any` with `AbortSignal.timeout`, but it leaves nothing
- * behind when disposed: they keep a timer for seconds and a trace in every source, for each connection that came about in a millisecond.
+ * Aborts when one of the sources does, or after the limit. Like `AbortSignal.any` with `AbortSignal.timeout`, but without
+ * leftovers once disposed: those keep a timer for seconds and a listener in every source, for each connection that was opened
+ * within a millisecond.
  */
 export function linkSignals(sources: readonly AbortSignal[], limitMs?: number): LinkedSignal {
   const controller = new AbortController()

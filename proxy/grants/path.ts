@@ -5,7 +5,7 @@ import { createGrantKeeper, type GrantKeeperDeps } from './grant-keeper.ts'
 import { linkSignals } from './link-signals.ts'
 import { verdictOf } from './verdict.ts'
 
-/** How a tunnel stands with its session. The listener stays open in all of them but `ended`. */
+/** State of a tunnel's path to its session. The listener stays open in every state but `ended`. */
 export type PathState = 'open' | 'reconnecting' | 'signed_out' | 'ended'
 
 export interface PathDeps extends Pick<GrantKeeperDeps, 'api' | 'sessionId' | 'app'> {
@@ -16,11 +16,11 @@ export interface PathDeps extends Pick<GrantKeeperDeps, 'api' | 'sessionId' | 'a
 }
 
 export interface PathLimits {
-  /** Connections that may wait for the path at the same time; more are refused at once. */
+  /** Maximum number of connections that wait for the path; further ones are refused at once. */
   readonly parked: number
-  /** How long one of them waits. */
+  /** Maximum wait of one connection. */
   readonly parkMs: number
-  /** One attempt; a dead route must not eat the whole wait. */
+  /** Time limit of one attempt; a dead route must not use up the whole wait. */
   readonly dialMs: number
 }
 const LIMITS: PathLimits = { parked: 64, parkMs: 60_000, dialMs: 20_000 }
@@ -29,21 +29,22 @@ export interface Path extends Disposable {
   readonly state: PathState
   readonly lastError: string | null
   /**
-   * A connection to the app. While the path is down the caller is parked and continues within about a second of its
-   * return. @throws AppError; rejects when the signal aborts
+   * Opens a connection to the app. While the path is down the caller is parked, and continues within about a second after the
+   * path is back.
+   * @throws AppError; rejects when the signal aborts
    */
   connect(signal: AbortSignal): Promise<Socket>
-  /** The grant in force, obtained if there is none. @throws AppError */
+  /** The current grant, obtained if there is none. @throws AppError */
   grant(): Promise<Grant>
-  /** Something changed: try now. */
+  /** Something changed: retry now. */
   wake(): void
-  /** A connection that the manager had accepted failed behind it: what that says of the path. */
+  /** Updates the state after a connection that the manager had accepted failed behind it. */
   judge(error: unknown): void
-  /** The session is over (seen in an event). */
+  /** The session is over (according to an event). */
   end(): void
 }
 
-/** The way from a local listener to one app of one session: grant, attempts, waiting, and what to tell the user. */
+/** Path from a local listener to one app of one session: grant, attempts, waiting, and the state shown to the user. */
 export function createPath(deps: PathDeps): Path {
   const limits = { ...LIMITS, ...deps.limits }
   const backoff = createBackoff({ minMs: 100, maxMs: 1_000 })
@@ -55,7 +56,7 @@ export function createPath(deps: PathDeps): Path {
   const keeper = createGrantKeeper({
     ...deps,
     onRenewed: () => {
-      // Whether the agent can be reached is for the next connection to find out; waiters do so now.
+      // Waiters retry now; the next connection finds out whether the agent can be reached.
       backoff.wake()
       if (parked === 0) move('open', null)
     },
@@ -74,7 +75,7 @@ export function createPath(deps: PathDeps): Path {
     deps.onChange(state, lastError)
   }
 
-  /** Moves the state; true where trying again later makes sense. */
+  /** Updates the state; returns true if a later retry makes sense. */
   function judge(error: unknown): boolean {
     const verdict = verdictOf(error)
     if (verdict === 'ended') move('ended', error)
@@ -156,7 +157,7 @@ function waitedTooLong(lastError: string | null): AppError {
   return new AppError('unavailable', { why: `Waited too long for the session. ${lastError ?? ''}`.trim() })
 }
 
-/** For the console: the message of a coded error, in words for a plain network failure, nothing of the inside otherwise. */
+/** Text for the console: the message of a coded error, a plain sentence for a network failure, and no internals otherwise. */
 export function sentenceOf(error: unknown): string {
   if (isAppError(error)) return error.message
   if (verdictOf(error) === 'wait') return 'The manager cannot be reached.'

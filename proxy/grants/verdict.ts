@@ -1,12 +1,12 @@
 import { type ErrorCode, isAppError } from '#manager/contract'
 
 /**
- * What a failure on the way to a session means for its tunnel.
+ * Consequence of a failure on the way to a session for its tunnel.
  *
- * - `wait`: the path is down; connections wait and try again
+ * - `wait`: the path is down; connections wait and retry
  * - `sign_in`: the user has to sign in again; connections wait
- * - `new_grant`: the grant is gone (manager restarted, revoked); ask for another one
- * - `ended`: the session is over; so is the tunnel
+ * - `new_grant`: the grant is invalid (manager restarted, revoked); request another one
+ * - `ended`: the session is over, and so is the tunnel
  * - `fail`: this connection fails, the tunnel stays (the app did not start, the port refused)
  */
 export type Verdict = 'wait' | 'sign_in' | 'new_grant' | 'ended' | 'fail'

@@ -21,9 +21,9 @@ export interface AppOriginDeps {
   readonly port: number
   /** A byte stream to the app. @throws AppError */
   readonly connect: (signal: AbortSignal) => Promise<Duplex>
-  /** Read for every request: the header that carries the app's own secret. */
+  /** The header that carries the app's own secret; read for every request. */
   readonly inject: () => Grant['inject']
-  /** This origin was not shown to a browser for this session yet: have it forget what another session may have left. */
+  /** A browser has not seen this origin for this session yet: clear data that another session may have left. */
   readonly clearFirst: boolean
   readonly log: Log
 }
@@ -31,7 +31,7 @@ export interface AppOriginDeps {
 export interface AppOrigin {
   /** Takes over a connection of the listener. */
   accept(socket: Socket): void
-  /** A URL that lets one browser in, once, within a minute. */
+  /** A single-use URL that admits one browser within a minute. */
   issueUrl(): string
   close(): void
 }
@@ -39,12 +39,12 @@ export interface AppOrigin {
 const TICKET_LIFE_MS = 60_000
 
 /**
- * Serves one HTTP app on its own origin: lets browsers in by ticket and cookie (see `gate.ts`), forwards everything else
+ * Serves one HTTP app on its own origin: admits browsers by ticket and cookie (see `gate.ts`), and forwards everything else
  * through pooled tunnels.
  *
- * Threat model: besides what the gate keeps out, the app itself is not trusted. It never sees our cookie (stripped), its
- * secret is added here and never reaches a page or a URL, and it cannot touch other apps: they are other sites. Upstream
- * text is never mixed into our own pages.
+ * Threat model: the gate keeps strangers out, and the app itself is not trusted either. It never sees our cookie (stripped).
+ * Its secret is added here and never reaches a page or a URL. It cannot touch other apps, which are other sites. Upstream text
+ * is never mixed into our own pages.
  */
 export function createAppOrigin(deps: AppOriginDeps): AppOrigin {
   const authority = `${hostNameOf(deps.app.name, deps.sessionId)}:${deps.port}`
@@ -111,7 +111,7 @@ export function createAppOrigin(deps: AppOriginDeps): AppOrigin {
       ...PAGE_HEADERS,
       location: pathWithin(deps.app.path),
       'set-cookie': cookie,
-      // Not "cookies": that would drop the one set here, and a new origin has none of another session.
+      // "cookies" is left out: it would drop the cookie set here, and a new origin has no cookie of another session.
       ...(clears ? { 'clear-site-data': '"cache", "storage"' } : {}),
     })
     clears = false
@@ -158,19 +158,25 @@ function visitOf(request: IncomingMessage): Visit {
   }
 }
 
-/** Apps come from image labels: `//elsewhere`, or `/.//elsewhere`, as a start page would lead to another site. */
+/**
+ * Keeps a start page on this origin. Apps come from image labels: `//elsewhere`, or `/.//elsewhere`, would lead to another
+ * site.
+ */
 function pathWithin(path: string): string {
   const url = new URL(path, 'http://app.localhost')
   return url.host === 'app.localhost' ? url.pathname.replace(/^\/+/, '/') + url.search + url.hash : '/'
 }
 
-/** Node keeps the first of repeated Host or Origin fields; two are an attempt to show us one and the app the other. */
+/**
+ * Joins repeated Host or Origin fields: Node keeps the first, and two are an attempt to show one to us and the other to the
+ * app.
+ */
 function soleValue(request: IncomingMessage, name: string): string | undefined {
   const values = request.headersDistinct[name]
   return values?.length === 1 ? values[0] : values?.join(', ')
 }
 
-/** Host goes on unchanged; our cookie is taken out; the app's secret is ours to send, not the client's. */
+/** Host is forwarded unchanged; our cookie is removed; the app's secret is set by us, never by the client. */
 export function requestHeaders(raw: RawHeaders, cookieName: string, inject: Grant['inject']): string[] {
   const injected = inject?.header.toLowerCase()
   const kept = mapHeaders(raw, (name, value) => {
@@ -181,8 +187,8 @@ export function requestHeaders(raw: RawHeaders, cookieName: string, inject: Gran
 }
 
 /**
- * Keeps service workers off the opening path (`gate.ts`): the app cannot widen a scope over it, and a script that was loaded
- * as an ordinary one is not taken from the browser's cache for a worker, without a request that the gate could refuse.
+ * Keeps service workers off the opening path (`gate.ts`): the app cannot widen a worker's scope over that path. The browser
+ * also cannot take a script that was loaded as an ordinary one from its cache for a worker, which would bypass the gate.
  */
 export function answerHeaders(raw: RawHeaders, target: string): string[] {
   const kept = mapHeaders(raw, (name, value) => {
@@ -192,7 +198,7 @@ export function answerHeaders(raw: RawHeaders, target: string): string[] {
   return coversOpening(folderOf(target)) ? [...kept, 'Vary', 'Service-Worker'] : kept
 }
 
-/** Path of a Service-Worker-Allowed value, which is a URL relative to the script's; `/` where it is none. */
+/** Path of a Service-Worker-Allowed value, which is a URL relative to the script's; `/` if it is not a valid one. */
 function scopeOf(value: string, target: string): string {
   const base = `http://app.localhost${target}`
   return URL.canParse(value, base) ? new URL(value, base).pathname : '/'

@@ -1,6 +1,6 @@
 import { isSameSecret, type Tickets } from './secrets.ts'
 
-/** What the gate looks at; header values as received. */
+/** Parts of a request that the gate checks; header values as received. */
 export interface Visit {
   readonly method: string
   /** Path and query of the request line. */
@@ -8,13 +8,13 @@ export interface Visit {
   readonly host: string | undefined
   readonly origin: string | undefined
   readonly cookie: string | undefined
-  /** `Service-Worker: script`: the browser fetches the script of a worker that is to be registered or updated. */
+  /** `Service-Worker: script`: the browser fetches the script of a worker to register or update. */
   readonly isWorkerScript: boolean
 }
 
 export type Admission =
   | { readonly kind: 'pass' }
-  /** A ticket was redeemed: set the cookie and go to the app. */
+  /** A ticket was redeemed: set the cookie and redirect to the app. */
   | { readonly kind: 'welcome' }
   | {
       readonly kind: 'refuse'
@@ -29,37 +29,38 @@ export interface GateDeps {
   readonly tickets: Tickets
 }
 
-/** The one path of the origin that is ours; everything else belongs to the app. */
+/** The only path of the origin that is ours; all other paths belong to the app. */
 export const OPEN_PATH = '/_berth/open'
 
 /**
- * True where a service worker of this scope would see a ticket on its way here. Scopes are compared as browsers do: by prefix.
+ * True if a service worker of this scope would see a ticket on its way here. Scopes are compared as browsers do: by prefix.
+ *
  *
  * @param scope path of a worker's scope; of a script, the path of its folder
  */
 export const coversOpening = (scope: string) => OPEN_PATH.startsWith(scope)
 
-/** The widest scope of a worker whose script is here, unless the app widens it (`Service-Worker-Allowed`). */
+/** The widest scope of a worker whose script is at this path, unless the app widens it (`Service-Worker-Allowed`). */
 export function folderOf(target: string): string {
   const path = target.split(/[?#]/, 1)[0] ?? ''
   return path.slice(0, path.lastIndexOf('/') + 1)
 }
 
 /**
- * Who may talk to an app, decided on the request head alone and before anything is dialled.
+ * Decides who may talk to an app, from the request head alone and before anything is dialled.
  *
- * Threat model: any local program, any web page in any browser of this computer and any name that resolves to 127.0.0.1
- * (DNS rebinding) can send requests here. Only a browser that came with a ticket from the console has the cookie; a page
- * of another origin that makes that browser send it is refused by Origin (WebSocket upgrades carry one always), and
- * `SameSite=Lax` keeps the cookie out of its sub-requests.
+ * Threat model: any local program, any web page in any browser of this computer and any name that resolves to 127.0.0.1 (DNS
+ * rebinding) can send requests here. Only a browser that came with a ticket from the console has the cookie. A page of another
+ * origin that makes that browser send the cookie is refused by Origin (WebSocket upgrades always carry one), and `SameSite=Lax`
+ * keeps the cookie out of its sub-requests.
  *
- * What remains: browsers send the cookie to every port of this very host name, so a local program that knows the name of the
+ * Remaining risk: browsers send the cookie to every port of this host name, so a local program that knows the name of the
  * origin and gets the browser to visit it on another port can use the app until the tunnel closes. The pages of apps are not
- * ours, so they cannot hold a second secret as the console's page does (ADR 0016). Nothing of the console or of another app goes
- * to that name.
+ * ours, so they cannot hold a second secret as the console's page does (ADR 0016). No data of the console or of another app
+ * goes to that name.
  *
- * A service worker of the app would see later tickets and could hold them back for an accomplice on this computer, so no
- * worker is registered whose scope covers OPEN_PATH; other workers are the app's own affair.
+ * A service worker of the app would see later tickets and could hold them back for an accomplice on this computer, so a worker
+ * whose scope covers OPEN_PATH is refused; other workers are the app's own affair.
  *
  * Order matters: host and origin are checked before a ticket can be used up.
  */

@@ -4,12 +4,12 @@ import { type SessionId } from '#manager/contract'
 const BASE32 = 'abcdefghijklmnopqrstuvwxyz234567'
 
 /**
- * The host name an app of a session is shown under: `<app>--<12 base32 characters of the session id>.localhost`. Every
- * session and app is an origin and a site of its own, so that cookies, storage and service workers of one are closed to
- * the others. Browsers resolve `*.localhost` to loopback themselves.
+ * The host name of an app of a session: `<app>--<12 base32 characters of the session id>.localhost`. Every session and app is
+ * an origin and a site of its own, so that cookies, storage and service workers of one are closed to the others. Browsers
+ * resolve `*.localhost` to loopback themselves.
  *
- * The characters come from a hash: the first bits of a UUIDv7 are a clock and alike in sessions of the same hour. The name
- * is not a secret.
+ * The characters come from a hash: the first bits of a UUIDv7 are a clock and alike in sessions of the same hour. The name is
+ * not a secret.
  */
 export function hostNameOf(app: string, sessionId: SessionId): string {
   return `${app}--${base32(createHash('sha256').update(sessionId).digest()).slice(0, 12)}.localhost`

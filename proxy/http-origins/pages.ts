@@ -2,7 +2,7 @@ import { type Admission } from './gate.ts'
 
 type Refusal = Extract<Admission, { kind: 'refuse' }>['reason']
 
-/** What people read when the gate refuses: what happened, and what to do. */
+/** Text of the page when the gate refuses: what happened, and what to do. */
 const REFUSALS: Record<Refusal, { readonly title: string; readonly text: string }> = {
   wrong_host: {
     title: 'This address belongs to another app',
@@ -30,7 +30,7 @@ export function refusalPage(reason: Refusal): string {
   return page({ ...REFUSALS[reason], code: reason })
 }
 
-/** The way to the app failed. `retry` makes the page try again by itself: the app may still be starting. */
+/** Page shown when the path to the app failed. With `retry` the page reloads by itself: the app may still be starting. */
 export function failurePage(failure: {
   readonly app: string
   readonly session: string
@@ -70,7 +70,7 @@ function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, character => `&#${character.charCodeAt(0)};`)
 }
 
-/** For every page of ours on an app's origin. */
+/** Headers of every page of ours on an app's origin. */
 export const PAGE_HEADERS = {
   'content-type': 'text/html; charset=utf-8',
   'cache-control': 'no-store',

@@ -1,6 +1,6 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 
-/** Equal in constant time, whatever the lengths. */
+/** Compares in constant time, whatever the lengths. */
 export function isSameSecret(a: string, b: string): boolean {
   const digest = (text: string) => createHash('sha256').update(text).digest()
   return timingSafeEqual(digest(a), digest(b))
@@ -16,9 +16,9 @@ export interface Tickets {
 const MAX_OUTSTANDING = 32
 
 /**
- * Single-use tickets of one origin. Threat model: a ticket travels in a URL, so it may end up in a history or be seen by
- * an extension; it is worth one visit within a minute, and a used or expired one is worth nothing. Looked
- * up by comparing with every outstanding one in constant time.
+ * Single-use tickets of one origin. Threat model: a ticket travels in a URL, so it may end up in a history or be seen by an
+ * extension; it is good for one visit within a minute, and a used or expired one is worthless. A lookup compares with every
+ * outstanding ticket in constant time.
  */
 export function createTickets(options: { readonly lifeMs: number; readonly now?: () => number }): Tickets {
   const now = options.now ?? (() => performance.now())

@@ -2,12 +2,13 @@ import { Agent, type ClientRequest, type ClientRequestArgs } from 'node:http'
 import { type Duplex } from 'node:stream'
 
 const IDLE_MS = 30_000
-/** False where the app announced that it will close soon; the types of Node say void. */
+/** Returns false if the app announced that it will close soon; Node's types say void. */
 const keepAlive = Reflect.get(Agent.prototype, 'keepSocketAlive') as (this: Agent, socket: Duplex) => boolean
 
 /**
  * Keeps a few tunnels to an app open between requests, so that a small request costs no new connection through manager and
- * agent. A tunnel idle for 30 seconds is closed; one that the app closed meanwhile is noticed by the request that reuses it.
+ * agent. A tunnel idle for 30 seconds is closed. If the app has closed a tunnel in the meantime, the request that reuses it
+ * notices.
  */
 export class TunnelAgent extends Agent {
   readonly #connect: () => Promise<Duplex>
@@ -27,7 +28,7 @@ export class TunnelAgent extends Agent {
         done(null, socket)
       },
       (error: unknown) => {
-        // The callback of Node takes an error without a socket; its type does not say so.
+        // Node's callback accepts an error without a socket; its type does not say so.
         ;(done as (error: Error) => void)(error instanceof Error ? error : new Error(String(error)))
       },
     )
@@ -40,7 +41,7 @@ export class TunnelAgent extends Agent {
     const close = () => socket.destroy()
     const timer = setTimeout(close, IDLE_MS)
     timer.unref()
-    // A tunnel keeps half-open connections. An app that has ended its side would take the next request and never answer.
+    // A tunnel keeps half-open connections: an app that has ended its side would take the next request and never answer.
     socket.once('end', close)
     this.#idle.set(socket, { timer, close })
     return true

@@ -1,16 +1,16 @@
 import { type Log } from '../log.ts'
 
-/** What a fault ends: a socket, a response, a stream. */
+/** A connection that a fault ends: a socket, a response, a stream. */
 interface Connection {
   destroy(): unknown
 }
 
 /**
- * Wraps the event listeners of one connection, so that a throw or a rejection ends this connection and nothing else.
+ * Wraps the event listeners of one connection, so that a throw or a rejection ends only this connection.
  *
- * Threat model: the peers on both sides choose every byte that listeners see. A listener of Node has no caller that could
- * catch: without this, one unforeseen byte ends the process, and with it the tunnels of everybody. What is foreseen gets
- * an answer where it happens; this is for the rest, which is logged as a fault of ours.
+ * Threat model: the peers on both sides choose every byte that listeners see. A Node listener has no caller that could catch:
+ * without this, one unforeseen byte ends the process, and with it the tunnels of all users. A foreseen fault is answered where
+ * it happens; this handles the rest, which is logged as a fault of ours.
  */
 export function containedBy(connection: Connection, log: Log) {
   const fault = (error: unknown) => {

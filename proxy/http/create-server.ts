@@ -8,28 +8,28 @@ export interface HttpServerOptions extends ServerOptions {
   readonly onRequest: (request: IncomingMessage, response: ServerResponse) => unknown
   /** Left out: an upgrade is treated as an ordinary request. */
   readonly onUpgrade?: (request: IncomingMessage, socket: Duplex, head: Buffer) => unknown
-  /** A connection on which nothing moves for so many milliseconds is cut, unless it was upgraded; left out: never. */
+  /** Milliseconds of inactivity after which a connection is cut, unless it was upgraded; left out: never. */
   readonly timeout?: number
   readonly log: Log
 }
 
 /** Deadline for the head of a request, counted from the connection or from the end of the request before. */
 const HEAD_MS = 30_000
-/** How often Node looks for connections that are past it. */
+/** Interval at which Node checks connections against the deadline. */
 const CHECK_MS = 5_000
 /** Grace period for the rest of a request that has been answered in full. */
 const REST_MS = 10_000
 
 /**
- * Every HTTP server of the proxy is made here: a listener that throws or rejects ends its own connection (`contain.ts`), and
- * an error of a response or of an upgraded socket always has a listener.
+ * Creates every HTTP server of the proxy: a listener that throws or rejects ends its own connection (`contain.ts`), and an
+ * error of a response or of an upgraded socket always has a listener.
  *
- * Threat model: peers send as slowly as they like, and may never read. The head of a request has a deadline, and so has what
- * still comes of a request after its answer. A whole request has none: uploads take their time. Backpressure bounds the memory
- * of a peer that does not read; `timeout` (of the options) ends its connection.
+ * Threat model: peers send as slowly as they like, and may never read. The head of a request has a deadline, and so has the
+ * rest of a request that is answered already. A whole request has none: uploads take their time. Backpressure bounds the memory
+ * of a peer that does not read; the option `timeout` ends its connection.
  */
 export function createHttpServer({ onRequest, onUpgrade, log, ...options }: HttpServerOptions): Server {
-  // Without a limit for requests Node has none for heads either, so it is set.
+  // Without a request timeout Node has none for heads either, so it is set explicitly.
   const limits = { requestTimeout: 0, headersTimeout: HEAD_MS, connectionsCheckingInterval: CHECK_MS }
   const { timeout = 0, ...created } = options
   const server = createServer({ ...limits, ...created })
@@ -44,7 +44,7 @@ export function createHttpServer({ onRequest, onUpgrade, log, ...options }: Http
   if (onUpgrade) {
     server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
       socket.on('error', () => socket.destroy())
-      // Terminals and tunnels may be silent; the peers that speak through them have pings of their own.
+      // Terminals and tunnels may be silent; the peers that use them send pings of their own.
       if (socket instanceof Socket) socket.setTimeout(0)
       containedBy(socket, log)(onUpgrade)(request, socket, head)
     })
@@ -61,10 +61,10 @@ function endLater(request: IncomingMessage): void {
   request.resume()
 }
 
-/** A server for connections that other listeners accepted. Close it in the end as well. */
+/** A server for connections that other listeners accepted. It must be closed in the end as well. */
 export function createUnboundHttpServer(options: HttpServerOptions): Server {
   const server = createHttpServer(options)
-  // On this event Node begins to check connections: their limits hold, and `closeAllConnections` knows them.
+  // On this event Node starts to check connections: deadlines apply, and `closeAllConnections` includes these connections.
   server.emit('listening')
   return server
 }

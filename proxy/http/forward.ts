@@ -15,25 +15,25 @@ import { cutAfterEnd } from './raw-answer.ts'
 import { closeIfEarly, whenUploaded } from './when-uploaded.ts'
 
 export interface Upstream {
-  /** Agent or createConnection, and host/port/protocol where there is one. */
+  /** Agent or createConnection, and host/port/protocol if any. */
   readonly options: RequestOptions
-  /** Last change of the end-to-end request headers: what to add, drop or replace. */
+  /** Final change of the end-to-end request headers: fields to add, drop or replace. */
   readonly headers: (raw: RawHeaders) => string[]
-  /** Last change of the end-to-end headers of an answer; left out: none. */
+  /** Final change of the end-to-end headers of an answer; left out: none. */
   readonly answerHeaders?: (raw: RawHeaders) => string[]
   readonly log: Log
 }
 
-/** A connection that was kept alive may have been closed by the other side while our request was on its way. */
+/** Retries on a stale connection: the other side may have closed a kept-alive connection while our request was on its way. */
 const STALE_RETRIES = 3
 
 /**
- * Streams one request to an upstream and its answer back, with backpressure both ways and nothing buffered.
- * `onFailure` is called at most once, and only if there is no answer. An answer goes before an upload that breaks after it,
- * and one that breaks off cuts the connection, so that a client never takes half an answer for a whole one.
+ * Streams one request to an upstream and its answer back, with backpressure both ways and nothing buffered. `onFailure` is
+ * called at most once, and only if there is no answer. An answer takes precedence over an upload that breaks after it. An
+ * answer that breaks off cuts the connection, so that a client never takes half an answer for a whole one.
  *
- * Threat model: the upstream may be hostile (an app in a session). Its reason phrase is dropped, an upgrade that nobody asked
- * for and a status that is no final one count as failures, and listeners are contained (`contain.ts`).
+ * Threat model: the upstream may be hostile (an app in a session). Its reason phrase is dropped, an unrequested upgrade and a
+ * status that is not final count as failures, and listeners are contained (`contain.ts`).
  */
 export function forwardRequest(
   request: IncomingMessage,
@@ -69,7 +69,10 @@ export function forwardRequest(
       return
     }
     outgoing = sent
-    /** The upstream takes no more of the request. A client whose request is not read does not get to its answer. */
+    /**
+     * The upstream takes no more of the request: discard the rest, because a client whose request is not read never reads its
+     * answer.
+     */
     const drain = () => {
       request.unpipe(sent)
       request.resume()
@@ -86,14 +89,14 @@ export function forwardRequest(
           answer(incoming, request, response, { upstream, contained })
           incoming.on('end', () => {
             if (request.complete) return
-            // The upstream has said everything, and Node's client emits no 'drain' from here on: the upload would stand still.
+            // The upstream has answered completely, and Node's client emits no 'drain' from here on: the upload would stall.
             drain()
             sent.destroy()
           })
         } else reject('The app answered with a status that does not exist.')
       }),
     )
-    // Without these two listeners Node drops the connection, or waits, and says nothing.
+    // Without these two listeners Node silently drops the connection, or waits.
     sent.on(
       'upgrade',
       contained((_: IncomingMessage, far: Duplex) => {
@@ -129,7 +132,7 @@ export function forwardRequest(
 
 const NOT_ASKED = 'The app switched protocols without being asked to.'
 
-/** RFC 9110 section 15: 1xx announces another answer, and below 100 nothing is defined. Node reads any three digits. */
+/** RFC 9110 section 15: 1xx announces another answer, and codes below 100 are not defined. Node accepts any three digits. */
 const isFinalStatus = (status: number | undefined) => status !== undefined && status >= 200 && status <= 999
 
 function answer(
@@ -144,10 +147,10 @@ function answer(
   }
   response.sendDate = false
   closeIfEarly(request, response)
-  // Head and what has come of the body go out together: one write, one packet.
+  // The head and the available part of the body go out together: one write, one packet.
   const { socket } = response
   socket?.cork()
-  // Not the upstream's reason phrase: it may hold any byte, and RFC 9112 section 4 has clients ignore it.
+  // The upstream's reason phrase is not forwarded: it may hold any byte, and RFC 9112 section 4 tells clients to ignore it.
   response.writeHead(incoming.statusCode ?? 502, answerHeadersOf(incoming, upstream))
   response.flushHeaders()
   incoming.on('error', () => response.destroy())
@@ -162,13 +165,13 @@ function answer(
       contained(() => response.end()),
     )
   })
-  // After the tick in which `pipe` begins to flow.
+  // Uncork after the tick in which `pipe` begins to flow.
   process.nextTick(() => socket?.uncork())
 }
 
 /**
- * Forwards an upgrade (WebSocket or any other) and then both byte streams, half-close included. The threat model is that of
- * `forwardRequest`; `onFailure` is called at most once, and only if nothing was answered.
+ * Forwards an upgrade (WebSocket or any other) and then both byte streams, including half-close. The threat model is that of
+ * `forwardRequest`; `onFailure` is called at most once, and only if no answer was sent.
  */
 export function forwardUpgrade(
   request: IncomingMessage,
@@ -211,7 +214,7 @@ export function forwardUpgrade(
   outgoing.on(
     'information',
     contained(({ statusCode }: { statusCode: number }) => {
-      // A switch without the fields that say to what: Node would wait for another answer.
+      // A 101 without the fields that name the protocol: Node would wait for another answer.
       if (statusCode === 101) outgoing.destroy(new Error('The app switched to a protocol that it did not name.'))
     }),
   )
@@ -222,7 +225,7 @@ export function forwardUpgrade(
         outgoing.destroy(new Error('The app answered with a status that does not exist.'))
         return
       }
-      // Not upgraded: pass the answer on and let its end be the end of the connection.
+      // The upgrade was refused: forward the answer, and close the connection at its end.
       isAnswered = true
       socket.write(responseHead(incoming, [...answerHeadersOf(incoming, upstream), 'Connection', 'close']), 'latin1')
       incoming.on('error', () => socket.destroy())
@@ -253,7 +256,7 @@ export function splice(a: Duplex, b: Duplex): void {
   }
 }
 
-/** @returns the error of a request that cannot be sent: a header or a target with a byte that Node refuses */
+/** @returns the error if the request cannot be sent: a header or a target contains a byte that Node refuses */
 function open(request: IncomingMessage, upstream: Upstream, headers: () => readonly string[]): ClientRequest | Error {
   const make = upstream.options.protocol === 'https:' ? httpsRequest : httpRequest
   try {
@@ -274,7 +277,7 @@ function answerHeadersOf(incoming: IncomingMessage, { answerHeaders }: Upstream)
   return answerHeaders ? answerHeaders(headers) : headers
 }
 
-/** Our own server has answered `Expect: 100-continue` already. */
+/** Drops `Expect`: our own server has answered `Expect: 100-continue` already. */
 function withoutExpect(request: IncomingMessage): string[] {
   return mapHeaders(endToEnd(request.rawHeaders), (name, value) => (name === 'expect' ? undefined : value))
 }

@@ -1,7 +1,7 @@
-/** Header fields as Node gives them in `rawHeaders`: name, value, name, value… Order, case and repetition are kept. */
+/** Header fields as in Node's `rawHeaders`: name, value, name, value… Order, case and repetition are kept. */
 export type RawHeaders = readonly string[]
 
-/** RFC 9110 section 7.6.1: these belong to one connection and are not forwarded. `Upgrade` is handled by whoever upgrades. */
+/** RFC 9110 section 7.6.1: these belong to one connection and are not forwarded. The code that upgrades handles `Upgrade`. */
 const HOP_BY_HOP = new Set([
   'connection',
   'keep-alive',
@@ -15,12 +15,12 @@ const HOP_BY_HOP = new Set([
 ])
 
 /**
- * Never taken out because Connection names them. Without its length a body would be written unframed on a connection that
- * requests of others share, and whoever wrote it would have the next request on it in hand (request smuggling).
+ * Fields that are kept even if Connection names them. Without its length, a body would be written unframed on a connection
+ * shared with requests of others, and its author would control the next request on it (request smuggling).
  */
 const NEVER_OF_ONE_HOP = new Set(['content-length', 'host', 'origin'])
 
-/** Keeps, drops or changes fields: the function gets the lower-case name and the value, and answers the new value or undefined. */
+/** Keeps, drops or changes fields: the function gets the lower-case name and the value, and returns the new value or undefined. */
 export function mapHeaders(raw: RawHeaders, change: (name: string, value: string) => string | undefined): string[] {
   const kept: string[] = []
   for (let i = 0; i + 1 < raw.length; i += 2) {
@@ -31,7 +31,7 @@ export function mapHeaders(raw: RawHeaders, change: (name: string, value: string
   return kept
 }
 
-/** Without the fields of this hop, including those that Connection names. */
+/** Header fields without those of this hop, including those that Connection names. */
 export function endToEnd(raw: RawHeaders): string[] {
   const named = new Set<string>()
   mapHeaders(raw, (name, value) => {
@@ -43,7 +43,7 @@ export function endToEnd(raw: RawHeaders): string[] {
 }
 
 /**
- * The framing of a request body, to be sent on: without it a body-less POST would become chunked, and a chunked one would
+ * The framing of a request body, to be forwarded: without it a body-less POST would become chunked, and a chunked one would
  * lose its framing.
  */
 export function bodyFraming(raw: RawHeaders): string[] {

@@ -1,14 +1,14 @@
 import { STATUS_CODES } from 'node:http'
 import { type Duplex } from 'node:stream'
 
-/** Grace period for the peer to read the end and hang up itself. */
+/** Grace period for the peer to read the end and close the connection itself. */
 const LINGER_MS = 2_000
-/** A peer that reads nothing of an answer for so long is cut. */
+/** A peer that reads nothing of an answer for this long is cut. */
 const STALLED_MS = 60_000
 
 /**
- * Before the last bytes on a socket that was meant to be upgraded: Node's server no longer ends it, and half-open connections
- * are allowed, so a peer that stays would hold it for ever.
+ * Call before the last bytes on a socket that was meant to be upgraded: Node's server no longer ends it, and half-open
+ * connections are allowed, so a peer that stays would hold it for ever.
  */
 export function cutAfterEnd(socket: Duplex): void {
   let timer = setTimeout(() => socket.destroy(), STALLED_MS)
@@ -19,11 +19,11 @@ export function cutAfterEnd(socket: Duplex): void {
   socket.once('close', () => {
     clearTimeout(timer)
   })
-  // What the peer still sends is dropped: unread bytes would make a reset of the end.
+  // Further bytes from the peer are discarded: unread bytes would turn the end into a reset.
   socket.resume()
 }
 
-/** A whole HTTP answer on a socket that was meant to be upgraded. The connection ends with it. */
+/** Writes a whole HTTP answer to a socket that was meant to be upgraded, and ends the connection. */
 export function answerRaw(
   socket: Duplex,
   answer: { readonly status: number; readonly type: string; readonly body: string },

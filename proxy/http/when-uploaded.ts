@@ -1,24 +1,24 @@
 import { type IncomingMessage, type ServerResponse } from 'node:http'
 
 /**
- * A request may be answered before all of it was read. Hanging up on a client that still sends makes a reset, and the reset
- * may overtake the answer: what the client sends is read first, until it pauses for LINGER_MS or for MOST_LINGERS times
- * that. RFC 9112 section 9.6
+ * Grace period for an upload that is answered before it was read completely. Closing the connection while the client still
+ * sends causes a reset, which may overtake the answer. So the upload is read first, until it pauses for LINGER_MS, or for
+ * MOST_LINGERS times that. RFC 9112 section 9.6
  */
 const LINGER_MS = 2000
 const MOST_LINGERS = 5
 
 /**
- * Before the head of an answer: where the request is not here in full, the answer says `Connection: close`. Otherwise the
- * client sends its next request on a connection that is about to end. RFC 9112 section 9.3
+ * Call before the head of an answer: if the request has not arrived completely, the answer says `Connection: close`. Otherwise
+ * the client sends its next request on a connection that is about to end. RFC 9112 section 9.3
  */
 export function closeIfEarly(request: IncomingMessage, response: ServerResponse): void {
   if (!request.complete) response.shouldKeepAlive = false
 }
 
 /**
- * Acts (ends the answer) once the request is here in full or has had its time; not at all if the client went away. Somebody
- * has to read the request meanwhile. The answer to a request that never ended ends the connection too.
+ * Calls `act` (to end the answer) once the request has arrived completely or its time is up; not at all if the client went
+ * away. The caller must read the request in the meantime. The answer to a request that never ended ends the connection too.
  */
 export function whenUploaded(request: IncomingMessage, response: ServerResponse, act: () => void): void {
   if (request.complete) {

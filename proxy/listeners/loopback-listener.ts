@@ -4,26 +4,28 @@ import { AppError } from '#manager/contract'
 
 export interface LoopbackListener {
   readonly port: number
-  /** Addresses that are bound: 127.0.0.1 and, where the machine has it, ::1. */
+  /** Bound addresses: 127.0.0.1 and, if the machine has it, ::1. */
   readonly addresses: readonly string[]
-  /** Stops accepting; sockets already handed out belong to whoever took them. */
+  /** Stops accepting; sockets already handed out belong to their new owners. */
   close(): Promise<void>
 }
 
 /**
- * Listens on 127.0.0.1 and on [::1] at the same port. The port counts as taken if either is, so that `localhost` means
- * the same program whichever address a client picks. Nothing is probed first: holding both sockets is the lock.
+ * Listens on 127.0.0.1 and on [::1] at the same port. The port counts as taken if either is, so that `localhost` means the same
+ * program whichever address a client picks. There is no probe first: holding both sockets is the lock.
  *
- * Threat model: loopback only, so other computers cannot connect, but every local user and every container with host
- * networking can. Whoever handles the connections must therefore prove something of its own (a key, a ticket) or say so.
+ * Threat model: loopback only, so other computers cannot connect, but every local user and every container with host networking
+ * can. The handler of the connections must therefore require a proof of its own (a key, a ticket) or document that it does not.
+ *
  *
  * @param port 0 picks a free one
+ *
  * @throws AppError `port_in_use` with `port`
  */
 export async function listenOnLoopback(options: {
   readonly port: number
   readonly onConnection: (socket: Socket) => void
-  /** The server to bind, once per address; left out: a plain one. `onConnection` hears of its connections too. */
+  /** Creates the server to bind, once per address; left out: a plain one. Its connections are passed to `onConnection` too. */
   readonly create?: () => Server
 }): Promise<LoopbackListener> {
   for (let attempt = 0; ; attempt++) {
@@ -44,7 +46,7 @@ export async function listenOnLoopback(options: {
       }
     } catch (error) {
       await closeServer(first)
-      // A free port was free on one address only: take another one.
+      // The picked port was free on one address only: pick another one.
       if (options.port === 0 && attempt < 20) continue
       throw error
     }
@@ -63,7 +65,7 @@ async function bind(host: string, port: number, { onConnection, create = plainSe
   try {
     await once(server, 'listening')
   } catch (error) {
-    // EACCES: Windows answers so for ports that another program holds exclusively.
+    // EACCES: Windows reports this for ports that another program holds exclusively.
     if (isErrno(error, 'EADDRINUSE') || isErrno(error, 'EACCES')) {
       throw new AppError('port_in_use', { port, why: `Port ${port} on ${host} is taken.` }, { cause: error })
     }
@@ -73,9 +75,9 @@ async function bind(host: string, port: number, { onConnection, create = plainSe
 }
 
 /**
- * A client that has closed its socket looks like one that has half-closed it and waits for the answer, until something is sent to
- * it. The kernel's probe finds out: it is refused once the client's side is gone. By default the first one goes out after two
- * hours.
+ * Delay before the first keepalive probe. A client that has closed its socket looks like one that has half-closed it and waits
+ * for the answer, until something is sent to it. The kernel's probe finds out: it is refused once the client's side is gone. By
+ * default the first probe goes out after two hours.
  */
 const PROBE_AFTER_MS = 30_000
 const plainServer = () =>

@@ -4,19 +4,21 @@ import { listenOnLoopback, type LoopbackListener } from './loopback-listener.ts'
 import { findPortHolder, type PortHolder } from './port-holder.ts'
 
 export interface ListenerRequest {
-  /** Asked for by the user: taken means an error, or a random port if that was chosen. */
+  /** Port requested by the user: if taken, an error, or a random port if the user chose that. */
   readonly wanted: number | undefined
-  /** Had last time: taken means quietly another one. */
+  /** Port used last time: if taken, silently replaced by another one. */
   readonly remembered: number | undefined
   readonly onPortTaken: 'fail' | 'random'
   readonly onConnection: (socket: Socket) => void
-  /** Our own tunnel on a port, if that is who holds it. */
+  /** Our own tunnel on a port, if one holds it. */
   readonly ownTunnelOn: (port: number) => { sessionName: string; app: string } | undefined
 }
 
 /**
- * A listener on the wanted port, else on the remembered one, else on a free one.
- * @throws AppError `port_in_use` with `port`, `holder` (who has it, if known) and `offered` (a port that was free just now)
+ * Opens a listener on the wanted port, else on the remembered one, else on a free one.
+ *
+ * @throws AppError `port_in_use` with `port`, `holder` (the program that holds it, if known) and `offered` (a port that was
+ * free just now)
  */
 export async function openListener(request: ListenerRequest): Promise<LoopbackListener> {
   const { wanted, remembered, onConnection } = request
@@ -48,7 +50,7 @@ function nameOf(tunnel: { sessionName: string; app: string } | undefined, proces
   return process ? `${process.name || 'a program'} (process ${process.pid})` : 'another program'
 }
 
-/** Free at this moment, on both addresses; an offer, not a promise. */
+/** A port that is free at this moment on both addresses; an offer, not a promise. */
 async function freePort(): Promise<number> {
   const probe = await listenOnLoopback({ port: 0, onConnection: socket => socket.destroy() })
   await probe.close()

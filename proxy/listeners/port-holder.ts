@@ -6,8 +6,8 @@ export interface PortHolder {
 }
 
 /**
- * Which process listens on a local TCP port. Linux only, and only for processes we may look into; otherwise undefined,
- * and the user is told the port alone.
+ * The process that listens on a local TCP port. Linux only, and only for processes we may inspect; otherwise undefined, and the
+ * user is told the port alone.
  */
 export async function findPortHolder(port: number): Promise<PortHolder | undefined> {
   try {
@@ -24,7 +24,7 @@ export async function findPortHolder(port: number): Promise<PortHolder | undefin
       }
     }
   } catch {
-    // No /proc here, or not readable: the holder stays unknown.
+    // There is no readable /proc here: the holder stays unknown.
   }
   return undefined
 }

@@ -13,15 +13,15 @@ const Book = z.record(z.string(), Entry)
 
 const MAX_ENTRIES = 500
 
-/** Which port a (session name, app) of this user had last, so that bookmarks and saved sites keep working. */
+/** Remembers the last port of each (session name, app) of this user, so that bookmarks and saved sites keep working. */
 export interface PortMemory {
   recall(sessionName: string, app: string): Promise<Entry | undefined>
   remember(sessionName: string, app: string, use: { port: number; sessionId: string }): Promise<void>
 }
 
 /**
- * One JSON file per user. Several proxies (desktop, console, CLI) may share it: each write re-reads first; if two write in
- * the same instant the later one wins, which costs a port number and nothing else. A damaged file counts as empty.
+ * One JSON file per user. Several proxies (desktop, console, CLI) may share it: each write reads the file again first. If two
+ * write in the same instant, the later one wins, which costs only a port number. A damaged file counts as empty.
  */
 export function createPortMemory(directory: string, now: () => Date = () => new Date()): PortMemory {
   const path = join(directory, 'ports.json')

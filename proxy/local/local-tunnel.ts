@@ -22,12 +22,12 @@ export interface LocalTunnelDeps {
   readonly transport: Transport
   readonly session: Session
   readonly appName: string
-  /** Binds the port. Connections may come before the app is known; they wait. */
+  /** Binds the port. Connections that arrive before the app is known have to wait. */
   readonly listen: (onConnection: (socket: Socket) => void) => Promise<LoopbackListener>
   /** See AppOriginDeps.clearFirst; asked once the port is known. */
   readonly clearFirst: (port: number) => boolean
   readonly onChange: (tunnel: Tunnel) => void
-  /** The session is over; the listener is closed already. */
+  /** Called when the session is over; the listener is closed already. */
   readonly onEnded: () => void
   readonly log: Log
   readonly limits?: Partial<PathLimits> | undefined
@@ -36,9 +36,9 @@ export interface LocalTunnelDeps {
 export interface LocalTunnel {
   readonly id: TunnelId
   snapshot(): Tunnel
-  /** A one-time URL. @throws AppError `bad_request` for an app that is not HTTP */
+  /** Returns a one-time URL. @throws AppError `bad_request` for an app that is not HTTP */
   issueUrl(): string
-  /** Network or credentials changed: try at once. */
+  /** The network or credentials changed: retry at once. */
   wake(): void
   /** The session is over. */
   end(): void
@@ -48,10 +48,10 @@ export interface LocalTunnel {
 const COUNTER_NOTICE_MS = 500
 
 /**
- * One listener, one app of one session, any number of connections.
+ * One listener for one app of one session, with any number of connections.
  *
- * Threat model of the raw (TCP) kind: whoever reaches the port on this computer reaches the app, which must ask for a key
- * itself (sshd does). A client never sees text of ours on failure, only a reset. The HTTP kind is guarded in
+ * Threat model of the raw (TCP) kind: any program that reaches the port on this computer reaches the app, which must ask for a
+ * key itself (sshd does). On failure a client never sees text of ours, only a reset. The HTTP kind is guarded in
  * `http-origins/`.
  */
 export async function openLocalTunnel(deps: LocalTunnelDeps): Promise<LocalTunnel> {
@@ -60,7 +60,7 @@ export async function openLocalTunnel(deps: LocalTunnelDeps): Promise<LocalTunne
   const clients = new Set<Socket>()
   const ready = Promise.withResolvers<(socket: Socket) => void>()
   ready.promise.catch(() => undefined)
-  // Until the manager has said what the app is.
+  // Placeholder until the manager has described the app.
   let app: App = { name: deps.appName, title: deps.appName, protocol: 'tcp', path: '/' }
   let isReady = false
   let inject: Grant['inject'] = null
@@ -184,7 +184,7 @@ export async function openLocalTunnel(deps: LocalTunnelDeps): Promise<LocalTunne
     }
   }
 
-  /** Counters change all the time; the console hears of them twice a second at most. */
+  /** Reports counters, which change all the time, to the console at most twice a second. */
   function announce() {
     if (notice || closing || !isReady) return
     notice = setTimeout(() => {

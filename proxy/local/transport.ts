@@ -5,7 +5,7 @@ import { dialTunnel } from '../dial/dial.ts'
 import { pipeTunnel } from '../dial/pipe.ts'
 import { TunnelStream } from './tunnel-stream.ts'
 
-/** How bytes get to an app; tests put a loopback in its place. */
+/** Transport of bytes to an app; tests replace it by a loopback. */
 export interface Transport {
   /** @throws AppError from the manager, or a plain network error */
   dial(grant: Grant, signal: AbortSignal): Promise<Socket>
@@ -15,7 +15,7 @@ export interface Transport {
   stream(wire: Socket): Duplex
 }
 
-/** The real thing: a WebSocket to the manager for every connection. */
+/** The production transport: a WebSocket to the manager for every connection. */
 export function createTransport(managerUrl: string): Transport {
   return {
     dial: ({ grant, sessionId, app }, signal) =>

@@ -8,7 +8,7 @@ import { refusalOf } from './refusal.ts'
 
 /**
  * A dialled tunnel as a plain byte stream, for HTTP: Node's client can write requests into it. The tunnel itself is the same
- * `TunnelEnd` as that of a TCP client (`tunnel/pipe.ts`), with this stream where the client's socket is there: half-close is
+ * `TunnelEnd` as that of a TCP client (`tunnel/pipe.ts`), with this stream in place of the client's socket: half-close is
  * passed on, backpressure goes both ways, and a failure becomes the coded error of the stream.
  */
 export class TunnelStream extends Duplex {
@@ -37,7 +37,7 @@ export class TunnelStream extends Duplex {
     return this.#end.outcome
   }
 
-  // What Node's agent asks of a connection that it keeps for the next request.
+  // Members that Node's agent needs of a connection that it keeps for the next request.
   readonly timeout = 0
   setKeepAlive(): this {
     return this
@@ -65,14 +65,14 @@ export class TunnelStream extends Duplex {
   }
 
   override _destroy(error: Error | null, done: (error: Error | null) => void): void {
-    // Given up without an error, an idle connection for example: the app sees an orderly end.
+    // Destroyed without an error (an idle connection, for example): the app sees an orderly end.
     if (!error) this.#end.close('done')
     this.#local.onDestroyed()
     done(error)
   }
 }
 
-/** The side of a TunnelStream that its TunnelEnd takes for a socket. */
+/** The side of a TunnelStream that its TunnelEnd uses as a socket. */
 class Local extends EventEmitter implements TunnelSocket {
   readonly #stream: TunnelStream
   /** `push` returned false: the end waits for 'drain'. */
@@ -82,7 +82,7 @@ class Local extends EventEmitter implements TunnelSocket {
   #waiting: (() => void) | undefined
   destroyed = false
   writable = true
-  /** Nothing that the end wrote is needed after `write`: it is copied. */
+  /** Always 0: `write` copies the bytes, so none of the end's buffers stays in use. */
   readonly writableLength = 0
 
   constructor(stream: TunnelStream) {
@@ -91,13 +91,13 @@ class Local extends EventEmitter implements TunnelSocket {
   }
 
   write(bytes: Uint8Array): boolean {
-    // The buffer belongs to the reader of the wire, who uses it again at once.
+    // Copied, because the reader of the wire owns the buffer and reuses it at once.
     const more = this.#stream.push(Buffer.from(bytes))
     this.#isFull = !more
     return more
   }
   cork(): void {
-    // Pieces of one read are pushed one by one.
+    // No-op: pieces of one read are pushed one by one.
   }
   uncork(): void {
     // See cork.
