@@ -9,7 +9,7 @@ export interface Connection {
   readonly installed: Installed
 }
 
-/** Lines to copy. With the Include in place the alias is enough; without it ssh is told to read our file. */
+/** Command lines to copy. With the Include in place the alias is enough; without it, ssh is told to read our file. */
 export function commandsFor({ port, user, hostKeyFingerprint, installed }: Connection): SshKit['commands'] {
   const { alias, included } = installed
   const option = included ? '' : ` -F ${quoteForTerminal(installed.configFile)}`

@@ -8,11 +8,14 @@ const MACHINE_ID = '/etc/machine-id'
 const PID_NAMESPACE = '/proc/self/ns/pid'
 
 /**
- * One word that tells this computer from others that share its home, and stays when its host name changes. Linux has one;
- * elsewhere we keep our own, where the system keeps what belongs to one computer.
+ * One word that distinguishes this computer from others that share its home directory, and that stays when its host name
+ * changes. Linux has such an id; elsewhere we keep our own, in the system's place for data of one computer.
  *
- * @param stateFile where we keep it; undefined where no place belongs to one computer alone
- * @param pidNamespace a link that names it: containers may share home and machine id, but cannot see each other's processes
+ *
+ * @param stateFile file for our own id; undefined if no place belongs to one computer alone
+ *
+ * @param pidNamespace a link that names the process id namespace: containers may share home and machine id, but cannot see each
+ * other's processes
  */
 export async function computerId(
   machineIdFile = MACHINE_ID,
@@ -22,11 +25,11 @@ export async function computerId(
   const machineId = (await readIfThere(machineIdFile))?.trim() ?? ''
   const id = /^[0-9a-f]{32}$/.test(machineId) ? machineId : ((await ownId(stateFile)) ?? hostname())
   const namespace = await readlink(pidNamespace).catch(() => '')
-  // Not the thing itself: others may take it for a secret. See machine-id(5)
+  // Never the id itself: other programs may treat it as a secret. See machine-id(5)
   return createHmac('sha256', id).update(`berth ssh kit${namespace}`).digest('hex').slice(0, 16)
 }
 
-/** Made by whoever is first, of several processes that begin at the same time; undefined where none can be kept. */
+/** Our own id, created by the first of several processes that begin at the same time; undefined if it cannot be stored. */
 async function ownId(file: string | undefined): Promise<string | undefined> {
   if (file === undefined) return undefined
   await mkdir(dirname(file), { recursive: true, mode: 0o700 }).catch(() => undefined)
@@ -34,7 +37,7 @@ async function ownId(file: string | undefined): Promise<string | undefined> {
   return (await readIfThere(file).catch(() => undefined)) || undefined
 }
 
-/** On Linux and its like a home may be shared by several computers. */
+/** Undefined on Linux and similar systems, where several computers may share a home directory. */
 function defaultStateFile(): string | undefined {
   const { LOCALAPPDATA } = process.env
   const inHome = (...path: string[]) => join(homedir(), ...path)

@@ -33,9 +33,12 @@ import {
 export interface KitFiles {
   /** Alias to use for a session: the wanted one, or another if a different live session has it. */
   install(entry: KitEntry, kit: KitContent): Promise<Installed>
-  /** Removes the block of a session whose tunnel this process kept; pinned key and private key, unless another one needs them. */
+  /**
+   * Removes the block of a session whose tunnel this process kept, and the pinned key and private key unless another block
+   * needs them.
+   */
   remove(sessionId: string): Promise<void>
-  /** Removes what dead processes left. */
+  /** Removes files left by dead processes. */
   removeStale(): Promise<void>
 }
 
@@ -45,7 +48,7 @@ export interface KitContent {
   readonly wantedAlias: string
   readonly privateKey: string
   readonly ppk: string | undefined
-  /** Put the Include line into the user's own configuration. */
+  /** Whether to put the Include line into the user's own configuration. */
   readonly include: boolean
 }
 
@@ -54,7 +57,7 @@ export interface Installed {
   readonly identityFile: string
   readonly knownHostsFile: string
   readonly configFile: string
-  /** Whether the user's own configuration reads ours. */
+  /** Whether the user's own configuration includes ours. */
   readonly included: boolean
 }
 
@@ -70,14 +73,14 @@ export function createKitFiles(sshDirectory: string, owner: Owner): KitFiles {
   const configFile = join(directory, 'config')
   const knownHostsFile = join(directory, 'known_hosts')
   const isOurs = (block: Block) => block.owner.pid === owner.pid && block.owner.run === owner.run
-  /** A home may be shared: only a process of this computer can be looked for. */
+  /** A home directory may be shared by several computers: liveness can be checked only for processes of this one. */
   const isLive = (block: Block) =>
     isOurs(block) || block.owner.host !== owner.host || (block.owner.pid !== owner.pid && isAlive(block.owner.pid))
   const keyFile = (alias: string) => join(directory, `id_container-${alias}`)
   const isBlockOf = (block: Block, sessionId: string) => block.sessionId === sessionId && isOurs(block)
   let latest: Promise<unknown> = Promise.resolve()
 
-  /** Rewrites our files; `change` gets the blocks of living processes. What was asked for first is done first. */
+  /** Rewrites our files; `change` gets the blocks of living processes. Calls run in their order. */
   function update<T>(change: Change<T>): Promise<T> {
     const updated = latest.then(() => updateUnderLock(change))
     latest = updated.catch(() => undefined)
@@ -121,7 +124,7 @@ export function createKitFiles(sshDirectory: string, owner: Owner): KitFiles {
         const pinned = [...known.filter(line => !line.startsWith(`${name} `)), `${name} ${entry.hostKey.trim()}`]
         await writeFileAtomically(knownHostsFile, pinned.map(line => `${line}\n`).join(''))
         const block = blockOf({ ...entry, alias: chosen, identityFile, knownHostsFile, owner })
-        // Of several processes that keep a tunnel to a session the latest goes first: OpenSSH takes what it reads first.
+        // If several processes keep a tunnel to a session, the latest goes first: OpenSSH uses the first match.
         const others = live.filter(other => !isBlockOf(other, entry.sessionId))
         return { blocks: [block, ...others], result: chosen }
       })
@@ -146,7 +149,7 @@ async function include(sshDirectory: string, configFile: string): Promise<boolea
   const isDefault = resolve(sshDirectory) === resolve(defaultSshDirectory())
   const line = `Include ${isDefault ? '~/.ssh/berth/config' : quoteForSshConfig(configFile)}`
   const path = join(sshDirectory, 'config')
-  // People keep their configuration in a repository and link it: write where the link points.
+  // Many users link their configuration from a repository: write to the link's target.
   const target = await realpath(path).catch(() => path)
   try {
     const before = (await readIfThere(target, 'latin1')) ?? ''
@@ -159,7 +162,7 @@ async function include(sshDirectory: string, configFile: string): Promise<boolea
     await writeFileAtomically(target, after, mode, 'latin1')
     return true
   } catch (error) {
-    // Whatever the operating system has against it: the commands then name our file, and work as well.
+    // Any error of the operating system is fine: the commands then name our file, and work as well.
     if (error instanceof Error && 'code' in error) return false
     throw error
   }
@@ -172,7 +175,7 @@ async function makeDirectory(directory: string) {
 
 const LOCK_STALE_MS = 10_000
 
-/** Exclusive by creation; one older than ten seconds was left by a crash and is taken over. */
+/** Exclusive by creation; a lock older than ten seconds was left by a crash and is taken over. */
 async function lock(path: string): Promise<AsyncDisposable> {
   for (;;) {
     try {

@@ -12,13 +12,13 @@ export interface SshKitsDeps {
   readonly files: KitFiles
 }
 
-/** Turns an open `sshd` tunnel into everything an SSH or SFTP client needs. */
+/** Prepares the files and commands that an SSH or SFTP client needs for an open `sshd` tunnel. */
 export interface SshKits {
-  /** @throws AppError `tunnel_not_found` where the tunnel was closed meanwhile; nothing of it is left then */
+  /** @throws AppError `tunnel_not_found` if the tunnel was closed in the meantime; nothing of the kit is left then */
   make(tunnel: Tunnel, settings: { readonly manageSshConfig: boolean }, isOpen: () => boolean): Promise<SshKit>
-  /** The private key, as OpenSSH or as PuTTY reads it. */
+  /** The private key, in OpenSSH's or PuTTY's format. */
   keyFile(sessionId: SessionId, format: Exclude<KeyFormat, 'filezilla'>): Promise<KeyFile>
-  /** The tunnel is closed: the Host block, pinned key and private key go with it, unless another process keeps one. */
+  /** Call when the tunnel is closed: removes the Host block, pinned key and private key, unless another process keeps a tunnel. */
   forget(sessionId: SessionId): Promise<void>
 }
 
@@ -29,7 +29,8 @@ export function createSshKits({ api, files }: SshKitsDeps): SshKits {
       const checkOpen = () => {
         if (!isOpen()) throw new AppError('tunnel_not_found', { why: 'The tunnel was closed meanwhile.' })
       }
-      // Closed later than this, its files are removed after they were written: the files are changed one after the other.
+      // If the tunnel closes after this check, its files are removed after they were written: changes of the files are
+      // serialized.
       checkOpen()
       const installed = await files.install(
         { sessionId: tunnel.sessionId, port: tunnel.port, user: access.user, hostKey: access.hostKey },
@@ -67,14 +68,17 @@ export function createSshKits({ api, files }: SshKitsDeps): SshKits {
   }
 }
 
-/** A site file for FileZilla that logs on with the key this computer has of the session. */
+/** A site file for FileZilla that logs on with the session's key on this computer. */
 export function siteFileOf({ tunnel, user, identityFile }: SshKit): KeyFile {
   const keyFile = identityFile === null ? 'id_container' : `${identityFile}.ppk`
   const content = filezillaSite({ name: tunnel.sessionName, port: tunnel.port, user, keyFile })
   return { fileName: `${tunnel.sessionName}.filezilla.xml`, mediaType: 'application/xml', content }
 }
 
-/** It goes into ssh_config, known_hosts and command lines; the schema allows no more than one plain word or line each. */
+/**
+ * Validates the manager's answer, which goes into ssh_config, known_hosts and command lines; the schema allows at most one
+ * plain word or line each.
+ */
 function checked(sent: SshAccess): SshAccess {
   const { success, data } = SshAccess.safeParse(sent)
   if (success) return data

@@ -29,7 +29,7 @@ export interface PrivateKey {
   readonly type: 'ssh-ed25519' | 'ssh-rsa'
   /** Public blob, as base64-encoded in authorized_keys. */
   readonly publicBlob: Buffer
-  /** The private fields in the order and form that PuTTY wants them. */
+  /** The private fields in PuTTY's order and format. */
   readonly putty: Buffer
   readonly comment: string
 }
@@ -65,7 +65,7 @@ function privateFields(inner: SshReader): Pick<PrivateKey, 'type' | 'putty'> {
   const type = inner.bytes().toString()
   if (type === 'ssh-ed25519') {
     inner.bytes() // public key
-    // OpenSSH keeps seed and public key (64 bytes), PuTTY the seed alone.
+    // OpenSSH stores seed and public key (64 bytes), PuTTY only the seed.
     return { type, putty: sshString(inner.bytes().subarray(0, 32)) }
   }
   if (type === 'ssh-rsa') {

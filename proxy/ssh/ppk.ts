@@ -4,8 +4,8 @@ import { type PrivateKey, sshString } from './openssh-key.ts'
 /**
  * A private key as PuTTY's PPK version 3, unencrypted.
  *
- * The MAC of an unencrypted file has an empty key and covers type, encryption, comment, public and private blob, each with
- * its length before it (PuTTY manual, appendix C.3). It detects damage; it is no secret.
+ * The MAC of an unencrypted file has an empty key and covers type, encryption, comment, public and private blob, each with its
+ * length before it (PuTTY manual, appendix C.3). It detects damage; it is not a secret.
  */
 export function toPpk(key: PrivateKey): string {
   const encryption = 'none'

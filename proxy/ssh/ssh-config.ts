@@ -1,6 +1,6 @@
 import { quoteForSshConfig } from './quoting.ts'
 
-/** What one Host block says. */
+/** Values of one Host block. */
 export interface HostEntry {
   readonly alias: string
   readonly sessionId: string
@@ -13,17 +13,17 @@ export interface HostEntry {
   readonly owner: Owner
 }
 
-/** The process that keeps a tunnel: when it is gone, so is the block. Process ids come again, so one run has a name too. */
+/** The process that keeps a tunnel: when it is gone, its block is removed. Process ids are reused, so each run has a name too. */
 export interface Owner {
   readonly host: string
   readonly pid: number
   readonly run: string
 }
 
-/** Under this name the host key is known: the port changes, the session does not. */
+/** Name under which the host key is known: the port changes, the session does not. */
 export const hostKeyAlias = (sessionId: string) => `berth-${sessionId}`
 
-/** `berth-` and the session name; everything ssh might read as a pattern becomes `-`. Names are matched in lower case. */
+/** `berth-` and the session name; characters that ssh might read as a pattern become `-`. Names are matched in lower case. */
 export function aliasFor(sessionName: string): string {
   return `berth-${sessionName.toLowerCase().replace(/[^a-z0-9._-]/g, '-')}`
 }
@@ -31,7 +31,7 @@ export function aliasFor(sessionName: string): string {
 const HEADER = `# Written by Berth: one block per open session, removed when its tunnel closes. Changes here are lost.\n`
 const MARK = /^# berth session=(\S+) host=(\S+) pid=(\d+) run=(\S+) alias=(\S+) port=(\d+)$/
 
-/** A block as it stands in our own config file; `text` is everything of it. */
+/** A block of our own config file; `text` is the whole block. */
 export interface Block {
   readonly sessionId: string
   readonly owner: Owner
@@ -57,9 +57,9 @@ export function formatConfig(blocks: readonly Block[]): string {
 }
 
 /**
- * Explicit, not a pattern, so that editors list it; the keepalive notices a dead tunnel in under a minute. What the user
- * says of all hosts must not send it elsewhere: through a bastion, whose 127.0.0.1 is another, or over the shared
- * connection of a session that had the port before.
+ * A Host block with an explicit name, not a pattern, so that editors list it. The keepalive notices a dead tunnel in under a
+ * minute. The user's settings for all hosts must not redirect the connection: through a bastion, whose 127.0.0.1 is another, or
+ * over the shared connection of a session that had the port before.
  */
 export function blockOf(entry: HostEntry): Block {
   const { alias, sessionId, owner, port } = entry
@@ -82,8 +82,8 @@ export function blockOf(entry: HostEntry): Block {
 }
 
 /**
- * The user's ~/.ssh/config with our Include as its first line; the same text if it is there already. It has to stand
- * before the first Host or Match line: after one it would belong to that block.
+ * The user's ~/.ssh/config with our Include as its first line; unchanged if the line is there already. The line must precede
+ * the first Host or Match line: after one it would belong to that block.
  */
 export function withInclude(config: string, include: string): string {
   const eol = config.includes('\r\n') ? '\r\n' : '\n'

@@ -6,7 +6,7 @@ import { SECURITY_HEADERS } from './security-headers.ts'
 
 const PROBLEM_TYPE = 'application/problem+json'
 
-/** RFC 9457 problem document. */
+/** Sends an RFC 9457 problem document. */
 export function answerProblem(response: ServerResponse, error: unknown): void {
   const problem = toProblem(error)
   if (response.headersSent) {

@@ -7,17 +7,18 @@ export interface Client {
 }
 
 /**
- * The address that sent this request, and the scheme with which it left the browser.
+ * The client address of a request, and the scheme with which the request left the browser.
  *
- * Threat model: anybody can write `x-forwarded-*` fields. They are believed from the addresses the operator named, not even
- * from this computer otherwise, where every user can connect; and one hop only: the last address of the list is the one
- * that the trusted peer itself has seen, those before it are the client's own words.
+ * Threat model: any client can write `x-forwarded-*` fields. They are trusted only from the addresses that the operator named.
+ * Other requests from this computer are not trusted either, because every user of it can connect. Only one hop is trusted: the
+ * last address of the list is the one that the trusted peer itself has seen; the addresses before it are the client's own
+ * claims.
  *
- * The scheme is https also where a trusted proxy does not say so but the browser does, by an Origin of https: it sends one with
- * everything that changes something, signing in included, so the cookie gets `Secure` behind a proxy without
- * X-Forwarded-Proto as well. Refusing the sign-in instead would lock everybody out of a Berth whose proxy an upgrade left as it
- * was. The field cannot mislead: browsers name https only for a page that they loaded over https, so they take the cookie;
- * another program that makes it up changes its own cookie.
+ * The scheme is also https if a trusted proxy does not say so but the browser does, by an https Origin. A browser sends Origin
+ * with every request that changes something, including sign-in, so the cookie gets `Secure` even behind a proxy without
+ * X-Forwarded-Proto. Refusing the sign-in instead would lock out all users of a Berth that was upgraded without a change of its
+ * proxy. The field cannot mislead: browsers name https only for a page that they loaded over https, so they accept the cookie;
+ * another program that forges the field changes only its own cookie.
  */
 export function clientOf(request: IncomingMessage, trusted: readonly string[]): Client {
   const peer = plainAddress(request.socket.remoteAddress ?? '')
@@ -30,7 +31,7 @@ export function clientOf(request: IncomingMessage, trusted: readonly string[]): 
   }
 }
 
-/** The browser itself names our own address with https, although no reverse proxy may have told us. */
+/** The browser's Origin names our own address with https, although perhaps no reverse proxy has told us. */
 export function isHttpsByOrigin({ headers }: IncomingMessage): boolean {
   return headers.origin !== undefined && headers.origin === `https://${headers.host?.toLowerCase() ?? ''}`
 }
@@ -39,5 +40,5 @@ function lastOf(request: IncomingMessage, name: string): string | undefined {
   return request.headersDistinct[name]?.at(-1)?.split(',').at(-1)?.trim().toLowerCase()
 }
 
-/** IPv4 as itself, also where the socket speaks both. */
+/** An IPv4 address in plain form, even on a dual-stack socket. */
 export const plainAddress = (address: string) => address.toLowerCase().replace(/^::ffff:(?=\d+\.)/, '')

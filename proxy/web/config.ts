@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import { AppError } from '#manager/contract'
 
-/** From the environment; `main.ts` documents it. */
+/** Read from the environment; `main.ts` documents it. */
 export interface WebConfig {
   /** Ports and settings of users are kept in `<dataDir>/proxy`. */
   readonly dataDir: string
@@ -14,19 +14,19 @@ export interface WebConfig {
   /** Left out: loopback (127.0.0.1 and ::1). */
   readonly host?: string | undefined
   readonly managerUrl: string
-  /** Host names (with port, if not the default one) besides the loopback names under which browsers come. */
+  /** Host names (with port, if not the default one) that browsers use besides the loopback names. */
   readonly allowedHosts: readonly string[]
-  /** Addresses of reverse proxies whose word on the client's address and scheme is believed. */
+  /** Addresses of reverse proxies that are trusted to report the client's address and scheme. */
   readonly trustedProxies?: readonly string[] | undefined
-  /** Shared with the manager, which believes what we say of our clients then. */
+  /** Secret shared with the manager, which then trusts our reports about our clients. */
   readonly consoleSecret?: string | undefined
-  /** Whether browsers on this computer have to prove that they are; default `required`. */
+  /** Whether browsers on this computer have to prove that they run here; default `required`. */
   readonly localProof?: 'required' | 'off' | undefined
   /** Folder of the built page. */
   readonly consoleDir: string
   /** A development server that serves the page instead. */
   readonly consoleDevUrl?: string | undefined
-  /** Where the SSH kit lives; left out: `.ssh` in the home directory. */
+  /** Directory of the SSH kit; left out: `.ssh` in the home directory. */
   readonly sshDirectory?: string | undefined
   readonly version: string
 }

@@ -8,11 +8,10 @@ export interface CachedFile {
 const MAX_BYTES = 64 * 1024 * 1024
 
 /**
- * The contents of files, read once and again when they have changed.
+ * Caches the contents of files, and reads a file again when it has changed.
  *
- * Threat model: clients that do not read, or hang up, decide how long an answer takes. They share a buffer with everybody
- * who asks for the same file, and hold no file descriptor: a descriptor is open only while a file is read, once at a time
- * for each file.
+ * Threat model: clients that do not read, or hang up, decide how long an answer takes. All clients that request the same file
+ * share one buffer, and hold no file descriptor: a descriptor is open only while a file is read, once at a time for each file.
  */
 export function createFileCache() {
   const files = new Map<
@@ -31,7 +30,7 @@ export function createFileCache() {
     return bytes
   }
 
-  /** Drops what was loaded first. */
+  /** Evicts the entries that were loaded first. */
   function evict() {
     let total = 0
     for (const { size } of files.values()) total += size
@@ -43,7 +42,7 @@ export function createFileCache() {
   }
 
   return {
-    /** @returns undefined where there is no such file. @throws what reading a file that is there throws (EMFILE, EACCES) */
+    /** @returns undefined if there is no such file. @throws the error of reading an existing file (EMFILE, EACCES) */
     async read(path: string): Promise<CachedFile | undefined> {
       const found = await stat(path).catch(() => undefined)
       if (!found?.isFile()) return undefined

@@ -13,7 +13,7 @@ const FOREIGN_PAGE = 'Another web page sent this request; it was not carried out
 const WRONG_PROXY =
   'The reverse proxy in front of Berth changes the Host field. It must pass on the one of the browser; see docs/admin/agents.md.'
 
-/** The browser says that page and target are one origin, yet the names differ: a reverse proxy has changed the Host field. */
+/** The browser says that page and target are same-origin, yet the names differ: a reverse proxy has changed the Host field. */
 export function isRelayedWithAnotherName({ headers }: IncomingMessage): boolean {
   const { origin, host = '' } = headers
   return headers['sec-fetch-site'] === 'same-origin' && origin !== undefined && !isOriginOf(origin, host.toLowerCase())
@@ -23,12 +23,13 @@ const isOriginOf = (origin: string | undefined, host: string) =>
   origin === `http://${host}` || origin === `https://${host}`
 
 /**
- * Refuses what no page of ours would send, before anything is read or dialled.
+ * Refuses requests that no page of ours would send, before anything is read or dialled.
  *
- * Threat model: any web page can make a browser send requests here, and any DNS name can be made to resolve to 127.0.0.1.
- * Host must be a name we serve (DNS rebinding, ASVS 3.4.2). What changes something, and every upgrade (WebSockets know
- * no CORS), must come from the very origin it goes to, if it comes from a page at all; programs send no Origin and prove
- * themselves by what they carry.
+ * Threat model: any web page can make a browser send requests here, and any DNS name can be made to resolve to 127.0.0.1. Host
+ * must be a name we serve (DNS rebinding, ASVS 3.4.2). A request that changes something, and every upgrade (WebSockets know no
+ * CORS), must come from its target's own origin if it comes from a page at all. Programs send no Origin and authenticate by the
+ * credentials they carry.
+ *
  *
  * @throws AppError `foreign_origin`
  */

@@ -12,7 +12,7 @@ export interface GuestsDeps {
   readonly now?: () => number
 }
 
-/** Both halves of a browser's sign-in, as a request carried them; empty where there was none. */
+/** Both halves of a browser's sign-in, as carried by a request; empty if there was none. */
 export interface Credentials {
   readonly cookie: string
   readonly originSecret: string
@@ -24,17 +24,17 @@ export interface Guest {
 }
 
 export interface Guests extends AsyncDisposable {
-  /** The proxy of the user whose sign-in this is, started if need be. @throws AppError `not_signed_in`, `unavailable` */
+  /** The proxy of the user who signed in, started if necessary. @throws AppError `not_signed_in`, `unavailable` */
   admit(credentials: Credentials): Promise<Guest>
-  /** This sign-in has ended; with a user's last one go the tunnels. */
+  /** Call when this sign-in has ended; the user's tunnels close with the last one. */
   signedOut(credentials: Credentials): Promise<void>
-  /** Something of the guest is in use (an event stream) until it is disposed of; hears when this sign-in has ended. */
+  /** Marks the guest as in use (by an event stream) until disposed; `onSignedOut` is called when this sign-in ends. */
   hold(guest: Guest, credentials: Credentials, onSignedOut: () => void): Disposable
 }
 
 interface Entry {
   readonly proxy: Promise<Proxy>
-  /** SignInHeaders of each sign-in by their hash, the latest last. */
+  /** SignInHeaders of each sign-in by their hash, latest last. */
   readonly signIns: Map<string, SignInHeaders>
   held: number
   lastSeen: number
@@ -47,12 +47,13 @@ const IDLE_MS = 10 * 60_000
 const SWEEP_MS = 60_000
 
 /**
- * One local proxy per signed-in user. The manager decides whose a sign-in is (asked at most every ten seconds for each); we
- * only keep its answer.
+ * One local proxy per signed-in user. The manager decides which user a sign-in belongs to (asked at most every ten seconds for
+ * each); we only cache its answer.
  *
- * Threat model: both halves of a sign-in are kept in memory as long as its user has a proxy here, because grants are made with
- * them. They go to the manager only, which refuses one half without the other. Cookies of other programs on this computer, which
- * browsers send along to every port, are dropped; those set by others under our name fit no origin secret.
+ * Threat model: both halves of a sign-in are kept in memory as long as its user has a proxy here, because grants are created
+ * with them. They are sent to the manager only, which refuses one half without the other. Cookies of other programs on this
+ * computer, which browsers send along to every port, are dropped; cookies that other programs set under our name fit no origin
+ * secret.
  */
 export function createGuests(deps: GuestsDeps): Guests {
   const now = deps.now ?? (() => performance.now())
@@ -86,7 +87,7 @@ export function createGuests(deps: GuestsDeps): Guests {
     return await me
   }
 
-  /** What hangs on this sign-in ends with it. */
+  /** Ends everything that depends on this sign-in. */
   function letGo(key: string) {
     for (const onSignedOut of holders.get(key) ?? []) onSignedOut()
     holders.delete(key)
@@ -138,12 +139,12 @@ export function createGuests(deps: GuestsDeps): Guests {
       const isNew = !entry.signIns.delete(key)
       entry.signIns.set(key, headers)
       const proxy = await entry.proxy
-      // Signed in again: connections that waited for it go on.
+      // The user signed in again: connections that waited for it continue.
       if (isNew && entry.signIns.size > 0) proxy.wake()
       return { me, proxy }
     },
     async signedOut(sent) {
-      // Not by the key: cookies that another port set may accompany one request of a sign-in and not the next.
+      // Not found by the key: cookies set by another port may accompany one request of a sign-in and not the next.
       for (const [userId, { signIns }] of entries) {
         const theirs = [...signIns].filter(([, headers]) => headers[ORIGIN_SECRET_HEADER] === sent.originSecret)
         for (const [key] of theirs) {

@@ -5,7 +5,7 @@ import { KeyFormat, TunnelId, TunnelSpec } from '#proxy/contract'
 import { HostSettingsSchema } from '../settings.ts'
 
 type InputOf<F> = F extends (...args: infer A) => unknown ? ZodType<A> : never
-/** One schema per method for its arguments; forgetting one does not compile. */
+/** One schema per method for its arguments; a missing one does not compile. */
 type HostInputs = { readonly [G in keyof HostApi]: { readonly [M in keyof HostApi[G]]: InputOf<HostApi[G][M]> } }
 
 const none = z.tuple([])

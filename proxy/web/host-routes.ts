@@ -21,22 +21,25 @@ export interface HostRoutesDeps {
 }
 
 const MAX_BODY_BYTES = 64 * 1024
-/** Deadline for the arguments of a call, once its sign-in was found good. */
+/** Deadline for the arguments of a call, after its sign-in was verified. */
 const BODY_MS = 30_000
 const HEARTBEAT_MS = 15_000
-/** A page so far behind does not read, a suspended tab for example: its stream is cut, and it opens another one. */
+/** A page that is this far behind does not read (a suspended tab, for example): its stream is cut, and it opens another one. */
 const BEHIND_BYTES = 1024 * 1024
 
-/** Where the browser sits decides what the local proxy may do for it. `unproven`: it may be here, and has not shown it. */
+/**
+ * Location of the browser, which decides what the local proxy may do for it. `unproven`: it may be on this computer, but has
+ * not proven it.
+ */
 type Place = 'local' | 'unproven' | 'remote'
 
 /**
  * HostApi for browsers: `POST /host/<group>/<method>` with the JSON array of arguments, and events as SSE.
  *
- * Threat model: these calls open ports and write SSH keys on this computer. Each, and the event stream, needs both halves of a
- * browser's sign-in: the cookie, and the origin secret that only our own page has.
- * A browser on another computer gets no tunnels: their listeners would be on the wrong loopback. What counts as this computer is
- * proven, not assumed (`this-computer.ts`).
+ * Threat model: these calls open ports and write SSH keys on this computer. Each call, and the event stream, needs both halves
+ * of a browser's sign-in: the cookie, and the origin secret that only our own page has. A browser on another computer gets no
+ * tunnels: their listeners would be on the wrong loopback. A browser must prove that it runs on this computer; this is never
+ * assumed (`this-computer.ts`).
  */
 export function createHostRoutes({ guests, version, thisComputer, proxyFaults, log }: HostRoutesDeps) {
   const methods = new Map<string, { readonly group: string; readonly method: string }>()
@@ -50,7 +53,7 @@ export function createHostRoutes({ guests, version, thisComputer, proxyFaults, l
       if (path === HOST_EVENTS_PATH && request.method === 'GET') {
         const credentials = credentialsOf(request)
         const guest = await guests.admit(credentials)
-        // A client that has gone meanwhile is not heard of again: nothing may be held for it.
+        // No further event comes from a client that has gone in the meantime: hold nothing for it.
         if (!response.destroyed) streamEvents(guest, credentials, response)
         return
       }
@@ -87,7 +90,7 @@ export function createHostRoutes({ guests, version, thisComputer, proxyFaults, l
     return isDirect(request) ? 'unproven' : 'remote'
   }
 
-  /** Failures of the act itself are Replies; only what is wrong with the request is a problem document. */
+  /** Failures of the method itself are Replies; only an invalid request is answered with a problem document. */
   async function invoke(host: HostApi, { group, method }: Call, args: readonly unknown[]): Promise<Reply<unknown>> {
     const functions = host as unknown as Record<
       string,
@@ -120,7 +123,7 @@ export function createHostRoutes({ guests, version, thisComputer, proxyFaults, l
       }
     }
     const hold = guests.hold(guest, credentials, () => {
-      // First silence: nothing may be written after the end.
+      // Stop the events first: nothing may be written after the end.
       stop()
       response.end()
     })
@@ -130,7 +133,7 @@ export function createHostRoutes({ guests, version, thisComputer, proxyFaults, l
     ]
     const heartbeat = setInterval(() => {
       write(': alive\n\n')
-      // Asks the manager again: a sign-in that ended there, or a deactivated user, ends the stream through `hold`.
+      // Ask the manager again: a sign-in that ended there, or a deactivated user, ends the stream through `hold`.
       guests.admit(credentials).catch(() => undefined)
     }, HEARTBEAT_MS)
     write(': ready\n\n')
@@ -176,7 +179,7 @@ function hostFor({ proxy, me }: Guest, { place, version, proxyFaults }: Circumst
           isUnproven: place === 'unproven',
           version,
           platform: process.platform,
-          // Addresses of the network, for those who can mend it.
+          // Contains network addresses, so it is sent only to users who can fix the proxy.
           ...(me.user.role === 'superadmin' ? { proxyFaults: proxyFaults() } : {}),
         }),
       settings: () => proxy.settings(),
@@ -229,7 +232,7 @@ async function readBody(request: IncomingMessage): Promise<Buffer> {
   let size = 0
   const deadline = setTimeout(() => request.destroy(), BODY_MS)
   try {
-    // Whatever is wrong with it, the answer needs the connection.
+    // Keep the connection, whatever is wrong with the body: the answer needs it.
     for await (const chunk of request.iterator({ destroyOnReturn: false })) {
       const bytes = chunk as Buffer
       size += bytes.length

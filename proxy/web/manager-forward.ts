@@ -15,28 +15,29 @@ const FORWARDED = /^\/(api|stream|agent)(\/|$|\?)|^\/(healthz|readyz|metrics)($|
 const isOurs = (name: string) =>
   name === 'forwarded' || name === CONSOLE_SECRET_HEADER || name.startsWith('x-forwarded-')
 /**
- * Connections to the manager that ordinary calls share; more calls wait. Far above what browsers ask for at once: the manager
- * ends a request that does not arrive within 30 seconds, and the console an answer that nobody reads.
+ * Maximum number of connections to the manager for ordinary calls; further calls wait. Far above the number of concurrent
+ * requests of browsers: the manager ends a request that does not arrive within 30 seconds, and the console ends an answer that
+ * is not read.
  */
 const MAX_CALLS = 1024
-/** Event streams stay open: each has a connection of its own, so that they take none from the calls. The manager allows 32 per sign-in. */
+/** Event streams stay open, so each has its own connection and takes none from the calls. The manager allows 32 per sign-in. */
 const isStream = (target: string) => /^\/api\/v1\/events($|\?)/.test(target)
-/** True for what belongs to the manager. */
+/** True for paths that belong to the manager. */
 export const isManagerPath = (target: string) => FORWARDED.test(target)
 
 export interface ForwardDeps {
   readonly trustedProxies?: readonly string[] | undefined
-  /** Goes to the manager only. */
+  /** Sent to the manager only. */
   readonly consoleSecret?: string | undefined
   readonly log: Log
 }
 
 /**
- * Sends requests and upgrades on to one origin, streaming both ways.
+ * Forwards requests and upgrades to one origin, streaming both ways.
  *
  * Threat model: our own Host and Origin checks come first; the far end then sees its own name as Host and Origin, and the
- * name the browser used as `x-forwarded-host`. The manager believes that because of the secret that it shares with us. Whatever
- * a client claims in such fields of its own is dropped, but for what a trusted reverse proxy says of its client (`client.ts`).
+ * browser's name for us as `x-forwarded-host`. The manager trusts that field because of the secret that it shares with us. A
+ * client's own claims in such fields are dropped, except a trusted reverse proxy's report about its client (`client.ts`).
  */
 export function createForward(
   url: string,
@@ -77,7 +78,7 @@ export function createForward(
     }
   }
 
-  /** Calls of a connection that wait for the one before them. */
+  /** Calls of a connection that wait for earlier ones. */
   const waiting = new WeakMap<Socket, (() => void)[]>()
   /**
    * Answers go out in the order of their requests (RFC 9112 section 9.3.2), so a pipelined request is sent on after the one

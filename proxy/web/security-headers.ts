@@ -1,6 +1,6 @@
 /**
- * On everything the console serves. Scripts only from our own files; Vuetify and xterm set styles from script, which
- * needs the two style exceptions; nobody may frame the console (clickjacking).
+ * Sent with every answer of the console. Scripts only from our own files; Vuetify and xterm set styles from script, which needs
+ * the two style exceptions; no page may frame the console (clickjacking).
  */
 export const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",

@@ -20,28 +20,32 @@ import { answerUnreadRequests, MAX_HEADER_BYTES } from './unread-requests.ts'
 import { type ProxyWatch, watchProxies } from './wrong-proxy.ts'
 
 export interface Web extends AsyncDisposable {
-  /** What to open in a browser. */
+  /** URL to open in a browser. */
   readonly url: string
   readonly port: number
-  /** For a link that proves a browser to run on this computer. */
+  /** Creates a code for a link that proves that a browser runs on this computer. */
   createLocalCode(): string
-  /** What is wrong with the reverse proxy in front, as far as requests have shown it. */
+  /** Faults of the reverse proxy in front, as far as requests have shown them. */
   proxyFaults(): readonly ProxyFault[]
 }
 
 /** Deadlines, for tests that cannot wait for the real ones. */
 export type Limits = Pick<HttpServerOptions, 'headersTimeout' | 'connectionsCheckingInterval' | 'timeout'>
 
-/** Nothing moves: the client reads nothing of its answer. Event streams and what waits for the manager beat more often. */
+/**
+ * Limit for a client that reads nothing of its answer. Event streams, and calls that wait for the manager, send heartbeats more
+ * often.
+ */
 const STALLED_MS = 5 * 60_000
 
 /**
- * The console's web server: the page, `/host/*` for browsers, and the way to the manager, on one origin.
+ * The console's web server: the page, `/host/*` for browsers, and the route to the manager, on one origin.
  *
- * Threat model: by default it listens on 127.0.0.1 and [::1], where every local program and, through a browser, every web
- * page can send requests; with BERTH_HOST also other computers (put TLS in front of it then). Addressing is checked before
- * anything else (`guard.ts`). The manager authenticates what is forwarded; `/host/*` is authenticated here by asking it
- * (`guests.ts`). Its one secret proves to the manager that what it says of clients is true; it goes to the manager only.
+ * Threat model: by default it listens on 127.0.0.1 and [::1], where every local program and, through a browser, every web page
+ * can send requests; with BERTH_HOST also other computers (put TLS in front of it then). Addressing is checked before anything
+ * else (`guard.ts`). The manager authenticates forwarded requests; `/host/*` is authenticated here by asking the manager
+ * (`guests.ts`). The server's one secret proves to the manager that its reports about clients are true; it is sent to the
+ * manager only.
  */
 export async function startWeb(config: WebConfig, log: Log, limits: Limits = {}): Promise<Web> {
   const thisComputer = await openThisComputer({ dataDir: config.dataDir, policy: config.localProof ?? 'required' })
@@ -87,7 +91,7 @@ export async function startWeb(config: WebConfig, log: Log, limits: Limits = {})
     ? listenOnLoopback({ port, onConnection, create })
     : listenOn(config.host, { port, onConnection, create }))
   stack.defer(() => listener.close())
-  // Upgraded connections are no longer the HTTP server's to close.
+  // The HTTP server no longer closes connections that were upgraded.
   stack.defer(() => {
     for (const socket of sockets) socket.destroy()
   })
@@ -115,7 +119,7 @@ interface Parts {
   readonly proxies: ProxyWatch
 }
 
-/** Addresses that programs ask for. The page is no answer to them: a scrape or a health check would take its 200 for theirs. */
+/** Addresses that programs request. They must not get the page: a scrape or a health check would mistake its 200 for success. */
 const OF_SERVERS = /^\/(api|stream|agent|host|manager|metrics|healthz|readyz)/
 
 function listenersOf({ manager, page, guests, names, log, host, files, proxies }: Parts) {

@@ -26,7 +26,7 @@ const TYPES: Readonly<Record<string, string>> = {
   '.wasm': 'application/wasm',
 }
 
-/** Content codings that the build makes (`build/vite-compress.ts`), the smaller first. */
+/** Content codings that the build creates (`build/vite-compress.ts`), smaller first. */
 const CODINGS = [
   { name: 'br', suffix: '.br' },
   { name: 'gzip', suffix: '.gz' },
@@ -37,10 +37,10 @@ interface Found extends CachedFile {
 }
 
 /**
- * Serves the built console. Files of the folder only: the path is decoded once and resolved, and what leaves the folder
- * does not exist. Unknown paths without an extension get the page, whose router knows them. Files below `assets/` carry a
- * hash in their name and never change; everything else is asked for again. Where the build made a compressed copy that the
- * browser takes, the copy is sent.
+ * Serves the built console. Files of the folder only: the path is decoded once and resolved, and a path outside the folder does
+ * not exist. Unknown paths without an extension get the page, whose router knows them. Files below `assets/` carry a hash in
+ * their name and never change; all others are revalidated. If the build made a compressed copy that the browser accepts, the
+ * copy is sent.
  */
 export function createStaticFiles(directory: string, log: Log) {
   const root = resolve(directory)
@@ -92,7 +92,7 @@ export function createStaticFiles(directory: string, log: Log) {
     response.end(request.method === 'HEAD' ? undefined : bytes)
   }
 
-  /** The compressed copy that the browser takes; a copy older than its file is of an earlier build. */
+  /** The compressed copy that the browser accepts; a copy older than its file belongs to an earlier build. */
   async function encode(found: Found, accepted: string | undefined) {
     const taken = codingsOf(accepted)
     for (const { name, suffix } of CODINGS) {
@@ -103,7 +103,7 @@ export function createStaticFiles(directory: string, log: Log) {
   }
 }
 
-/** Codings of an Accept-Encoding field, but for those with weight 0 (RFC 9110 section 12.5.3). */
+/** Codings of an Accept-Encoding field, except those with weight 0 (RFC 9110 section 12.5.3). */
 function codingsOf(accepted: string | undefined): ReadonlySet<string> {
   const entries = listOf(accepted).map(entry => entry.toLowerCase().split(';', 2))
   const taken = entries.filter(([, weight = '']) => !/^\s*q=0(\.0*)?\s*$/.test(weight))
@@ -114,7 +114,7 @@ function listOf(field: string | undefined): string[] {
   return field?.split(',').map(entry => entry.trim()) ?? []
 }
 
-/** Decoded path of a request target; undefined for what is no path of a file. */
+/** Decoded path of a request target; undefined for a target that is not the path of a file. */
 function pathOf(target: string): string | undefined {
   try {
     const path = decodeURIComponent(target.split(/[?#]/, 1)[0] ?? '')

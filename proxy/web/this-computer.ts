@@ -6,12 +6,13 @@ import { readIfThere, writeFileAtomically } from '../files.ts'
 import { isSameSecret } from '../http-origins/secrets.ts'
 import { isLoopbackAddress } from './guard.ts'
 
-/** Which browsers run on the computer of this process, and may have ports opened and SSH keys written there. */
+/** Decides which browsers run on this process's computer, and so may have ports opened and SSH keys written there. */
 export interface ThisComputer {
-  /** For a link that only a user of this process' account sees; good for ten minutes. */
+  /** Creates a code for a link that only the user of this process's account sees; valid for ten minutes. */
   createCode(): string
   /**
-   * Exchanges a code for what the browser sends from now on with this sign-in.
+   * Exchanges a code for a proof that the browser sends from now on with this sign-in.
+   *
    * @throws nothing; undefined for a code that is wrong or too old, and for a request that did not come directly
    */
   prove(request: IncomingMessage, code: string, originSecret: string): string | undefined
@@ -23,10 +24,10 @@ const CODE_MS = 10 * 60_000
 /**
  * Threat model: a reverse proxy, an SSH forward or any program of another user here connects from loopback too, and may leave
  * out every field that would say so (nginx does by default). So a request is local only if it came from loopback, to a loopback
- * name, with no sign of a forwarder, and with a proof that belongs to its sign-in. The proof is had for a code, and codes go to the
- * parent process alone (`berth up` prints them in a link): having one means being able to run programs as the account under which
- * we listen and write. The key stays in a file of mode 0600, so that proofs outlive a restart; a proof ends with its sign-in.
- *
+ * name, with no sign of a forwarder, and with a proof that belongs to its sign-in. The proof is issued for a code, and codes go
+ * to the parent process alone (`berth up` prints them in a link): having a code means being able to run programs as the account
+ * under which we listen and write. The key stays in a file of mode 0600, so that proofs outlive a restart; a proof ends with
+ * its sign-in.
  * @param policy `off`: loopback and a loopback name are enough, for computers without a proxy in front and with one user
  */
 export async function openThisComputer(options: {
@@ -65,7 +66,7 @@ export async function openThisComputer(options: {
 
 const FORWARDING_FIELDS = ['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-real-ip']
 
-/** No sign that something stands between the browser and us. Browsers do not speak HTTP/1.0; nginx does to its upstreams. */
+/** No sign of an intermediary between the browser and us. Browsers do not speak HTTP/1.0; nginx does to its upstreams. */
 export function isDirect({ headers, socket, httpVersion }: IncomingMessage): boolean {
   const isLoopbackName = /^(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/i.test(headers.host ?? '')
   const isForwarded = FORWARDING_FIELDS.some(name => headers[name] !== undefined)

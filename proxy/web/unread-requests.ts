@@ -3,23 +3,24 @@ import { type Socket } from 'node:net'
 import { AppError, toProblem } from '#manager/contract'
 import { CONTENT_SECURITY_POLICY, SECURITY_HEADERS } from './security-headers.ts'
 
-/** Above what browsers send that know many programs at one host name, below what costs memory. */
+/** Above the header size of a browser that knows many programs at one host name, below a size that costs memory. */
 export const MAX_HEADER_BYTES = 64 * 1024
 
-/** Time and bytes for what a client still sends: hanging up earlier makes a reset that overtakes the answer. */
+/** Time to read what a client still sends: closing earlier causes a reset that overtakes the answer. */
 const LINGER_MS = 2_000
 
 /**
- * Answers requests that Node's parser refuses before there is a request.
+ * Answers requests that Node's parser refuses before there is a request object.
  *
- * A head above MAX_HEADER_BYTES is one with too many cookies: browsers send those of every program at a host name to every port
- * of it, and any of these programs can set more than a server reads. Node would answer 431 without a word, for ever. This answer
- * has the browser delete the cookies of the host name (`Clear-Site-Data`, which browsers follow over https and at loopback
- * names), and says what happened. A program that planted the cookies could have had them deleted itself; nobody gains by it.
+ * A head above MAX_HEADER_BYTES usually has too many cookies: browsers send those of every program at a host name to every port
+ * of it, and any of these programs can set more than a server reads. Node would answer 431 without an explanation, for ever.
+ * This answer has the browser delete the cookies of the host name (`Clear-Site-Data`, which browsers follow over https and at
+ * loopback names), and says what happened. A program that planted the cookies could have deleted them itself, so an attacker
+ * gains nothing.
  */
 export function answerUnreadRequests(server: Server): void {
   const answered = new WeakSet<Socket>()
-  /** Responses under way: an answer of ours would be taken for a part of them, so the connection ends after the last of them. */
+  /** Number of responses in flight: our answer would be taken for a part of them, so the connection ends after the last of them. */
   const busy = new WeakMap<Socket, number>()
   server.on('request', ({ socket }, response) => {
     busy.set(socket, (busy.get(socket) ?? 0) + 1)
@@ -30,7 +31,7 @@ export function answerUnreadRequests(server: Server): void {
     })
   })
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
-    // The rest of a refused request is refused again, piece by piece.
+    // The rest of a refused request is refused again, piece by piece: ignore it.
     if (answered.has(socket)) return
     answered.add(socket)
     if (!socket.writable || error.code === 'ECONNRESET') {

@@ -6,17 +6,17 @@ import { isLoopbackAddress, isRelayedWithAnotherName } from './guard.ts'
 
 /** Judges the reverse proxy in front of the console by the requests that come through it. */
 export interface ProxyWatch {
-  /** Looks at one request; nothing of it changes what is answered. */
+  /** Examines one request; the answer does not depend on it. */
   look(request: IncomingMessage): void
-  /** Faults that were not mended since, the latest first. */
+  /** Faults not fixed since, latest first. */
   faults(): readonly ProxyFault[]
 }
 
-/** Anybody can make up a fault: addresses must fill neither the log nor the memory. */
+/** Any client can forge a fault: addresses must fill neither the log nor the memory. */
 const MAX_FAULTS = 20
 
 export function watchProxies(trusted: readonly string[], log: Log, now: () => Date = () => new Date()): ProxyWatch {
-  /** By peer and code, the latest last. */
+  /** Faults by peer and code, latest last. */
   const faults = new Map<string, ProxyFault>()
   const told = new Set<string>()
 
@@ -49,9 +49,10 @@ export function watchProxies(trusted: readonly string[], log: Log, now: () => Da
 }
 
 /**
- * What one request shows of the reverse proxy that forwarded it: `good` where it is named and says all, `unknown` where the
- * request may well have come directly. A plain request over loopback, an SSH port forward and a browser in the same network
- * over http are `unknown`, and so are requests of a forward proxy in front of a browser (it sends X-Forwarded-For alone).
+ * Judges by one request the reverse proxy that forwarded it: `good` if the proxy is named in the configuration and sets all
+ * fields, `unknown` if the request may have come directly. A plain request over loopback, an SSH port forward and a browser in
+ * the same network over http are `unknown`, and so are requests of a forward proxy in front of a browser (it sends
+ * X-Forwarded-For alone).
  */
 export function judgeProxy(request: IncomingMessage, trusted: readonly string[]): ProxyFaultCode | 'good' | 'unknown' {
   const { headers, socket } = request
@@ -63,7 +64,7 @@ export function judgeProxy(request: IncomingMessage, trusted: readonly string[])
       const says = headers['x-forwarded-proto']?.toString().split(',').at(-1)?.trim().toLowerCase()
       return usesHttps && says !== 'https' ? 'scheme_wrong' : 'good'
     }
-    // Health checks of the proxy itself have no client. A browser on the computer of the proxy may also come directly.
+    // Health checks of the proxy itself have no client. A browser on the proxy's computer may also come directly.
     return usesHttps || has('x-forwarded-for') ? 'fields_missing' : 'unknown'
   }
   const isReverse = has('x-forwarded-proto') || has('x-forwarded-host')
@@ -71,7 +72,7 @@ export function judgeProxy(request: IncomingMessage, trusted: readonly string[])
   return usesHttps ? 'silent' : 'unknown'
 }
 
-/** Browsers send this field over https and to loopback names only. */
+/** Browsers send this field only over https and to loopback names. */
 const isOfBrowser = (headers: IncomingMessage['headers']) => headers['sec-fetch-site'] !== undefined
 
 const isLoopbackName = (host = '') => /^([^:]*\.)?localhost(:\d+)?$|^127(\.\d+){3}(:\d+)?$|^\[::1\](:\d+)?$/i.test(host)
