@@ -2,7 +2,7 @@ import tseslint from 'typescript-eslint'
 
 type Rule = 'error' | ['error', ...unknown[]]
 
-/** Rules of the set that the pinned oxlint does not have yet. */
+/** Rules of the set that the pinned oxlint does not support yet. */
 const ONLY_ESLINT = [
   '@typescript-eslint/no-unsafe-class-instance-assignment',
   '@typescript-eslint/no-unsafe-enum-assignment',

@@ -2,13 +2,13 @@ import { type Rolldown } from 'vite'
 
 type Graph = Parameters<Exclude<Rolldown.CodeSplittingGroup['name'], string>>[1]
 
-/** Parts of the page that are loaded together: one file each, with everything that they import statically. */
+/** Parts of the page that are loaded together: one file each, including all their static imports. */
 const PARTS = [
   { name: 'first', entries: ['app/main.ts', 'features/account/SignInPage.vue'] },
   { name: 'sessions', entries: ['app/AppShell.vue', 'features/sessions/SessionsPage.vue'] },
 ] as const
 
-/** @returns the file that a module of the page goes into; null where the bundler decides */
+/** @returns the file for a module of the page; null if the bundler decides */
 export function pageFiles(folder: string) {
   const known = new Map<string, ReadonlySet<string>>()
   return (id: string, graph: Graph): string | null => {

@@ -5,12 +5,12 @@ import { brotliCompress, constants, gzip } from 'node:zlib'
 import { type Plugin } from 'vite'
 
 const TEXT = new Set(['.css', '.html', '.js', '.json', '.map', '.svg', '.txt', '.webmanifest'])
-/** Below this a compressed answer is hardly shorter than its head. */
+/** Minimum size in bytes: below it a compressed answer is hardly shorter than its head. */
 const SMALLEST_BYTES = 1024
 
 /**
- * Writes a `.br` and a `.gz` copy beside every text file of the build, as small as they can be: the server sends the copies
- * as they are (`proxy/web/static-files.ts`). The files themselves stay for the desktop app and for browsers that take neither.
+ * Writes a `.br` and a `.gz` copy beside every text file of the build, with maximum compression: the server sends the copies
+ * unchanged (`proxy/web/static-files.ts`). The files themselves stay for the desktop app and for browsers that accept neither.
  */
 export function compressedCopies(): Plugin {
   return {

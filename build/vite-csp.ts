@@ -1,7 +1,7 @@
 import { type Plugin } from 'vite'
 
 /**
- * What the page may load: itself only. Vuetify writes its theme into a style element and components set style
+ * Restricts the page to loading its own files. Vuetify writes its theme into a style element and components set style
  * attributes, hence the two `unsafe-inline` for styles; scripts have none.
  */
 export const CONTENT_SECURITY_POLICY = [
@@ -16,7 +16,7 @@ export const CONTENT_SECURITY_POLICY = [
   "form-action 'self'",
 ].join('; ')
 
-/** Puts the policy into the built page, so that it holds whoever serves the files. Not in development: HMR needs more. */
+/** Puts the policy into the built page, so that it applies whichever server sends the files. Not in development: HMR needs more. */
 export function contentSecurityPolicy(): Plugin {
   return {
     name: 'berth:content-security-policy',

@@ -4,8 +4,8 @@ import { type Plugin } from 'vite'
 const IMPORT = /import\s*\{([^}]*)\}\s*from\s*["']@mdi\/js["'];?/g
 
 /**
- * Puts the path of each icon where it is used. The icons are one module, and a module is in one file: the sign-in would load those of
- * every page.
+ * Inlines the path of each icon at its use. All icons are one module, and a module goes into one file: the sign-in would load
+ * the icons of every page.
  */
 export function inlineIcons(): Plugin {
   return {

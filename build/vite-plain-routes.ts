@@ -9,8 +9,8 @@ interface RoutesModule {
 }
 
 /**
- * Gives the page the table of routes without its schemas: the typed client needs method and path only, answers are not checked
- * twice. The types are those of the real module.
+ * Gives the page the table of routes without its schemas: the typed client needs only method and path, and does not check
+ * answers a second time. The types are those of the real module.
  */
 export function plainRoutes(): Plugin {
   return {

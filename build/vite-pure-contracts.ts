@@ -3,8 +3,8 @@ import { type ESTree, type Plugin } from 'vite'
 const CONTRACT = /[\\/](?:manager|proxy|electron)[\\/]contract[\\/].*\.ts$/
 
 /**
- * Tells the bundler that the constants of contracts are made without side effects, so that schemas which the page does not use are
- * left out, and zod with them. A schema is a chain of calls, and the bundler cannot know by itself that those do nothing else.
+ * Tells the bundler that the constants of contracts have no side effects, so that it leaves out schemas which the page does not
+ * use, and zod with them. A schema is a chain of calls, and the bundler cannot know by itself that they are pure.
  */
 export function pureContracts(): Plugin {
   return {
@@ -13,7 +13,7 @@ export function pureContracts(): Plugin {
     transform(code, id) {
       if (!CONTRACT.test(id)) return undefined
       let result = code
-      // From the end, so that the positions before it stay right.
+      // From the end, so that earlier positions stay valid.
       for (const [start, end] of initializers(this.parse(code)).toReversed()) {
         const value = result.slice(start, end)
         if (value.includes('('))
@@ -24,7 +24,7 @@ export function pureContracts(): Plugin {
   }
 }
 
-/** Where the values of the constants of a module stand, but for functions. */
+/** Positions of the values of a module's constants, except functions. */
 function initializers({ body }: ESTree.Program): [start: number, end: number][] {
   return body.flatMap(statement => {
     const declared = statement.type === 'ExportNamedDeclaration' ? statement.declaration : statement

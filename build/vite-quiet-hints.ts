@@ -3,8 +3,8 @@ import { type Plugin } from 'vite'
 const LOUD = /"role": "alert",\s*"aria-live": "polite"/
 
 /**
- * Vuetify marks the line below every field as an alert, its hint too: a dialog with seven hints makes a screen reader read all
- * seven when it opens. The line stays what describes the field, and a polite live region for errors.
+ * Quiets Vuetify's hints. Vuetify marks the line below every field as an alert, even a hint: a screen reader would read all
+ * seven hints of a dialog when it opens. The line stays the description of the field, and a polite live region for errors.
  */
 export function quietHints(): Plugin {
   return {

@@ -2,12 +2,12 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Plugin } from 'vite'
 
-/** Classes that Vuetify's components make from their properties. */
+/** Classes that Vuetify's components create from their properties. */
 const OF_PROPERTIES = /^(rounded|elevation|border|position|text|bg|opacity|overflow|d|flex|float|w|h)(-|$)/
 
 /**
- * Leaves out the utility classes of Vuetify that the page does not name: they are 240 kB, of which about twenty classes are used.
- * A class counts as used if its name stands anywhere in the sources of the page, or if a property of a component makes it.
+ * Removes the utility classes of Vuetify that the page does not name: they are 240 kB, of which about twenty classes are used.
+ * A class counts as used if its name appears anywhere in the sources of the page, or if a property of a component creates it.
  */
 export function usedUtilities(sources: string): Plugin {
   return {

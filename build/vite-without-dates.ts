@@ -2,7 +2,7 @@ import { type Plugin } from 'vite'
 
 const ADAPTER = /[\\/]vuetify[\\/]lib[\\/]composables[\\/]date[\\/]adapters[\\/]vuetify\.js$/
 
-/** Leaves out the calendar that Vuetify makes for its date pickers, of which the page has none: 17 kB in what the sign-in loads. */
+/** Removes the calendar that Vuetify creates for its date pickers, which the page does not use: 17 kB of what the sign-in loads. */
 export function withoutDates(): Plugin {
   return {
     name: 'berth:without-dates',

@@ -2,7 +2,10 @@ import { CommanderError } from 'commander'
 import { ERRORS, isAppError } from '#manager/contract'
 import { Interrupted } from './interrupt.ts'
 
-/** Stable: scripts depend on them. Interrupted commands end with 128 and the number of the signal, as in any shell. */
+/**
+ * Exit codes; stable, because scripts depend on them. Interrupted commands end with 128 plus the number of the signal, as in
+ * any shell.
+ */
 export const EXIT = { ok: 0, failed: 1, usage: 2, notAuthorised: 3, notFound: 4, interrupted: 130 } as const
 
 const BY_STATUS: Readonly<Record<number, number>> = {
@@ -12,12 +15,12 @@ const BY_STATUS: Readonly<Record<number, number>> = {
   404: EXIT.notFound,
 }
 
-/** The exit code that what a command has thrown deserves; anything unknown counts as failed. */
+/** The exit code for an error thrown by a command; any unknown error counts as failed. */
 export function exitCodeOf(error: unknown): number {
   if (error instanceof Interrupted) return error.exitCode
-  // Of a prompt in which Ctrl-C was pressed.
+  // A prompt was aborted by Ctrl-C.
   if (error instanceof Error && error.name === 'AbortError') return EXIT.interrupted
-  // Commander ends --help and --version by a throw as well.
+  // Commander also ends --help and --version by throwing.
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage
   if (!isAppError(error)) return EXIT.failed
   return BY_STATUS[ERRORS[error.code].status] ?? EXIT.failed

@@ -1,12 +1,12 @@
 import { constants } from 'node:os'
 
-/** npm and terminals both pass a Ctrl-C on, so that one arrives twice within a moment. */
+/** npm and the terminal both pass a Ctrl-C on, so one press arrives twice within a moment. */
 const SAME_PRESS_MS = 1_000
 
-/** Why a command that waits was ended: the reason of `Interrupt.signal`. */
+/** Reason of `Interrupt.signal`: why a waiting command was ended. */
 export class Interrupted extends Error {
   override readonly name = 'Interrupted'
-  /** What a shell says of a command that this signal has ended. */
+  /** Exit code that a shell reports for a command ended by this signal. */
   readonly exitCode: number
 
   constructor(signal: NodeJS.Signals) {
@@ -21,8 +21,9 @@ export interface Interrupt extends Disposable {
 }
 
 /**
- * From now on a Ctrl-C or SIGTERM fires the signal and ends nothing by itself; a second one, a moment later, ends the process at
- * once, for whoever is in a hurry. Disposing gives both back, unless one has come: the same press may arrive a second time.
+ * From now on a Ctrl-C or SIGTERM fires the signal, and does not end the process; a second one, a moment later, ends the
+ * process at once, for a user in a hurry. Disposing restores the default, unless a signal has arrived: the same press may
+ * arrive a second time.
  */
 export function listenForInterrupt(): Interrupt {
   const controller = new AbortController()
@@ -43,7 +44,7 @@ export function listenForInterrupt(): Interrupt {
   }
 }
 
-/** Rejects with the signal's reason; for races with what cannot be told to stop. */
+/** Rejects with the signal's reason; for races with work that cannot be cancelled. */
 export function whenInterrupted({ signal }: Interrupt): Promise<never> {
   const { promise, reject } = Promise.withResolvers<never>()
   promise.catch(() => undefined)

@@ -33,7 +33,7 @@ import { version } from './version.ts'
 /**
  * The `berth` command. Every sub-command lives in `commands/`; this file turns outcomes into exit codes.
  *
- * @param json what is wrong with the command line itself is not printed here: it is told as JSON like other failures
+ * @param json do not print errors of the command line itself here: they are reported as JSON like other failures
  */
 function createProgram(json: boolean): Command {
   const program = new Command('berth')
@@ -93,7 +93,10 @@ async function runCommand(argv: readonly string[]): Promise<number> {
   }
 }
 
-/** Who interrupts a command knows; commander has printed its own words where they are not to be JSON. */
+/**
+ * Whether the user knows of the error already: they interrupted the command, or commander has printed its own text (not with
+ * JSON).
+ */
 function isTold(error: unknown, json: boolean): boolean {
   if (error instanceof CommanderError) return !json
   return error instanceof Interrupted || (error instanceof Error && error.name === 'AbortError')

@@ -1,9 +1,9 @@
 import { CommanderError } from 'commander'
 import { AppError, isAppError } from '#manager/contract'
 
-/** Where commands print. Data goes to stdout, everything a person reads besides it to stderr. */
+/** Output of commands. Data goes to stdout, all other text for people to stderr. */
 export interface Output {
-  /** JSON with --json, else the text. */
+  /** Prints JSON with --json, else the text. */
   readonly data: (value: unknown, text: () => string) => void
   readonly note: (text: string) => void
   readonly json: boolean
@@ -18,10 +18,10 @@ export function createOutput(json: boolean): Output {
 }
 
 /**
- * Text for a person's terminal. Logs, reasons and names come from containers and other users, and a terminal obeys what it
- * reads (clipboard, title, cursor, answers typed in the user's name): of all control sequences only colours pass. A carriage
- * return passes before a line feed only (elsewhere the rest of a line would hide its start), and marks that turn the direction of
- * text do not: both show something else than there is.
+ * Makes text safe for a person's terminal. Logs, reasons and names come from containers and other users, and a terminal obeys
+ * control sequences (clipboard, title, cursor, answers typed in the user's name): only colours pass. A carriage return passes
+ * only before a line feed (elsewhere the rest of a line would hide its start). Marks that change the text direction do not
+ * pass. Both would show something else than the text.
  */
 export function printable(text: string): string {
   return text.replace(UNPRINTABLE, (_, allowed?: string) => allowed ?? '\ufffd')
@@ -30,7 +30,7 @@ export function printable(text: string): string {
 const UNPRINTABLE =
   /(\u001b\[[\d;]*m|\r+\n)|[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
 
-/** Columns padded to their widest cell; the last one is left as it is. */
+/** A table with columns padded to their widest cell, except the last one. */
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const lines = [head, ...rows]
   const widths = head.map((_, column) => Math.max(...lines.map(line => (line[column] ?? '').length)))
@@ -44,7 +44,7 @@ export function table(head: readonly string[], rows: readonly (readonly string[]
     .join('\n')
 }
 
-/** One line a person can act on; with --json the problem itself. */
+/** One line that tells a person what to do; with --json the problem itself. */
 export function describeFailure(error: unknown, json: boolean): string {
   if (json) return JSON.stringify({ error: wire(error) })
   if (isAppError(error)) return printable(`berth: ${error.message} (${error.code})${moreFields(error)}`)
@@ -56,7 +56,7 @@ function wire(error: unknown) {
   return { code, message, detail }
 }
 
-/** With its own words: what fails in this process concerns nobody but its user. */
+/** Keeps the error's own text: a failure in this process is shown only to its user. */
 function asAppError(error: unknown): AppError {
   if (!(error instanceof CommanderError)) return new AppError('internal', { why: messageOf(error) })
   return new AppError('bad_request', { why: error.message.replace(/^error: /, '') })
@@ -64,7 +64,7 @@ function asAppError(error: unknown): AppError {
 
 const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error))
 
-/** `bad_request` names every field, and quotes the first in its message: `{ fields: [{ path: 'name', message: 'must be…' }] }`. */
+/** `bad_request` lists every field, and quotes the first in its message: `{ fields: [{ path: 'name', message: 'must be…' }] }`. */
 function moreFields(error: AppError): string {
   const { fields } = error.detail
   if (!Array.isArray(fields)) return ''

@@ -8,17 +8,19 @@ interface Poll<T> {
   readonly first: T
   readonly ask: (last: T) => Promise<T>
   readonly done: (now: T) => boolean
-  /** Ends it early, with what was last known; hand it to the request as well. */
+  /** Ends the polling early, with the last known result; pass it to the request as well. */
   readonly signal?: AbortSignal
-  /** Is told what it has to wait out, each kind once. */
+  /** Called with each temporary failure, once per kind. */
   readonly note: (text: string) => void
 }
 
 /**
- * Asks until it is done. What may mend itself (a manager that restarts, a limit of requests) is waited out, however long it takes.
+ * Polls until it is done. Temporary failures (a manager that restarts, a rate limit) are waited out, however long they take.
  *
- * @returns where it is now; look at `signal` before you take it for done
- * @throws what `ask` failed with for good
+ *
+ * @returns the last result; check `signal` before you consider it done
+ *
+ * @throws the permanent error of `ask`
  */
 export async function pollUntil<T>({ first, ask, done, signal, note }: Poll<T>): Promise<T> {
   const startedAt = performance.now()
@@ -43,7 +45,7 @@ export async function pollUntil<T>({ first, ask, done, signal, note }: Poll<T>):
   return now
 }
 
-/** A tenth of the time waited so far: quick at first, and hours of it stay far below the requests that a keypair may send. */
+/** A tenth of the time waited so far: short at first, and after hours still far below a keypair's rate limit. */
 export function pauseAfter(waitedMs: number): number {
   return Math.min(LONGEST_MS, Math.max(SHORTEST_MS, waitedMs / 10))
 }

@@ -11,7 +11,7 @@ export async function openProxy({ endpoint, credentials, userId }: Connection): 
     credentials,
     dataDir: directory,
     userId: await userId(),
-    // The user's ~/.ssh belongs to desktop and console; the CLI hands OpenSSH everything by itself.
+    // The user's ~/.ssh is left to desktop and console; the CLI passes everything to OpenSSH by itself.
     sshDirectory: join(directory, 'ssh'),
   })
 }

@@ -12,10 +12,12 @@ export async function readStandardInput(): Promise<string> {
 }
 
 /**
- * Asks in the terminal, without showing what is typed.
+ * Asks in the terminal, without showing the input.
  *
- * @param option of the command, that reads it from standard input
- * @throws AppError `bad_request` where there is no terminal
+ *
+ * @param option of the command that reads the secret from standard input
+ *
+ * @throws AppError `bad_request` if there is no terminal
  */
 export async function promptSecret(question: string, option = '--password-stdin'): Promise<string> {
   if (!process.stdin.isTTY) {

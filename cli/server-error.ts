@@ -1,8 +1,9 @@
 import { AppError, isErrorCode } from '#manager/contract'
 
 /**
- * The error that a server of ours prints on standard output where it cannot start or go on:
+ * Parses the error that one of our servers prints on standard output if it cannot start or continue:
  * `{"error":{"code","message","detail"}}`.
+ *
  * @returns undefined for every other line
  */
 export function serverError(line: string): AppError | undefined {
@@ -14,6 +15,6 @@ function parse(line: string): unknown {
   try {
     return JSON.parse(line)
   } catch {
-    return undefined // something that a person is to read
+    return undefined // a line for people
   }
 }

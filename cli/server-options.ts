@@ -1,10 +1,11 @@
 /**
- * Options of Node for our servers.
+ * Node options for our servers.
  *
- * The authorities that the operating system trusts count besides Node's own list: a laboratory's authority is rolled out there.
+ * The authorities that the operating system trusts count besides Node's own list: a laboratory distributes its own authority
+ * there.
  *
- * A young generation may grow to three times 16 MiB by default: a burst of connections
- * makes it so, and it stays. With 4 MiB an idle tunnel costs a third less, and nothing is slower (docs/performance.md).
+ * By default a young generation may grow to three times 16 MiB: a burst of connections makes it grow, and it does not shrink.
+ * With 4 MiB an idle tunnel costs a third less, and nothing is slower (docs/performance.md).
  */
 export const SERVER_OPTIONS: readonly string[] = [
   '--disable-warning=ExperimentalWarning',

@@ -4,8 +4,8 @@ const STREAMS = [process.stdout, process.stderr] as const
 let readerGone: Error | undefined
 
 /**
- * Who reads our output may leave (`| head -1`): what is printed from then on goes nowhere, and that is no failure. Output that
- * cannot be written otherwise, e.g. into a file on a full disk, is one.
+ * Ignores a reader of our output that leaves early (`| head -1`): further output is discarded, and that is no failure. Output
+ * that cannot be written for another reason, e.g. into a file on a full disk, is a failure.
  */
 export function toleratePartingReaders(): void {
   for (const stream of STREAMS) {
@@ -20,10 +20,10 @@ export function toleratePartingReaders(): void {
   }
 }
 
-/** Whether that is only what a parted reader of our output made fail. */
+/** Whether the error was only caused by a reader of our output that left. */
 export const isReaderGone = (error: unknown) => error !== undefined && error === readerGone
 
-/** Resolves when everything printed has left this process: its end would drop what a slow reader has not taken yet. */
+/** Resolves when all output has left this process: exiting earlier would drop output that a slow reader has not read yet. */
 export async function allPrinted(): Promise<void> {
   await Promise.all(STREAMS.map(stream => new Promise<void>(done => stream.write('', () => done()))))
 }

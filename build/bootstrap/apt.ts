@@ -1,7 +1,7 @@
 import { runCommand } from './command.ts'
 import { StepError, type Note } from './progress.ts'
 
-/** Waits its turn: another apt or dpkg may be at work (unattended upgrades on a fresh machine). */
+/** Waits for the lock: another apt or dpkg may be running (unattended upgrades on a fresh machine). */
 const OPTIONS = [
   '-y',
   '--no-install-recommends',
@@ -14,9 +14,9 @@ const OPTIONS = [
 const QUIET = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', NEEDRESTART_MODE: 'a', LC_ALL: 'C.UTF-8' }
 const LIST_RETRIES = 60
 
-/** Which of these Debian packages are not installed? */
+/** Names of these Debian packages that are not installed. */
 export async function missingPackages(names: readonly string[]): Promise<string[]> {
-  // dpkg-query fails if it knows one of them not at all, and prints the others.
+  // dpkg-query fails if it does not know one of them at all, but prints the others.
   const known = await runCommand('dpkg-query', ['-W', '-f', '${Package} ${db:Status-Status}\\n', ...names], {
     env: QUIET,
   }).catch((error: unknown) => (error instanceof StepError ? (error.hint ?? '') : Promise.reject(error as Error)))
@@ -30,8 +30,8 @@ export async function missingPackages(names: readonly string[]): Promise<string[
 }
 
 /**
- * Installs Debian packages as root. The download can be interrupted; unpacking and configuring is waited for, since an
- * interrupted dpkg leaves a system that the user would have to repair. One left by somebody else is repaired first.
+ * Installs Debian packages as root. The download can be interrupted; unpacking and configuring is not, since an interrupted
+ * dpkg leaves a system that the user would have to repair. An earlier interrupted dpkg run is repaired first.
  */
 export async function installPackages(names: readonly string[], note: Note, signal: AbortSignal): Promise<void> {
   const download = () =>
@@ -50,7 +50,7 @@ export async function installPackages(names: readonly string[], note: Note, sign
   await runCommand('apt-get', ['install', ...OPTIONS, ...names], { env: QUIET, note, indivisible: true })
 }
 
-/** The lock of the package lists is not covered by DPkg::Lock::Timeout. */
+/** Updates the package lists. Their lock is not covered by DPkg::Lock::Timeout, hence the retries. */
 async function updateLists(note: Note, signal: AbortSignal): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {

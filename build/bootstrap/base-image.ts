@@ -12,16 +12,16 @@ import { StepError } from './progress.ts'
 const SUITE = 'trixie'
 const REPOSITORY = 'debian'
 const TAG = `${SUITE}-slim`
-/** A registry that has said nothing for so long is not worth waiting for. */
+/** Give up on a registry after this much silence. */
 const REGISTRY_SILENCE_MS = 15_000
 
 export interface BaseImageDeps extends ImageDeps {
   readonly platform: Platform
-  /** Where the file system of a home-made image grows; removed afterwards. */
+  /** Directory in which the file system of a home-made image is built; removed afterwards. */
   readonly workDir: string
 }
 
-/** Makes sure of `debian:trixie-slim`: pulled where a registry answers, else made of Debian's packages. */
+/** Ensures that `debian:trixie-slim` exists: pulled if a registry answers, else built from Debian's packages. */
 export async function ensureBaseImage(deps: BaseImageDeps): Promise<string> {
   const { engine, platform, note, signal } = deps
   if ((await imageLabels(engine, `${REPOSITORY}:${TAG}`)) !== undefined) return 'already there'
@@ -62,7 +62,10 @@ async function pull({ engine, note, signal }: BaseImageDeps): Promise<void> {
   }
 }
 
-/** The official slim image in all that matters here: minimal Debian with security updates, no documentation, no services. */
+/**
+ * Builds an image that equals the official slim image in all that matters here: minimal Debian with security updates, no
+ * documentation, no services.
+ */
 async function make({ engine, note, signal, workDir }: BaseImageDeps): Promise<void> {
   const missing = await missingPackages(['debootstrap', 'debian-archive-keyring'])
   if (missing.length > 0) await installPackages(missing, note, signal)
@@ -85,7 +88,7 @@ async function make({ engine, note, signal, workDir }: BaseImageDeps): Promise<v
     for (const path of ['var/cache/apt/archives/partial', 'var/lib/apt/lists/partial'])
       mkdirSync(join(folder, path), { recursive: true })
     writeFileSync(join(folder, 'etc/apt/sources.list.d/debian.sources'), sources)
-    // Packages installed in an image start no services.
+    // Packages installed in an image must not start services.
     writeFileSync(join(folder, 'usr/sbin/policy-rc.d'), '#!/bin/sh\nexit 101\n')
     chmodSync(join(folder, 'usr/sbin/policy-rc.d'), 0o755)
     signal.throwIfAborted()
@@ -110,7 +113,7 @@ async function make({ engine, note, signal, workDir }: BaseImageDeps): Promise<v
   }
 }
 
-/** Security updates beside the mirror that debootstrap itself used. @param list the sources.list that it left */
+/** Security updates besides the mirror that debootstrap itself used. @param list the sources.list written by debootstrap */
 function sourcesOf(list: string | undefined): string {
   const mirror = /^deb (\S+?)\/? /m.exec(list ?? '')?.[1]
   if (mirror === undefined) throw new StepError('debootstrap left no sources.list; remove the image and start again.')
@@ -119,7 +122,7 @@ function sourcesOf(list: string | undefined): string {
   return [entry(mirror, `${SUITE} ${SUITE}-updates`), entry(`${mirror}-security`, `${SUITE}-security`)].join('\n')
 }
 
-/** Of runs that were killed; one that still works has its process id in the name. */
+/** Removes folders of killed runs; the name of a folder in use contains a live process id. */
 async function removeLeftovers(workDir: string): Promise<void> {
   for (const name of readdirSync(workDir)) {
     const pid = /^debian-(\d+)-/.exec(name)?.[1]
@@ -127,7 +130,7 @@ async function removeLeftovers(workDir: string): Promise<void> {
   }
 }
 
-/** An interrupted debootstrap may leave /proc and /sys mounted in there: never delete through them. */
+/** An interrupted debootstrap may leave /proc and /sys mounted in the folder: never delete through them. */
 async function removeTree(folder: string): Promise<void> {
   const mounts = (readText('/proc/mounts') ?? '').split('\n').map(line => line.split(' ')[1] ?? '')
   for (const mount of mounts.filter(path => path.startsWith(`${folder}/`)).toReversed()) {

@@ -12,18 +12,18 @@ export interface ImageDeps {
   readonly signal: AbortSignal
 }
 
-/** Variables of the machine that a build needs to reach the network where only a proxy may. */
+/** Variables of the machine that a build needs to reach the network if only a proxy may. */
 const PROXY_VARIABLES = ['http_proxy', 'https_proxy', 'no_proxy', 'HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY']
 const LABEL_STAGE = 'berth.stage'
 
-/** Is the image on the engine the one that this recipe makes? */
+/** Whether the image on the engine is the one that this recipe makes. */
 export async function isBuilt(recipe: Recipe, engine: EngineEndpoint): Promise<boolean> {
   const hash = recipeHash(recipe.folder)
   const labels = await Promise.all(allTags(recipe, hash).map(tag => imageLabels(engine, tag)))
   return labels.every(found => found?.[LABEL_RECIPE] === hash)
 }
 
-/** Builds the image unless it is there. The engine tags it as its last act, so that an interrupted build leaves no image. */
+/** Builds the image unless it exists. The engine tags it last, so that an interrupted build leaves no image. */
 export async function ensureImage(recipe: Recipe, { engine, note, signal }: ImageDeps): Promise<string> {
   if (await isBuilt(recipe, engine)) return 'already there'
   signal.throwIfAborted()
@@ -44,12 +44,12 @@ export async function ensureImage(recipe: Recipe, { engine, note, signal }: Imag
     const [repo = '', name = ''] = other.split(':')
     await docker.getImage(tag).tag({ repo, tag: name })
   }
-  // What the recipe's earlier stages left; ours only, by label.
+  // Remove images left by the recipe's earlier stages; only ours, by label.
   await docker.pruneImages({ filters: JSON.stringify({ dangling: ['true'], label: [LABEL_STAGE] }) })
   return 'built'
 }
 
-/** dockerode is heavy to load, and on a warm start there is nothing for it to do. */
+/** Imports dockerode late: it is slow to load, and a warm start does not need it. */
 export async function connect({ options }: EngineEndpoint): Promise<Docker> {
   const { default: Engine } = await import('dockerode')
   if (options.socketPath !== undefined) return new Engine({ socketPath: options.socketPath })
@@ -61,7 +61,7 @@ export async function connect({ options }: EngineEndpoint): Promise<Docker> {
   })
 }
 
-/** Follows the engine's messages to their end; throws the one that is an error. */
+/** Follows the engine's messages to their end; throws the error message, if any. */
 export function followBuild(
   docker: Docker,
   stream: NodeJS.ReadableStream,
@@ -79,7 +79,7 @@ export function followBuild(
       stream,
       (error: Error | null) => {
         signal.removeEventListener('abort', stop)
-        // A build that fails is a message in the stream; the stream itself ends well.
+        // A failed build is reported by a message in the stream; the stream itself ends normally.
         const why = error?.message ?? refused
         if (why === undefined) resolve()
         else reject(new StepError(why.trim(), tail.slice(-15).join('')))
@@ -95,7 +95,7 @@ export function followBuild(
   })
 }
 
-/** The toolbox also goes by its hash, so that two versions can be in use at once. */
+/** Tags of an image. The toolbox also has a tag with its hash, so that two versions can be in use at once. */
 function allTags(recipe: Recipe, hash: string): string[] {
   const hashed = recipe.tags.filter(tag => tag.endsWith(':latest')).map(tag => tag.replace(/:latest$/, `:${hash}`))
   return [...hashed, ...recipe.tags]
@@ -104,13 +104,13 @@ function allTags(recipe: Recipe, hash: string): string[] {
 function packRecipe(folder: string): NodeJS.ReadableStream {
   const archive = pack()
   for (const { path, executable } of recipeFiles(folder)) {
-    // A fixed time and owner: the same recipe is the same build context for the engine's cache.
+    // Fixed time and owner: the same recipe gives the same build context, which the engine's cache recognizes.
     archive.entry(
       { name: path, mode: executable ? 0o755 : 0o644, mtime: new Date(0) },
       readFileSync(join(folder, path)),
     )
   }
   archive.finalize()
-  // A streamx stream: all that the client does with it is pipe it.
+  // A streamx stream; the client only pipes it.
   return archive as unknown as NodeJS.ReadableStream
 }

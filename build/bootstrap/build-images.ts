@@ -26,12 +26,15 @@ export async function engineStep({ progress, ...deps }: StepDeps): Promise<Engin
   return found
 }
 
-/** All images that a session needs; with `tests` also those that only tests do. What does not depend on each other is built side by side. */
+/**
+ * Builds all images that a session needs; with `tests`, also images needed only by tests. Independent images are built
+ * concurrently.
+ */
 export async function imageSteps(engine: EngineEndpoint, deps: StepDeps & { readonly tests?: boolean }): Promise<void> {
   const { progress, platform, dataDir, signal, tests = false } = deps
   const build = (recipe: Recipe) => progress.step(recipe.title, note => ensureImage(recipe, { engine, note, signal }))
   await progress.step('Base image', async note => {
-    // Tests start containers of it; otherwise only a build needs it, and making it anew takes half a minute.
+    // Tests start containers of the base image; otherwise only a build needs it, and making it takes half a minute.
     if (!tests && (await areBuilt([TOOLBOX, ...SESSION_IMAGES], engine))) return 'not needed'
     return ensureBaseImage({ engine, platform, note, signal, workDir: join(dataDir, 'tmp') })
   })
@@ -46,7 +49,7 @@ async function areBuilt(recipes: readonly Recipe[], engine: EngineEndpoint): Pro
   return (await Promise.all(recipes.map(recipe => isBuilt(recipe, engine)))).every(Boolean)
 }
 
-/** Like Promise.all, but waits for all before it throws: no step goes on in the dark after the program has said its last word. */
+/** Like Promise.all, but waits for all before it throws: no step continues after the program has printed its last message. */
 export async function allSettledOrThrow(work: readonly Promise<unknown>[]): Promise<void> {
   const failed = (await Promise.allSettled(work)).find(result => result.status === 'rejected')
   if (failed !== undefined) throw failed.reason as Error

@@ -4,11 +4,14 @@ import { StepError, type Note } from './progress.ts'
 export interface CommandOptions {
   readonly env?: NodeJS.ProcessEnv
   readonly cwd?: string
-  /** Each line of output, as it comes. */
+  /** Called with each line of output, as it arrives. */
   readonly note?: Note
   /** Stops the command with SIGTERM, unless it is `indivisible`. */
   readonly signal?: AbortSignal
-  /** Runs in a session of its own, out of reach of Ctrl-C, and is waited for: half of it would be worse than a late stop. */
+  /**
+   * Runs the command in a session of its own, out of reach of Ctrl-C, and waits for it: an interrupted command would be worse
+   * than a late stop.
+   */
   readonly indivisible?: boolean
 }
 
@@ -38,7 +41,7 @@ export async function runCommand(
   const code = await new Promise<number | null>((resolve, reject) => {
     let failure: Error | undefined
     child.on('error', error => (failure = error))
-    // `close`, also after an abort: the program has ended and tidied up behind itself.
+    // Wait for `close`, even after an abort: then the program has ended and cleaned up.
     child.on('close', exitCode => {
       if (failure !== undefined) reject(failure)
       else resolve(exitCode)

@@ -22,7 +22,7 @@ const PID_FILES = ['/var/run/docker.pid', '/var/run/docker/containerd/containerd
 const START_DEADLINE_MS = 60_000
 const LOG_LIMIT_BYTES = 10_000_000
 
-/** What an engine that does not answer needs. Pure: `error.code` of the attempt and the facts of the machine decide. */
+/** What to do about an engine that does not answer. Pure: decided by `error.code` of the attempt and the facts of the machine. */
 export type EngineRemedy =
   | { readonly act: 'install' }
   | { readonly act: 'start'; readonly by: 'systemd' | 'ourselves' }
@@ -71,22 +71,23 @@ export function engineRemedy(facts: {
   }
 }
 
-/** There is no engine, and only the user can change that; `hint` says how. */
+/** There is no engine, and only the user can provide one; `hint` says how. */
 export class EngineUnavailable extends StepError {}
 
 export interface EngineDeps {
   readonly platform: Platform
-  /** Where the log of an engine goes that we start ourselves. */
+  /** Directory for the log of an engine that we start ourselves. */
   readonly dataDir: string
   readonly note: Note
   readonly signal: AbortSignal
 }
 
 /**
- * Makes sure that a Docker Engine answers, and tells how to reach it. An engine that is there is used as it is, never configured.
- * One that we start where no service manager runs gets a session of its own, so that Ctrl-C in our terminal does not end it.
+ * Ensures that a Docker Engine answers, and returns how to reach it. An existing engine is used as it is, never configured. An
+ * engine that we start without a service manager gets a session of its own, so that Ctrl-C in our terminal does not end it.
  *
- * @throws EngineUnavailable where only the user can provide one
+ *
+ * @throws EngineUnavailable if only the user can provide one
  */
 export async function ensureEngine(deps: EngineDeps): Promise<{ engine: EngineEndpoint; result: string }> {
   const { platform, note, signal } = deps
@@ -107,7 +108,7 @@ export async function ensureEngine(deps: EngineDeps): Promise<{ engine: EngineEn
       dockerd: findProgram('dockerd') !== undefined,
       systemd: hasSystemd(),
     })
-    // Each remedy is tried once: installed and started, and still no answer, is for a person to look at.
+    // Each remedy is tried once: if an installed and started engine still does not answer, a person must look at it.
     switch (remedy.act) {
       case 'explain':
         throw new EngineUnavailable(remedy.why, remedy.hint)
@@ -134,7 +135,7 @@ async function version(engine: EngineEndpoint): Promise<string> {
   return Version ?? 'unknown version'
 }
 
-/** Only for an engine that we install: its containers shall outlive a restart of it. */
+/** Only for an engine that we install: its containers must outlive a restart of the engine. */
 function configureNewEngine(): void {
   if (existsSync(DAEMON_JSON)) return
   mkdirSync('/etc/docker', { recursive: true, mode: 0o755 })
@@ -162,7 +163,7 @@ async function startOurselves({ dataDir, note, signal }: EngineDeps): Promise<vo
       if (engine !== undefined) await getFromEngine(engine, '/_ping')
       return
     } catch {
-      // Not yet.
+      // Not up yet.
     }
     if (ended !== undefined || Date.now() > deadline) {
       const tail = readFileSync(logFile, 'utf8').trimEnd().split('\n').slice(-10).join('\n')
@@ -176,7 +177,7 @@ async function startOurselves({ dataDir, note, signal }: EngineDeps): Promise<vo
   }
 }
 
-/** dockerd refuses to start while its pid file names a process that exists, even when that is a zombie or somebody else. */
+/** dockerd refuses to start while its pid file names an existing process, even a zombie or another program. */
 function removeStalePidFile(path: string): void {
   const pid = Number(readText(path)?.trim())
   if (!Number.isInteger(pid) || pid <= 0) return
@@ -184,7 +185,7 @@ function removeStalePidFile(path: string): void {
   if (!isLiveEngine(status)) rmSync(path, { force: true })
 }
 
-/** @param status text of /proc/PID/status; undefined when there is no such process */
+/** @param status text of /proc/PID/status; undefined if there is no such process */
 export function isLiveEngine(status: string | undefined): boolean {
   if (status === undefined) return false
   return /^Name:\s+(dockerd|containerd)$/m.test(status) && !/^State:\s+Z/m.test(status)

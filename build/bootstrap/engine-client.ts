@@ -3,20 +3,21 @@ import { request, type RequestOptions } from 'node:http'
 import { request as requestTls } from 'node:https'
 import { join } from 'node:path'
 
-/** How to reach a Docker Engine, in the words of node:http. */
+/** Address of a Docker Engine, as options of node:http. */
 export interface EngineEndpoint {
-  /** As DOCKER_HOST would say it. */
+  /** In the form of DOCKER_HOST. */
   readonly host: string
   readonly options: RequestOptions & { ca?: Buffer; cert?: Buffer; key?: Buffer }
 }
 
 export const DEFAULT_SOCKET = '/var/run/docker.sock'
-/** Long enough for an engine that is busy, short enough for one that hangs. */
+/** Long enough for a busy engine, short enough for a hanging one. */
 const TIMEOUT_MS = 5_000
 
 /**
- * The engine that this environment means: DOCKER_HOST (unix, tcp; TLS by DOCKER_TLS_VERIFY and DOCKER_CERT_PATH), else the
+ * The engine that this environment selects: DOCKER_HOST (unix, tcp; TLS by DOCKER_TLS_VERIFY and DOCKER_CERT_PATH), else the
  * usual socket, else that of rootless Docker or Docker Desktop.
+ *
  *
  * @returns undefined for a DOCKER_HOST of another kind (ssh, npipe)
  */
@@ -75,7 +76,7 @@ export function getFromEngine({ options }: EngineEndpoint, path: string): Promis
   })
 }
 
-/** Labels of an image on the engine; undefined if it is not there. */
+/** Labels of an image on the engine; undefined if the image does not exist. */
 export async function imageLabels(
   engine: EngineEndpoint,
   reference: string,

@@ -2,17 +2,17 @@ import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** The clone that this file lies in. */
+/** The clone that contains this file. */
 export const ROOT = join(import.meta.dirname, '..', '..')
 
 /** An image that is built from a folder with a Dockerfile. */
 export interface Recipe {
-  /** As the user reads it. */
+  /** Title shown to the user. */
   readonly title: string
   readonly folder: string
   /** Tags without the hash. */
   readonly tags: readonly string[]
-  /** What the image is made from and must be there first. */
+  /** Base of the image, which must exist first. */
   readonly from: 'debian' | 'toolbox'
 }
 
@@ -30,7 +30,7 @@ export const SESSION_IMAGES: readonly Recipe[] = [
     from: 'debian',
   },
 ]
-/** Only for tests. */
+/** Images that only tests need. */
 export const TEST_IMAGES: readonly Recipe[] = [
   {
     title: 'Image without a shell',
@@ -50,7 +50,8 @@ export const TEST_IMAGES: readonly Recipe[] = [
 export const LABEL_RECIPE = 'berth.recipe'
 
 /**
- * Fingerprint of a recipe: names, executable bits and contents of its files; what is only read by people (`*.md`) does not count.
+ * Fingerprint of a recipe: names, executable bits and contents of its files; documentation (`*.md`) does not count.
+ *
  *
  * @returns 12 hex digits
  */
@@ -69,7 +70,7 @@ export interface RecipeFile {
   readonly executable: boolean
 }
 
-/** The files of a recipe in a stable order; these are also what the engine gets to build from. */
+/** The files of a recipe in a stable order; the engine builds from exactly these. */
 export function recipeFiles(folder: string): RecipeFile[] {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter(entry => entry.isFile() && !entry.name.endsWith('.md'))

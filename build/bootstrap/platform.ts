@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 
-/** Debian and what is made of it: apt-get, and package names as in Debian. */
+/** The operating system: Debian and its derivatives have apt-get, and Debian's package names. */
 export interface Platform {
   /** `PRETTY_NAME` of /etc/os-release, e.g. "Debian GNU/Linux 12 (bookworm)". */
   readonly name: string
@@ -9,7 +9,7 @@ export interface Platform {
   readonly root: boolean
 }
 
-/** @param osRelease text of /etc/os-release; undefined where there is none (macOS, Windows) */
+/** @param osRelease text of /etc/os-release; undefined if there is none (macOS, Windows) */
 export function parsePlatform(osRelease: string | undefined, uid: number | undefined): Platform {
   const fields = new Map(
     (osRelease ?? '').split('\n').map(line => {
@@ -35,7 +35,7 @@ export function readPlatform(): Platform {
   return parsePlatform(readText('/etc/os-release'), process.getuid?.())
 }
 
-/** Path of a program, looked for in PATH and where Debian keeps those of root; undefined if it is nowhere. */
+/** Path of a program, searched in PATH and in Debian's folders for root's programs; undefined if not found. */
 export function findProgram(name: string): string | undefined {
   const folders = [
     ...(process.env.PATH ?? '').split(delimiter),
@@ -51,7 +51,7 @@ export function findProgram(name: string): string | undefined {
     .find(path => isFile(path))
 }
 
-/** Is systemd this machine's service manager, as it decides itself (sd_booted(3))? */
+/** Whether systemd is this machine's service manager, by its own criterion (sd_booted(3)). */
 export function hasSystemd(): boolean {
   return statSync('/run/systemd/system', { throwIfNoEntry: false })?.isDirectory() ?? false
 }

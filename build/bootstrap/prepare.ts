@@ -7,13 +7,15 @@ import { ensureRenderer } from './renderer.ts'
 
 export interface PrepareDeps extends StepDeps {
   readonly docker: boolean
-  /** `vite` serves the console itself. */
+  /** False if `vite` serves the console itself. */
   readonly renderer?: boolean
   readonly say: (text: string) => void
 }
 
 /**
- * All steps before `berth up`. An engine that only the user can provide is no reason to stop: the console starts without sessions.
+ * Runs all steps before `berth up`. A missing engine that only the user can provide is no reason to stop: the console starts
+ * without sessions.
+ *
  *
  * @returns environment variables for `berth up`
  */
@@ -36,12 +38,12 @@ export async function prepare(deps: PrepareDeps): Promise<Record<string, string>
   return environment
 }
 
-/** An engine found elsewhere than everybody looks must be told to those who come later. */
+/** Passes on the address of an engine that is not at the usual place: later processes would not find it. */
 function hostVariable({ host }: EngineEndpoint): Record<string, string> {
   return host === `unix://${DEFAULT_SOCKET}` ? {} : { DOCKER_HOST: host }
 }
 
-/** Last words of a bootstrap that cannot go on. @returns the exit code */
+/** Prints why the bootstrap cannot continue. @returns the exit code */
 export function describeFailure(error: unknown, signal: AbortSignal, say: (text: string) => void): number {
   if (signal.aborted) return 130
   if (error instanceof StepError) say(error.hint === undefined ? '' : `${error.hint.replaceAll(/^/gm, '  ')}\n`)

@@ -1,4 +1,4 @@
-/** A step that cannot go on; `hint` tells the user what to do next. */
+/** A failed step; `hint` tells the user what to do next. */
 export class StepError extends Error {
   override readonly name = 'StepError'
   readonly hint: string | undefined
@@ -8,7 +8,7 @@ export class StepError extends Error {
   }
 }
 
-/** What a step says while it runs; only the last words are shown. */
+/** Reports the progress of a step; only the latest text is shown. */
 export type Note = (text: string) => void
 
 export interface Progress {
@@ -21,7 +21,7 @@ export interface Progress {
 
 export interface ProgressDeps {
   readonly write: (text: string) => void
-  /** A terminal: notes replace each other on one line. Otherwise each is a line, at most one in `quietMs` per step. */
+  /** In a terminal, notes replace each other on one line. Otherwise each is a line, at most one in `quietMs` per step. */
   readonly terminal: boolean
   readonly columns?: number
   readonly now?: () => number
@@ -52,7 +52,7 @@ export function createProgress({
     async step(title, work) {
       const state = { started: now(), note: '', shown: now() }
       running.set(title, state)
-      // Elapsed time moves on while nothing is said.
+      // The elapsed time advances even without notes.
       const ticker = terminal ? setInterval(draw, 500) : undefined
       draw()
       try {

@@ -6,7 +6,7 @@ import { ROOT } from './image-recipes.ts'
 import { readText } from './platform.ts'
 import type { Note } from './progress.ts'
 
-/** What the console is made of. */
+/** Sources of the console. */
 const SOURCES = [
   'renderer',
   'agent/contract',
@@ -17,10 +17,10 @@ const SOURCES = [
   'package-lock.json',
 ]
 const OUTPUT = join(ROOT, 'dist', 'renderer')
-/** Written last; says which sources the built console was made from. */
+/** Written last; records the sources from which the console was built. */
 const STAMP = '.sources'
 
-/** Builds the console unless it is the one that these sources make. The built page appears in one step, or not at all. */
+/** Builds the console unless the existing one was built from these sources. The built page appears atomically, or not at all. */
 export async function ensureRenderer(note: Note, signal: AbortSignal): Promise<string> {
   const fingerprint = sourceFingerprint(ROOT, SOURCES)
   if (readText(join(OUTPUT, STAMP)) === fingerprint) return 'already there'
@@ -42,7 +42,7 @@ export async function ensureRenderer(note: Note, signal: AbortSignal): Promise<s
   return 'built'
 }
 
-/** Names and contents of all source files; tests and papers do not count. */
+/** Hash of names and contents of all source files, without tests and documentation. */
 export function sourceFingerprint(root: string, sources: readonly string[]): string {
   const hash = createHash('sha256')
   for (const source of sources) {

@@ -3,8 +3,8 @@ import { flushCompileCache } from 'node:module'
 import { constants } from 'node:os'
 
 /**
- * Becomes `berth` where the system can replace a process (POSIX), so that nothing stands between it and the terminal; elsewhere runs
- * it as a child with our streams and gives its exit code.
+ * Replaces this process by `berth` where the system supports that (POSIX), so that no process stands between it and the
+ * terminal; elsewhere runs it as a child with our streams and returns its exit code.
  */
 export async function runBerth(
   script: string,
@@ -14,9 +14,9 @@ export async function runBerth(
   const env = { ...process.env, ...environment }
   const command = ['--disable-warning=ExperimentalWarning', script, ...args]
   if (process.execve !== undefined && process.platform !== 'win32') {
-    // What a process leaves behind at its exit, it must do now.
+    // Normally done when a process exits, so it must be done now.
     flushCompileCache()
-    // Node calls execve experimental, on every call; that is nothing for users.
+    // Node warns on every call that execve is experimental, which does not help users.
     process.removeAllListeners('warning')
     process.execve(process.execPath, [process.execPath, ...command], env)
   }

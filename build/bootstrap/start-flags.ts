@@ -2,11 +2,11 @@ export interface StartFlags {
   /** `--no-docker`: the console without sessions. */
   readonly docker: boolean
   readonly data: string | undefined
-  /** All that is for `berth up`. */
+  /** All flags for `berth up`. */
   readonly rest: readonly string[]
 }
 
-/** Takes out what is the bootstrap's own; checks nothing, `berth up` does. */
+/** Extracts the bootstrap's own flags; checks nothing, because `berth up` does. */
 export function parseStartFlags(args: readonly string[]): StartFlags {
   const at = args.indexOf('--data')
   return {

@@ -3,7 +3,10 @@ export interface StopSignal extends Disposable {
   readonly signal: AbortSignal
 }
 
-/** The first Ctrl-C asks the steps to stop, and they tidy up; the second does not wait for them. Disposing gives the signals back. */
+/**
+ * The first Ctrl-C asks the steps to stop and clean up; the second does not wait for them. Disposing restores the default
+ * handling.
+ */
 export function listenForStop(say: (text: string) => void): StopSignal {
   const stop = new AbortController()
   const onSignal = (name: NodeJS.Signals) => {

@@ -9,7 +9,10 @@ export interface FolderCoverage {
   readonly total: number
 }
 
-/** Merges the reports in those directories (`coverage-final.json`). @returns one line for each folder directly below a side, e.g. `manager/users` */
+/**
+ * Merges the reports in these directories (`coverage-final.json`).
+ * @returns one line for each folder directly below a side, e.g. `manager/users`
+ */
 export function readCoverage(directories: readonly string[], root: string): FolderCoverage[] {
   const map = coverage.createCoverageMap({})
   for (const directory of directories) {

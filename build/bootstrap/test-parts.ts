@@ -3,22 +3,25 @@ export const PARTS = ['typecheck', 'lint', 'unit', 'integration', 'engine', 'e2e
 export type Part = (typeof PARTS)[number]
 
 /**
- * What runs side by side, for two cores: the stages one after the other, the lanes of a stage at the same time, the parts of a
- * lane one after the other. Tests against an engine wait most of the time, the parts beside them compute.
+ * Schedule for two cores: the stages run one after the other, the lanes of a stage concurrently, the parts of a lane one after
+ * the other. Tests against an engine mostly wait, while the parts beside them compute.
  */
 const STAGES: readonly (readonly (readonly Part[])[])[] = [
   [['typecheck', 'lint', 'unit', 'integration'], ['engine']],
   [['e2e'], ['fuzz']],
 ]
 
-/** The stages with only these parts in them. */
+/** The stages reduced to these parts. */
 export function stagesOf(parts: readonly Part[]): Part[][][] {
   return STAGES.map(lanes =>
     lanes.map(lane => lane.filter(part => parts.includes(part))).filter(lane => lane.length > 0),
   ).filter(lanes => lanes.length > 0)
 }
 
-/** Test files of `integration` that run at the same time: each has a database and ports of its own, and waits more than it computes. */
+/**
+ * Number of `integration` test files that run concurrently: each has a database and ports of its own, and waits more than it
+ * computes.
+ */
 export const INTEGRATION_WORKERS = 3
 
 export interface TestFlags {
@@ -28,7 +31,7 @@ export interface TestFlags {
   readonly storeDurations: boolean
 }
 
-/** @throws Error naming the flag that is not one */
+/** @throws Error naming the unknown flag */
 export function parseTestFlags(args: readonly string[]): TestFlags {
   const only: Part[] = []
   let keepGoing = false
@@ -48,7 +51,7 @@ export function parseTestFlags(args: readonly string[]): TestFlags {
   return { parts, keepGoing, storeDurations }
 }
 
-/** Which parts are vitest projects, and so report counts? */
+/** Whether a part is a vitest project, and so reports counts. */
 export function isVitest(part: Part): boolean {
   return part !== 'typecheck' && part !== 'lint' && part !== 'fuzz'
 }

@@ -8,17 +8,18 @@ import { runCommand } from './command.ts'
 import { postgresFolder } from './test-tools.ts'
 
 export interface TestPostgres extends AsyncDisposable {
-  /** For TEST_DATABASE_URL; a superuser of its own cluster, so that tests can make databases. */
+  /** Value for TEST_DATABASE_URL; a superuser of its own cluster, so that tests can create databases. */
   readonly url: string
 }
 
 const START_DEADLINE_S = 30
 
 /**
- * A PostgreSQL of Debian's packages beside the embedded one, for tests that run on both. Listens on 127.0.0.1 only, with a random password,
- * and forgets everything at the end.
+ * A PostgreSQL from Debian's packages besides the embedded one, for tests that run on both. Listens on 127.0.0.1 only, with a
+ * random password, and deletes everything at the end.
  *
- * @returns undefined where no PostgreSQL is installed
+ *
+ * @returns undefined if no PostgreSQL is installed
  */
 export async function startTestPostgres(root: boolean): Promise<TestPostgres | undefined> {
   const programs = postgresFolder()
@@ -60,7 +61,7 @@ export async function startTestPostgres(root: boolean): Promise<TestPostgres | u
       settings,
       'start',
     )
-    // The server keeps what it inherits: pipes of ours would never end.
+    // The server keeps inherited descriptors open: pipes of ours would never end.
     await ended(start.program, start.args, folder)
     return {
       url: `postgres://berth:${password}@127.0.0.1:${String(port)}/postgres`,

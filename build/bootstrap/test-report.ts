@@ -10,7 +10,7 @@ export interface VitestReport {
     readonly assertionResults: readonly {
       readonly status: string
       readonly fullName: string
-      /** The messages of every failed try. */
+      /** Messages of every failed attempt. */
       readonly failureMessages?: readonly string[] | null
     }[]
   }[]
@@ -20,13 +20,13 @@ export interface Counts {
   readonly passed: number
   readonly failed: number
   readonly skipped: number
-  /** The passed tests that needed a second try, each with what the first one said. */
+  /** Passed tests that needed a second attempt, each with the message of the first one. */
   readonly unsteady: readonly string[]
 }
 
 export const NO_TESTS: Counts = { passed: 0, failed: 0, skipped: 0, unsteady: [] }
 
-/** More unsteady tests than this fail the run: a second try must not become a habit. */
+/** More unsteady tests than this fail the run: retries must not become a habit. */
 const MAX_UNSTEADY = 3
 
 /** Sums up vitest's JSON report. A file that failed before its first test (it does not load) counts as one failure. */
@@ -81,10 +81,10 @@ export function durationsOf(report: VitestReport, root: string): Durations {
 }
 
 const SLOWEST = 8
-/** A file is named when it takes this many seconds and this many times longer than it did when the durations were stored. */
+/** A file is reported if it takes this many seconds, and this many times longer than when the durations were stored. */
 const GROWN = { seconds: 10, times: 2 } as const
 
-/** The slowest files of a run, and the files that have become much slower than `stored` says. */
+/** The slowest files of a run, and the files that have become much slower than in `stored`. */
 export function describeDurations(durations: Durations, stored: Durations): string[] {
   const byTime = Object.entries(durations).sort(([, a], [, b]) => b - a)
   const slowest = byTime.slice(0, SLOWEST).map(([file, seconds]) => `  ${seconds.toFixed(1).padStart(6)} s  ${file}`)

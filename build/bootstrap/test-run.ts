@@ -6,7 +6,7 @@ import { ROOT } from './image-recipes.ts'
 import { isVitest, type Part } from './test-parts.ts'
 import { type VitestReport } from './test-report.ts'
 
-/** Reports, coverage and the output of parts that ran side by side; not in the repository. */
+/** Reports, coverage and the output of parts that ran concurrently; not in the repository. */
 export const OUTPUT = join(ROOT, 'test', 'output')
 
 export interface RunOptions {
@@ -20,7 +20,7 @@ export interface RunOptions {
 export interface Outcome {
   readonly code: number
   readonly seconds: number
-  /** Undefined for a part without tests, and where the part ended before it could write a report. */
+  /** Undefined for a part without tests, and if the part ended before it could write a report. */
   readonly report: VitestReport | undefined
 }
 
@@ -59,7 +59,7 @@ export async function runPart(part: Part, { environment, quiet, signal }: RunOpt
   }
 }
 
-/** What a quiet part has printed. */
+/** Output of a quiet part. */
 export function outputOf(part: Part): string {
   return readFileSync(logFile(part), 'utf8')
 }
@@ -72,10 +72,10 @@ function reportFile(part: Part): string {
   return join(OUTPUT, `${part}.json`)
 }
 
-/** Below this folder each of these parts leaves `coverage-final.json`: what its tests execute in their own processes. */
+/** Parts that leave `coverage-final.json` below this folder: the code that their tests execute in their own processes. */
 export const COVERED: readonly Part[] = ['unit', 'integration']
 
-/** Enough to run over each target; `npm run fuzz` alone goes on for 100,000 inputs. */
+/** Enough to run over each target; `npm run fuzz` alone continues for 100,000 inputs. */
 const FUZZ_SECONDS = '120'
 
 export function coverageFolder(part: Part): string {

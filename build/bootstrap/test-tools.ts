@@ -5,7 +5,7 @@ import { findProgram, type Platform } from './platform.ts'
 import { StepError, type Note } from './progress.ts'
 
 interface Tool {
-  /** Debian's package. */
+  /** Name of the Debian package. */
   readonly name: string
   readonly isThere: () => boolean
 }
@@ -15,7 +15,7 @@ const program = (name: string, executable: string): Tool => ({
   isThere: () => findProgram(executable) !== undefined,
 })
 
-/** What the tests drive that is not an npm package. */
+/** Programs needed by the tests that are not npm packages. */
 const TOOLS: readonly Tool[] = [
   program('chromium', 'chromium'),
   program('openssh-client', 'ssh'),
@@ -23,17 +23,17 @@ const TOOLS: readonly Tool[] = [
   program('putty-tools', 'psftp'),
   program('iproute2', 'ip'),
   program('procps', 'ps'),
-  // Debian 13 ships the command line apart from the engine.
+  // Debian 13 packages the command line separately from the engine.
   program('docker-cli', 'docker'),
   program('docker-registry', 'docker-registry'),
   program('apache2-utils', 'htpasswd'),
   program('openssl', 'openssl'),
-  // What a reverse proxy sends, and leaves out, is tried with a real one.
+  // A real reverse proxy, to test which fields it sends and which it leaves out.
   program('haproxy', 'haproxy'),
-  // Limits of a home's size are tried on a real btrfs, on a loop device.
+  // Limits of a home's size are tested on a real btrfs, on a loop device.
   program('btrfs-progs', 'mkfs.btrfs'),
   { name: 'postgresql', isThere: () => postgresFolder() !== undefined },
-  // A screenshot without fonts is a page of boxes.
+  // Without fonts, a screenshot shows only boxes.
   {
     name: 'fonts-dejavu-core',
     isThere: () => existsSync('/usr/share/fonts') && readdirSync('/usr/share/fonts').length > 0,
@@ -50,7 +50,7 @@ export function postgresFolder(): string | undefined {
     .find(folder => existsSync(join(folder, 'initdb')))
 }
 
-/** @throws StepError naming what is missing, where we may not install it */
+/** @throws StepError naming the missing packages, if we may not install them */
 export async function ensureTestTools(platform: Platform, note: Note, signal: AbortSignal): Promise<string> {
   const missing = TOOLS.filter(tool => !tool.isThere()).map(tool => tool.name)
   if (missing.length === 0) return 'already there'
@@ -69,13 +69,13 @@ export async function ensureTestTools(platform: Platform, note: Note, signal: Ab
   return `installed ${missing.join(', ')}`
 }
 
-/** Tests start registries and reverse proxies of their own; the packages shall not start any for the whole machine. */
+/** Keeps a package from starting its service for the whole machine: tests start their own registries and reverse proxies. */
 function keepIdle(service: string): void {
   const unit = `/etc/systemd/system/${service}.service`
   if (existsSync('/etc/systemd/system') && !existsSync(unit)) symlinkSync('/dev/null', unit)
 }
 
-/** Tests make their own clusters; the package shall not start one for the whole machine. */
+/** Keeps the package from creating a cluster for the whole machine: tests create their own. */
 function keepPostgresIdle(): void {
   const folder = '/etc/postgresql-common'
   if (existsSync(join(folder, 'createcluster.conf'))) return

@@ -30,11 +30,11 @@ const DURATIONS = join(ROOT, 'test', 'durations.json')
 const platform = readPlatform()
 const environment: NodeJS.ProcessEnv = {
   ...process.env,
-  // A test that runs `node` means the pinned one.
+  // A test that runs `node` must get the pinned one.
   PATH: [join(ROOT, 'node_modules', '.bin'), process.env.PATH ?? ''].join(delimiter),
 }
 
-/** Everything that integration, engine and e2e tests stand on. */
+/** Prepares everything that integration, engine and e2e tests need. */
 async function prepareMachine(signal: AbortSignal): Promise<void> {
   const { isTTY: terminal, columns } = process.stdout
   const progress = createProgress({ write: say, terminal, columns })
@@ -49,7 +49,7 @@ async function prepareMachine(signal: AbortSignal): Promise<void> {
   if (engine.host !== `unix://${DEFAULT_SOCKET}`) environment.DOCKER_HOST = engine.host
 }
 
-/** Runs the stages; the first that fails is the last, unless it is told to keep going. */
+/** Runs the stages, and stops after the first that fails, unless told to keep going. */
 async function runStages(parts: readonly Part[], keepGoing: boolean, signal: AbortSignal) {
   const outcomes = new Map<Part, Outcome>()
   const failed = () => !keepGoing && [...outcomes.values()].some(({ code }) => code !== 0)

@@ -1,4 +1,5 @@
-// Part of `npm run lint`: errors and reasons against their documentation, both ways, and every relative link of every *.md file.
+// Part of `npm run lint`: compares errors and reasons with their documentation, both ways, and checks every relative link of
+// every *.md file.
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { ERRORS, REASON_CODES } from '#manager/contract'

@@ -22,7 +22,7 @@ export function relativeLinks(markdown: string): string[] {
     .map(target => decodeURI(target.replace(/#.*$/, '')))
 }
 
-/** What one list has and the other has not, as sentences. */
+/** Differences between the two lists, as sentences. */
 export function differences(defined: readonly string[], documented: readonly string[]): string[] {
   const missing = defined
     .filter(code => !documented.includes(code))

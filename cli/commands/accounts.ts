@@ -7,7 +7,7 @@ import { adminOf } from './admin.ts'
 import { everyPage } from './every-page.ts'
 import { findUserId } from './find-user.ts'
 
-/** Invitations and links that an admin hands out, and the own second factor. */
+/** Adds the commands for invitations and links that an admin hands out, and for the user's own second factor. */
 export function addAccountCommands(program: Command): void {
   const admin = adminOf(program)
   addInvitationCommands(admin)

@@ -71,7 +71,7 @@ export function addAgentCommands(program: Command): void {
     .description('Revoke an agent that will not come back; its sessions end as agent_forgotten.')
     .action(async (wanted: string) => {
       const { api } = await connect()
-      // One that was forgotten before is in no list; by its id it may be forgotten again.
+      // An agent that was forgotten before is in no list; by its id it may be forgotten again.
       const id = AgentId.safeParse(wanted).data ?? (await idOf(api, wanted))
       await api.forgetAgent({ params: { id } })
     })
@@ -183,7 +183,7 @@ const SWITCH = [
   ['resume', true, 'Give it sessions again.'],
 ] as const
 
-/** By id, or by name where only one has it. */
+/** Finds an agent by id, or by name if the name is unique. */
 async function idOf(api: ApiClient, wanted: string): Promise<AgentId> {
   const { items } = await api.listAgents()
   const found = items.filter(({ id, name, status }) => id === wanted || (name === wanted && status !== 'REVOKED'))
@@ -211,7 +211,7 @@ const agentTable = (items: readonly Agent[]) =>
     ]),
   )
 
-/** Where several managers share a database. */
+/** Hosts of the managers, if several share a database. */
 const managersOf = ({ managers = [] }: Agent) =>
   managers
     .map(({ url, via }) => (via === null ? new URL(url).host : `${new URL(url).host} via ${new URL(via).host}`))

@@ -39,7 +39,7 @@ export function addAppCommand(program: Command): void {
       const ended = new Promise<void>(done => {
         proxy.on('tunnel:closed', () => done())
       })
-      // Its app may have to start, which takes a minute.
+      // The app may have to start first, which takes up to a minute.
       const tunnel = await Promise.race([proxy.tunnel.open(spec), interrupted])
       const address = `${tunnel.host}:${tunnel.port}`
       if (tunnel.app.protocol === 'http') {

@@ -9,7 +9,7 @@ export interface BackupFlags {
   json?: boolean
 }
 
-/** What `backup` and `restore` have in common. */
+/** Flags that `backup` and `restore` have in common. */
 export function addBackupFlags(command: Command): Command {
   return command
     .addOption(dataOption())

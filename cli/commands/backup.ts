@@ -48,8 +48,8 @@ export function addBackupCommands(program: Command): void {
 }
 
 /**
- * The manager's store does the work, in a process of its own: the CLI knows no tables. Interrupted, it stops what it has started,
- * and is waited for.
+ * Runs the manager's store in a process of its own, which does the work: the CLI knows no tables. On an interrupt the process
+ * stops what it has started, and we wait for it.
  */
 async function runChild(command: 'backup' | 'restore', file: string, flags: BackupFlags): Promise<Outcome> {
   const data = resolve(flags.data ?? dataDirectory())

@@ -1,7 +1,7 @@
 import { Option } from 'commander'
 import { dataDirectory } from '../config/directories.ts'
 
-/** `--data`; its help says where the state is without it. */
+/** The `--data` option; its help names the default directory. */
 export function dataOption(): Option {
   return new Option('--data <directory>', `where the state is kept (BERTH_DATA; here ${dataDirectory()})`)
 }

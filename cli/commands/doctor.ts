@@ -16,7 +16,10 @@ interface DoctorFlags {
   json?: boolean
 }
 
-/** `berth doctor`: what is wrong with this computer, and how to mend it. Needs no running Berth and no sign-in. */
+/**
+ * Adds `berth doctor`: finds the problems of this computer, and explains how to fix them. Needs no running Berth and no
+ * sign-in.
+ */
 export function addDoctorCommand(program: Command): void {
   program
     .command('doctor')

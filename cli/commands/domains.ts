@@ -7,7 +7,7 @@ import { namesSlots, type SlotFlags, slotsOf, withSlots } from './limit-flags.ts
 import { type RemoveFlags, removedText } from './removed.ts'
 import { limitsText } from './text.ts'
 
-/** Of all registries. */
+/** Keyword for all registries. */
 const ALL = 'all'
 
 interface DomainFlags extends SlotFlags {
@@ -82,12 +82,12 @@ function withSettings(command: Command): Command {
     .option('--json', 'print JSON')
 }
 
-/** The word stays until a request is made of it: commander replaces a null that a parser returns with an empty text. */
+/** Keeps the keyword `all` until the request is made: commander replaces a null returned by a parser with an empty text. */
 function parseRegistries(text: string): string[] | typeof ALL {
   return text === ALL ? text : text.split(',').filter(name => name !== '')
 }
 
-/** Images that are on agents already may be of a registry that Berth does not know, so this is no error. */
+/** Warns, but does not fail: images already on agents may come from a registry that Berth does not know. */
 async function warnOfUnknown(api: ApiClient, wanted: DomainFlags['registries'], output: Output): Promise<void> {
   if (wanted === undefined || wanted === ALL || wanted.length === 0) return
   const known = (await api.listRegistries()).items.map(registry => registry.name)

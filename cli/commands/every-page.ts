@@ -1,4 +1,4 @@
-/** All items of a list that comes in pages. */
+/** All items of a paginated list. */
 export async function everyPage<T>(
   page: (cursor: { cursor?: string; limit: number }) => Promise<{ items: T[]; nextCursor: string | null }>,
 ): Promise<T[]> {

@@ -2,11 +2,12 @@ import { AppError, type Session, SessionId } from '#manager/contract'
 import { type Connection } from '../config/connect.ts'
 
 /**
- * A session by id, by the start of its id (8 characters or more), or by name: the newest one of that name, a live one
- * before a finished one. Admins see those of others too: an own one goes first, and a name that only others use must be
- * unambiguous, so that nobody ends the wrong person's session.
+ * Finds a session by id, by the start of its id (8 characters or more), or by name: the newest one of that name, a live one
+ * before a finished one. Admins also see other users' sessions: their own come first, and a name that only other users have
+ * must be unambiguous, so that an admin never ends the wrong person's session.
  *
- * @throws AppError `session_not_found`, `bad_request` where several fit
+ *
+ * @throws AppError `session_not_found`, `bad_request` if several match
  */
 export async function findSession({ api, userId }: Connection, reference: string): Promise<Session> {
   if (SessionId.safeParse(reference).success) return await api.getSession({ params: { id: reference } })

@@ -1,6 +1,6 @@
 import { type ApiClient, AppError, type Group, UserId } from '#manager/contract'
 
-/** A user as people name one: by e-mail address, or by id. @throws AppError `user_not_found` */
+/** Finds a user by e-mail address, or by id. @throws AppError `user_not_found` */
 export async function findUserId(api: ApiClient, reference: string): Promise<UserId> {
   const id = UserId.safeParse(reference)
   if (id.success) return id.data
@@ -10,7 +10,7 @@ export async function findUserId(api: ApiClient, reference: string): Promise<Use
   return user.id
 }
 
-/** A project by id, by `domain/name`, or by a name that only one domain has. @throws AppError `group_not_found` */
+/** Finds a project by id, by `domain/name`, or by a name that only one domain has. @throws AppError `group_not_found` */
 export async function findGroup(api: ApiClient, reference: string): Promise<Group> {
   const wanted = reference.toLowerCase()
   const found = (await api.listGroups()).items.filter(group =>

@@ -5,8 +5,8 @@ import { pollUntil } from '../poll.ts'
 import { bytes } from './text.ts'
 
 /**
- * Shows on standard error how far long work of the manager is, until it ends; when `signal` fires, it is cancelled there. What
- * did not end well sets the exit code.
+ * Shows the progress of a manager's task on standard error until it ends; when `signal` fires, the task is cancelled there. A
+ * task that did not end well sets the exit code.
  */
 export async function followTask(api: ApiClient, task: Task, signal: AbortSignal): Promise<Task> {
   const params = { id: task.id }
@@ -26,7 +26,7 @@ export async function followTask(api: ApiClient, task: Task, signal: AbortSignal
   return now
 }
 
-/** One line for a person. */
+/** Description of a task in one line. */
 export function describeTask(task: Task): string {
   const what = task.rescan ? describeRescan(task.rescan) : describePulls(task.pull ?? [])
   const outcome = task.error ? `${task.status}: ${task.error.message}` : task.status
@@ -56,7 +56,7 @@ function describePulls(pulls: readonly AgentPull[]): string {
     .join('; ')
 }
 
-/** In a terminal one line that is written over; elsewhere (a log) a new one when something changed. */
+/** In a terminal, one line that is overwritten; elsewhere (a log), a new line for each change. */
 function createProgressLine(out: NodeJS.WriteStream): { show(text: string): void; keep(text: string): void } {
   let last = ''
   return {
@@ -67,7 +67,7 @@ function createProgressLine(out: NodeJS.WriteStream): { show(text: string): void
       last = shown
     },
     keep(text) {
-      // Whole, whatever the width.
+      // The whole text, whatever the width of the terminal.
       if (out.isTTY) out.write('\r\u001b[K')
       out.write(`${printable(text)}\n`)
     },

@@ -15,7 +15,7 @@ interface WhereFlags {
   json?: boolean
 }
 
-/** `berth image ls` for everybody, and `berth admin image …` for superadmins. */
+/** Adds `berth image ls` for all users, and `berth admin image …` for superadmins. */
 export function addImageCommands(program: Command): void {
   program
     .command('image')

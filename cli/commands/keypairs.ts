@@ -14,7 +14,7 @@ interface KeypairFlags {
   json?: boolean
 }
 
-/** `berth keypair …`: everybody their own. `berth admin keypair …`: those of the users whom an admin manages. */
+/** Adds `berth keypair …` for one's own keys, and `berth admin keypair …` for the keys of users whom an admin manages. */
 export function addKeypairCommands(program: Command): void {
   addOwn(program.command('keypair').description('Own access keys for scripts.'))
   addManaged(adminOf(program).command('keypair').description('Access keys of users.'))

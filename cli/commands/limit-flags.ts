@@ -1,15 +1,15 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import { parseAmount, SLOT_NAMES, type SlotName, type WireSlots } from '#manager/contract'
 
-/** What a person types where there is no limit. */
+/** Keyword for "no limit" on the command line. */
 export const UNLIMITED = 'unlimited'
 /**
- * A parsed option. The word stays until a request is made of it: commander replaces a null that a parser returns with an empty
+ * A parsed option. It keeps the keyword until the request is made: commander replaces a null returned by a parser with an empty
  * text.
  */
 export type OrUnlimited<T> = T | typeof UNLIMITED
 
-/** As requests say it: null for no limit. */
+/** Converts an option to its form in requests: null for no limit. */
 export function limitOf<T>(value: OrUnlimited<T>): T | null {
   return value === UNLIMITED ? null : value
 }
@@ -34,7 +34,7 @@ export function withSlots(command: Command, orUnlimited: boolean): Command {
     .option('--gpu-shares <shares>', `parts of GPUs, e.g. 1.5${or}`, parse('cuda.shares'))
 }
 
-/** The slots as they were, with those changed that a flag names. */
+/** The previous slots, with the values of the given flags. */
 export function slotsOf(flags: SlotFlags, before: WireSlots = {}): WireSlots {
   return Object.fromEntries(
     SLOT_NAMES.flatMap(slot => {
@@ -53,7 +53,7 @@ function parseSlot(slot: SlotName, text: string, orUnlimited: boolean): string {
   return parseAmountOf(slot)(text)
 }
 
-/** Of an option of one slot. @throws InvalidArgumentError that says what the slot takes */
+/** Parser of an option for one slot. @throws InvalidArgumentError that names the values the slot accepts */
 export function parseAmountOf(slot: SlotName): (text: string) => string {
   return text => {
     if (parseAmount(slot, text) !== undefined) return text
@@ -68,7 +68,7 @@ const WANTED: Readonly<Record<SlotName, string>> = {
   'cuda.shares': 'It must be a number of GPUs in steps of 0.01, such as 0.5 or 1.25.',
 }
 
-/** Of an option: a whole number, or `unlimited`. */
+/** Parses an option that is a whole number, or `unlimited`. */
 export function parseLimit(text: string): OrUnlimited<number> {
   if (text === UNLIMITED) return text
   const count = Number(text)

@@ -75,7 +75,7 @@ async function readSecrets(flags: LoginFlags): Promise<{ password: string; totp:
   return { password, totp: flags.totp }
 }
 
-/** Asks for the code where the account has a second factor and there is a terminal. */
+/** Signs in; asks for the code if the account has a second factor and there is a terminal. */
 async function signIn(
   api: ApiClient,
   body: { email: string; password: string; kind: 'token'; label: string },
@@ -90,10 +90,10 @@ async function signIn(
   }
 }
 
-/** This machine, by a name or address that is never another one. */
+/** Names and addresses that always mean this machine. */
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/
 
-/** @throws AppError `bad_request`, also where the password could be read on its way */
+/** @throws AppError `bad_request`, also if the password could be read on its way */
 function endpointOf(text: string | undefined, allowHttp = false): string {
   if (!text) throw new AppError('bad_request', { why: 'Name the Berth with --endpoint URL or BERTH_ENDPOINT.' })
   const url = URL.parse(text)

@@ -106,7 +106,7 @@ function withSettings(command: Command): Command {
     .option('--json', 'print JSON')
 }
 
-/** Seconds; 0 means no limit as well. */
+/** Parses a time in seconds; 0 means no limit too. */
 const parseTime = (text: string) => (text === UNLIMITED || text === '0' ? UNLIMITED : durationOption(text))
 
 const parseHosts = (text: string) => (text === UNLIMITED ? text : text.split(',').filter(host => host !== ''))

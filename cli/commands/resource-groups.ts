@@ -31,7 +31,7 @@ interface AccessFlags {
   json?: boolean
 }
 
-/** `berth admin resource-group …`, for superadmins; `berth resource-group ls` for everybody. */
+/** Adds `berth admin resource-group …`, for superadmins, and `berth resource-group ls` for all users. */
 export function addResourceGroupCommands(program: Command): void {
   const own = program.command('resource-group').description('Agents to choose from.')
   addList(own.command('ls').description('Those that you may use.'))

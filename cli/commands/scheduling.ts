@@ -4,7 +4,7 @@ import { connect } from '../config/connect.ts'
 import { createOutput } from '../output.ts'
 import { adminOf } from './admin.ts'
 
-/** `berth admin pause` and `berth admin resume`: whether sessions are started at all. */
+/** Adds `berth admin pause` and `berth admin resume`, which stop and resume the start of sessions. */
 export function addSchedulingCommands(program: Command): void {
   const admin = adminOf(program)
   admin

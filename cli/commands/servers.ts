@@ -16,7 +16,7 @@ interface UpFlags {
   json?: boolean
 }
 
-/** `berth up`, and the single servers it is made of for those who run them apart. */
+/** Adds `berth up`, and the single servers it consists of, for administrators who run them separately. */
 export function addServerCommands(program: Command): void {
   program
     .command('up')
@@ -46,7 +46,7 @@ export function addServerCommands(program: Command): void {
         output,
         signal: interrupt.signal,
       }).catch((error: unknown) => {
-        // Before all of it had started: that is an end as asked as well.
+        // An interrupt before everything has started is a requested end too.
         if (!(error instanceof Interrupted)) throw error
       })
     })

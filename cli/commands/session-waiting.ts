@@ -2,7 +2,7 @@ import { InvalidArgumentError } from 'commander'
 import { Priority, type Session, SLOTS, type WhatIf } from '#manager/contract'
 import { bytes } from './text.ts'
 
-/** What `berth session create --dry-run` says. */
+/** Output of `berth session create --dry-run`. */
 export function whatIfText({ startsNow, reason, smaller, notices }: WhatIf): string {
   const lines = notices.map(notice => notice.message)
   if (startsNow) return [...lines, 'It would start now.'].join('\n')
@@ -19,12 +19,12 @@ export function whatIfText({ startsNow, reason, smaller, notices }: WhatIf): str
   return lines.join('\n')
 }
 
-/** A time only where one is known: nothing is estimated. */
+/** A time only if it is known: nothing is estimated. */
 export function startText({ reason }: Session): string {
   return reason.expectedBy ? `at ${reason.expectedBy} at the latest` : 'unknown'
 }
 
-/** Rows of `berth session show` for what only some sessions have. */
+/** Rows of `berth session show` that only some sessions have. */
 export function clusterRows({ clusterSize, kernels, priority, dependsOn }: Session): string[][] {
   return [
     ...(clusterSize > 1

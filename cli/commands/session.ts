@@ -130,7 +130,7 @@ export function addSessionCommands(program: Command): void {
       const connection = await connect()
       const { api } = connection
       const { id } = await findSession(connection, reference)
-      // By the manager's clock: it takes now for the end.
+      // No end is sent: the manager uses the current time of its own clock.
       const from = new Date(Date.now() - flags.last * 1000).toISOString()
       const step = flags.step === undefined ? {} : { step: flags.step }
       const stats = await api.getSessionStats({ params: { id }, query: { from, ...step } })
@@ -237,7 +237,10 @@ interface Created {
   readonly wait: boolean | undefined
 }
 
-/** Prints what was asked for, with --wait as it is then; a batch session that ended badly makes the command fail. */
+/**
+ * Prints the created sessions, with --wait in their state after the wait; a batch session that ended badly makes the command
+ * fail.
+ */
 async function tellOfCreated({ api, output, items, wait = false }: Created): Promise<void> {
   using interrupt = listenForInterrupt()
   const { signal } = interrupt
@@ -286,7 +289,7 @@ function statusCell({ status, ends }: Session): string {
   return status + soon
 }
 
-/** With a column of owners where somebody else's are among them, as admins see them. */
+/** Table of sessions, with a column of owners if it includes sessions of others, as admins see them. */
 function sessionTable(items: readonly Session[], me: string): string {
   const others = items.some(one => one.ownerId !== me)
   return table(

@@ -49,7 +49,7 @@ export function addSettingsCommands(program: Command): void {
 
 const askPassword = () => promptSecret('Password for the mail server: ', '--smtp-password-stdin')
 
-/** What `key=value` means is said by the form of the key: a number, true or false, null, or text. */
+/** Parses `key=value` by the type of the key: a number, true or false, null, or text. */
 export function parseChanges(changes: readonly string[]): SystemSettingsChange {
   const { smtpPassword: _, ...shape } = SystemSettingsChange.shape
   const entries = changes.map(change => {
@@ -63,7 +63,7 @@ export function parseChanges(changes: readonly string[]): SystemSettingsChange {
     const tries = meanings(text).map(meaning => schema.safeParse(meaning))
     const good = tries.find(parsed => parsed.success)
     if (good) return [key, good.data] as const
-    // What a number was refused for says its range; that a text is no number says nothing.
+    // Report the first try: why a number was refused tells its range; that a text is not a number tells nothing.
     throw new AppError('bad_request', { why: `${key}: ${tries[0]?.error?.issues[0]?.message ?? 'is not valid'}` })
   })
   return SystemSettingsChange.parse(Object.fromEntries(entries))

@@ -16,8 +16,8 @@ interface ServerFlags {
 }
 
 /**
- * A command that runs one server in the foreground. Its output is ours, except that what keeps it from running is said in
- * words, with the exit code of its error.
+ * Adds a command that runs one server in the foreground. The server's output is passed on, except that an error which prevents
+ * it from running is printed in words, with the exit code of that error.
  */
 export function addServer(
   program: Command,
@@ -32,7 +32,7 @@ export function addServer(
     .action(async ({ join, replace = false }: ServerFlags) => {
       const path = resolve(import.meta.dirname, '../..', script)
       const child = spawn(process.execPath, [...SERVER_OPTIONS, path], {
-        // The server watches the last one: it ends with this process, also when that is killed.
+        // The server watches the IPC channel: it ends with this process, even if this process is killed.
         stdio: ['inherit', 'pipe', 'inherit', 'ipc'],
         env: {
           ...process.env,
@@ -51,7 +51,7 @@ export function addServer(
       }
       const [code] = await ended
       if (failure) throw failure
-      // Asked to end before it listens for that, it has no exit code.
+      // A server that was asked to end before it handles signals has no exit code.
       process.exitCode = code ?? (interrupt.signal.aborted ? 0 : 1)
     })
 }

@@ -11,7 +11,7 @@ interface KeyFlags {
   json?: boolean
 }
 
-/** `berth ssh-keypair …`: the own SSH key, authorised in sessions that start from now on. */
+/** Adds `berth ssh-keypair …`: the user's own SSH key, authorised in sessions that start from now on. */
 export function addSshKeypairCommands(program: Command): void {
   const keypair = program.command('ssh-keypair').description('Your own SSH key for your sessions.')
 
@@ -67,7 +67,10 @@ async function read(file: string): Promise<string> {
   })
 }
 
-/** Both files or none. They are made before the key is: an existing file is never overwritten, and a wrong path costs no key. */
+/**
+ * Creates both files or none. They are created before the key: an existing file is never overwritten, and a wrong path costs no
+ * key.
+ */
 async function generateInto(file: string, api: ApiClient): Promise<NewSshKeypair> {
   using interrupt = listenForInterrupt()
   await using files = new AsyncDisposableStack()

@@ -13,7 +13,7 @@ import { createOutput } from '../output.ts'
 import { hostBlock, sshOptions, stdioOptions, writeSshFiles } from '../ssh/access.ts'
 import { openSshTunnel, silenceOf } from '../ssh/reach.ts'
 
-/** `ssh`, `sftp`, `scp` by the system's OpenSSH, and what other programs need to connect by themselves. */
+/** Adds `ssh`, `sftp`, `scp`, run by the system's OpenSSH, and the commands that other programs need to connect by themselves. */
 export function addSshCommands(program: Command): void {
   program
     .command('ssh <session> [arguments...]')
@@ -46,7 +46,8 @@ export function addSshCommands(program: Command): void {
         references.length > 0
           ? await Promise.all(references.map(reference => findSession(connection, reference)))
           : (await api.listSessions({ query: { status: 'RUNNING', mine: 'true', limit: 500 } })).items
-      // Not the script alone: Windows runs none, and whoever starts ssh may have no Node, or another one, in its PATH.
+      // Name Node too, not the script alone: Windows runs no scripts, and the program that starts ssh may have no Node, or
+      // another one, in its PATH.
       const berth = [process.execPath, resolve(import.meta.dirname, '../../bin/berth')]
       const keypairAt = keypairOf(process.env) && connection.endpoint
       const options = stdioOptions({ configDirectory: configDirectory(), keypairAt })
@@ -91,7 +92,7 @@ interface StdioFlags {
 
 const KEYPAIR_NOTE = `# Set BERTH_ACCESS_KEY and BERTH_SECRET_KEY where ssh runs: keys are not written here.\n`
 
-/** Node words a connection that was cut for its own programmers ("Premature close", "read ECONNRESET"). */
+/** Explains a cut connection; Node's own texts are meant for programmers ("Premature close", "read ECONNRESET"). */
 function lostConnection(cause: unknown, silence: string | undefined): AppError {
   const cut =
     'The connection to the session was cut: the session has ended, or the network was lost. `berth session ls` tells.'
@@ -99,9 +100,9 @@ function lostConnection(cause: unknown, silence: string | undefined): AppError {
   return new AppError('tunnel_failed', { why }, { cause })
 }
 
-/** The name is never resolved: HostName and HostKeyAlias are given. */
+/** Placeholder host name, never resolved: HostName and HostKeyAlias are given. */
 const HOST = 'berth-session'
-/** OpenSSH's exit code for what went wrong with the connection; a remote command may have it, too. */
+/** OpenSSH's exit code for a connection error; a remote command may exit with it too. */
 const SSH_FAILED = 255
 
 async function runOpenSsh(

@@ -10,7 +10,7 @@ export function amounts(slots: WireSlots): string {
   return parts.join(', ') || '–'
 }
 
-/** Limits: a zero counts, and what is not named has none. */
+/** Text of limits: a zero counts, and a slot that is not named has no limit. */
 export function limitsText(limits: WireSlots): string {
   const parts = SLOT_NAMES.flatMap(name => {
     const amount = limits[name]

@@ -22,7 +22,10 @@ interface UserFlags {
   json?: boolean
 }
 
-/** `berth admin user …`, for superadmins and the admins of a domain. Passwords are never arguments: others see those. */
+/**
+ * Adds `berth admin user …`, for superadmins and the admins of a domain. Passwords are never arguments: other users can see
+ * those.
+ */
 export function addUserCommands(program: Command): void {
   const admin = adminOf(program)
   const user = admin.command('user').description('Accounts. They are deactivated, never deleted.')

@@ -12,9 +12,11 @@ interface Wait {
 }
 
 /**
- * Until all run, batch sessions until they have ended; why they wait is told. When `signal` fires: as they are then.
+ * Waits until all sessions run, or, for batch sessions, have ended; prints why they wait. When `signal` fires, returns their
+ * current state.
  *
- * @throws AppError `session_not_running` with the reason where an interactive one ended instead
+ *
+ * @throws AppError `session_not_running` with the reason if an interactive session ended instead
  */
 export async function waitForCreated({ api, sessions, signal, output }: Wait): Promise<readonly Session[]> {
   const told = new Map<string, string>()
@@ -37,7 +39,7 @@ export async function waitForCreated({ api, sessions, signal, output }: Wait): P
   throw new AppError('session_not_running', { why: `${ended.name} is ${ended.status}: ${ended.reason.message}` })
 }
 
-/** Until all have ended. When `signal` fires: as they are then. */
+/** Waits until all have ended. When `signal` fires, returns their current state. */
 export async function waitForEnded({ api, sessions, signal, output }: Wait): Promise<readonly Session[]> {
   return await pollUntil({
     first: sessions,
@@ -52,7 +54,7 @@ const hasEnded = ({ status }: Session) => isFinished(status)
 const isReached = (session: Session) => hasEnded(session) || (session.status === 'RUNNING' && session.kind !== 'batch')
 const endedInstead = (session: Session) => hasEnded(session) && session.kind !== 'batch'
 
-/** Asks for those anew that are not there yet: of several with one request, so that their number costs none. */
+/** Refreshes unfinished sessions: several with one request, so that their number does not matter. */
 async function refresh(
   api: ApiClient,
   sessions: readonly Session[],

@@ -32,16 +32,16 @@ export function clientOf(baseUrl: string, headers: Readonly<Record<string, strin
 const trimmed = (endpoint: string) => endpoint.replace(/\/+$/, '')
 
 /**
- * The API with the keypair of the environment (BERTH_ACCESS_KEY, BERTH_SECRET_KEY), else as the signed-in user. Where
- * BERTH_ENDPOINT names another Berth than the sign-in, only a keypair goes there: a signature is worth nothing elsewhere, a
- * token is.
+ * Connects to the API with the keypair of the environment (BERTH_ACCESS_KEY, BERTH_SECRET_KEY), else as the signed-in user. If
+ * BERTH_ENDPOINT names another Berth than the sign-in, only a keypair is sent there: a signature is worthless elsewhere, a
+ * token is not.
  */
 export async function connect(): Promise<Connection> {
   const keypair = keypairOf(process.env)
   return keypair ? await connectByKeypair(keypair) : await connectBySignIn()
 }
 
-/** @throws AppError `not_signed_in`, also where BERTH_ENDPOINT names another Berth than the one of the sign-in */
+/** @throws AppError `not_signed_in`, also if BERTH_ENDPOINT names another Berth than the sign-in */
 export async function connectBySignIn(): Promise<Connection> {
   const signIn = await readSignIn()
   const endpoint = trimmed(signIn.endpoint)
@@ -58,12 +58,15 @@ export async function connectBySignIn(): Promise<Connection> {
   }
 }
 
-/** At the Berth that gave this token, whatever BERTH_ENDPOINT names. */
+/** API of the Berth that issued this token, whatever BERTH_ENDPOINT names. */
 export const apiOf = (signIn: SignIn): ApiClient => clientOf(trimmed(signIn.endpoint), headersOf(signIn))
 
 const headersOf = ({ token }: SignIn) => ({ authorization: `Bearer ${token}` })
 
-/** A tunnel may outlive its sign-in: it goes on with the user's next one, and is left alone by those of others. */
+/**
+ * Credentials of the latest sign-in: a tunnel may outlive its own sign-in. It continues with the same user's next sign-in, and
+ * ignores those of others.
+ */
 function latestOf(signIn: SignIn): Connection['credentials'] {
   let latest = signIn
   return async () => {
@@ -95,10 +98,11 @@ async function endpointOfSignIn(): Promise<string> {
 }
 
 /**
- * The keypair of a job that cannot sign in. Threat model: the environment of a process is readable by its user and root,
- * as a file of theirs would be; it is never printed, and never on a command line.
+ * The keypair of a job that cannot sign in. Threat model: the environment of a process is readable by its user and root, as a
+ * file of theirs would be; the keypair is never printed, and never on a command line.
  *
- * @throws AppError `config_invalid` where half of it is there, or it is none
+ *
+ * @throws AppError `config_invalid` if only half of it is set, or it is not a keypair
  */
 export function keypairOf(env: Readonly<Record<string, string | undefined>>): SigningKeypair | undefined {
   const { BERTH_ACCESS_KEY: accessKey, BERTH_SECRET_KEY: secretKey } = env

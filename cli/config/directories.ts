@@ -13,7 +13,10 @@ export function thisMachine(): Machine {
   return { env: process.env, platform: process.platform, isRoot: process.getuid?.() === 0, home: homedir() }
 }
 
-/** Where the servers of this computer and `npm start` keep their state: BERTH_DATA, /var/lib/berth as root, else the user's data directory. */
+/**
+ * State directory of this computer's servers and `npm start`: BERTH_DATA, /var/lib/berth as root, else the user's data
+ * directory.
+ */
 export function dataDirectory({ env, platform, isRoot, home }: Machine = thisMachine()): string {
   if (env.BERTH_DATA) return env.BERTH_DATA
   if (platform === 'win32') return join(env.LOCALAPPDATA ?? join(home, 'AppData', 'Local'), 'Berth')
@@ -22,7 +25,7 @@ export function dataDirectory({ env, platform, isRoot, home }: Machine = thisMac
   return join(env.XDG_DATA_HOME ?? join(home, '.local', 'share'), 'berth')
 }
 
-/** Where the CLI keeps its sign-in: BERTH_CONFIG_DIR, else the platform's configuration directory. */
+/** Directory of the CLI's sign-in: BERTH_CONFIG_DIR, else the platform's configuration directory. */
 export function configDirectory({ env, platform, home }: Machine = thisMachine()): string {
   if (env.BERTH_CONFIG_DIR) return env.BERTH_CONFIG_DIR
   if (platform === 'win32') return join(env.APPDATA ?? join(home, 'AppData', 'Roaming'), 'Berth')

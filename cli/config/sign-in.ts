@@ -22,7 +22,7 @@ export type SignIn = z.infer<typeof SignIn>
 
 const fileOf = (directory: string) => join(directory, 'sign-in.json')
 
-/** @throws AppError `not_signed_in` where there is none */
+/** @throws AppError `not_signed_in` if there is none */
 export async function readSignIn(directory = configDirectory()): Promise<SignIn> {
   const text = await readFile(fileOf(directory), 'utf8').catch((error: unknown) => {
     throw new AppError(

@@ -4,9 +4,9 @@ import { AppError } from '#manager/contract'
 let done = false
 
 /**
- * Adds the authorities that the operating system trusts to those of Node, for every connection of this process; the list of Node
- * alone leaves out a laboratory's own authority. Verification itself is not touched. Reading the list takes about 80 ms, so
- * nothing happens before an https address is used. Servers get the same by `--use-system-ca` (server-options.ts).
+ * Adds the authorities that the operating system trusts to Node's own, for every connection of this process; Node's list alone
+ * lacks a laboratory's own authority. Verification itself does not change. Reading the list takes about 80 ms, so it happens
+ * only before an https address is used. Servers get the same by `--use-system-ca` (server-options.ts).
  */
 export function trustSystemCertificates(endpoint: string): void {
   if (done || !endpoint.startsWith('https:')) return
@@ -14,12 +14,13 @@ export function trustSystemCertificates(endpoint: string): void {
   setDefaultCACertificates([...new Set([...getCACertificates('default'), ...getCACertificates('system')])])
 }
 
-/** Codes of OpenSSL and Node for a certificate that does not hold. */
+/** Codes of OpenSSL and Node for an invalid certificate. */
 const REFUSED = /CERT|SELF_SIGNED|UNABLE_TO_(GET|VERIFY)/
 
 /**
- * For the `catch` of a request: a certificate that is not trusted is no server that is down.
- * @throws AppError `unavailable`, which says so, or that nothing answers there; an abort as it is
+ * Use in the `catch` of a request: tells an untrusted certificate apart from a server that is down.
+ *
+ * @throws AppError `unavailable` with the reason: an untrusted certificate, or no answer; an abort is rethrown unchanged
  */
 export function explainFailure(url: string, error: unknown): never {
   const cause = error instanceof Error ? error.cause : undefined

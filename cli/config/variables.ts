@@ -13,7 +13,7 @@ interface OwnVariable extends Variable {
   readonly commands: readonly ServerCommand[]
 }
 
-/** Variables that are no key of berth.toml for these commands; docs/configuration.md lists them as such. */
+/** Variables that have no key in berth.toml for these commands; docs/configuration.md lists them as such. */
 export const VARIABLES_WITHOUT_KEY: readonly OwnVariable[] = [
   { name: 'BERTH_DATA', commands: ['up', 'manager', 'agent', 'wsproxy'], meaning: 'the data directory' },
   { name: 'BERTH_NO_ENGINE', commands: ['up'], meaning: '1: no agent on this computer, as --no-engine' },
@@ -54,7 +54,7 @@ const SERVER_OF: Readonly<Record<Exclude<ServerCommand, 'up'>, ServerName>> = {
   wsproxy: 'console',
 }
 
-/** All variables that a command reads or hands to its servers, each once. */
+/** All variables that a command reads or passes to its servers, each once. */
 export function variablesOf(command: ServerCommand): Variable[] {
   const own = VARIABLES_WITHOUT_KEY.filter(({ commands }) => commands.includes(command))
   const ofKeys = SETTINGS.filter(({ servers }) => command === 'up' || servers.includes(SERVER_OF[command]))
@@ -62,7 +62,7 @@ export function variablesOf(command: ServerCommand): Variable[] {
   return [...new Map(all.toReversed().map(({ name, meaning }) => [name, { name, meaning }])).values()].toReversed()
 }
 
-/** The end of the `--help` of a command. */
+/** The last section of the `--help` of a command. */
 export function variablesHelp(command: ServerCommand): string {
   const variables = variablesOf(command)
   const width = Math.max(...variables.map(({ name }) => name.length))

@@ -1,14 +1,14 @@
 import { type Facts } from './facts.ts'
 
-/** What a check has found: `problem` stops Berth or loses something, `warning` does not. */
+/** Result of a check: a `problem` stops Berth or loses data, a `warning` does not. */
 export type Finding =
   | { readonly level: 'ok'; readonly says: string }
   | { readonly level: 'warning' | 'problem'; readonly says: string; readonly mend: string }
 
-/** One question about this computer. Pure: everything it may look at is in the facts. */
+/** One question about this computer. Pure: all its inputs are in the facts. */
 export interface Check {
   readonly name: string
-  /** @returns undefined where the question does not arise here, say about the disk of an engine that does not answer */
+  /** @returns undefined if the question does not apply, e.g. about the disk of an engine that does not answer */
   run(facts: Facts): Finding | undefined
 }
 

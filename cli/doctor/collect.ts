@@ -29,10 +29,10 @@ export interface CollectOptions {
   readonly secretFiles?: readonly string[]
 }
 
-/** A Berth that is stopping does not answer; nobody wants to wait half a minute for that. */
+/** A Berth that is stopping does not answer; waiting half a minute for it would be too long. */
 const RUNNING_WITHIN_MS = 3_000
 
-/** Looks at this computer. Changes nothing, and needs no running Berth. */
+/** Collects the facts about this computer. Changes nothing, and needs no running Berth. */
 export async function collectFacts(options: CollectOptions): Promise<Facts> {
   const { data, port, databaseUrl, dockerHost, toolboxImage } = options
   const { running, proxyFaults } = await findRunning(data)
@@ -84,7 +84,7 @@ export async function collectFacts(options: CollectOptions): Promise<Facts> {
 
 async function findRunning(data: string): Promise<Pick<Facts, 'running' | 'proxyFaults'>> {
   const path = controlSocketPath(data)
-  // Asking makes a sign-in ticket that nobody will use; it ends by itself after ten minutes.
+  // Check first: asking creates an unused sign-in ticket, which expires after ten minutes.
   const there = await access(path).then(
     () => true,
     () => false,

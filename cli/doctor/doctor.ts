@@ -3,7 +3,7 @@ import { CHECKS } from './checks/index.ts'
 import { type Facts } from './facts.ts'
 
 export interface Diagnosis {
-  /** The worst of all. */
+  /** The worst level of all checks. */
   readonly level: Finding['level']
   readonly checks: readonly ({ readonly name: string } & Finding)[]
 }
@@ -11,7 +11,7 @@ export interface Diagnosis {
 const SEVERITY = { ok: 0, warning: 1, problem: 2 } as const
 const MARK = { ok: 'ok     ', warning: 'warning', problem: 'PROBLEM' } as const
 
-/** Judges the facts. Checks whose question does not arise are left out. */
+/** Judges the facts. Checks that do not apply are left out. */
 export function diagnose(facts: Facts, checks: readonly Check[] = CHECKS): Diagnosis {
   const found = checks.flatMap(check => {
     const finding = check.run(facts)
@@ -24,7 +24,7 @@ export function diagnose(facts: Facts, checks: readonly Check[] = CHECKS): Diagn
   return { level, checks: found }
 }
 
-/** One line per check, and below it how to mend what is wrong. */
+/** One line per check, followed by how to fix the problem. */
 export function describeDiagnosis({ level, checks }: Diagnosis): string {
   const lines = checks.flatMap(check => [
     `${MARK[check.level]}  ${check.name}: ${check.says}`,

@@ -1,6 +1,6 @@
 import { type ProxyFault } from '#proxy/contract'
 
-/** What `berth doctor` looked at, as plain data. `collect.ts` gathers it, `checks/` judge it. */
+/** Facts collected by `berth doctor`, as plain data. `collect.ts` gathers them, `checks/` judge them. */
 export interface Facts {
   readonly platform: NodeJS.Platform
   readonly isRoot: boolean
@@ -10,30 +10,30 @@ export interface Facts {
   readonly nvidia: Nvidia
   readonly consolePort: ConsolePort
   readonly database: DatabaseFacts
-  /** Files that must be readable by their owner only, those that exist. */
+  /** Existing files that must be readable by their owner only. */
   readonly secrets: readonly SecretFile[]
   /** The Berth that holds the data directory. */
   readonly running: { readonly url: string; readonly pid: number } | undefined
-  /** Clock of the running manager minus ours; undefined where none runs. Whole seconds, as HTTP has it. */
+  /** Clock of the running manager minus ours; undefined if none runs. Whole seconds, as in HTTP. */
   readonly managerAheadMs: number | undefined
-  /** What the running manager says of itself and the others on its database; undefined where none runs. */
+  /** Warnings of the running manager about itself and the others on its database; undefined if none runs. */
   readonly managerWarnings: readonly string[] | undefined
-  /** What the running console has seen of the reverse proxy in front of it; undefined where none runs. */
+  /** Faults that the running console has seen in the reverse proxy in front of it; undefined if none runs. */
   readonly proxyFaults: readonly ProxyFault[] | undefined
   readonly iptables: boolean
-  /** net.ipv4.ip_forward; undefined where there is no such thing. */
+  /** net.ipv4.ip_forward; undefined if the setting does not exist. */
   readonly ipForward: boolean | undefined
   readonly localhostNamesResolve: boolean
-  /** What `ssh -V` says; undefined where there is none. */
+  /** Output of `ssh -V`; undefined if there is no ssh. */
   readonly sshVersion: string | undefined
 }
 
 export interface DataDirectory {
   readonly path: string
   readonly exists: boolean
-  /** Permission bits; undefined where the platform has none or the directory is not there. */
+  /** Permission bits; undefined if the platform has none or the directory does not exist. */
   readonly mode: number | undefined
-  /** True where it belongs to another user than the one who asks. */
+  /** True if the directory belongs to another user than the caller. */
   readonly foreign: boolean
   readonly freeBytes: number | undefined
 }
@@ -48,10 +48,10 @@ export type Engine =
       readonly cgroupVersion: string
       readonly storageDriver: string
       readonly rootDirectory: string
-      /** undefined where it is on another machine. */
+      /** Undefined if the engine is on another machine. */
       readonly rootFreeBytes: number | undefined
       readonly runtimes: readonly string[]
-      /** True where devices can be asked for by CDI. */
+      /** True if devices can be requested by CDI. */
       readonly cdi: boolean
       readonly toolbox: { readonly image: string; readonly present: boolean }
       /** Images that sessions can be made of. */
@@ -75,7 +75,7 @@ export type DatabaseFacts =
       readonly version: string | undefined
       /** Permission bits of the cluster. */
       readonly mode: number | undefined
-      /** False where only another user may look at it. */
+      /** False if only another user may read the cluster. */
       readonly readable: boolean
     }
   | { readonly kind: 'external'; readonly status: 'unreachable'; readonly why: string }
@@ -85,7 +85,7 @@ export type DatabaseFacts =
       readonly version: string
       /** `server_version_num`. */
       readonly versionNumber: number
-      /** Its clock minus ours. */
+      /** The server's clock minus ours. */
       readonly aheadMs: number
     }
 

@@ -6,7 +6,7 @@ import { quoteForShell, quoteForSshConfig } from '#proxy'
 import { configDirectory } from '../config/directories.ts'
 import { REACH_SECONDS } from './reach.ts'
 
-/** Files and names with which the system's OpenSSH reaches one session. */
+/** Files and names that the system's OpenSSH needs to connect to one session. */
 export interface SshFiles {
   readonly user: string
   readonly identityFile: string
@@ -17,9 +17,9 @@ export interface SshFiles {
 /**
  * Writes the session's key and its pinned host key.
  *
- * Threat model: the private key opens this one session; it is kept 0600 in a 0700 directory, as OpenSSH demands. The host
- * key comes over the authenticated API, so the first connection is verified already; nothing is trusted on first use. What
- * the manager sends becomes file names and lines of ssh_config, so it is parsed first.
+ * Threat model: the private key opens this one session; it is kept 0600 in a 0700 directory, as OpenSSH demands. The host key
+ * comes over the authenticated API, so the first connection is verified already; nothing is trusted on first use. The manager's
+ * values become file names and lines of ssh_config, so they are parsed first.
  */
 export async function writeSshFiles(
   api: ApiClient,
@@ -57,7 +57,7 @@ async function replace(path: string, content: string): Promise<void> {
   await rename(`${path}.${process.pid}`, path)
 }
 
-/** The settings that make a connection safe, as pairs of ssh_config. */
+/** Settings that make a connection safe, as pairs of ssh_config. */
 export function sshSettings(files: SshFiles): readonly (readonly [string, string])[] {
   return [
     ['User', files.user],
@@ -67,24 +67,26 @@ export function sshSettings(files: SshFiles): readonly (readonly [string, string
     ['UserKnownHostsFile', quoteForSshConfig(files.knownHostsFile)],
     ['StrictHostKeyChecking', 'yes'],
     ['PreferredAuthentications', 'publickey'],
-    // Also until the server has said its first word: one that is frozen accepts connections.
+    // Also covers the wait for the server's first word: a frozen server accepts connections.
     ['ConnectTimeout', String(REACH_SECONDS)],
     ['ServerAliveInterval', '15'],
     ['LogLevel', 'ERROR'],
   ]
 }
 
-/** The same as arguments of ssh, sftp and scp. */
+/** The same settings as arguments of ssh, sftp and scp. */
 export function sshOptions(files: SshFiles, port: number): string[] {
   const settings = [...sshSettings(files), ['HostName', '127.0.0.1'], ['Port', String(port)]]
   return ['-F', 'none', ...settings.flatMap(([key, value]) => ['-o', `${key}=${value}`])]
 }
 
 /**
- * A Host block whose connection is made by `berth stdio`, so that it works whenever the session runs.
+ * A Host block that connects through `berth stdio`, so that it works whenever the session runs.
+ *
  *
  * @param berth the words of the command: program and arguments
- * @param options of `berth stdio`: where it finds the sign-in, whatever environment ssh runs in. Never secrets.
+ *
+ * @param options of `berth stdio`: the place of the sign-in, whatever environment ssh runs in. Never secrets.
  */
 export function hostBlock(
   session: Session,
@@ -99,7 +101,7 @@ export function hostBlock(
   )
 }
 
-/** @param keypairAt address of the Berth, where the caller signs with a keypair of the environment */
+/** @param keypairAt address of the Berth, if the caller signs with a keypair of the environment */
 export function stdioOptions(found: { configDirectory: string; keypairAt: string | undefined }): string[] {
   const { configDirectory: directory, keypairAt } = found
   return [
@@ -109,7 +111,10 @@ export function stdioOptions(found: { configDirectory: string; keypairAt: string
   ]
 }
 
-/** A shell (on Windows none) runs it after ssh has expanded `%h` and the like; a line break would end the directive. */
+/**
+ * Quotes for the shell (none on Windows) that runs the command after ssh has expanded `%h` and the like; a line break would end
+ * the directive.
+ */
 function quoteForProxyCommand(word: string): string {
   if (/[\r\n]/.test(word)) throw new TypeError('ssh_config has no way to write this path')
   return (process.platform === 'win32' ? `"${word}"` : quoteForShell(word)).replaceAll('%', '%%')

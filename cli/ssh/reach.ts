@@ -3,16 +3,16 @@ import { AppError, type SessionId } from '#manager/contract'
 import { type Proxy } from '#proxy'
 import { type Tunnel } from '#proxy/contract'
 
-/** How long the server of a session may take: to be started, and then until OpenSSH hears from it. */
+/** Time limit for a session's server, in seconds: to start, and then until OpenSSH receives its first bytes. */
 export const REACH_SECONDS = 15
-/** A ProxyCommand has to say why before OpenSSH, with the same patience, ends it. */
+/** Shorter than OpenSSH's own limit, which is the same: a ProxyCommand must report the reason before OpenSSH ends it. */
 const START_MS = REACH_SECONDS * 1_000 - 1_000
 
 const NO_ANSWER =
   `The session did not answer within ${REACH_SECONDS} seconds: its host is out of reach or overloaded, or the session is ` +
   'frozen. `berth session show` tells more.'
 
-/** @throws AppError `unavailable` where the tunnel cannot be opened in time; those of `tunnel.open` */
+/** @throws AppError `unavailable` if the tunnel cannot be opened in time; those of `tunnel.open` */
 export async function openSshTunnel(
   proxy: Proxy,
   sessionId: SessionId,
@@ -30,7 +30,7 @@ export async function openSshTunnel(
   }
 }
 
-/** Why nothing ever came from the session; undefined where something did. @param tunnels those that are open still */
+/** Why no bytes ever came from the session; undefined if some did. @param tunnels tunnels that are still open */
 export function silenceOf(tunnels: readonly Pick<Tunnel, 'bytesDown' | 'lastError'>[]): string | undefined {
   const [tunnel] = tunnels
   if (!tunnel) return 'The session has ended.'

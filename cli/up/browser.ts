@@ -6,14 +6,15 @@ const OPENERS: Partial<Record<NodeJS.Platform, readonly string[]>> = {
   linux: ['xdg-open'],
 }
 
-/** True where a person sits in front of this computer's screen. */
+/** True if a person may be sitting in front of this computer's screen. */
 export function hasDisplay(env = process.env, platform = process.platform): boolean {
   return platform !== 'linux' || Boolean(env.DISPLAY ?? env.WAYLAND_DISPLAY)
 }
 
 /**
- * Opens the page in the user's browser. Every user of the computer can read the URL in the list of processes.
- * @returns false where there is no browser to open
+ * Opens the page in the user's browser. Every user of the computer can read the URL in the process list.
+ *
+ * @returns false if there is no browser to open
  */
 export function openBrowser(url: string): Promise<boolean> {
   const [command, ...args] = OPENERS[process.platform] ?? []

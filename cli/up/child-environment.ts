@@ -1,6 +1,6 @@
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** What programs need to run at all, to find files, to speak the user's language and to reach the network. */
+/** Variables that programs need to run, to find files, to know the user's language and to reach the network. */
 const SYSTEM = new Set([
   ...['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'LANG', 'LANGUAGE', 'TZ', 'TMPDIR', 'TMP', 'TEMP'],
   ...['HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY', 'NO_PROXY', 'SSL_CERT_FILE', 'SSL_CERT_DIR'],
@@ -10,19 +10,19 @@ const SYSTEM = new Set([
 ])
 const SYSTEM_FAMILIES = /^(LC|NODE|XDG)_/
 
-/** What one server alone may know, or what means only one. Everything else of ours (`BERTH_*`) configures and is no secret. */
+/** Variables that only one server may know, or that concern only one. All our others (`BERTH_*`) are configuration, not secrets. */
 const OF_ONE_SERVER: Readonly<Record<string, string>> = {
   BERTH_ADMIN_PASSWORD: 'manager',
   BERTH_MASTER_KEY_FILE: 'manager',
   BERTH_METRICS_TOKEN_FILE: 'manager',
   DATABASE_URL: 'manager',
   BERTH_JOIN: 'agent',
-  // `console.host`. The manager would listen there too, in plain http, with the port of the agents.
+  // `console.host`. The manager would otherwise listen there too, in plain http, with the agents' port.
   BERTH_HOST: 'console',
-  // Reverse proxies stand in front of the console; nobody but it speaks for others to the manager of `berth up`.
+  // Reverse proxies are in front of the console; only the console may speak for others to the manager of `berth up`.
   BERTH_TRUSTED_PROXIES: 'console',
 }
-/** Of `berth up` and the programs around it; the secret of console and manager is made at each start. */
+/** Variables of `berth up` and the programs around it; the secret of console and manager is created at each start. */
 const OF_NO_SERVER = new Set([
   'BERTH_CONSOLE_SECRET',
   'BERTH_CONSOLE_SECRET_FILE',
@@ -35,9 +35,9 @@ const OF_NO_SERVER = new Set([
 /**
  * The part of our environment that a server inherits.
  *
- * Threat model: environments hold secrets of the user (tokens of clouds, passwords), and a server that is broken into gives
- * away all it has. So each gets what it needs by name: the administrator's password and the database are the manager's, the
- * Docker Engine is the agent's.
+ * Threat model: environments hold secrets of the user (cloud tokens, passwords), and an attacker who breaks into a server gets
+ * all it has. So each server gets what it needs by name: the administrator's password and the database belong to the manager,
+ * the Docker Engine to the agent.
  */
 export function childEnvironment(server: string, environment: Environment): Record<string, string> {
   return Object.fromEntries(
@@ -48,7 +48,7 @@ export function childEnvironment(server: string, environment: Environment): Reco
 }
 
 function isFor(server: string, name: string): boolean {
-  // Windows does not know case; proxies are often set in lower case.
+  // Windows ignores case; proxy variables are often in lower case.
   const upper = name.toUpperCase()
   const owner = upper.startsWith('DOCKER_') ? 'agent' : OF_ONE_SERVER[upper]
   if (owner !== undefined) return owner === server

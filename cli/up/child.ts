@@ -10,11 +10,11 @@ export interface ChildSpec {
   readonly name: string
   /** Script, relative to the working copy or absolute. */
   readonly script: string
-  /** Besides what it inherits (`child-environment.ts`). */
+  /** Variables added to the inherited ones (`child-environment.ts`). */
   readonly environment: Readonly<Record<string, string>>
   /** Standard error of the process is appended here (`log-file.ts`). */
   readonly logFile: string
-  /** How long it may take to say that it is ready. */
+  /** Time limit for the ready line. */
   readonly readyWithinMs: number
 }
 
@@ -22,19 +22,20 @@ export interface Child extends AsyncDisposable {
   readonly pid: number
   /** First line of its standard output. */
   readonly ready: Readonly<Record<string, unknown>>
-  /** Resolves when it ended, for whatever reason. */
+  /** Resolves when the process has ended, for whatever reason. */
   readonly ended: Promise<{ code: number | null; signal: NodeJS.Signals | null }>
-  /** A request over the private channel between parent and child, about something named. @throws the child's AppError */
+  /** A request over the private channel between parent and child; `about` names its subject. @throws the child's AppError */
   ask(type: string, about?: string): Promise<unknown>
 }
 
 const STOP_WITHIN_MS = 10_000
 
 /**
- * Starts a server process of ours and waits until it is ready.
+ * Starts one of our server processes and waits until it is ready.
  *
  * The child ends with us: it watches its IPC channel, so that even a `kill -9` of this process leaves nothing behind.
- * @throws the child's own error, or `unavailable` where it ended or stayed silent
+ *
+ * @throws the child's own error, or `unavailable` if it ended or stayed silent
  */
 export async function startChild(spec: ChildSpec): Promise<Child> {
   const process_ = spawn(process.execPath, [...SERVER_OPTIONS, spec.script], {
@@ -46,7 +47,7 @@ export async function startChild(spec: ChildSpec): Promise<Child> {
   process_.stderr?.pipe(createLogFile(spec.logFile))
   const ended = new Promise<{ code: number | null; signal: NodeJS.Signals | null }>(resolve => {
     process_.once('exit', (code, signal) => resolve({ code, signal }))
-    // Every one: an error that nobody hears ends this process, and the other servers with it.
+    // Handle every error: an unhandled one would end this process, and the other servers with it.
     process_.on('error', () => resolve({ code: null, signal: null }))
   })
   const stop = () => stopChild(process_, ended)

@@ -8,24 +8,24 @@ import { AppError } from '#manager/contract'
 import { type ProxyFault } from '#proxy/contract'
 
 /**
- * The lock of a data directory and the door to the Berth that holds it: a Unix socket (a named pipe on Windows).
+ * The lock of a data directory, and the control endpoint of the Berth that holds it: a Unix socket (a named pipe on Windows).
  *
- * Threat model: whoever can connect gets a sign-in link of the administrator, so the socket is 0600: only its owner and
+ * Threat model: a client that can connect gets a sign-in link of the administrator, so the socket is 0600: only its owner and
  * root can open it. The data directory is 0711, because the user that runs the embedded PostgreSQL has to pass through it;
- * others can neither list it nor put anything there. Nor can they in the directory for long paths, which is checked to be
- * ours. It answers one question per connection and takes no other input.
+ * others can neither list it nor create anything there. The same holds for the directory for long paths, which is checked to be
+ * ours. The socket answers one question per connection and takes no other input.
  */
 export interface Running {
   readonly url: string
   readonly signInUrl: string
-  /** Proves to the console that a browser which is signed in already runs on this computer. */
+  /** Proves to the console that a signed-in browser runs on this computer. */
   readonly localUrl: string
-  /** File URL of a page that leads there; only the owner of the data directory can read it, for a minute. */
+  /** File URL of a page that leads to the sign-in link; readable for a minute, only by the owner of the data directory. */
   readonly signInPage: string
   readonly adminEmail: string
   readonly adminPasswordFile: string
   readonly pid: number
-  /** What the console has seen of the reverse proxy in front of it, for `berth doctor`. */
+  /** Faults that the console has seen in the reverse proxy in front of it, for `berth doctor`. */
   readonly proxyFaults: readonly ProxyFault[]
 }
 
@@ -40,8 +40,9 @@ export function controlSocketPath(data: string, platform = process.platform): st
 const sharedDirectory = () => join(tmpdir(), `berth-${process.getuid?.() ?? 0}`)
 
 /**
- * In the directory for temporary files anybody can make any name before us; what we put into a directory of somebody else
- * would be theirs to replace.
+ * Creates a private directory. In the directory for temporary files any user can create any name before us; in a directory of
+ * another user, that user could replace our files.
+ *
  * @throws AppError `config_invalid`
  */
 export async function makePrivate(directory: string): Promise<void> {
@@ -55,14 +56,15 @@ export async function makePrivate(directory: string): Promise<void> {
 }
 
 async function isPrivate(directory: string): Promise<boolean> {
-  // lstat: a link is somebody's choice of another place.
+  // lstat, because a link would be another user's choice of place.
   const entry = await lstat(directory).catch(() => undefined)
   return entry !== undefined && entry.isDirectory() && entry.uid === process.getuid?.() && (entry.mode & 0o077) === 0
 }
 
 /**
  * Takes the lock.
- * @returns undefined where another process holds it
+ *
+ * @returns undefined if another process holds it
  */
 export async function openControlSocket(
   path: string,
@@ -92,9 +94,9 @@ export async function openControlSocket(
   }
 }
 
-/** What the Berth that holds the lock says of itself; undefined where it goes down or does not answer in time. */
+/** State reported by the Berth that holds the lock; undefined if it is stopping or does not answer in time. */
 export async function askRunning(path: string, withinMs = 30_000): Promise<Running | undefined> {
-  // Whoever made it could answer in our name and show the user a page of theirs.
+  // The owner of a foreign directory could answer in our name and show the user a page of theirs.
   if (dirname(path) === sharedDirectory() && !(await isPrivate(sharedDirectory()))) return undefined
   const socket = connect(path)
   socket.setTimeout(withinMs, () => socket.destroy())
@@ -130,7 +132,7 @@ function isAnswered(path: string): Promise<boolean> {
   })
 }
 
-/** A socket file whose process is gone. A file younger than a second may be a start that is just under way. */
+/** Removes a socket file whose process is gone. A file younger than a second may belong to a start in progress. */
 async function removeStale(path: string): Promise<void> {
   const entry = await stat(path).catch(() => undefined)
   if (entry && Date.now() - entry.mtimeMs > 1_000) await rm(path, { force: true })

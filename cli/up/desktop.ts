@@ -4,15 +4,15 @@ import { access, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 
-/** One that lacks a library or a display has said so by then. */
+/** An app that lacks a library or a display has reported that by then. */
 const EARLY_END_MS = 2_000
 
 /**
- * Opens the desktop app where Electron's binary and its bundle are there. It takes the sign-in link from its environment,
- * which only its user can read; the ticket works once. Importing `electron` would start a download, so its files are
- * looked at instead.
+ * Opens the desktop app if Electron's binary and its bundle exist. The app takes the sign-in link from its environment, which
+ * only its user can read; the ticket works once. Importing `electron` would start a download, so we check its files instead.
  *
- * @returns false where there is none, or it ends at once; as root it would, for Chromium refuses to run without its sandbox
+ *
+ * @returns false if there is none, or it ends at once; as root it would, because Chromium refuses to run without its sandbox
  */
 export async function openDesktop(root: string, signInUrl: string): Promise<boolean> {
   if (process.getuid?.() === 0) return false
@@ -25,7 +25,7 @@ export async function openDesktop(root: string, signInUrl: string): Promise<bool
     await once(app, 'spawn')
     app.unref()
     const code = await Promise.race([once(app, 'exit').then(([code]) => code as number | null), wait(EARLY_END_MS)])
-    // Zero: one that runs already has taken over.
+    // Zero: an instance that is already running has taken over.
     return code === undefined || code === 0
   } catch {
     return false // no binary, no bundle: the browser is the console

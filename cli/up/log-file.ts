@@ -2,16 +2,16 @@ import { appendFile, rename, stat } from 'node:fs/promises'
 import { Writable } from 'node:stream'
 
 const LIMIT_BYTES = 10_000_000
-/** Besides the one that is written to. */
+/** Number of old log files kept besides the current one. */
 const KEPT = 3
 
 /**
- * Appends to a log. Before it grows beyond the limit it becomes `….1`, that one `….2`, and the oldest goes.
+ * Appends to a log. Before it exceeds the limit it becomes `….1`, that one `….2`, and the oldest is deleted.
  *
- * What cannot be written (a full disk) is lost and never an error: whoever logs goes on.
+ * Output that cannot be written (a full disk) is lost and never an error: the process that logs continues.
  */
 export function createLogFile(path: string, limitBytes = LIMIT_BYTES): Writable {
-  /** As far as is known. */
+  /** Size as far as known. */
   let size: number | undefined
   const append = async (chunk: Buffer) => {
     size ??= await sizeOf(path)
@@ -38,7 +38,7 @@ export function createLogFile(path: string, limitBytes = LIMIT_BYTES): Writable 
 async function rotate(path: string): Promise<void> {
   const names = [path, ...Array.from({ length: KEPT }, (_, index) => `${path}.${index + 1}`)]
   for (let index = KEPT; index > 0; index--) {
-    // Not there yet, or not to be renamed: then it is written on.
+    // The file does not exist yet, or cannot be renamed: keep appending to it.
     await rename(names[index - 1] ?? '', names[index] ?? '').catch(() => undefined)
   }
 }

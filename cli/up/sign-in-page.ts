@@ -4,25 +4,25 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 
 export interface SignInPage extends AsyncDisposable {
-  /** Writes the page that leads to this link. @returns its file URL */
+  /** Writes the page that redirects to this link. @returns its file URL */
   write(link: string): Promise<string>
 }
 
 const KEPT_MS = 60_000
 
 /**
- * The sign-in link for a browser, as a file instead of an argument.
+ * Passes the sign-in link to a browser as a file instead of an argument.
  *
- * Threat model: whoever has the link is the administrator once, and arguments of programs can be read by every user of the
- * computer. So the browser gets the name of a file that only its owner can read. The file stays for a minute, not longer
- * than this process, and the link works once.
+ * Threat model: the link makes its holder the administrator once, and every user of the computer can read the arguments of
+ * programs. So the browser gets the name of a file that only its owner can read. The file stays for a minute, never longer than
+ * this process, and the link works once.
  */
 export function createSignInPage(directory: string, keptMs = KEPT_MS): SignInPage {
   const path = join(directory, 'sign-in.html')
   let removal: NodeJS.Timeout | undefined
   return {
     async write(link) {
-      // A new file, because the mode of one that is there already would stay what it is.
+      // A new file, because an existing one would keep its mode.
       const fresh = `${path}.${randomUUID()}`
       await writeFile(fresh, pageTo(link), { mode: 0o600, flag: 'wx' })
       await rename(fresh, path)

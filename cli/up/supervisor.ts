@@ -4,12 +4,12 @@ import { type Child, type ChildSpec, startChild } from './child.ts'
 export interface SupervisorDeps {
   readonly start: (spec: ChildSpec) => Promise<Child>
   readonly note: (text: string) => void
-  /** Between restarts of a child that keeps failing; 0.2 s doubling to 5 s. */
+  /** Pause between restarts of a child that keeps failing; 0.2 s doubling to 5 s. */
   readonly backoffMs?: (failures: number) => number
 }
 
 export interface Supervised extends AsyncDisposable {
-  /** The process as it is now; another one after a restart. */
+  /** The current process; another one after a restart. */
   readonly current: Child
 }
 
@@ -17,8 +17,8 @@ export interface Supervised extends AsyncDisposable {
 const HEALTHY_MS = 30_000
 
 /**
- * Keeps one server process running: whenever it ends by itself it is started again, with whatever `specAgain` says then
- * (the same port as the first time, so that everyone finds it).
+ * Keeps one server process running: whenever it ends by itself it is restarted, with the spec that `specAgain` returns (the
+ * same port as the first time, so that clients still find it).
  */
 export async function supervise(
   spec: ChildSpec,

@@ -16,14 +16,14 @@ import { type Supervised, supervise, type SupervisorDeps } from './supervisor.ts
 
 export interface UpOptions {
   readonly data?: string
-  /** Instead of DATA/berth.toml. */
+  /** Settings file to use instead of DATA/berth.toml. */
   readonly config?: string
-  /** Of the console; default: BERTH_PORT, the file's, 8400. */
+  /** Port of the console; default: BERTH_PORT, then the file, then 8400. */
   readonly port?: number
   readonly open: boolean
   /** False: console and manager only, for a computer without a Docker Engine. */
   readonly engine: boolean
-  /** The url of the JSON line carries a one-time sign-in ticket: for the desktop app, which reads it from a pipe. */
+  /** Puts a one-time sign-in ticket into the url of the JSON line: for the desktop app, which reads it from a pipe. */
   readonly ticket: boolean
   readonly output: Output
   /** Ends it. */
@@ -34,12 +34,12 @@ type SpecOf = (name: ServerName, script: string, environment: Record<string, str
 
 const root = resolve(import.meta.dirname, '../..')
 const READY_WITHIN_MS = 120_000
-/** The agent may wait for an engine that starts at the same time; the console is of use without it. */
+/** Limit for the agent, which may wait for an engine that starts at the same time; the console is useful without it. */
 const AGENT_WITHIN_MS = 30_000
 
 /**
- * Everything on this machine, in the foreground: embedded PostgreSQL, manager, agent and console. Resolves when the signal
- * fired and all of it has stopped, in reverse order. Sessions keep running: their containers belong to the engine.
+ * Runs everything on this machine, in the foreground: embedded PostgreSQL, manager, agent and console. Resolves when the signal
+ * has fired and everything has stopped, in reverse order. Sessions keep running: their containers belong to the engine.
  */
 export async function up({
   data = dataDirectory(),
@@ -79,7 +79,7 @@ export async function up({
     environment: { ...again.environment, BERTH_PORT: new URL(String(first.ready.url)).port },
   })
 
-  // Proves the console to the manager: other users of this computer reach the manager's port as well.
+  // Authenticates the console to the manager: other users of this computer reach the manager's port too.
   const BERTH_CONSOLE_SECRET = randomBytes(32).toString('base64url')
   const managerSpec = spec('manager', 'manager/main.ts', { BERTH_PORT: '0', BERTH_CONSOLE_SECRET })
   const manager = stack.use(await supervise(managerSpec, samePort(managerSpec), deps))
@@ -159,7 +159,7 @@ async function startAgent(manager: Supervised, spec: SpecOf, deps: SupervisorDep
   } catch (error) {
     if (!isAppError(error) || error.code !== 'engine_already_managed') throw error
     const { owner, managerId } = error.detail
-    // Another data directory of the same Berth: one that was restored, or whose folder of the agent is lost.
+    // The engine was claimed from another data directory of the same Berth: a restored one, or one whose agent folder is lost.
     if (typeof owner === 'string' && managerId === manager.current.ready.managerId) {
       try {
         const { join: replacing } = (await manager.current.ask('create_replace_token', owner)) as { join: string }
@@ -172,7 +172,7 @@ async function startAgent(manager: Supervised, spec: SpecOf, deps: SupervisorDep
         deps.note(`The agent of this computer could not take its place: ${String(again)}`)
       }
     }
-    // The console is of use without it, and is needed for the way out.
+    // The console is useful without the agent, and is needed to fix the problem.
     deps.note(
       `Berth runs without an agent on this computer. ${error.message} ${typeof error.detail.why === 'string' ? error.detail.why : ''}\n` +
         'Next, where that agent belongs to this Berth: berth admin agent join-token --replace AGENT, then berth agent --replace --join STRING.',
@@ -181,7 +181,7 @@ async function startAgent(manager: Supervised, spec: SpecOf, deps: SupervisorDep
   }
 }
 
-/** Both or none: where one fails, the other is stopped before the failure goes up. */
+/** Starts both or none: if one fails, the other is stopped before the failure is passed on. */
 async function startTogether<A extends AsyncDisposable | undefined, B extends AsyncDisposable>(
   first: Promise<A>,
   second: Promise<B>,

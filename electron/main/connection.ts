@@ -10,7 +10,7 @@ export interface UserProxy extends Pick<HostApi, 'tunnel' | 'ssh'>, AsyncDisposa
   settings: HostApi['host']['settings']
   saveSettings: HostApi['host']['saveSettings']
   on<E extends 'tunnel:changed' | 'tunnel:closed'>(event: E, listener: (payload: HostEvents[E]) => void): unknown
-  /** The user signed in again: what waited continues. */
+  /** Call when the user signed in again: waiting connections continue. */
   wake(): void
 }
 export type StartUserProxy = (deps: {
@@ -19,7 +19,7 @@ export type StartUserProxy = (deps: {
   readonly credentials: () => Promise<Record<string, string>>
 }) => Promise<UserProxy>
 
-/** The manager in use with all that depends on it: the embedded stack, the sign-in, the tunnels. */
+/** The manager in use and everything that depends on it: the embedded stack, the sign-in, the tunnels. */
 export interface Connection extends AsyncDisposable {
   readonly endpoint: Endpoint
   readonly account: Account
@@ -30,7 +30,7 @@ export interface Connection extends AsyncDisposable {
 
 export interface ConnectionDeps {
   readonly choice: EndpointChoice
-  /** Where BERTH_ENDPOINT decides; a sign-in link has a ticket. */
+  /** Set if BERTH_ENDPOINT decides; a sign-in link has a ticket. */
   readonly fixed?: { readonly ticket: string | null } | undefined
   readonly credentials: CredentialStore
   readonly fetch: typeof fetch
@@ -86,7 +86,7 @@ export async function openConnection(deps: ConnectionDeps): Promise<Connection> 
     proxy() {
       if (!account.headers().authorization) return Promise.reject(new AppError('not_signed_in'))
       const starting = (proxy ??= startProxy())
-      // One that failed to start is tried again with the next call.
+      // A proxy that failed to start is tried again with the next call.
       starting.catch(() => {
         if (proxy === starting) proxy = undefined
       })
@@ -101,7 +101,7 @@ export async function openConnection(deps: ConnectionDeps): Promise<Connection> 
   }
 }
 
-/** A wrong address is said before anything of the present one is given up. */
+/** Checks a new address before the current connection is given up. */
 async function answering(choice: EndpointChoice, fetch: ConnectionDeps['fetch']): Promise<string> {
   if (choice.kind !== 'remote') throw new Error('only a remote endpoint is asked')
   const { origin } = new URL(choice.url)

@@ -1,18 +1,18 @@
 import { type Connection } from './connection.ts'
 
-/** The connection in use. The page is there at once; its first request waits for this, and is told of a failure. */
+/** Holds the connection in use. The page loads at once; its first request waits for the connection, and is told of a failure. */
 export interface Connector {
-  /** After a failure the next one to ask tries again: the network, or the manager, may be there now. */
+  /** After a failure the next caller tries again: the network, or the manager, may be back. */
   current(): Promise<Connection>
-  /** What there is, after an attempt that is under way; begins none. */
+  /** The connection after an attempt that is in flight; starts none. */
   settled(): Promise<Connection | undefined>
-  /** What there is now. */
+  /** The current connection. */
   readonly known: Connection | undefined
-  /** From now on; the one before belongs to the caller. */
+  /** Replaces the connection from now on; the caller takes over the previous one. */
   replace(next: Connection): void
 }
 
-/** Many requests of a page fail together, and a page asks again and again: they share an attempt. */
+/** Minimum pause between attempts: many requests of a page fail together, and a page keeps retrying, so they share an attempt. */
 const AGAIN_AFTER_MS = 1_000
 
 export function createConnector(
@@ -29,7 +29,7 @@ export function createConnector(
     begun.then(
       connection => {
         if (attempt === begun) known = connection
-        // Another has taken its place meanwhile: nobody else would end it.
+        // Another connection has replaced it in the meantime: dispose it here, because no other code would.
         else Promise.resolve(connection[Symbol.asyncDispose]()).catch(onFailure)
       },
       (error: unknown) => {

@@ -21,13 +21,13 @@ import { createTray, installMenu } from './windows/menus.ts'
 
 export interface DesktopDeps {
   readonly electron: ElectronSlice
-  /** Folder of the built page, and the bundled preload script. */
+  /** Folder of the built page. */
   readonly consoleDir: string
   readonly preload: string
   readonly links: DeepLinks
   readonly settings: SettingsFile
   readonly credentials: CredentialStore
-  /** BERTH_ENDPOINT: an address, or a sign-in link, instead of the user's choice. */
+  /** BERTH_ENDPOINT: an address or a sign-in link, which overrides the user's choice. */
   readonly fixedEndpoint?: string | undefined
   readonly startStack: () => Promise<EmbeddedStack>
   readonly startProxy: StartUserProxy
@@ -69,7 +69,7 @@ export function startDesktop(deps: DesktopDeps): void {
     () => connect(choice()),
     error => log.error({ err: error }, 'the manager could not be reached'),
   )
-  // The page will ask; until then its failure is only logged.
+  // The page will request the connection; until then a failure is only logged.
   connector.current().catch(() => undefined)
 
   const account = async () => (await connector.current()).account
@@ -114,7 +114,7 @@ export function startDesktop(deps: DesktopDeps): void {
   app.on('web-contents-created', (_event, contents) => {
     guardContents(contents, { electron, preload: deps.preload, log })
     windows.adopt(contents)
-    // A reloaded page has forgotten its terminals; tunnels are not its own and stay.
+    // A reloaded page has lost its terminals; tunnels do not belong to the page and stay.
     contents.on('did-navigate', () => terminals.closePage(contents.id))
     contents.on('destroyed', () => terminals.closePage(contents.id))
   })
@@ -125,7 +125,7 @@ export function startDesktop(deps: DesktopDeps): void {
     if (leaving === 'stopping') return
     leaving = 'stopping'
     terminals.closeAll()
-    // A stack that still starts ends by itself: it loses its channel to us.
+    // A stack that is still starting ends by itself when it loses its channel to us.
     const { known } = connector
     if (known)
       await Promise.resolve(known[Symbol.asyncDispose]()).catch((error: unknown) => onUnexpected('stop', error))

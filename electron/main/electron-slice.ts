@@ -5,9 +5,9 @@ type Listen<Event extends string, Listener> = (event: Event, listener: Listener)
 type Quiet<Event extends string> = Listen<Event, () => void>
 
 /**
- * The whole of Electron that this folder uses, cut out of Electron's own declarations. Everything is handed this slice,
- * so that tests run without the binary; `main.ts` hands in the real thing, `test/fixtures/electron-stub.ts` a stub, and
- * both stop compiling when Electron or we change.
+ * The part of Electron that this folder uses, cut out of Electron's own declarations. All code gets this slice as a parameter,
+ * so that tests run without the binary. `main.ts` passes the real Electron, `test/fixtures/electron-stub.ts` a stub, and both
+ * stop compiling when Electron or this slice changes.
  */
 export interface ElectronSlice {
   readonly app: AppSlice
@@ -80,6 +80,6 @@ export interface Preventable {
 
 export interface InvokeEvent {
   readonly sender: Pick<Electron.WebContents, 'id' | 'send' | 'isDestroyed'>
-  /** Null once the frame is gone. */
+  /** Null if the frame is gone. */
   readonly senderFrame: { readonly url: string; readonly parent: unknown } | null
 }

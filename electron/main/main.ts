@@ -24,13 +24,13 @@ const { app } = electron
 registerConsoleScheme(electron)
 const links = listenForDeepLinks({ app, argv: process.argv, log })
 if (app.requestSingleInstanceLock()) {
-  // Not awaited: Electron is not ready before this module has been evaluated.
+  // Not awaited: Electron becomes ready only after this module has been evaluated.
   start().catch((error: unknown) => {
     log.error({ err: error }, 'the desktop app could not start')
     app.exit(1)
   })
 } else {
-  // The first instance shows itself, with our link if we were given one.
+  // The first instance shows its window, with our link if we were given one.
   app.exit(0)
 }
 

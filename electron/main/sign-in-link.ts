@@ -1,5 +1,5 @@
 /**
- * An address of a console, with the one-time ticket if it is a sign-in link (`…/#/sign-in?ticket=…`). The ticket stands in
+ * Parses the address of a console, with the one-time ticket if it is a sign-in link (`…/#/sign-in?ticket=…`). The ticket is in
  * the fragment, which no server sees.
  */
 export function parseSignInLink(link: string): { endpoint: string; ticket: string | null } {

@@ -4,8 +4,9 @@ export interface Position {
 }
 
 /**
- * Where a key stands in a TOML document; the parser keeps no positions. What is inside an inline table is found at the
- * key of that table.
+ * Position of a key in a TOML document; the parser keeps no positions. A key inside an inline table is reported at the key of
+ * that table.
+ *
  * @param path of the key, outermost first
  */
 export function locate(document: string, path: readonly string[]): Position {

@@ -6,11 +6,11 @@ import { type ServerName, type Setting, SETTINGS } from './settings.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** What a berth.toml says. */
+/** Contents of a berth.toml. */
 export interface Settings {
-  /** Absent where there is none. */
+  /** Undefined if there is no file. */
   readonly file: string | undefined
-  /** By key, as text for an environment variable. */
+  /** Values by key, as text for an environment variable. */
   readonly values: ReadonlyMap<string, string>
 }
 
@@ -51,7 +51,8 @@ export function parseSettings(document: string, file: string): Settings {
 }
 
 /**
- * What a server gets from the file. A variable that is set already wins.
+ * Environment variables that a server gets from the file. A variable that is already set takes precedence.
+ *
  * @returns environment variables
  */
 export function environmentOf(settings: Settings, server: ServerName, env: Environment): Record<string, string> {

@@ -4,7 +4,8 @@ import { AppError } from '#manager/contract'
 import { NO_SETTINGS, parseSettings, type Settings } from './parse.ts'
 
 /**
- * The settings of a data directory: DATA/berth.toml where there is one, or the file that is named, which must be there.
+ * Reads the settings of a data directory: DATA/berth.toml if it exists, or the named file, which must exist.
+ *
  * @throws AppError `config_invalid`
  */
 export async function readSettings(data: string, named?: string): Promise<Settings> {
@@ -23,7 +24,7 @@ export async function readSettings(data: string, named?: string): Promise<Settin
 
 const DEFAULT_PORT = 8400
 
-/** The flag, else BERTH_PORT, else the file, else 8400. @throws AppError `config_invalid` */
+/** Console port: the flag, else BERTH_PORT, else the file, else 8400. @throws AppError `config_invalid` */
 export function consolePortOf(settings: Settings, flag: number | undefined, env = process.env): number {
   if (flag !== undefined) return flag
   const text = env.BERTH_PORT || settings.values.get('console.port')
@@ -34,7 +35,7 @@ export function consolePortOf(settings: Settings, flag: number | undefined, env 
   return port
 }
 
-/** DATABASE_URL, else the file's. */
+/** DATABASE_URL, else the URL in the file. */
 export function databaseUrlOf(settings: Settings, env = process.env): string | undefined {
   return env.DATABASE_URL || settings.values.get('manager.databaseUrl')
 }

@@ -11,11 +11,11 @@ export interface Setting {
   readonly allowed: string
   /** One line for `--help`; docs/configuration.md says more. */
   readonly meaning: string
-  /** The environment variable that carries it to the servers, and that wins over the file. */
+  /** Environment variable that passes the value to the servers, and that overrides the file. */
   readonly variable: string
-  /** Which of the servers get it. */
+  /** Servers that get the value. */
   readonly servers: readonly ServerName[]
-  /** A path: relative ones start at the folder of the file. */
+  /** The value is a path; relative paths start at the folder of the file. */
   readonly isPath?: boolean
 }
 
@@ -33,7 +33,7 @@ const logLevel = (server: ServerName): Setting => ({
   servers: [server],
 })
 
-/** Every key of berth.toml. Each one ends as an environment variable that a server reads: there is no key without effect. */
+/** Every key of berth.toml. Each becomes an environment variable that a server reads: there is no key without effect. */
 export const SETTINGS: readonly Setting[] = [
   {
     key: 'console.port',

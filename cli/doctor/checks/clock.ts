@@ -1,6 +1,6 @@
 import { type Check, ok, warning } from '../check.ts'
 
-/** HTTP tells whole seconds; what is below this may be rounding. */
+/** HTTP dates have whole seconds; a smaller difference may be rounding. */
 const SKEW_MS = 5_000
 
 export const clock: Check = {

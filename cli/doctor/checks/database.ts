@@ -1,7 +1,7 @@
 import { type Check, ok, problem } from '../check.ts'
 
 const OLDEST = 150_000
-/** Major version that this Berth brings along; `manager/store/embedded/binaries.ts` has it, too, and refuses others. */
+/** Major version that ships with this Berth; `manager/store/embedded/binaries.ts` has it too, and refuses others. */
 const EMBEDDED_MAJOR = '18'
 
 export const database: Check = {

@@ -1,6 +1,6 @@
 import { type Check, ok, problem } from '../check.ts'
 
-/** 20.10: what Debian 12 has, and the oldest that the integration tests run on. */
+/** Docker 20.10: the version in Debian 12, and the oldest one the integration tests run on. */
 const OLDEST_API = [1, 41] as const
 
 export const engine: Check = {

@@ -22,7 +22,7 @@ import { sshClient } from './ssh-client.ts'
 import { storageDriver } from './storage-driver.ts'
 import { toolboxImage } from './toolbox-image.ts'
 
-/** In the order in which they are printed. */
+/** Checks in the order of their output. */
 export const CHECKS: readonly Check[] = [
   running,
   nodeVersion,

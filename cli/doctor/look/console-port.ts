@@ -1,15 +1,15 @@
 import { createServer } from 'node:net'
 import { type ConsolePort } from '../facts.ts'
 
-/** @param ownUrl of the Berth that runs with this data directory */
+/** @param ownUrl URL of the Berth that runs with this data directory */
 export async function lookAtPort(port: number, ownUrl: string | undefined): Promise<ConsolePort> {
-  // A Berth that runs has its port already; the one that another start would ask for is of no concern.
+  // A running Berth has its port already; the port of a further start does not matter.
   if (ownUrl !== undefined) return { port: Number(new URL(ownUrl).port), status: 'ours' }
   const free = (await canListen(port, '127.0.0.1')) && (await canListen(port, '::1'))
   return { port, status: free ? 'free' : 'taken' }
 }
 
-/** An address that the machine does not have takes nothing away. */
+/** Whether the port is free at this address; an address that the machine does not have counts as free. */
 function canListen(port: number, host: string): Promise<boolean> {
   return new Promise(resolve => {
     const server = createServer()

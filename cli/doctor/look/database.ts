@@ -5,7 +5,7 @@ import { type DatabaseFacts } from '../facts.ts'
 
 const TIMEOUT_MS = 5_000
 
-/** The cluster is looked at as files, because starting a database is not for a doctor; an external one is asked. */
+/** Examines the cluster as files, because a doctor must not start a database; an external database is queried. */
 export async function lookAtDatabase(data: string, databaseUrl: string | undefined): Promise<DatabaseFacts> {
   return databaseUrl ? await askExternal(databaseUrl) : await lookAtCluster(join(data, 'db', 'cluster'))
 }
@@ -25,7 +25,7 @@ async function askExternal(connectionString: string): Promise<DatabaseFacts> {
   const lost = (error: unknown): DatabaseFacts => ({
     kind: 'external',
     status: 'unreachable',
-    // Only the cause: a URL that cannot be read must not be repeated, it holds the password.
+    // Report only the cause: a URL that cannot be parsed must not be repeated, because it holds the password.
     why: error instanceof Error && 'code' in error ? `${error.message} (${String(error.code)})` : 'no valid address.',
   })
   try {

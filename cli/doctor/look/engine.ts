@@ -5,7 +5,7 @@ import { type Engine } from '../facts.ts'
 
 const TIMEOUT_MS = 5_000
 
-/** Engines leave out what they do not know. */
+/** Engines leave out fields that they do not know. */
 const Info = z.object({
   LiveRestoreEnabled: z.boolean().default(false),
   CgroupVersion: z.string().default('1'),
@@ -18,7 +18,8 @@ const Info = z.object({
 const parseInfo = (reply: unknown) => Info.parse(reply)
 
 /**
- * Asks the engine; changes nothing on it.
+ * Queries the engine; changes nothing on it.
+ *
  * @param dockerHost default: DOCKER_HOST, else the engine of this machine
  */
 export async function lookAtEngine(dockerHost?: string, toolbox = 'berth/toolbox:latest'): Promise<Engine> {
@@ -53,7 +54,7 @@ function addressOf(dockerHost: string | undefined): Docker.DockerOptions {
     : { protocol: 'http', host: hostname, port: Number(port || 2375) }
 }
 
-/** The labels are absent (null) in replies of older engines. */
+/** Whether the image offers apps. The labels are absent (null) in replies of older engines. */
 function offersSomething(labels: Readonly<Record<string, string>> | null | undefined): boolean {
   return Object.keys(labels ?? {}).some(name => /^(berth\.image\.|ai\.backend\.)/.test(name))
 }

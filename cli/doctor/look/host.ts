@@ -30,7 +30,7 @@ export async function lookAtNvidia(program = 'nvidia-smi'): Promise<Nvidia> {
   }
 }
 
-/** What the agent tries before it calls a part of a GPU enforced. */
+/** The preconditions that the agent tests before it calls a part of a GPU enforced. */
 async function canLimitMemory(program: string): Promise<boolean> {
   const hasUnifiedGroups = await stat('/sys/fs/cgroup/cgroup.controllers').catch(() => undefined)
   if (!hasUnifiedGroups) return false
@@ -52,7 +52,7 @@ export async function lookAtDataDirectory(path: string): Promise<DataDirectory> 
   }
 }
 
-/** A directory that is not there yet will be on the disk of the nearest one that is. */
+/** Free space for a directory; if it does not exist yet, of its nearest existing parent. */
 async function freeBytesAbove(path: string): Promise<number | undefined> {
   const free = await freeBytes(path)
   return free !== undefined || dirname(path) === path ? free : await freeBytesAbove(dirname(path))
@@ -68,7 +68,7 @@ export async function lookAtSecrets(paths: readonly string[]): Promise<SecretFil
   return found.flat()
 }
 
-/** Only whether the program is there: what it may do is for the agent to say. */
+/** Whether the program exists; the agent decides whether it may use it. */
 export async function hasIptables(): Promise<boolean> {
   return await run('iptables', ['--version'], { timeout: TIMEOUT_MS }).then(
     () => true,
@@ -107,7 +107,7 @@ export async function readManagerWarnings(url: string | undefined): Promise<read
   }
 }
 
-/** The difference of clocks that a reply's Date header shows, give or take a second. */
+/** Difference of the clocks by the Date header of a reply, give or take a second. */
 export async function readManagerAhead(url: string | undefined): Promise<number | undefined> {
   if (url === undefined) return undefined
   try {

@@ -15,13 +15,13 @@ export interface Account {
 
 export interface AccountDeps {
   readonly endpoint: string
-  /** One-time sign-in of the embedded stack's first admin; used only if no stored token works. */
+  /** Ticket for the one-time sign-in of the embedded stack's first admin; used only if no stored token works. */
   readonly ticket?: string | null
   readonly credentials: CredentialStore
   readonly fetch: typeof fetch
-  /** Another user, or nobody: what belongs to the one before has to go. */
+  /** Called when another user, or none, is signed in: resources of the previous user have to go. */
   readonly onUserChanged: () => Promise<void>
-  /** The same user with a new token. */
+  /** Called when the same user has a new token. */
   readonly onSignedInAgain: () => Promise<void>
 }
 
@@ -36,7 +36,7 @@ export async function openAccount(deps: AccountDeps): Promise<Account> {
       return (user ??= (await api.me()).user.id)
     },
     async signIn(newToken, userId) {
-      // The same user again (an expired sign-in) keeps the tunnels, which continue with the new token.
+      // If the same user signs in again (after an expired sign-in), the tunnels stay and continue with the new token.
       const before = user
       token = newToken
       user = userId
@@ -62,14 +62,14 @@ export async function openAccount(deps: AccountDeps): Promise<Account> {
   user = me?.user.id
   if (stored !== null && me === null) await account.signOut()
   if (token === null && ticket) {
-    // A ticket that was used or has expired leaves the sign-in page, as without one.
+    // A ticket that was used or has expired leaves the user at the sign-in page, as without a ticket.
     const signed = await api.loginWithTicket({ body: { ticket, kind: 'token' } }).catch(() => undefined)
     if (signed?.token) await account.signIn(signed.token, signed.user.id)
   }
   return account
 }
 
-/** null: the token is worth nothing; undefined: the manager did not say (keep it). */
+/** null: the token is invalid; undefined: the manager did not say (keep the token). */
 function refusedToken(error: unknown): null | undefined {
   return isAppError(error) && error.code === 'not_signed_in' ? null : undefined
 }

@@ -1,8 +1,8 @@
 import { AppError } from '#manager/contract'
 
 /**
- * The path as the manager will read it. Servers decode `%6C` to `l`, so rules that compare the path as it was written can be
- * passed by.
+ * The path as the manager will read it. Servers decode `%6C` to `l`, so rules that compare the raw path can be bypassed.
+ *
  * @throws AppError `bad_request` for a path that can be read in more than one way: encoded slashes, dots or percent signs
  */
 export function readablePath(pathname: string): string {

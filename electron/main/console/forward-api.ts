@@ -4,7 +4,7 @@ import { AppError, ROUTES, toProblem, UserId } from '#manager/contract'
 import { type Account } from './account.ts'
 import { readablePath } from './api-path.ts'
 
-/** Request headers the page may set; everything else (cookie, origin, authorization, forwarding) is ours to decide. */
+/** Request headers that the page may set; all others (cookie, origin, authorization, forwarding) are set by us. */
 const PASSED_ON = [
   'accept',
   'accept-language',
@@ -14,7 +14,7 @@ const PASSED_ON = [
   'if-none-match',
   'range',
 ]
-/** Answer headers that must not reach the page, or no longer fit the decoded body. */
+/** Response headers that must not reach the page, or no longer fit the decoded body. */
 const KEPT_BACK = ['set-cookie', 'content-encoding', 'content-length', 'transfer-encoding', 'connection', 'keep-alive']
 
 const Signed = z.looseObject({ token: z.string().nullable(), user: z.looseObject({ id: UserId }) })
@@ -25,9 +25,9 @@ export interface ForwardDeps {
 }
 
 /**
- * `/api/*` of the page, sent to the manager with the bearer token. The page never sees the token: sign-in asks the manager
- * for one whatever the page asked, keeps it, and answers without it. Bodies are streamed both ways, so that the event
- * stream and uploads work; a request the page gives up is given up at the manager.
+ * Forwards `/api/*` of the page to the manager with the bearer token. The page never sees the token: for a sign-in we request a
+ * token from the manager whatever the page requested, keep it, and answer without it. Bodies are streamed both ways, so that
+ * the event stream and uploads work; a request that the page aborts is aborted at the manager.
  */
 export async function forwardApi(request: Request, { account, fetch }: ForwardDeps): Promise<Response> {
   const { pathname, search } = new URL(request.url)
@@ -65,7 +65,7 @@ export function problem(error: unknown): Response {
 async function askForToken(request: Request): Promise<string> {
   const text = await request.text()
   const body: unknown = parseJson(text)
-  // Not an object: the manager says what is wrong with it.
+  // Not an object: the manager's error says what is wrong with it.
   if (typeof body !== 'object' || body === null || Array.isArray(body)) return text
   const label = 'password' in body ? { label: `Desktop app on ${hostname()}`.slice(0, 100) } : {}
   return JSON.stringify({ ...body, ...label, kind: 'token' })

@@ -15,9 +15,9 @@ export interface ConsoleDeps {
 }
 
 /**
- * Answers `berth://console/*`: the page's files, and `/api/*` forwarded to the manager. Only this app's windows reach it
- * (a scheme of the app, no port), and only our own page: another host name is unknown, a request with a foreign Origin is
- * refused. If the manager cannot be reached the page still loads and says so.
+ * Answers `berth://console/*`: the page's files, and `/api/*` forwarded to the manager. Only this app's windows can reach it (a
+ * scheme of the app, no port), and only our own page: another host name is unknown, and a request with a foreign Origin is
+ * refused. If the manager cannot be reached, the page still loads and says so.
  */
 export function createConsoleHandler({ root, account, fetch, onUnexpected }: ConsoleDeps) {
   const answer = async (request: Request): Promise<Response> => {

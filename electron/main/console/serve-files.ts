@@ -16,10 +16,11 @@ const TYPES: Readonly<Record<string, string>> = {
 }
 
 /**
- * The files of the built page and nothing else on this computer. The path is decoded once, refused if it has a
- * component that could climb or hide (`..`, `\`, NUL), and what it finally names, links resolved, must lie below the root.
+ * Reads files of the built page, and no other file of this computer. The path is decoded once and refused if it has a component
+ * that could climb or hide (`..`, `\`, NUL). Its target, with links resolved, must lie below the root.
  *
- * @returns undefined where there is no such file, for whatever reason: a prober learns nothing
+ *
+ * @returns undefined if there is no such file, for whatever reason: an attacker who probes learns nothing
  */
 export async function readConsoleFile(root: string, pathname: string) {
   const relative = decode(pathname === '/' ? '/index.html' : pathname)

@@ -1,9 +1,9 @@
 /**
- * Where the desktop app keeps the token of a manager. Holds a secret: an implementation either protects it with the
- * operating system's means or forgets it with the process. None writes it to a file in the clear.
+ * Store for the desktop app's token of a manager. Holds a secret: an implementation either protects it with the operating
+ * system's means or forgets it with the process. No implementation writes it to a file in the clear.
  */
 export interface CredentialStore {
-  /** False where the token is gone after quitting; `reason` says why, for the user. */
+  /** False if the token is gone after quitting; `reason` tells the user why. */
   readonly persistent: boolean
   readonly reason: string | null
   /** @param endpoint origin of the manager, e.g. `https://berth.example:8400` */
@@ -12,7 +12,7 @@ export interface CredentialStore {
   delete(endpoint: string): Promise<void>
 }
 
-/** For tests, and where there is no credential store: signed in until the app quits. */
+/** For tests, and for systems without a credential store: signed in until the app quits. */
 export function createMemoryCredentials(reason: string | null = null): CredentialStore {
   const tokens = new Map<string, string>()
   return {

@@ -13,10 +13,10 @@ export interface KeyringEntry {
 export type OpenEntry = (service: string, account: string) => KeyringEntry
 
 /**
- * The operating system's credential store: Keychain, Credential Manager, or the Secret Service on Linux. Linux is pinned
- * to the Secret Service, because the library would else fall back to the kernel keyring, which a restart empties.
- * A locked store answers reads with "absent", so it counts as usable only after a value was written and read back.
- * Where it is not usable the token stays in memory, and the user is told; there is no file to fall back to.
+ * The operating system's credential store: Keychain, Credential Manager, or the Secret Service on Linux. Linux is pinned to the
+ * Secret Service, because the library would otherwise fall back to the kernel keyring, which a restart empties. A locked store
+ * answers reads with "absent", so it counts as usable only after a value was written and read back. If it is not usable, the
+ * token stays in memory, and the user is told; there is no fallback to a file.
  */
 export async function openKeyringCredentials(openEntry?: OpenEntry): Promise<CredentialStore> {
   try {

@@ -13,7 +13,7 @@ export interface HostApiDeps {
   readonly terminals: Terminals
 }
 
-/** HostApi as the desktop serves it; the rules are in what it is made of. */
+/** HostApi of the desktop app; the rules are in the parts it combines. */
 export function createHostApi(deps: HostApiDeps): (page: InvokeEvent['sender']) => HostApi {
   const { electron, terminals } = deps
   const proxy = async () => (await deps.connection()).proxy()
@@ -33,7 +33,7 @@ export function createHostApi(deps: HostApiDeps): (page: InvokeEvent['sender']) 
     tunnel: {
       open: async spec => (await proxy()).tunnel.open(spec),
       openApp: async spec => (await proxy()).tunnel.openApp(spec),
-      // A page that is not signed in has no tunnels, rather than an error.
+      // For a page that is not signed in the list of tunnels is empty, not an error.
       list: async () =>
         (await (await deps.connection()).running()).tunnels === 0 ? [] : (await proxy()).tunnel.list(),
       close: async id => (await proxy()).tunnel.close(id),

@@ -13,7 +13,7 @@ const Settings = z.strictObject({
 })
 const TerminalId = z.string().max(64)
 
-/** What each method of the bridge accepts. */
+/** Schemas of the arguments of each bridge method. */
 export const HOST_INPUTS: HostInputs = {
   host: {
     info: NOTHING,

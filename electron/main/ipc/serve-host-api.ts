@@ -5,21 +5,21 @@ import { type ElectronSlice, type InvokeEvent } from '../electron-slice.ts'
 import { isTrusted } from '../security/console-origin.ts'
 
 type InputOf<F> = F extends (...args: infer A) => unknown ? ZodType<A> : never
-/** One schema per method; forgetting one does not compile. */
+/** One schema per method; a missing one does not compile. */
 export type HostInputs = { readonly [G in keyof HostApi]: { readonly [M in keyof HostApi[G]]: InputOf<HostApi[G][M]> } }
 
 export interface ServeHostApiDeps {
   readonly ipcMain: ElectronSlice['ipcMain']
   readonly inputs: HostInputs
-  /** The API as one page sees it: its terminals are its own. */
+  /** The API for one page, which sees only its own terminals. */
   readonly apiFor: (page: InvokeEvent['sender']) => HostApi
   readonly onUnexpected: (where: string, error: unknown) => void
 }
 
 /**
- * Serves HostApi to our pages. The bridge is the page's only way to this computer, and the page shows text of
- * containers: callers must be the top frame of our own origin, arguments must match their schema, and a failure crosses
- * as data, without anything of an unexpected error but its being one.
+ * Serves HostApi to our pages. The bridge is the page's only access to this computer, and the page shows text from containers.
+ * So callers must be the top frame of our own origin, arguments must match their schema, and a failure is returned as data; of
+ * an unexpected error it says only that it occurred.
  */
 export function serveHostApi({ ipcMain, inputs, apiFor, onUnexpected }: ServeHostApiDeps): Disposable {
   const channels: string[] = []
@@ -44,7 +44,7 @@ export function serveHostApi({ ipcMain, inputs, apiFor, onUnexpected }: ServeHos
 
 type Methods = Record<string, Record<string, (...args: readonly unknown[]) => Promise<unknown>>>
 
-/** The types of the four tables agree by construction; walking them by name is what they cannot follow. */
+/** The types of the four tables agree by construction; the compiler cannot follow the iteration by name. */
 function methods(inputs: HostInputs) {
   const schemas = inputs as unknown as Record<string, Record<string, ZodType<readonly unknown[]>>>
   return Object.entries(HOST_METHODS).flatMap(([group, names]) =>

@@ -1,11 +1,11 @@
 /**
- * What may leave the app through the operating system's URL handlers. A handler runs a program with text that may come
- * from a container (links in a terminal), so it is an allow-list of forms, not of schemes alone:
- * https anywhere; http and sftp only on this computer (tunnels); VS Code only to open a folder by its SSH remote.
+ * Decides which URLs may leave the app through the operating system's URL handlers. A handler runs a program with text that may
+ * come from a container (links in a terminal), so this is an allow-list of forms, not of schemes alone: https anywhere; http
+ * and sftp only on this computer (tunnels); VS Code only to open a folder by its SSH remote.
  */
 export function isExternalUrlAllowed(text: string): boolean {
   const url = URL.parse(text)
-  // Control characters and spaces have no place in a URL, but some handlers' command lines split on them.
+  // Control characters and spaces are not valid in a URL, but some handlers' command lines split on them.
   if (!url || /[\u0000-\u0020\u007f"'`<>\\^{|}]/.test(text)) return false
   switch (url.protocol) {
     case 'https:':
@@ -16,7 +16,7 @@ export function isExternalUrlAllowed(text: string): boolean {
     case 'winscp-sftp:':
       return isLoopback(url.hostname) && url.password === ''
     case 'vscode:':
-      // Only to our own Host blocks: any other name would be a host, or an option, of somebody else's choice.
+      // Only our own Host blocks: any other name would be a host, or an option, chosen by an attacker.
       return /^vscode:\/\/vscode-remote\/ssh-remote\+berth-[a-z0-9._-]+\//.test(text)
     default:
       return false

@@ -10,8 +10,8 @@ export interface GuardDeps {
 }
 
 /**
- * Keeps a window where it is. The page shows text from containers, so every way out is shut unless named here:
- * navigation to anything but our own page, embedding, and new windows. Links to the outside go to the user's browser.
+ * Keeps a window on our page. The page shows text from containers, so every way out is blocked unless named here: navigation to
+ * any other page, embedding, and new windows. External links open in the user's browser.
  */
 export function guardContents(contents: ContentsSlice, { electron, preload, log }: GuardDeps): void {
   const stay = (event: { preventDefault(): void }, url: string) => {
@@ -35,7 +35,7 @@ export function guardContents(contents: ContentsSlice, { electron, preload, log 
   })
 }
 
-/** Camera, location, notifications, devices: no. Our own page may write (never read) the clipboard. */
+/** Denies camera, location, notifications and devices. Our own page may write (never read) the clipboard. */
 export function denyPermissions({ session }: Pick<ElectronSlice, 'session'>): void {
   const isAllowed = (permission: string, url: string) => permission === 'clipboard-sanitized-write' && isConsoleUrl(url)
   session.defaultSession.setPermissionRequestHandler((_contents, permission, answer, details) =>

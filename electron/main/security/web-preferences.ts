@@ -1,4 +1,4 @@
-/** Of every window. Said in full, although most are Electron's defaults: a changed default must not weaken us. */
+/** Preferences of every window. Listed in full, although most are Electron's defaults: a changed default must not weaken us. */
 export const SECURE_WEB_PREFERENCES = {
   contextIsolation: true,
   sandbox: true,

@@ -16,7 +16,7 @@ const Settings = z.object({
 })
 export type DesktopSettings = z.infer<typeof Settings>
 
-/** A bearer token goes there: never in the clear over a network. */
+/** Whether the address is acceptable: a bearer token is sent there, never in the clear over a network. */
 export function isEndpointUrl(text: string): boolean {
   const url = URL.parse(text)
   if (!url || url.username !== '' || url.password !== '') return false
@@ -29,7 +29,7 @@ export interface SettingsFile {
   update(change: Partial<DesktopSettings>): Promise<DesktopSettings>
 }
 
-/** What the desktop app itself remembers, in one JSON file that is replaced as a whole. No secrets in it. */
+/** Settings of the desktop app itself, in one JSON file that is replaced atomically. It holds no secrets. */
 export async function openSettingsFile(file: string): Promise<SettingsFile> {
   let current = await read(file)
   let writing: Promise<unknown> = Promise.resolve()

@@ -14,30 +14,31 @@ const Line = z.union([
   Ready,
 ])
 
-/** Manager, agent and console of this computer, as `berth up` runs them. */
+/** Manager, agent and console of this computer, run by `berth up`. */
 export interface EmbeddedStack extends AsyncDisposable {
-  /** Where it answers, without the sign-in ticket. */
+  /** Address of the stack, without the sign-in ticket. */
   readonly endpoint: string
   /** One-time ticket that signs the first admin in, if the start offered one. */
   readonly ticket: string | null
-  /** False where it was already running: then it is not ours to stop. */
+  /** False if it was already running: then we must not stop it. */
   readonly owned: boolean
 }
 
 export interface StackDeps {
   /** The pinned Node and the arguments that run the CLI, e.g. `['…/node', '…/bin/berth']`. */
   readonly command: readonly [string, ...string[]]
-  /** It ended although nobody asked; it is started again. */
+  /** Called when the stack ended without a request; it is then restarted. */
   readonly onExit: (code: number | null) => void
   readonly onProgress?: (text: string) => void
-  /** Before the first new start; doubles up to 30 s. */
+  /** Delay before the first restart; doubles up to 30 s. */
   readonly restartAfterMs?: number
 }
 
 /**
- * Starts `berth up` as a child and reads its one JSON line. Its lock on the data directory decides who runs the stack: if
- * another process does, the line names that one and the child ends, and we are guests. The child keeps an IPC channel to
- * us, so that it also stops when the desktop app is killed. Sessions are containers of the Docker Engine and outlive both.
+ * Starts `berth up` as a child and reads its one JSON line. Its lock on the data directory decides which process runs the
+ * stack: if another process holds it, the line names that process, the child ends, and we are guests. The child keeps an IPC
+ * channel to us, so that it also stops when the desktop app is killed. Sessions are containers of the Docker Engine and outlive
+ * both.
  */
 export async function startEmbeddedStack(deps: StackDeps): Promise<EmbeddedStack> {
   const stopping = new AbortController()
@@ -64,7 +65,7 @@ export async function startEmbeddedStack(deps: StackDeps): Promise<EmbeddedStack
     })
   }
 
-  /** The address stays: `berth up` asks for its own port again. */
+  /** Restarts the stack at the same address: `berth up` requests its own port again. */
   async function restart(failures: number): Promise<void> {
     const pause = Math.min(30_000, (deps.restartAfterMs ?? 1000) * 2 ** failures)
     await delay(pause, undefined, { signal: stopping.signal }).catch(() => undefined)
@@ -75,7 +76,7 @@ export async function startEmbeddedStack(deps: StackDeps): Promise<EmbeddedStack
       owned = again.pid === child.pid
       if (owned) supervise(child)
     } catch {
-      // Its standard error said why; the page says that the manager does not answer.
+      // Its standard error gave the reason; the page says that the manager does not answer.
       await restart(failures + 1)
     }
   }
@@ -85,7 +86,7 @@ function launch({ command, onProgress }: StackDeps): ChildProcess {
   const [program, ...args] = command
   const child = spawn(program, [...args, 'up', '--json', '--no-open', '--ticket'], {
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
-    // A terminal's Ctrl-C reaches the whole group; the stack is stopped by us, after asking.
+    // A terminal's Ctrl-C reaches the whole process group; we stop the stack ourselves, after asking the user.
     detached: process.platform !== 'win32',
   })
   child.stderr?.setEncoding('utf8').on('data', (text: string) => onProgress?.(text))

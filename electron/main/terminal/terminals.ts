@@ -9,10 +9,10 @@ export interface TerminalPage {
   emit<E extends keyof HostEvents>(event: E, payload: HostEvents[E]): void
 }
 
-/** Terminals by page: a page sees, writes to and closes only its own; they end with it. The shells go on (tmux). */
+/** Terminals by page: a page sees, writes to and closes only its own, which end with it. The shells continue (tmux). */
 export interface Terminals {
   apiFor(page: TerminalPage): HostApi['terminal']
-  /** The page was reloaded or closed. */
+  /** Call when the page was reloaded or closed. */
   closePage(pageId: number): void
   closeAll(): void
 }
@@ -22,8 +22,9 @@ export interface TerminalsDeps {
 }
 
 /**
- * Terminal WebSockets to the manager with the bearer token, on behalf of pages, which have no token. A page names a
- * session and a shell; the manager decides whether the user may. A failed upgrade reaches the page as the manager's error.
+ * Opens terminal WebSockets to the manager with the bearer token, on behalf of pages, which have no token. A page names a
+ * session and a shell; the manager decides whether the user may open it. A failed upgrade reaches the page as the manager's
+ * error.
  */
 export function createTerminals({ account }: TerminalsDeps): Terminals {
   const open = new Map<string, { readonly pageId: number; readonly socket: WebSocket }>()
@@ -48,7 +49,7 @@ export function createTerminals({ account }: TerminalsDeps): Terminals {
         socket.on('message', (data: Buffer, isBinary) => {
           if (isBinary) page.emit('terminal:data', { id, data: new Uint8Array(data) })
         })
-        // Known from the start: a page may be closed while its terminal opens.
+        // Registered before it opens: a page may be closed in the meantime.
         open.set(id, { pageId: page.id, socket })
         try {
           await opened(socket)

@@ -2,7 +2,7 @@ import { type ElectronSlice } from '../electron-slice.ts'
 
 export type QuitAnswer = 'background' | 'stop' | 'cancel'
 
-/** What would end with the app. */
+/** Activities that would end with the app. */
 export interface Running {
   readonly tunnels: number
   readonly connections: number
@@ -10,7 +10,7 @@ export interface Running {
   readonly stack: boolean
 }
 
-/** The question, or undefined where nothing would be lost and none is asked. */
+/** The question, or undefined if nothing would be lost. */
 export function quitQuestion({ tunnels, connections, stack }: Running): string | undefined {
   if (tunnels === 0 && !stack) return undefined
   const parts = [

@@ -4,12 +4,12 @@ import { CONSOLE_ORIGIN } from '../security/console-origin.ts'
 import { SECURE_WEB_PREFERENCES } from '../security/web-preferences.ts'
 
 export interface ConsoleWindows {
-  /** Brings the window up, at that route if one is given. */
+  /** Shows the window, at the given route if any. */
   readonly show: (route?: string) => void
   readonly emit: <E extends keyof HostEvents>(event: E, payload: HostEvents[E]) => void
-  /** Takes the main window away; the app may live on in the tray. */
+  /** Destroys the main window; the app may continue in the tray. */
   destroy(): void
-  /** Every page of ours that exists, terminals in their own windows too. */
+  /** Registers every existing page of ours, including terminals in their own windows. */
   adopt(contents: Sender): void
 }
 type Sender = Pick<WindowSlice['webContents'], 'id' | 'send' | 'isDestroyed'> & {
@@ -21,7 +21,7 @@ export interface WindowDeps {
   readonly preload: string
 }
 
-/** The main window and the events to all pages. A page that reloads keeps its tunnels: they live in this process. */
+/** The main window, and events to all pages. A page that reloads keeps its tunnels: they live in this process. */
 export function createConsoleWindows({ electron, preload }: WindowDeps): ConsoleWindows {
   const pages = new Map<number, Sender>()
   let main: WindowSlice | undefined

@@ -1,9 +1,9 @@
 import { SessionId } from '#manager/contract'
 
 /**
- * `berth://open/sessions` and `berth://open/sessions/<id>`: where a link of the operating system leads. Anyone can make one,
- * so it only ever moves the page to a place the user can reach by clicking; it never signs in, opens a tunnel, or names a
- * server.
+ * Route of a deep link: `berth://open/sessions` and `berth://open/sessions/<id>`. Anyone can make such a link, so it only ever
+ * moves the page to a place the user can reach by clicking; it never signs in, opens a tunnel, or names a server.
+ *
  *
  * @returns the console's route, or undefined for anything else
  */
@@ -16,7 +16,7 @@ export function routeOfDeepLink(text: string): string | undefined {
   return SessionId.safeParse(id).success ? `/sessions/${id}` : undefined
 }
 
-/** The link among a second instance's arguments. */
+/** Finds the link among a second instance's arguments. */
 export function deepLinkOf(argv: readonly string[]): string | undefined {
   return argv.map(routeOfDeepLink).find(route => route !== undefined)
 }

@@ -2,7 +2,7 @@ import { type ElectronSlice } from '../electron-slice.ts'
 import { deepLinkOf, routeOfDeepLink } from './deep-link.ts'
 
 export interface DeepLinks {
-  /** From now on shows where links lead; at once what the latest of them led to, if there was one. */
+  /** From now on shows the targets of links; at once the target of the latest earlier link, if any. */
   follow(show: (route?: string) => void): void
 }
 
@@ -13,8 +13,8 @@ export interface DeepLinksDeps {
 }
 
 /**
- * Hears the links of the operating system, of this start and of later ones. Listen before Electron is ready: macOS tells of the
- * link that started the app by then.
+ * Listens for links from the operating system, of this start and of later ones. Call before Electron is ready: by then, macOS
+ * has reported the link that started the app.
  */
 export function listenForDeepLinks({ app, argv, log }: DeepLinksDeps): DeepLinks {
   let latest = deepLinkOf(argv)

@@ -9,7 +9,7 @@ export interface MenuDeps {
   readonly stopAndQuit: () => void
 }
 
-/** Only what a keyboard needs; the console's own page is the interface. Reload keeps tunnels: they are not in the page. */
+/** Minimal menu for keyboard shortcuts; the console's own page is the interface. Reload keeps tunnels: they are not in the page. */
 export function installMenu({ electron, showConsole }: Omit<MenuDeps, 'stopAndQuit'>): void {
   const template: MenuItemConstructorOptions[] = [
     {
@@ -37,7 +37,7 @@ export function installMenu({ electron, showConsole }: Omit<MenuDeps, 'stopAndQu
   electron.Menu.setApplicationMenu(electron.Menu.buildFromTemplate(template))
 }
 
-/** Where the app is found again while it runs without a window. */
+/** Tray icon that leads back to the app while it runs without a window. */
 export function createTray({ electron, showConsole, stopAndQuit }: MenuDeps): TraySlice {
   const tray = new electron.Tray(electron.nativeImage.createFromDataURL(TRAY_ICON))
   tray.setToolTip('Berth keeps your tunnels open')
