@@ -91,7 +91,7 @@ export function createEngineClaim(engine: EngineClient, agentId: AgentId, volume
       if (owner !== undefined) {
         throw new AppError('engine_already_managed', { why: `Agent ${owner} has taken it over meanwhile.`, owner })
       }
-      // The engine is not taken yet, or somebody has pruned its volumes, which does not give the engine to another agent.
+      // The engine is not taken yet, or its volumes were pruned, which does not give the engine to another agent.
       taking ??= take(managerId)
         .then(() => void (taken = managerId))
         .finally(() => (taking = undefined))

@@ -21,7 +21,7 @@ export interface ProbeDeps {
   readonly limits: MemoryLimits
   /** Must have `python3`. */
   readonly image: string
-  /** Only a test's fake driver needs another one. */
+  /** Replaced only by tests with a fake driver. */
   readonly container?: (uuid: string, image: string) => ContainerCreateOptions
 }
 

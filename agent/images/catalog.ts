@@ -3,7 +3,7 @@ import { type EngineClient } from '../docker/engine-client.ts'
 import { readImage } from './image-labels.ts'
 
 export interface ImageCatalog {
-  /** As of the last refresh. */
+  /** Images at the last refresh. */
   readonly images: readonly AgentImage[]
   refresh(): Promise<void>
 }

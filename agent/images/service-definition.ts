@@ -91,7 +91,7 @@ function prepare(action: string, args: Record<string, unknown>, variables: Varia
       const { filename, body, mode, append } = parse(FileArgs, args, action)
       if (action === 'write_file' && filename === undefined) throw new DefinitionError('write_file names no file')
       const path = action === 'write_file' ? fill(filename ?? '', variables) : file
-      // As in Backend.AI: `write_file` ends lines, the other action does not.
+      // As in Backend.AI: `write_file` ends lines with a line break, `write_tempfile` does not.
       const format = action === 'write_file' ? '%s\\n' : '%s'
       const lines = body.map(line => quote(fill(line, variables))).join(' ')
       return [
@@ -129,5 +129,5 @@ function fill(text: string, { ports, texts }: Variables): string {
   })
 }
 
-/** For a POSIX shell. */
+/** Quotes a word for a POSIX shell. */
 const quote = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`

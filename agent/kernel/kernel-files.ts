@@ -13,7 +13,7 @@ import { removeTree } from './remove-tree.ts'
 import { type SessionUser } from '../docker/container-config.ts'
 
 /**
- * What a kernel has on disk, below DATA/agent:
+ * The files of a kernel, below DATA/agent:
  *
  *     scratch/<kernel>/            its home, mounted at /home/work; removed some time after the end, in the background, as
  *     scratch/<kernel>.removed/

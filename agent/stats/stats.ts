@@ -78,7 +78,7 @@ export function startStats({ engine, kernels, devices, scratchOf, onSample }: St
     return state
   }
 
-  /** In the background, one kernel after the other: a home with many files must not delay the figures. */
+  /** Measures homes in the background, one kernel after the other: a home with many files must not delay the figures. */
   function measureScratch(kernel: RunningKernel, state: Watched): void {
     if (performance.now() - state.scratchAtMs < SCRATCH_EVERY_MS) return
     // Prevents another measurement from queueing up before this one is done.

@@ -22,7 +22,7 @@ const PID_FILES = ['/var/run/docker.pid', '/var/run/docker/containerd/containerd
 const START_DEADLINE_MS = 60_000
 const LOG_LIMIT_BYTES = 10_000_000
 
-/** What to do about an engine that does not answer. Pure: decided by `error.code` of the attempt and the facts of the machine. */
+/** Remedy for an engine that does not answer. Pure: decided by `error.code` of the attempt and the facts of the machine. */
 export type EngineRemedy =
   | { readonly act: 'install' }
   | { readonly act: 'start'; readonly by: 'systemd' | 'ourselves' }
@@ -135,7 +135,7 @@ async function version(engine: EngineEndpoint): Promise<string> {
   return Version ?? 'unknown version'
 }
 
-/** Only for an engine that we install: its containers must outlive a restart of the engine. */
+/** Configures an engine that we install (never another one): its containers must outlive a restart of the engine. */
 function configureNewEngine(): void {
   if (existsSync(DAEMON_JSON)) return
   mkdirSync('/etc/docker', { recursive: true, mode: 0o755 })

@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 
-/** The operating system: Debian and its derivatives have apt-get, and Debian's package names. */
+/** The operating system. Debian and its derivatives (`debianLike`) have apt-get, and package names as in Debian. */
 export interface Platform {
   /** `PRETTY_NAME` of /etc/os-release, e.g. "Debian GNU/Linux 12 (bookworm)". */
   readonly name: string

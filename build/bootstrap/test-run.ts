@@ -72,7 +72,7 @@ function reportFile(part: Part): string {
   return join(OUTPUT, `${part}.json`)
 }
 
-/** Parts that leave `coverage-final.json` below this folder: the code that their tests execute in their own processes. */
+/** Parts that write `coverage-final.json` below `coverageFolder`: the code that their tests execute in their own processes. */
 export const COVERED: readonly Part[] = ['unit', 'integration']
 
 /** Enough to run over each target; `npm run fuzz` alone continues for 100,000 inputs. */

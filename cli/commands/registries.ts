@@ -106,7 +106,7 @@ export function addRegistryCommands(program: Command): void {
     })
 }
 
-/** Outcome of rescans; a failure was reported when it happened. */
+/** Outcome of rescans that left nothing out; a failure was reported when it happened. */
 function outcomeOf(tasks: readonly Task[]): string {
   const failed = tasks.filter(task => task.status === 'failed').length
   if (failed > 0) return `${failed} of ${tasks.length} rescans failed.`

@@ -21,7 +21,7 @@ import { createTray, installMenu } from './windows/menus.ts'
 
 export interface DesktopDeps {
   readonly electron: ElectronSlice
-  /** Folder of the built page. */
+  /** Folder of the built page; `preload` is the path of the bundled preload script. */
   readonly consoleDir: string
   readonly preload: string
   readonly links: DeepLinks

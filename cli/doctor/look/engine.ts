@@ -54,7 +54,7 @@ function addressOf(dockerHost: string | undefined): Docker.DockerOptions {
     : { protocol: 'http', host: hostname, port: Number(port || 2375) }
 }
 
-/** Whether the image offers apps. The labels are absent (null) in replies of older engines. */
+/** Whether sessions can be made of an image with these labels. Older engines reply with absent labels (null). */
 function offersSomething(labels: Readonly<Record<string, string>> | null | undefined): boolean {
   return Object.keys(labels ?? {}).some(name => /^(berth\.image\.|ai\.backend\.)/.test(name))
 }

@@ -12,7 +12,7 @@ export interface CredentialStore {
   delete(endpoint: string): Promise<void>
 }
 
-/** For tests, and for systems without a credential store: signed in until the app quits. */
+/** Store in memory, for tests and for systems without a credential store: signed in until the app quits. */
 export function createMemoryCredentials(reason: string | null = null): CredentialStore {
   const tokens = new Map<string, string>()
   return {
