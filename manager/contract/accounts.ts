@@ -3,7 +3,7 @@ import { DomainName } from './domains.ts'
 import { UserId } from './ids.ts'
 import { PlainText } from './plain-text.ts'
 
-/** Where the only secret of a request is one that we handed out. */
+/** Token that we handed out, of an invitation or of a link by mail. */
 export const LinkToken = z.string().min(16).max(200)
 
 export const SignUpSpec = z
@@ -18,8 +18,9 @@ export const SignUpSpec = z
 export type SignUpSpec = z.infer<typeof SignUpSpec>
 
 /**
- * The same for every address: whether it had an account before is told to its owner only, by mail. `verify_email`: a
- * link was mailed; `ask_admin`: an admin hands it out; `sign_in`: nothing more to do.
+ * Next step after a sign-up. The reply is the same for every address: only the owner learns, by mail, whether the address
+ * had an account before. `verify_email`: a link was mailed; `ask_admin`: an admin hands the link out; `sign_in`: nothing
+ * more to do.
  */
 export const SignUpReply = z.object({ next: z.enum(['verify_email', 'ask_admin', 'sign_in']) })
 export type SignUpReply = z.infer<typeof SignUpReply>
@@ -57,7 +58,7 @@ export const InvitationSpec = z
   .meta({ id: 'InvitationSpec' })
 export type InvitationSpec = z.infer<typeof InvitationSpec>
 
-/** The token is shown this once. */
+/** A new invitation. Only this reply shows its token. */
 export const NewInvitation = Invitation.extend({
   token: z.string(),
   url: z.string(),
@@ -75,7 +76,7 @@ export const TotpStatus = z
   .meta({ id: 'TotpStatus' })
 export type TotpStatus = z.infer<typeof TotpStatus>
 
-/** Shown once. */
+/** Secret for an authenticator app. Shown once. */
 export const TotpEnrolment = z
   .object({
     secret: z.string().describe('Base32, to type in.'),
@@ -84,6 +85,6 @@ export const TotpEnrolment = z
   .meta({ id: 'TotpEnrolment' })
 export type TotpEnrolment = z.infer<typeof TotpEnrolment>
 
-/** Each signs in once in place of a code. Shown once. */
+/** Recovery codes: each replaces the code of the app for one sign-in. Shown once. */
 export const RecoveryCodes = z.object({ codes: z.array(z.string()) }).meta({ id: 'RecoveryCodes' })
 export type RecoveryCodes = z.infer<typeof RecoveryCodes>

@@ -2,14 +2,14 @@ import { z } from 'zod'
 import { AgentId, KernelId, SessionId } from './ids.ts'
 import { WireSlots } from './resource-slots.ts'
 
-/** How a GPU's limits hold: `mig` and `whole` by hardware, `enforced` by a probed limit, `accounted` on trust. */
+/** How the limits of a GPU are enforced: `mig` and `whole` by hardware, `enforced` by a probed limit, `accounted` on trust. */
 export const Isolation = z.enum(['whole', 'mig', 'enforced', 'accounted'])
 
 /** How a GPU is given out: as a whole, in parts, or by the instances into which it is cut on its host. */
 export const DeviceMode = z.enum(['whole', 'shared', 'mig'])
 export type DeviceMode = z.infer<typeof DeviceMode>
 
-/** The modes that an administrator chooses between; `mig` is found. */
+/** Modes that an administrator can choose; `mig` is detected, not chosen. */
 export const SettableMode = DeviceMode.exclude(['mig'])
 export type SettableMode = z.infer<typeof SettableMode>
 
@@ -75,7 +75,7 @@ export const Agent = z
   .meta({ id: 'Agent' })
 export type Agent = z.infer<typeof Agent>
 
-/** A container on an agent that names this Berth, without its signature and without a record. */
+/** A container on an agent that names this Berth but has neither its signature nor a record. */
 export const UnknownContainer = z
   .object({
     kernelId: KernelId,
@@ -90,8 +90,8 @@ export const UnknownContainer = z
 export type UnknownContainer = z.infer<typeof UnknownContainer>
 
 /**
- * What one request may hold at most and what is free now, on the agents that the caller may use; drives the limits of the
- * launch dialog.
+ * Largest possible request, and what is free now, on the agents that the caller may use; drives the limits of the launch
+ * dialog.
  */
 export const Resources = z
   .object({

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { UserId } from './ids.ts'
 import { PlainText } from './plain-text.ts'
 
-/** One thing that somebody did, or was refused to do. Entries are never changed, and kept for as long as `auditDays` says. */
+/** One action that somebody took or was refused. Entries never change, and are kept for as long as `auditDays` says. */
 export const AuditEntry = z
   .object({
     id: z.int(),

@@ -6,22 +6,22 @@ import { z } from 'zod'
  */
 const UNSAFE = /[\p{Cc}\u061c\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]/gu
 
-/** Text of somebody else as one safe line. */
+/** Turns text from another party into one safe line: cut, white space collapsed, unsafe characters removed. */
 export function cleanLine(text: string, maxLength = 500): string {
   return text.slice(0, maxLength).toWellFormed().replace(/\s+/g, ' ').replace(UNSAFE, '')
 }
 
-/** The same, of several lines. */
+/** The same for several lines: line breaks stay, and a tab becomes two spaces. */
 export function cleanLines(text: string, maxLength = 10_000): string {
   const lines = text.slice(0, maxLength).toWellFormed().split('\n')
   return lines.map(line => line.replaceAll('\t', '  ').replace(UNSAFE, '')).join('\n')
 }
 
-/** What a peer says to people: cleaned, not refused. */
+/** Text from a peer that people read. It is cleaned, never refused for its characters. */
 export const CleanLine = (maxLength = 500) => z.string().transform(text => cleanLine(text, maxLength))
 export const CleanLines = (maxLength = 10_000) => z.string().transform(text => cleanLines(text, maxLength))
 
-/** A name of a peer's that is compared and passed on, never read aloud: printable ASCII without spaces. */
+/** A name from a peer that code compares and passes on, and that is no text for people: printable ASCII without spaces. */
 export const Token = (maxLength: number) =>
   z
     .string()

@@ -4,7 +4,7 @@ import { isProblem } from './guards.ts'
 import { ROUTES, type RouteName, type RouteSpec } from './routes.ts'
 import { type SignableRequest } from './sign-request.ts'
 
-/** Structural: this file sees neither DOM nor Node. Hand in an AbortSignal. */
+/** Structural type, because this file is compiled without the types of DOM and Node. Pass an AbortSignal. */
 export interface AbortSignalLike {
   readonly aborted: boolean
 }
@@ -31,7 +31,7 @@ interface HttpReply {
 }
 
 export interface ClientDeps {
-  /** Structural `fetch`: `(url, init) => fetch(url, init as RequestInit)`. Its coded errors are the caller's; others mean `unavailable`. */
+  /** Structural `fetch`: `(url, init) => fetch(url, init as RequestInit)`. Its coded errors reach the caller; others mean `unavailable`. */
   readonly fetch: (
     url: string,
     init: { method: string; headers: Record<string, string>; body?: string; signal?: AbortSignalLike },
@@ -41,11 +41,11 @@ export interface ClientDeps {
   /** Read for every request: credentials may change. */
   readonly headers?: () => Readonly<Record<string, string>>
   /**
-   * Given, a request that may be repeated (a question, or one with an idempotency key) is sent again after a pause where no
-   * answer came. Without it every request is sent once.
+   * Pauses before a retry. With it, a request that is safe to repeat (a GET, or one with an idempotency key) is sent again
+   * if no answer came. Without it every request is sent once.
    */
   readonly wait?: (ms: number) => Promise<void>
-  /** Instead of a sign-in: headers that sign exactly this request. */
+  /** Makes headers that sign exactly this request; used instead of a sign-in. */
   readonly sign?: (request: SignableRequest) => Promise<Readonly<Record<string, string>>>
 }
 
@@ -67,7 +67,7 @@ interface AnyInput {
 
 /** Milliseconds before each further attempt. */
 const PAUSES_MS = [100, 400]
-/** A request with an idempotency key is worth more patience: somebody waits for what it makes. */
+/** The same for a request with an idempotency key: more attempts, because somebody waits for the thing that it creates. */
 const KEYED_PAUSES_MS = [...PAUSES_MS, 1_500, 3_000]
 
 async function call(deps: ClientDeps, route: RouteSpec, input: AnyInput): Promise<unknown> {
@@ -115,7 +115,7 @@ function valueOf(outcome: Outcome): unknown {
 }
 
 async function send(deps: ClientDeps, { url, body, route, input }: ReadyRequest): Promise<Outcome> {
-  // A signature is good once: each attempt has its own.
+  // A signature is single-use: each attempt has its own.
   const signed = await deps.sign?.({ method: route.method, url, body })
   const headers = { accept: 'application/json', ...deps.headers?.(), ...signed, ...input.headers }
   const init = {
@@ -140,7 +140,7 @@ async function send(deps: ClientDeps, { url, body, route, input }: ReadyRequest)
   return parsed ?? { error: notAManager(url), answered: true }
 }
 
-/** Undefined for what is no JSON: a captive portal, or another program at the address, answers with a page. */
+/** Parses JSON; undefined for other text: a captive portal, or another program at the address, answers with a page. */
 function parseJson(text: string): { value: unknown } | undefined {
   try {
     return { value: JSON.parse(text) as unknown }
@@ -162,7 +162,7 @@ function toError(reply: HttpReply, text: string): AppError {
   return new AppError(reply.status >= 500 ? 'unavailable' : 'internal', { why: `HTTP ${reply.status}` })
 }
 
-/** Of browsers and Node alike; here without their types. */
+/** Global of browsers and Node alike; declared because their types are not visible here. */
 declare const crypto: { getRandomValues(bytes: Uint8Array): Uint8Array }
 
 function newKey(): string {

@@ -5,7 +5,7 @@ import { WireSlots } from './resource-slots.ts'
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
-/** Of domains and groups. Letter case is kept, but two names differ by more than that. */
+/** Name of a domain or group. Letter case is kept, but two names must differ in more than case. */
 const Name = z
   .string()
   .regex(
@@ -16,7 +16,7 @@ export const DomainName = Name
 /** Requests name a group by id or by name, so no name looks like an id. */
 export const GroupName = Name.refine(name => !UUID.test(name), 'must not look like an id')
 
-/** Every domain has a group of this name at first; users come into it unless others are named. */
+/** Every new domain has a group of this name; users join it unless other groups are named. */
 export const DEFAULT_GROUP = 'default'
 /** The domain of the first administrator, and of users for whom none is named. */
 export const DEFAULT_DOMAIN = 'default'
@@ -26,7 +26,7 @@ const shared = {
   limits: WireSlots.describe('What all sessions together may hold; a slot that is left out is unlimited.'),
 }
 
-/** The top layer: a company, a school. A user belongs to exactly one. */
+/** A domain, the top layer: a company or a school. A user belongs to exactly one. */
 export const Domain = z
   .object({
     name: DomainName,
@@ -41,7 +41,7 @@ export type Domain = z.infer<typeof Domain>
 
 const AllowedRegistries = z.array(z.string().min(1).max(255)).max(100).nullable()
 
-/** Made with a group named `default`. */
+/** Request for a new domain. The domain gets a group named `default`. */
 export const DomainSpec = z
   .strictObject({
     name: DomainName,
@@ -53,7 +53,10 @@ export const DomainSpec = z
   .meta({ id: 'DomainSpec' })
 export type DomainSpec = z.infer<typeof DomainSpec>
 
-/** What is left out stays; `limits` are replaced as a whole. Deactivating ends every sign-in of its users. */
+/**
+ * Change of a domain. A key that is left out keeps its value; `limits` are replaced as a whole. Deactivating ends every
+ * sign-in of the domain's users.
+ */
 export const DomainChange = z
   .strictObject({ ...shared, allowedRegistries: AllowedRegistries, active: z.boolean() })
   .partial()
@@ -90,14 +93,14 @@ export const GroupSpec = z
   .meta({ id: 'GroupSpec' })
 export type GroupSpec = z.infer<typeof GroupSpec>
 
-/** What is left out stays; `limits` are replaced as a whole. */
+/** Change of a group. A key that is left out keeps its value; `limits` are replaced as a whole. */
 export const GroupChange = z
   .strictObject({ name: GroupName, ...shared, active: z.boolean() })
   .partial()
   .meta({ id: 'GroupChange' })
 export type GroupChange = z.infer<typeof GroupChange>
 
-/** Members and records of ended sessions go with it only where that is asked for. */
+/** Option of a deletion: members and records of ended sessions are deleted too only if the request asks for it. */
 export const Purge = z.object({
   purge: z
     .stringbool()
@@ -107,7 +110,7 @@ export const Purge = z.object({
     ),
 })
 
-/** What was deleted. */
+/** Result of a deletion. */
 export const Removed = z
   .object({
     name: z.string().describe('Of a project with its domain: `research/vision`.'),

@@ -9,7 +9,7 @@ export function parseDuration(text: string): number | undefined {
   return parts.reduce((sum, [, count, unit = '']) => sum + Number(count) * (UNITS[unit] ?? 0), 0) || undefined
 }
 
-/** Its largest unit and the next one: `1 h 30 min`, `45 s`. */
+/** Writes a duration in its largest unit and the next one: `1 h 30 min`, `45 s`. */
 export function durationText(seconds: number): string {
   const whole = Math.max(0, Math.round(seconds))
   const parts = [

@@ -1,11 +1,11 @@
 import { isFinished, type Session } from './sessions.ts'
 
-/** Of a start-up command, in characters. */
+/** Longest part of a start-up command that is shown, in characters. */
 const SHOWN_LENGTH = 200
 
 /**
- * What to read in place of a log without a line: what ran in the containers of a session, and how it ended. Two sentences or three,
- * for the user of the session.
+ * Text in place of an empty log: what ran in the containers of the session, and how the session ended. Two or three
+ * sentences for the user of the session.
  */
 export function emptyLogText(session: Pick<Session, 'startupCommand' | 'status' | 'reason' | 'startedAt'>): string {
   const { startupCommand, status, reason, startedAt } = session

@@ -3,8 +3,8 @@ import { z } from 'zod'
 type Issue = Parameters<z.core.$ZodErrorMap>[0]
 
 /**
- * What a value that does not have its form is told, after the name of the field: `email: must be an e-mail address, such as
- * ada@example.org`. A schema that has a message of its own goes first.
+ * Error message for a value that does not fit its schema; it follows the name of the field: `email: must be an e-mail
+ * address, such as ada@example.org`. A message of the schema itself takes precedence.
  */
 export function plainFormErrors(issue: Issue): string {
   switch (issue.code) {
@@ -33,7 +33,7 @@ export function plainFormErrors(issue: Issue): string {
   }
 }
 
-/** For all schemas of this process: of the manager, and of the command line. */
+/** Installs these messages for all schemas of this process; called by the manager and by the command line. */
 export function sayFormErrorsPlainly(): void {
   z.config({ localeError: plainFormErrors })
 }

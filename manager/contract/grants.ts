@@ -3,7 +3,7 @@ import { SessionId } from './ids.ts'
 import { App } from './sessions.ts'
 
 /**
- * The header that carries an app's secret. The allow-list has one name: an agent chooses the value, and a name of its choice
+ * The header that carries an app's secret. The allow-list has one name: an agent chooses the value, and a header name of its choice
  * could replace what frames or addresses a request (`host`, `transfer-encoding`). Values are one line of visible ASCII.
  */
 export const InjectedHeader = z.object({
@@ -22,7 +22,7 @@ export const Grant = z.object({
   app: App,
   expiresAt: z.iso.datetime(),
   /**
-   * Header that the local proxy adds to every HTTP request of this app, so that its secret never meets a URL or a page.
+   * Header that the local proxy adds to every HTTP request of this app, so that its secret never appears in a URL or a page.
    */
   inject: InjectedHeader.nullable(),
 })

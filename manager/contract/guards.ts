@@ -34,7 +34,7 @@ export function isEventHint(value: unknown): value is EventHint {
   return (TOPICS as readonly unknown[]).includes(topic) && isText(id) && Number.isSafeInteger(version)
 }
 
-/** A figure that is missing here does not compile. */
+/** One check per figure; if one is missing, this does not compile. */
 const FIGURES: Readonly<Record<Exclude<keyof SessionStats, 'at' | 'gpus'>, (value: unknown) => boolean>> = {
   cpuMilli: isNumber,
   cpuSeconds: value => value === undefined || isNumber(value),

@@ -8,7 +8,7 @@ export const ImageReference = z
   .max(512)
   .regex(/^[A-Za-z0-9[][\w.:/@[\]-]*$/, 'must be an image reference, such as berth/python:3.13')
 
-/** An image as users choose it: an agent holds it, or an active registry offers it. */
+/** An image that users can choose: an agent holds it, or an active registry offers it. */
 export const Image = z
   .object({
     reference: z.string(),
@@ -43,7 +43,7 @@ export const ImageChange = z.strictObject({
 })
 export type ImageChange = z.infer<typeof ImageChange>
 
-/** One of the two, or neither for all agents. */
+/** Agents to act on: name them or a resource group, or neither for all agents. */
 const Where = {
   agentIds: z.array(AgentId).max(1000).optional(),
   resourceGroup: z.string().max(64).optional(),
@@ -62,7 +62,7 @@ export const CleanUpSpec = z.strictObject({
 })
 export type CleanUpSpec = z.infer<typeof CleanUpSpec>
 
-/** What became of images on one agent, or would become with `dryRun`. */
+/** Result of a clean-up of images on one agent; with `dryRun`, the result that it would have. */
 export const AgentCleanUp = z
   .object({
     agentId: AgentId,
@@ -72,7 +72,7 @@ export const AgentCleanUp = z
         digest: z.string(),
         references: z.array(z.string()),
         sizeBytes: z.number(),
-        /** Not shared with images that stay. */
+        /** Bytes that are not shared with images that stay. */
         uniqueBytes: z.number(),
       }),
     ),

@@ -1,4 +1,4 @@
-/** What the manager promises to everyone: the shared vocabulary, the HTTP surface and the tunnel protocol. Pure. */
+/** The manager's contract with every client: the shared vocabulary, the HTTP surface and the tunnel protocol. Pure. */
 export * from './accounts.ts'
 export * from './agents.ts'
 export * from './audit.ts'

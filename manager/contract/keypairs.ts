@@ -28,13 +28,13 @@ export const NewKeypair = Keypair.extend({
 }).meta({ id: 'NewKeypair' })
 export type NewKeypair = z.infer<typeof NewKeypair>
 
-/** `userId` of another user and `rateLimit` are for superadmins. */
+/** Request for a keypair. Only admins name another `userId`; only superadmins set `rateLimit`. */
 export const KeypairSpec = z
   .strictObject({ userId: UserId.optional(), rateLimit: RateLimit.optional(), active: z.boolean().default(true) })
   .meta({ id: 'KeypairSpec' })
 export type KeypairSpec = z.infer<typeof KeypairSpec>
 
-/** What is left out stays. */
+/** Change of a keypair. A key that is left out keeps its value. */
 export const KeypairChange = z
   .strictObject({ rateLimit: RateLimit.optional(), active: z.boolean().optional() })
   .meta({ id: 'KeypairChange' })

@@ -18,7 +18,7 @@ export const Manager = z
   .meta({ id: 'Manager' })
 export type Manager = z.infer<typeof Manager>
 
-/** What is wrong with managers that share a database, as `GET /readyz` and `berth doctor` tell it. */
+/** Problems of managers that share a database, as `GET /readyz` and `berth doctor` report them. */
 export const MANAGER_WARNINGS = {
   manager_versions_differ: 'Managers of different versions are on this database.',
   manager_clocks_differ: 'The clock of a manager differs from that of the database by more than 5 s.',

@@ -1,4 +1,4 @@
-/** The value of a JSON text; undefined where it is none, which the caller's schema refuses in words of its own. */
+/** Parses JSON text; undefined for other text, which the caller's schema then refuses with its own message. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)

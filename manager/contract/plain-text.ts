@@ -1,7 +1,7 @@
 import { z } from 'zod'
 
-/** One line, as people see it; the database refuses some control characters, and terminals obey others. */
+/** One line of text for people. No control characters: the database refuses some of them, and terminals obey others. */
 export const PlainText = z.string().regex(/^\P{Cc}*$/u, 'must not hold control characters')
 
-/** The same, of several lines. */
+/** The same for several lines. */
 export const PlainLines = z.string().regex(/^[\P{Cc}\n\t]*$/u, 'must not hold control characters')

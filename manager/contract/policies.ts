@@ -7,7 +7,7 @@ export const ResourcePolicyName = z
   .string()
   .regex(/^(?=.{1,64}$)[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$/, 'must be letters, digits or inner "-", "_", "."')
 
-/** What users and keypairs have for which none is named. Cannot be deleted. */
+/** Policy of users and keypairs for which none is named. It cannot be deleted. */
 export const DEFAULT_POLICY = 'default'
 
 const seconds = z
@@ -15,7 +15,7 @@ const seconds = z
   .min(1)
   .max(3650 * 86_400)
 
-/** Null is unlimited everywhere. */
+/** In every key, null means unlimited. */
 const settings = {
   limits: WireSlots.describe('What all sessions together may hold; a slot that is left out is unlimited.'),
   maxConcurrentSessions: z
@@ -32,8 +32,8 @@ const settings = {
 }
 
 /**
- * Limits under a name. A user's policy counts for all of their sessions together; that of a keypair for those that were
- * made with it.
+ * Named limits. A user's policy applies to all of the user's sessions together; a keypair's policy applies to the sessions
+ * that were made with the keypair.
  */
 export const ResourcePolicy = z
   .object({
@@ -61,11 +61,11 @@ export const ResourcePolicySpec = z
   .meta({ id: 'ResourcePolicySpec' })
 export type ResourcePolicySpec = z.infer<typeof ResourcePolicySpec>
 
-/** What is left out stays; `limits` are replaced as a whole. */
+/** Change of a policy. A key that is left out keeps its value; `limits` are replaced as a whole. */
 export const ResourcePolicyChange = z.strictObject(settings).partial().meta({ id: 'ResourcePolicyChange' })
 export type ResourcePolicyChange = z.infer<typeof ResourcePolicyChange>
 
-/** Exactly one of them. */
+/** Holder of a policy: exactly one of the two. */
 export const PolicyHolder = z
   .strictObject({ userId: UserId.optional(), accessKey: AccessKey.optional() })
   .refine(({ userId, accessKey }) => (userId === undefined) !== (accessKey === undefined), 'name a user or a keypair')

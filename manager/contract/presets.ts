@@ -17,7 +17,7 @@ const settings = {
   shmem: Shmem.nullable().describe('Shared memory, part of mem; null = what the image says.'),
 }
 
-/** A size to choose in the launch dialog. */
+/** A named session size, offered in the launch dialog. */
 export const Preset = z
   .object({
     name: PresetName,
@@ -34,6 +34,6 @@ export const PresetSpec = z
   .meta({ id: 'PresetSpec' })
 export type PresetSpec = z.infer<typeof PresetSpec>
 
-/** What is left out stays; `slots` are replaced as a whole. */
+/** Change of a preset. A key that is left out keeps its value; `slots` are replaced as a whole. */
 export const PresetChange = z.strictObject(settings).partial().meta({ id: 'PresetChange' })
 export type PresetChange = z.infer<typeof PresetChange>

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { PlainText } from './plain-text.ts'
 
-/** Docker's own: no catalogue, images without a host in their name, and addresses that differ from its name. */
+/** Docker Hub. It has no catalogue, its images have no host in their name, and its addresses differ from its name. */
 export const DOCKER_HUB = 'docker.io'
 export const DOCKER_HUB_URL = 'https://registry-1.docker.io'
 const DOCKER_HUB_NAMES: readonly string[] = [DOCKER_HUB, 'index.docker.io', 'registry-1.docker.io']
@@ -52,7 +52,7 @@ export const RegistrySpec = z
   .meta({ id: 'RegistrySpec' })
 export type RegistrySpec = z.infer<typeof RegistrySpec>
 
-/** What is left out stays; null takes user name and password away. */
+/** Change of a registry. A key that is left out keeps its value; null removes user name and password. */
 export const RegistryChange = z
   .strictObject({
     url: RegistryUrl.optional(),
@@ -71,10 +71,10 @@ export const Registry = z
     url: z.string(),
     projects: z.array(z.string()),
     username: z.string().nullable(),
-    /** It is kept encrypted and never given out. */
+    /** Whether a password is stored. It is stored encrypted and never given out. */
     hasPassword: z.boolean(),
     active: z.boolean(),
-    /** Known from its last rescan. */
+    /** Number of images known from the last rescan. */
     images: z.int(),
     scannedAt: z.iso.datetime().nullable(),
     createdAt: z.iso.datetime(),

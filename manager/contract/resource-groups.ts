@@ -11,7 +11,7 @@ export const ResourceGroupName = z
     'must be 1 to 64 letters, digits or inner "-", "_", "."',
   )
 
-/** There from the start, open to every domain; nothing has to be set up on one machine. */
+/** Resource group that exists from the start and is open to every domain, so that one machine needs no setup. */
 export const DEFAULT_RESOURCE_GROUP = 'default'
 
 export const ResourceGroupOptions = z
@@ -48,7 +48,7 @@ const settings = {
   active: z.boolean().describe('False: no new sessions, and none that waits is started.'),
 }
 
-/** Agents that share one queue. */
+/** A resource group: agents that share one queue. */
 export const ResourceGroup = z
   .object({ name: ResourceGroupName, ...settings, createdAt: z.iso.datetime(), version: z.int() })
   .meta({ id: 'ResourceGroup' })
@@ -74,7 +74,7 @@ export type ResourceGroupSpec = z.infer<typeof ResourceGroupSpec>
 export const ResourceGroupChange = z.strictObject(settings).partial().meta({ id: 'ResourceGroupChange' })
 export type ResourceGroupChange = z.infer<typeof ResourceGroupChange>
 
-/** Whom a resource group is open to. */
+/** A domain, group or user that may use a resource group. */
 export const ResourceGroupAccess = z
   .object({
     kind: z.enum(['domain', 'group', 'user']),
@@ -86,7 +86,7 @@ export type ResourceGroupAccess = z.infer<typeof ResourceGroupAccess>
 
 const holder = { domain: z.string().max(64).optional(), groupId: GroupId.optional(), userId: UserId.optional() }
 
-/** Exactly one of them. */
+/** Names exactly one domain, group or user. */
 export const ResourceGroupAccessChange = z
   .strictObject(holder)
   .refine(

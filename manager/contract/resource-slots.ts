@@ -1,7 +1,7 @@
 import { z } from 'zod'
 
 /**
- * What is counted: `cpu` in 1/1000 core, `mem` in bytes, `cuda.device` in whole devices, `cuda.shares` in 1/100 of a
+ * Resource slots and their units: `cpu` in 1/1000 core, `mem` in bytes, `cuda.device` in whole devices, `cuda.shares` in 1/100 of a
  * device. On the wire amounts are decimal strings (`"0.5"`, `"4294967296"` or `"4g"`); in code safe integers of these
  * base units, so that three times 0.3 is 0.9.
  */
@@ -54,7 +54,7 @@ const amountOf = (slot: SlotName) =>
         : `must be a non-negative number${SLOTS[slot].base === 1 ? ' without a fraction' : ''}, such as "2"`,
   })
 
-/** Wire form. */
+/** Wire form of amounts by slot. */
 export const WireSlots = z
   .strictObject({
     cpu: amountOf('cpu').optional(),
@@ -91,7 +91,7 @@ export function addSlots(a: ResourceSlots, b: ResourceSlots): ResourceSlots {
   return combine(a, b, (x, y) => x + y)
 }
 
-/** May go below zero: a caller that wants a floor says so. */
+/** Subtracts `b` from `a`. Amounts may go below zero: a caller that wants a floor applies it. */
 export function subtractSlots(a: ResourceSlots, b: ResourceSlots): ResourceSlots {
   return combine(a, b, (x, y) => x - y)
 }
@@ -101,7 +101,7 @@ function combine(a: ResourceSlots, b: ResourceSlots, op: (x: number, y: number) 
   return Object.fromEntries(names.map(name => [name, op(a[name] ?? 0, b[name] ?? 0)]))
 }
 
-/** The slots of which `requested` is more than `available`; empty means it fits. */
+/** Slots whose `requested` amount exceeds the `available` one; empty if the request fits. */
 export function lackingSlots(requested: ResourceSlots, available: ResourceSlots): SlotName[] {
   return SLOT_NAMES.filter(name => (requested[name] ?? 0) > Math.max(0, available[name] ?? 0))
 }

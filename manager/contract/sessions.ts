@@ -16,7 +16,7 @@ export const SESSION_STATUSES = [
   'ERROR',
 ] as const
 export const SessionStatus = z.enum(SESSION_STATUSES)
-/** Of a session and of each of its kernels. */
+/** Status of a session, and of each of its kernels. */
 export type SessionStatus = z.infer<typeof SessionStatus>
 
 /** The only legal moves. A retry on another agent goes back to PENDING. */
@@ -52,24 +52,24 @@ export const REASON_CODES = [
   'user_terminated',
   'admin_terminated',
   'exited', // the main process ended by itself
-  'kernel_failed', // one beside the main one ended badly by itself, and the session with it
+  'kernel_failed', // a kernel other than the main one failed by itself, and the session ended with it
   'oom_killed',
-  'disk_limit', // its agent ended it: it filled a disk, or took more than a session may have
-  'host_limit', // its agent ended it: it took what all sessions of a host share
-  'engine_restarted', // found exited after its engine restarted
+  'disk_limit', // the agent ended it: it filled a disk, or used more disk space than a session may
+  'host_limit', // the agent ended it: it used up a resource that all sessions of a host share
+  'engine_restarted', // found exited after the engine restarted
   'container_gone', // somebody removed the container behind our back
   'create_failed',
   'deadline_exceeded', // a transitional state took too long
   'agent_lost',
   'agent_forgotten',
   'retried',
-  'host_unfit', // its host could not start anything: tried again, and no attempt is counted
-  'starting_soon', // its agent starts others before it
+  'host_unfit', // the host could not start any container: retried without counting an attempt
+  'starting_soon', // the agent starts other sessions first
   'adopted', // found on an agent after a restart
   'imported', // a signed container the manager had no row for
-  'idle_timeout', // nothing has happened in it for too long
-  'max_lifetime', // it has run as long as it may
-  'extended', // somebody has put its end off
+  'idle_timeout', // the session was idle for too long
+  'max_lifetime', // the session reached its maximum lifetime
+  'extended', // somebody postponed its end
   'lost_by_restore',
   // why a PENDING session waits
   'no_agents',
@@ -79,19 +79,19 @@ export const REASON_CODES = [
   'fragmentation', // enough in sum, not on one agent
   'image_nowhere', // no schedulable agent holds the image
   'queued_behind',
-  'reserved', // next: capacity is held for it
+  'reserved', // next in the queue: capacity is held for it
   'group_inactive', // an admin has closed its resource group
-  'scheduling_paused', // nothing is started, after a restore or by an admin
+  'scheduling_paused', // the scheduler is paused, after a restore or by an admin
   // limits, in the order in which they are checked
-  'concurrency_limit', // as many sessions as the user or keypair may have at the same time hold resources
+  'concurrency_limit', // the user or keypair has as many sessions that hold resources as it may have at a time
   'user_policy', // the user's sessions hold too much of what their resource policy allows
-  'keypair_policy', // as before, of the keypair that it was made with
-  'group_limit', // as before, of the group (project)
-  'domain_limit', // as before, of the domain
+  'keypair_policy', // the same for the keypair that made the session
+  'group_limit', // the same for the group (project)
+  'domain_limit', // the same for the domain
   'group_not_allowed', // access to its resource group was withdrawn
   'domain_inactive', // an admin has deactivated its domain
-  'project_inactive', // as before, its project (group)
-  'owner_inactive', // as before, its owner
+  'project_inactive', // the same for its project (group)
+  'owner_inactive', // the same for its owner
   'dependencies', // sessions that it depends on have not ended yet
   // why a waiting session was cancelled
   'dependency_failed',
@@ -99,7 +99,7 @@ export const REASON_CODES = [
 export const ReasonCode = z.enum(REASON_CODES)
 export type ReasonCode = z.infer<typeof ReasonCode>
 
-/** A reason as the user reads it. `needed` and `available` are there where amounts decide. */
+/** A reason as the user reads it. `needed` and `available` are set when amounts are the cause. */
 export const Reason = z
   .object({
     code: ReasonCode,
@@ -120,18 +120,18 @@ export const SessionName = z
   )
 
 const EnvironmentName = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/, 'must be letters, digits and underscores')
-/** Set by Berth itself; a request that names one is refused. */
+/** Variables that Berth sets itself; a request that names one is refused. */
 export const RESERVED_ENVIRONMENT = /^(BERTH_|LD_PRELOAD$|LD_LIBRARY_PATH$|HOME$|USER$|LOGNAME$|SHELL$)/
 
 /** A session's subnet has addresses for 13 kernels. */
 export const MAX_CLUSTER_SIZE = 13
 
-/** Names of the kernels of a session, the main one first; their host names as well. */
+/** Names of a session's kernels, the main one first. They are also the kernels' host names. */
 export function clusterRoles(size: number): string[] {
   return Array.from({ length: size }, (_, index) => (index === 0 ? 'main1' : `sub${index}`))
 }
 
-/** Of waiting sessions: larger goes first, 0 is what everybody gets. Below 0 is for users, above for admins. */
+/** Priority of a waiting session: larger goes first, 0 is the default. Any user may go below 0, only admins above it. */
 export const Priority = z.int().min(-10).max(10)
 
 /** Batch: lives as long as its start-up command, and has a result. Interactive: lives until somebody ends it. */
@@ -141,7 +141,7 @@ export type SessionKind = z.infer<typeof SessionKind>
 /** Up to a year. */
 const Seconds = z.int().min(1).max(31_536_000)
 
-/** What a user asks for. */
+/** Request for a new session. */
 export const SessionSpec = z
   .strictObject({
     name: SessionName.optional().describe('Chosen by the manager if left out.'),
@@ -245,7 +245,7 @@ export const PullProgress = z
         status: z.string(),
         bytesDone: z.number(),
         bytesTotal: z.number(),
-        /** How far it is unpacked, in whatever the engine counts that. */
+        /** Progress of unpacking, in the engine's own unit. */
         unpacked: z.number().optional(),
       }),
     ),
@@ -267,7 +267,7 @@ export const Kernel = z
   .meta({ id: 'Kernel' })
 export type Kernel = z.infer<typeof Kernel>
 
-/** When it ends by itself unless somebody does something, as far as that is known. */
+/** Time at which a session ends by itself unless somebody acts, as far as that is known. */
 export const SessionEnd = z
   .object({
     at: z.iso.datetime(),
@@ -280,7 +280,7 @@ export const SessionEnd = z
   .meta({ id: 'SessionEnd' })
 export type SessionEnd = z.infer<typeof SessionEnd>
 
-/** What a session has used in all. Known to the minute while it runs. */
+/** Total use of a session. Accurate to the minute while it runs. */
 export const SessionUsage = z
   .object({
     cpuSeconds: z.number().describe('CPU time used.'),
@@ -330,7 +330,7 @@ export const Session = z
     createdAt: z.iso.datetime(),
     startedAt: z.iso.datetime().nullable(),
     endedAt: z.iso.datetime().nullable(),
-    /** Grows with every change; what an event hint carries. */
+    /** Grows with every change; event hints carry it. */
     version: z.int(),
   })
   .meta({ id: 'Session' })
@@ -345,7 +345,7 @@ export const SessionEvent = z
     from: SessionStatus.nullable(),
     to: SessionStatus,
     reason: Reason,
-    /** Who did it: a user's e-mail address, or null for the system. */
+    /** Actor: a user's e-mail address, or null for the system. */
     actor: z.string().nullable(),
   })
   .meta({ id: 'SessionEvent' })
@@ -358,13 +358,13 @@ const SshPublicKey = z
   .regex(/^[a-z0-9@.-]+ [A-Za-z0-9+/=]+( [\x20-\x7e]*)?$/)
 
 /**
- * What an SSH client needs besides a port. Clients parse it before they use it: it goes into ssh_config and known_hosts,
- * where a line break would be a directive of the manager's choice, and `ProxyCommand` runs programs.
+ * Everything that an SSH client needs besides a port. Clients validate it before use, because it goes into ssh_config and
+ * known_hosts: a line break there would be a directive of the manager's choice, and `ProxyCommand` runs programs.
  */
 export const SshAccess = z
   .object({
     user: z.string().regex(/^[a-z_][a-z0-9_-]{0,31}$/),
-    /** `ssh-ed25519 AAAA…` of the session's server, to be pinned by the client. */
+    /** Host key of the session's server, `ssh-ed25519 AAAA…`; the client pins it. */
     hostKey: SshPublicKey,
     /** SHA256:… of the host key, as OpenSSH and PuTTY print it. */
     hostKeyFingerprint: z.string().regex(/^SHA256:[A-Za-z0-9+/]+=*$/),

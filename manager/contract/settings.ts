@@ -3,7 +3,7 @@ import { DomainName } from './domains.ts'
 import { PlainText } from './plain-text.ts'
 
 export const SIGN_UP = ['off', 'invitation', 'open'] as const
-/** No browser keeps its cookie for longer. */
+/** Largest value of `browserMaxDays`: no browser keeps a cookie for longer. */
 export const MAX_BROWSER_DAYS = 90
 export const SMTP_SECURITY = ['tls', 'starttls', 'none'] as const
 
@@ -14,13 +14,13 @@ const HttpUrl = z
   .refine(text => !/[?#]|\/\/[^/]*@/.test(text), 'must not hold a user, a query or a fragment')
   .overwrite(text => text.replace(/\/+$/, ''))
 
-/** Name of a host as SMTP needs it: never a URL. */
+/** Host name or address of the mail server, as SMTP needs it; never a URL. */
 const HostName = z
   .string()
   .max(253)
   .regex(/^([A-Za-z0-9.-]+|\[?[0-9A-Fa-f:.]+\]?)$/, 'must be a host name or an address')
 
-/** What a superadmin sets at runtime, for all managers on this database. Every key has a default. */
+/** Settings that a superadmin changes at runtime, for all managers on this database. Every key has a default. */
 const fields = {
   allowSignUp: z.enum(SIGN_UP).describe('Who may make an account: nobody, whoever has an invitation, anybody.'),
   signUpDomain: DomainName.describe('Domain of those who sign up without an invitation.'),
@@ -80,25 +80,25 @@ export const SYSTEM_SETTINGS_DEFAULTS = {
   smtpFrom: null,
 } as const satisfies StoredSettings
 
-/** Without secrets: what is kept in the clear. */
+/** The settings that are stored in the clear: all but secrets. */
 export const StoredSettings = z.object(fields)
 export type StoredSettings = z.infer<typeof StoredSettings>
 
-/** As a superadmin sees them; the password of the mail server is never shown. */
+/** The settings as a superadmin sees them; the password of the mail server is never shown. */
 export const SystemSettings = StoredSettings.extend({
   smtpPasswordSet: z.boolean(),
   mailReady: z.boolean().describe('Mail server, sender and public address are set: links are mailed.'),
 }).meta({ id: 'SystemSettings' })
 export type SystemSettings = z.infer<typeof SystemSettings>
 
-/** What is left out stays; null empties. */
+/** Change of the settings. A key that is left out keeps its value; null clears it. */
 export const SystemSettingsChange = z
   .strictObject({ ...fields, smtpPassword: z.string().min(1).max(1024).nullable() })
   .partial()
   .meta({ id: 'SystemSettingsChange' })
 export type SystemSettingsChange = z.infer<typeof SystemSettingsChange>
 
-/** What the sign-in page may offer. Public. */
+/** Options that the sign-in page offers. Public. */
 export const AuthOptions = z
   .object({
     signUp: z.enum(SIGN_UP),

@@ -1,15 +1,16 @@
 /**
- * Signing a request with a keypair, Berth's own scheme. The secret key never travels: what travels is an HMAC-SHA256 over
- * everything that says what the request does. `docs/api-signing.md` tells it in words, with examples for shell and Python.
+ * Berth's own scheme for signing a request with a keypair. The secret key is never sent: the request carries an
+ * HMAC-SHA256 over everything that determines its effect. `docs/api-signing.md` explains the scheme, with examples for
+ * shell and Python.
  */
 
-/** In the Authorization header: `Berth-HMAC-SHA256 Credential=<access key>, Nonce=<nonce>, Signature=<hex>`. */
+/** Scheme of the Authorization header: `Berth-HMAC-SHA256 Credential=<access key>, Nonce=<nonce>, Signature=<hex>`. */
 export const SIGNATURE_SCHEME = 'Berth-HMAC-SHA256'
-/** ISO 8601, UTC; a browser does not let a page set `Date`. */
+/** Date of a signed request, ISO 8601 in UTC. Not the header `Date`: a browser does not let a page set that. */
 export const SIGNED_DATE_HEADER = 'x-berth-date'
-/** SHA-256 of the body's bytes, hex; of no bytes where there is no body. */
+/** SHA-256 of the body, hex; a request without a body sends the hash of zero bytes. */
 export const BODY_HASH_HEADER = 'x-berth-content-sha256'
-/** How far the date of a signed request may be from the server's. */
+/** Largest difference between the date of a signed request and the server's clock. */
 export const SIGNATURE_WINDOW_SECONDS = 15 * 60
 export const EMPTY_BODY_HASH = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'
 
@@ -38,12 +39,12 @@ export interface SignedParts {
   readonly bodyHash: string
 }
 
-/** What the HMAC is made of: lines without an end of the last one. */
+/** Input of the HMAC: lines joined by LF, without an LF after the last one. */
 export function stringToSign({ method, target, host, date, nonce, bodyHash }: SignedParts): string {
   return [SIGNATURE_SCHEME, method.toUpperCase(), target, host.toLowerCase(), date, nonce, bodyHash].join('\n')
 }
 
-// Node and browsers have these; a contract sees the types of neither.
+// Node and browsers both have these globals; a contract is compiled without the types of either.
 interface Bytes {
   readonly buffer: ArrayBufferLike
 }
@@ -65,8 +66,8 @@ const hex = (bytes: ArrayBuffer | Uint8Array) =>
   Array.from(new Uint8Array(bytes), byte => byte.toString(16).padStart(2, '0')).join('')
 
 /**
- * The headers that sign this request, once: for a repetition sign again. WebCrypto: in browsers only on https and
- * localhost.
+ * Makes the headers that sign this request. They are good for one attempt: sign again before a retry. Needs WebCrypto,
+ * which browsers offer only on https and localhost.
  */
 export async function signRequest(
   request: SignableRequest,

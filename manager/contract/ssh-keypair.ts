@@ -9,7 +9,7 @@ export const SSH_KEY_TYPES = [
   'ssh-rsa',
 ] as const
 
-/** The user's own key, authorised in every session of theirs that starts from now on. */
+/** The user's own key. Every session of the user that starts from now on authorises it. */
 export const SshKeypair = z
   .object({
     publicKey: z.string().nullable().describe('One line, as in a `.pub` file; null where there is none.'),

@@ -4,7 +4,7 @@ import { PullProgress } from './sessions.ts'
 
 export const TaskId = z.uuid()
 
-/** Counts as far as they are known yet; `problems` are the first 100. */
+/** Progress of a rescan: the counts that are known so far. `problems` holds the first 100. */
 export const RescanProgress = z
   .object({
     repositoriesDone: z.int(),
@@ -31,14 +31,17 @@ export const AgentPull = z
   .meta({ id: 'AgentPull' })
 export type AgentPull = z.infer<typeof AgentPull>
 
-/** Long work that an admin started. It says how far it is, and can be cancelled; it ends with the manager that does it. */
+/**
+ * Long-running work that an admin started. It reports its progress and can be cancelled; it ends when the manager that
+ * runs it stops.
+ */
 export const Task = z
   .object({
     id: TaskId,
     kind: z.enum(['rescan', 'pull']),
     target: z.string().describe('Name of the registry, or reference of the image.'),
     status: z.enum(['running', 'done', 'failed', 'cancelled']),
-    /** Why it failed or was cancelled. */
+    /** Cause of the failure or cancellation. */
     error: z.object({ code: z.string(), message: z.string() }).nullable(),
     rescan: RescanProgress.nullable(),
     pull: z.array(AgentPull).nullable(),

@@ -2,10 +2,13 @@ import { z } from 'zod'
 import { AgentId, KernelId, SessionId } from './ids.ts'
 import { WireSlots } from './resource-slots.ts'
 
-/** In the order in which they are checked. */
+/** Kinds of holders with limits, in the order in which the limits are checked. */
 export const SCOPE_KINDS = ['user', 'keypair', 'group', 'domain'] as const
 
-/** What one user, keypair, group or domain may hold, holds, and may still ask for. Held is a sum over what runs now. */
+/**
+ * Amounts that one user, keypair, group or domain may hold, holds, and may still request. The held amount is a sum over
+ * everything that runs now.
+ */
 export const ScopeUsage = z
   .object({
     kind: z.enum(SCOPE_KINDS),
@@ -22,15 +25,15 @@ export const ScopeUsage = z
 export type ScopeUsage = z.infer<typeof ScopeUsage>
 
 export const FINDING_KINDS = [
-  'container_gone', // a row said that it runs; there is none
-  'not_told', // the container has started or ended, and nobody had told
-  'unknown_container', // a container without a row, taken up
-  'stray_container', // a container whose session ended or runs elsewhere, removed
+  'container_gone', // the row says that it runs, but there is no container
+  'not_told', // the container has started or ended, but no report said so
+  'unknown_container', // a container without a row: adopted
+  'stray_container', // a container whose session ended or runs elsewhere: removed
   'kernel_of_ended_session', // a row held resources for a session that had ended
   'other_amounts', // a row held other amounts or devices than its container has
 ] as const
 
-/** Something that did not agree, and has been put right. */
+/** A difference between rows and containers, already corrected. */
 export const Finding = z.object({
   kind: z.enum(FINDING_KINDS),
   message: z.string(),
@@ -40,7 +43,7 @@ export const Finding = z.object({
 })
 export type Finding = z.infer<typeof Finding>
 
-/** What a comparison of rows with containers has found. Empty `findings`: everything agrees. */
+/** Result of a comparison of rows with containers. Empty `findings`: everything agrees. */
 export const Recalculation = z
   .object({
     findings: z.array(Finding),

@@ -3,7 +3,7 @@ import { DomainName, GroupRef } from './domains.ts'
 import { UserId } from './ids.ts'
 import { PlainText } from './plain-text.ts'
 
-/** Each may more than the one before. */
+/** Roles in rising order: each may do more than the one before. */
 export const Role = z.enum(['user', 'domain_admin', 'superadmin'])
 export type Role = z.infer<typeof Role>
 
@@ -36,7 +36,7 @@ export function isStrongPassword(password: string): boolean {
   )
 }
 
-/** Also of this computer: `admin@localhost` is the first administrator. */
+/** E-mail address. The domain `localhost` is accepted too: `admin@localhost` is the first administrator. */
 const Email = z
   .string()
   .max(254)
@@ -61,8 +61,8 @@ export const UserSpec = z
 export type UserSpec = z.infer<typeof UserSpec>
 
 /**
- * What is left out stays. Deactivating, a new role, domain or password end every sign-in of the user. In a new domain the
- * user is in the named groups, else in its group `default`.
+ * Change of a user. A key that is left out keeps its value. Deactivation and a new role, domain or password end every
+ * sign-in of the user. In a new domain the user joins the named groups, or the group `default` if none are named.
  */
 export const UserChange = z
   .strictObject({
@@ -76,7 +76,7 @@ export const UserChange = z
   .meta({ id: 'UserChange' })
 export type UserChange = z.infer<typeof UserChange>
 
-/** Who is signed in. */
+/** The signed-in user. */
 export const Me = z
   .object({
     user: User,

@@ -7,7 +7,7 @@ export const Notice = z.object({
 })
 export type Notice = z.infer<typeof Notice>
 
-/** What would happen to a request that was made now. */
+/** Forecast for a request: what would happen if it were made now. */
 export const WhatIf = z
   .object({
     startsNow: z.boolean(),

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { AUDIT_FORMATS, AuditEntry, AuditFilter } from '../audit.ts'
 import { Page, pageOf, type RouteSpec } from './route-spec.ts'
 
-/** Who did what. A superadmin sees all, an admin of a domain what was done in that domain's name. */
+/** The audit log. A superadmin sees all entries, an admin of a domain those made in that domain's name. */
 export const AUDIT_ROUTES = {
   listAuditLog: {
     method: 'GET',

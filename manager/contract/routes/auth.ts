@@ -14,7 +14,7 @@ const LoginReply = Me.extend({
     ),
 })
 
-/** Signing in and out, and the own account. */
+/** Signing in and out, and the caller's own account. */
 export const AUTH_ROUTES = {
   login: {
     method: 'POST',

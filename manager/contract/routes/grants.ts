@@ -5,7 +5,7 @@ import { type RouteSpec } from './route-spec.ts'
 
 const session = z.object({ id: SessionId })
 
-/** Rights to open tunnels. */
+/** Grants: rights to open tunnels. */
 export const GRANT_ROUTES = {
   createGrant: {
     method: 'POST',

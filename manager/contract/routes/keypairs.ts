@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { AccessKey, Keypair, KeypairChange, KeypairSpec, NewKeypair } from '../keypairs.ts'
 import { Page, pageOf, type RouteSpec } from './route-spec.ts'
 
-/** Keypairs, with which scripts sign. */
+/** Keypairs that scripts sign requests with. */
 export const KEYPAIR_ROUTES = {
   listKeypairs: {
     method: 'GET',

@@ -4,7 +4,7 @@ import { type RouteSpec } from './route-spec.ts'
 
 const named = z.object({ name: PresetName })
 
-/** Sizes to choose from. */
+/** Presets: session sizes that users choose from. */
 export const PRESET_ROUTES = {
   listPresets: {
     method: 'GET',

@@ -3,7 +3,7 @@ import { Registry, RegistryChange, RegistryName, RegistrySpec } from '../registr
 import { Task, TaskId } from '../tasks.ts'
 import { type RouteSpec } from './route-spec.ts'
 
-/** Registries, and the long work that belongs to images. */
+/** Registries, and long-running tasks on images. */
 export const REGISTRY_ROUTES = {
   listRegistries: {
     method: 'GET',

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 
 /**
- * Who may use a route at all: anybody, any signed-in user, admins of a domain (and superadmins), or superadmins only.
+ * Access to a route as a whole: anybody, any signed-in user, admins of a domain (and superadmins), or superadmins only.
  * Rules on single objects are in services.
  */
 export type Access = 'none' | 'user' | 'domain_admin' | 'superadmin'
@@ -18,8 +18,8 @@ export interface RouteSpec {
   /** Success status, 200 if left out. */
   readonly status?: 200 | 201 | 202 | 204
   /**
-   * The header `Idempotency-Key` is taken: it makes something, so a client that has lost the answer may send the request
-   * again. Only for routes that need a sign-in.
+   * The route accepts the header `Idempotency-Key`. It creates something, so a client that has lost the answer may send the
+   * request again. Only for routes that need a sign-in.
    */
   readonly idempotencyKey?: true
   /** z.void() for 204; z.string() is sent as text/plain. */

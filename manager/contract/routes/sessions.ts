@@ -7,10 +7,10 @@ import { Page, pageOf, type RouteSpec } from './route-spec.ts'
 
 const session = z.object({ id: SessionId })
 
-/** The most sessions that one request names; a client with more asks in several requests. */
+/** Maximum number of sessions that one request may name; a client with more sends several requests. */
 export const MOST_SESSION_IDS = 100
 
-/** Sessions and what they show. */
+/** Sessions and their data. */
 export const SESSION_ROUTES = {
   createSession: {
     method: 'POST',

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { AuthOptions, SystemSettings, SystemSettingsChange } from '../settings.ts'
 import { type RouteSpec } from './route-spec.ts'
 
-/** What a superadmin sets at runtime. */
+/** Settings that a superadmin changes at runtime. */
 export const SETTINGS_ROUTES = {
   getSettings: {
     method: 'GET',

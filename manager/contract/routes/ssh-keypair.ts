@@ -4,7 +4,7 @@ import { type RouteSpec } from './route-spec.ts'
 
 const path = '/api/v1/me/ssh-keypair'
 
-/** The own SSH key, beside the one that every session has of its own. */
+/** The caller's own SSH key, in addition to the key that each session has. */
 export const SSH_KEYPAIR_ROUTES = {
   getSshKeypair: { method: 'GET', path, access: 'user', summary: 'The own SSH public key.', reply: SshKeypair },
   generateSshKeypair: {

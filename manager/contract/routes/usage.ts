@@ -3,7 +3,7 @@ import { GroupId, UserId } from '../ids.ts'
 import { Recalculation, ScopeUsage } from '../usage.ts'
 import { type RouteSpec } from './route-spec.ts'
 
-/** Limits and what is held of them. */
+/** Limits, and the amounts held under them. */
 export const USAGE_ROUTES = {
   getUsage: {
     method: 'GET',

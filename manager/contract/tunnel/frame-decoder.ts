@@ -22,7 +22,7 @@ export class FrameError extends Error {
   }
 }
 
-/** What a decoder tells its owner. Chunks are views into the bytes pushed; keep a copy to keep them. */
+/** Callbacks of a decoder. Chunks are views into the pushed bytes; copy them to keep them. */
 export interface FrameSink {
   /** Some bytes of a message, as they arrive; `last` ends the message (and may come with no bytes). */
   data(kind: 'binary' | 'text', chunk: Uint8Array, last: boolean): void
@@ -37,14 +37,14 @@ export interface FrameDecoderOptions {
   readonly role: 'client' | 'server'
   readonly sink: FrameSink
   readonly maxFrameBytes?: number
-  /** Native code where there is some; must work in place. */
+  /** Native implementation, if there is one; must work in place. */
   readonly unmask?: ApplyMask
 }
 
 /**
- * Decodes a stream of frames however it is cut, and passes payload on before its frame is complete: memory does not
- * depend on the size of a frame. Payload is never copied (but is unmasked in place); only headers and control frames
- * that straddle chunks are kept.
+ * Decodes a stream of frames, wherever the chunks are cut, and passes payload on before its frame is complete: memory does
+ * not depend on the size of a frame. Payload is never copied (but is unmasked in place); only headers and control frames
+ * that straddle chunks are buffered.
  */
 export class FrameDecoder {
   readonly #role: 'client' | 'server'
@@ -72,7 +72,7 @@ export class FrameDecoder {
     this.#unmask = unmask
   }
 
-  /** @throws FrameError; the decoder is of no use afterwards */
+  /** @throws FrameError; the decoder is unusable afterwards */
   push(chunk: Uint8Array): void {
     let at = 0
     while (at < chunk.length) {
@@ -89,7 +89,7 @@ export class FrameDecoder {
     }
   }
 
-  /** The first two bytes are there. @returns length of the whole header */
+  /** Checks the first two bytes of a header. @returns length of the whole header */
   #checkStart(): number {
     const [first = 0, second = 0] = this.#header
     const opcode = first & 0x0f
@@ -172,7 +172,7 @@ function isOpcode(value: number): value is Opcode {
   return value <= OPCODE.binary || (value >= OPCODE.close && value <= OPCODE.pong)
 }
 
-/** The key for the next byte after `count` more bytes of payload. */
+/** Rotates the mask key so that it starts at the byte after `count` more bytes of payload. */
 function rotate(key: Uint8Array, count: number): Uint8Array {
   const by = count & 3
   if (by === 0) return key

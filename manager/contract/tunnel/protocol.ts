@@ -16,11 +16,11 @@ export const TERMINAL_PROTOCOL = 'berth.terminal.v1'
 
 /** Credential of a tunnel upgrade; never in a URL. */
 export const GRANT_HEADER = 'x-berth-grant'
-/** Proves that a request comes from our console, whose word on the client is believed then. */
+/** Proves that a request comes from our console; the manager then believes what the console says about the client. */
 export const CONSOLE_SECRET_HEADER = 'x-berth-console'
-/** Second half of a browser's sign-in, with every request that carries its cookie. */
+/** Second half of a browser's sign-in, sent with every request that carries its cookie. */
 export const ORIGIN_SECRET_HEADER = 'x-berth-origin-secret'
-/** The same for WebSockets of a page, which cannot set headers: offered as a subprotocol, never chosen. */
+/** The same secret for a page's WebSockets, which cannot set headers: offered as a subprotocol, never selected. */
 export const ORIGIN_SECRET_PROTOCOL = 'berth.origin-secret.'
 
 export const FRAME_EOF = 'eof'
@@ -34,7 +34,7 @@ export const PING_INTERVAL_MS = 15_000
 export const TUNNEL_CLOSE = {
   /** Both directions ended by themselves. */
   done: 1000,
-  /** The service went away (also its side for foreign clients). */
+  /** The service went away; for foreign clients also when the service only stopped sending. */
   service_ended: 1001,
   protocol_error: 1002,
   frame_too_large: 1009,
@@ -43,7 +43,7 @@ export const TUNNEL_CLOSE = {
   session_ended: 4001,
   kernel_not_found: 4004,
   app_not_ready: 4005,
-  /** Reset by the service or the client's side of it. */
+  /** The connection of the service or of the client was reset. */
   reset: 4006,
   dial_timeout: 4008,
 } as const

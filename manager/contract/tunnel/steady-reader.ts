@@ -1,14 +1,14 @@
-/** Free bytes before what was read, so that a frame header can be put there and both go out in one write. */
+/** Free bytes in front of the bytes read. A frame header fits there, so that header and payload go out in one write. */
 export const HEADROOM = 16
 const SMALL = 4096
 const LARGE = 64 * 1024
-/** A frame made of one read, header and mask key included, then is one read for the next process as well. */
+/** Largest read whose frame, header and mask key included, the next process can also take in one read. */
 export const LARGEST_FRAMED_READ = LARGE - HEADROOM
 
 export interface SteadyReaderOptions {
   /** Bytes `from` to `to` of a slab; those before `from`, if any, may be overwritten. */
   readonly take: (slab: Uint8Array, from: number, to: number) => void
-  /** Asked after `take`: is nothing of those bytes needed any more, because the kernel has them? */
+  /** Called after `take`; true once the kernel has all of those bytes, so that the slab may be reused. */
   readonly done: () => boolean
   readonly largest?: number
 }
@@ -17,26 +17,26 @@ interface ReadableSocket {
   on(event: 'data', listener: (chunk: Uint8Array) => void): unknown
 }
 
-/** Shared by all sockets of the process: what is read into it is copied out before anyone else reads. */
+/** Shared by all sockets of the process: the bytes of a read are copied out before the next read. */
 const small = new Uint8Array(HEADROOM + SMALL)
 const smallView = small.subarray(HEADROOM)
 
-/** Slabs that nobody uses; more than these are left to the garbage collector. */
+/** Unused slabs. Slabs beyond MAX_POOLED are left to the garbage collector. */
 const pool: Uint8Array[] = []
 const MAX_POOLED = 32
 
 /**
- * Reads a socket without making garbage of 64 KiB per read, as Node's streams do. A process with a large heap pays for
- * that with a full collection every 64 MB of traffic. An idle or chatty socket has no buffer of its own at all; one
- * that moves much has one slab, used again as soon as the kernel has taken what was in it.
+ * Reads a socket without leaving 64 KiB of garbage per read, as Node's streams do. A process with a large heap pays for
+ * that garbage with a full collection every 64 MB of traffic. An idle or chatty socket has no buffer of its own. A busy
+ * socket has one slab, reused as soon as the kernel has taken its content.
  *
- * Node offers this (`onread`) to sockets that connect, not to accepted ones, so it is switched on where the option would do
- * it. Where that is not possible (TLS, another Node) the socket is read in the ordinary way: same bytes, more work.
+ * Node offers this (`onread`) to sockets that connect, not to accepted ones, so we set the internal fields that the option
+ * would set. Where that is not possible (TLS, another Node) the socket is read in the ordinary way: same bytes, more work.
  *
  * @see https://nodejs.org/api/net.html#socketconnectoptions-connectlistener, `onread`
  */
 export function readSteadily(socket: ReadableSocket, { take, done, largest = LARGE }: SteadyReaderOptions): void {
-  // Also for bytes that were read, or put back, before.
+  // Also delivers bytes that were read, or put back, before this call.
   socket.on('data', chunk => take(chunk, 0, chunk.length))
   const internals = internalsOf(socket)
   if (!internals) return
@@ -66,7 +66,7 @@ interface Handle {
   useUserBuffer(buffer: Uint8Array): void
 }
 
-/** The places where `net.Socket` keeps its option `onread`. */
+/** Finds the fields in which `net.Socket` keeps its option `onread`. */
 function internalsOf(socket: object): Internals | undefined {
   const handle = '_handle' in socket ? (socket._handle as Partial<Handle> | null) : undefined
   if ('encrypted' in socket || typeof handle?.useUserBuffer !== 'function') return undefined
@@ -84,7 +84,7 @@ function internalsOf(socket: object): Internals | undefined {
           next = read(count)
           return true
         },
-        // Anything but a buffer keeps the one in use.
+        // A value other than a buffer keeps the current one.
         [kBufferGen]: () => next,
       })
       ;(handle as Handle).useUserBuffer(buffer)

@@ -1,12 +1,12 @@
 import { PING_INTERVAL_MS } from './protocol.ts'
 import { type TunnelEnd } from './tunnel-end.ts'
 
-/** How often `TunnelBeats.tick` is to be called. */
+/** Interval at which the owner calls `TunnelBeats.tick`. */
 export const TICK_MS = 1000
 
 /**
- * The live tunnel ends of a process. Each is beaten once per PING_INTERVAL_MS, a slice of them per tick, so that
- * thousands of idle tunnels do not all write in the same moment. One timer for all, owned by whoever owns this.
+ * The live tunnel ends of a process. `beat` of each is called once per PING_INTERVAL_MS, one slice of them per tick, so
+ * that thousands of idle tunnels do not all write at the same moment. The owner of this object has the one timer.
  */
 export class TunnelBeats {
   readonly #slices = Array.from({ length: PING_INTERVAL_MS / TICK_MS }, () => new Set<TunnelEnd>())

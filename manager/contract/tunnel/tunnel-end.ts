@@ -17,7 +17,7 @@ import {
 import { LARGEST_FRAMED_READ, readSteadily } from './steady-reader.ts'
 import { FRAME_EOF, FRAME_OK, TUNNEL_CLOSE, tunnelCloseReason, type TunnelCloseReason } from './protocol.ts'
 
-/** As much of `net.Socket` (or of another Duplex) as a tunnel needs. Half-open must be allowed. */
+/** The part of `net.Socket` (or of another Duplex) that a tunnel needs. Half-open must be allowed. */
 export interface TunnelSocket {
   readonly destroyed: boolean
   readonly writable: boolean
@@ -43,7 +43,7 @@ export interface TunnelSocket {
 export type TunnelMode = 'tunnel' | 'foreign' | 'terminal'
 
 export interface TunnelOutcome {
-  /** Why it ended; undefined: the wire was lost, or closed with a code that is not ours. */
+  /** Reason of the end; undefined if the wire was lost, or closed with a code that is not ours. */
   readonly reason: TunnelCloseReason | undefined
   /** True once the agent said that the service is connected. */
   readonly connected: boolean
@@ -63,14 +63,15 @@ export interface TunnelEndOptions {
   readonly onConnected?: () => void
   readonly onText?: (text: string) => void
   /**
-   * Terminals: the stream has ended; call `close` with the reason. The owner may ask first why it ended. Left out: `done`.
+   * Terminals only: called when the stream has ended. The owner may first find out why, then calls `close` with the reason.
+   * If left out, the reason is `done`.
    */
   readonly onTerminalEnd?: (close: (reason: TunnelCloseReason) => void) => void
   readonly onEnd?: (outcome: TunnelOutcome) => void
 }
 
 const LONGEST_TEXT = 1024
-/** Up to here a payload without room before it is copied behind its header: one write costs less than two. */
+/** A payload of at most this size without room before it is copied behind its header: one write costs less than two. */
 const COPIED_BYTES = 16 * 1024
 const NOTHING = new Uint8Array(0)
 const OK = toAscii(FRAME_OK)
@@ -81,15 +82,15 @@ const EOF = toAscii(FRAME_EOF)
  * once. It owns both sockets and has no timer of its own: call `beat` every PING_INTERVAL_MS (`TunnelBeats`).
  *
  * Backpressure: a socket that does not take more pauses the other one, so memory is bounded by the buffers of two
- * sockets whatever the peers do. A paused peer is never cut for being slow, not after the close frame either: as long as the
- * peer sends anything, or bytes of ours still wait to be sent, TCP alone decides whether it is gone.
+ * sockets whatever the peers do. A paused peer is never disconnected for being slow, not even after the close frame: while
+ * the peer sends anything, or our bytes still wait to be sent, TCP alone decides whether the peer is gone.
  *
  * Ends: the end of one direction travels as `eof` and leaves the other open. When both directions ended, close `done`.
- * A reset or error of `local` travels as close `reset`, and any failure that arrives resets `local`, so that a program
- * at the far end never takes half an answer for a whole one. So does a wire that is lost.
+ * A reset or error of `local` travels as close `reset`. Any failure that arrives, and a lost wire, reset `local`, so that
+ * a program at the far end never takes half an answer for a whole one.
  *
  * Threat model: the peer on the wire is only as trusted as the user it belongs to. It can end or stall its own tunnel,
- * not grow our memory: frames are bounded, texts are bounded, a flood of pings is answered only as fast as it reads.
+ * but not grow our memory: frames and texts are bounded, and a flood of pings is answered only as fast as the peer reads.
  */
 export class TunnelEnd {
   readonly #wire: TunnelSocket
@@ -106,7 +107,7 @@ export class TunnelEnd {
   #remoteEnded = false
   #closeSent = false
   #closeReceived = false
-  /** Beats after our close frame in which nothing was heard and nothing was left to send. */
+  /** Beats after our close frame with nothing received and nothing left to send. */
   #silentBeats = 0
   #reason: TunnelCloseReason | undefined
   #lost = false
@@ -125,7 +126,7 @@ export class TunnelEnd {
       sink: {
         data: (kind, chunk, last) => this.#onPayload(kind, chunk, last),
         ping: payload => this.#onPing(payload),
-        // Its arrival already did what it is for.
+        // Nothing to do: that bytes arrive already shows that the peer is alive.
         pong: () => undefined,
         close: code => this.#onCloseFrame(code),
       },
@@ -148,7 +149,7 @@ export class TunnelEnd {
     local.on('end', () => this.#onLocalEnd())
     local.on('error', () => this.#onLocalGone())
     local.on('close', () => this.#onClosed(() => this.#onLocalGone()))
-    // First bytes of the agent: the manager waits for them before it lets go of what it would need for another try.
+    // First bytes from the agent. The manager keeps what it needs for a retry until they arrive.
     if (role === 'server') {
       if (mode === 'tunnel') this.#send(OPCODE.text, OK)
       else this.#send(OPCODE.pong, NOTHING)
@@ -159,23 +160,23 @@ export class TunnelEnd {
   }
 
   /**
-   * Every PING_INTERVAL_MS: keeps middleboxes from forgetting the connection, and finds a peer that has gone while
-   * nothing is read (a write to it fails). A wire that takes nothing now is not pinged: it is slow, not dead.
+   * Call every PING_INTERVAL_MS. A ping keeps middleboxes from dropping the connection, and detects a peer that is gone
+   * while nothing is read (a write to it fails). A wire with unsent bytes is not pinged: it is slow, not dead.
    */
   beat(): void {
     if (!this.#closeSent) {
       if (this.#wire.writableLength === 0) this.#send(OPCODE.ping, NOTHING)
     } else if (this.#wire.writableLength > 0) this.#silentBeats = 0
-    // A whole interval without a ping and without an answer to the close frame.
+    // A whole interval passed without bytes from the peer, and so without an answer to our close frame.
     else if (++this.#silentBeats > 1) this.#wire.destroy()
   }
 
-  /** How it ends, or has ended; `done` and `service_ended` are orderly ends. */
+  /** How the tunnel ends, or has ended; `done` and `service_ended` are orderly ends. */
   get outcome(): TunnelOutcome {
     return { reason: this.#lost ? undefined : this.#reason, connected: this.#connected }
   }
 
-  /** Ends the tunnel with a code, now: what `local` has not sent yet is not waited for. */
+  /** Ends the tunnel at once with a code, without waiting for data still pending at `local`. */
   close(reason: TunnelCloseReason): void {
     this.#close(reason)
     reset(this.#local)
@@ -195,7 +196,7 @@ export class TunnelEnd {
       writeHeader(slab.subarray(start, from), header)
       more = wire.write(slab.subarray(start, to))
     } else if (isMasked || header.length <= COPIED_BYTES) {
-      // The bytes are not ours to mask in place.
+      // We do not own these bytes, so we must not mask them in place.
       more = wire.write(encodeFrame(OPCODE.binary, slab.subarray(from, to), header.mask, this.#masking))
     } else {
       const bytes = new Uint8Array(headerLength(header))
@@ -205,14 +206,14 @@ export class TunnelEnd {
       more = wire.write(slab.subarray(from, to))
       wire.uncork()
     }
-    // Also where the kernel took everything at once: reading less eagerly makes for larger reads.
+    // Pause even if the kernel took everything at once: less eager reading makes for larger reads.
     if (!more) this.#local.pause()
   }
 
   #onLocalEnd(): void {
     this.#localEnded = true
     if (this.#mode === 'tunnel') {
-      // Where this was the last direction, end and close leave together.
+      // If this was the last open direction, `eof` and the close frame go out together.
       this.#wire.cork()
       this.#send(OPCODE.text, EOF)
       this.#closeWhenDone()
@@ -221,7 +222,8 @@ export class TunnelEnd {
       if (this.#options.onTerminalEnd) this.#options.onTerminalEnd(reason => this.#close(reason))
       else this.#close('done')
     }
-    // A foreign server has no word for "I only stopped sending": a client that half-closed still gets its answer.
+    // Foreign mode has no half-close. The end of the service closes the tunnel; that of a client is not sent, so a client
+    // that half-closed still gets its answer.
     else if (this.#options.role === 'server') this.#close('service_ended')
   }
 
@@ -229,7 +231,7 @@ export class TunnelEnd {
     const isAsked = this.#localEnded && this.#options.onTerminalEnd !== undefined
     if (!isAsked && (!this.#localEnded || !this.#remoteEnded)) this.#close('reset')
     if (!this.#local.destroyed) this.#local.destroy()
-    // Nobody takes what still arrives; the close handshake has to come through.
+    // Keep reading: bytes that still arrive are dropped, but the close handshake has to come through.
     this.#wire.resume()
   }
 
@@ -272,7 +274,7 @@ export class TunnelEnd {
     else throw new FrameError(TUNNEL_CLOSE.protocol_error, 'unknown text')
   }
 
-  /** Not answered while the wire is full: an answer says that we are alive, and so do the bytes under way. */
+  /** No pong is sent while the wire is full: the bytes in flight show as well as a pong that we are alive. */
   #onPing(payload: Uint8Array): void {
     if (!this.#closeSent && this.#wire.writableLength === 0) this.#send(OPCODE.pong, payload)
   }
@@ -303,7 +305,7 @@ export class TunnelEnd {
     else reset(this.#local)
   }
 
-  /** Everything that came is delivered, then the connection is over, even if its other end would go on sending. */
+  /** Delivers everything received, then closes the connection, even if its other end would go on sending. */
   #finishLocal(): void {
     const local = this.#local
     this.#remoteEnded = true
