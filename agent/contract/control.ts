@@ -25,7 +25,7 @@ import { ManagerProof, Managers } from './managers.ts'
  * per text frame. The agent dials. Handshake, then requests with replies from the manager, and notices from the agent.
  *
  *     agent   → a nonce, in a header of the upgrade request
- *     manager → challenge, with its signature over the nonce: nothing of value goes to a stranger who took its port
+ *     manager → challenge, with its signature over the nonce: nothing of value goes to a stranger who took the port
  *     agent   → join (first time, with a one-time token and its public key) or prove (signature over the challenge)
  *     manager → welcome, or refused and close
  *     agent   → report (full state), then again with every heartbeat
@@ -39,9 +39,9 @@ export const AGENT_LOST_MS = 10_000
 export const Challenge = z.object({
   type: z.literal('challenge'),
   nonce: z.string(),
-  /** Of the control plane: the same for all managers on one database. */
+  /** Id of the control plane: the same for all managers on one database. */
   managerId: ManagerId,
-  /** Of the manager process; an agent has one connection to each. */
+  /** Id of the manager process; an agent has one connection to each process. */
   processId: z.string().optional(),
   /** Only where the agent sent a nonce. */
   proof: ManagerProof.optional(),
@@ -60,7 +60,7 @@ export const Prove = z.object({
   type: z.literal('prove'),
   agentId: AgentId,
   signature: z.string(),
-  /** Random, of the agent process: tells a reconnection from a second process that runs with a copy of the same key. */
+  /** Random id of the agent process: tells a reconnection from a second process that runs with a copy of the same key. */
   instance: z.string().max(64).optional(),
 })
 export const Welcome = z.object({
@@ -71,14 +71,14 @@ export const Welcome = z.object({
   /** Credential of the data sockets of this control connection, base64url; sent as `authorization: Bearer`. */
   dataToken: z.string(),
   /**
-   * Where it takes the place of an agent whose data is lost, and with it the key of the container labels: ids of the
-   * containers that are known to be that agent's.
+   * Set if this agent replaces one whose data is lost, and with the data the key of the container labels: ids of the
+   * containers that are known to belong to the lost agent.
    */
   containers: z.array(z.string()).optional(),
 })
 export const Refused = z.object({ type: z.literal('refused'), code: z.string(), message: z.string() })
 
-/** What is signed with the agent's key: domain-separated, so that it is good for nothing else. UTF-8. */
+/** Payload that the agent signs, UTF-8. Domain-separated, so that the signature is good for nothing else. */
 export function controlSignaturePayload(nonce: string, managerId: string, agentId: string): string {
   return `berth.control.v1\n${nonce}\n${managerId}\n${agentId}`
 }
@@ -98,7 +98,7 @@ export const KernelApp = z.object({
 export type KernelApp = z.infer<typeof KernelApp>
 
 /**
- * Amounts that no host has: what is above them is a mistake or a lie. Their sums over thousands of agents stay exact.
+ * Upper limits of what a host can have: a larger amount is a mistake or a lie. Sums over thousands of agents stay exact.
  * In base units: a million cores, 64 TiB, a thousand GPUs.
  */
 const CEILINGS = { cpu: 1e9, mem: 2 ** 46, 'cuda.device': 1_000, 'cuda.shares': 100_000 } as const satisfies Record<
@@ -148,12 +148,12 @@ export const AgentImage = z.object({
   shmemBytes: z.int().min(0).max(CEILINGS.mem),
   apps: z.array(KernelApp).max(100),
   labelled: z.boolean(),
-  /** `repository@sha256:…` of the manifests that it was pulled or pushed as; none for one that was made here. */
+  /** `repository@sha256:…` of the manifests that it was pulled or pushed as; none for an image built here. */
   repoDigests: z.array(ImageName).max(1_000).optional(),
 })
 export type AgentImage = z.infer<typeof AgentImage>
 
-/** Why an agent has ended a session by itself: a reason code, and a sentence for the owner of the session. */
+/** Cause for which an agent ended a session by itself: a reason code, and a sentence for the owner of the session. */
 export const StoppedFor = z.object({
   code: z.enum(['disk_limit', 'host_limit']),
   message: z
@@ -168,7 +168,7 @@ export const KernelState = z.discriminatedUnion('state', [
   z.object({
     state: z.literal('starting'),
     phase: z.enum(['preparing', 'pulling']),
-    /** It waits for its turn on the agent: so many others come first. Left out once it has begun, and by older agents. */
+    /** Number of starts that come first in the agent's queue. Left out once this start has begun, and by older agents. */
     ahead: z.int().min(0).optional(),
   }),
   z.object({ state: z.literal('running'), containerId: ContainerId, startedAt: z.iso.datetime() }),
@@ -177,7 +177,7 @@ export const KernelState = z.discriminatedUnion('state', [
     containerId: ContainerId,
     exitCode: ExitCode,
     oomKilled: z.boolean(),
-    /** The engine (or the machine) restarted and took the container along. */
+    /** The engine (or the machine) restarted, and the container ended with it. */
     engineRestarted: z.boolean(),
     stopped: StoppedFor.optional(),
   }),
@@ -211,7 +211,7 @@ export const Report = z.object({
   engine: z.object({ version: CleanLine(64), reachable: z.boolean() }),
   /** CPU and memory in base units, reserve of the host already taken off; devices are counted by the manager. */
   capacity: Amounts,
-  /** In the modes that the agent was told last; of a device that nobody set yet, the agent's configuration says. */
+  /** Devices in the modes that the manager set last; a device that nobody has set yet is in the mode of the agent's configuration. */
   devices: z.array(ReportedDevice).max(CEILINGS['cuda.device']),
   deviceFigures: z.array(DeviceFigures).optional(),
   images: z.array(AgentImage).optional(),
@@ -219,7 +219,7 @@ export const Report = z.object({
   network: z.object({
     isolation: z.enum(['full', 'partial']),
     reason: CleanLine().nullable(),
-    /** Why no session can have a network there now; left out by older agents. */
+    /** Reason why no session can have a network on this agent now; left out by older agents. */
     problem: CleanLine().nullable().optional(),
   }),
   /** Milliseconds since the epoch on the agent; the manager reports skew, and uses its own clock for records. */
@@ -233,7 +233,7 @@ export const KernelChanged = z.object({
   kernel: KernelReport,
   ageMs: Milliseconds,
 })
-/** Figures that can be added up. Where the host's clock or a counter is off, they are of no use to anybody. */
+/** Figures that can be added up. If the host's clock or a counter is wrong, the figures are useless and are refused. */
 const SaneStats = SessionStats.refine(
   stats => Object.values(stats).every(value => typeof value !== 'number' || (value >= 0 && value <= 2 ** 63)),
   'figures must not be negative, nor larger than any counter',
@@ -244,7 +244,7 @@ const SaneProgress = PullProgress.refine(
   'progress must not be negative',
 )
 export const PullChanged = z.object({ type: z.literal('pull'), kernelId: KernelId, progress: SaneProgress })
-/** How far a pull_image with this id is. */
+/** Progress of the pull_image with this id. */
 export const ImagePull = z.object({ type: z.literal('image_pull'), pullId: z.string(), progress: SaneProgress })
 export const StatsBatch = z.object({
   type: z.literal('stats'),
@@ -252,16 +252,16 @@ export const StatsBatch = z.object({
 })
 
 /**
- * A kernel to create: its session's facts and what the user asked for. Commands of apps are not in it. The manager knows
- * those only as agents describe their images, and one agent must not decide what runs on another: each agent takes them
- * from its own copy of the image.
+ * A kernel to create: the facts of its session and the user's request. It does not contain the commands of apps. The
+ * manager knows those only from agents that describe their images, and one agent must not decide what runs on another:
+ * each agent takes the commands from its own copy of the image.
  */
 export const KernelSpec = z.object({
   kernelId: KernelId,
   sessionId: SessionId,
   sessionName: z.string(),
   role: z.string(),
-  /** Kernels of the session, all on this agent and on one network; left out for one. */
+  /** Number of kernels of the session, all on this agent and on one network; left out for a single kernel. */
   clusterSize: z.int().min(1).optional(),
   attempt: z.int(),
   owner: z.object({ id: UserId, email: z.string() }),
@@ -274,11 +274,14 @@ export const KernelSpec = z.object({
   devices: z.array(z.object({ uuid: z.string(), slot: z.string(), amount: z.int() })),
   environ: z.record(z.string(), z.string()),
   startupCommand: z.string().nullable(),
-  /** The session goes on when the start-up command has ended. Left out (older managers): it ends with it. */
+  /**
+   * An interactive session goes on when the start-up command has ended; a batch session ends with it. Left out (older
+   * managers): the session ends with the command.
+   */
   kind: z.enum(['interactive', 'batch']).optional(),
   /** More public keys that may log in by SSH, `ssh-ed25519 AAAA… comment`. */
   authorizedKeys: z.array(z.string()),
-  /** It goes on with the home of this kernel, which has ended on this agent; fails with `files_gone` where that is not kept. */
+  /** An ended kernel of this agent whose home the new one continues with; fails with `files_gone` if the home was not kept. */
   filesOf: KernelId.optional(),
   /** When the session was asked for, by the database's clock: its container cannot be older. */
   requestedAt: z.iso.datetime().optional(),
@@ -288,8 +291,8 @@ export const KernelSpec = z.object({
 export type KernelSpec = z.infer<typeof KernelSpec>
 
 /**
- * What a registry wants of whoever pulls. It goes with the one request that needs it and stays in the memory of that request:
- * agents neither keep nor log it.
+ * Credentials for a pull from a registry. They are sent with the one request that needs them and stay in the memory of that
+ * request: agents neither keep nor log them.
  */
 export const RegistryAuth = z.object({
   /** As Docker knows the registry: `cr.example.org:5000`, or `https://index.docker.io/v1/`. */
@@ -305,9 +308,9 @@ export const UnusedImage = z.object({
   references: z.array(z.string()),
   repoDigests: z.array(z.string()),
   sizeBytes: z.number(),
-  /** Of layers that no other image has. */
+  /** Bytes of layers that no other image has. */
   uniqueBytes: z.number(),
-  /** With labels of Berth or Backend.AI. */
+  /** True if the image has labels of Berth or Backend.AI. */
   labelled: z.boolean(),
 })
 export type UnusedImage = z.infer<typeof UnusedImage>
@@ -324,9 +327,9 @@ export type KernelSsh = z.infer<typeof KernelSsh>
 /**
  * Requests of the manager. Idempotent by (kernelId, attempt): a repeated create_kernel of the same attempt answers with
  * the state of the first. `startWithinMs` counts on the agent's monotonic clock from receipt: an agent that cannot
- * confirm in time removes the container itself and answers `kernel_create_failed`. A container of which no report has
- * arrived at a manager by then is removed, too. While a start waits for its turn on the agent (`ahead`), each report that
- * was taken up gives it at least `prepareWithinMs` from the time at which that report was sent.
+ * confirm in time removes the container itself and answers `kernel_create_failed`. A container is removed too if no report
+ * of it has arrived at a manager by then. While a start waits for its turn on the agent (`ahead`), each report that a
+ * manager took up gives the start at least `prepareWithinMs` from the time at which that report was sent.
  */
 export const REQUESTS = {
   create_kernel: {
@@ -340,7 +343,7 @@ export const REQUESTS = {
   },
   /**
    * Stops and removes container, network and (after a while) scratch. Unknown kernel: replies `gone`. With `attempt`, a
-   * newer one than that is left alone, and the reply is the same.
+   * newer attempt is left alone, and the reply is the same.
    */
   destroy_kernel: {
     input: z.object({ kernelId: KernelId, attempt: z.int().optional(), graceMs: z.int() }),
@@ -352,12 +355,12 @@ export const REQUESTS = {
     input: z.object({ kernelId: KernelId, app: z.string(), timeoutMs: z.int() }),
     reply: z.object({ inject: InjectedHeader.nullable() }),
   },
-  /** Looks at the engine now; what it has is the whole truth. Fails with `engine_unreachable` where that is not known. */
+  /** Asks the engine now, so that the reply is complete. Fails with `engine_unreachable` if the engine's state is not known. */
   list_kernels: {
     input: z.object({}),
     reply: z.object({ kernels: z.array(KernelReport).max(10_000) }),
   },
-  /** Of all devices that have one; others keep theirs. The manager repeats it until a report shows it. */
+  /** Sets the mode of every named device; others keep theirs. The manager repeats the request until a report shows the modes. */
   set_device_modes: {
     input: z.object({ modes: z.record(z.string(), SettableMode) }),
     reply: z.object({}),
@@ -366,16 +369,16 @@ export const REQUESTS = {
     input: z.object({ kernelId: KernelId, tail: z.int() }),
     reply: z.object({ text: z.string(), truncated: z.boolean() }),
   },
-  /** With `pullId` its progress is told by notices. */
+  /** Pulls an image. With `pullId`, notices report the progress. */
   pull_image: {
     input: z.object({ reference: z.string(), pullId: z.string().optional(), auth: RegistryAuth.optional() }),
     reply: z.object({ id: z.string() }),
   },
-  /** All that no container uses, the toolbox left out. */
+  /** Lists all images that no container uses, except the toolbox. */
   list_unused_images: { input: z.object({}), reply: z.object({ images: z.array(UnusedImage) }) },
   /**
-   * Takes names off images, and the images away that have none left. With `reference` only that name. What a container
-   * uses, or a kernel that is being started, stays, and so does the toolbox.
+   * Removes names from images, and images that have no name left. With `reference`, removes only that name. An image stays
+   * if a container or a starting kernel uses it, and so does the toolbox.
    */
   remove_images: {
     input: z.object({ images: z.array(z.object({ id: z.string(), reference: z.string().optional() })) }),
@@ -401,16 +404,16 @@ export const Reply = z.object({
 export const Cancel = z.object({ type: z.literal('cancel'), id: z.int() })
 
 /**
- * What the reports of this connection say, up to the one with this number, is in the database, except what they say of
- * these kernels: that could not be written.
+ * Acknowledges the reports of this connection up to the one with this number: their content is in the database, except for
+ * the kernels in `except`, whose state could not be written.
  */
 export const TakenUp = z.object({
   type: z.literal('taken_up'),
   sequence: z.int(),
   except: z.array(KernelId).optional(),
   /**
-   * Where the engine did not answer, and the report says nothing of containers for certain: these kernels are known to
-   * run all the same.
+   * Set if the engine did not answer, so that the report is not certain about containers: kernels that are known to run
+   * all the same.
    */
   started: z.array(KernelId).optional(),
 })

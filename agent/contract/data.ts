@@ -6,8 +6,8 @@ export const DATA_UPGRADE = 'berth-data'
 export const DATA_PATH = '/agent/v1/data'
 
 /**
- * On a manager that has proven itself, both ends prove that they know the data token, and neither shows it: somebody who
- * has taken the port of a manager that just crashed learns nothing, and can open no terminal.
+ * If the manager has proven its identity, both ends prove that they know the data token, and neither sends it: an attacker
+ * who has taken the port of a manager that just crashed learns nothing, and can open no terminal.
  *
  *     authorization: Berth <SHA-256 of the token>.<HMAC of the agent's nonce>      x-berth-agent-nonce: …
  *     101 …          x-berth-proof: <HMAC of the same nonce, for the other side>
@@ -17,7 +17,7 @@ export const DATA_PATH = '/agent/v1/data'
 export const DATA_SCHEME = 'Berth'
 export const DATA_PROOF_HEADER = 'x-berth-proof'
 
-/** What the HMAC is of. UTF-8. */
+/** Input of the HMAC, UTF-8. */
 export function dataProofPayload(side: 'agent' | 'manager', nonce: string): string {
   return `berth.data.v1\n${side}\n${nonce}`
 }

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { cleanLine, cleanLines, parseAmount, type SlotName } from '#manager/contract'
 import { type AgentImage, KernelApp } from './control.ts'
 
-/** An app as the label `berth.image.apps` (JSON array) has it. */
+/** An app in the label `berth.image.apps` (JSON array). */
 const LabelledApp = KernelApp.extend({
   title: z.string().optional(),
   command: z.array(z.string()).default([]),
@@ -11,7 +11,7 @@ const LabelledApp = KernelApp.extend({
 })
 const APP_NAME = /^[a-z][a-z0-9-]{0,31}$/
 
-/** Resources of Backend.AI's labels and ours. */
+/** Slots that Backend.AI's labels and ours can name. */
 const SLOTS: readonly (readonly [label: string, slot: SlotName])[] = [
   ['cpu', 'cpu'],
   ['mem', 'mem'],
@@ -27,7 +27,7 @@ export interface DescribedImage {
   readonly labels: Readonly<Record<string, string>>
 }
 
-/** Labels that make it an image for sessions, as opposed to one that merely could be used for them. */
+/** Whether these labels mark an image made for sessions, as opposed to one that merely could be used for them. */
 export function isLabelled(labels: Readonly<Record<string, string>>): boolean {
   return hasOurs(labels) || THEIRS.some(name => name in labels)
 }
@@ -37,9 +37,9 @@ const hasOurs = (labels: Readonly<Record<string, string>>) =>
   Object.keys(labels).some(name => name.startsWith('berth.image.'))
 
 /**
- * What an image says about itself. Ours: `berth.image.{title,description,min.*,shmem,apps}`. Images made for Backend.AI:
- * `ai.backend.service-ports` and `ai.backend.resource.{min.*,preferred.shmem}`. What cannot be read counts as not said: a bad label
- * must not hide an image.
+ * Describes an image by its labels. Ours: `berth.image.{title,description,min.*,shmem,apps}`. Images made for Backend.AI:
+ * `ai.backend.service-ports` and `ai.backend.resource.{min.*,preferred.shmem}`. A label that cannot be read counts as
+ * missing: a bad label must not hide an image.
  */
 export function describeImage({ id, references, sizeBytes, labels }: DescribedImage): AgentImage {
   const minimum = SLOTS.flatMap(([name, slot]) => {

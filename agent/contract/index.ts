@@ -1,4 +1,4 @@
-/** What manager and agent exchange. Pure. */
+/** Messages and formats that manager and agent exchange. Pure. */
 export * from './built-in-apps.ts'
 export * from './control.ts'
 export * from './data.ts'

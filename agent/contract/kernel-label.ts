@@ -33,8 +33,8 @@ export const KernelLabel = z.object({
   createdAt: z.iso.datetime(),
   requestedAt: z.iso.datetime().optional(),
   /**
-   * Of the manager that asked for this kernel, over what it asked for. The agent's own signature says that the agent made
-   * the container; this one that Berth wanted it. Left out in containers of older versions.
+   * Signature of the manager that requested this kernel, over the request. The agent's own signature says that the agent
+   * made the container; this one says that Berth wanted it. Left out in containers of older versions.
    */
   managerSignature: z.string().max(128).optional(),
 })

@@ -11,7 +11,7 @@ export const ManagerProof = z.object({
 })
 export type ManagerProof = z.infer<typeof ManagerProof>
 
-/** What is signed with the key of the managers: domain-separated, so that it is good for nothing else. UTF-8. */
+/** Payload that managers sign with their shared key, UTF-8. Domain-separated, so that the signature is good for nothing else. */
 export function managerProofPayload(agentNonce: string, managerNonce: string, managerId: string): string {
   return `berth.manager.v1\n${agentNonce}\n${managerNonce}\n${managerId}`
 }
@@ -20,16 +20,16 @@ export function managerProofPayload(agentNonce: string, managerNonce: string, ma
 export const ManagerAddress = z.object({ id: z.string(), url: z.url({ protocol: /^https?$/ }) })
 export type ManagerAddress = z.infer<typeof ManagerAddress>
 
-/** The managers that live: the agent keeps a control connection to each. Sent after `welcome` and whenever it changes. */
+/** The live managers: the agent keeps a control connection to each. Sent after `welcome` and whenever it changes. */
 export const Managers = z.object({ type: z.literal('managers'), managers: z.array(ManagerAddress) })
 
 /**
- * A manager that an agent cannot dial is reached through one that it can: `GET /agent/v1/via` with `Upgrade: berth-via`,
- * credentials as for a data socket, and the process that is meant. After the 101 the socket is a plain connection to the
- * address of that one: what goes over it, TLS included, is between the agent and that manager.
+ * An agent reaches a manager that it cannot dial through one that it can dial: `GET /agent/v1/via` with `Upgrade:
+ * berth-via`, credentials as for a data socket, and the target process. After the 101 the socket is a plain connection to
+ * the target's address: everything on it, TLS included, is between the agent and the target manager.
  */
 export const VIA_PATH = '/agent/v1/via'
 export const VIA_UPGRADE = 'berth-via'
 export const VIA_TO_HEADER = 'x-berth-to'
-/** In the upgrade request of a control connection that came like this: the process in between. */
+/** Header in the upgrade request of a control connection that came this way: the process in between. */
 export const VIA_HEADER = 'x-berth-via'

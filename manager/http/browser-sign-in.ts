@@ -24,7 +24,7 @@ export interface BrowserHalves {
 
 const OUR_COOKIE = /^(?:__Host-)?berth_\d{1,5}=(berth_[\w-]{43})$/
 
-/** Undefined where either half is missing. */
+/** Reads both halves from a request; undefined if either is missing. */
 export function readHalves({ headers }: IncomingMessage): BrowserHalves | undefined {
   const originSecret = originSecretOf(headers)
   const cookies = (headers.cookie ?? '').split(';').flatMap(pair => OUR_COOKIE.exec(pair.trim())?.[1] ?? [])
@@ -32,7 +32,7 @@ export function readHalves({ headers }: IncomingMessage): BrowserHalves | undefi
   return { cookies: [...new Set(cookies)], originSecret }
 }
 
-/** The header of a call; a WebSocket of a page cannot set headers, so it offers the secret as one more subprotocol. */
+/** Reads the secret from the header of a call. A page's WebSocket cannot set headers and offers it as one more subprotocol. */
 function originSecretOf(headers: IncomingMessage['headers']): string | undefined {
   const header = headers[ORIGIN_SECRET_HEADER]
   if (typeof header === 'string' && header !== '') return header.slice(0, 200)
@@ -44,8 +44,8 @@ function originSecretOf(headers: IncomingMessage['headers']): string | undefined
 }
 
 /**
- * With the port, because cookies do not know ports: two consoles on one computer would overwrite each other's. Over https
- * with the prefix that lets no other host name of the site set it (RFC 6265bis section 4.1.3).
+ * Name of our cookie. It holds the port, because cookies ignore ports: two consoles on one computer would overwrite each
+ * other's. Over https it has the prefix that lets no other host name of the site set it (RFC 6265bis section 4.1.3).
  */
 export function cookieName(request: IncomingMessage): string {
   const { host, https } = originOf(request)

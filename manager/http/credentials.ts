@@ -9,29 +9,29 @@ import { type UserRow } from '../store/identity/users.ts'
 import { type BrowserHalves, readHalves } from './browser-sign-in.ts'
 import { isSignature, readSignature, type SignedArea } from './signatures/read-signature.ts'
 
-/** What a request proved, and what was known when it did. */
+/** Identity that a request proved, with the state that was known at that time. */
 export interface Credentials {
   readonly caller: Caller
   readonly user: UserRow
   readonly from: 'cookie' | 'bearer' | 'signature'
   readonly expiresAt: Date
-  /** What is opened with it ends with this: the id of the sign-in, or the access key. */
+  /** Id of the sign-in, or the access key. Everything opened with these credentials ends with it. */
   readonly endsWith: string
-  /** Only of a signed request. */
+  /** Set only for a signed request. */
   readonly signed?: { readonly bodyHash: string; readonly rate: RateState }
 }
 
-/** What requests are authenticated with. */
+/** Services that authenticate requests. */
 export interface Authenticators {
   readonly logins: Logins
   readonly signers: Signers
 }
 
 /**
- * Authenticates a request: a signature or a bearer token wins over a browser's sign-in, and an Authorization header that is
- * not good is never passed over for it. Undefined where there is neither.
+ * Authenticates a request. A signature or a bearer token wins over a browser's sign-in, and an invalid Authorization header
+ * is refused even if the browser's sign-in is valid. Undefined if the request has neither.
  *
- * @throws AppError `not_signed_in` for credentials that are unknown or over; as `Signers.authenticate` for signatures
+ * @throws AppError `not_signed_in` for credentials that are unknown or have ended; as `Signers.authenticate` for signatures
  */
 export async function readCredentials(
   { logins, signers }: Authenticators,
@@ -49,7 +49,7 @@ export async function readCredentials(
   return { caller, user, from, expiresAt, endsWith: credentialOf(caller) }
 }
 
-/** The sign-in of the cookie that fits the origin secret; cookies that another port planted fit none. */
+/** Finds the sign-in of the cookie that fits the origin secret; a cookie that another port planted fits no secret. */
 function findBrowser(logins: Logins, { cookies, originSecret }: BrowserHalves): Promise<ActiveLogin | undefined> {
   return logins.authenticateOneOf(cookies.map(cookie => browserToken(cookie, originSecret)))
 }
@@ -79,8 +79,8 @@ function readBearer(header: string): string | undefined {
 }
 
 /**
- * For upgrades of users (terminal, tunnels). A browser always names its page, so with a browser's sign-in the Origin must be
- * there; that it is ours was checked before.
+ * Authenticates upgrades of users (terminal, tunnels). A browser always names its page, so a browser's sign-in without an
+ * Origin is refused; that the Origin is ours was checked before.
  *
  * @throws AppError `not_signed_in`, `foreign_origin`; as `Signers.authenticate` for signatures
  */

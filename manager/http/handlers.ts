@@ -9,19 +9,19 @@ type Parsed<R, K extends 'params' | 'query' | 'body'> = R extends { readonly [P 
   ? z.output<S>
   : undefined
 
-/** What the schemas of a route made of the request: defaults filled in, unknown keys gone or refused. */
+/** Input of a request as the schemas of its route parsed it: defaults filled in, unknown keys dropped or refused. */
 export interface ParsedInput<N extends RouteName> {
   readonly params: Parsed<Route<N>, 'params'>
   readonly query: Parsed<Route<N>, 'query'>
   readonly body: Parsed<Route<N>, 'body'>
 }
 
-/** `caller` may be null only on routes with access `none`; there it is always null: nobody is authenticated for them. */
+/** `caller` may be null only on routes with access `none`; there it is always null, because the server authenticates nobody. */
 export interface RequestContext<N extends RouteName = RouteName> {
   readonly caller: Route<N>['access'] extends 'none' ? null : Caller
   readonly request: FastifyRequest
   readonly reply: FastifyReply
-  /** Of a request with an idempotency key. */
+  /** Set for a request with an idempotency key. */
   readonly keyed: KeyedRequest | undefined
   /** Aborted when the client goes away before the reply. */
   readonly signal: AbortSignal

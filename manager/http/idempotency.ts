@@ -17,7 +17,7 @@ import { idempotencyPlace } from '../secrets/sealed.ts'
 import { type Db } from '../store/schema.ts'
 
 export const IDEMPOTENCY_HEADER = 'idempotency-key'
-/** On an answer that was given before. */
+/** Header on an answer that was given before. */
 export const REPLAYED_HEADER = 'idempotency-replayed'
 const KEY = /^[\x21-\x7e]{1,200}$/
 
@@ -41,8 +41,8 @@ export interface KeyedCall {
 }
 
 /**
- * Requests that may be sent again: of all that carry the same key of the same user, one is carried out, and all get its
- * answer, for a day.
+ * Makes requests idempotent: of all requests with the same key of the same user, one is executed, and all get its answer,
+ * for a day.
  *
  * Threat model: a key is looked up for the user who was authenticated with this very request, so nobody reads another
  * user's answer. An answer may hold a secret (of a keypair, a link); it is sealed with the master key, like the hash of the request, whose
@@ -58,7 +58,7 @@ export function createIdempotency({ db, box, log }: IdempotencyDeps) {
     const fresh = await insertClaim(db, { userId, key, sealed: box.seal(JSON.stringify({ request }), place) })
     if (fresh) return fresh
     const known = await findKey(db, userId, key)
-    // Forgotten between the two statements.
+    // The key was deleted between the two statements.
     if (!known) return claimOf(userId, key, request)
     const { request: before } = JSON.parse(box.open(known.sealed, place)) as { request: string }
     if (before !== request) {
@@ -105,7 +105,7 @@ export function createIdempotency({ db, box, log }: IdempotencyDeps) {
     throw new AppError('request_in_progress', { why, retryAfterSeconds: 1 })
   }
 
-  /** The request has succeeded, whether or not its answer can be kept. */
+  /** Stores an answer. A failure is only logged: the request has succeeded, whether or not its answer can be kept. */
   async function keep(claim: Claim, sealed: string): Promise<void> {
     await storeAnswer(db, claim, sealed).catch((error: unknown) => {
       log.warn({ err: error }, 'the answer of a request with an idempotency key could not be stored')

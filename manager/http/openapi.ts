@@ -16,8 +16,8 @@ interface Document extends Json {
 const PROBLEM_REF = '#/components/schemas/Problem'
 
 /**
- * Completes what the framework wrote from the schemas of the routes: problem documents of every operation, the header
- * `Idempotency-Key`, and no component that nothing refers to. Pure.
+ * Completes the document that the framework wrote from the schemas of the routes: adds the problem documents of every
+ * operation and the header `Idempotency-Key`, and removes components that nothing refers to. Pure.
  */
 export function completeDocument(written: object, problemSchema: unknown): Document {
   const document = structuredClone(written) as Document
@@ -51,7 +51,7 @@ function routeOf(name: string | undefined): RouteSpec | undefined {
   return name !== undefined && Object.hasOwn(ROUTES, name) ? ROUTES[name as RouteName] : undefined
 }
 
-/** Which statuses can refuse a request. The stream of events is no entry of the table; it needs a sign-in and has a query. */
+/** Statuses with which a route can refuse a request. The event stream is not in the table; it needs a sign-in and has a query. */
 function refusalsOf(route: RouteSpec | undefined): number[] {
   const { access = 'user', method = 'GET', params, query, body, idempotencyKey } = route ?? { query: true }
   const changes = method !== 'GET'
@@ -67,13 +67,13 @@ function refusalsOf(route: RouteSpec | undefined): number[] {
   ].toSorted((a, b) => a - b)
 }
 
-/** The codes of the table that have this status, so that a reader knows what to look for. */
+/** Titles of the errors that have this status, so that a reader knows what to look for. */
 function descriptionOf(status: number): string {
   const titles = Object.values(ERRORS).flatMap(error => (error.status === status ? error.title : []))
   return titles.length <= 3 ? titles.join('; ') : 'Refused; `code` says why.'
 }
 
-/** Schemas that the paths refer to, and what these refer to in turn. */
+/** Schemas that the paths refer to, and those that these schemas refer to in turn. */
 function onlyUsed(paths: unknown, schemas: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const used = new Set<string>()
   const visit = (value: unknown): void => {

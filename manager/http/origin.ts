@@ -3,15 +3,15 @@ import { AppError, CONSOLE_SECRET_HEADER } from '#manager/contract'
 import { equalSecrets } from '../users/secrets.ts'
 
 /**
- * Which names the server answers to. A page of another site can make a browser send requests here, by DNS rebinding
- * even with its own name as Host; so a request must name us, and if a page sent it (Origin), that page must be ours.
+ * Host names and origins that the server accepts. A page of another site can make a browser send requests here, by DNS
+ * rebinding even with its own name as Host; so Host must name us, and a page that sends a request (Origin) must be ours.
  *
  * @param allowed further names, with or without port: `berth.example.org`, `10.0.0.7:8090`
  */
 export interface OriginRules {
   /** @throws AppError `forbidden` (Host), `foreign_origin` */
   check(headers: IncomingHttpHeaders): void
-  /** True for a name under which people may be sent here: a loopback name with any port, or an allowed one. */
+  /** True for a host name that links to this server may carry: a loopback name with any port, or an allowed name. */
   isOurs(host: string): boolean
 }
 
@@ -48,7 +48,7 @@ function hostOf(origin: string): string | undefined {
   return protocol === 'http:' || protocol === 'https:' ? host : undefined
 }
 
-/** Whose word on the client (`x-forwarded-*`) is believed. */
+/** Peers whose `x-forwarded-*` fields about the client are believed. */
 export interface Forwarders {
   /** Shared with the console, which sends it as `x-berth-console`; undefined where no console has one. */
   readonly consoleSecret?: string | undefined
@@ -56,14 +56,14 @@ export interface Forwarders {
   readonly trustedProxies?: readonly string[] | undefined
 }
 
-/** Where a request comes from: what its connection says, or what a proven forwarder says of its client. */
+/** Origin of a request: as its connection shows it, or as a proven forwarder reports its client. */
 export interface RequestOrigin {
   /** The client's address. */
   readonly address: string
   /** Host field that the client sent. */
   readonly host: string
   readonly https: boolean
-  /** Forwarded by somebody, proven or not: what comes from loopback need not come from this computer. */
+  /** True if anybody forwarded the request, proven or not: a request from loopback need not come from this computer. */
   readonly isForwarded: boolean
 }
 
@@ -74,7 +74,7 @@ const origins = new WeakMap<IncomingMessage, RequestOrigin>()
  *
  * Threat model: anybody can write these fields, every user of this computer can connect to our port, and the fields decide
  * whose failed sign-ins are counted, which address the audit log names, and whether a cookie is `Secure`. So they are believed
- * from a console that knows the shared secret, and from addresses that the operator has named, and of those only the last hop.
+ * only from a console that knows the shared secret and from addresses that the operator has named, and only the last hop.
  */
 export function noteOrigin(request: IncomingMessage, { consoleSecret, trustedProxies = [] }: Forwarders): void {
   const { headers } = request
@@ -85,7 +85,7 @@ export function noteOrigin(request: IncomingMessage, { consoleSecret, trustedPro
   origins.set(request, isBelieved ? forwardedOrigin(headers, direct) : direct)
 }
 
-/** A request that no server has noted is what its connection says. */
+/** The noted origin of a request; without a note, the origin that its connection shows. */
 export function originOf(request: IncomingMessage): RequestOrigin {
   return origins.get(request) ?? directOrigin(request)
 }
@@ -113,8 +113,8 @@ function forwardedOrigin(headers: IncomingHttpHeaders, direct: RequestOrigin): R
 }
 
 /**
- * The browser names our own address with https, as it does with every sign-in: cookies get `Secure` although the reverse proxy
- * does not say X-Forwarded-Proto. Not where a console forwards, which puts our address in place of its own.
+ * Whether the browser names our own address with https, as it does with every sign-in: then cookies get `Secure` even if the
+ * reverse proxy sends no X-Forwarded-Proto. False where a console forwards, which puts our address in place of its own.
  */
 function isHttpsByOrigin(headers: IncomingHttpHeaders): boolean {
   const { origin, host = '', 'x-forwarded-host': forwardedHost = host } = headers
@@ -123,7 +123,7 @@ function isHttpsByOrigin(headers: IncomingHttpHeaders): boolean {
 
 const FORWARDING_FIELDS = ['x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'forwarded', 'via'] as const
 
-/** IPv4 as itself, also where the socket speaks both. */
+/** An IPv4 address in its plain form, also from a dual-stack socket. */
 const plainAddress = (address: string) => address.toLowerCase().replace(/^::ffff:(?=\d+\.)/, '')
 
 /**
@@ -137,7 +137,7 @@ export function consoleAddress(request: IncomingMessage, rules: OriginRules, adv
   return advertiseUrl ?? `http://${request.headers.host ?? 'localhost'}`
 }
 
-/** Whose failures are counted: the client that a proven forwarder names, else the peer. */
+/** Address whose failures are counted: the client that a proven forwarder names, else the peer. */
 export function clientAddress(request: IncomingMessage): string {
   return originOf(request).address
 }

@@ -8,7 +8,7 @@ import { UNSTORABLE_TEXT } from './storable-text.ts'
 
 export const PROBLEM_TYPE = 'application/problem+json; charset=utf-8'
 
-/** Sends the RFC 9457 document of any error; what is not an AppError is logged and says nothing of its inside. */
+/** Sends the RFC 9457 document of an error and notes its code for the audit log. */
 export function sendProblem(reply: FastifyReply, error: AppError): FastifyReply {
   const problem = toProblem(error)
   reply.request.outcome = { ...reply.request.outcome, code: error.code }
@@ -24,8 +24,8 @@ export function createErrorHandler(log: Log) {
       const where = { requestId: request.id, method: request.method, route: request.routeOptions.url }
       log.error({ ...where, err: error }, 'request failed')
     }
-    // Fastify would hang up while the client still sends, and the reset could overtake the answer. Node throws the rest
-    // away instead, for as long as a request may take to arrive.
+    // Fastify would hang up while the client still sends, and the reset could overtake the answer. Node discards the rest
+    // of the body instead, for as long as a request may take to arrive.
     if (known.code === 'body_too_large') void reply.removeHeader('connection')
     return sendProblem(reply, known)
   }
@@ -83,12 +83,12 @@ function sentenceOf(fields: readonly { path: string; message: string }[]): strin
 
 /** SQLSTATE of PostgreSQL. */
 const DISK_FULL = '53100'
-/** U+0000 in text and in JSON: of a query or a path. What we write ourselves never holds it, so the client sent it. */
+/** SQLSTATEs of U+0000 in text and in JSON, from a query or a path. Our own text never holds it, so the client sent it. */
 const UNSTORABLE: ReadonlySet<string> = new Set(['22021', '22P05'])
 
 /**
  * Classes 08 connection exception, 53 insufficient resources, 57P shutdown; 57014 and 55P03, a statement that took too long or
- * waited too long for a lock; and what sockets say. A connection that breaks is `unavailable` before it gets here (`guarded-pool.ts`).
+ * waited too long for a lock; and socket errors. A connection that breaks is `unavailable` before it gets here (`guarded-pool.ts`).
  */
 function isDatabaseGone(code: unknown, error: unknown): boolean {
   if (typeof code === 'string' && /^(08...|53...|57P..|57014|55P03|ECONNREFUSED|ECONNRESET|EPIPE)$/.test(code)) {
@@ -97,7 +97,7 @@ function isDatabaseGone(code: unknown, error: unknown): boolean {
   return error instanceof Error && 'syscall' in error && error.syscall === 'connect'
 }
 
-/** For sockets that never became a request, and for refused upgrades. */
+/** Problem as a raw HTTP response, for sockets that never became a request and for refused upgrades. */
 export function rawProblem(error: AppError): string {
   const problem = toProblem(error)
   const body = JSON.stringify(problem)

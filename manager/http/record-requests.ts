@@ -15,7 +15,7 @@ declare module 'fastify' {
       reply?: unknown
       code?: string
       replayed?: boolean
-      /** Goes into the detail of a request that succeeded. */
+      /** Added to the detail of the entry if the request succeeded. */
       told?: Readonly<Record<string, string | number>>
       owner?: { email: string; role: Role; domain: string }
     } | null
@@ -26,13 +26,13 @@ declare module 'fastify' {
   }
 }
 
-/** These POSTs change nothing that was not decided by an earlier one. */
+/** POSTs that are not recorded: they change nothing that an earlier request did not decide. */
 const UNTOLD: ReadonlySet<string> = new Set<RouteName>(['whatIf', 'renewGrant'])
 const READING = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 /**
- * One row for every request that changes something or would have, whatever came of it. It is written before the answer is
- * sent: who is told that a change succeeded finds it in the log. Requests to addresses that do not exist are none.
+ * Writes one audit row for every request that changes something or tried to, whatever its result. The row is written before
+ * the answer is sent: a client that is told of a success finds it in the log. Requests to unknown addresses are not recorded.
  */
 export function recordRequests(app: FastifyInstance, deps: { audit: AuditRecorder; db: Db; log: Log }): void {
   const { audit, db, log } = deps
@@ -40,7 +40,7 @@ export function recordRequests(app: FastifyInstance, deps: { audit: AuditRecorde
 
   app.addHook('preHandler', async request => {
     const { credentials } = request
-    // Whose it is can be asked only while it is there. Plain users act on nothing but what is theirs.
+    // Find the owner now: a deleted target has none any more. Plain users act only on things of their own.
     if (!isTold(request) || !credentials || credentials.caller.role === 'user') return
     const { target } = describe(request, false)
     const owner = target === null ? undefined : await findOwner(db, target)
@@ -48,12 +48,12 @@ export function recordRequests(app: FastifyInstance, deps: { audit: AuditRecorde
   })
 
   app.addHook('onSend', async request => {
-    // Nothing was done: the answer of an earlier request was given again.
+    // Nothing was done: the client got the answer of an earlier request again.
     if (!isTold(request) || request.outcome?.replayed) return
     try {
       await record(request)
     } catch (error) {
-      // The database does not answer a question on the side; the answer does not fail for it.
+      // The database failed a lookup for the log; the answer to the client does not fail for that.
       log.error({ err: error, action: request.routeOptions.config.route }, 'a request was not recorded in full')
     }
   })
@@ -65,7 +65,7 @@ export function recordRequests(app: FastifyInstance, deps: { audit: AuditRecorde
     const { target, detail: described } = describe(request, ok)
     const detail = { ...described, ...(ok ? outcome?.told : {}) }
     const caller = credentials?.caller
-    // Whoever signs in is known only now; whoever tries is named by the account, never by what was typed.
+    // A user who signs in is known only now. A failed attempt is recorded under the account, never under the typed text.
     const signedIn = caller ?? (ok ? userOf(outcome?.reply) : undefined)
     const tried = signedIn ? undefined : await accountOf(request)
     const concerned = outcome?.owner ?? signedIn ?? tried
@@ -112,12 +112,12 @@ function userOf(reply: unknown) {
   return { userId, email, domain, role }
 }
 
-/** What superadmins do, and what is done to theirs, is not told to the admins of the domain that they happen to be in. */
+/** Acts of superadmins, and acts on their things, are hidden from the admins of the domain that they happen to be in. */
 function domainOf({ role, domain }: { role: Role; domain: string }): string | null {
   return role === 'superadmin' ? null : domain
 }
 
-/** An admin may make things for others: a keypair says whose it is. */
+/** E-mail address of the user for whom an admin made something: the reply for a keypair names its owner. */
 function madeFor(reply: unknown, callerId: string | undefined): string | undefined {
   const { userId, email } = (reply ?? {}) as { userId?: unknown; email?: unknown }
   return typeof userId === 'string' && userId !== callerId && typeof email === 'string' ? email : undefined

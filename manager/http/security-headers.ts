@@ -1,4 +1,4 @@
-/** Of every reply. Nothing here is a page: a browser that shows one may load and embed nothing. */
+/** Headers of every reply. No reply is a page: a browser that shows one may load and embed nothing. */
 export const SECURITY_HEADERS = {
   'cache-control': 'no-store',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",

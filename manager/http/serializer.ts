@@ -4,8 +4,8 @@ import { type Log } from '../log.ts'
 type Serialize = (data: unknown) => string
 
 /**
- * Writes answers as their schemas say. One item of a list that does not have its form, whatever made it, must not take the
- * others away from everybody who may see it: it is left out, and told once to the log.
+ * Serializes answers by their schemas. A list item that does not fit its schema, whatever the cause, must not hide the other
+ * items from users: it is left out, and logged once.
  */
 export function createSerializerCompiler(log: Log): typeof serializerCompiler {
   const told = new Set<string>()

@@ -43,7 +43,7 @@ import { type UpgradeHandler, type Upgrades } from '../agent-link/upgrades.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Who sends it; null where nobody is signed in, which only access `none` lets through. */
+    /** Credentials of the sender; null if nobody is signed in, which only access `none` lets through. */
     credentials: Credentials | null
   }
   interface FastifyContextConfig {
@@ -69,13 +69,13 @@ export interface HttpServerDeps extends Forwarders {
   readonly signers: Signers
   readonly audit: AuditRecorder
   readonly db: Db
-  /** Seals answers that are kept for requests that are sent again. */
+  /** Seals the answers that are kept for retries with an idempotency key. */
   readonly box: SecretBox
   readonly bus: EventBus
   readonly metrics: Metrics
-  /** What is wrong with the managers on this database. */
+  /** Problems of the managers on this database. */
   readonly warnings: () => readonly ManagerWarning[]
-  /** Resolves if the database takes changes. */
+  /** Resolves if the database accepts writes. */
   readonly check: () => Promise<void>
   readonly log: Log
 }
@@ -85,16 +85,16 @@ const BODY_LIMIT = 1024 * 1024
 const MAX_HEADER_BYTES = 32 * 1024
 /** Deadline for a request to arrive, head and body; replies may take longer. */
 const REQUEST_MS = 30_000
-/** A connection on which nothing moves for so long is cut: a client that reads nothing holds an answer no longer. */
+/** A connection without traffic for this long is closed: a client that reads nothing must not hold an answer for longer. */
 const STALLED_MS = 5 * 60_000
 
 /**
  * The manager's HTTP server.
  *
- * Threat model: it binds 127.0.0.1 unless told otherwise, and may face a network then. Before a handler runs: Host must
- * be ours (DNS rebinding), Origin absent or ours (other sites' pages), the caller known and allowed (`access` of the
- * route; a route without one is refused), the body small, of the right form, and,
- * where the request is signed, the one that was signed. Cookies, tokens and signatures are never logged. If listening fails, nothing was opened.
+ * Threat model: it binds 127.0.0.1 unless configured otherwise, and may face a network then. Before a handler runs: Host
+ * must be ours (DNS rebinding), Origin absent or ours (other sites' pages), the caller known and allowed (`access` of the
+ * route; a route without one is refused), the body small, of the right form, and, if the request is signed, the body that
+ * was signed. Cookies, tokens and signatures are never logged. If listening fails, nothing was opened.
  */
 export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer> {
   const { log, upgrades, logins, signers, metrics, rules } = deps
@@ -102,10 +102,10 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
   const app = fastify({
     http: {
       maxHeaderSize: MAX_HEADER_BYTES,
-      // The smaller of the two deadlines is for the head, whichever option it is: without this one bodies had a minute.
+      // Node uses the smaller of the two deadlines for the head, whichever option it is: without this one bodies had a minute.
       headersTimeout: REQUEST_MS,
       connectionsCheckingInterval: 5_000,
-      // Others (`Upgrade: h2c` of Java clients, say) are answered as what they are without it. RFC 9110 section 7.8
+      // Other upgrades (`Upgrade: h2c` of Java clients, say) are answered as plain requests. RFC 9110 section 7.8
       shouldUpgradeCallback: request => handlerOf(upgrades, request) !== undefined,
     },
     bodyLimit: BODY_LIMIT,
@@ -224,10 +224,10 @@ const rateHeaders = (limit: number, remaining: number) => ({
   'x-ratelimit-remaining': String(remaining),
   'x-ratelimit-window': String(RATE_WINDOW_SECONDS),
 })
-/** What the original sends where no keypair is involved, and nothing is limited. */
+/** Rate headers that the original sends where no keypair is involved, and nothing is limited. */
 const UNLIMITED = rateHeaders(1000, 1000)
 
-/** On its own: a listener in the handler would keep the request for as long as the socket lives. */
+/** Not inlined: a listener made in the handler would keep the request in memory for as long as the socket lives. */
 function logErrors(socket: Duplex, log: Log): void {
   socket.on('error', error => log.debug({ err: error }, 'upgraded socket failed'))
 }

@@ -1,9 +1,10 @@
-/** Told to a client that sent one. */
+/** Message for a client that sent such a text. */
 export const UNSTORABLE_TEXT = 'A text in it holds the character U+0000 or half of a surrogate pair.'
 
 /**
- * Does a text in the body, a key or a value however deep, hold what PostgreSQL cannot store: U+0000, or half of a surrogate
- * pair? UTF-8 has no form for the halves, and JSON allows U+0000 only as an escape, so without `\u` there is neither.
+ * Whether a text in the body, a key or a value at any depth, holds what PostgreSQL cannot store: U+0000, or half of a
+ * surrogate pair. UTF-8 has no form for the halves, and JSON allows U+0000 only as an escape, so a body without `\u` has
+ * neither.
  *
  * @param json the body as it came
  * @param value the same, parsed

@@ -12,22 +12,22 @@ export interface Mail {
 /**
  * Sends our mail through the server of the settings.
  *
- * Threat model: what is mailed are one-time links, as good as a password while they last. So TLS is asked for unless a
+ * Threat model: mails carry one-time links, which are as good as a password while they last. So TLS is required unless a
  * superadmin switched it off, certificates are always verified, and no text of a mail is ever logged. Attachments from
- * files or addresses are off: nothing of ours uses them. A server that does not answer is given up after a minute.
+ * files or addresses are off: we use none. The mailer gives up on a server that does not answer after a minute.
  */
 export interface Mailer extends AsyncDisposable {
   /** @throws AppError `mail_not_configured`, `mail_failed` with the words of the server */
   send(mail: Mail): Promise<void>
   /**
-   * In the background, so that the time of a reply does not tell whether a mail was sent. Tried again a few times where
-   * the server is away or says later; then only the log knows.
+   * Sends in the background, so that the time of a reply does not tell whether a mail was sent. Retries a few times if the
+   * server is away or asks us to try later; a final failure is only logged.
    */
   post(mail: Mail): void
 }
 
 const GIVE_UP_MS = 60_000
-/** Greylisting wants minutes; links live at least half an hour. */
+/** Back-off between retries: greylisting needs minutes, and links live at least half an hour. */
 const TRY_AGAIN_MS = [15_000, 60_000, 300_000] as const
 const LONGEST_QUEUE = 500
 
@@ -125,7 +125,7 @@ function isTemporary(error: unknown): boolean {
   return error instanceof AppError && error.detail.temporary === true
 }
 
-/** False if it was cut short. */
+/** Waits. @returns false if the signal aborted the wait */
 async function pause(ms: number, signal: AbortSignal): Promise<boolean> {
   if (signal.aborted) return false
   const { promise, resolve } = Promise.withResolvers<boolean>()

@@ -1,6 +1,6 @@
 import { type Mail } from './mailer.ts'
 
-/** Nothing that a stranger typed (a name, say) is in them: nobody sends words of theirs through us. */
+/** Mails contain nothing that a stranger typed (a name, say), so that nobody can send their own words through us. */
 const mail = (to: string, subject: string, lines: readonly string[]): Mail => ({
   to,
   subject,

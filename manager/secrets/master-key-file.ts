@@ -40,7 +40,7 @@ export async function readMasterKeys(path: string): Promise<MasterKeys | undefin
   return [toMasterKey(first), ...others.map(toMasterKey)]
 }
 
-/** Makes the file, for its owner alone; where another process was faster, its key is the one. */
+/** Makes the file, readable by its owner alone. If another process was faster, that process's key is used. */
 export async function createMasterKeys(path: string): Promise<MasterKeys> {
   await writeAside(path, [randomBytes(MASTER_KEY_BYTES)], temporary =>
     link(temporary, path).catch((error: unknown) => {
@@ -61,7 +61,10 @@ export function writeMasterKeys(path: string, keys: readonly MasterKey[]): Promi
   )
 }
 
-/** On the disk before it gets its name, and the name as well: a key that is lost with the power would take every secret along. */
+/**
+ * Writes the keys to a temporary file and publishes it. The content is synced to disk before the file gets its name, and
+ * the name as well: a key that a power failure loses would take every secret along.
+ */
 async function writeAside(path: string, keys: readonly Buffer[], publish: (temporary: string) => Promise<void>) {
   const temporary = `${path}.${randomBytes(6).toString('hex')}.new`
   try {
@@ -75,7 +78,7 @@ async function writeAside(path: string, keys: readonly Buffer[], publish: (tempo
   }
 }
 
-/** A name is on the disk when its directory is. Windows opens no directories. */
+/** Syncs a directory, which puts the names in it on the disk. Windows opens no directories. */
 async function syncDirectory(path: string): Promise<void> {
   if (process.platform === 'win32') return
   await using directory = await open(path)

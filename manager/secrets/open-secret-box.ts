@@ -17,8 +17,8 @@ export interface OpenSecretBoxOptions {
 }
 
 /**
- * The secret box of this manager, once it is sure that its key is the database's. A key file whose first key is not the
- * database's, but a later one is, is a rotation: everything is sealed again with the first.
+ * Opens the secret box of this manager, after a check that its key is the key of the database. If the key of the database is
+ * in the file but not the first one there, this is a rotation: everything is sealed again with the first key.
  *
  * @throws AppError `config_invalid` (no such file, not a key), `master_key_mismatch` (not the key of this database)
  */
@@ -27,7 +27,7 @@ export async function openSecretBox({ store, dataDir, file, log }: OpenSecretBox
   const known = await readMasterKeyId(store.db)
   const found = await readMasterKeys(path)
   if (!found && file !== undefined) throw new AppError('config_invalid', { why: `${path}: there is no such file.` })
-  // A new key where secrets are sealed with another would open none of them; so only the first start makes one.
+  // Only the first start makes a key: a new one could open no secret that is sealed with another.
   if (!found && known !== undefined) throw mismatch(path, known, 'That file is missing.')
   const keys = found ?? (await createMasterKeys(path))
   const box = createSecretBox(keys)
@@ -48,7 +48,7 @@ export async function openSecretBox({ store, dataDir, file, log }: OpenSecretBox
 
 /**
  * Puts a new key before the others of DATA/master.key; the next start of the manager seals everything with it. The old
- * ones stay below it, so that a start that is cut short, and an older backup, can still be read.
+ * ones stay below it, so that secrets can be opened after an interrupted start, and those of an older backup too.
  */
 export async function addMasterKey(dataDir: string): Promise<{ keyId: string }> {
   const path = masterKeyPath(dataDir)

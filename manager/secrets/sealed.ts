@@ -3,13 +3,13 @@ import { type Db } from '../store/schema.ts'
 
 const KEY_ID = 'master_key_id'
 
-/** Which master key the secrets of this database are sealed with; undefined before the first manager chose one. */
+/** Id of the master key that seals the secrets of this database; undefined until the first manager has chosen one. */
 export async function readMasterKeyId(db: Db): Promise<string | undefined> {
   const row = await db.selectFrom('settings').select('value').where('key', '=', KEY_ID).executeTakeFirst()
   return typeof row?.value === 'string' ? row.value : undefined
 }
 
-/** Unless another manager chose one before. @returns the one that holds */
+/** Stores the id of the master key unless another manager chose one before. @returns the id that is in force */
 export async function chooseMasterKeyId(db: Db, id: string): Promise<string | undefined> {
   await db
     .insertInto('settings')
@@ -31,7 +31,7 @@ export async function resealAll(trx: Db, box: SecretBox): Promise<void> {
     .execute()
 }
 
-/** One entry per column that holds sealed secrets; whoever adds such a column adds it here. */
+/** One entry per column that holds sealed secrets; add every new such column here. */
 const SEALED: readonly ((trx: Db, box: SecretBox) => Promise<void>)[] = [
   resealKeypairs,
   resealSecondFactors,
@@ -50,7 +50,7 @@ async function resealKeypairs(trx: Db, box: SecretBox): Promise<void> {
   }
 }
 
-/** What the secret of a user's authenticator app is bound to. */
+/** Place to which the secret of a user's authenticator app is bound in the secret box. */
 export const totpPlace = (userId: string) => `totp:${userId}`
 
 async function resealSecondFactors(trx: Db, box: SecretBox): Promise<void> {
@@ -87,7 +87,7 @@ interface SealedManagerKey {
   readonly sealed: string
 }
 
-/** The key with which all managers on this database prove themselves to agents; `make` makes the first one's. */
+/** The key with which all managers on this database prove their identity to agents; `make` makes it for the first manager. */
 export async function loadManagerKey(db: Db, box: SecretBox, make: () => string): Promise<string> {
   await db
     .insertInto('settings')
@@ -119,7 +119,7 @@ async function resealRegistries(trx: Db, box: SecretBox): Promise<void> {
   }
 }
 
-/** What the answer to a request with an idempotency key is bound to. */
+/** Place to which the answer to a request with an idempotency key is bound in the secret box. */
 export const idempotencyPlace = (userId: string, key: string) => `idempotency:${userId}:${key}`
 
 async function resealAnswers(trx: Db, box: SecretBox): Promise<void> {

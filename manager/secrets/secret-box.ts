@@ -22,12 +22,12 @@ export function toMasterKey(key: Buffer): MasterKey {
 }
 
 /**
- * Secrets that must be had back in the clear (of keypairs, registries, SSH keys), encrypted at rest.
+ * Encrypts at rest the secrets that we need back in the clear (of keypairs, registries, SSH keys).
  *
- * Threat model: whoever gets the database alone (a dump, a backup, a replica, an SQL injection that reads) learns no
- * secret, because the key is in a file and never in the database. Whoever can write the database cannot move one row's
- * secret into another, because the place is authenticated with it, nor change one unseen. Who has both, or the memory
- * of the manager, has everything; so do not keep the key file beside the backup.
+ * Threat model: an attacker who gets the database alone (a dump, a backup, a replica, an SQL injection that reads) learns
+ * no secret, because the key is in a file and never in the database. An attacker who can write the database cannot move
+ * one row's secret into another, because the place is authenticated with the secret, nor change a secret unseen. An
+ * attacker who has both, or the memory of the manager, has everything; so do not keep the key file beside the backup.
  */
 export interface SecretBox {
   /** Key that new secrets are sealed with. */
@@ -37,8 +37,8 @@ export interface SecretBox {
   /** @throws Error if it was changed, belongs to another place, or its key is not here */
   open(sealed: string, place: string): string
   /**
-   * Says of a text that this Berth wrote it: every manager with the master key can tell, and so can a restored one.
-   * @param purpose keys of different purposes have nothing in common
+   * Makes a MAC that proves that this Berth wrote a text. Every manager with the master key can check it, also a restored one.
+   * @param purpose separates the keys: those of different purposes have nothing in common
    * @returns HMAC-SHA-256 under the current key, base64url
    */
   mac(text: string, purpose: string): string
@@ -48,11 +48,11 @@ export interface SecretBox {
 
 const VERSION = 'v1'
 const ALGORITHM = 'aes-256-gcm'
-/** Random per secret: far below the 2^32 at which random nonces of one key become a risk. */
+/** The nonce is random per secret. Random nonces of one key become a risk at 2^32 secrets; we seal far fewer. */
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
 
-/** @param keys the first seals; the others only open, for what a rotation has not reached */
+/** @param keys the first one seals; the others only open secrets that a rotation has not reached */
 export function createSecretBox(keys: readonly [MasterKey, ...MasterKey[]]): SecretBox {
   const [current] = keys
   const byId = new Map(keys.map(({ id, key }) => [id, key]))

@@ -6,7 +6,7 @@ import {
   type SystemSettingsChange,
 } from '#manager/contract'
 
-/** Key by key: one that an older or newer version wrote differently falls back alone. */
+/** Parses stored settings key by key: a key that an older or newer version wrote differently falls back alone. */
 export function parseSettings(kept: unknown): StoredSettings {
   const given = typeof kept === 'object' && kept !== null ? (kept as Record<string, unknown>) : {}
   const entries = Object.entries(StoredSettings.shape).flatMap(([key, schema]) => {
@@ -16,7 +16,7 @@ export function parseSettings(kept: unknown): StoredSettings {
   return { ...SYSTEM_SETTINGS_DEFAULTS, ...(Object.fromEntries(entries) as Partial<StoredSettings>) }
 }
 
-/** What is left out stays. */
+/** Applies a change. A key that is left out keeps its value. */
 export function applyChange(
   settings: StoredSettings,
   { smtpPassword: _, ...change }: SystemSettingsChange,
@@ -25,7 +25,7 @@ export function applyChange(
   return { ...settings, ...given }
 }
 
-/** What does not go together, as a sentence; undefined if all is well. */
+/** Says in a sentence which settings contradict each other; undefined if none do. */
 export function refusal(settings: StoredSettings): string | undefined {
   const { smtpSecurity, smtpUser, smtpHost } = settings
   if (smtpSecurity === 'none' && smtpUser !== null && smtpHost !== null && !isLoopbackName(smtpHost)) {
@@ -34,7 +34,10 @@ export function refusal(settings: StoredSettings): string | undefined {
   return undefined
 }
 
-/** The password was given for one mail server: whoever names another one must know it, not learn it there. */
+/**
+ * Whether a change keeps the stored password. The password was given for one mail server: an admin who names another
+ * server must know the password, and must not learn it by having it sent there.
+ */
 export function keepsPassword(
   before: Pick<StoredSettings, 'smtpHost'>,
   next: Pick<StoredSettings, 'smtpHost'>,
@@ -42,7 +45,7 @@ export function keepsPassword(
   return before.smtpHost === null || before.smtpHost === next.smtpHost
 }
 
-/** Links are mailed only where all of it is there. */
+/** Whether links can be mailed: everything that this needs is set. */
 export function isMailReady(settings: StoredSettings, smtpPasswordSet: boolean): boolean {
   const { smtpHost, smtpFrom, publicUrl, smtpUser } = settings
   return smtpHost !== null && smtpFrom !== null && publicUrl !== null && (smtpUser === null || smtpPasswordSet)

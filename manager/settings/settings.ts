@@ -17,12 +17,12 @@ export interface MailServer {
 }
 
 /**
- * What a superadmin sets at runtime. Read from the database every time: a change counts at once, at every manager, and
- * nothing that asks for it happens often.
+ * Settings that a superadmin changes at runtime. They are read from the database every time: a change applies at once at
+ * every manager, and nothing reads them often.
  */
 export interface Settings {
   read(): Promise<SystemSettings>
-  /** @throws AppError `bad_request` for what does not go together, `domain_not_found` */
+  /** @throws AppError `bad_request` for settings that contradict each other, `domain_not_found` */
   change(change: SystemSettingsChange): Promise<SystemSettings>
   authOptions(): Promise<AuthOptions>
   /** Undefined while mail is not set up. Holds the password: only for the mailer. */

@@ -6,15 +6,15 @@ import type { AppUrl, KeyFile, KeyFormat, SshKit, Tunnel, TunnelId, TunnelSpec }
 export interface HostInfo {
   /** `electron` = desktop app, `local` = browser on the computer that runs the proxy, `remote` = browser elsewhere. */
   readonly kind: 'electron' | 'local' | 'remote'
-  /** With `remote`: it may be a browser on that computer, which has not proven it; a link of `berth up` does. */
+  /** With `remote`: the browser may run on the proxy's computer but has not proven it; a link of `berth up` proves it. */
   readonly isUnproven?: boolean
   readonly version: string
   readonly platform: string
-  /** For superadmins in a browser: what is wrong with the reverse proxy in front of the console. */
+  /** Only for superadmins in a browser: faults of the reverse proxy in front of the console. */
   readonly proxyFaults?: readonly ProxyFault[]
 }
 
-/** What the host remembers for its user. */
+/** Settings that the host stores for its user. */
 export interface HostSettings {
   /** Tried first for SSH/SFTP; null = any free port. 1024…65535, 10000 or above is advised. */
   readonly preferredSshPort: number | null
@@ -31,7 +31,7 @@ export interface Endpoint {
   readonly url: string
 }
 
-/** What the host does for the console. One method is one user-visible act. Served by IPC in Electron, by `/host/*` for browsers. */
+/** Services of the host for the console. One method is one user-visible act. Served by IPC in Electron, by `/host/*` for browsers. */
 export interface HostApi {
   host: {
     info(): Promise<HostInfo>
@@ -46,7 +46,7 @@ export interface HostApi {
     setEndpoint(choice: EndpointChoice): Promise<Endpoint>
   }
   tunnel: {
-    /** Listens on loopback and forwards to an app; the same spec again answers the same tunnel.
+    /** Listens on loopback and forwards to an app; the same spec again returns the same tunnel.
      *  @throws `session_not_running`, `app_not_found`, `app_failed`, `port_in_use` (detail: port, holder) */
     open(spec: TunnelSpec): Promise<Tunnel>
     /** Opens (or reuses) the tunnel of an HTTP app and makes a one-time URL for it. @throws as `open` */
@@ -78,7 +78,7 @@ export interface HostEvents {
   'terminal:closed': { id: string; code: number; reason: string }
 }
 
-/** The same names at run time; a missing or extra name does not compile. */
+/** The method names of HostApi at run time; a missing or extra name does not compile. */
 export const HOST_METHODS = {
   host: { info: true, settings: true, saveSettings: true, openExternal: true, endpoint: true, setEndpoint: true },
   tunnel: { open: true, openApp: true, list: true, close: true },
@@ -100,7 +100,7 @@ export type HostBridge = {
   readonly [G in keyof HostApi]: { readonly [M in keyof HostApi[G]]: Replying<HostApi[G][M]> }
 }
 
-/** `window.hostEvents`; `on` answers its own unsubscribe function. */
+/** `window.hostEvents`; `on` returns the unsubscribe function. */
 export interface HostEventsBridge {
   on<E extends keyof HostEvents>(event: E, listener: (payload: HostEvents[E]) => void): () => void
 }

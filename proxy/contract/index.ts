@@ -1,4 +1,4 @@
-/** What the local proxy promises to its hosts (Electron, browser, CLI) and to the console. Pure. */
+/** Contract of the local proxy with its hosts (Electron, browser, CLI) and with the console. Pure. */
 export * from './tunnels.ts'
 export * from './local-proof.ts'
 export * from './proxy-faults.ts'

@@ -1,4 +1,4 @@
-/** What can be wrong with a reverse proxy in front of the console. */
+/** Kinds of faults of a reverse proxy in front of the console. */
 export type ProxyFaultCode = 'fields_missing' | 'not_trusted' | 'silent' | 'scheme_wrong' | 'host_changed'
 
 /** A fault of one reverse proxy, as the console has seen it since it started. */
@@ -40,10 +40,10 @@ const TEXTS: Readonly<Record<ProxyFaultCode, (peer: string) => { readonly says: 
   }),
 }
 
-/** The same words in the log, in `berth doctor` and on the page. */
+/** Text of a fault, the same in the log, in `berth doctor` and on the page. */
 export const proxyFaultText = ({ code, peer }: Pick<ProxyFault, 'code' | 'peer'>) => TEXTS[code](peer)
 
-/** What to write into the configuration of each program. */
+/** Lines that an administrator adds to the configuration of each reverse proxy program. */
 export const PROXY_SETTINGS = [
   {
     program: 'nginx',

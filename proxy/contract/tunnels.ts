@@ -9,7 +9,7 @@ export const TunnelSpec = z.strictObject({
   app: z.string().max(32),
   /** 1024…65535. Tried first; without it the port remembered for (user, session name, app), else any free one. */
   port: z.int().min(1024).max(65_535).optional(),
-  /** What to do when that port is taken: tell (default), or take a random one. */
+  /** Behaviour if that port is taken: fail (default), or take a random one. */
   onPortTaken: z.enum(['fail', 'random']).default('fail'),
 })
 export type TunnelSpec = z.input<typeof TunnelSpec>

@@ -167,7 +167,7 @@ export class TunnelEnd {
     if (!this.#closeSent) {
       if (this.#wire.writableLength === 0) this.#send(OPCODE.ping, NOTHING)
     } else if (this.#wire.writableLength > 0) this.#silentBeats = 0
-    // A whole interval passed without bytes from the peer, and so without an answer to our close frame.
+    // A whole interval passed without a ping from the peer and without an answer to our close frame.
     else if (++this.#silentBeats > 1) this.#wire.destroy()
   }
 

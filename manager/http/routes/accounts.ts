@@ -32,7 +32,7 @@ export interface AccountRoutesDeps {
   readonly passwordResets: PasswordResets
   readonly invitations: Invitations
   readonly secondFactor: SecondFactor
-  /** Address of the console for links, where the settings name none. */
+  /** Address of the console for links, used if the settings name none. */
   readonly consoleAddress: (request: IncomingMessage) => string
 }
 
@@ -79,7 +79,7 @@ export function createAccountRoutes(deps: AccountRoutesDeps): AccountHandlers {
 
 const addressOf = (request: FastifyRequest) => clientAddress(request.raw)
 
-/** To the audit log: the request itself names nobody. */
+/** Tells the audit log whose account it is: the request itself names nobody. */
 function tellOwner(request: FastifyRequest, { email, role, domain }: UserRow): void {
   request.outcome = { ...request.outcome, owner: { email, role, domain } }
 }

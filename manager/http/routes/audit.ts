@@ -8,10 +8,10 @@ export function createAuditRoutes(log: AuditLog): Pick<Handlers, 'listAuditLog' 
   return {
     listAuditLog: ({ caller }, { query }) => log.list(caller, query),
 
-    /** Sent as it is read, so that its length does not matter; a failure half way cuts the connection. */
+    /** Streams the log as it is read, so that its length does not matter; a failure half way cuts the connection. */
     async exportAuditLog({ caller, request, reply }, { query }) {
       const pieces = log.export(caller, query)
-      // The first piece before the headers: a failure up to here is answered as any other.
+      // Read the first piece before the headers go out: a failure up to here is answered as any other.
       const first = await pieces.next()
       reply.hijack()
       reply.raw.writeHead(200, {

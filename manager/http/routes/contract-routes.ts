@@ -5,7 +5,7 @@ import { type KeyedRequest } from '../../store/operation/idempotency-keys.ts'
 import { type Handlers } from '../handlers.ts'
 import { IDEMPOTENCY_HEADER, type Once, REPLAYED_HEADER } from '../idempotency.ts'
 
-/** What all handlers look like once their types are checked: the server hands over what the schemas made. */
+/** Common type of all handlers once their own types are checked: the server passes the input that the schemas parsed. */
 type AnyHandler = (context: AnyContext, input: { params: unknown; query: unknown; body: unknown }) => Promise<unknown>
 interface AnyContext {
   readonly caller: Caller | null
@@ -67,7 +67,7 @@ function register(app: FastifyInstance, { name, route, handler, once }: Register
 function abortedWith(reply: FastifyReply): AbortSignal {
   const controller = new AbortController()
   const { raw } = reply
-  // A client that has gone while its request was checked is not heard of again.
+  // If the client left while its request was checked, no `close` event follows.
   if (raw.destroyed) controller.abort()
   raw.once('close', () => {
     if (!raw.writableFinished) controller.abort()

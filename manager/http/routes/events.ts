@@ -13,8 +13,8 @@ import { SECURITY_HEADERS } from '../security-headers.ts'
 
 const PING_MS = 15_000
 /**
- * A client so far behind does not read; it is cut off, and continues from its last event id when it comes back. Well above
- * what a resumed stream gets at once: the whole ring.
+ * A client this far behind does not read. It is disconnected, and continues from its last event id when it reconnects. The
+ * limit is well above what a resumed stream gets at once: the whole ring.
  */
 const BEHIND_BYTES = 1024 * 1024
 const STREAMS_PER_LOGIN = 32
@@ -35,7 +35,7 @@ export interface EventRouteDeps {
   readonly bus: EventBus
   readonly logins: Pick<Logins, 'onEnd' | 'onChange' | 'recheck'>
   readonly signers: Pick<Signers, 'onEnd' | 'watch'>
-  /** For who has lost their standing since their stream was opened. */
+  /** Tells which callers have lost their standing since their stream was opened. */
   readonly db: Db
   readonly pingMs?: number
 }
@@ -49,19 +49,20 @@ interface Stream {
 /**
  * `GET /api/v1/events`: server-sent events. A stream ends with its sign-in or keypair, and with the server; one timer serves all.
  *
- * What a stream may carry is decided when it is opened, by role and domain. So it ends when these change, or the account
- * is deactivated: at once, or with the next ping where the word of it was lost. Who may still have one opens it again.
+ * The role and domain at opening decide what a stream may carry. So the stream ends when these change, or the account is
+ * deactivated: at once, or with the next ping if the message of the change was lost. A client that may still have a stream
+ * opens it again.
  */
 export function registerEventRoute(
   app: FastifyInstance,
   { bus, logins, signers, db, pingMs = PING_MS }: EventRouteDeps,
 ): void {
   const streams = new Map<string, Set<Stream>>()
-  /** By sign-in, or by keypair. */
+  /** Ends all streams of a sign-in or keypair. */
   const endStreams = (credential: string) => {
     for (const stream of streams.get(credential) ?? []) stream.end()
   }
-  // A database that does not answer ends nothing; the next ping does.
+  // If the database does not answer, no stream ends now; the next ping checks again.
   const lookAgain = () => void endOutdated().catch(() => undefined)
   const unsubscribe = [logins.onEnd(endStreams), signers.onEnd(endStreams), logins.onChange(lookAgain)]
   const timer = setInterval(() => {
@@ -71,7 +72,7 @@ export function registerEventRoute(
   }, pingMs)
   timer.unref()
 
-  /** @param which of these; all that there are if left out */
+  /** @param which streams to check; all if left out */
   async function endOutdated(which: readonly Stream[] = [...streams.values()].flatMap(set => [...set])): Promise<void> {
     await logins.recheck([...new Set(which.flatMap(({ caller }) => caller.loginId ?? []))])
     const outdated = new Set(
@@ -112,13 +113,13 @@ export function registerEventRoute(
       }
       reply.hijack()
       const { raw } = reply
-      // A client that has gone meanwhile is not heard of again: its stream would stay for ever.
+      // If the client left meanwhile, no `close` event follows: its stream would stay for ever.
       if (raw.destroyed) return
       raw.writeHead(200, {
         ...SECURITY_HEADERS,
         'content-type': 'text/event-stream; charset=utf-8',
         'x-request-id': request.id,
-        'x-accel-buffering': 'no', // nginx would hold events back
+        'x-accel-buffering': 'no', // nginx would buffer events
       })
       request.raw.socket.setNoDelay(true)
       raw.write('retry: 1000\n\n')
@@ -126,7 +127,7 @@ export function registerEventRoute(
         if (raw.writableLength > BEHIND_BYTES) raw.destroy()
         else raw.write(frame)
       }
-      // Left before it is ended: the very change that ends it may be published in the same turn.
+      // Unsubscribe before the end: the very change that ends the stream may be published in the same turn.
       const end = () => {
         leave()
         raw.end()
@@ -147,7 +148,7 @@ export function registerEventRoute(
       own.add(stream)
       streams.set(endsWith, own)
       signers.watch(endsWith)
-      // What changed between the look at the credentials and here was told to nobody.
+      // Check again: of a change between the check of the credentials and here, this stream was not told.
       void endOutdated([stream]).catch(() => undefined)
       const leave = () => {
         stop()

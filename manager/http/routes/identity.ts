@@ -55,7 +55,10 @@ export function createIdentityRoutes({ logins, users }: { logins: Logins; users:
   }
 }
 
-/** A browser gets one half as a cookie that no script can read, and one that only its page can keep; others a bearer token. */
+/**
+ * Hands out a new sign-in. A browser gets one half as a cookie that no script can read, and one half that only its page can
+ * store; other clients get a bearer token.
+ */
 function handOver(request: FastifyRequest, reply: FastifyReply, { credential, me }: NewSignIn): RouteReply<'login'> {
   if (credential.kind === 'token') return { ...me, token: credential.token, originSecret: null }
   const { cookie, originSecret, maxSeconds } = credential

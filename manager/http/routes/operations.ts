@@ -13,14 +13,14 @@ const CHECK_TIMEOUT_MS = 2_000
 export interface OperationsDeps {
   readonly metrics: Metrics
   readonly authenticators: Authenticators
-  /** Resolves if the database takes changes. */
+  /** Resolves if the database accepts writes. */
   readonly check: () => Promise<void>
   readonly warnings: () => readonly ManagerWarning[]
-  /** Of the scraper; without it `/metrics` is open to this computer. */
+  /** Token of the scraper; without it `/metrics` is open to this computer. */
   readonly metricsToken?: string | undefined
 }
 
-/** What operators and load balancers ask; and the description of the API. */
+/** Routes for operators and load balancers, and the description of the API. */
 export function registerOperationsRoutes(
   app: FastifyInstance,
   { metrics, authenticators, check, warnings, metricsToken }: OperationsDeps,
@@ -32,14 +32,14 @@ export function registerOperationsRoutes(
 
   app.get('/readyz', { config, schema }, async () => {
     await Promise.race([check(), silence()])
-    // Codes only: anybody may ask.
+    // Codes only, because this route is public.
     const codes = [...new Set(warnings().map(({ code }) => code))]
     return { status: 'ready', ...(codes.length > 0 ? { warnings: codes } : {}) }
   })
 
   app.get('/metrics', { config, schema }, async (request, reply) => {
     const { raw } = request
-    // A proxy on this computer is not the client that asks; and where there is a token, local users need it as well.
+    // A proxy on this computer is not the client that asks; and if a token is set, local users need it as well.
     const isOpen = metricsToken === undefined && !originOf(raw).isForwarded && isLoopback(raw.socket.remoteAddress)
     if (!isOpen && !isScraper(raw.headers.authorization, metricsToken)) {
       const credentials = await readCredentials(authenticators, raw)
@@ -56,7 +56,7 @@ export function registerOperationsRoutes(
   })
 }
 
-/** Itself: of a schema with an id zod makes a reference into a document of its own. */
+/** The schema of a problem, inline: of a schema with an id, zod would make a reference into a separate document. */
 function problemSchema(): object {
   const { $schema: _, ...schema } = z.toJSONSchema(z.object(Problem.shape), { io: 'input' })
   return schema

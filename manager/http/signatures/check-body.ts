@@ -3,8 +3,8 @@ import { type Readable, Transform } from 'node:stream'
 import { AppError } from '#manager/contract'
 
 /**
- * Passes a body on and looks at its bytes: if they are not what was signed, it ends with an error instead, before any
- * handler runs. Nothing is kept, so the limit of the parser behind it is the limit of memory.
+ * Passes a body on and hashes it: if it is not the body that was signed, the stream ends with an error, before any handler
+ * runs. Nothing is buffered here, so the limit of the parser behind it is the limit of memory.
  */
 export function checkedBody(body: Readable, hash: string): Readable {
   const digest = createHash('sha256')
@@ -14,13 +14,13 @@ export function checkedBody(body: Readable, hash: string): Readable {
       done(null, chunk)
     },
     flush(done) {
-      // Not a secret: whoever signed it told it.
+      // The hash is no secret: the signer sent it.
       if (digest.digest('hex') === hash) done()
       else done(new AppError('signature_invalid', { why: 'The body is not the one that was signed.' }))
     },
   })
-  // Where no parser reads the body (of a GET, or beyond the limit of size) nobody else hears of it, and an error that nobody
-  // hears of ends the process.
+  // If no parser reads the body (of a GET, or beyond the size limit), there is no other listener for the error, and an error
+  // without a listener ends the process.
   checked.on('error', () => undefined)
   body.on('error', error => checked.destroy(error))
   return body.pipe(checked)

@@ -10,7 +10,7 @@ import {
 } from '#manager/contract'
 import { isLoopback, originOf } from '../origin.ts'
 
-/** What a request claims by its signature; whether it is true is decided in `users/signers.ts`. */
+/** Claim that a signed request makes; `users/signers.ts` decides whether it is true. */
 export interface SignatureClaim {
   readonly accessKey: string
   /** 64 hex digits. */
@@ -32,7 +32,7 @@ export function isSignature(authorization: string): boolean {
   return /^(Berth-HMAC-SHA256|BackendAI) /i.test(authorization)
 }
 
-/** @throws AppError `signature_invalid` where it has not the form of one, or is not accepted for such a request */
+/** @throws AppError `signature_invalid` if the header has not the form of a signature, or its scheme is not accepted for this request */
 export function readSignature(request: IncomingMessage, area: SignedArea): SignatureClaim {
   return /^Berth-/i.test(request.headers.authorization ?? '') ? readOwn(request) : readOriginal(request, area)
 }
@@ -66,9 +66,10 @@ function readOwn(request: IncomingMessage): SignatureClaim {
 const ORIGINAL = /^BackendAI signMethod=HMAC-SHA256, ?credential=(?<accessKey>[\w-]{1,64}):(?<signature>[0-9a-f]{64})$/i
 
 /**
- * The scheme of the original system, for scripts that were written for it. It signs neither body nor nonce: whoever
- * sees a request could send another body. So it is taken only where there is none and nothing changes (GET of the API, tunnels),
- * only where nobody listens in (TLS, or this computer), and each signature once: a request that was seen cannot be sent again.
+ * The scheme of the original system, for scripts that were written for it. It signs neither body nor nonce: an eavesdropper
+ * could send another body. So it is accepted only for requests that have no body and change nothing (GET of the API,
+ * tunnels), only where nobody listens in (TLS, or this computer), and each signature once: a request that an eavesdropper
+ * saw cannot be replayed.
  */
 function readOriginal(request: IncomingMessage, area: SignedArea): SignatureClaim {
   const { accessKey = '', signature = '' } = ORIGINAL.exec(request.headers.authorization ?? '')?.groups ?? {}
@@ -100,7 +101,7 @@ function readOriginal(request: IncomingMessage, area: SignedArea): SignatureClai
     accessKey,
     signature: signature.toLowerCase(),
     date,
-    // The scheme has no nonce: the signature itself is good once.
+    // The scheme has no nonce: the signature itself is single-use.
     nonce: signature.toLowerCase(),
     bodyHash: EMPTY_BODY_HASH,
     expected(secretKey) {
@@ -118,7 +119,7 @@ function parseDate(text: string): Date | undefined {
   return Number.isNaN(date.getTime()) ? undefined : date
 }
 
-/** By its framing: a body without either of the two cannot be sent. RFC 9112 section 6.3 */
+/** Judged by the framing: without either header a request has no body. RFC 9112 section 6.3 */
 function isBodyless({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] === undefined && (headers['content-length'] ?? '0') === '0'
 }
