@@ -8,7 +8,10 @@ import { UNSTORABLE_TEXT } from './storable-text.ts'
 
 export const PROBLEM_TYPE = 'application/problem+json; charset=utf-8'
 
-/** Sends the RFC 9457 document of an error and notes its code for the audit log. */
+/**
+ * Sends the RFC 9457 document of any error and notes its code for the audit log. An error that was no AppError arrives as
+ * `internal`, which says nothing of its inside; the error handler logs it.
+ */
 export function sendProblem(reply: FastifyReply, error: AppError): FastifyReply {
   const problem = toProblem(error)
   reply.request.outcome = { ...reply.request.outcome, code: error.code }

@@ -12,8 +12,8 @@ export type AccountSpec = Omit<NewUser, 'id' | 'domain'> & {
 }
 
 /**
- * A new account, in its groups; inside a transaction. Every account is made here: by an admin, by a sign-up, by the first
- * start.
+ * Inserts an account and puts it into its groups; call inside a transaction. Every account is made here: by an admin, by a
+ * sign-up, by the first start.
  *
  * @throws AppError `user_exists`, `domain_not_found`, `group_not_found`
  */
@@ -61,7 +61,7 @@ async function groupIds(trx: Db, domain: string, names: readonly string[] | unde
   return found.map(group => group.id)
 }
 
-/** By id, or by name in any letter case. */
+/** Whether a group has this id, or this name in any letter case. */
 export function isNamed(group: Pick<GroupRow, 'id' | 'name'>, name: string): boolean {
   const wanted = name.toLowerCase()
   return group.id === wanted || group.name.toLowerCase() === wanted

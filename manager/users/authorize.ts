@@ -1,6 +1,6 @@
 import { type Access, AppError, type Role, type UserId } from '#manager/contract'
 
-/** Who makes a request, after authentication. */
+/** The authenticated sender of a request. */
 export interface Caller {
   readonly userId: UserId
   readonly email: string
@@ -8,11 +8,11 @@ export interface Caller {
   readonly domain: string
   /** The sign-in that was used; grants made with it end with it. Null for a signed request. */
   readonly loginId: string | null
-  /** Access key of a signed request; what was made with it is noted, and its grants end with it. Null for sign-ins. */
+  /** Access key of a signed request. Records note what was made with it, and its grants end with it. Null for sign-ins. */
   readonly keypair: string | null
 }
 
-/** What ends everything that this caller opens: the sign-in, or the keypair. */
+/** Sign-in or keypair of this caller; everything that the caller opens ends with it. */
 export function credentialOf({ loginId, keypair }: Pick<Caller, 'loginId' | 'keypair'>): string {
   const credential = loginId ?? keypair
   if (credential === null) throw new Error('a caller has a sign-in or a keypair')
@@ -36,7 +36,7 @@ export function authorizeRoute(access: Access, caller: Caller | null): void {
   throw new AppError('forbidden', { why: 'Only a superadmin may do this.' })
 }
 
-/** What rules look at of a session. It stays in the domain in which it was launched. */
+/** Fields of a session that the rules read. A session stays in the domain in which it was launched. */
 export interface Owned {
   readonly ownerId: UserId
   readonly domain: string
@@ -45,23 +45,23 @@ export interface Owned {
 type Identity = Pick<Caller, 'userId' | 'role' | 'domain'>
 
 /**
- * The ownership rule: a superadmin sees every session, an admin of a domain those in it, everybody their own; who sees one
- * may end it. What a caller may not see answers exactly as if it did not exist (`session_not_found`, …), so that ids
- * cannot be probed.
+ * The ownership rule: a superadmin sees every session, an admin of a domain those in it, everybody their own. A caller who
+ * sees a session may end it. For a thing that a caller may not see, the answer is exactly as if it did not exist
+ * (`session_not_found`, …), so that ids cannot be probed.
  */
 export function canSee(caller: Identity, { ownerId, domain }: Owned): boolean {
   return caller.userId === ownerId || administers(caller, domain)
 }
 
 /**
- * Terminal, apps and keys of a session: the owner alone, whatever the role. An admin who needs to look inside signs in as
- * nobody else: they ask the owner, or end it.
+ * Access to terminal, apps and keys of a session: the owner alone, whatever the role. An admin cannot sign in as somebody
+ * else to look inside: they ask the owner, or end the session.
  */
 export function canEnter(caller: Pick<Caller, 'userId'>, { ownerId }: Pick<Owned, 'ownerId'>): boolean {
   return caller.userId === ownerId
 }
 
-/** What lists are filtered by: those of an owner, and all in a domain. Undefined for everything. */
+/** Filter of lists: the things of an owner, and all in a domain. Undefined means everything. */
 export interface Visible {
   readonly ownerId: UserId
   readonly domain?: string
@@ -82,7 +82,7 @@ export function administers(caller: Pick<Caller, 'role' | 'domain'>, domain: str
   return isSuperadmin(caller) || (caller.role === 'domain_admin' && caller.domain === domain)
 }
 
-/** What rules look at of an account. */
+/** Fields of an account that the rules read. */
 export interface Account {
   readonly id: UserId
   readonly role: Role
@@ -91,13 +91,13 @@ export interface Account {
 
 /**
  * May the caller see this account among others and manage it, and the keypairs of its user? An admin of a domain never
- * reaches a superadmin, not even one of the same domain: a new password or a keypair would be the way up.
+ * reaches a superadmin, not even one of the same domain: a new password or a keypair would be a privilege escalation.
  */
 export function managesAccount(caller: Caller, account: Account): boolean {
   return isSuperadmin(caller) || (administers(caller, account.domain) && account.role !== 'superadmin')
 }
 
-/** What lists of accounts are filtered by. */
+/** Filter of lists of accounts. */
 export function visibleAccounts(caller: Caller): { readonly domain?: string; readonly superadmins?: false } {
   return isSuperadmin(caller) ? {} : { domain: caller.domain, superadmins: false }
 }
@@ -108,8 +108,9 @@ export function canSeeKeypair(caller: Caller, owner: Account): boolean {
 }
 
 /**
- * What asks for the password when it is the own account is not to be had without it by way of the admins' routes: a
- * browser that was left signed in, or a stolen keypair, must not become the account.
+ * Refuses an admin's route for the caller's own account. The user's own route asks for the password, and the admin's route
+ * must not be a way round it: a browser that was left signed in, or a stolen keypair, must not be enough to take over the
+ * account.
  *
  * @param own how to do it for oneself
  * @throws AppError `forbidden`
@@ -119,8 +120,8 @@ export function requireAnother(caller: Pick<Caller, 'userId'>, userId: UserId, o
 }
 
 /**
- * The role and the domain that an account is to have: nobody but a superadmin gives out more than their own role, or
- * reaches into another domain.
+ * Checks the role and the domain that an account is to have: only a superadmin assigns more than their own role, or
+ * another domain.
  *
  * @throws AppError `forbidden`
  */

@@ -4,7 +4,7 @@ import { type BackOff, countAttempt, forgetFailures, takeBackAttempt } from '../
 import { type Store } from '../store/open-store.ts'
 
 const ACCOUNT_FROM = 5
-/** Higher: behind one address there may be an office. */
+/** Higher than for an account: a whole office may share one address. */
 const ADDRESS_FROM = 20
 
 class MustWait extends Error {
@@ -18,12 +18,13 @@ class MustWait extends Error {
 
 /**
  * Slows down guessing, per account and per address other than loopback: from the fifth failure of an account in a row (the
- * 20th of an address) the wait doubles up to a quarter of an hour. Kept in the database: a restart or another manager forgets
- * nothing. The price: who knows an e-mail address can make its owner wait; who is signed in stays so.
+ * 20th of an address) the wait doubles up to a quarter of an hour. The counts are in the database: a restart or another
+ * manager forgets nothing. The price: a stranger who knows an e-mail address can make its owner wait; a user who is signed
+ * in stays signed in.
  *
- * @param attempt true if the credentials were good; `undecided` if they were as far as they went (a code is still
- *   missing): that is no failure, but forgets none either, so that it buys no guesses at the code
- * @throws AppError `login_throttled` with `retryAfterSeconds`; then `attempt` was not made
+ * @param attempt true if the credentials were good; `undecided` if they were good so far (a code is still missing): that
+ *   counts as no failure, but does not reset the count either, so that it buys no guesses at the code
+ * @throws AppError `login_throttled` with `retryAfterSeconds`; then `attempt` was not called
  */
 export async function withBackOff<T extends boolean | 'undecided'>(
   store: Store,
@@ -41,7 +42,7 @@ export async function withBackOff<T extends boolean | 'undecided'>(
   return good
 }
 
-/** Of somebody who is signed in and proves the password again: strangers' failures do not stand in their way. */
+/** A signed-in user who proves the password again. Counted separately, so that strangers' failures do not block the user. */
 export interface SignedIn {
   readonly userId: UserId
 }
@@ -52,8 +53,8 @@ const accountKey = (who: Guesser) =>
   isSignedIn(who) ? `signed-in:${who.userId}` : `account:${who.email.toLowerCase()}`
 
 /**
- * The count of an address; none of loopback: all users of this computer share it, and any of them could lock the others out.
- * Their guesses count for the accounts.
+ * The count of an address. Loopback has none: all users of this computer share it, and any of them could lock the others
+ * out. Guesses from there count for the accounts.
  */
 export function addressCounts(kind: string, address: string, from: number): readonly BackOff[] {
   return isLoopbackAddress(address) ? [] : [{ key: `${kind}:${networkOf(address)}`, from }]
@@ -62,8 +63,8 @@ export function addressCounts(kind: string, address: string, from: number): read
 const isLoopbackAddress = (address: string) => /^(::ffff:)?127\.|^::1$/.test(address)
 
 /**
- * For requests of strangers that are never right or wrong (signing up, asking for a mail): from the given number within
- * an hour the wait doubles, as above. Counted by what was asked, whether there is such an account or not.
+ * Limits requests of strangers that are never right or wrong (signing up, asking for a mail): from the given number within
+ * an hour the wait doubles, as above. The count goes by what the request names, whether there is such an account or not.
  *
  * @throws AppError `rate_limited` with `retryAfterSeconds`
  */
@@ -71,12 +72,12 @@ export function limitRequests(store: Store, counts: readonly BackOff[]): Promise
   return countAll(store, 'rate_limited', counts)
 }
 
-/** Counts as `limitRequests` does, for what is left out instead of refused. */
+/** Counts as `limitRequests` does, for work that is skipped instead of refused when the limit is reached. */
 export async function isWithinLimit(store: Store, count: BackOff): Promise<boolean> {
   return (await store.transaction(trx => countAttempt(trx, count))) === undefined
 }
 
-/** One household or computer has 2^64 addresses of IPv6; they count as one. */
+/** Key under which an address is counted. One household or computer has 2^64 addresses of IPv6; they count as one. */
 export function networkOf(address: string): string {
   if (isIP(address) !== 6 || address.startsWith('::ffff:')) return address
   const [head = '', tail] = address.split('::')
@@ -108,7 +109,7 @@ async function countAll(
   }
 }
 
-/** Whoever proved to own the account starts again from nothing. */
+/** Resets the count of an account whose owner has proven to own it. */
 export function forgetAccountFailures(store: Store, email: string): Promise<void> {
   return forgetFailures(store.db, `account:${email.toLowerCase()}`)
 }

@@ -36,22 +36,22 @@ import { type Logins } from './logins.ts'
 import { type Contents, counted, endedSessions, liveSessions, purgeSessions, requireEmpty } from './removal.ts'
 import { requireSuperadmin } from './superadmins.ts'
 
-/** Domains: the rules. They are made, changed, deactivated and deleted by superadmins. */
+/** Rules of domains. Superadmins make, change, deactivate and delete them. */
 export interface Domains {
-  /** An admin of a domain sees that one. */
+  /** An admin of a domain sees only that domain. */
   list(caller: Caller): Promise<Domain[]>
-  /** With a group named `default`; it may use the resource group `default`. @throws AppError `domain_exists` */
+  /** Makes a domain with a group named `default`; it may use the resource group `default`. @throws AppError `domain_exists` */
   create(spec: DomainSpec): Promise<Domain>
   /**
-   * What is left out stays. Deactivating ends every sign-in of its users at once here, within seconds at other managers;
-   * their sessions go on until an admin ends them.
+   * A key that is left out keeps its value. Deactivating ends every sign-in of the domain's users at once here, within
+   * seconds at other managers; their sessions go on until an admin ends them.
    *
-   * @throws AppError `domain_not_found`, `last_superadmin`, `forbidden` (to deactivate the own one)
+   * @throws AppError `domain_not_found`, `last_superadmin`, `forbidden` (to deactivate one's own domain)
    */
   update(caller: Caller, name: string, change: DomainChange): Promise<Domain>
   /**
-   * Deletes it with its project `default`, where nothing is left in it; with `purge` open invitations and the records of
-   * ended sessions go with it. Users never do: they are moved to another domain first.
+   * Deletes an empty domain with its project `default`; with `purge` open invitations and the records of ended sessions are
+   * deleted too. Users never are: move them to another domain first.
    *
    * @throws AppError `domain_not_found`, `domain_in_use` (also for the domain `default` and the one for sign-ups)
    */

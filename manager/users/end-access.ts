@@ -4,8 +4,8 @@ import { deleteLogins, deleteTickets } from '../store/identity/logins.ts'
 import { type Db } from '../store/schema.ts'
 
 /**
- * Ends whatever lets somebody into the account as it was: sign-ins, sign-in links, and links that were made for it. In the
- * transaction that changes the account, so that nothing of it outlives the change, whenever the process is killed.
+ * Ends every access to the account as it was: sign-ins, sign-in links, and links that were made for it. Runs in the
+ * transaction that changes the account, so that no access outlives the change, whenever the process is killed.
  *
  * @param except a sign-in that stays
  * @returns the sign-ins that ended, for `Logins.tellEnd` once the transaction is committed

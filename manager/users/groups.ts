@@ -35,21 +35,21 @@ import { counted, endedSessions, liveSessions, purgeSessions, requireEmpty } fro
  * group is told that there is none.
  */
 export interface Groups {
-  /** The own ones; an admin's those of the domain, a superadmin's all. */
+  /** Lists the caller's own groups; for an admin those of the domain, for a superadmin all. */
   list(caller: Caller, query: { domain?: string | undefined; mine?: boolean | undefined }): Promise<Group[]>
   /** @throws AppError `domain_not_found`, `group_exists` */
   create(caller: Caller, spec: GroupSpec): Promise<Group>
-  /** What is left out stays. @throws AppError `group_not_found`, `group_exists` */
+  /** A key that is left out keeps its value. @throws AppError `group_not_found`, `group_exists` */
   update(caller: Caller, id: GroupId, change: GroupChange): Promise<Group>
   /** @throws AppError `group_not_found`, `user_not_found` (also for a user of another domain) */
   addMember(caller: Caller, id: GroupId, userId: UserId): Promise<void>
   /**
-   * Deletes it, where nothing is left in it; with `purge` its members and the records of its ended sessions go with it.
+   * Deletes an empty group; with `purge` its members and the records of its ended sessions are deleted too.
    *
-   * @throws AppError `group_not_found`, `group_in_use` (also for the project `default`, which goes with its domain)
+   * @throws AppError `group_not_found`, `group_in_use` (also for the project `default`, which is deleted with its domain)
    */
   remove(caller: Caller, id: GroupId, options: { purge?: boolean | undefined }): Promise<Removed>
-  /** Sessions that run in it stay. @throws as `addMember` */
+  /** Sessions that run in the group stay. @throws as `addMember` */
   removeMember(caller: Caller, id: GroupId, userId: UserId): Promise<void>
 }
 
@@ -73,7 +73,7 @@ export function createGroups({ store, events, onLimitsChanged }: GroupsDeps): Gr
   ): Promise<void> {
     const user = await store.transaction(async trx => {
       const group = await managed(caller, id, trx)
-      // A new version, and the row is held: nobody moves it to another domain meanwhile.
+      // Raises the version and locks the row, so that nobody moves the user to another domain meanwhile.
       const member = await touchUser(trx, userId)
       if (!member || !mayBeMember(caller, group, member)) throw new AppError('user_not_found', { userId })
       await change(trx)
@@ -143,7 +143,7 @@ export function createGroups({ store, events, onLimitsChanged }: GroupsDeps): Gr
   }
 }
 
-/** Oneself too: the admin of a domain works in its groups. */
+/** Admins may add themselves too: the admin of a domain works in its groups. */
 function mayBeMember(caller: Caller, group: CountedGroupRow, user: UserRow): boolean {
   return user.domain === group.domain && managesAccount(caller, user)
 }

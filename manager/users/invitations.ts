@@ -71,7 +71,7 @@ export function createInvitations({ store, settings }: { store: Store; settings:
   }
 }
 
-/** An invitation may be made ahead of time: what keeps its link from working is said, not refused. */
+/** Reasons why the link does not work yet. They are told, not refused: an invitation may be made ahead of time. */
 function obstacles({
   allowSignUp,
   domain,

@@ -23,7 +23,10 @@ import { holdUser } from '../store/identity/users.ts'
 import { isForeignKeyViolation } from '../store/violations.ts'
 import { type Caller, canSeeKeypair, isSuperadmin, visibleTo } from './authorize.ts'
 
-/** Keypairs of users: everybody their own, admins those of the accounts that they manage. The secret is given out once, at creation, and kept sealed. */
+/**
+ * Keypairs of users. Everybody manages their own, admins those of the accounts that they manage. The secret is given out
+ * once, at creation, and kept sealed.
+ */
 export interface Keypairs {
   list(
     caller: Caller,
@@ -40,14 +43,14 @@ export interface Keypairs {
 export interface KeypairsDeps {
   readonly store: Store
   readonly box: SecretBox
-  /** It cannot be used any more: what was opened with it ends. */
+  /** Called when a keypair cannot be used any more: everything opened with it ends. */
   readonly onEnd: (accessKey: string) => void
 }
 
 export function createKeypairs({ store, box, onEnd }: KeypairsDeps): Keypairs {
   const { db } = store
 
-  /** The owner stays who they are until the transaction ends: nobody acts on the keypair of who is just being promoted. */
+  /** Locks the owner until the transaction ends, so that nobody acts on the keypair of a user who is just being promoted. */
   async function requireVisible(trx: Db, caller: Caller, accessKey: string): Promise<void> {
     const row = await findKeypair(trx, accessKey)
     const owner = row && (await holdUser(trx, row.user_id))
@@ -119,7 +122,7 @@ function checkRateLimit(caller: Caller, rateLimit: number | undefined): void {
   throw new AppError('forbidden', { why: 'Only a superadmin may set the rate limit.' })
 }
 
-/** What the secret of a keypair is bound to in the secret box; rotation needs the same. */
+/** Place to which the secret of a keypair is bound in the secret box; rotation needs the same. */
 export function placeOfKeypair(accessKey: string): string {
   return `keypair:${accessKey}`
 }

@@ -1,5 +1,5 @@
 /**
- * An address of the console's page. What follows `#` is sent to no server and stands in no access log.
+ * Address of a page of the console. The part after `#` is sent to no server and appears in no access log.
  *
  * @param base address of the console, without a slash at the end
  */

@@ -4,15 +4,15 @@ const HOUR = 3600
 const DAY = 24 * HOUR
 
 export interface LoginLifetime {
-  /** It ends when it was not used for so long. Renewing a grant (a tunnel is open) is a use. */
+  /** The sign-in ends after this time without use. Renewing a grant (a tunnel is open) is a use. */
   readonly idleSeconds: number
-  /** It ends then in any case. */
+  /** The sign-in ends after this time in any case. */
   readonly maxSeconds: number
 }
 
 export type LoginLifetimes = Readonly<Record<'browser' | 'token', LoginLifetime>>
 
-/** Of the sign-ins that start now: what is changed later counts for later ones. */
+/** Lifetimes of the sign-ins that start now; a later change of the settings applies to later sign-ins. */
 export function lifetimesOf(
   settings: Pick<StoredSettings, 'browserIdleHours' | 'browserMaxDays' | 'tokenDays'>,
 ): LoginLifetimes {

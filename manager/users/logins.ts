@@ -29,17 +29,17 @@ const TICKET_SECONDS = 10 * 60
 /** How long another manager's logout, or a row changed by hand, may go unnoticed here. */
 const CACHE_MS = 5_000
 const CACHE_SIZE = 10_000
-/** How much later than its time a sign-in may still be lived on by what was opened with it. */
+/** How long tunnels and streams may outlive the sign-in that opened them. */
 const EXPIRE_MS = 15_000
-/** Users may be changed by the thousand; each look is a question to the database. */
+/** Shortest interval between calls of `onChange` listeners: users may change by the thousand, and each check is a query. */
 const TELL_CHANGES_MS = 100
-/** So many ids are well below what one message to other managers holds. */
+/** Ids per message to other managers, well below what a message holds. */
 const TOLD_AT_ONCE = 100
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 const bytesOf = (key: string) => Buffer.from(key, 'base64')
 
-/** A sign-in that holds. */
+/** A valid sign-in. */
 export interface ActiveLogin {
   readonly caller: Caller
   readonly kind: 'browser' | 'token'
@@ -56,21 +56,20 @@ export interface NewSignIn {
         readonly kind: 'browser'
         readonly cookie: string
         readonly originSecret: string
-        /** When it ends however much it is used. */
+        /** Longest lifetime, however much the sign-in is used. */
         readonly maxSeconds: number
       }
 }
 
 /**
- * Sign-ins. A token is 256 random bits (a browser's two times that, in two halves), given out once and stored as its hash; it
- * stands for one user on one device,
- * ends by itself (by the settings; without any a browser's after 12 hours unused or 7 days, a bearer after 30 days), at
- * logout, with a new password, and when the user is deactivated.
+ * Sign-ins. A token is 256 random bits (a browser's two times that, in two halves), given out once and stored as its
+ * hash; it stands for one user on one device. It ends by itself (by the settings; without any a browser's after 12 hours
+ * unused or 7 days, a bearer after 30 days), at logout, with a new password, and when the user is deactivated.
  */
 export interface Logins extends Disposable {
   /**
-   * @throws AppError `login_failed` (also for inactive and unknown users), `login_throttled`, `rate_limited`; to whoever
-   *   has the password: `email_unverified`, `totp_required`, `totp_invalid`, `domain_inactive`
+   * @throws AppError `login_failed` (also for inactive and unknown users), `login_throttled`, `rate_limited`; only to a
+   *   caller who has the password: `email_unverified`, `totp_required`, `totp_invalid`, `domain_inactive`
    */
   signIn(request: {
     email: string
@@ -83,33 +82,34 @@ export interface Logins extends Disposable {
   }): Promise<NewSignIn>
   /** @throws AppError `ticket_invalid` */
   signInWithTicket(request: { ticket: string; kind: 'browser' | 'token'; address: string }): Promise<NewSignIn>
-  /** Good once, for ten minutes. */
+  /** Makes a ticket that is good for one sign-in within ten minutes. */
   createTicket(userId: UserId): Promise<string>
   /**
-   * Undefined for a token that is unknown or over. No query for a token seen within the last five seconds.
+   * Finds the sign-in of a token; undefined if it is unknown or has ended. No query for a token seen within the last five
+   * seconds.
    *
    * @param token of a browser: `browserToken` of both halves
-   * @param use false: looking at it does not keep it alive
+   * @param use false: this lookup does not keep the sign-in alive
    */
   authenticate(token: string, use?: boolean): Promise<ActiveLogin | undefined>
   /** As `authenticate` for the one of these tokens that is a sign-in; however many there are, one query finds it. */
   authenticateOneOf(tokens: readonly string[]): Promise<ActiveLogin | undefined>
-  /** At once, at other managers too. */
+  /** Ends a sign-in at once, at other managers too. */
   end(loginId: string): Promise<void>
-  /** These are deleted, with the change of an account that is committed: tells it, to other managers too. */
+  /** Announces the end of sign-ins that a committed change of an account has deleted, to other managers too. */
   tellEnd(loginIds: readonly string[]): Promise<void>
-  /** Tells the end of those among these that have ended without our hearing; what is no sign-in is passed over. */
+  /** Announces the end of those that have ended without our notice; ids of anything but sign-ins are ignored. */
   recheck(loginIds: readonly string[]): Promise<void>
-  /** The row of this user changed, or of many (null): drops what is remembered, and tells whoever listens to `onChange`. */
+  /** The row of this user, or of many users (null), changed: drops cached sign-ins and calls the listeners of `onChange`. */
   forget(userId: UserId | null): void
   /**
-   * Roles, domains or accounts may be others than they were, here or by another manager: what lives longer than a request
-   * looks again. Returns the unsubscribe function.
+   * Listens for possible changes of roles, domains or accounts, made here or by another manager: anything that lives longer
+   * than a request must check again. Returns the unsubscribe function.
    */
   onChange(listener: () => void): () => void
   /**
-   * For what lives longer than a request (event streams, tunnels): called at every end, by time as well. Returns the
-   * unsubscribe function.
+   * Listens for every end of a sign-in, expiry included. For anything that lives longer than a request (event streams,
+   * tunnels). Returns the unsubscribe function.
    */
   onEnd(listener: (loginId: string) => void): () => void
 }
@@ -118,7 +118,7 @@ export interface LoginsDeps {
   readonly store: Store
   readonly passwords: Passwords
   readonly secondFactor: SecondFactorCheck
-  /** Of sign-ins that start now; the defaults of the settings if left out. */
+  /** Lifetimes of sign-ins that start now; the defaults of the settings if left out. */
   readonly lifetimes?: () => Promise<LoginLifetimes>
   /** The other managers on the database; without them there are none. */
   readonly peers?: Peers
@@ -135,11 +135,11 @@ export function createLogins(deps: LoginsDeps): Logins {
   const changeListeners = new Set<() => void>()
   let changesToTell: NodeJS.Timeout | undefined
   let changesToldAt = Number.NEGATIVE_INFINITY
-  /** Sign-ins over by time whose end was told. The rows stay for an hour, so that every manager comes to see them. */
+  /** Expired sign-ins whose end was announced. The rows stay for an hour, so that every manager sees them. */
   let told: ReadonlySet<string> = new Set<string>()
   let expiring: Promise<void> | undefined
   const timers = [
-    // A database that does not answer ends nothing; the next round does.
+    // If the database does not answer, nothing ends now; the next round tries again.
     setInterval(
       () =>
         void (expiring ??= endExpired()
@@ -183,7 +183,7 @@ export function createLogins(deps: LoginsDeps): Logins {
     for (let start = 0; start < ids.length; start += TOLD_AT_ONCE) ended.tell(ids.slice(start, start + TOLD_AT_ONCE))
   }
 
-  /** @param hold the account, as it stays until the transaction ends: whatever changes it ends this sign-in as well */
+  /** @param hold locks the account until the transaction ends, so that a later change of it ends this sign-in as well */
   async function start(
     { kind, label, address }: { kind: 'browser' | 'token'; label?: string | undefined; address: string },
     hold: (trx: Db) => Promise<UserRow>,
@@ -220,7 +220,7 @@ export function createLogins(deps: LoginsDeps): Logins {
     cache.delete(key)
     cache.set(key, { at: now(), login })
     if (cache.size > CACHE_SIZE) cache.delete(cache.keys().next().value ?? key)
-    // Only what holds is worth remembering: nobody may fill the memory with made-up tokens.
+    // Cache only valid sign-ins, so that made-up tokens cannot fill the memory.
     const drop = () => {
       if (cache.get(key)?.login === login) cache.delete(key)
     }
@@ -255,7 +255,7 @@ export function createLogins(deps: LoginsDeps): Logins {
       let refusal = wrongCredentials()
       const good = await withBackOff(store, { email, address }, async () => {
         if (!(await passwords.verify(user?.password_hash, password)) || !user?.active) return false
-        // From here on only to whoever knows the password.
+        // From here on the reply goes only to a caller who knows the password.
         if (user.email_verified_at === null) {
           refusal = new AppError('email_unverified', {
             why: 'Open the link in the mail. If none came, ask an admin to confirm the address.',
@@ -273,7 +273,7 @@ export function createLogins(deps: LoginsDeps): Logins {
       if (good !== true || !user) throw refusal
       return start({ ...options, address }, async trx => {
         const held = await holdUser(trx, user.id)
-        // Checking took a while: it may have been the password of an account that is another by now.
+        // The check took a while: the account may have changed since.
         if (!held?.active || held.password_hash !== user.password_hash) throw wrongCredentials()
         if (!(await holdDomain(trx, held.domain))?.active) {
           throw new AppError('domain_inactive', { why: `The domain "${held.domain}" was deactivated; ask its admin.` })
@@ -285,7 +285,7 @@ export function createLogins(deps: LoginsDeps): Logins {
     async signInWithTicket({ ticket, kind, address }) {
       const hash = hashToken(ticket)
       return start({ kind, label: 'sign-in link', address }, async trx => {
-        // The account before the ticket, as whatever changes the account locks them.
+        // Lock the account before the ticket, the order in which every change of the account locks them.
         const userId = await findTicketUser(trx, hash)
         const held = userId && (await holdUser(trx, userId))
         if (!held?.active || !(await holdDomain(trx, held.domain))?.active || !(await takeTicket(trx, hash))) {

@@ -18,7 +18,7 @@ import { inBackground, limitMails, linkInvalid, VERIFY_SECONDS } from './sign-up
 const RESET_SECONDS = 30 * 60
 
 /**
- * A forgotten password, and the links that an admin hands out where there is no mail.
+ * Resets of forgotten passwords, and the links that an admin hands out where there is no mail.
  *
  * Threat model: as for signing up: no reply tells whether an account exists. A link works once, for half an hour, and
  * only its hash is kept. Using it ends every sign-in with all tunnels, and every other link of the account; the second
@@ -27,7 +27,7 @@ const RESET_SECONDS = 30 * 60
 export interface PasswordResets {
   /** @throws AppError `mail_not_configured`, `rate_limited` */
   request(request: { email: string; address: string }): Promise<void>
-  /** @returns whose it is. @throws AppError `link_invalid`, `weak_password`, `password_unchanged` */
+  /** @returns the account. @throws AppError `link_invalid`, `weak_password`, `password_unchanged` */
   reset(request: { token: string; password: string }): Promise<UserRow>
   /**
    * @param origin where the admin sees the console, for the link
@@ -86,7 +86,7 @@ export function createPasswordResets(deps: PasswordResetDeps): PasswordResets {
       const ended = await store.transaction(async trx => {
         const held = await lockUser(trx, user.id)
         if (!held?.active || !(await takeEmailToken(trx, hash, user.id))) throw linkInvalid()
-        // The link reached whoever reads mail to this address, or was handed over by an admin.
+        // Either the owner of the address got the link by mail, or an admin handed it over: the address is confirmed.
         const email_verified_at = held.email_verified_at ?? new Date(store.now())
         await updateUser(trx, user.id, { password_hash, email_verified_at })
         return endAccess(trx, user.id)
@@ -110,7 +110,7 @@ export function createPasswordResets(deps: PasswordResetDeps): PasswordResets {
         }
         const made = await makeToken(trx, user, purpose)
         if (made) return made
-        // Of too many that strangers asked for, none may be in the way of an admin.
+        // Links that strangers asked for too often must not be in the way of an admin.
         await deleteEmailTokens(trx, user.id)
         const again = await makeToken(trx, user, purpose)
         if (!again) throw new AppError('unavailable', { why: 'Try again.' })

@@ -3,7 +3,7 @@ import { AppError, isStrongPassword, PASSWORD_RULE } from '#manager/contract'
 
 /** OWASP's figures for Argon2id (the default of the package): 19 MiB, two passes, one lane; 20 to 40 ms of a thread. */
 const ARGON = { memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const
-/** So many at a time: the thread pool also does DNS and files, and each takes 19 MiB. */
+/** Hashes at a time: the thread pool also serves DNS and files, and each hash takes 19 MiB. */
 const AT_ONCE = 2
 const LONGEST_QUEUE = 64
 
@@ -48,7 +48,7 @@ function createLimit() {
       if (waiting.length >= LONGEST_QUEUE) {
         throw new AppError('rate_limited', { why: 'Many people sign in right now. Try again in a few seconds.' })
       }
-      // Whoever ends hands its place on, so `running` stays.
+      // A finished job hands its place on, so `running` stays.
       await new Promise<void>(resolve => waiting.push(resolve))
     } else running++
     try {

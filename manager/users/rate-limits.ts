@@ -6,31 +6,31 @@ import { type Store } from '../store/open-store.ts'
 export const RATE_WINDOW_SECONDS = 15 * 60
 const MINUTE_MS = 60_000
 const WINDOW_MS = RATE_WINDOW_SECONDS * 1000
-/** What other managers counted is known up to so long ago, and what was counted here is told that late. */
+/** Longest age of the counts of other managers, and longest delay until they learn the counts made here. */
 const SHARE_MS = 1000
 const PRUNE_MS = 10 * MINUTE_MS
 const READ_ATTEMPTS = 3
 
-/** Where a keypair stands after a request. */
+/** Limit of a keypair, and requests left after the last one. */
 export interface RateState {
   readonly limit: number
   readonly remaining: number
 }
 
 /**
- * Requests per keypair and 15 minutes, counted by the minute: a request leaves the window up to a minute late, never
- * early. Refused ones do not count, or a script that keeps trying would never get in again.
+ * Limits the requests of a keypair per 15 minutes. Requests are counted by the minute: a request leaves the window up to a
+ * minute late, never early. Refused requests do not count, or a script that keeps trying would never be admitted again.
  *
- * Managers share the counts through the database without a write per request: each adds what it admitted once a second,
- * and decides on a sum at most a second old. So at one manager the limit holds exactly; with several a keypair may get
- * beyond it by what the others admit within two seconds. A crash forgets the last second's.
+ * Managers share the counts through the database without a write per request: once a second each adds the requests that
+ * it admitted, and it decides on a sum at most a second old. So with one manager the limit is exact; with several a keypair
+ * may exceed it by the requests that the others admit within two seconds. A crash loses the counts of the last second.
  */
 export interface RateLimits extends AsyncDisposable {
   /** Counts one request. @throws AppError `rate_limited` with `limit` and `retryAfterSeconds` */
   take(accessKey: string, limit: number): Promise<RateState>
-  /** It was no request of the keypair's after all. */
+  /** Takes one request back: the keypair did not send it after all. */
   giveBack(accessKey: string): void
-  /** Tells the others now. */
+  /** Shares the counts with the other managers now. */
   share(): Promise<void>
 }
 
@@ -51,7 +51,7 @@ interface Entry {
 
 export function createRateLimits({ store, log, now = store.now }: RateLimitsDeps): RateLimits {
   const entries = new Map<string, Entry>()
-  /** One after the other; `epoch` moves when one begins and when it is over. */
+  /** Writes of counts run one after the other; `epoch` changes when one begins and when it ends. */
   let sharing: Promise<void> = Promise.resolve()
   let epoch = 0
   let timer: NodeJS.Timeout | undefined
@@ -62,7 +62,10 @@ export function createRateLimits({ store, log, now = store.now }: RateLimitsDeps
 
   const minuteOf = (time: number) => Math.floor(time / MINUTE_MS) * MINUTE_MS
 
-  /** If something was added meanwhile, the answer may be with or without it: then what was known stays. */
+  /**
+   * Reads the shared counts. If a write ran meanwhile, the rows may be with or without it: then it reads again, and after
+   * READ_ATTEMPTS the known counts stay.
+   */
   async function read(accessKey: string, entry: Entry): Promise<void> {
     for (let attempt = 0; attempt < READ_ATTEMPTS; attempt++) {
       await sharing
@@ -127,7 +130,7 @@ export function createRateLimits({ store, log, now = store.now }: RateLimitsDeps
       minute: new Date(minute),
       requests,
     }))
-    // Counted as the database's at once, so that no moment is without them.
+    // Add them to the shared counts at once, so that they are missing at no moment.
     const move = (sign: 1 | -1) => {
       for (const { entry, minute, requests } of taken) {
         const shared = new Map(entry.shared)

@@ -2,18 +2,18 @@ import { AppError, type ErrorCode } from '#manager/contract'
 import { type Store } from '../store/open-store.ts'
 import { countSessionsOf, deleteEndedSessions, type SessionCounts, type SessionsOf } from '../store/identity/removal.ts'
 
-/** What a project, a domain or a resource group must be empty of before it is deleted. */
+/** Contents that prevent the deletion of a project, a domain or a resource group. */
 export interface Contents {
-  /** Sentences with the next step: nothing but that step lets it go. */
+  /** Sentences with the next step: only that step removes the obstacle. */
   readonly holds: readonly string[]
-  /** What goes with it where a purge is asked for: `2 members`. */
+  /** Contents that a purge deletes too: `2 members`. */
   readonly purgeable: readonly string[]
 }
 
 /**
- * Deleting is refused while anything is left, so that nobody loses something by a slip of the hand. A purge takes members,
- * invitations and records of ended sessions along, never what is live; its object must be inactive first, so that
- * nothing new comes into it meanwhile.
+ * Refuses a deletion while anything is left, so that nobody loses something by a slip of the hand. A purge deletes members,
+ * invitations and records of ended sessions too, never anything live. The purged object must be inactive first, so that
+ * nothing new is added meanwhile.
  *
  * @throws AppError of the given code, which names what is left and the next step
  */
@@ -39,7 +39,7 @@ export function counted(count: number, one: string, many = `${one}s`): string[] 
   return count === 0 ? [] : [count === 1 ? `1 ${one}` : `${count} ${many}`]
 }
 
-/** What to do about sessions that have not ended. */
+/** Next step about sessions that have not ended; nothing for none. */
 export function liveSessions({ live }: Pick<SessionCounts, 'live'>): string[] {
   if (live === 0) return []
   return [live === 1 ? '1 session in it has not ended: end it.' : `${live} sessions in it have not ended: end them.`]
@@ -51,8 +51,8 @@ export const endedSessions = ({ ended }: Pick<SessionCounts, 'ended'>): string[]
 const BATCH = 500
 
 /**
- * Deletes the records of ended sessions, some at a time: one statement for all would take longer than a statement may.
- * Interrupted, it leaves the rest for the next attempt.
+ * Deletes the records of ended sessions in batches: one statement for all would take longer than a statement may. An
+ * interruption leaves the rest for the next attempt.
  */
 export async function purgeSessions(store: Store, of: SessionsOf): Promise<number> {
   if ((await countSessionsOf(store.db, of)).live > 0) return 0

@@ -29,17 +29,17 @@ const RECOVERY_CODES = 10
 
 /** Checks the second factor of a sign-in. */
 export interface SecondFactorCheck {
-  /** True once per code: a code that was seen over a shoulder or in a log opens nothing. */
+  /** True once per code, so that a code seen over a shoulder or in a log opens nothing. */
   check(user: UserRow, text: string): Promise<boolean>
 }
 
 /**
  * The second factor (TOTP, RFC 6238) of the own account.
  *
- * Threat model: who knows the password still cannot sign in; who has a signed-in browser cannot switch it on or off
- * without the password. The secret is sealed at rest, shown once, and counts after a code of it was confirmed, so that
- * nobody locks themselves out. Wrong codes count as failed sign-ins. Sign-in links of `berth up` need no code: who can
- * make them owns the machine.
+ * Threat model: somebody who knows the password still cannot sign in; somebody with a signed-in browser cannot switch the
+ * factor on or off without the password. The secret is sealed at rest, shown once, and counts after a code of it was
+ * confirmed, so that nobody locks themselves out. Wrong codes count as failed sign-ins. Sign-in links of `berth up` need
+ * no code: anybody who can make them owns the machine.
  */
 export interface SecondFactor extends SecondFactorCheck {
   status(caller: Caller): Promise<TotpStatus>
@@ -65,7 +65,7 @@ export interface SecondFactorDeps {
   readonly box: SecretBox
   readonly passwords: Passwords
   readonly events: EventPublisher
-  /** Nobody may go on with what is remembered of the account. */
+  /** Called after a change: everything cached of the account is stale. */
   readonly onChanged: (userId: UserId) => void
   readonly now?: () => number
 }
@@ -93,7 +93,7 @@ export function createSecondFactor(deps: SecondFactorDeps): SecondFactor {
     return mustFind(await findUser(db, caller.userId))
   }
 
-  /** Password first: who does not have it learns nothing about the code. */
+  /** Checks the password first: a caller without it learns nothing about the code. */
   async function prove(caller: Caller, { password, code }: Proof): Promise<UserRow> {
     const user = await own(caller)
     if (user.totp_confirmed_at === null) throw new AppError('totp_not_on', { why: 'There is nothing to change.' })

@@ -7,7 +7,7 @@ export function newToken(): string {
 }
 
 /**
- * What is stored of a token. A plain hash is enough: the token is random, so there is nothing to guess or to look up,
+ * Hash of a token, the form in which it is stored. A plain hash is enough: the token is random, so there is nothing to guess or to look up,
  * and finding its row compares no secrets byte by byte.
  */
 export function hashToken(token: string): Buffer {
@@ -16,7 +16,7 @@ export function hashToken(token: string): Buffer {
 
 /**
  * The token of a browser's sign-in is made of both halves, so that one hash stands for both and neither half is a token. No
- * Authorization header can hold a line break: it cannot be sent as a bearer token.
+ * Authorization header can hold a line break, so this token cannot be sent as a bearer token.
  */
 export function browserToken(cookie: string, originSecret: string): string {
   return `${cookie}\n${originSecret}`
@@ -26,9 +26,9 @@ export function equalSecrets(a: string, b: string): boolean {
   return timingSafeEqual(hashToken(a), hashToken(b))
 }
 
-const LETTERS = 'abcdefghijkmnpqrstuvwxyz23456789' // nothing that looks like something else
+const LETTERS = 'abcdefghijkmnpqrstuvwxyz23456789' // no letters or digits that look alike
 
-/** About 100 bits, easy to type: `k3v9x-…`. Meets PASSWORD_RULE. */
+/** Makes a password of about 100 bits, easy to type: `k3v9x-…`. Meets PASSWORD_RULE. */
 export function newPassword(): string {
   const group = () => Array.from({ length: 5 }, () => LETTERS.charAt(randomInt(LETTERS.length))).join('')
   const password = [group(), group(), group(), group()].join('-')

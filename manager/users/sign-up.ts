@@ -33,7 +33,7 @@ export interface SignUps {
   signUp(spec: SignUpSpec, address: string): Promise<SignUpReply>
   /** @throws AppError `mail_not_configured`, `rate_limited` */
   requestVerification(request: { email: string; address: string }): Promise<void>
-  /** @returns whose it is, to sign in. @throws AppError `link_invalid`, `login_failed`, `login_throttled` */
+  /** @returns the account that signs in. @throws AppError `link_invalid`, `login_failed`, `login_throttled` */
   verify(request: { token: string; password: string; address: string }): Promise<UserRow>
 }
 
@@ -109,8 +109,9 @@ export function createSignUps({ store, passwords, settings, mailer, events }: Si
 }
 
 /**
- * Limits mails to an address that a stranger may have named. Who asks too often is refused; too many mails for one account are
- * just not sent, so that nobody keeps its owner from asking: the links in the mails before hold longer than the wait.
+ * Limits mails to an address that a stranger may have named. A network address that asks too often is refused. Too many
+ * mails for one account are silently not sent, so that nobody keeps its owner from asking: the links in the mails before
+ * are valid for longer than the wait.
  *
  * @returns whether a mail may be sent
  * @throws AppError `rate_limited`
@@ -120,7 +121,7 @@ export async function limitMails(store: Store, email: string, address: string): 
   return isWithinLimit(store, { key: `mail-to:${email.trim().toLowerCase()}`, from: MAILS_TO_ACCOUNT_FROM })
 }
 
-/** Not waited for: the time of the reply must not depend on what is found. A database that fails sends no mail. */
+/** Starts work and does not wait: the time of the reply must not depend on the result. If the database fails, no mail is sent. */
 export function inBackground(work: () => Promise<void>): void {
   work().catch(() => undefined)
 }
@@ -152,8 +153,8 @@ function checkTerms(settings: SystemSettings, spec: SignUpSpec): void {
 }
 
 /**
- * The account, new or not, and the token of the link that is to be mailed. An account that is confirmed already is not
- * touched, and an invitation is only used up by a new one.
+ * Finds or makes the account, and makes the token of the link that is to be mailed. A confirmed account is not touched, and
+ * only a new account uses up an invitation.
  */
 async function enter(
   trx: Db,

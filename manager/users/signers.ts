@@ -11,7 +11,7 @@ import { placeOfKeypair } from './keypairs.ts'
 import { createRateLimits, type RateState } from './rate-limits.ts'
 
 const WINDOW_MS = SIGNATURE_WINDOW_SECONDS * 1000
-/** How much longer than its keypair something may live that was opened with it, where the word of another manager is lost. */
+/** How long tunnels and streams may outlive the keypair that opened them if the message of another manager is lost. */
 const RECHECK_MS = 15_000
 
 /** See `http/signatures/read-signature.ts`. */
@@ -29,17 +29,17 @@ export interface SignedCaller {
   readonly user: UserRow
   readonly bodyHash: string
   readonly rate: RateState
-  /** When the signature itself is too old. */
+  /** Time after which the signature itself is too old. */
   readonly expiresAt: Date
 }
 
 /**
- * Who signs requests.
+ * Authenticates signed requests.
  *
- * Threat model: anybody may send any claim. The signature is compared in constant time, and against a key of nobody where
- * the access key is unknown, so that neither answer nor time tells which access keys exist; only who knows the secret
+ * Threat model: anybody may send any claim. The signature is compared in constant time, and against a random key if the
+ * access key is unknown, so that neither answer nor time tells which access keys exist. Only a caller who knows the secret
  * learns that a keypair or an account is inactive, or how far the clock is off. Nothing is cached: a keypair that is
- * deactivated or deleted signs nothing from the next request on, at every manager.
+ * deactivated or deleted is refused from the next request on, at every manager.
  */
 export interface Signers extends AsyncDisposable {
   /**
@@ -47,13 +47,13 @@ export interface Signers extends AsyncDisposable {
    *   `rate_limited`
    */
   authenticate(claim: Claim): Promise<SignedCaller>
-  /** Something outlives the request: from now on its end is looked for. Sign-ins are passed over. */
+  /** Watches for the end of a keypair from now on, because something outlives its request. Sign-ins are ignored. */
   watch(credential: string): void
-  /** It was deactivated or deleted here. */
+  /** Announces that a keypair was deactivated or deleted here. */
   end(accessKey: string): void
-  /** Looks now whether watched ones have ended. */
+  /** Checks now whether watched keypairs have ended. */
   recheck(): Promise<void>
-  /** For what lives longer than a request (tunnels, grants, event streams). Returns the unsubscribe function. */
+  /** Listens for ends of keypairs, for anything that outlives a request (tunnels, grants, event streams). @returns unsubscribe */
   onEnd(listener: (accessKey: string) => void): () => void
 }
 
@@ -63,7 +63,7 @@ export interface SignersDeps {
   readonly log: Log
   /** Other managers are told of a keypair that ends here. */
   readonly peers?: Peers
-  /** When the database was restored: what was signed before may have been received before. */
+  /** Time at which the database was restored: a request that was signed earlier may have been received before. */
   readonly restoredAt?: Date | undefined
   readonly now?: () => number
   readonly recheckMs?: number
@@ -76,7 +76,7 @@ export function createSigners(deps: SignersDeps): Signers {
   const listeners = new Set<(accessKey: string) => void>()
   const watched = new Set<string>()
   const nobody = randomBytes(30).toString('base64url')
-  // A database that does not answer ends nothing; the next round does.
+  // If the database does not answer, nothing ends now; the next round tries again.
   const timer = setInterval(() => void recheck().catch(() => undefined), recheckMs).unref()
 
   const ended = peers.topic<string>('keypair_ended')
@@ -111,7 +111,7 @@ export function createSigners(deps: SignersDeps): Signers {
       if (!user.active) throw new AppError('user_inactive', { why: 'An admin has deactivated it.' })
       if (!signer.domainActive) throw new AppError('user_inactive', { why: 'Its domain is not active.' })
       const rate = await rates.take(accessKey, keypair.rate_limit)
-      // Kept until nobody's clock can take the date for a fresh one.
+      // The nonce is kept until no manager's clock can take the date for a fresh one.
       const forget = new Date(date.getTime() + 2 * WINDOW_MS)
       if (nonce !== undefined && !(await takeNonce(db, accessKey, nonce, forget))) {
         rates.giveBack(accessKey)

@@ -6,8 +6,8 @@ import { type Caller } from './authorize.ts'
 import { parsePublicKey } from './ssh-public-key.ts'
 
 /**
- * The SSH key of a user: only its public half is here. A session authorises the one that its owner has when its kernels
- * are started.
+ * The SSH key of a user. Only its public half is stored. A session authorises the key that its owner has when the kernels
+ * of the session are started.
  */
 export interface SshKeypairs {
   get(caller: Caller): Promise<SshKeypair>
@@ -40,7 +40,7 @@ export function createSshKeypairs({ db }: Pick<Store, 'db'>): SshKeypairs {
   }
 }
 
-/** It is one call in three hundred that fails. */
+/** About one call in three hundred fails. */
 const ATTEMPTS = 10
 
 /** ssh2 drops a leading zero byte of the public key in about 0.3 % of its pairs; so each one is read back. */

@@ -14,7 +14,7 @@ const MAX_COMMENT = 200
 /**
  * Reads one line of a `.pub` file.
  *
- * Threat model: what is accepted here becomes a line of `authorized_keys` in the user's containers. That file has options
+ * Threat model: a key accepted here becomes a line of `authorized_keys` in the user's containers. That file has options
  * before the type (`command=…`, `from=…`), and a line break would begin another entry; so a line must begin with a type of
  * the list, its blob must be exactly one key of that type, and the comment is cleaned.
  *
@@ -44,7 +44,7 @@ export function parsePublicKey(text: string): PublicKey {
 type KeyType = (typeof SSH_KEY_TYPES)[number]
 const isKnownType = (type: string): type is KeyType => (SSH_KEY_TYPES as readonly string[]).includes(type)
 
-/** How many strings the blob of a key has. RFC 4253 section 6.6, RFC 5656 section 3.1, RFC 8709 section 4 */
+/** Number of strings in the blob of a key. RFC 4253 section 6.6, RFC 5656 section 3.1, RFC 8709 section 4 */
 const FIELDS: Readonly<Record<KeyType, number>> = {
   'ssh-ed25519': 2,
   'ecdsa-sha2-nistp256': 3,
@@ -53,7 +53,7 @@ const FIELDS: Readonly<Record<KeyType, number>> = {
   'ssh-rsa': 3,
 }
 
-/** Length-prefixed strings to exactly the end (RFC 4251 section 5), or undefined. */
+/** Splits a blob into its length-prefixed strings, to exactly the end (RFC 4251 section 5), or undefined. */
 function fieldsOf(blob: Buffer): Buffer[] | undefined {
   const fields: Buffer[] = []
   for (let at = 0; at < blob.length;) {
@@ -66,13 +66,13 @@ function fieldsOf(blob: Buffer): Buffer[] | undefined {
   return fields
 }
 
-/** Of a positive mpint. */
+/** Number of bits of a positive mpint. */
 function bitsOf(number: Buffer | undefined): number {
   const digits = (number ?? Buffer.alloc(0)).toString('hex').replace(/^0+/, '')
   return digits === '' ? 0 : digits.length * 4 - Math.clz32(Number.parseInt(digits.charAt(0), 16)) + 28
 }
 
-/** As `ssh-keygen -l` and PuTTY show that of a line `ssh-ed25519 AAAA… comment`. @see RFC 4253 section 6.6 for the key blob */
+/** Fingerprint of a line `ssh-ed25519 AAAA… comment`, as `ssh-keygen -l` and PuTTY show it. @see RFC 4253 section 6.6 for the key blob */
 export function fingerprintOfLine(publicKey: string): string {
   return fingerprintOf(Buffer.from(publicKey.trim().split(/\s+/)[1] ?? '', 'base64'))
 }

@@ -6,8 +6,9 @@ import { listStandings } from '../store/identity/users.ts'
 import { type Caller } from './authorize.ts'
 
 /**
- * Which of these callers are no longer who they were when they were let in: inactive, or of another role or domain. For
- * what goes on after its request was authorized (event streams, exports). Sign-ins and keypairs tell their own ends.
+ * Finds the callers that have changed since they were authorized: inactive now, or of another role or domain. For work that
+ * goes on after its request was authorized (event streams, exports). The ends of sign-ins and keypairs are announced
+ * elsewhere.
  */
 export async function withoutStanding<C extends Pick<Caller, 'userId' | 'role' | 'domain'>>(
   db: Db,
@@ -20,7 +21,7 @@ export async function withoutStanding<C extends Pick<Caller, 'userId' | 'role' |
   })
 }
 
-/** @param credential as `credentialOf` names it: does this sign-in or keypair hold now, with its account? */
+/** Whether a sign-in or keypair is valid now, with its account. @param credential as `credentialOf` names it */
 export async function credentialHolds(db: Db, credential: string): Promise<boolean> {
   const isKeypair = AccessKey.safeParse(credential).success
   const holding = await (isKeypair ? listUsableKeypairs(db, [credential]) : listLiveLogins(db, [credential]))

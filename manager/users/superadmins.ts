@@ -3,8 +3,8 @@ import { type Db } from '../store/schema.ts'
 import { countSuperadmins } from '../store/identity/users.ts'
 
 /**
- * After a change, in its transaction and under `lockSuperadmins`: somebody is left who can administer everything. Two
- * superadmins who deactivate each other at the same time are not both heard.
+ * Checks after a change, in its transaction and under `lockSuperadmins`, that somebody is left who can administer
+ * everything. Of two superadmins who deactivate each other at the same time, only one succeeds.
  *
  * @throws AppError `last_superadmin`
  */

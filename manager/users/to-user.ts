@@ -3,7 +3,7 @@ import { listGroupsOf } from '../store/identity/groups.ts'
 import { type Db } from '../store/schema.ts'
 import { type UserRow } from '../store/identity/users.ts'
 
-/** What others may see of accounts, with the groups that they are in. */
+/** Converts rows of accounts to the form that others may see, with the groups of each account. */
 export async function toUsers(db: Db, rows: readonly UserRow[]): Promise<User[]> {
   const ids = rows.map(row => row.id)
   const groups = await listGroupsOf(db, ids)

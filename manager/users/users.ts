@@ -36,7 +36,7 @@ import { requireSuperadmin } from './superadmins.ts'
 import { toUser, toUsers } from './to-user.ts'
 
 export const FIRST_ADMIN = 'admin@localhost'
-/** In the order of the list each role may more than the one before. */
+/** Position of a role in the list: each role may do more than the one before. */
 const rank = (role: Role) => Role.options.indexOf(role)
 const NOBODY = { items: [], nextCursor: null }
 
@@ -51,8 +51,8 @@ export interface UserQuery {
 }
 
 /**
- * Accounts: the rules. A superadmin manages all of them, an admin of a domain those of the domain that are not
- * superadmins'; others do not exist for them. Accounts are never deleted: an inactive one keeps its history.
+ * Rules of accounts. A superadmin manages all accounts, an admin of a domain those of the domain that are not
+ * superadmins'; other accounts do not exist for that admin. Accounts are never deleted: an inactive one keeps its history.
  */
 export interface Users {
   list(caller: Caller, query: UserQuery): Promise<{ items: User[]; nextCursor: string | null }>
@@ -61,15 +61,15 @@ export interface Users {
   /** @throws AppError `user_exists`, `weak_password`, `forbidden`, `domain_not_found`, `group_not_found` */
   create(caller: Caller, spec: UserSpec): Promise<User>
   /**
-   * Deactivating ends sign-ins and, with them, grants and tunnels; keypairs stop working. Sessions that run go on: what
-   * they compute is not lost by it, and an admin ends them. Those that wait do not start. A higher role or another domain
-   * deactivates the keypairs, which their owner may activate.
+   * Deactivating ends sign-ins and, with them, grants and tunnels; keypairs stop working. Running sessions go on, so that
+   * their work is not lost, and an admin ends them. Waiting sessions do not start. A higher role or another domain
+   * deactivates the keypairs, which their owner may activate again.
    *
    * @throws AppError `user_not_found`, `weak_password`, `last_superadmin`, `forbidden` (to lock oneself out, to set the own
    *   password, to give out more than the own role), `domain_not_found`, `group_not_found`
    */
   change(caller: Caller, id: UserId, change: UserChange): Promise<User>
-  /** As the account's owner and its admins see it. */
+  /** The account as its owner and its admins see it. */
   view(user: UserRow): Promise<User>
   /**
    * Ends every other sign-in.
@@ -84,7 +84,7 @@ export interface UsersDeps {
   readonly passwords: Passwords
   readonly logins: Logins
   readonly events: EventPublisher
-  /** What waits may start, or not any more. */
+  /** Called when accounts were activated or deactivated: their waiting sessions may start, or not any more. */
   readonly onActiveChanged?: () => void
 }
 
@@ -134,7 +134,7 @@ export function createUsers({ store, passwords, logins, events, onActiveChanged 
         const moves = domain !== user.domain
         if (moves || groups) await replaceGroups(trx, id, { domain, groups })
         const changed = await mustFind(updateUser(trx, id, defined({ ...change, password_hash })))
-        // Who managed the account so far may know the secrets of its keypairs.
+        // Admins who managed the account so far may know the secrets of its keypairs.
         if (rank(role) > rank(user.role) || moves) await deactivateKeypairs(trx, id)
         if (user.role === 'superadmin') await requireSuperadmin(trx)
         if (id === caller.userId && (!active || role !== user.role || moves)) {
@@ -166,7 +166,7 @@ export function createUsers({ store, passwords, logins, events, onActiveChanged 
       const password_hash = await passwords.hash(password)
       const ended = await store.transaction(async trx => {
         const held = await mustFind(lockUser(trx, user.id))
-        // While it was checked another one was set: who knows only the old one must not take that away again.
+        // Another password was set during the check: a caller who knows only the old one must not replace it.
         if (held.password_hash !== user.password_hash) throw wrong()
         await updateUser(trx, user.id, { password_hash })
         return endAccess(trx, user.id, caller.loginId ?? undefined)
@@ -178,9 +178,9 @@ export function createUsers({ store, passwords, logins, events, onActiveChanged 
 }
 
 /**
- * The first start makes `admin@localhost`, with the given password or a random one that is left in DATA/admin-password.
+ * Makes `admin@localhost` at the first start, with the given password or a random one that is left in DATA/admin-password.
  *
- * @param password of BERTH_ADMIN_PASSWORD; one that breaks the rules stops every start, so that nobody believes it is set
+ * @param password of BERTH_ADMIN_PASSWORD; a password that breaks the rules stops every start, so that nobody believes it is set
  * @returns the superadmin that sign-in links of this machine are for
  * @throws AppError `weak_password`
  */
@@ -196,7 +196,7 @@ export async function ensureFirstAdmin(options: {
   if ((await countUsers(store.db)) > 0) return
   const chosen = password ?? newPassword()
   const password_hash = await passwords.hash(chosen)
-  // The file first: with a crash in between there is a file too many, not an account that nobody can use.
+  // Write the file first: a crash in between then leaves a file too many, not an account that nobody can use.
   if (password === undefined) await writeSecret(join(dataDir, 'admin-password'), `${chosen}\n`)
   const admin = { email: FIRST_ADMIN, name: 'Administrator', role: 'superadmin' as const, password_hash }
   try {
@@ -234,7 +234,7 @@ function parseCursor(cursor: string): UserId {
   return parsed.data
 }
 
-/** Without the keys that are undefined. */
+/** Copies an object without its undefined keys. */
 function defined<T extends object>(value: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
   return Object.fromEntries(Object.entries(value).filter(([, v]) => v !== undefined)) as {
     [K in keyof T]?: Exclude<T[K], undefined>

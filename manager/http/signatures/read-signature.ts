@@ -16,7 +16,7 @@ export interface SignatureClaim {
   /** 64 hex digits. */
   readonly signature: string
   readonly date: Date
-  /** Undefined for the original's scheme, which has none. */
+  /** Single-use value: the nonce, or the signature itself in the original's scheme, which has no nonce. */
   readonly nonce: string | undefined
   /** SHA-256 that the body must have, hex. */
   readonly bodyHash: string
