@@ -207,7 +207,7 @@ export const App = z
     name: z.string().regex(/^[a-z][a-z0-9-]{0,31}$/),
     title: z.string(),
     protocol: AppProtocol,
-    /** Where the browser starts, e.g. `/lab`. */
+    /** Path at which the browser starts, e.g. `/lab`. */
     path: z.string().startsWith('/').default('/'),
   })
   .meta({ id: 'App' })

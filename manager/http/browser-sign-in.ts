@@ -11,7 +11,7 @@ import { originOf } from './origin.ts'
  * so it also proves that our page sent the request (CSRF). The cookie in turn is HttpOnly: script on our page that reads the
  * secret cannot take the sign-in elsewhere. The manager stores one hash of both halves together.
  *
- * What remains: a page on another port of the same name can delete or overwrite the cookie, which signs the browser out.
+ * Remaining risk: a page on another port of the same name can delete or overwrite the cookie, which signs the browser out.
  */
 export interface BrowserHalves {
   /**

@@ -100,7 +100,7 @@ async function countAll(
     await store.transaction(async trx => {
       for (const backOff of counts) {
         const seconds = await countAttempt(trx, backOff)
-        if (seconds !== undefined) throw new MustWait(seconds) // rolls back what was counted
+        if (seconds !== undefined) throw new MustWait(seconds) // rolls back the counts
       }
     })
   } catch (error) {

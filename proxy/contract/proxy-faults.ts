@@ -11,7 +11,7 @@ export interface ProxyFault {
   readonly lastSeen: string
 }
 
-/** Where the headers for each program are written down. */
+/** Documentation of the headers for each reverse proxy program. */
 export const PROXY_DOCS = 'docs/admin/agents.md#what-the-reverse-proxy-must-send'
 
 const NAME_IT = (peer: string) => `set BERTH_TRUSTED_PROXIES=${peer} (console.trustedProxies) and start Berth again`
