@@ -128,7 +128,7 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
   )
   parts.kernels = kernels
   const unused = createUnusedImages({ engine, starting: () => imagesBeingUsed(kernels.reports()) })
-  // Tunnels outlive the connection over which they were asked for.
+  // Tunnels outlive the connection over which they were requested.
   const streams = stack.use(
     createStreams({ kernels, docker: engine.streams, isElsewhere: () => networks.isElsewhere, log }),
   )

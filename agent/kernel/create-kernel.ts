@@ -89,7 +89,7 @@ async function build(
     files.createScratch(spec.kernelId, spec.filesOf),
     devices.settled(spec),
   ] as const
-  // Not Promise.all: an undo must not start while something is still being made.
+  // Not Promise.all: an undo must not start while a part is still in progress.
   for (const part of parts) part.catch((error: unknown) => failed.abort(error))
   await Promise.allSettled(parts)
   if (failed.signal.aborted) throw failed.signal.reason

@@ -160,7 +160,7 @@ async function readRecord(path: string): Promise<SessionUserRecord | undefined> 
   try {
     return SessionUserRecord.safeParse(JSON.parse(text)).data
   } catch {
-    return undefined // not there, or cut off by a loss of power: chosen anew, by the same rules
+    return undefined // missing, or truncated by a loss of power: chosen again by the same rules
   }
 }
 

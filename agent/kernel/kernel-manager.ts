@@ -263,7 +263,7 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
   ): Promise<RequestReply<'create_kernel'>> {
     const { kernelId } = spec
     try {
-      // The await also lets `begin` make the entry first.
+      // The await also lets `begin` create the entry first.
       await deps.verifyEngine().catch((error: unknown) => {
         throw error instanceof AppError ? error : fromEngine(error, 'kernel_create_failed')
       })
@@ -467,7 +467,7 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
       if (keep && !before.has(kernelId)) await files.ownScratch(kernelId)
       if (!keep) await removeContainer(engine, container.id)
       else if (afterOutage && before.get(kernelId)?.state.state !== 'running') {
-        // This process never saw the container running: only the boot time tells whether the engine took it along.
+        // This process never saw the container running: only the boot time tells whether the engine ended it.
         const again = await inspectContainer(engine, container.id, context(false))
         if (again) adopt(again)
       } else adopt(container)

@@ -10,7 +10,7 @@ import { HOME } from '../docker/container-config.ts'
  */
 export async function startDirectory(pid: number): Promise<string> {
   if (pid === 0) return HOME
-  const mounts = await readFile(`/proc/${pid}/mountinfo`, 'utf8').catch(() => '') // it has ended
+  const mounts = await readFile(`/proc/${pid}/mountinfo`, 'utf8').catch(() => '') // the process has ended
   return isDeleted(mounts, HOME) ? '/' : HOME
 }
 

@@ -46,6 +46,6 @@ function secretIn(texts: readonly string[], templates: readonly string[]): strin
 }
 
 async function read(pid: number, name: 'cmdline' | 'environ'): Promise<string[]> {
-  const text = await readFile(`/proc/${pid}/${name}`, 'utf8').catch(() => '') // it has ended
+  const text = await readFile(`/proc/${pid}/${name}`, 'utf8').catch(() => '') // the process has ended
   return text.split('\0')
 }

@@ -59,6 +59,6 @@ function linkOf(pid: number, descriptor: string): string | undefined {
   try {
     return readlinkSync(`/proc/${pid}/fd/${descriptor}`)
   } catch {
-    return undefined // closed meanwhile
+    return undefined // closed in the meantime
   }
 }

@@ -47,8 +47,8 @@ export async function fileSystemOf(path: string): Promise<FileSystem | undefined
 }
 
 /**
- * Directory with what a container changed in its image, as the mount of its root says (overlay2, and containerd's overlayfs).
- * undefined with other storage drivers, and where the container is not on this host.
+ * Directory with a container's changes to its image, according to its root mount (overlay2, and containerd's overlayfs).
+ * undefined with other storage drivers, and if the container is not on this host.
  */
 export async function writableLayer(pid: number): Promise<string | undefined> {
   if (pid === 0) return undefined

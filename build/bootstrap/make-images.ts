@@ -1,5 +1,5 @@
-// Makes all images, those of the tests too: `node build/bootstrap/make-images.ts`. For work on a recipe; `npm start` and `npm test`
-// do the same on their way.
+// Makes all images, those of the tests too: `node build/bootstrap/make-images.ts`. Use it when working on a recipe; `npm start`
+// and `npm test` make the images as one of their steps.
 import { dataDirectory } from '../../cli/config/directories.ts'
 import { engineStep, imageSteps } from './build-images.ts'
 import { readPlatform } from './platform.ts'

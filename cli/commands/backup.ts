@@ -63,7 +63,7 @@ async function runChild(command: 'backup' | 'restore', file: string, flags: Back
   })
   using interrupt = listenForInterrupt()
   interrupt.signal.addEventListener('abort', () => child.kill('SIGTERM'))
-  child.stdin.on('error', () => undefined) // it ended without reading; its line says why
+  child.stdin.on('error', () => undefined) // the child ended without reading; its output says why
   child.stdin.end(secret ?? '')
   const chunks: Buffer[] = []
   for await (const chunk of child.stdout) chunks.push(chunk as Buffer)

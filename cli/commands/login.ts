@@ -16,8 +16,8 @@ interface LoginFlags {
   json?: boolean
 }
 
-/** `login`, `logout` and `whoami`. The password comes from a prompt or standard input, never from the command
- * line; a code of an app may stand there, for it works once. */
+/** Adds `login`, `logout` and `whoami`. The password comes from a prompt or standard input, never from the command
+ * line; a code of an authenticator app may be given there, because it works only once. */
 export function addLoginCommands(program: Command): void {
   program
     .command('login')

@@ -104,7 +104,7 @@ export async function askRunning(path: string, withinMs = 30_000): Promise<Runni
     for await (const line of createInterface({ input: socket })) return JSON.parse(line) as Running
     return undefined
   } catch {
-    return undefined // refused or reset: nobody is there
+    return undefined // refused or reset: no process answers
   } finally {
     socket.destroy()
   }

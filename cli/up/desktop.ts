@@ -28,6 +28,6 @@ export async function openDesktop(root: string, signInUrl: string): Promise<bool
     // Zero: an instance that is already running has taken over.
     return code === undefined || code === 0
   } catch {
-    return false // no binary, no bundle: the browser is the console
+    return false // no binary or no bundle: use the browser instead
   }
 }

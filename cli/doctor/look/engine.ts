@@ -64,6 +64,6 @@ export async function freeBytes(path: string): Promise<number | undefined> {
     const { bavail, bsize } = await statfs(path)
     return bavail * bsize
   } catch {
-    return undefined // not on this machine, or not ours to look at
+    return undefined // not on this machine, or not readable for us
   }
 }

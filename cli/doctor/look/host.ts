@@ -30,7 +30,7 @@ export async function lookAtNvidia(program = 'nvidia-smi'): Promise<Nvidia> {
   }
 }
 
-/** The preconditions that the agent tests before it calls a part of a GPU enforced. */
+/** Whether GPU memory limits can be set here, which the agent requires before it calls a part of a GPU enforced. */
 async function canLimitMemory(program: string): Promise<boolean> {
   const hasUnifiedGroups = await stat('/sys/fs/cgroup/cgroup.controllers').catch(() => undefined)
   if (!hasUnifiedGroups) return false
@@ -115,6 +115,6 @@ export async function readManagerAhead(url: string | undefined): Promise<number 
     const date = Date.parse(reply.headers.get('date') ?? '')
     return Number.isNaN(date) ? undefined : date - Date.now()
   } catch {
-    return undefined // it stops just now; that it runs is another check's business
+    return undefined // the manager is just stopping; another check covers whether it runs
   }
 }

@@ -57,7 +57,7 @@ export function createTerminals({ account }: TerminalsDeps): Terminals {
           open.delete(id)
           throw error
         }
-        socket.on('error', () => undefined) // the close that follows says what there is to say
+        socket.on('error', () => undefined) // the close event that follows reports the reason
         socket.on('close', (code, reason) => {
           open.delete(id)
           page.emit('terminal:closed', { id, code, reason: reason.toString() })
