@@ -43,7 +43,7 @@ export interface Identity {
   /** Base64 signature over `controlSignaturePayload`. */
   sign(nonce: string, managerId: ManagerId): string
   remember(manager: KnownManager): Promise<void>
-  /** Adds containers in memory; they are written with the next `remember`. */
+  /** Sets the inherited containers; they are written with the next `remember`. */
   inherit(containers: readonly string[]): void
 }
 

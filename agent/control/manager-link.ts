@@ -126,7 +126,7 @@ export function startManagerLink(deps: ManagerLinkDeps): ManagerLink {
     }
   }
 
-  /** The manager in between may have changed by the time of the call, so the route is bound now. */
+  /** The manager in between may have changed by the time of the call, so an indirect route is looked up for each call. */
   function dialOf(where: Where, route: Route | undefined): ManagerConnection['dial'] {
     if (!route) return signal => dialDirectly(where, signal)
     return async signal => {

@@ -98,7 +98,7 @@ async function isSubvolume(path: string): Promise<boolean> {
   return (await lstat(path)).ino === 256
 }
 
-/** One quota for ext4 and XFS: project ids by `chattr`, limits by `setquota`. */
+/** Project quotas, with the same programs for ext4 and XFS: project ids by `chattr`, limits by `setquota`. */
 function projectQuota({ bytes, inodes }: DiskLimits, { mountPoint }: Mount, run: Run): HomeQuota {
   return {
     kind: 'project',
