@@ -21,6 +21,8 @@ afterEach(async () => {
 const MIB = 2 ** 20
 const HEAD_MS = 2_000
 const STALLED_MS = 3_000
+/** Longer than a busy machine takes to open more than a thousand connections. */
+const UNHURRIED_MS = 60_000
 const HELD = 'still there'
 
 /** Peers of each kind at once; @returns what each was told, or HELD after `withinMs` */
@@ -122,7 +124,7 @@ test('the console ends upgrades that were refused although the peer stays', asyn
 })
 
 test('event streams of any number leave the ordinary calls of the console alone', async () => {
-  const { victim, port, head, manager, before } = await startConsole()
+  const { victim, port, head, manager, before } = await startConsole(UNHURRIED_MS)
   manager.respond = (socket, request) => {
     if (request.includes('/api/v1/events'))
       socket.write('HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n:\n\n')
@@ -137,8 +139,7 @@ test('event streams of any number leave the ordinary calls of the console alone'
 })
 
 test('calls that are not answered have a bounded number of connections to the manager', async () => {
-  // Longer than a busy machine takes to open them all.
-  const { victim, port, head, manager, before } = await startConsole(60_000)
+  const { victim, port, head, manager, before } = await startConsole(UNHURRIED_MS)
   manager.respond = () => undefined
   const peers = times(1_200, () => slowPeer(port, { head: head('GET /api/v1/me HTTP/1.1') }))
   await expect.poll(() => victim.descriptors(), { timeout: 20_000 }).toBeGreaterThanOrEqual(before + 1_200 + 1_024)
