@@ -22,7 +22,7 @@ const MIB = 2 ** 20
 const HEAD_MS = 2_000
 const STALLED_MS = 3_000
 /** Longer than a busy machine takes to open more than a thousand connections. */
-const UNHURRIED_MS = 60_000
+const UNHURRIED = { headMs: 60_000, stalledMs: 60_000 } as const
 const HELD = 'still there'
 
 /** Peers of each kind at once; @returns what each was told, or HELD after `withinMs` */
@@ -36,7 +36,7 @@ async function meet(withinMs: number, peers: readonly SlowPeer[]): Promise<strin
 }
 const times = <T>(count: number, make: () => T) => Array.from({ length: count }, make)
 
-async function startConsole(stalledMs = STALLED_MS) {
+async function startConsole({ headMs = HEAD_MS, stalledMs = STALLED_MS } = {}) {
   const manager = stack.use(await HostileServer.start())
   const { path } = stack.use(await temporaryDirectory())
   await mkdir(join(path, 'renderer', 'assets'), { recursive: true })
@@ -46,7 +46,7 @@ async function startConsole(stalledMs = STALLED_MS) {
     await Victim.start('test/integration/hostile/web-child.ts', {
       DATA_DIR: path,
       MANAGER_URL: `http://127.0.0.1:${manager.port}`,
-      HEAD_MS: String(HEAD_MS),
+      HEAD_MS: String(headMs),
       STALLED_MS: String(stalledMs),
     }),
   )
@@ -124,7 +124,7 @@ test('the console ends upgrades that were refused although the peer stays', asyn
 })
 
 test('event streams of any number leave the ordinary calls of the console alone', async () => {
-  const { victim, port, head, manager, before } = await startConsole(UNHURRIED_MS)
+  const { victim, port, head, manager, before } = await startConsole(UNHURRIED)
   manager.respond = (socket, request) => {
     if (request.includes('/api/v1/events'))
       socket.write('HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n:\n\n')
@@ -139,7 +139,7 @@ test('event streams of any number leave the ordinary calls of the console alone'
 })
 
 test('calls that are not answered have a bounded number of connections to the manager', async () => {
-  const { victim, port, head, manager, before } = await startConsole(UNHURRIED_MS)
+  const { victim, port, head, manager, before } = await startConsole(UNHURRIED)
   manager.respond = () => undefined
   const peers = times(1_200, () => slowPeer(port, { head: head('GET /api/v1/me HTTP/1.1') }))
   await expect.poll(() => victim.descriptors(), { timeout: 20_000 }).toBeGreaterThanOrEqual(before + 1_200 + 1_024)
