@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Grant } from '#manager/contract'
-import { httpApp, StandIn, tcpApp } from '../proxy-stand-in.ts'
+import { httpApp, StandIn, tcpApp } from '../../fixtures/proxy-stand-in.ts'
 import { exchange, HostileServer } from './peers.ts'
 import { Victim } from './victim.ts'
 

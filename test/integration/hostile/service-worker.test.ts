@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import { startProxy } from '#proxy'
 import { launchBrowser } from '../../fixtures/browser.ts'
-import { httpApp, StandIn } from '../proxy-stand-in.ts'
+import { httpApp, StandIn } from '../../fixtures/proxy-stand-in.ts'
 
 let stack = new AsyncDisposableStack()
 afterEach(async () => {

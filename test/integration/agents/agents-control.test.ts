@@ -1,0 +1,441 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { WebSocket } from 'ws'
+import { CONTROL_PATH, CONTROL_PROTOCOL } from '#agent/contract'
+import { AgentId, type KernelId, KernelId as KernelIdSchema, type Session, SessionId } from '#manager/contract'
+import { newId } from '../../../manager/store/new-id.ts'
+import { gpus, hang, PYTHON, ScriptedAgent, ScriptedError } from '../../fixtures/scripted-agent.ts'
+import { refusal, type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
+
+let cluster: SessionsCluster
+beforeAll(async () => {
+  cluster = await startSessionsCluster({ agentLostMs: 700, slowTickMs: 500, sweepMs: 50 })
+})
+afterEach(() => cluster.reset())
+afterAll(() => cluster[Symbol.asyncDispose]())
+
+const agentsNow = async () => (await cluster.api.listAgents()).items
+
+async function running(agent: ScriptedAgent): Promise<{ session: Session; kernelId: KernelId }> {
+  const { id } = await cluster.launch()
+  const session = await cluster.reach(id, 'RUNNING')
+  const kernelId = session.kernels[0]?.id
+  if (!kernelId || !agent.containers.has(kernelId)) throw new Error('not on this agent')
+  return { session, kernelId }
+}
+
+describe('an agent', () => {
+  test('joins with a token once; nobody else can use the token again', async () => {
+    const { join } = await cluster.manager.createJoinToken()
+    await using first = await new ScriptedAgent({ url: cluster.url, join }).connect()
+    await expect.poll(async () => (await agentsNow()).map(agent => agent.id)).toEqual([first.id])
+    await using second = await new ScriptedAgent({ url: cluster.url, join }).connect()
+    expect(second.refusal?.code).toBe('join_token_invalid')
+    expect(await agentsNow()).toHaveLength(1)
+  })
+
+  test('that has not proven itself may send little, in one message, in many, or without an end', async () => {
+    const address = new URL(CONTROL_PATH, cluster.url)
+    const send: ((socket: WebSocket) => void)[] = [
+      socket => socket.send(JSON.stringify({ type: 'prove', signature: 'x'.repeat(100_000) })),
+      socket => {
+        for (let i = 0; i < 1_000; i++) socket.send(JSON.stringify({ type: 'report', text: 'x'.repeat(100) }))
+      },
+      socket => socket.send('x'.repeat(20_000), { fin: false }),
+    ]
+    for (const act of send) {
+      const socket = new WebSocket(address.href.replace('http', 'ws'), CONTROL_PROTOCOL)
+      const closed = new Promise<number>(resolve => socket.once('close', resolve))
+      socket.on('error', () => undefined)
+      await new Promise(resolve => socket.once('message', resolve))
+      const startedAt = performance.now()
+      act(socket)
+      // Cut, not told why; and not by the deadline of the handshake.
+      expect(await closed).toBe(1006)
+      expect(performance.now() - startedAt).toBeLessThan(5_000)
+    }
+    await using agent = await cluster.join()
+    expect(agent.refusal).toBeUndefined()
+  })
+
+  test('that did not hear the answer may join again with its token, but nobody under its name, and not once revoked', async () => {
+    const { join } = await cluster.manager.createJoinToken()
+    const agent = new ScriptedAgent({ url: cluster.url, join })
+    await agent.connect()
+    await agent.disconnect()
+    agent.rejoin(join)
+    await agent.connect()
+    expect(agent.refusal).toBeUndefined()
+    const impostor = new ScriptedAgent({ url: cluster.url, join })
+    Object.defineProperty(impostor, 'id', { value: agent.id })
+    await impostor.connect()
+    expect(impostor.refusal?.code).toBe('join_token_invalid')
+    await cluster.api.forgetAgent({ params: { id: agent.id } })
+    agent.rejoin(join)
+    await agent.connect()
+    expect(agent.refusal?.code).toBe('join_token_invalid')
+  })
+
+  test('is not replaced by whoever has a join string and knows its id, even once it was revoked', async () => {
+    const agent = await cluster.join()
+    const { join } = await cluster.manager.createJoinToken()
+    const impostor = new ScriptedAgent({ url: cluster.url, join })
+    Object.defineProperty(impostor, 'id', { value: agent.id })
+    await impostor.connect()
+    expect(impostor.refusal?.code).toBe('join_token_invalid')
+    await agent.disconnect()
+    await agent.connect()
+    expect(agent.refusal).toBeUndefined()
+    await cluster.api.forgetAgent({ params: { id: agent.id } })
+    impostor.rejoin(join)
+    await impostor.connect()
+    expect(impostor.refusal?.code).toBe('join_token_invalid')
+    expect((await cluster.api.listAgents()).items).toEqual([])
+    await impostor[Symbol.asyncDispose]()
+    await agent[Symbol.asyncDispose]()
+  })
+
+  test('with a copy of its key elsewhere stays: the copy is refused with the reason, and takes over once it has gone', async () => {
+    const agent = await cluster.join()
+    const copy = agent.copy()
+    await copy.connect()
+    expect(copy.refusal?.code).toBe('agent_running_elsewhere')
+    expect(copy.refusal?.message).toContain(agent.name)
+    await cluster.reach((await cluster.launch()).id, 'RUNNING')
+    // The same process that connects again is no other one.
+    await agent.disconnect()
+    await agent.connect()
+    expect(agent.refusal).toBeUndefined()
+    await agent.disconnect()
+    copy.refusal = undefined
+    await copy.connect()
+    expect(copy.refusal).toBeUndefined()
+    await copy[Symbol.asyncDispose]()
+  })
+
+  test('that was revoked takes work again once it has joined with a new token', async () => {
+    const agent = await cluster.join()
+    await cluster.api.forgetAgent({ params: { id: agent.id } })
+    agent.rejoin((await cluster.manager.createJoinToken()).join)
+    await agent.connect()
+    await cluster.reach((await cluster.launch()).id, 'RUNNING')
+    await agent[Symbol.asyncDispose]()
+  })
+
+  test('is forgotten as often as it is asked for', async () => {
+    const agent = await cluster.join()
+    const { session } = await running(agent)
+    const params = { id: agent.id }
+    await cluster.api.forgetAgent({ params })
+    expect((await cluster.reach(session.id, 'TERMINATED')).reason.code).toBe('agent_forgotten')
+    await cluster.api.forgetAgent({ params })
+    const unknown = newId(AgentId)
+    expect((await refusal(cluster.api.forgetAgent({ params: { id: unknown } }))).code).toBe('agent_not_found')
+  })
+
+  test('that is revoked while it connects is hung up on', async () => {
+    const agent = await cluster.join()
+    for (let round = 0; round < 5; round++) {
+      await agent.disconnect()
+      const connected = agent.connect()
+      await cluster.api.forgetAgent({ params: { id: agent.id } })
+      await connected
+      await expect.poll(async () => (await agentsNow()).filter(({ status }) => status === 'CONNECTED')).toEqual([])
+      await expect.poll(async () => (await cluster.api.getResources()).agents.connected).toBe(0)
+      agent.rejoin((await cluster.manager.createJoinToken()).join)
+      await agent.connect()
+    }
+  })
+
+  test('that never joined, or proves with another key, is refused', async () => {
+    const known = await cluster.join()
+    await using stranger = await new ScriptedAgent({ url: cluster.url }).connect()
+    expect(stranger.refusal?.code).toBe('agent_revoked')
+    const impostor = new ScriptedAgent({ url: cluster.url })
+    Object.defineProperty(impostor, 'id', { value: known.id })
+    await impostor.connect()
+    expect(impostor.refusal?.code).toBe('agent_revoked')
+    expect((await agentsNow())[0]?.status).toBe('CONNECTED')
+  })
+
+  test('that connects again replaces its older connection', async () => {
+    const agent = await cluster.join()
+    const { session } = await running(agent)
+    const older = agent.dataToken
+    await agent.connect()
+    expect(agent.dataToken).not.toBe(older)
+    await expect.poll(async () => (await cluster.api.getSession({ params: { id: session.id } })).reachable).toBe(true)
+    expect((await cluster.api.getSessionLogs({ params: { id: session.id } })).text).toBe('live line\n')
+  })
+
+  test('without a sign of life is LOST; its sessions stay RUNNING, unreachable, and come back with it', async () => {
+    const agent = await cluster.join()
+    const { session } = await running(agent)
+    await agent.disconnect()
+    await expect.poll(async () => (await agentsNow())[0]?.status, { timeout: 3_000 }).toBe('LOST')
+    const params = { id: session.id }
+    expect(await cluster.api.getSession({ params })).toMatchObject({ status: 'RUNNING', reachable: false })
+    expect((await refusal(cluster.api.getSessionLogs({ params }))).code).toBe('agent_unreachable')
+    expect((await agentsNow())[0]?.occupied.cpu).toBe('1')
+    await agent.connect()
+    await expect.poll(async () => (await cluster.api.getSession({ params })).reachable).toBe(true)
+    expect((await agentsNow())[0]?.status).toBe('CONNECTED')
+  })
+
+  test('that is away for a moment is waited for by whoever wants something of it', async () => {
+    const agent = await cluster.join()
+    const { session } = await running(agent)
+    await agent.disconnect()
+    const logs = cluster.api.getSessionLogs({ params: { id: session.id } })
+    await agent.connect()
+    expect((await logs).text).toBe('live line\n')
+  })
+
+  test('that is paused gets no work, and gets it again afterwards', async () => {
+    const agent = await cluster.join()
+    const params = { id: agent.id }
+    await cluster.api.updateAgent({ params, body: { schedulable: false } })
+    const { id } = await cluster.launch()
+    await expect.poll(() => cluster.reasonOf(id)).toBe('no_agents')
+    await cluster.api.updateAgent({ params, body: { schedulable: true } })
+    await cluster.reach(id, 'RUNNING')
+  })
+
+  test('tells of devices, images and capacity, from which the launch dialog has its limits', async () => {
+    await cluster.join({ capacity: { cpu: 4000, mem: 8 * 2 ** 30, 'cuda.device': 2 }, devices: gpus(2) })
+    const { id } = await cluster.launch({ resources: { cpu: '1.5', mem: '1g', 'cuda.device': '1' } })
+    const session = await cluster.reach(id, 'RUNNING')
+    expect(session.kernels[0]?.devices).toEqual([{ uuid: 'GPU-0', slot: 'cuda.device', amount: '1' }])
+    expect(await cluster.api.getResources()).toMatchObject({
+      largest: { cpu: '4', mem: String(8 * 2 ** 30), 'cuda.device': '2' },
+      free: { cpu: '2.5', mem: String(7 * 2 ** 30), 'cuda.device': '1' },
+      agents: { connected: 1, lost: 0 },
+      sessions: { running: 1, pending: 0 },
+    })
+    const { items } = await cluster.api.listImages()
+    expect(items).toMatchObject([{ reference: 'berth/python:3.13', digest: PYTHON.id, minimum: { cpu: '0.5' } }])
+    expect(items[0]?.apps[0]).toEqual({ name: 'jupyter', title: 'JupyterLab', protocol: 'http', path: '/lab' })
+  })
+})
+
+describe('reconciliation', () => {
+  test('a container without a record is imported with its slots, and can be ended', async () => {
+    const agent = await cluster.join()
+    const { session, kernelId } = await running(agent)
+    const container = agent.containers.get(kernelId)
+    if (!container) throw new Error('no container')
+    const [otherKernel, otherSession] = [newId(KernelIdSchema), newId(SessionId)]
+    const label = {
+      ...container.label,
+      kernelId: otherKernel,
+      sessionId: otherSession,
+      slots: { cpu: 3000, mem: 2 ** 30 },
+    }
+    agent.containers.set(otherKernel, { ...container, label: await cluster.signed(label) })
+
+    const imported = await cluster.reach(otherSession, 'RUNNING').catch(() => undefined)
+    expect(imported).toMatchObject({ reason: { code: 'imported' }, ownerEmail: 'admin@localhost' })
+    // The name of the one that it was copied from is taken.
+    expect(imported?.name).toBe(`${session.name}-2`)
+    expect((await agentsNow())[0]?.occupied.cpu).toBe('4')
+    await cluster.api.deleteSession({ params: { id: otherSession } })
+    await cluster.reach(otherSession, 'TERMINATED')
+    expect(agent.containers.has(otherKernel)).toBe(false)
+  })
+
+  test('the start of a session is told in the time of the database, whatever the clock of its agent says', async () => {
+    const agent = await cluster.join()
+    agent.clockOffsetMs = 3_600_000
+    agent.report()
+    const { session, kernelId } = await running(agent)
+    const container = agent.containers.get(kernelId)
+    if (!container) throw new Error('no container')
+    const label = { ...container.label, kernelId: newId(KernelIdSchema), sessionId: newId(SessionId) }
+    agent.containers.set(label.kernelId, { ...container, label: await cluster.signed(label) })
+    const imported = await cluster.reach(label.sessionId, 'RUNNING')
+    for (const { startedAt } of [session, imported]) {
+      const tookMs = Date.parse(startedAt ?? '') - Date.parse(session.createdAt)
+      expect(tookMs).toBeGreaterThanOrEqual(0)
+      expect(tookMs).toBeLessThan(60_000)
+    }
+  })
+
+  test('a container that names a known session, but is none of its kernels, is ended', async () => {
+    const agent = await cluster.join()
+    const { session, kernelId } = await running(agent)
+    const container = agent.containers.get(kernelId)
+    if (!container) throw new Error('no container')
+    const stray = newId(KernelIdSchema)
+    const label = await cluster.signed({ ...container.label, kernelId: stray })
+    agent.containers.set(stray, { ...container, label })
+    await expect.poll(() => agent.containers.has(stray)).toBe(false)
+    expect(agent.requests('destroy_kernel')).toMatchObject([{ kernelId: stray, attempt: container.attempt }])
+    expect((await cluster.api.getSession({ params: { id: session.id } })).status).toBe('RUNNING')
+  })
+
+  test('a container that cannot be imported does not keep its agent from work', async () => {
+    const agent = await cluster.join()
+    const { kernelId } = await running(agent)
+    const container = agent.containers.get(kernelId)
+    if (!container) throw new Error('no container')
+    const odd = newId(KernelIdSchema)
+    // More than the column takes.
+    const label = { ...container.label, kernelId: odd, sessionId: newId(SessionId), clusterSize: 2 ** 40 }
+    await agent.disconnect()
+    agent.containers.set(odd, { ...container, label: await cluster.signed(label) })
+    await agent.connect()
+    // What it says of its other containers counts.
+    await expect.poll(() => agent.notTakenUp).toEqual([odd])
+    await cluster.reach((await cluster.launch()).id, 'RUNNING')
+    expect(agent.containers.has(odd)).toBe(true)
+  })
+
+  test('what an agent tells of the pull of another agent does not count', async () => {
+    const owner = await cluster.join()
+    owner.script.create_kernel = ({ spec }, signal) => {
+      owner.run(spec)
+      owner.change(spec.kernelId, { state: 'starting', phase: 'pulling' })
+      return hang(signal)
+    }
+    const { id } = await cluster.launch()
+    const kernelId = (await cluster.reach(id, 'PULLING')).kernels[0]?.id
+    if (!kernelId) throw new Error('no kernel')
+    const liar = await cluster.join()
+    const progress = (bytesDone: number) => ({ layersDone: 0, layersTotal: 1, bytesDone, bytesTotal: 9, layers: [] })
+    const pullNow = async () => (await cluster.api.getSession({ params: { id } })).pull
+    liar.pull(kernelId, progress(6))
+    liar.images = []
+    liar.report(true)
+    // Handled in order: with the report the pull before it has been.
+    await expect
+      .poll(async () => (await cluster.api.listImages()).items.flatMap(image => image.agentIds))
+      .not.toContain(liar.id)
+    expect(await pullNow()).toBeNull()
+    owner.pull(kernelId, progress(3))
+    await expect.poll(async () => (await pullNow())?.bytesDone).toBe(3)
+  })
+
+  test('a container of another manager is left alone', async () => {
+    const agent = await cluster.join()
+    const { kernelId } = await running(agent)
+    const container = agent.containers.get(kernelId)
+    if (!container) throw new Error('no container')
+    const foreign = newId(KernelIdSchema)
+    const label = {
+      ...container.label,
+      kernelId: foreign,
+      sessionId: newId(SessionId),
+      managerId: newId(SessionId) as never,
+    }
+    agent.containers.set(foreign, { ...container, label })
+    const { sequence } = { sequence: agent.log.length }
+    agent.report()
+    agent.report()
+    await cluster.api.deleteSession({ params: { id: container.label.sessionId } })
+    await cluster.reach(container.label.sessionId, 'TERMINATED')
+    expect(agent.containers.has(foreign)).toBe(true)
+    expect(agent.log.slice(sequence).map(entry => entry.name)).toEqual(['destroy_kernel'])
+    expect((await cluster.api.listSessions({ query: { status: 'live' } })).total).toBe(0)
+  })
+
+  test('a container whose session ended while its agent was away is removed', async () => {
+    const agent = await cluster.join()
+    const { session, kernelId } = await running(agent)
+    agent.change(kernelId, { state: 'exited', containerId: 'c', exitCode: 0, oomKilled: false, engineRestarted: false })
+    await cluster.reach(session.id, 'TERMINATED')
+    await expect.poll(() => agent.containers.size).toBe(0)
+    await agent.disconnect()
+    const label = agent.requests('create_kernel')[0]
+    if (label) agent.run(label.spec)
+    await agent.connect()
+    await expect.poll(() => agent.containers.size).toBe(0)
+    expect((await cluster.api.getSession({ params: { id: session.id } })).status).toBe('TERMINATED')
+  })
+
+  test('the GPU of a container that is not of any session any more is given out only when it is gone; the rest is at once', async () => {
+    const agent = await cluster.join({ devices: gpus(1) })
+    const resources = { cpu: '1', mem: '1g', 'cuda.device': '1' }
+    const first = await cluster.launch({ resources })
+    await cluster.reach(first.id, 'RUNNING')
+    const [started] = agent.requests('create_kernel')
+    if (!started) throw new Error('not started')
+    await cluster.api.deleteSession({ params: { id: first.id } })
+    await cluster.reach(first.id, 'TERMINATED')
+    await agent.disconnect()
+    agent.run(started.spec)
+    const removal = Promise.withResolvers<undefined>()
+    const destroy = agent.script.destroy_kernel
+    agent.script.destroy_kernel = async (input, signal) => {
+      await removal.promise
+      return destroy(input, signal)
+    }
+    await agent.connect()
+    const second = await cluster.launch({ resources })
+    await cluster.reach((await cluster.launch()).id, 'RUNNING')
+    await expect.poll(() => cluster.reasonOf(second.id)).toBe('capacity')
+    expect(agent.requests('create_kernel')).toHaveLength(2)
+    removal.resolve(undefined)
+    await cluster.reach(second.id, 'RUNNING')
+    expect(agent.containers.has(started.spec.kernelId)).toBe(false)
+  })
+
+  test('the same report over and over changes nothing', async () => {
+    const agent = await cluster.join()
+    const { session } = await running(agent)
+    const before = await cluster.timeline(session.id)
+    for (let round = 0; round < 20; round++) agent.report(round % 2 === 0)
+    await cluster.reach((await cluster.launch()).id, 'RUNNING')
+    expect(await cluster.timeline(session.id)).toEqual(before)
+    expect(agent.requests('create_kernel')).toHaveLength(2)
+  })
+
+  test('an engine that does not answer says nothing about its containers, and gets no work', async () => {
+    const agent = await cluster.join()
+    const { session, kernelId } = await running(agent)
+    const container = agent.containers.get(kernelId)
+    if (!container) throw new Error('no container')
+    agent.engineReachable = false
+    agent.containers.delete(kernelId)
+    await expect.poll(async () => (await cluster.api.getSession({ params: { id: session.id } })).reachable).toBe(false)
+    const { id } = await cluster.launch()
+    await expect.poll(() => cluster.reasonOf(id)).toBe('agents_unreachable')
+    agent.containers.set(kernelId, container)
+    agent.engineReachable = true
+    await cluster.reach(id, 'RUNNING')
+    expect((await cluster.api.getSession({ params: { id: session.id } })).status).toBe('RUNNING')
+  })
+})
+
+describe('a grant', () => {
+  test('starts the app, names the header to inject, and renews itself', async () => {
+    const agent = await cluster.join()
+    const { session } = await running(agent)
+    const grant = await cluster.api.createGrant({ params: { id: session.id, app: 'jupyter' } })
+    expect(grant).toMatchObject({ app: { name: 'jupyter' }, inject: { header: 'authorization' } })
+    expect(agent.requests('start_app').map(input => input.app)).toEqual(['jupyter'])
+    const headers = { 'x-berth-grant': grant.grant }
+    const renewed = await cluster.api.renewGrant({ headers })
+    expect(renewed).toMatchObject({ grant: grant.grant, sessionId: session.id, inject: { value: 'token secret' } })
+    expect(agent.requests('start_app')).toHaveLength(1)
+    await cluster.api.deleteSession({ params: { id: session.id } })
+    await cluster.reach(session.id, 'TERMINATED')
+    expect((await refusal(cluster.api.renewGrant({ headers }))).code).toBe('grant_invalid')
+  })
+
+  test('is only for apps that the session has and that start', async () => {
+    const agent = await cluster.join()
+    const { session } = await running(agent)
+    const grant = (app: string) => cluster.api.createGrant({ params: { id: session.id, app } })
+    expect((await refusal(grant('nothing'))).code).toBe('app_not_found')
+    // The terminal has an endpoint of its own.
+    expect((await refusal(grant('terminal'))).code).toBe('app_not_found')
+    expect((await grant('sshd')).inject).toBeNull()
+    agent.script.start_app = () => {
+      throw new ScriptedError('app_failed', 'It printed: no such file')
+    }
+    expect(await refusal(grant('jupyter'))).toMatchObject({
+      code: 'app_failed',
+      detail: { why: 'It printed: no such file' },
+    })
+    expect((await refusal(cluster.api.renewGrant({ headers: { 'x-berth-grant': 'x' } }))).code).toBe('grant_invalid')
+  })
+})

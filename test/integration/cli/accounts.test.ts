@@ -1,0 +1,69 @@
+import { Secret, TOTP } from 'otpauth'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Cli, createCli, loginCommand } from '../../fixtures/cli.ts'
+import { ADMIN, startTestManager, type TestManager } from '../../fixtures/manager.ts'
+
+let manager: TestManager
+let cli: Cli
+beforeAll(async () => {
+  manager = await startTestManager()
+  cli = await createCli()
+})
+afterAll(async () => {
+  await manager[Symbol.asyncDispose]()
+  await cli[Symbol.asyncDispose]()
+})
+
+const berth: Cli['run'] = (args, input) => cli.run(args, input)
+const json = (reply: { out: string }) => JSON.parse(reply.out) as Record<string, unknown>
+const login = (input: string, ...more: string[]) => berth([...loginCommand(manager.url), ...more], input)
+
+test('an admin sets the system up, invites, and hands out links; secrets come by standard input', async () => {
+  expect((await login(`${ADMIN.password}\n`)).code).toBe(0)
+  const set = await berth(
+    ['admin', 'settings', 'set', 'allowSignUp=invitation', 'smtpPort=2525', '--smtp-password-stdin', '--json'],
+    'Very-secret-words-1\n',
+  )
+  expect(json(set)).toMatchObject({ allowSignUp: 'invitation', smtpPort: 2525, smtpPasswordSet: true })
+  const show = await berth(['admin', 'settings', 'show'])
+  expect(show.out).toMatch(/^allowSignUp\s+invitation$/m)
+  expect(show.out).not.toContain('Very-secret')
+  expect(await berth(['admin', 'settings', 'set', 'allowSignUp=everybody'])).toMatchObject({ code: 2 })
+  expect(await berth(['admin', 'settings', 'set'])).toMatchObject({ code: 2 })
+  const mail = await berth(['admin', 'settings', 'test-mail', 'ada@example.org'])
+  expect(mail).toMatchObject({ code: 1 })
+  expect(mail.err).toContain('mail_not_configured')
+
+  const invited = await berth(['admin', 'invitation', 'create', '--note', 'for Ada', '--days', '3'])
+  expect(invited.out).toMatch(/^http.*\/#\/sign-up\?invitation=berth_[\w-]{43}\n$/)
+  const [invitation] = JSON.parse((await berth(['admin', 'invitation', 'ls', '--json'])).out) as { id: string }[]
+  expect(invitation).toMatchObject({ note: 'for Ada', status: 'open' })
+  expect(await berth(['admin', 'invitation', 'revoke', String(invitation?.id)])).toMatchObject({ code: 0 })
+  expect(await berth(['admin', 'invitation', 'revoke', String(invitation?.id)])).toMatchObject({ code: 4 })
+
+  await manager.addUser('ada@example.org')
+  const link = await berth(['admin', 'account-link', 'ADA@example.org'])
+  expect(link.out).toMatch(/^http.*\/#\/reset-password\?token=/)
+  expect(await berth(['admin', 'account-link', 'nobody@example.org'])).toMatchObject({ code: 4 })
+})
+
+test('with a second factor the sign-in needs a code: exit code 3 without, 0 with a good one', async () => {
+  expect((await login(`${ADMIN.password}\n`)).code).toBe(0)
+  const enrolment = json(await berth(['totp', 'enrol', '--password-stdin', '--json'], ADMIN.password))
+  const totp = new TOTP({ secret: Secret.fromBase32(String(enrolment.secret)) })
+  const confirmed = json(await berth(['totp', 'confirm', totp.generate(), '--json']))
+  const codes = confirmed.codes as string[]
+  expect(codes).toHaveLength(10)
+  expect((await berth(['totp', 'status'])).out).toContain('10 recovery codes')
+
+  const without = await login(`${ADMIN.password}\n`)
+  expect(without.code).toBe(3)
+  expect(without.err).toContain('totp_required')
+  expect((await login(`${ADMIN.password}\n`, '--totp', '123456')).code).toBe(3)
+  expect((await login(ADMIN.password, '--totp', String(codes[0]))).code).toBe(0)
+  expect((await login(`${ADMIN.password}\n${String(codes[1])}\n`, '--totp-stdin')).code).toBe(0)
+  expect((await berth(['whoami'])).out).toContain(ADMIN.email)
+  const off = await berth(['totp', 'disable', '--password-stdin'], `${ADMIN.password}\n${String(codes[2])}`)
+  expect(off.code).toBe(0)
+  expect((await login(`${ADMIN.password}\n`)).code).toBe(0)
+})

@@ -1,0 +1,179 @@
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Preset, type ResourcePolicy } from '#manager/contract'
+import { type Cli, createCli } from '../../fixtures/cli.ts'
+import { type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
+
+/** What administrators type, and what they are told: also where they type something wrong. */
+
+const GiB = 2 ** 30
+let cluster: SessionsCluster
+let cli: Cli
+beforeAll(async () => {
+  cluster = await startSessionsCluster()
+  cli = await createCli()
+  await cli.signIn(cluster.url)
+  await cluster.addUser('ada@example.org')
+})
+afterAll(async () => {
+  await cluster[Symbol.asyncDispose]()
+  await cli[Symbol.asyncDispose]()
+})
+
+/** Where nothing listens. */
+async function closedRegistry(): Promise<string> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  return `localhost:${port}`
+}
+
+const admin = (...args: string[]) => cli.run(['admin', ...args])
+const json = async <T>(...args: string[]): Promise<T> => JSON.parse((await admin(...args, '--json')).out) as T
+
+test('a preset asks for CPU and RAM, keeps what an update leaves out, and is one whatever its letter case', async () => {
+  expect(await admin('preset', 'create', 'nothing')).toMatchObject({ code: 2 })
+  expect((await admin('preset', 'create', 'nothing', '--cpu', '0', '--mem', '0')).err).toContain('asks for CPU and RAM')
+  await admin('preset', 'create', 'small', '--cpu', '1', '--mem', '2g', '--shm', '256m')
+  const taken = await admin('preset', 'create', 'Small', '--cpu', '1', '--mem', '1g')
+  expect(taken).toMatchObject({ code: 1, err: 'berth: A preset of this name exists (preset_exists)\n' })
+  const changed = await json<Preset>('preset', 'update', 'small', '--cpu', '2')
+  expect(changed).toMatchObject({ slots: { cpu: '2', mem: String(2 * GiB) }, shmem: String(256 * 2 ** 20) })
+  expect((await admin('preset', 'update', 'small', '--mem', '128m')).err).toContain('Shared memory is part of mem')
+  await admin('preset', 'rm', 'small')
+})
+
+test('policies take times as sessions do, and are given to an e-mail address', async () => {
+  const made = await json<ResourcePolicy>(
+    'policy',
+    'create',
+    'student',
+    '--idle-timeout',
+    '90m',
+    '--max-lifetime',
+    '8h',
+  )
+  expect(made).toMatchObject({ idleTimeoutSeconds: 5400, maxLifetimeSeconds: 28_800 })
+  const lifted = await json<ResourcePolicy>('policy', 'update', 'student', '--idle-timeout', '0')
+  expect(lifted).toMatchObject({ idleTimeoutSeconds: null, maxLifetimeSeconds: 28_800 })
+  await admin('policy', 'update', 'student', '--sessions', '3', '--folders', '2', '--storage-hosts', 'a,b')
+  const any = ['--sessions', 'unlimited', '--folders', 'unlimited', '--storage-hosts', 'unlimited']
+  const free = await json<ResourcePolicy>('policy', 'update', 'student', ...any)
+  expect(free).toMatchObject({ maxConcurrentSessions: null, maxFolders: null, allowedStorageHosts: null })
+  expect((await admin('policy', 'ls')).out).toMatch(/student .* 8 h /)
+  expect(await admin('policy', 'assign', 'student', '--user', 'ADA@example.org')).toMatchObject({ code: 0 })
+  expect(await admin('policy', 'assign', 'student', '--user', 'bob@example.org')).toMatchObject({ code: 4 })
+  const [ada] = (await cluster.api.listUsers({ query: { search: 'ada@' } })).items
+  expect(ada?.resourcePolicy).toBe('student')
+})
+
+test('access to a resource group is given by e-mail address and by the name of a project', async () => {
+  await admin('resource-group', 'create', 'gpu', '--domains', 'none')
+  expect((await admin('resource-group', 'grant', 'gpu', '--user', 'ada@example.org')).out).toContain('ada@example.org')
+  expect((await admin('resource-group', 'grant', 'gpu', '--group', 'default/default')).out).toContain('default/default')
+  await admin('resource-group', 'withdraw', 'gpu', '--user', 'ada@example.org')
+  const rules = await json<{ kind: string }[]>('resource-group', 'access', 'gpu')
+  expect(rules.map(({ kind }) => kind)).toEqual(['group'])
+})
+
+test.each([
+  ['{reserve', 'It is not JSON'],
+  ['{"reserveAfterSeconds":-1}', 'reserveAfterSeconds: must be at least 0'],
+  ['{"reserve":1}', 'must not have a field "reserve"'],
+  ['{"weights":{"ada@example.org":2}}', 'weights.ada@example.org: has a key that does not fit: must be an id'],
+])('options of a resource group %s are refused by name', async (options, said) => {
+  const { code, err } = await admin('resource-group', 'update', 'default', '--options', options)
+  expect(code).toBe(2)
+  expect(err).toContain(said)
+})
+
+test('images: what nobody holds is not removed, and a minimum goes only when that is asked for', async () => {
+  await cluster.join()
+  const gone = await admin('image', 'rm', 'nosuch/image:1')
+  expect(gone).toMatchObject({ code: 4, out: '' })
+  expect(gone.err).toContain('No agent holds "nosuch/image:1".')
+  const reference = 'berth/python:3.13'
+  await admin('image', 'set-minimum', reference, '--cpu', '1')
+  const bare = await admin('image', 'set-minimum', reference)
+  expect(bare).toMatchObject({ code: 2 })
+  expect(bare.err).toContain('Name the minimum (--cpu, --mem, …), or --reset.')
+  const images = (await cluster.api.listImages()).items
+  expect(images.find(image => image.reference === reference)?.minimum.cpu).toBe('1')
+})
+
+test('a rescan that fails is no success: it is said, and the exit code is 1', async () => {
+  const closed = await closedRegistry()
+  await admin('registry', 'add', closed, '--url', `http://${closed}`)
+  const { code, out, err } = await admin('registry', 'rescan', closed)
+  expect(code).toBe(1)
+  expect(out).toBe('1 of 1 rescans failed.\n')
+  expect(err).toContain('(failed: ')
+  await admin('registry', 'rm', closed)
+})
+
+test('a domain may name registries that Berth does not know, and the admin is told which it knows', async () => {
+  await admin('registry', 'add', 'cr.example.org')
+  const warned = await admin('domain', 'create', 'physics', '--registries', 'cr.example.org,nosuch.example.org')
+  expect(warned).toMatchObject({ code: 0 })
+  expect(warned.err).toContain('Berth knows no registry "nosuch.example.org". It knows cr.example.org.')
+  expect((await admin('domain', 'update', 'physics', '--registries', 'cr.example.org')).err).toBe('')
+  const all = await admin('domain', 'update', 'physics', '--registries', 'all')
+  expect(all).toMatchObject({ code: 0, err: '', out: expect.stringMatching(/physics +yes +∞ +all/) as string })
+})
+
+test('an invitation that would be refused is made with a warning', async () => {
+  const closed = await admin('invitation', 'create')
+  expect(closed).toMatchObject({ code: 0, out: expect.stringContaining('/#/sign-up?invitation=') as string })
+  expect(closed.err).toBe(
+    'Warning: Nobody can sign up now, not even with an invitation, until a superadmin sets allowSignUp to "invitation".\n',
+  )
+  await admin('settings', 'set', 'allowSignUp=invitation')
+  expect((await admin('invitation', 'create')).err).toBe('')
+  await admin('domain', 'deactivate', 'physics')
+  expect((await admin('invitation', 'create', '--domain', 'physics')).err).toContain('"physics" is inactive')
+})
+
+test('users of a domain see nothing of resource groups that they may not use', async () => {
+  await cluster.reset()
+  await cluster.api.createDomain({ body: { name: 'elsewhere' } })
+  await cluster.api.withdrawResourceGroupAccess({ params: { name: 'default' }, query: { domain: 'elsewhere' } })
+  const [email, password] = ['eve@example.org', 'Their-own-pass-1']
+  await cluster.api.createUser({ body: { email, name: 'Eve', password, domain: 'elsewhere' } })
+  const eve = await cluster.signIn(email)
+  const agent = await cluster.join()
+  const { id } = await cluster.launch()
+  await cluster.reach(id, 'RUNNING')
+  expect((await eve.getResources()).sessions).toEqual({ running: 0, pending: 0 })
+  expect((await cluster.api.getResources()).sessions).toEqual({ running: 1, pending: 0 })
+  const agentsOf = async (api: typeof eve) => (await api.listImages()).items.flatMap(image => image.agentIds ?? [])
+  expect((await eve.listImages()).items.map(({ holders }) => holders)).toEqual([0])
+  expect(await agentsOf(cluster.api)).toContain(agent.id)
+})
+
+test.each([
+  ['admin user create ada --name Ada --password-stdin', 2, 'email: must be an e-mail address, such as ada@example.org'],
+  [
+    'admin user create ada@example.org --name Ada',
+    2,
+    'There is no terminal to ask in ("Password"). Pass it by standard input: --password-stdin.',
+  ],
+  ['usage --user nobody@example.org', 4, 'There is no user "nobody@example.org".'],
+  ['admin policy assign default', 2, 'Name who gets it: --user or --keypair.'],
+  ['admin resource-group grant default', 2, 'Name who it is for: --domain, --group or --user.'],
+  ['admin resource-group access nosuch', 4, 'There is no resource group "nosuch".'],
+  ['admin preset rm nosuch', 4, 'There is no preset "nosuch".'],
+  ['session create --image berth/python:3.13 --batch', 2, 'A batch session is its --command: name one.'],
+  ['login --endpoint http://127.0.0.1:1 --email a@b.co --password-stdin', 1, 'Nothing answers at http://127.0.0.1:1.'],
+] as const)('berth %s ends with %i and says what is wrong', async (line, code, said) => {
+  const outcome = await cli.run(line.split(' '), 'Their-own-pass-1')
+  expect(outcome.err).toContain(said)
+  expect(outcome.code).toBe(code)
+})
+
+test('usage of another is asked by e-mail address and by the name of a project', async () => {
+  const of = async (...args: string[]) => (await cli.run(['usage', ...args])).out
+  expect(await of('--user', 'ada@example.org')).toMatch(/user +ada@example.org/)
+  expect(await of('--group', 'default/default')).toMatch(/group +default/)
+})

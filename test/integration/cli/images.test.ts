@@ -1,0 +1,81 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type AgentCleanUp, type Registry, type Task } from '#manager/contract'
+import { type Cli, createCli, outcomeOf } from '../../fixtures/cli.ts'
+import { startRegistry, type TestRegistry } from '../../fixtures/registry.ts'
+import { ScriptedError } from '../../fixtures/scripted-agent.ts'
+import { type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
+
+const BOB = { username: 'bob', password: 'pull-secret' }
+const LABELS = { 'berth.image.title': 'R 4', 'berth.image.min.cpu': '1', 'berth.image.min.mem': '256m' }
+
+let cluster: SessionsCluster
+let cr: TestRegistry
+let cli: Cli
+beforeAll(async () => {
+  cluster = await startSessionsCluster()
+  cr = await startRegistry({ htpasswd: BOB })
+  await cr.push('lab/r', ['4'], { labels: LABELS })
+  cli = await createCli()
+  await cli.signIn(cluster.url)
+})
+afterAll(async () => {
+  await cluster[Symbol.asyncDispose]()
+  await cr[Symbol.asyncDispose]()
+  await cli[Symbol.asyncDispose]()
+})
+
+const berth: Cli['run'] = (args, input) => cli.run(args, input)
+
+test('an admin adds a registry, looks through it, and sets minimums; progress is on standard error', async () => {
+  const add = ['admin', 'registry', 'add', cr.name, '--url', cr.url, '--username', 'bob', '--password-stdin', '--json']
+  const made = await berth(add, `${BOB.password}\n`)
+  expect(JSON.parse(made.out) as Registry).toMatchObject({ name: cr.name, username: 'bob', hasPassword: true })
+  expect(made.out + made.err).not.toContain(BOB.password)
+  expect(await berth(add, BOB.password)).toMatchObject({ code: 1 })
+  const scan = await berth(['admin', 'registry', 'rescan', '--json'])
+  expect(scan).toMatchObject({ code: 0 })
+  expect((JSON.parse(scan.out) as Task[])[0]).toMatchObject({ status: 'done', rescan: { images: 1 } })
+  expect(scan.err).toContain(`${cr.name}: 1/1 repositories, 1/1 tags, 1 images (done)`)
+  expect((await berth(['admin', 'registry', 'ls'])).out).toContain(cr.name)
+
+  const reference = `${cr.name}/lab/r:4`
+  expect((await berth(['admin', 'image', 'ls'])).out).toMatch(new RegExp(`${reference} .* 0 .*1 CPU, 256 MiB RAM`))
+  const lower = await berth(['admin', 'image', 'set-minimum', reference, '--cpu', '0.5'])
+  expect(lower).toMatchObject({ code: 0 })
+  expect(lower.err).toContain('Warning: ')
+  expect((await berth(['admin', 'image', 'set-minimum', reference, '--reset'])).err).toBe('')
+  expect(await berth(['admin', 'image', 'set-minimum', 'no/such:1', '--cpu', '1'])).toMatchObject({ code: 4 })
+})
+
+test('Ctrl-C cancels the rescan at the manager', async () => {
+  cr.pause()
+  const child = cli.start(['admin', 'registry', 'rescan', cr.name, '--json'])
+  child.stderr.once('data', () => child.kill('SIGINT'))
+  const { code, out, err } = await outcomeOf(child)
+  cr.resume()
+  expect(code).toBe(130)
+  expect((JSON.parse(out) as Task[])[0]?.status).toBe('cancelled')
+  expect(err).toContain('It was cancelled.')
+})
+
+test('an admin pulls to agents and cleans up', async () => {
+  const reference = `${cr.name}/lab/r:4`
+  const good = await cluster.join()
+  const bad = await cluster.join({
+    script: {
+      pull_image: () => {
+        throw new ScriptedError('image_not_found', 'no space left on device')
+      },
+    },
+  })
+  expect(await berth(['admin', 'image', 'pull', reference, '--agent', good.id])).toMatchObject({ code: 0 })
+  const pull = await berth(['admin', 'image', 'pull', reference])
+  expect(pull.code).toBe(1)
+  expect(pull.out).toMatch(new RegExp(`${bad.name} +failed +no space left on device`))
+  const dry = await berth(['admin', 'image', 'clean-up', '--dry-run', '--json'])
+  expect((JSON.parse(dry.out) as AgentCleanUp[]).map(item => item.agentId)).toEqual([good.id, bad.id])
+  expect(dry.err).toContain('It would free at least 0 B.')
+  expect(await berth(['admin', 'image', 'rm', reference, '--agent', good.id])).toMatchObject({ code: 1 })
+  expect(await berth(['admin', 'registry', 'rm', cr.name])).toMatchObject({ code: 0 })
+  expect(await berth(['admin', 'registry', 'rm', cr.name])).toMatchObject({ code: 4 })
+})

@@ -1,0 +1,75 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { setTimeout as delay } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { cleanEnvironment } from '../../fixtures/environment.ts'
+import { type Cli, createCli, outcomeOf } from '../../fixtures/cli.ts'
+import { type ScriptedApi, startScriptedApi } from '../../fixtures/scripted-api.ts'
+
+// Many times what a pipe holds.
+const MANY = Array.from({ length: 500 }, (_, at) => ({ id: `session-${at}`, name: 'x'.repeat(2_000) }))
+const ME = { user: { id: 'me', email: 'me@localhost', role: 'user' } }
+const LIST = ['session', 'ls', '--all', '--json']
+const root = join(import.meta.dirname, '../../..')
+
+let api: ScriptedApi
+let cli: Cli
+beforeAll(async () => {
+  api = await startScriptedApi({
+    'GET /api/v1/sessions': { items: MANY, nextCursor: null, total: MANY.length },
+    'GET /api/v1/me': ME,
+    'GET /api/v1/audit-log/export': response => response.end(JSON.stringify(MANY)),
+  })
+  cli = await createCli()
+})
+afterAll(async () => {
+  await api[Symbol.asyncDispose]()
+  await cli[Symbol.asyncDispose]()
+})
+
+describe('what is printed into a pipe', () => {
+  test.each(['cli/main.ts', 'bin/berth'])('arrives whole at a slow reader (%s)', async script => {
+    const env = { ...cleanEnvironment(), ...api.environment }
+    const child = spawn(process.execPath, [join(root, script), ...LIST], { env })
+    await once(child.stdout, 'readable')
+    await delay(500) // the command is done long before, but for its output
+    expect((JSON.parse(await text(child.stdout)) as unknown[]).length).toBe(MANY.length)
+  })
+
+  test.each([LIST, ['admin', 'audit', 'export']])('may find no reader, as before `head -1`: %s', async (...args) => {
+    const child = cli.start(args, api.environment)
+    child.stdout.once('data', () => child.stdout.destroy())
+    const [code, err] = await Promise.all([once(child, 'exit').then(([code]) => code as number), text(child.stderr)])
+    expect({ code, err }).toEqual({ code: 0, err: '' })
+  })
+
+  test('may go to a full disk, which is a failure', async () => {
+    const command = `exec "${process.execPath}" cli/main.ts ${LIST.join(' ')} > /dev/full`
+    const child = spawn('sh', ['-c', command], { cwd: root, env: { ...cleanEnvironment(), ...api.environment } })
+    const { code, err } = await outcomeOf(child)
+    expect(code).toBe(1)
+    expect(err).toMatch(/^berth: The output cannot be written: ENOSPC.*\n$/)
+  })
+})
+
+describe('with --json every failure is JSON', () => {
+  test.each([
+    [['session', 'ls', '--json', '--nonsense'], "unknown option '--nonsense'"],
+    [['session', 'create', '--json'], "required option '--image <reference>' not specified"],
+    [['session', 'priority', 'x', '99', '--json'], 'It must be a whole number from -10 to 10.'],
+  ])('of the command line: %s', async (args, why) => {
+    const { code, out, err } = await cli.run(args)
+    expect({ code, out }).toEqual({ code: 2, out: '' })
+    const { error } = JSON.parse(err) as { error: { code: string; message: string } }
+    expect(error.code).toBe('bad_request')
+    expect(error.message).toContain(why)
+  })
+
+  test('without it, they are words', async () => {
+    const { code, err } = await cli.run(['session', 'priority', 'x', '99'])
+    expect(code).toBe(2)
+    expect(err).toContain('It must be a whole number from -10 to 10.')
+  })
+})

@@ -1,0 +1,63 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Preset, type Recalculation, type ResourcePolicy, type ScopeUsage } from '#manager/contract'
+import { type Cli, createCli } from '../../fixtures/cli.ts'
+import { ADMIN } from '../../fixtures/manager.ts'
+import { type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
+
+const GiB = 2 ** 30
+let cluster: SessionsCluster
+let cli: Cli
+beforeAll(async () => {
+  cluster = await startSessionsCluster()
+  cli = await createCli()
+  await cli.signIn(cluster.url)
+})
+afterAll(async () => {
+  await cluster[Symbol.asyncDispose]()
+  await cli[Symbol.asyncDispose]()
+})
+
+const berth: Cli['run'] = (args, input) => cli.run(args, input)
+const json = async <T>(...args: string[]): Promise<T> => JSON.parse((await berth([...args, '--json'])).out) as T
+
+test('policies, usage, presets, access and recalculation by command', async () => {
+  await cluster.join({ capacity: { cpu: 4000, mem: 8 * GiB } })
+  const made = await json<ResourcePolicy>(
+    ...['admin', 'policy', 'create', 'student', '--cpu', '2', '--mem', '4g', '--gpu-shares', '1.5', '--sessions', '3'],
+  )
+  expect(made).toMatchObject({ limits: { cpu: '2', 'cuda.shares': '1.5' }, maxConcurrentSessions: 3, maxFolders: null })
+  const changed = await json<ResourcePolicy>(
+    ...['admin', 'policy', 'update', 'student', '--gpu-shares', 'unlimited', '--idle-timeout', '600'],
+  )
+  expect(changed).toMatchObject({ limits: { cpu: '2', mem: String(4 * GiB) }, idleTimeoutSeconds: 600 })
+  const { items } = await cluster.api.getUsage({})
+  const me = items.find(item => item.kind === 'user')?.id ?? ''
+  expect(await berth(['admin', 'policy', 'assign', 'student', '--user', me])).toMatchObject({ code: 0 })
+  expect(await berth(['admin', 'policy', 'rm', 'student'])).toMatchObject({ code: 1 })
+  expect((await berth(['admin', 'policy', 'ls'])).out).toMatch(/student +2 CPU, 4 GiB RAM +3 /)
+
+  const { id } = await cluster.launch({ resources: { cpu: '1.5', mem: '1g' }, group: 'default' })
+  await cluster.reach(id, 'RUNNING')
+  const usage = await json<ScopeUsage[]>('usage')
+  expect(usage[0]).toMatchObject({ kind: 'user', policy: 'student', held: { cpu: '1.5' }, left: { cpu: '0.5' } })
+  expect((await berth(['usage'])).out).toMatch(/user +admin@localhost +student +1 \/ 3 +1.5 \/ 2 +1 GiB \/ 4 GiB/)
+  const over = ['session', 'create', '--image', 'berth/python:3.13', '--cpu', '3', '--json']
+  expect(await berth(over)).toMatchObject({ code: 1, err: expect.stringContaining('over_user_policy') as string })
+
+  await berth(['admin', 'preset', 'create', 'small', '--cpu', '0.5', '--mem', '1g', '--shm', '256m'])
+  await berth(['admin', 'preset', 'create', 'large', '--cpu', '2', '--mem', '2g'])
+  expect((await json<Preset[]>('preset', 'ls', '--fitting')).map(({ name }) => name)).toEqual(['small'])
+  expect((await berth(['preset', 'ls'])).out).toMatch(/large .*no\n/)
+  await berth(['admin', 'preset', 'rm', 'large'])
+
+  await berth(['admin', 'resource-group', 'create', 'gpu', '--domains', 'none'])
+  const granted = await berth(['admin', 'resource-group', 'grant', 'gpu', '--user', me])
+  expect(granted.out).toContain(ADMIN.email)
+  await berth(['admin', 'resource-group', 'withdraw', 'gpu', '--user', me])
+  expect(await json('admin', 'resource-group', 'access', 'gpu')).toEqual([])
+  expect(await berth(['admin', 'resource-group', 'access', 'none'])).toMatchObject({ code: 4 })
+  expect((await berth(['resource-group', 'ls'])).out).toMatch(/default/)
+
+  expect(await json<Recalculation>('admin', 'recalculate')).toMatchObject({ findings: [] })
+  expect((await berth(['admin', 'recalculate'])).out).toBe('Everything agrees: 1 container.\n')
+}, 180_000)

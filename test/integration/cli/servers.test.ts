@@ -1,0 +1,35 @@
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { expect, test } from 'vitest'
+import { createCli, outcomeOf } from '../../fixtures/cli.ts'
+import { temporaryDirectory } from '../../fixtures/manager.ts'
+import { startDatabase } from '../../fixtures/postgres.ts'
+
+test('a server that is started alone says in words what is wrong with its configuration', async () => {
+  await using cli = await createCli()
+  const manager = await outcomeOf(cli.start(['manager'], { BERTH_PORT: '70000' }))
+  expect(manager).toMatchObject({ code: 2, out: '' })
+  expect(manager.err).toMatch(/^berth: The configuration is not valid: BERTH_PORT: must be .+ \(config_invalid\)\n$/)
+})
+
+test('a server that is started alone needs no BERTH_DATA', async () => {
+  await using cli = await createCli()
+  expect(await cli.run(['agent', '--join', 'berth-join'])).toEqual({
+    code: 2,
+    out: '',
+    err: 'berth: The configuration is not valid: A join string starts with "berth-join:"; `berth admin agent join-token` makes one. (config_invalid)\n',
+  })
+})
+
+test('a manager on another PostgreSQL makes its data directory, and ends well when it is stopped', async () => {
+  await using stack = new AsyncDisposableStack()
+  const { url } = stack.use(await startDatabase())
+  const { path } = stack.use(await temporaryDirectory())
+  const cli = stack.use(await createCli())
+  const manager = cli.start(['manager'], { BERTH_DATA: join(path, 'new'), DATABASE_URL: url, BERTH_LOG: 'error' })
+  const ended = outcomeOf(manager)
+  await Promise.race([once(createInterface({ input: manager.stdout }), 'line'), ended])
+  manager.kill('SIGTERM')
+  expect(await ended).toMatchObject({ code: 0, err: '', out: expect.stringContaining('"ready":"manager"') as string })
+})

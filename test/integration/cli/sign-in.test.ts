@@ -1,0 +1,70 @@
+import { createServer, type IncomingMessage } from 'node:http'
+import { type AddressInfo } from 'node:net'
+import { networkInterfaces } from 'node:os'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Cli, createCli, loginCommand, outcomeOf } from '../../fixtures/cli.ts'
+import { ADMIN, startTestManager, type TestManager } from '../../fixtures/manager.ts'
+
+/** Where the command line sends passwords and tokens, and where not. */
+
+let manager: TestManager
+let cli: Cli
+beforeAll(async () => {
+  manager = await startTestManager()
+  cli = await createCli()
+  await cli.signIn(manager.url)
+})
+afterAll(async () => {
+  await cli[Symbol.asyncDispose]()
+  await manager[Symbol.asyncDispose]()
+})
+
+/** Somebody else's server, at all addresses of this machine. */
+async function stranger() {
+  const asked: IncomingMessage['headers'][] = []
+  const server = createServer((request, response) => {
+    asked.push(request.headers)
+    response.writeHead(404).end()
+  })
+  await new Promise<void>(done => server.listen(0, '0.0.0.0', done))
+  const { port } = server.address() as AddressInfo
+  return { asked, port, [Symbol.asyncDispose]: () => new Promise<void>(done => server.close(() => done())) }
+}
+
+test('a token goes to the Berth that gave it, wherever BERTH_ENDPOINT points', async () => {
+  await using other = await stranger()
+  const whoami = (endpoint: string) => {
+    const child = cli.start(['whoami'], { BERTH_ENDPOINT: endpoint })
+    child.stdin.end()
+    return outcomeOf(child)
+  }
+  const refused = await whoami(`http://127.0.0.1:${other.port}`)
+  expect(refused.code).toBe(3)
+  expect(refused.err).toContain(`berth login --endpoint http://127.0.0.1:${other.port}`)
+  expect(other.asked).toEqual([])
+  expect((await whoami(`${manager.url}/`)).out).toContain(ADMIN.email)
+})
+
+test('signing out ends the sign-in there is, wherever BERTH_ENDPOINT points', async () => {
+  await using other = await stranger()
+  const child = cli.start(['logout'], { BERTH_ENDPOINT: `http://127.0.0.1:${other.port}` })
+  child.stdin.end()
+  expect(await outcomeOf(child)).toEqual({ code: 0, out: '', err: '' })
+  expect(other.asked).toEqual([])
+  expect((await cli.run(['whoami'])).code).toBe(3)
+})
+
+test('a password goes unencrypted to no other machine, unless the user says so', async () => {
+  await using other = await stranger()
+  const address = Object.values(networkInterfaces())
+    .flat()
+    .find(one => one?.family === 'IPv4' && !one.internal)?.address
+  const url = `http://${address ?? '192.0.2.1'}:${other.port}`
+  const refused = await cli.run(loginCommand(url), ADMIN.password)
+  expect(refused.code).toBe(2)
+  expect(refused.err).toMatch(/unencrypted.*https:\/\/.*--allow-http/s)
+  expect(other.asked).toEqual([])
+  if (address === undefined) return
+  await cli.run([...loginCommand(url), '--allow-http'], ADMIN.password)
+  expect(other.asked).toHaveLength(1)
+})

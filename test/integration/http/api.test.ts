@@ -1,0 +1,256 @@
+import { writeFile } from 'node:fs/promises'
+import { request as httpRequest } from 'node:http'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Access, Problem, type RouteName, ROUTES, type RouteSpec } from '#manager/contract'
+import { readConfig } from '../../../manager/config.ts'
+import { ADMIN, startTestManager, temporaryDirectory, type TestManager } from '../../fixtures/manager.ts'
+import { rawBytes, rawRequest } from '../../fixtures/raw-http.ts'
+
+let manager: TestManager
+const ROLES = ['anonymous', 'user', 'domain_admin', 'superadmin'] as const
+let tokens: Record<(typeof ROLES)[number], string | undefined>
+beforeAll(async () => {
+  manager = await startTestManager({ allowedHosts: ['berth.example.org', '10.1.2.3:8090'] })
+  const user = await manager.addUser('plain@example.org')
+  const admin = await manager.addUser('domain-admin@example.org', 'domain_admin')
+  tokens = {
+    anonymous: undefined,
+    user: user.token,
+    domain_admin: admin.token,
+    superadmin: (await manager.signIn()).token,
+  }
+})
+afterAll(() => manager[Symbol.asyncDispose]())
+
+const login = () => `${manager.url}/api/v1/auth/login`
+
+describe('every route, for every role', () => {
+  const MAY: Record<Access, readonly (keyof typeof tokens)[]> = {
+    none: ROLES,
+    user: ['user', 'domain_admin', 'superadmin'],
+    domain_admin: ['domain_admin', 'superadmin'],
+    superadmin: ['superadmin'],
+  }
+  const routes = Object.entries(ROUTES) as [RouteName, RouteSpec][]
+  const cases = routes.flatMap(([name, route]) => ROLES.map(role => [name, role, route] as const))
+
+  test.each(cases.filter(([name]) => name !== 'logout'))('%s as %s', async (_name, role, route) => {
+    const token = tokens[role]
+    const unknown = '00000000-0000-7000-8000-000000000000'
+    const url = manager.url + route.path.replace(':id', unknown).replace(/:\w+/g, 'none')
+    const reply = await rawRequest(url, {
+      method: route.method,
+      headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
+      ...(route.body ? { body: { wrong: true } } : {}),
+    })
+    const { code } = reply.json ?? {}
+    const allowed = MAY[route.access].includes(role)
+    if (allowed) expect(['not_signed_in', 'forbidden']).not.toContain(code)
+    else expect(code).toBe(role === 'anonymous' ? 'not_signed_in' : 'forbidden')
+    // Whatever the outcome, no route fails by itself, and every failure is a problem document.
+    expect(reply.status).toBeLessThan(500)
+    expect(reply.headers['cache-control']).toBe('no-store')
+    if (reply.status >= 400) expect(() => Problem.parse(reply.json)).not.toThrow()
+  })
+
+  test('the description of the API names exactly the routes of the contract, and the event stream', async () => {
+    const { json } = await rawRequest(`${manager.url}/api/v1/openapi.json`)
+    expect(json).toMatchObject({ openapi: '3.1.0' })
+    const paths = json?.paths as Record<string, Record<string, { operationId?: string; requestBody?: object }>>
+    const described = Object.entries(paths).flatMap(([path, methods]) =>
+      Object.entries(methods).map(
+        ([method, { operationId }]) => `${method.toUpperCase()} ${path} ${operationId ?? ''}`,
+      ),
+    )
+    const expected = routes.map(([name, { method, path }]) => `${method} ${path.replace(/:(\w+)/g, '{$1}')} ${name}`)
+    expect(described.toSorted()).toEqual([...expected, 'GET /api/v1/events events'].toSorted())
+    for (const [, { method, path, body }] of routes) {
+      const operation = paths[path.replace(/:(\w+)/g, '{$1}')]?.[method.toLowerCase()]
+      expect(operation?.requestBody !== undefined).toBe(body !== undefined)
+    }
+    const references = JSON.stringify(json).match(/#\/components\/schemas\/\w+/g) ?? []
+    const schemas = Object.keys((json?.components as { schemas: object }).schemas)
+    // Each is there, and none is there for nothing.
+    expect([...new Set(references)].map(reference => reference.split('/').at(-1)).toSorted()).toEqual(
+      schemas.toSorted(),
+    )
+    expect(json).toMatchObject({ info: { license: { identifier: 'Apache-2.0' } }, servers: [{ url: '/' }] })
+    for (const operation of Object.values(paths).flatMap(methods => Object.values(methods))) {
+      const { operationId, security, responses, parameters } = operation as Described
+      expect(security, operationId).toBeDefined()
+      for (const status of ['403', '429', '500', '503']) {
+        expect(responses[status], `${operationId} ${status}`).toMatchObject({
+          content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } },
+        })
+      }
+      const takesKey = routes.some(([name, route]) => name === operationId && 'idempotencyKey' in route)
+      expect(parameters?.some(({ name }) => name === 'idempotency-key') ?? false, operationId).toBe(takesKey)
+    }
+  })
+})
+
+interface Described {
+  readonly operationId: string
+  readonly security?: unknown
+  readonly responses: Record<string, unknown>
+  readonly parameters?: { readonly name: string }[]
+}
+
+describe('requests that a browser could be tricked into', () => {
+  test.each(['evil.example', 'evil.example:80', '127.0.0.1', 'localhost:1', '', 'berth.example.org.evil.example'])(
+    'Host "%s" is not answered',
+    async host => {
+      const reply = await rawRequest(`${manager.url}/api/v1/me`, { headers: { host } })
+      expect(reply.status).toBe(host === '' ? reply.status : 403)
+      expect(reply.status).toBeGreaterThanOrEqual(400)
+    },
+  )
+
+  test.each(['berth.example.org', 'BERTH.example.org:8443', '10.1.2.3:8090'])('Host %s was allowed', async host => {
+    const reply = await rawRequest(`${manager.url}/healthz`, { headers: { host } })
+    expect(reply.status).toBe(200)
+  })
+
+  test.each(['http://evil.example', 'null', 'http://localhost:1', 'https://127.0.0.1', 'file://', 'garbage'])(
+    'Origin %s is refused before anything happens',
+    async origin => {
+      const reply = await rawRequest(login(), { method: 'POST', headers: { origin }, body: ADMIN })
+      expect(reply.json).toMatchObject({ code: 'foreign_origin' })
+      expect(reply.headers['set-cookie']).toBeUndefined()
+    },
+  )
+
+  test('the own Origin is welcome', async () => {
+    const reply = await rawRequest(login(), { method: 'POST', headers: { origin: manager.url }, body: ADMIN })
+    expect(reply.status).toBe(200)
+  })
+
+  test('upgrades are held to the same rules', async () => {
+    const upgrade = (headers: Record<string, string>, path = '/stream/session/x/tcpproxy') =>
+      new Promise<number>((resolve, reject) => {
+        const request = httpRequest(manager.url + path, {
+          headers: { connection: 'Upgrade', upgrade: 'websocket', ...headers },
+          agent: false,
+        })
+        request.on('response', reply => {
+          reply.resume()
+          resolve(reply.statusCode ?? 0)
+        })
+        request.on('upgrade', () => resolve(101))
+        request.on('error', reject)
+        request.end()
+      })
+    expect(await upgrade({ host: 'evil.example' })).toBe(403)
+    expect(await upgrade({ origin: 'http://evil.example' })).toBe(403)
+    expect(await upgrade({}, '/nothing/here')).toBe(404)
+    // An upgrade that we do not speak is not followed; the request is answered as it is.
+    expect(await upgrade({ upgrade: 'h2c' }, '/healthz')).toBe(200)
+  })
+})
+
+describe('requests of the wrong form', () => {
+  const post = (body: string | Buffer, headers: Record<string, string> = {}) =>
+    rawRequest(login(), { method: 'POST', headers, body })
+
+  test.each(['content-length', 'chunked'])('ten megabytes (%s) are refused in an answer, every time', async framing => {
+    const headers = framing === 'chunked' ? { 'transfer-encoding': 'chunked' } : {}
+    for (let time = 0; time < 10; time++) {
+      const reply = await post(Buffer.alloc(10_000_000, 0x20), headers)
+      expect(reply).toMatchObject({ status: 413, json: { code: 'body_too_large' } })
+    }
+  })
+
+  test.each(['{"email":', '', '[]', 'null', '"text"', '{"__proto__":{"a":1}}', '{"email":1,"extra":true}'])(
+    'the body %j is bad_request, in a sentence',
+    async body => {
+      const reply = await post(body)
+      expect(reply.json).toMatchObject({ code: 'bad_request', status: 400 })
+      expect((reply.json?.data as { why: string }).why).not.toBe('')
+      expect(reply.text).not.toMatch(/node_modules|at \w+ \(|ZodError|FST_/)
+    },
+  )
+
+  test('fields are named', async () => {
+    const reply = await post('{"email":"a@b.c","extra":1}')
+    const { fields } = reply.json?.data as { fields: { path: string }[] }
+    expect(fields.map(field => field.path)).toContain('password')
+  })
+
+  test('other content types, unknown addresses, wrong and unknown methods get problem documents', async () => {
+    expect((await post('a=b', { 'content-type': 'text/plain' })).json).toMatchObject({ code: 'bad_request' })
+    expect((await rawRequest(`${manager.url}/api/v1/nothing`)).json).toMatchObject({ code: 'not_found' })
+    expect((await rawRequest(`${manager.url}/%zz`)).json).toMatchObject({ code: 'bad_request' })
+    const wrong = await rawRequest(login(), { method: 'DELETE' })
+    expect(wrong.json).toMatchObject({ code: 'method_not_allowed', status: 405 })
+    expect(wrong.headers.allow).toBe('POST')
+    expect(await rawBytes(manager.url, 'BREW / HTTP/1.1\r\nhost: x\r\n\r\n')).toContain('"code":"bad_request"')
+    expect(await rawBytes(manager.url, 'hello\r\n\r\n')).toContain('application/problem+json')
+  })
+
+  test('malformed ids and cursors are no server failure', async () => {
+    for (const path of [
+      '/api/v1/sessions/%00',
+      "/api/v1/sessions/'",
+      '/api/v1/sessions?limit=0',
+      '/api/v1/users?cursor=%00',
+    ]) {
+      const reply = await rawRequest(manager.url + path, {
+        headers: { authorization: `Bearer ${String(tokens.superadmin)}` },
+      })
+      expect(reply.status).toBe(400)
+    }
+  })
+})
+
+describe('for operators', () => {
+  test('liveness and readiness', async () => {
+    expect((await rawRequest(`${manager.url}/healthz`)).status).toBe(200)
+    expect((await rawRequest(`${manager.url}/readyz`)).json).toEqual({ status: 'ready' })
+  })
+
+  test('metrics for this computer, and for a superadmin through a proxy', async () => {
+    const direct = await rawRequest(`${manager.url}/metrics`)
+    expect(direct.text).toContain('berth_http_request_duration_seconds_bucket')
+    expect(direct.text).toContain('berth_nodejs_eventloop_lag_seconds')
+    expect(direct.text).toMatch(/^berth_tunnels\{kind="terminal"\} 0$/m)
+    expect(direct.text).toMatch(/^# TYPE berth_tunnel_bytes_total counter$/m)
+    const proxied = (token: string | undefined) =>
+      rawRequest(`${manager.url}/metrics`, {
+        headers: {
+          'x-forwarded-for': '10.0.0.9',
+          ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+        },
+      })
+    expect((await proxied(undefined)).status).toBe(401)
+    expect((await proxied(tokens.user)).status).toBe(403)
+    expect((await proxied(tokens.superadmin)).status).toBe(200)
+  })
+
+  test('metrics with a token of their own: for the scraper and a superadmin, and for nobody else on this computer', async () => {
+    await using directory = await temporaryDirectory()
+    const path = join(directory.path, 'token')
+    await writeFile(path, `${'m'.repeat(40)}\n`)
+    const { metricsToken } = readConfig({ BERTH_DATA: directory.path, BERTH_METRICS_TOKEN_FILE: path })
+    await using guarded = await startTestManager({ metricsToken })
+    const scrape = async (authorization?: string) =>
+      (await rawRequest(`${guarded.url}/metrics`, { headers: authorization ? { authorization } : {} })).status
+    expect(await scrape()).toBe(401)
+    expect(await scrape('Bearer ')).toBe(401)
+    expect(await scrape(`Bearer ${'m'.repeat(39)}`)).toBe(401)
+    expect(await scrape(`Bearer ${'m'.repeat(40)}`)).toBe(200)
+    expect(await scrape(`Bearer ${(await guarded.signIn()).token}`)).toBe(200)
+    await writeFile(path, 'short')
+    expect(() => readConfig({ BERTH_DATA: directory.path, BERTH_METRICS_TOKEN_FILE: path })).toThrow('32 characters')
+  })
+
+  test('every reply has an id and the headers that browsers need', async () => {
+    const { headers } = await rawRequest(`${manager.url}/api/v1/me`)
+    expect(headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/)
+    expect(headers).toMatchObject({
+      'x-content-type-options': 'nosniff',
+      'x-frame-options': 'DENY',
+      'referrer-policy': 'no-referrer',
+    })
+  })
+})

@@ -1,0 +1,179 @@
+import { sql } from 'kysely'
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { type AgentId, KernelId, type Reason, SessionId, type SessionStatus, type UserId } from '#manager/contract'
+import { silentLog } from '../../../manager/log.ts'
+import { createSessionChanges } from '../../../manager/sessions/changes.ts'
+import { startDeadlines } from '../../../manager/sessions/deadlines.ts'
+import { type Lifecycle } from '../../../manager/sessions/lifecycle.ts'
+import { insertKernels } from '../../../manager/store/sessions/kernels.ts'
+import { newId } from '../../../manager/store/new-id.ts'
+import { type Store } from '../../../manager/store/open-store.ts'
+import { insertSessions } from '../../../manager/store/sessions/sessions.ts'
+import { aSessionRow } from '../../fixtures/session-rows.ts'
+import { insertAgent, openTestStore } from '../../fixtures/test-store.ts'
+
+const HOUR_MS = 3_600_000
+const TIMINGS = {
+  scheduledMs: 150,
+  preparingMs: 150,
+  pullingMs: 600,
+  pullStalledMs: 200,
+  terminatingMs: 150,
+  sweepMs: 20,
+}
+
+describe('deadlines', () => {
+  const stack = new AsyncDisposableStack()
+  let store: Store
+  let ownerId: UserId
+  let agentId: AgentId
+
+  beforeAll(async () => {
+    ;({ store, ownerId } = stack.use(await openTestStore()))
+    agentId = await insertAgent(store.db)
+  })
+  afterAll(() => stack.disposeAsync())
+  afterEach(() => store.db.deleteFrom('sessions').execute())
+
+  /** A session that has been in this state for an hour already. @param startByMs when its agent gives up, from now */
+  async function stuckIn(status: SessionStatus, startByMs: number | null = null) {
+    const [id, kernelId] = [newId(SessionId), newId(KernelId)]
+    const reason: Reason = { code: 'placed', message: 'Placed.' }
+    await insertSessions(store.db, [aSessionRow(ownerId, { id, status, reason, attempt: 1 })])
+    await insertKernels(store.db, [{ id: kernelId, sessionId: id, status, slots: {}, agentId, attempt: 1 }])
+    await sql`update sessions set status_at = now() - interval '1 hour' where id = ${id}`.execute(store.db)
+    if (startByMs !== null) {
+      await sql`update kernels set start_by = now() + ${startByMs} * interval '1 millisecond'
+        where id = ${kernelId}`.execute(store.db)
+    }
+    return { id, kernelId }
+  }
+
+  function watch({
+    ready = true,
+    pullQuietMs = () => undefined as number | undefined,
+    ...more
+  }: { ready?: boolean; pullQuietMs?: () => number | undefined } & Partial<Lifecycle> = {}) {
+    const done: string[] = []
+    const note = (what: string) => (_id: SessionId, attempt: number, cause: Reason) =>
+      void done.push(`${what} ${attempt} ${cause.code}`)
+    const lifecycle: Lifecycle = {
+      start: () => void done.push('start'),
+      terminate: () => Promise.resolve(),
+      cancel: () => Promise.resolve(),
+      finishTermination: (_id, graceMs) => void done.push(`end ${graceMs}`),
+      abandonStart: note('abandon'),
+      failAttempt: (id, attempt, cause) => {
+        note('fail')(id, attempt, cause)
+        return Promise.resolve()
+      },
+      cleanUp: () => undefined,
+      markRunning: () => Promise.resolve(),
+      markDone: () => Promise.resolve(false),
+      startInFlight: () => undefined,
+      [Symbol.asyncDispose]: () => Promise.resolve(),
+      ...more,
+    }
+    const events = { publish: () => undefined, publishStats: () => undefined }
+    const deadlines = startDeadlines({
+      store,
+      presence: { isReady: () => ready },
+      lifecycle,
+      changes: createSessionChanges({ store, events }),
+      pullQuietMs,
+      log: silentLog,
+      timings: TIMINGS,
+    })
+    return { done, [Symbol.asyncDispose]: () => deadlines[Symbol.asyncDispose]() }
+  }
+
+  const messageOf = async (id: SessionId) => {
+    const row = await store.db.selectFrom('sessions').select('reason').where('id', '=', id).executeTakeFirst()
+    return row?.reason.message
+  }
+
+  test('SCHEDULED: the attempt fails, whether its agent is there or not', async () => {
+    await stuckIn('SCHEDULED')
+    await using here = watch()
+    await vi.waitFor(() => expect(here.done).toContain('fail 1 deadline_exceeded'))
+    await using away = watch({ ready: false })
+    await vi.waitFor(() => expect(away.done).toContain('fail 1 agent_lost'))
+  })
+
+  test('PREPARING: the start is taken back', async () => {
+    await stuckIn('PREPARING', HOUR_MS)
+    await using sweep = watch()
+    await vi.waitFor(() => expect(sweep.done).toContain('abandon 1 deadline_exceeded'))
+    expect(sweep.done).not.toContain('fail 1 deadline_exceeded')
+  })
+
+  test('PREPARING on an agent that never confirms says for what it waits, and is asked for again', async () => {
+    const { id } = await stuckIn('PREPARING', HOUR_MS)
+    await using sweep = watch()
+    await vi.waitFor(async () => expect(await messageOf(id)).toContain('takes too long'))
+    const asked = sweep.done.length
+    await vi.waitFor(() => expect(sweep.done.length).toBeGreaterThan(asked))
+  })
+
+  test('PREPARING on a lost agent moves on once that agent has given up by itself, and not before', async () => {
+    const { id, kernelId } = await stuckIn('PREPARING', HOUR_MS)
+    await using sweep = watch({ ready: false })
+    await vi.waitFor(async () => expect(await messageOf(id)).toContain('not connected'))
+    expect(sweep.done).toEqual([])
+    await sql`update kernels set start_by = now() where id = ${kernelId}`.execute(store.db)
+    await vi.waitFor(() => expect(sweep.done).toContain('fail 1 agent_lost'))
+  })
+
+  test('PULLING: one that moves has its time, one that stands still is given up early', async () => {
+    await stuckIn('PULLING', HOUR_MS)
+    const startedAt = Date.now()
+    await using moving = watch({ pullQuietMs: () => 0 })
+    await using still = watch()
+    await vi.waitFor(() => expect(still.done).toContain('abandon 1 deadline_exceeded'))
+    expect(moving.done).toEqual([])
+    await vi.waitFor(() => expect(moving.done).toContain('abandon 1 deadline_exceeded'))
+    expect(Date.now() - startedAt).toBeGreaterThanOrEqual(TIMINGS.pullingMs)
+  })
+
+  test('TERMINATING: the end is asked for again without grace, once per deadline', async () => {
+    const { id } = await stuckIn('TERMINATING')
+    await using sweep = watch()
+    await vi.waitFor(() => expect(sweep.done).toEqual(['end 0', 'end 0', 'end 0']))
+    await vi.waitFor(async () => expect(await messageOf(id)).toContain('has not removed the container yet'))
+  })
+
+  test('states that may last have none', async () => {
+    await stuckIn('PENDING')
+    await stuckIn('RUNNING')
+    const { id } = await stuckIn('SCHEDULED')
+    await using sweep = watch()
+    await vi.waitFor(() => expect(sweep.done.length).toBeGreaterThan(3))
+    expect(new Set(sweep.done)).toEqual(new Set(['fail 1 deadline_exceeded']))
+    expect(await messageOf(id)).toBe('Placed.')
+  })
+
+  test('a session that fails to be judged does not keep the others from their deadlines', async () => {
+    const { id: first } = await stuckIn('SCHEDULED')
+    const { id: second } = await stuckIn('SCHEDULED')
+    const failed: SessionId[] = []
+    const failAttempt = (id: SessionId) => {
+      failed.push(id)
+      return Promise.reject(new Error(`no word on ${id}`))
+    }
+    await using _sweep = watch({ failAttempt })
+    await vi.waitFor(() => expect(new Set(failed)).toEqual(new Set([first, second])))
+  })
+
+  test('on an agent that was forgotten it ends, also where the manager died in between', async () => {
+    const { id } = await stuckIn('RUNNING')
+    const forgotten = await insertAgent(store.db)
+    await sql`update kernels set agent_id = ${forgotten} where session_id = ${id}`.execute(store.db)
+    await sql`update agents set status = 'REVOKED' where id = ${forgotten}`.execute(store.db)
+    await using _sweep = watch()
+    const now = () =>
+      store.db.selectFrom('sessions').select(['status', 'reason']).where('id', '=', id).executeTakeFirst()
+    await vi.waitFor(async () =>
+      expect(await now()).toMatchObject({ status: 'TERMINATED', reason: { code: 'agent_forgotten' } }),
+    )
+  })
+})

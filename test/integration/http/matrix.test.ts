@@ -1,0 +1,380 @@
+import { request as httpRequest } from 'node:http'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { type ApiClient, type ErrorCode, type Role, type RouteName, ROUTES, type RouteSpec } from '#manager/contract'
+import { apiOf } from '../../fixtures/manager.ts'
+import { rawRequest } from '../../fixtures/raw-http.ts'
+import { ScriptedAgent } from '../../fixtures/scripted-agent.ts'
+import { type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
+
+/**
+ * Every role against every route, on real objects: those of the caller, of somebody in the same domain, of a superadmin in
+ * the same domain, and of somebody in another domain. What objects a route needs follows from its path, so that a new
+ * route is walked without a line here; one that names a kind of object which this file does not know fails.
+ */
+const WHO = ['anonymous', 'user', 'domain_admin', 'superadmin'] as const
+type Who = (typeof WHO)[number]
+const RELATIONS = ['own', 'near', 'top', 'far'] as const
+type Relation = (typeof RELATIONS)[number]
+const KINDS = ['session', 'user', 'group', 'keypair', 'invitation'] as const
+type Kind = (typeof KINDS)[number]
+
+const PASSWORD = 'Their-own-pass-1'
+const NAMES: Readonly<Record<Kind, RegExp>> = {
+  session: /^\/api\/v1\/sessions\/:id/,
+  user: /^\/api\/v1\/users\/:id/,
+  group: /^\/api\/v1\/groups\/:id/,
+  keypair: /^\/api\/v1\/keypairs\/:accessKey/,
+  invitation: /^\/api\/v1\/invitations\/:id/,
+}
+const NOT_FOUND: Readonly<Record<Kind, ErrorCode>> = {
+  session: 'session_not_found',
+  user: 'user_not_found',
+  group: 'group_not_found',
+  keypair: 'keypair_not_found',
+  invitation: 'invitation_not_found',
+}
+/** Terminal, apps, keys and files: the owner's alone. */
+const ENTERS: readonly string[] = ['getSshAccess', 'createGrant', 'restartSession']
+/** What needs the password where it is the own account. */
+const FOR_OTHERS: readonly string[] = ['createAccountLink', 'resetTotp']
+/** Bodies that the schema takes, so that what is tried is the right to do it. */
+const BODIES: Partial<Record<RouteName, unknown>> = {
+  updateUser: { name: 'Same' },
+  updateGroup: { description: '' },
+  updateKeypair: { active: true },
+  setSessionPriority: { priority: 0 },
+  extendSession: {},
+  createAccountLink: { purpose: 'reset' },
+}
+
+const routes = (Object.entries(ROUTES) as [RouteName, RouteSpec][]).map(([name, route]) => {
+  const kind = KINDS.find(one => NAMES[one].test(route.path))
+  return { name, route, kind }
+})
+const onObjects = routes.flatMap(({ name, route, kind }) =>
+  kind ? WHO.flatMap(who => RELATIONS.map(relation => ({ name, route, kind, who, relation }))) : [],
+)
+const without = routes.flatMap(({ name, route, kind }) => (kind ? [] : WHO.map(who => ({ name, route, who }))))
+const size = onObjects.length + without.length
+
+/** The rules once more, in the words of the design, and nothing else. */
+function sees(who: Who, kind: Kind, relation: Relation): boolean {
+  if (who === 'anonymous') return false
+  if (who === 'superadmin') return true
+  const admin = who === 'domain_admin'
+  switch (kind) {
+    case 'session':
+      return relation === 'own' || (admin && relation !== 'far')
+    case 'keypair':
+      return relation === 'own' || (admin && relation === 'near')
+    case 'user':
+      return admin && (relation === 'own' || relation === 'near')
+    case 'group':
+    case 'invitation':
+      return admin && relation !== 'far'
+  }
+}
+
+const MAY: Record<RouteSpec['access'], readonly Who[]> = {
+  none: WHO,
+  user: ['user', 'domain_admin', 'superadmin'],
+  domain_admin: ['domain_admin', 'superadmin'],
+  superadmin: ['superadmin'],
+}
+
+interface Person {
+  readonly id: string
+  readonly token: string
+  readonly api: ApiClient
+  readonly email: string
+}
+
+let cluster: SessionsCluster
+let agent: ScriptedAgent
+let callers: Record<Exclude<Who, 'anonymous'>, Person>
+/** Owners of what is near, above and far. */
+let others: Record<Exclude<Relation, 'own'>, Person>
+const sessions = new Map<Person, string>()
+const groups: Partial<Record<Relation, string>> = {}
+
+async function signIn(email: string, password: string): Promise<Person> {
+  const { token, user } = await apiOf(cluster.url).login({ body: { email, password, kind: 'token' } })
+  if (token === null) throw new Error('no token')
+  return { id: user.id, token, api: apiOf(cluster.url, token), email }
+}
+
+async function person(email: string, role: Role, domain: string): Promise<Person> {
+  await cluster.api.createUser({ body: { email, name: email, password: PASSWORD, role, domain } })
+  return signIn(email, PASSWORD)
+}
+
+beforeAll(async () => {
+  cluster = await startSessionsCluster()
+  const { join } = await cluster.manager.createJoinToken()
+  agent = await new ScriptedAgent({ url: cluster.url, join }).connect()
+  await vi.waitFor(async () => expect((await cluster.api.listImages()).items).not.toEqual([]), { timeout: 10_000 })
+  await cluster.api.updateAgent({ params: { id: agent.id }, body: { schedulable: false } })
+  for (const name of ['red', 'blue']) await cluster.api.createDomain({ body: { name } })
+  callers = {
+    user: await person('user@example.org', 'user', 'red'),
+    domain_admin: await person('domain-admin@example.org', 'domain_admin', 'red'),
+    superadmin: await person('superadmin@example.org', 'superadmin', 'red'),
+  }
+  others = {
+    near: await person('near@example.org', 'user', 'red'),
+    top: await person('top@example.org', 'superadmin', 'red'),
+    far: await person('far@example.org', 'user', 'blue'),
+  }
+  for (const one of [...Object.values(callers), ...Object.values(others)]) {
+    const { items } = await one.api.createSession({ body: { image: 'berth/python:3.13' } })
+    sessions.set(one, items[0]?.id ?? '')
+  }
+  const { items } = await cluster.api.listGroups()
+  const groupOf = (domain: string) => items.find(group => group.domain === domain)?.id ?? ''
+  const { id } = await cluster.api.createGroup({ body: { domain: 'red', name: 'others' } })
+  Object.assign(groups, { own: groupOf('red'), near: id, top: id, far: groupOf('blue') })
+})
+afterAll(async () => {
+  await agent[Symbol.asyncDispose]()
+  await cluster[Symbol.asyncDispose]()
+})
+
+const ownerOf = (who: Who, relation: Relation): Person =>
+  relation === 'own' ? callers[who === 'anonymous' ? 'user' : who] : others[relation]
+
+/** Empty: it goes if the caller may delete it. */
+async function newGroup(relation: Relation): Promise<string> {
+  const body = { domain: relation === 'far' ? 'blue' : 'red', name: `gone-${crypto.randomUUID().slice(0, 8)}` }
+  return (await cluster.api.createGroup({ body })).id
+}
+
+/** Something real; made for this one request where the request may use it up. */
+async function object(kind: Kind, who: Who, relation: Relation, name?: RouteName): Promise<string> {
+  const owner = ownerOf(who, relation)
+  switch (kind) {
+    case 'session':
+      return sessions.get(owner) ?? ''
+    case 'user':
+      return owner.id
+    case 'group':
+      return name === 'deleteGroup' ? newGroup(relation) : (groups[relation] ?? '')
+    case 'keypair':
+      return (await owner.api.createKeypair({ body: {} })).accessKey
+    case 'invitation': {
+      const domain = relation === 'far' ? 'blue' : 'red'
+      return (await cluster.api.createInvitation({ body: { domain } })).id
+    }
+  }
+}
+
+async function ask(
+  route: RouteSpec,
+  who: Who,
+  { params = {}, body }: { params?: Record<string, string>; body?: unknown },
+) {
+  const token = who === 'anonymous' ? undefined : callers[who].token
+  const path = route.path.replace(/:(\w+)/g, (_, name: string) => params[name] ?? 'none')
+  const reply = await rawRequest(cluster.url + path, {
+    method: route.method,
+    headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
+    ...(route.body ? { body: body ?? {} } : {}),
+  })
+  expect(reply.status).toBeLessThan(500)
+  return { status: reply.status, code: reply.json?.code as string | undefined }
+}
+
+describe(`the matrix: ${size} requests of 4 roles over ${routes.length} routes`, () => {
+  test('no route is left out', () => {
+    for (const { name, route, kind } of routes) {
+      const cases = kind ? onObjects.filter(one => one.name === name) : without.filter(one => one.name === name)
+      expect(cases.length, name).toBeGreaterThan(0)
+      // What everybody signed in may ask of an object by its id needs objects here, in all relations.
+      const single = /\/:(id|accessKey)\b/.test(route.path) && route.access !== 'superadmin'
+      if (single) expect(kind, `${name}: the matrix has no such objects`).toBeDefined()
+    }
+    expect(size).toBeGreaterThan(500)
+  })
+
+  test.each(onObjects)('$name of $relation $kind as $who', async ({ name, route, kind, who, relation }) => {
+    const id = await object(kind, who, relation, name)
+    const { status, code } = await ask(route, who, {
+      params: { id, accessKey: id, userId: ownerOf(who, relation).id, app: 'jupyter' },
+      body: BODIES[name],
+    })
+    if (who === 'anonymous') expect(code).toBe('not_signed_in')
+    else if (!MAY[route.access].includes(who)) expect(code).toBe('forbidden')
+    else if (!sees(who, kind, relation)) expect(code).toBe(NOT_FOUND[kind])
+    else if (ENTERS.includes(name) && relation !== 'own') expect(code).toBe('forbidden')
+    else if (FOR_OTHERS.includes(name) && relation === 'own') expect(code).toBe('forbidden')
+    else {
+      // A body that is refused would hide the refusal that was to be tried.
+      expect(['not_signed_in', 'forbidden', 'bad_request', NOT_FOUND[kind]]).not.toContain(code)
+      // Members are the one case with two objects; the second one is tried below.
+      if (code?.endsWith('_not_found') && code !== 'user_not_found') expect(code).toBe('app_not_found')
+      expect(status).not.toBe(400)
+    }
+  })
+
+  test.each(without)('$name as $who', async ({ name, route, who }) => {
+    // What ends the sign-in gets one of its own.
+    if (name === 'logout' && who !== 'anonymous') {
+      const spare = await signIn(callers[who].email, PASSWORD)
+      await spare.api.logout()
+      await expect(spare.api.me()).rejects.toMatchObject({ code: 'not_signed_in' })
+      return
+    }
+    const unknown = '00000000-0000-7000-8000-000000000000'
+    const { code } = await ask(route, who, { params: { id: unknown }, body: { wrong: true } })
+    if (MAY[route.access].includes(who)) expect(['not_signed_in', 'forbidden']).not.toContain(code)
+    else expect(code).toBe(who === 'anonymous' ? 'not_signed_in' : 'forbidden')
+  })
+})
+
+describe('what is named in a request', () => {
+  const outcome = (call: Promise<unknown>) =>
+    call.then(
+      () => 'ok',
+      (error: unknown) => (error instanceof Error && 'code' in error ? error.code : error),
+    )
+
+  test.each([
+    ['user', 'near', 'forbidden'],
+    ['user', 'far', 'forbidden'],
+    ['domain_admin', 'near', 'ok'],
+    ['domain_admin', 'top', 'user_not_found'],
+    ['domain_admin', 'far', 'user_not_found'],
+    ['superadmin', 'top', 'ok'],
+    ['superadmin', 'far', 'ok'],
+  ] as const)('a keypair made by a %s for a user who is %s: %s', async (who, relation, expected) => {
+    const body = { userId: others[relation].id as never }
+    expect(await outcome(callers[who].api.createKeypair({ body }))).toBe(expected)
+  })
+
+  test.each([
+    ['domain_admin', 'red', 'user', 'ok'],
+    ['domain_admin', 'red', 'domain_admin', 'ok'],
+    ['domain_admin', 'red', 'superadmin', 'forbidden'],
+    ['domain_admin', 'blue', 'user', 'forbidden'],
+    ['superadmin', 'blue', 'superadmin', 'ok'],
+  ] as const)('%s creates in %s a %s: %s', async (who, domain, role, expected) => {
+    const email = `${who}-${domain}-${role}@example.org`
+    const body = { email, name: 'New', password: PASSWORD, domain, role }
+    expect(await outcome(callers[who].api.createUser({ body }))).toBe(expected)
+  })
+
+  test.each([
+    ['near', { role: 'domain_admin' }, 'ok'],
+    ['near', { role: 'superadmin' }, 'forbidden'],
+    ['near', { domain: 'blue' }, 'forbidden'],
+    ['near', { password: 'Another-one-2' }, 'ok'],
+    ['top', { password: 'Another-one-2' }, 'user_not_found'],
+    ['top', { role: 'user' }, 'user_not_found'],
+    ['far', { domain: 'red' }, 'user_not_found'],
+  ] as const)('an admin of a domain changes a user who is %s to %j: %s', async (relation, body, expected) => {
+    const { api } = callers.domain_admin
+    expect(await outcome(api.updateUser({ params: { id: others[relation].id }, body }))).toBe(expected)
+  })
+
+  test.each([
+    ['domain_admin', 'near', 'near', 'ok'],
+    ['domain_admin', 'near', 'far', 'user_not_found'],
+    ['domain_admin', 'near', 'top', 'user_not_found'],
+    ['domain_admin', 'far', 'far', 'group_not_found'],
+    ['superadmin', 'near', 'top', 'ok'],
+    ['superadmin', 'near', 'far', 'user_not_found'],
+    ['superadmin', 'far', 'far', 'ok'],
+  ] as const)('%s puts into a group that is %s a user who is %s: %s', async (who, group, user, expected) => {
+    const params = { id: groups[group] as never, userId: others[user].id as never }
+    expect(await outcome(callers[who].api.addGroupMember({ params }))).toBe(expected)
+  })
+
+  test.each([
+    ['user', 'own', 'ok'],
+    ['user', 'near', 'user_not_found'],
+    ['user', 'far', 'user_not_found'],
+    ['domain_admin', 'near', 'ok'],
+    ['domain_admin', 'top', 'user_not_found'],
+    ['domain_admin', 'far', 'user_not_found'],
+    ['superadmin', 'top', 'ok'],
+    ['superadmin', 'far', 'ok'],
+  ] as const)('usage asked by a %s of a user who is %s: %s', async (who, relation, expected) => {
+    const query = { userId: ownerOf(who, relation).id as never }
+    expect(await outcome(callers[who].api.getUsage({ query }))).toBe(expected)
+  })
+
+  test.each([
+    ['user', 'blue', 'domain_not_found'],
+    ['user', 'red', 'ok'],
+    ['domain_admin', 'blue', 'domain_not_found'],
+    ['superadmin', 'blue', 'ok'],
+  ] as const)('usage asked by a %s of the domain %s: %s', async (who, domain, expected) => {
+    expect(await outcome(callers[who].api.getUsage({ query: { domain } }))).toBe(expected)
+  })
+
+  test('lists show what may be seen one by one, and nothing else', async () => {
+    const far = others.far
+    const farIds = [sessions.get(far), far.id, groups.far, 'blue', far.email]
+    for (const who of ['user', 'domain_admin'] as const) {
+      const { api } = callers[who]
+      const texts = [
+        JSON.stringify(await api.listSessions({ query: { limit: 500 } })),
+        JSON.stringify(await api.listSessions({ query: { owner: far.id } })),
+        JSON.stringify(await api.listSessions({ query: { domain: 'blue' } })),
+        JSON.stringify(await api.listKeypairs({ query: { limit: 500 } })),
+        JSON.stringify(await api.listGroups()),
+        JSON.stringify(await api.listGroups({ query: { domain: 'blue' } })),
+        ...(who === 'user'
+          ? []
+          : [
+              JSON.stringify(await api.listUsers({ query: { limit: 500 } })),
+              JSON.stringify(await api.listUsers({ query: { domain: 'blue' } })),
+              JSON.stringify(await api.listUsers({ query: { group: groups.far } })),
+              JSON.stringify(await api.listUsers({ query: { search: 'far@' } })),
+              JSON.stringify(await api.listDomains()),
+              JSON.stringify(await api.listInvitations()),
+            ]),
+      ]
+      for (const text of texts) for (const id of farIds) expect(text).not.toContain(`"${String(id)}"`)
+    }
+    const emails = (await callers.domain_admin.api.listUsers({ query: { limit: 500 } })).items.map(one => one.email)
+    expect(emails).toContain(others.near.email)
+    expect(emails).not.toContain(others.top.email)
+    const seen = (await callers.domain_admin.api.listSessions({ query: { limit: 500 } })).items.map(one => one.id)
+    expect(seen).toEqual(expect.arrayContaining([sessions.get(others.near), sessions.get(others.top)]))
+    const all = (await cluster.api.listSessions({ query: { limit: 500 } })).items.map(one => one.id)
+    expect(all).toEqual(expect.arrayContaining([...sessions.values()]))
+  })
+
+  const ways = ['terminal', 'tcpproxy'] as const
+  const upgrades = ways.flatMap(way => WHO.flatMap(who => RELATIONS.map(relation => ({ way, who, relation }))))
+  test.each(upgrades)('$way of a session that is $relation as $who', async ({ way, who, relation }) => {
+    const id = await object('session', who, relation)
+    const path = way === 'terminal' ? `/api/v1/sessions/${id}/terminal` : `/stream/session/${id}/tcpproxy?app=jupyter`
+    const code = await upgrade(path, who === 'anonymous' ? undefined : callers[who].token)
+    if (who === 'anonymous') expect(code).toBe('not_signed_in')
+    else if (!sees(who, 'session', relation)) expect(code).toBe('session_not_found')
+    else expect(code).toBe(relation === 'own' ? 'session_not_running' : 'forbidden')
+  })
+})
+
+/** The code with which an upgrade is refused. */
+function upgrade(path: string, token: string | undefined): Promise<string> {
+  const headers = {
+    connection: 'Upgrade',
+    upgrade: 'websocket',
+    'sec-websocket-version': '13',
+    'sec-websocket-key': Buffer.alloc(16).toString('base64'),
+    ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+  }
+  return new Promise((resolve, reject) => {
+    const request = httpRequest(cluster.url + path, { headers, agent: false })
+    request.on('response', reply => {
+      const parts: Buffer[] = []
+      reply.on('data', (part: Buffer) => parts.push(part))
+      reply.on('end', () => resolve((JSON.parse(Buffer.concat(parts).toString()) as { code: string }).code))
+    })
+    request.on('upgrade', () => resolve('101'))
+    request.on('error', reject)
+    request.end()
+  })
+}

@@ -1,0 +1,51 @@
+import SwaggerParser from '@apidevtools/swagger-parser'
+import { createConfig, lintFromString } from '@redocly/openapi-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startTestManager, type TestManager } from '../../fixtures/manager.ts'
+import { rawRequest } from '../../fixtures/raw-http.ts'
+
+interface Operation {
+  readonly operationId?: string
+  readonly responses: Record<string, { content?: Record<string, { schema?: { $ref?: string } }> }>
+}
+interface Description {
+  readonly paths: Record<string, Record<string, Operation>>
+}
+
+let manager: TestManager
+let source: string
+let description: Description
+beforeAll(async () => {
+  manager = await startTestManager()
+  const { text } = await rawRequest(`${manager.url}/api/v1/openapi.json`)
+  source = text
+  description = JSON.parse(source) as Description
+})
+afterAll(() => manager[Symbol.asyncDispose]())
+
+test('swagger-parser takes the description', async () => {
+  await expect(SwaggerParser.validate(structuredClone(description) as never)).resolves.toBeDefined()
+})
+
+test('redocly finds nothing to complain of by its recommended rules', async () => {
+  const config = await createConfig({ extends: ['recommended'] })
+  const problems = await lintFromString({ source, absoluteRef: 'openapi.json', config })
+  const told = problems.map(
+    ({ ruleId, severity, message, location }) => `${severity} ${ruleId} ${location[0]?.pointer}: ${message}`,
+  )
+  expect(told).toEqual([])
+})
+
+test('every operation names problem documents: of requests that cannot be taken, and of faults of ours', () => {
+  const operations = Object.values(description.paths).flatMap(methods => Object.values(methods))
+  expect(operations.length).toBeGreaterThan(100)
+  for (const { operationId, responses } of operations) {
+    const refusals = Object.entries(responses).filter(([status]) => Number(status) >= 400)
+    for (const [, { content = {} }] of refusals) {
+      expect(Object.keys(content), operationId).toEqual(['application/problem+json'])
+      expect(content['application/problem+json']?.schema?.$ref, operationId).toBe('#/components/schemas/Problem')
+    }
+    const statuses = refusals.map(([status]) => status)
+    expect(statuses, operationId).toEqual(expect.arrayContaining(['403', '429', '500', '503']))
+  }
+})

@@ -1,0 +1,82 @@
+import { execFile } from 'node:child_process'
+import { readFile } from 'node:fs/promises'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { signRequest } from '#manager/contract'
+import { signedApi } from '../../fixtures/manager.ts'
+import { type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
+
+const run = promisify(execFile)
+let cluster: SessionsCluster
+beforeAll(async () => {
+  cluster = await startSessionsCluster()
+})
+afterAll(() => cluster[Symbol.asyncDispose]())
+
+describe('what is made with a keypair', () => {
+  test('an event stream ends with it', async () => {
+    const who = await cluster.api.createKeypair({ body: {} })
+    const url = `${cluster.url}/api/v1/events`
+    const stream = await fetch(url, { headers: await signRequest({ method: 'GET', url }, who) })
+    expect(stream.status).toBe(200)
+    const ended = stream.text()
+    await cluster.api.updateKeypair({ params: who, body: { active: false } })
+    expect(await ended).toContain('event: ping')
+  })
+
+  test('notes it; grants end with it; and it cannot be deleted while a session refers to it', async () => {
+    await cluster.join()
+    const who = await cluster.api.createKeypair({ body: {} })
+    const api = signedApi(cluster.url, who)
+    const { id } = await cluster.launch({}, api)
+    await cluster.reach(id, 'RUNNING')
+    const grant = await api.createGrant({ params: { id, app: 'jupyter' } })
+    const renew = () => cluster.api.renewGrant({ headers: { 'x-berth-grant': grant.grant } })
+    expect((await renew()).sessionId).toBe(id)
+    const { accessKey } = who
+    await expect(cluster.api.deleteKeypair({ params: { accessKey } })).rejects.toMatchObject({ code: 'keypair_in_use' })
+    await cluster.api.updateKeypair({ params: { accessKey }, body: { active: false } })
+    await expect(renew()).rejects.toMatchObject({ code: 'grant_invalid' })
+    await expect(api.me()).rejects.toMatchObject({ code: 'keypair_inactive' })
+    // It lives on: only the keypair has ended.
+    expect((await cluster.api.getSession({ params: { id } })).status).toBe('RUNNING')
+  })
+})
+
+describe('the examples of the documentation', () => {
+  const example = async (language: string) => {
+    const text = await readFile(new URL('../../../docs/api-signing.md', import.meta.url), 'utf8')
+    const found = new RegExp(`\`\`\`${language}\n([^]*?)\`\`\``).exec(text)?.[1]
+    if (found === undefined) throw new Error(`no ${language}`)
+    return found
+  }
+  let env: NodeJS.ProcessEnv
+  beforeAll(async () => {
+    const { accessKey, secretKey } = await (await cluster.addUser('script@example.org')).createKeypair({ body: {} })
+    // With a slash at the end, as people copy addresses.
+    env = {
+      ...process.env,
+      BERTH_ENDPOINT: `${cluster.url}/`,
+      BERTH_ACCESS_KEY: accessKey,
+      BERTH_SECRET_KEY: secretKey,
+    }
+  })
+  const has = (program: string, flag: string) =>
+    run(program, [flag]).then(
+      () => true,
+      () => false,
+    )
+
+  test('Python', async context => {
+    if (!(await has('python3', '--version'))) context.skip('python3 is not installed')
+    const { stdout } = await run('python3', ['-c', await example('python')], { env })
+    expect(stdout).toMatch(/^script@example\.org\nAKIA\w+\n$/)
+  })
+
+  test('shell', async context => {
+    const installed = (await has('openssl', 'version')) && (await has('curl', '--version'))
+    if (!installed) context.skip('openssl or curl is not installed')
+    const { stdout } = await run('sh', ['-c', await example('sh')], { env })
+    expect(JSON.parse(stdout)).toMatchObject({ email: 'script@example.org', active: false })
+  })
+})

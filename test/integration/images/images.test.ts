@@ -1,0 +1,289 @@
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { type ApiClient, type PullProgress, type Task } from '#manager/contract'
+import { type UnusedImage } from '#agent/contract'
+import { startRegistry, type TestRegistry } from '../../fixtures/registry.ts'
+import { hang, PYTHON, ScriptedError } from '../../fixtures/scripted-agent.ts'
+import { refusal, type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
+
+const LABELS = {
+  'berth.image.title': 'R 4',
+  'berth.image.min.cpu': '1',
+  'berth.image.min.mem': '512m',
+  'berth.image.apps': '[{"name":"rstudio","protocol":"http","port":8787}]',
+}
+const BOB = { username: 'bob', password: 's3cret' }
+
+let cluster: SessionsCluster
+let cr: TestRegistry
+/** What the registry has as lab/r:4. */
+let r4: { config: string; manifest: string }
+let name: string
+
+beforeAll(async () => {
+  cluster = await startSessionsCluster()
+  cr = await startRegistry({ htpasswd: BOB })
+  r4 = await cr.push('lab/r', ['4'], { labels: LABELS })
+  name = `${cr.name}/lab/r:4`
+  await cluster.api.createRegistry({ body: { name: cr.name, url: cr.url, ...BOB } })
+  const { id } = await cluster.api.rescanRegistry({ params: { name: cr.name } })
+  await vi.waitFor(async () => expect((await cluster.api.getTask({ params: { id } })).status).toBe('done'), 10_000)
+})
+afterAll(async () => {
+  await cluster[Symbol.asyncDispose]()
+  await cr[Symbol.asyncDispose]()
+})
+afterEach(() => cluster.reset())
+
+const imageNamed = async (reference: string, api: ApiClient = cluster.api) =>
+  (await api.listImages()).items.find(image => image.reference === reference)
+const held = { ...PYTHON, references: [] as string[], minimum: { cpu: 1000 }, title: 'R 4' }
+const pulledR4 = () => ({
+  ...held,
+  id: r4.config,
+  references: [name],
+  repoDigests: [`${cr.name}/lab/r@${r4.manifest}`],
+})
+
+describe('an image that only a registry has', () => {
+  test('is pulled by the agent at launch, with a password that is in no other place', async () => {
+    const agent = await cluster.join()
+    const { id } = await cluster.launch({ image: name })
+    const session = await cluster.reach(id, 'RUNNING')
+    expect(session).toMatchObject({ image: name, imageDigest: r4.config, requested: { cpu: '1', mem: '1073741824' } })
+    expect(session.apps.map(app => app.name)).toEqual(['rstudio', 'terminal', 'sshd'])
+    const [request] = agent.requests('create_kernel')
+    expect(request?.registryAuth).toEqual({ serverAddress: cr.name, ...BOB })
+    expect(request?.spec.image).toEqual({ reference: name, digest: r4.config, manifestDigest: r4.manifest })
+    // The time of a pull is on top.
+    expect(request?.startWithinMs).toBeGreaterThan(20 * 60_000)
+    expect(JSON.stringify([request?.spec, session])).not.toContain('s3cret')
+  })
+
+  test('starts on an agent that holds it, where there is one, and then needs no password', async () => {
+    await cluster.join()
+    const holder = await cluster.join({ images: [PYTHON, pulledR4()] })
+    await cluster.join()
+    expect(await imageNamed(name)).toMatchObject({ agentIds: [holder.id], pullable: true, outdated: false })
+    const { id } = await cluster.launch({ image: name })
+    expect((await cluster.reach(id, 'RUNNING')).kernels[0]?.agentId).toBe(holder.id)
+    expect(holder.requests('create_kernel')[0]?.registryAuth).toBeUndefined()
+  })
+
+  test('says to users how many agents hold it, and to superadmins which', async () => {
+    const holder = await cluster.join({ images: [pulledR4()] })
+    expect(await imageNamed(name)).toMatchObject({ holders: 1, agentIds: [holder.id] })
+    const user = await cluster.addUser('reader@example.org')
+    const seen = (await user.listImages()).items.find(({ reference }) => reference === name)
+    expect(seen?.holders).toBe(1)
+    expect(JSON.stringify(await user.listImages())).not.toContain(holder.id)
+  })
+
+  test('is pulled elsewhere when its holders are full', async () => {
+    const holder = await cluster.join({ images: [pulledR4()], capacity: { cpu: 1000, mem: 2 ** 30 } })
+    const first = await cluster.launch({ image: name })
+    expect((await cluster.reach(first.id, 'RUNNING')).kernels[0]?.agentId).toBe(holder.id)
+    const other = await cluster.join()
+    const second = await cluster.launch({ image: name })
+    expect((await cluster.reach(second.id, 'RUNNING')).kernels[0]?.agentId).toBe(other.id)
+    expect(other.requests('create_kernel')[0]?.registryAuth).toBeDefined()
+  })
+
+  test('waits, and says so, once its registry is closed', async () => {
+    await cluster.join({ capacity: { cpu: 1000, mem: 2 ** 30 } })
+    const blocker = await cluster.launch()
+    await cluster.reach(blocker.id, 'RUNNING')
+    const { id } = await cluster.launch({ image: name })
+    await expect.poll(() => cluster.reasonOf(id)).toBe('capacity')
+    const params = { name: cr.name }
+    await cluster.api.updateRegistry({ params, body: { active: false } })
+    onTestFinished(async () => {
+      await cluster.api.updateRegistry({ params, body: { active: true } })
+    })
+    await cluster.api.deleteSession({ params: { id: blocker.id } })
+    await expect.poll(() => cluster.reasonOf(id)).toBe('image_nowhere')
+    expect(await refusal(cluster.launch({ image: name }))).toMatchObject({ code: 'image_not_found' })
+    expect(await imageNamed(name)).toBeUndefined()
+  })
+
+  test('would start now, says what-if', async () => {
+    await cluster.join()
+    expect(await cluster.api.whatIf({ body: { image: name } })).toMatchObject({ startsNow: true })
+  })
+
+  test('has another meaning than the one an agent holds: that is shown', async () => {
+    await cluster.join({ images: [{ ...pulledR4(), id: `sha256:${'b'.repeat(64)}`, repoDigests: [] }] })
+    expect(await imageNamed(name)).toMatchObject({ outdated: true, pullable: false })
+  })
+})
+
+describe('a domain that may use some registries only', () => {
+  test('neither sees nor launches images of others; those made on an agent stay', async () => {
+    await cluster.join({ images: [PYTHON, { ...held, id: 'sha256:q', references: ['quay.example/x:1'] }] })
+    await cluster.api.createDomain({ body: { name: 'few', allowedRegistries: ['quay.example'] } })
+    const password = 'Their-own-pass-1'
+    const email = 'few@example.org'
+    await cluster.api.createUser({ body: { email, name: email, password, domain: 'few' } })
+    const user = await cluster.signIn(email)
+    const names = async () => (await user.listImages()).items.map(image => image.reference).toSorted()
+    expect(await names()).toEqual(['berth/python:3.13', 'quay.example/x:1'])
+    expect(await refusal(user.createSession({ body: { image: name } }))).toMatchObject({ code: 'image_not_found' })
+    const params = { name: 'few' }
+    await cluster.api.updateDomain({ params, body: { allowedRegistries: [cr.name] } })
+    expect(await names()).toEqual([name, 'berth/python:3.13'].toSorted())
+    await cluster.api.updateDomain({ params, body: { allowedRegistries: null } })
+    expect(await names()).toEqual([name, 'berth/python:3.13', 'quay.example/x:1'].toSorted())
+  })
+})
+
+describe('the minimum of an image', () => {
+  test('is changed by an admin, with a warning below what its labels say, and counts at launch', async () => {
+    await cluster.join()
+    const change = (minimum: object | null) => cluster.api.updateImage({ body: { reference: name, minimum } })
+    const more = await change({ cpu: '3' })
+    expect(more).toMatchObject({
+      notices: [],
+      image: { minimum: { cpu: '3', mem: '536870912' }, labelMinimum: { cpu: '1' } },
+    })
+    const body = { image: name, resources: { cpu: '2', mem: '1g' } }
+    const { items, notices } = await cluster.api.createSession({ body })
+    expect(items[0]?.requested).toEqual({ cpu: '3', mem: '1073741824' })
+    expect(notices.map(notice => notice.code)).toEqual(['raised_to_minimum'])
+    const less = await change({ cpu: '0.5' })
+    expect(less.notices).toEqual([{ code: 'below_label_minimum', message: expect.stringContaining('CPU') as string }])
+    expect((await change(null)).image.minimum).toEqual(less.image.labelMinimum)
+    const unknown = cluster.api.updateImage({ body: { reference: 'no/such:1', minimum: null } })
+    expect(await refusal(unknown)).toMatchObject({ code: 'image_not_found' })
+  })
+})
+
+describe('a pull to agents', () => {
+  const ended = async ({ id }: Pick<Task, 'id'>) => {
+    await expect.poll(async () => (await cluster.api.getTask({ params: { id } })).status).not.toBe('running')
+    return cluster.api.getTask({ params: { id } })
+  }
+  const progress = (bytesDone: number): PullProgress => ({
+    layersDone: 0,
+    layersTotal: 1,
+    bytesDone,
+    bytesTotal: 100,
+    layers: [{ id: 'aaa', status: 'Downloading', bytesDone, bytesTotal: 100 }],
+  })
+
+  test('tells of each agent and layer how far it is, and which could not', async () => {
+    const held = Promise.withResolvers<undefined>()
+    const slow = await cluster.join({
+      script: {
+        pull_image: async () => {
+          await held.promise
+          return { id: r4.config }
+        },
+      },
+    })
+    const full = await cluster.join({
+      script: {
+        pull_image: () => {
+          throw new ScriptedError('image_not_found', 'no space left on device')
+        },
+      },
+    })
+    const bystander = await cluster.join()
+    const task = await cluster.api.pullImage({ body: { reference: name, agentIds: [slow.id, full.id] } })
+    expect(task).toMatchObject({ kind: 'pull', target: name, status: 'running' })
+    const pullId = await expect
+      .poll(() => slow.requests('pull_image')[0]?.pullId)
+      .toBeDefined()
+      .then(() => String(slow.requests('pull_image')[0]?.pullId))
+    expect(slow.requests('pull_image')[0]?.auth).toEqual({ serverAddress: cr.name, ...BOB })
+    // Another agent cannot speak for it.
+    bystander.send({ type: 'image_pull', pullId, progress: progress(1) })
+    slow.send({ type: 'image_pull', pullId, progress: progress(40) })
+    const stateOf = async (agentId: string) =>
+      (await cluster.api.getTask({ params: { id: task.id } })).pull?.find(state => state.agentId === agentId)
+    await expect.poll(async () => (await stateOf(slow.id))?.progress?.layers[0]?.bytesDone).toBe(40)
+    await expect.poll(async () => (await stateOf(full.id))?.status).toBe('failed')
+    held.resolve(undefined)
+    const { status, error, pull } = await ended(task)
+    expect([status, error?.message]).toEqual(['failed', '1 of 2 agents could not pull it. no space left on device'])
+    expect(pull?.map(state => state.status).toSorted()).toEqual(['done', 'failed'])
+    expect(bystander.requests('pull_image')).toEqual([])
+    expect(JSON.stringify(pull)).not.toContain('s3cret')
+  })
+
+  test('that is cancelled ends on the agents too', async () => {
+    const agent = await cluster.join({ script: { pull_image: (_, signal) => hang(signal) } })
+    const task = await cluster.api.pullImage({ body: { reference: name, resourceGroup: 'default' } })
+    await expect.poll(() => agent.requests('pull_image').length).toBe(1)
+    const cancelled = await cluster.api.cancelTask({ params: { id: task.id } })
+    expect(cancelled).toMatchObject({ status: 'cancelled', pull: [{ agentName: agent.name, status: 'cancelled' }] })
+    await expect.poll(() => agent.log.map(entry => entry.name)).toContain('cancel')
+  })
+
+  test('to agents that are not there, or to nobody, is refused', async () => {
+    const pull = (body: object) => refusal(cluster.api.pullImage({ body: { reference: name, ...body } }))
+    expect(await pull({})).toMatchObject({ code: 'bad_request' })
+    const { id } = await cluster.join()
+    expect(await pull({ agentIds: [id, '00000000-0000-7000-8000-000000000000'] })).toMatchObject({
+      code: 'agent_not_found',
+    })
+    expect(await pull({ resourceGroup: 'none' })).toMatchObject({ code: 'resource_group_not_found' })
+    expect(await pull({ agentIds: [id], resourceGroup: 'default' })).toMatchObject({ code: 'bad_request' })
+  })
+})
+
+describe('clean-up', () => {
+  const unused = (): UnusedImage[] => [
+    { ...pulledR4(), repoDigests: pulledR4().repoDigests, sizeBytes: 100, uniqueBytes: 60 },
+    { id: PYTHON.id, references: PYTHON.references, repoDigests: [], sizeBytes: 50, uniqueBytes: 50, labelled: true },
+  ]
+
+  test('says first what it would free, and leaves what live sessions use', async () => {
+    const agent = await cluster.join({
+      images: [PYTHON, pulledR4()],
+      script: {
+        list_unused_images: () => ({ images: unused() }),
+        remove_images: ({ images }) => ({
+          removed: images.map(({ id }) => ({ id, references: [name] })),
+          kept: [],
+          freedBytes: 61,
+        }),
+      },
+    })
+    const clean = async (body: object) => (await cluster.api.cleanUpImages({ body })).items[0]
+    const dry = await clean({ dryRun: true })
+    expect(dry).toMatchObject({
+      agentId: agent.id,
+      freedBytes: 60,
+      images: [{ references: [name], uniqueBytes: 60 }],
+      error: null,
+    })
+    expect(dry?.kept).toEqual([
+      {
+        digest: PYTHON.id,
+        references: PYTHON.references,
+        why: expect.stringContaining('could not be pulled again') as string,
+      },
+    ])
+    expect(agent.requests('remove_images')).toEqual([])
+    const session = await cluster.launch({ image: name })
+    await cluster.reach(session.id, 'RUNNING')
+    expect((await clean({}))?.kept.map(({ why }) => why)).toContain('A live session uses it.')
+    const remove = () => cluster.api.removeImage({ body: { reference: name } })
+    expect((await remove()).items[0]).toMatchObject({ images: [], kept: [{ why: 'A live session uses it.' }] })
+    expect(agent.requests('remove_images')).toEqual([])
+    await cluster.api.deleteSession({ params: { id: session.id } })
+    await cluster.reach(session.id, 'TERMINATED')
+    expect(await clean({})).toMatchObject({ freedBytes: 61, images: [{ references: [name] }] })
+    expect(agent.requests('remove_images')).toEqual([{ images: [expect.objectContaining({ id: r4.config })] }])
+    expect((await remove()).items[0]).toMatchObject({ freedBytes: 61, kept: [] })
+    expect(agent.requests('remove_images')[1]).toEqual({ images: [{ id: r4.config, reference: name }] })
+  })
+
+  test('goes on where one agent does not answer', async () => {
+    const script = { list_unused_images: () => ({ images: unused() }) }
+    const [one, two] = [await cluster.join({ script }), await cluster.join({ script })]
+    await two.disconnect()
+    const { items } = await cluster.api.cleanUpImages({ body: { dryRun: true } })
+    const errors = new Map(items.map(item => [item.agentId, item.error?.code]))
+    expect([errors.get(one.id), errors.get(two.id)]).toEqual([undefined, 'agent_unreachable'])
+  })
+})

@@ -1,0 +1,46 @@
+import pg from 'pg'
+import { expect, test } from 'vitest'
+import { startDatabase } from '../../fixtures/postgres.ts'
+import { startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
+
+/**
+ * A database whose clock a test sets: unqualified `now()` finds our function first. Defaults of columns keep PostgreSQL's own, so
+ * only what the manager writes and compares itself is moved, which is what ends sessions.
+ */
+async function startClockedDatabase() {
+  const database = await startDatabase()
+  const client = new pg.Client({ connectionString: database.url })
+  await client.connect()
+  const set = (offset: string) =>
+    client.query(`create or replace function public.now() returns timestamptz language sql stable
+      as $$ select pg_catalog.now() + interval '${offset}' $$`)
+  await set('0')
+  const url = new URL(database.url)
+  url.searchParams.set('options', '-c search_path=public,pg_catalog')
+  return {
+    url: url.href,
+    set,
+    async [Symbol.asyncDispose]() {
+      await client.end()
+      await database[Symbol.asyncDispose]()
+    },
+  }
+}
+
+test('a clock of the database that is set forward ends nobody, is told, and later ends come in time', async () => {
+  await using database = await startClockedDatabase()
+  await using cluster = await startSessionsCluster({ lifetimeSweepMs: 50, sweepMs: 50 }, { databaseUrl: database.url })
+  await cluster.join()
+  const old = await cluster.launch({ maxLifetimeSeconds: 3600, resources: { cpu: '0.1' } })
+  await cluster.reach(old.id, 'RUNNING')
+  await database.set('2 hours')
+  const warnings = async () => {
+    const reply = await fetch(`${cluster.url}/readyz`)
+    return ((await reply.json()) as { warnings?: string[] }).warnings
+  }
+  await expect.poll(warnings, { timeout: 10_000 }).toContain('database_clock_set')
+  // Its time begins after the step, and is over soon: the sweep has looked at both by then.
+  const young = await cluster.launch({ maxLifetimeSeconds: 1, resources: { cpu: '0.1' } })
+  expect((await cluster.reach(young.id, 'TERMINATED')).reason.code).toBe('max_lifetime')
+  expect((await cluster.api.getSession({ params: { id: old.id } })).status).toBe('RUNNING')
+})

@@ -1,0 +1,255 @@
+import { execFile, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { chmod, mkdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { sql } from 'kysely'
+import { Migrator } from 'kysely/migration'
+import { describe, expect, test } from 'vitest'
+import { UserId } from '#manager/contract'
+import { type Log, silentLog } from '../../../manager/log.ts'
+import { migrate } from '../../../manager/store/migrate.ts'
+import { MIGRATIONS } from '../../../manager/store/migrations/index.ts'
+import { newId } from '../../../manager/store/new-id.ts'
+import { openStore } from '../../../manager/store/open-store.ts'
+import { countUsers, findUserByEmail, insertUser } from '../../../manager/store/identity/users.ts'
+import { BACKENDS, createDatabase } from '../../fixtures/database.ts'
+import { temporaryDirectory } from '../../fixtures/manager.ts'
+
+const aUser = (email: string) => ({
+  id: newId(UserId),
+  email,
+  name: email,
+  role: 'user' as const,
+  password_hash: 'none',
+})
+
+describe.each(BACKENDS)('store on %s PostgreSQL', (_name, backend) => {
+  async function open() {
+    await using stack = new AsyncDisposableStack()
+    const { path: dataDir } = stack.use(await temporaryDirectory())
+    const databaseUrl = backend === 'embedded' ? undefined : stack.use(await createDatabase(backend)).url
+    const store = stack.use(await openStore({ dataDir, databaseUrl, log: silentLog }))
+    const opened = stack.move()
+    return { store, dataDir, databaseUrl, [Symbol.asyncDispose]: () => opened.disposeAsync() }
+  }
+
+  test('reads bigint as numbers, json as values, and keeps arrays in jsonb', async () => {
+    await using opened = await open()
+    const { db } = opened.store
+    await db
+      .insertInto('settings')
+      .values({ key: 'list', value: JSON.stringify([1, { a: [] }]) })
+      .execute()
+    const row = await db.selectFrom('settings').selectAll().where('key', '=', 'list').executeTakeFirstOrThrow()
+    expect(row.value).toEqual([1, { a: [] }])
+    expect(await countUsers(db)).toBe(0)
+    const { rows } = await sql<{ big: number }>`select 9007199254740991::bigint as big`.execute(db)
+    expect(rows).toEqual([{ big: Number.MAX_SAFE_INTEGER }])
+  })
+
+  test('a transaction that throws leaves nothing, and a deadlock is tried again', async () => {
+    await using opened = await open()
+    const { store } = opened
+    const failure = store.transaction(async trx => {
+      await insertUser(trx, aUser('gone@example.org'))
+      throw new Error('no')
+    })
+    await expect(failure).rejects.toThrow('no')
+    expect(await countUsers(store.db)).toBe(0)
+
+    await insertUser(store.db, aUser('a@example.org'))
+    await insertUser(store.db, aUser('b@example.org'))
+    const both = ['a@example.org', 'b@example.org']
+    let arrived = 0
+    const { promise: met, resolve: meet } = Promise.withResolvers<undefined>()
+    const rename = (order: readonly string[]) =>
+      store.transaction(async trx => {
+        for (const email of order) {
+          await sql`update users set name = name || '+' where email = ${email}`.execute(trx)
+          if (++arrived >= 2) meet(undefined)
+          await met
+        }
+      })
+    await Promise.all([rename(both), rename(both.toReversed())])
+    expect((await findUserByEmail(store.db, 'A@example.org'))?.name).toBe('a@example.org++')
+  })
+
+  test('several managers that open it together migrate once', async () => {
+    await using opened = await open()
+    if (opened.databaseUrl === undefined) return
+    const options = { dataDir: opened.dataDir, databaseUrl: opened.databaseUrl, log: silentLog }
+    const stores = await Promise.all([openStore(options), openStore(options), openStore(options)])
+    for (const store of stores) await store[Symbol.asyncDispose]()
+    expect(await countUsers(opened.store.db)).toBe(0)
+  })
+
+  test('labels of domains that differ by letter case are one domain after the upgrade', async () => {
+    await using stack = new AsyncDisposableStack()
+    const { path: dataDir } = stack.use(await temporaryDirectory())
+    const databaseUrl = backend === 'embedded' ? undefined : stack.use(await createDatabase(backend)).url
+    const { db } = stack.use(await openStore({ dataDir, databaseUrl, log: silentLog, migrate: false }))
+    const before = Object.entries(MIGRATIONS).filter(([name]) => name < '0004')
+    const provider = { getMigrations: () => Promise.resolve(Object.fromEntries(before)) }
+    expect((await new Migrator({ db, provider }).migrateToLatest()).error).toBeUndefined()
+    for (const [i, domain] of ['default', 'Default', 'ACME', 'acme', 'Acme', 'other'].entries()) {
+      await sql`insert into users (id, email, name, role, password_hash, domain)
+        values (gen_random_uuid(), ${`${i}@example.org`}, 'x', 'user', 'none', ${domain})`.execute(db)
+    }
+    await migrate(db, silentLog)
+    const { rows } = await sql<{ name: string; users: number }>`
+      select domain as name, count(*)::int as users from users group by domain`.execute(db)
+    const users = new Map(rows.map(row => [row.name, row.users]))
+    expect([users.get('default'), users.get('other'), users.size]).toEqual([2, 1, 3])
+    expect([...users.keys()].filter(name => name.toLowerCase() === 'acme')).toHaveLength(1)
+  })
+
+  test('a connection that is lost is told once, and one that is closed with the store not at all', async () => {
+    await using opened = await open()
+    const lost: string[] = []
+    const log: Log = { ...silentLog, warn: (_, message) => void lost.push(message) }
+    const { dataDir, databaseUrl } = opened
+    if (databaseUrl === undefined) await opened.store[Symbol.asyncDispose]()
+    for (let round = 0; round < 3; round++) {
+      await using store = await openStore({ dataDir, databaseUrl, log })
+      const { db } = store
+      await Promise.all(Array.from({ length: 10 }, () => sql`select pg_sleep(0.05)`.execute(db)))
+      await store[Symbol.asyncDispose]()
+    }
+    expect(lost).toEqual([])
+    await using store = await openStore({ dataDir, databaseUrl, log })
+    const { db } = store
+    const own = await Promise.all(
+      Array.from({ length: 2 }, () => sql<{ pid: number }>`select pg_backend_pid() as pid, pg_sleep(0.05)`.execute(db)),
+    )
+    const pids = own.flatMap(({ rows }) => rows.map(({ pid }) => pid))
+    await sql`
+      select pg_terminate_backend(pid) from unnest(${pids}::int[]) as pid where pid <> pg_backend_pid() limit 1`.execute(
+      db,
+    )
+    await expect.poll(() => lost).toHaveLength(1)
+    await store[Symbol.asyncDispose]()
+    expect(lost).toHaveLength(1)
+  })
+
+  test('tables of a newer Berth are refused', async () => {
+    await using opened = await open()
+    await sql`insert into kysely_migration (name, timestamp) values ('9999-future', '')`.execute(opened.store.db)
+    const { dataDir, databaseUrl } = opened
+    if (databaseUrl === undefined) await opened.store[Symbol.asyncDispose]()
+    await expect(openStore({ dataDir, databaseUrl, log: silentLog })).rejects.toMatchObject({
+      code: 'data_version_unsupported',
+    })
+  })
+})
+
+describe('embedded PostgreSQL', () => {
+  test('keeps its data over a stop, starts again quickly, and leaves no process', async () => {
+    await using dir = await temporaryDirectory()
+    const options = { dataDir: join(dir.path, 'data'), log: silentLog }
+    const first = await openStore(options)
+    await insertUser(first.db, aUser('stays@example.org'))
+    await first[Symbol.asyncDispose]()
+    const startedAt = performance.now()
+    await using second = await openStore(options)
+    expect(performance.now() - startedAt).toBeLessThan(3000)
+    expect(await countUsers(second.db)).toBe(1)
+    await second[Symbol.asyncDispose]()
+    await expect(readFile(join(options.dataDir, 'db/cluster/postmaster.pid'))).rejects.toThrow('ENOENT')
+  })
+
+  test('works below a directory that other users cannot enter, and closes its own', async () => {
+    await using dir = await temporaryDirectory()
+    const closed = join(dir.path, 'closed')
+    await mkdir(closed, { mode: 0o700 })
+    const dataDir = join(closed, 'data')
+    await using store = await openStore({ dataDir, log: silentLog })
+    expect(await countUsers(store.db)).toBe(0)
+    expect((await stat(join(dataDir, 'db'))).mode & 0o777).toBe(0o700)
+    await chmod(closed, 0o700)
+  })
+
+  test('a path too long for a socket is no problem', async () => {
+    await using dir = await temporaryDirectory()
+    const dataDir = join(dir.path, 'd'.repeat(100), 'data')
+    await using store = await openStore({ dataDir, log: silentLog })
+    expect(await countUsers(store.db)).toBe(0)
+  })
+
+  test('another major version of the cluster is refused with the way out', async () => {
+    await using dir = await temporaryDirectory()
+    await mkdir(join(dir.path, 'db/cluster'), { recursive: true })
+    await writeFile(join(dir.path, 'db/cluster/PG_VERSION'), '17\n')
+    await expect(openStore({ dataDir: dir.path, log: silentLog })).rejects.toMatchObject({
+      code: 'data_version_unsupported',
+    })
+  })
+
+  test('after kill -9 of its process what was acknowledged is there, and the server left behind is taken over', async () => {
+    await using dir = await temporaryDirectory()
+    for (let round = 1; round <= 3; round++) {
+      const child = fork(join(import.meta.dirname, '../../fixtures/store-writer.ts'), [dir.path], { silent: true })
+      const acknowledged = await new Promise<number>((resolve, reject) => {
+        child.on('message', count => {
+          if (Number(count) >= 20 * round) resolve(Number(count))
+        })
+        child.once('exit', code => reject(new Error(`writer ended with ${String(code)}`)))
+      })
+      child.removeAllListeners('exit')
+      child.kill('SIGKILL')
+      await once(child, 'exit')
+      await using store = await openStore({ dataDir: dir.path, log: silentLog })
+      expect(await countUsers(store.db)).toBeGreaterThanOrEqual(acknowledged)
+    }
+  })
+
+  test('after kill -9 of the server and its process it recovers', async () => {
+    await using dir = await temporaryDirectory()
+    const child = fork(join(import.meta.dirname, '../../fixtures/store-writer.ts'), [dir.path], { silent: true })
+    let count = 0
+    child.on('message', message => (count = Number(message)))
+    await expect.poll(() => count, { timeout: 20_000 }).toBeGreaterThanOrEqual(20)
+    const pid = (await readFile(join(dir.path, 'db/cluster/postmaster.pid'), 'utf8')).split('\n')[0] ?? ''
+    child.kill('SIGKILL')
+    process.kill(Number(pid), 'SIGKILL')
+    await once(child, 'exit')
+    await using store = await openStore({ dataDir: dir.path, log: silentLog })
+    expect(await countUsers(store.db)).toBeGreaterThanOrEqual(20)
+  })
+
+  test('a second manager on the same data directory is refused while the first lives', async () => {
+    await using dir = await temporaryDirectory()
+    const child = fork(join(import.meta.dirname, '../../fixtures/store-writer.ts'), [dir.path], { silent: true })
+    await once(child, 'message')
+    await expect(openStore({ dataDir: dir.path, log: silentLog })).rejects.toMatchObject({ code: 'data_dir_locked' })
+    const exited = once(child, 'exit')
+    child.send('stop')
+    await exited
+    await using store = await openStore({ dataDir: dir.path, log: silentLog })
+    expect(await countUsers(store.db)).toBeGreaterThan(0)
+  })
+
+  test('a server that is killed is started again', async () => {
+    await using dir = await temporaryDirectory()
+    await using store = await openStore({ dataDir: dir.path, log: silentLog })
+    const pid = (await readFile(join(dir.path, 'db/cluster/postmaster.pid'), 'utf8')).split('\n')[0] ?? ''
+    process.kill(Number(pid), 'SIGKILL')
+    await expect.poll(() => countUsers(store.db).catch(() => -1), { timeout: 10_000 }).toBe(0)
+  })
+
+  test.runIf(process.getuid?.() === 0)('as root it runs as a user of its own', async () => {
+    await using dir = await temporaryDirectory()
+    await using store = await openStore({ dataDir: dir.path, log: silentLog })
+    const pid = (await readFile(join(dir.path, 'db/cluster/postmaster.pid'), 'utf8')).split('\n')[0] ?? ''
+    const { stdout } = await promisify(execFile)('stat', ['-c', '%U', `/proc/${pid}`])
+    expect(stdout.trim()).toBe('berth-postgres')
+    expect(await countUsers(store.db)).toBe(0)
+  })
+})
+
+test('an external database that does not answer, or is no URL, is said plainly', async () => {
+  await using dir = await temporaryDirectory()
+  const open = (databaseUrl: string) => openStore({ dataDir: dir.path, databaseUrl, log: silentLog })
+  await expect(open('postgresql://nobody@127.0.0.1:1/none')).rejects.toMatchObject({ code: 'unavailable' })
+  await expect(open('mysql://localhost/x')).rejects.toMatchObject({ code: 'config_invalid' })
+})

@@ -1,0 +1,156 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { sql } from 'kysely'
+import { Migrator } from 'kysely/migration'
+import { describe, expect, test } from 'vitest'
+import { AgentId, KernelId, SessionId, UserId } from '#manager/contract'
+import { silentLog } from '../../../manager/log.ts'
+import { hashToken } from '../../../manager/users/secrets.ts'
+import { createPasswords } from '../../../manager/users/passwords.ts'
+import { MIGRATIONS } from '../../../manager/store/migrations/index.ts'
+import { newId, newUuid } from '../../../manager/store/new-id.ts'
+import { openStore } from '../../../manager/store/open-store.ts'
+import { type Db } from '../../../manager/store/schema.ts'
+import { cleanEnvironment } from '../../fixtures/environment.ts'
+import { ADMIN, apiOf, temporaryDirectory } from '../../fixtures/manager.ts'
+import { startDatabase } from '../../fixtures/postgres.ts'
+import { startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
+
+const VERSIONS = ['0003-keypairs', '0004-administration'] as const
+
+/** Rows as that version wrote them, in its columns only. */
+async function fill(db: Db, version: (typeof VERSIONS)[number]) {
+  const hash = await createPasswords().hash(ADMIN.password)
+  const [admin, user, agent, ended, running] = [
+    newId(UserId),
+    newId(UserId),
+    newId(AgentId),
+    newId(SessionId),
+    newId(SessionId),
+  ]
+  const kernels = { ended: newId(KernelId), running: newId(KernelId) }
+  const login = { id: newUuid(), token: 'berth_an-old-token' }
+  for (const [id, email, role] of [
+    [admin, ADMIN.email, 'superadmin'],
+    [user, 'old@example.org', 'user'],
+  ]) {
+    await sql`insert into users (id, email, name, role, password_hash)
+      values (${id}, ${email}, ${email}, ${role}, ${hash})`.execute(db)
+  }
+  await sql`insert into logins (id, user_id, token_hash, kind, address, expires_at, ends_at)
+    values (${login.id}, ${user}, ${hashToken(login.token)}, 'token', '::1', now() + interval '1 day', now() + interval '9 days')`.execute(
+    db,
+  )
+  await sql`insert into agents (id, name, public_key, status, devices, capacity)
+    values (${agent}, 'old-host', 'key', 'CONNECTED', ${'[{"uuid":"GPU-0","model":"A","slot":"cuda.device","memBytes":1,"isolation":"whole","plugin":"nvidia"}]'}, '{}')`.execute(
+    db,
+  )
+  if (version === '0004-administration') {
+    await sql`insert into group_members (group_id, user_id) select id, ${user} from groups`.execute(db)
+    await sql`insert into audit_log (action, result, actor) values ('createUser', 'ok', 'old@example.org')`.execute(db)
+  }
+  const reason = JSON.stringify({ code: 'started', message: 'It runs.' })
+  const slots = JSON.stringify({ cpu: 1000, mem: 2 ** 30 })
+  for (const [id, status, kernel] of [
+    [ended, 'TERMINATED', kernels.ended],
+    [running, 'RUNNING', kernels.running],
+  ]) {
+    await sql`insert into sessions (id, name, owner_id, status, reason, resource_group, image, requested, shmem_bytes, started_at, ended_at)
+      values (${id}, ${`was-${status}`}, ${user}, ${status}, ${reason}, 'default', 'berth/python:3.13', ${slots}, 0,
+        now() - interval '2 hours', ${status === 'TERMINATED' ? sql`now() - interval '1 hour'` : null})`.execute(db)
+    await sql`insert into kernels (id, session_id, role, status, agent_id, attempt, slots, container_id)
+      values (${kernel}, ${id}, 'main1', ${status}, ${agent}, 1, ${slots}, 'c')`.execute(db)
+  }
+  if (version === '0004-administration') await sql`update sessions set group_id = (select id from groups)`.execute(db)
+  const grants = { ofLogin: newUuid(), ofNothing: newUuid() }
+  for (const [id, loginId] of [
+    [grants.ofLogin, login.id],
+    ...(version === '0003-keypairs' ? [[grants.ofNothing, null]] : []),
+  ]) {
+    await sql`insert into grants (id, grant_hash, user_id, login_id, session_id, app, expires_at)
+      values (${id}, ${hashToken(String(id))}, ${user}, ${loginId}, ${running}, 'jupyter', now() + interval '5 minutes')`.execute(
+      db,
+    )
+  }
+  return { user, agent, ended, running, kernels, login, grants }
+}
+
+describe.each(VERSIONS)('a database of version %s', version => {
+  test('is brought up to date with all that is in it: accounts, sign-ins, sessions, grants, what was done', async () => {
+    await using database = await startDatabase()
+    const store = { databaseUrl: database.url, dataDir: '/nonexistent', log: silentLog, migrate: false }
+    const old = await openStore(store)
+    const migrator = new Migrator({ db: old.db, provider: { getMigrations: () => Promise.resolve({ ...MIGRATIONS }) } })
+    expect((await migrator.migrateTo(version)).error).toBeUndefined()
+    const was = await fill(old.db, version)
+    await old[Symbol.asyncDispose]()
+
+    await using cluster = await startSessionsCluster({}, { databaseUrl: database.url })
+    await using now = await openStore(store)
+    const { rows } = await sql<{ name: string }>`select name from kysely_migration order by name`.execute(now.db)
+    expect(rows.map(({ name }) => name)).toEqual(Object.keys(MIGRATIONS))
+
+    // Sign-ins go on, and so do accounts, in the default domain and project.
+    const mine = apiOf(cluster.url, was.login.token)
+    const { user } = await mine.me()
+    expect(user).toMatchObject({ email: 'old@example.org', domain: 'default', active: true })
+    expect((await mine.getUsage({})).items.map(({ kind, name }) => `${kind} ${name}`)).toContain('group default')
+    const again = await apiOf(cluster.url).login({
+      body: { email: user.email, password: ADMIN.password, kind: 'token' },
+    })
+    expect(again.token).not.toBeNull()
+
+    // Sessions keep what they were; the end of a kernel is that of its session.
+    const { items } = await mine.listSessions({ query: {} })
+    expect(items.map(({ name, status, domain, group }) => [name, status, domain, group?.name]).toSorted()).toEqual([
+      ['was-RUNNING', 'RUNNING', 'default', 'default'],
+      ['was-TERMINATED', 'TERMINATED', 'default', 'default'],
+    ])
+    const ends = await sql<{ role: string; same: boolean | null }>`
+      select k.ended_at = s.ended_at as same from kernels k join sessions s on s.id = k.session_id order by s.name`.execute(
+      now.db,
+    )
+    expect(ends.rows.map(({ same }) => same)).toEqual([null, true])
+    const [agent] = (await cluster.api.listAgents()).items
+    expect(agent).toMatchObject({
+      name: 'old-host',
+      devices: [{ uuid: 'GPU-0', mode: 'whole' }],
+      occupied: { cpu: '1' },
+    })
+
+    // A grant ends with what it was made with: one that was made with nothing that can end is gone.
+    const grants = await now.db.selectFrom('grants').select(['id', 'login_id']).execute()
+    expect(grants).toEqual([{ id: was.grants.ofLogin, login_id: was.login.id }])
+    if (version === '0004-administration') {
+      expect((await cluster.api.listAuditLog({ query: { action: 'createUser' } })).items).toMatchObject([
+        { actor: 'old@example.org' },
+      ])
+    }
+    await expect(sql`delete from audit_log`.execute(now.db)).rejects.toThrow('append-only')
+
+    // And it works: the old account launches on a new host.
+    const host = await cluster.join()
+    const { id } = await cluster.launch({ resources: { cpu: '1' } }, mine)
+    await cluster.reach(id, 'RUNNING')
+    expect(host.containers.size).toBe(1)
+  }, 60_000)
+})
+
+test('a manager that is older than its database stops with a coded error, and changes nothing', async () => {
+  await using database = await startDatabase()
+  await using dir = await temporaryDirectory()
+  const options = { databaseUrl: database.url, dataDir: '/nonexistent', log: silentLog }
+  await using store = await openStore(options)
+  await sql`insert into kysely_migration (name, timestamp) values ('0999-of-tomorrow', '')`.execute(store.db)
+  const main = new URL('../../../manager/main.ts', import.meta.url).pathname
+  const env = { ...cleanEnvironment(), BERTH_DATA: dir.path, DATABASE_URL: database.url }
+  const manager = spawn(process.execPath, [main], { env, stdio: ['ignore', 'pipe', 'ignore'] })
+  const [line] = (await once(createInterface({ input: manager.stdout }), 'line')) as [string]
+  expect(JSON.parse(line)).toMatchObject({
+    error: { code: 'data_version_unsupported', detail: { why: expect.stringContaining('0999-of-tomorrow') as string } },
+  })
+  expect(await once(manager, 'exit')).toEqual([1, null])
+  const { rows } = await sql`select 1 from settings union all select 1 from users`.execute(store.db)
+  expect(rows).toEqual([])
+}, 60_000)

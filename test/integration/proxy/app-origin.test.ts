@@ -1,0 +1,268 @@
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { createServer, type IncomingMessage, request as httpRequest, type ServerResponse } from 'node:http'
+import { type AddressInfo, connect, createServer as createTcpServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { afterEach, expect, test } from 'vitest'
+import { WebSocket, WebSocketServer } from 'ws'
+import { startProxy } from '#proxy'
+import { httpApp, StandIn, tcpApp } from '../../fixtures/proxy-stand-in.ts'
+
+let stack = new AsyncDisposableStack()
+afterEach(async () => {
+  await stack.disposeAsync()
+  stack = new AsyncDisposableStack()
+})
+
+type Handler = (request: IncomingMessage, response: ServerResponse) => void
+
+/** An app that answers with what it received, unless told otherwise. */
+async function anApp(handler: Handler = reflect) {
+  const server = createServer(handler)
+  const sockets = new WebSocketServer({ server })
+  sockets.on('connection', (socket, request) => {
+    socket.send(JSON.stringify(request.headers))
+    socket.on('message', (data, isBinary) => {
+      socket.send(data, { binary: isBinary })
+    })
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  stack.defer(() => {
+    server.closeAllConnections()
+    server.close()
+    sockets.close()
+  })
+  return (server.address() as AddressInfo).port
+}
+
+const reflect: Handler = (request, response) => {
+  void text(request).then(body => {
+    response.setHeader('Set-Cookie', ['a=1', 'b=2'])
+    response.end(JSON.stringify({ method: request.method, url: request.url, headers: request.headers, body }))
+  })
+}
+
+const inject = { header: 'Authorization', value: 'token secret-of-the-app' }
+
+async function setUp(handler?: Handler) {
+  const entry = { app: httpApp('jupyter', '/lab'), port: await anApp(handler), inject }
+  const manager = stack.use(await new StandIn([entry]).start())
+  const dataDir = await mkdtemp(join(tmpdir(), 'berth-test-origin-'))
+  stack.defer(() => rm(dataDir, { recursive: true }))
+  const options = { managerUrl: manager.url, credentials: manager.credentials, dataDir, userId: manager.userId }
+  const start = () => startProxy({ ...options, sshDirectory: join(dataDir, '.ssh') })
+  const proxy = stack.use(await start())
+  const spec = { sessionId: manager.session.id, app: 'jupyter' }
+  return { manager, proxy, spec, start }
+}
+
+interface Answer {
+  readonly status: number
+  readonly headers: IncomingMessage['headers']
+  readonly body: string
+}
+
+/** As a browser would, but with 127.0.0.1 instead of resolving `*.localhost`. */
+async function get(
+  url: string,
+  headers: Record<string, string> = {},
+  options: { method?: string; body?: string } = {},
+): Promise<Answer> {
+  const { hostname, port, pathname, search } = new URL(url)
+  const sent = httpRequest({
+    host: '127.0.0.1',
+    port,
+    method: options.method ?? 'GET',
+    path: pathname + search,
+    headers: { host: `${hostname}:${port}`, ...headers },
+    agent: false,
+  })
+  sent.end(options.body)
+  const [response] = (await once(sent, 'response')) as [IncomingMessage]
+  return { status: response.statusCode ?? 0, headers: response.headers, body: await text(response) }
+}
+
+async function letIn(url: string) {
+  const welcome = await get(url)
+  return { welcome, cookie: welcome.headers['set-cookie']?.[0]?.split(';')[0] ?? '', origin: new URL(url).origin }
+}
+
+test('the first visit turns its ticket into a cookie and leads to the page of the app', async () => {
+  const { proxy, spec } = await setUp()
+  const { url, tunnel } = await proxy.tunnel.openApp(spec)
+  expect(new URL(url).host).toMatch(new RegExp(`^jupyter--[a-z2-7]{12}\\.localhost:${tunnel.port}$`))
+  const { welcome } = await letIn(url)
+  expect(welcome.status).toBe(303)
+  expect(welcome.headers).toMatchObject({
+    location: '/lab',
+    'referrer-policy': 'no-referrer',
+    'clear-site-data': '"cache", "storage"',
+  })
+  const [cookie] = welcome.headers['set-cookie'] ?? []
+  expect(cookie).toMatch(new RegExp(`^berth_app_${tunnel.port}=[\\w-]{43}; Path=/; HttpOnly; SameSite=Lax$`))
+})
+
+test('the app gets the request with its own host and secret, without our cookie and without a forged secret', async () => {
+  const { proxy, spec } = await setUp()
+  const { cookie, origin } = await letIn((await proxy.tunnel.openApp(spec)).url)
+  const headers = { cookie: `x=1; ${cookie}; y=2`, authorization: 'token forged', origin, 'x-forwarded-for': 'kept' }
+  const answer = await get(`${origin}/api/contents?a=b%20c`, headers, { method: 'POST', body: 'hello' })
+  expect(answer.status).toBe(200)
+  expect(answer.headers['set-cookie']).toEqual(['a=1', 'b=2'])
+  const seen = JSON.parse(answer.body) as { headers: Record<string, string>; [key: string]: unknown }
+  expect(seen).toMatchObject({ method: 'POST', url: '/api/contents?a=b%20c', body: 'hello' })
+  expect(seen.headers).toMatchObject({ host: new URL(origin).host, cookie: 'x=1; y=2', authorization: inject.value })
+})
+
+test('storage is cleared once per session and origin, not on every visit nor after a restart of the proxy', async () => {
+  const { proxy, spec, start } = await setUp()
+  const visits = [
+    await letIn((await proxy.tunnel.openApp(spec)).url),
+    await letIn((await proxy.tunnel.openApp(spec)).url),
+  ]
+  await proxy[Symbol.asyncDispose]()
+  const again = stack.use(await start())
+  visits.push(await letIn((await again.tunnel.openApp(spec)).url))
+  expect(visits.map(({ welcome }) => welcome.headers['clear-site-data'] !== undefined)).toEqual([true, false, false])
+})
+
+test('a used ticket, a forged one and that of another session are refused', async () => {
+  const { proxy, spec } = await setUp()
+  const other = await setUp()
+  const { url } = await proxy.tunnel.openApp(spec)
+  const foreign = new URL((await other.proxy.tunnel.openApp(other.spec)).url).searchParams.get('ticket') ?? ''
+  const base = url.split('?')[0] ?? ''
+  expect((await get(url)).status).toBe(303)
+  const bad = [url, `${base}?ticket=${'A'.repeat(43)}`, `${base}?ticket=${foreign}`, `${base}?ticket=`, base]
+  for (const attempt of bad) expect((await get(attempt)).status).toBe(403)
+})
+
+test('what is refused is refused before anything is dialled', async () => {
+  const { proxy, spec, manager } = await setUp()
+  const { url } = await proxy.tunnel.openApp(spec)
+  const { cookie, origin } = await letIn(url)
+  const { port } = new URL(origin)
+  const refusals = [
+    await get(`${origin}/`),
+    await get(`${origin}/`, { cookie: cookie.slice(0, -1) }),
+    await get(`${origin}/`, { cookie, host: `localhost:${port}` }),
+    await get(`${origin}/`, { cookie, host: `127.0.0.1:${port}` }),
+    await get(`${origin}/`, { cookie, host: 'evil.example' }),
+    await get(`${origin}/`, { cookie, origin: 'http://evil.example' }),
+    await get(`${origin}/`, { cookie, origin: 'null' }),
+    await get(`${origin}/`, { cookie, origin: `http://localhost:${port}` }),
+  ]
+  expect(refusals.map(({ status }) => status)).toEqual(refusals.map(() => 403))
+  for (const { headers, body } of refusals) {
+    expect(headers['content-type']).toBe('text/html; charset=utf-8')
+    expect(body).toContain('<h1>')
+    expect(body).not.toContain('secret')
+  }
+  expect(manager.dials).toBe(0)
+})
+
+test('an absolute request target cannot smuggle in another host', async () => {
+  const { proxy, spec, manager } = await setUp()
+  const { cookie, origin } = await letIn((await proxy.tunnel.openApp(spec)).url)
+  const socket = connect({ port: Number(new URL(origin).port), host: '127.0.0.1' })
+  socket.end(
+    `GET http://evil.example/ HTTP/1.1\r\nHost: ${new URL(origin).host}\r\nCookie: ${cookie}\r\nConnection: close\r\n\r\n`,
+  )
+  expect(await text(socket)).toMatch(/^HTTP\/1\.1 403 /)
+  expect(manager.dials).toBe(0)
+})
+
+test('a WebSocket passes with cookie and own origin, in both directions, and the app does not see the cookie', async () => {
+  const { proxy, spec } = await setUp()
+  const { cookie, origin } = await letIn((await proxy.tunnel.openApp(spec)).url)
+  const { host, port } = new URL(origin)
+  const socket = new WebSocket(`ws://127.0.0.1:${port}/kernels`, { headers: { host, cookie, origin } })
+  stack.defer(() => {
+    socket.terminate()
+  })
+  const [first] = (await once(socket, 'message')) as [Buffer]
+  expect(JSON.parse(first.toString())).toMatchObject({ host, authorization: inject.value })
+  expect(first.toString()).not.toContain('berth_app_')
+  const big = Buffer.alloc(3 * 1024 * 1024, 7)
+  socket.send(big)
+  const [back] = (await once(socket, 'message')) as [Buffer]
+  expect(back.equals(big)).toBe(true)
+})
+
+test.each([
+  ['from a foreign origin', { origin: 'http://evil.example' }],
+  ['without the cookie', { cookie: '' }],
+  ['under another host name', { host: 'evil.example' }],
+])('a WebSocket upgrade %s is refused before anything is dialled', async (_, wrong) => {
+  const { proxy, spec, manager } = await setUp()
+  const { cookie, origin } = await letIn((await proxy.tunnel.openApp(spec)).url)
+  const { host, port } = new URL(origin)
+  const socket = new WebSocket(`ws://127.0.0.1:${port}/kernels`, { headers: { host, cookie, origin, ...wrong } })
+  const [error] = (await once(socket, 'error')) as [Error]
+  expect(error.message).toContain('403')
+  expect(manager.dials).toBe(0)
+})
+
+test('requests share pooled tunnels, and one that the app closed meanwhile is replaced unnoticed', async () => {
+  const { proxy, spec, manager } = await setUp()
+  const { cookie, origin } = await letIn((await proxy.tunnel.openApp(spec)).url)
+  for (let i = 0; i < 5; i++) expect((await get(`${origin}/${i}`, { cookie })).status).toBe(200)
+  expect(manager.dials).toBe(1)
+  for (const tunnel of manager.tunnels) tunnel.close('service_ended')
+  expect((await get(`${origin}/after`, { cookie })).status).toBe(200)
+  expect(manager.dials).toBe(2)
+})
+
+test('an answer streams as it is made, and its abort is seen as an abort', async () => {
+  let cut: () => void = () => undefined
+  const { proxy, spec } = await setUp((_, response) => {
+    response.write('first')
+    cut = () => response.destroy()
+  })
+  const { cookie, origin } = await letIn((await proxy.tunnel.openApp(spec)).url)
+  const { host, port } = new URL(origin)
+  const sent = httpRequest({ host: '127.0.0.1', port, headers: { host, cookie }, agent: false }).end()
+  const [response] = (await once(sent, 'response')) as [IncomingMessage]
+  const [chunk] = (await once(response, 'data')) as [Buffer]
+  expect(chunk.toString()).toBe('first')
+  const broken = once(response, 'error')
+  cut()
+  await broken
+})
+
+test('an app that does not listen yet gives a page that says so and tries again', async () => {
+  const { proxy, spec, manager } = await setUp()
+  const { cookie, origin } = await letIn((await proxy.tunnel.openApp(spec)).url)
+  const unused = createTcpServer().listen(0, '127.0.0.1')
+  await once(unused, 'listening')
+  const { port } = unused.address() as AddressInfo
+  unused.close()
+  manager.apps.set('jupyter', { app: httpApp('jupyter'), port, inject })
+  const answer = await get(`${origin}/`, { cookie })
+  expect(answer.status).toBe(502)
+  expect(answer.headers['content-type']).toBe('text/html; charset=utf-8')
+  expect(answer.body).toContain('http-equiv="refresh"')
+  expect(answer.body).toContain('app_failed')
+})
+
+test.each([
+  '//evil.example/',
+  '/.//evil.example/',
+  '/x/..//evil.example/',
+  '/\\\\evil.example',
+  'http://evil.example/',
+])('the start page %s does not lead to another site', async path => {
+  const { proxy, spec, manager } = await setUp()
+  manager.apps.set('evil', { app: httpApp('evil', path), port: 9 })
+  const { welcome, origin } = await letIn((await proxy.tunnel.openApp({ ...spec, app: 'evil' })).url)
+  expect(new URL(welcome.headers.location ?? '', origin).origin).toBe(origin)
+})
+
+test('a one-time URL is made for HTTP apps only', async () => {
+  const { proxy, spec, manager } = await setUp()
+  manager.apps.set('vnc', { app: tcpApp('vnc'), port: 9 })
+  await expect(proxy.tunnel.openApp({ ...spec, app: 'vnc' })).rejects.toMatchObject({ code: 'bad_request' })
+})

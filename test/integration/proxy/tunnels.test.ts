@@ -1,0 +1,364 @@
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { afterEach, expect, test } from 'vitest'
+import { AppError } from '#manager/contract'
+import { startProxy, type ProxyOptions } from '#proxy'
+import { type Tunnel } from '#proxy/contract'
+import { StandIn, tcpApp } from '../../fixtures/proxy-stand-in.ts'
+
+let stack = new AsyncDisposableStack()
+afterEach(async () => {
+  await stack.disposeAsync()
+  stack = new AsyncDisposableStack()
+})
+
+async function aService(onConnection: (socket: Socket) => void) {
+  const server = createServer({ allowHalfOpen: true }, socket => {
+    socket.on('error', () => undefined)
+    onConnection(socket)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  stack.defer(() => void server.close())
+  return (server.address() as AddressInfo).port
+}
+
+async function setUp(onConnection: (socket: Socket) => void, options: Partial<ProxyOptions> = {}) {
+  const manager = stack.use(await new StandIn([{ app: tcpApp('echo'), port: await aService(onConnection) }]).start())
+  const dataDir = await mkdtemp(join(tmpdir(), 'berth-test-proxy-'))
+  stack.defer(() => rm(dataDir, { recursive: true }))
+  const proxy = stack.use(
+    await startProxy({
+      managerUrl: manager.url,
+      credentials: manager.credentials,
+      dataDir,
+      userId: manager.userId,
+      sshDirectory: join(dataDir, 'dot ssh'),
+      ...options,
+    }),
+  )
+  const spec = { sessionId: manager.session.id, app: 'echo' }
+  return { manager, proxy, spec, dataDir }
+}
+
+const echo = (socket: Socket) => void socket.pipe(socket)
+
+const closeOf = (socket: Socket) => new Promise(resolve => socket.once('close', resolve))
+
+async function dial(port: number, host = '127.0.0.1') {
+  const socket = connect({ port, host, allowHalfOpen: true })
+  stack.defer(() => void socket.destroy())
+  socket.on('error', () => undefined)
+  await once(socket, 'connect')
+  return socket
+}
+
+test('a client that ends its half still gets the whole answer', async () => {
+  const { proxy, spec } = await setUp(socket => {
+    void text(socket).then(all => socket.end(`you said ${all}`))
+  })
+  const { port } = await proxy.tunnel.open(spec)
+  const client = await dial(port)
+  client.end('hello')
+  expect(await text(client)).toBe('you said hello')
+})
+
+test('what is still buffered when the service closes arrives', async () => {
+  const payload = Buffer.alloc(8 * 1024 * 1024, 'x')
+  const { proxy, spec } = await setUp(socket => socket.end(payload))
+  const client = await dial((await proxy.tunnel.open(spec)).port)
+  expect((await text(client)).length).toBe(payload.length)
+})
+
+test('a reader that stalls stops the writer and loses nothing', async () => {
+  const chunk = Buffer.alloc(256 * 1024, 'y')
+  const total = 64 * 1024 * 1024
+  let written = 0
+  const { proxy, spec } = await setUp(socket => {
+    const more = () => {
+      while (written < total) {
+        written += chunk.length
+        if (!socket.write(chunk)) return void socket.once('drain', more)
+      }
+      socket.end()
+    }
+    socket.on('error', () => undefined)
+    more()
+  })
+  const client = await dial((await proxy.tunnel.open(spec)).port)
+  client.pause()
+  let before = -1
+  await expect
+    .poll(
+      () => {
+        const still = written > 0 && written === before
+        before = written
+        return still
+      },
+      { interval: 300, timeout: 15_000 },
+    )
+    .toBe(true)
+  expect(written).toBeLessThan(total)
+  let got = 0
+  client.on('data', (data: Buffer) => (got += data.length))
+  client.resume()
+  await once(client, 'end')
+  expect(got).toBe(total)
+})
+
+test('two clients at once do not mix, over IPv4 and IPv6', async () => {
+  const { proxy, spec } = await setUp(echo)
+  const { port } = await proxy.tunnel.open(spec)
+  const [one, two] = [await dial(port), await dial(port, '::1')]
+  one.end('one')
+  two.end('two')
+  expect(await Promise.all([text(one), text(two)])).toEqual(['one', 'two'])
+  await expect.poll(async () => (await proxy.tunnel.list())[0]?.connections).toBe(0)
+  expect((await proxy.tunnel.list())[0]).toMatchObject({ bytesUp: 6, bytesDown: 6 })
+})
+
+test('the same spec again answers the same tunnel, also while the first is being opened', async () => {
+  const { proxy, spec, manager } = await setUp(echo)
+  const [a, b] = await Promise.all([proxy.tunnel.open(spec), proxy.tunnel.open(spec)])
+  expect(b.id).toBe(a.id)
+  expect(manager.seen.filter(({ url }) => url.endsWith('/grant'))).toHaveLength(1)
+})
+
+test('a client sees a reset, never text, when the service refuses; the list says why until one gets through', async () => {
+  const { proxy, spec, manager } = await setUp(echo)
+  const { port } = await proxy.tunnel.open(spec)
+  const service = manager.apps.get('echo')!
+  manager.apps.set('echo', { ...service, port: 1 })
+  const client = connect({ port, host: '127.0.0.1' })
+  const [error] = (await once(client, 'error')) as [NodeJS.ErrnoException]
+  expect(error.code).toBe('ECONNRESET')
+  expect(client.bytesRead).toBe(0)
+  const lastError = async () => (await proxy.tunnel.list())[0]?.lastError
+  await expect.poll(lastError).toContain('does not accept connections')
+  expect((await proxy.tunnel.list())[0]?.state).toBe('open')
+  manager.apps.set('echo', service)
+  await dial(port)
+  await expect.poll(lastError).toBeNull()
+})
+
+test('a connection that comes while the manager is down waits and continues within two seconds of its return', async () => {
+  const { proxy, spec, manager } = await setUp(echo)
+  const changes: Tunnel['state'][] = []
+  proxy.on('tunnel:changed', tunnel => changes.push(tunnel.state))
+  const { port } = await proxy.tunnel.open(spec)
+  await manager.stop()
+  const client = await dial(port)
+  client.end('patience')
+  await expect.poll(() => changes.at(-1)).toBe('reconnecting')
+  await manager.start()
+  const back = performance.now()
+  expect(await text(client)).toBe('patience')
+  expect(performance.now() - back).toBeLessThan(2_000)
+  expect((await proxy.tunnel.list())[0]?.state).toBe('open')
+})
+
+test('an established connection is reset when its path is lost', async () => {
+  const { proxy, spec, manager } = await setUp(echo)
+  const client = await dial((await proxy.tunnel.open(spec)).port)
+  client.write('x')
+  await once(client, 'data')
+  const broken = new Promise<NodeJS.ErrnoException>(resolve => client.once('error', resolve))
+  await manager.stop()
+  expect((await broken).code).toBe('ECONNRESET')
+})
+
+test('a manager that restarted without its grants gives another one', async () => {
+  const { proxy, spec, manager } = await setUp(echo)
+  const { port } = await proxy.tunnel.open(spec)
+  manager.grants.clear()
+  const client = await dial(port)
+  client.end('again')
+  expect(await text(client)).toBe('again')
+  expect(manager.grants.size).toBeGreaterThanOrEqual(1)
+})
+
+test('signed out, a connection waits until the user has signed in again', async () => {
+  const { proxy, spec, manager } = await setUp(echo)
+  const { port } = await proxy.tunnel.open(spec)
+  manager.grants.clear()
+  manager.isSignedIn = false
+  const client = await dial(port)
+  client.end('here I am')
+  await expect.poll(async () => (await proxy.tunnel.list())[0]?.state).toBe('signed_out')
+  manager.isSignedIn = true
+  proxy.wake()
+  expect(await text(client)).toBe('here I am')
+})
+
+test('more waiting connections than allowed are reset at once, and one waits no longer than its deadline', async () => {
+  const limits = { parked: 1, parkMs: 1_500 }
+  const { proxy, spec, manager } = await setUp(echo, { limits })
+  const { port } = await proxy.tunnel.open(spec)
+  await manager.stop()
+  const first = await dial(port)
+  const firstEnd = closeOf(first)
+  await expect.poll(async () => (await proxy.tunnel.list())[0]?.state).toBe('reconnecting')
+  const second = connect({ port, host: '127.0.0.1' })
+  await once(second, 'error')
+  expect(first.destroyed).toBe(false)
+  await firstEnd
+})
+
+test('the end of the session closes the listener and says so', async () => {
+  const { proxy, spec, manager } = await setUp(echo)
+  const reasons: string[] = []
+  const states: string[] = []
+  proxy.on('tunnel:closed', ({ reason }) => reasons.push(reason))
+  proxy.on('tunnel:changed', ({ state }) => states.push(state))
+  const { port } = await proxy.tunnel.open(spec)
+  await expect.poll(() => manager.eventStreams).toBe(1)
+  manager.endSession()
+  manager.hint()
+  await expect.poll(() => reasons).toEqual(['session_ended'])
+  expect(states.at(-1)).toBe('ended')
+  expect(await proxy.tunnel.list()).toEqual([])
+  const late = connect({ port, host: '127.0.0.1' })
+  const [error] = (await once(late, 'error')) as [NodeJS.ErrnoException]
+  expect(error.code).toBe('ECONNREFUSED')
+})
+
+test('a session that does not run, or has no such app, is refused and leaves no listener', async () => {
+  const { proxy, spec, manager } = await setUp(echo)
+  await expect(proxy.tunnel.open({ ...spec, app: 'nothing' })).rejects.toMatchObject({ code: 'app_not_found' })
+  manager.endSession()
+  await expect(proxy.tunnel.open(spec)).rejects.toMatchObject({ code: 'session_not_running' })
+  expect(await proxy.tunnel.list()).toEqual([])
+})
+
+test('a preferred port that another program holds is an error that names it; random is a stated choice', async () => {
+  const { proxy, spec } = await setUp(echo)
+  const taken = await aService(echo)
+  await expect(proxy.tunnel.open({ ...spec, port: taken })).rejects.toMatchObject({
+    code: 'port_in_use',
+    detail: { port: taken, holder: { kind: 'process', pid: process.pid }, offered: expect.any(Number) as number },
+  })
+  const tunnel = await proxy.tunnel.open({ ...spec, port: taken, onPortTaken: 'random' })
+  expect(tunnel.port).not.toBe(taken)
+})
+
+test('a port that is taken on ::1 only counts as taken', async () => {
+  const { proxy, spec } = await setUp(echo)
+  const server = createServer().listen({ port: 0, host: '::1', ipv6Only: true })
+  await once(server, 'listening')
+  stack.defer(() => void server.close())
+  const { port } = server.address() as AddressInfo
+  await expect(proxy.tunnel.open({ ...spec, port })).rejects.toMatchObject({ code: 'port_in_use' })
+})
+
+test('an app that is open moves to a port that is asked for, but not away from those who use it', async () => {
+  const { proxy, spec } = await setUp(echo)
+  const { port: first } = await proxy.tunnel.open(spec)
+  expect((await proxy.tunnel.open({ ...spec, port: first })).port).toBe(first)
+  const server = createServer().listen({ port: 0, host: '127.0.0.1' })
+  await once(server, 'listening')
+  const { port: second } = server.address() as AddressInfo
+  await new Promise(resolve => server.close(resolve))
+  expect((await proxy.tunnel.open({ ...spec, port: second })).port).toBe(second)
+  expect((await proxy.tunnel.list()).map(tunnel => tunnel.port)).toEqual([second])
+
+  await dial(second)
+  await expect.poll(async () => (await proxy.tunnel.list())[0]?.connections).toBe(1)
+  await expect(proxy.tunnel.open({ ...spec, port: first })).rejects.toMatchObject({
+    code: 'app_open_elsewhere',
+    detail: { port: second, connections: 1 },
+  })
+  expect((await proxy.tunnel.open({ ...spec, port: first, onPortTaken: 'random' })).port).toBe(second)
+})
+
+test('a port of our own is said to belong to that session', async () => {
+  const { proxy, spec, manager } = await setUp(echo)
+  const other = tcpApp('other')
+  manager.apps.set('other', { app: other, port: 9 })
+  const { port } = await proxy.tunnel.open(spec)
+  await expect(proxy.tunnel.open({ ...spec, app: 'other', port })).rejects.toMatchObject({
+    detail: { holder: { kind: 'tunnel', sessionName: 'my-session', app: 'echo' } },
+  })
+})
+
+test('a closed tunnel gets its port back next time, also in another process', async () => {
+  const { proxy, spec, manager, dataDir } = await setUp(echo)
+  const first = await proxy.tunnel.open(spec)
+  await proxy[Symbol.asyncDispose]()
+  const options = { managerUrl: manager.url, credentials: manager.credentials, dataDir, userId: manager.userId }
+  const again = stack.use(await startProxy({ ...options, sshDirectory: join(dataDir, '.ssh') }))
+  expect((await again.tunnel.open(spec)).port).toBe(first.port)
+})
+
+test('closing a tunnel resets its clients and frees the port', async () => {
+  const { proxy, spec } = await setUp(echo)
+  const { id, port } = await proxy.tunnel.open(spec)
+  const client = await dial(port)
+  const closed = closeOf(client)
+  await proxy.tunnel.close(id)
+  await closed
+  await proxy.tunnel.close(id)
+  expect((await proxy.tunnel.open({ ...spec, port })).port).toBe(port)
+})
+
+test('closing everything does not wait for an app that is being started, and closes what is open first', async () => {
+  const { proxy, spec, manager } = await setUp(echo)
+  manager.apps.set('slow', { app: tcpApp('slow'), port: 9 })
+  const { port } = await proxy.tunnel.open(spec)
+  manager.held.set('grant', new Promise(() => undefined))
+  const opening = proxy.tunnel.open({ ...spec, app: 'slow' })
+  const refused = expect(opening).rejects.toMatchObject({ code: 'tunnel_not_found' })
+  await expect.poll(() => manager.seen.some(({ url }) => url.endsWith('/slow/grant'))).toBe(true)
+  const begun = performance.now()
+  await proxy[Symbol.asyncDispose]()
+  expect(performance.now() - begun).toBeLessThan(5_000)
+  await refused
+  const late = connect({ port, host: '127.0.0.1' })
+  const [error] = (await once(late, 'error')) as [NodeJS.ErrnoException]
+  expect(error.code).toBe('ECONNREFUSED')
+})
+
+test('a tunnel whose session ends while it is being opened is an error, and is not kept for the next', async () => {
+  const asked = Promise.withResolvers<undefined>()
+  const released = Promise.withResolvers<undefined>()
+  let requests = 0
+  const transport: NonNullable<ProxyOptions['transport']> = {
+    dial: () => Promise.reject(new AppError('session_not_running')),
+    pipe: () => Promise.reject(new Error('nothing is ever dialled')),
+    stream: () => {
+      throw new Error('nothing is ever dialled')
+    },
+  }
+  const { proxy, spec } = await setUp(echo, {
+    transport,
+    credentials: async () => {
+      // The second request is the one for the grant; the listener is there by then.
+      if (++requests === 2) {
+        asked.resolve(undefined)
+        await released.promise
+      }
+      return { authorization: 'Bearer test' }
+    },
+  })
+  const port = await aFreePort()
+  const opening = proxy.tunnel.open({ ...spec, port })
+  const refused = expect(opening).rejects.toMatchObject({ code: 'session_not_running' })
+  await asked.promise
+  await dial(port)
+  released.resolve(undefined)
+  await refused
+  expect(await proxy.tunnel.list()).toEqual([])
+  expect((await proxy.tunnel.open({ ...spec, port })).state).not.toBe('ended')
+})
+
+async function aFreePort() {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}

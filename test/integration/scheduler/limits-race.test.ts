@@ -1,0 +1,109 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { type ResourceSlots, type UserId } from '#manager/contract'
+import { commitPlacements } from '../../../manager/scheduler/commit.ts'
+import { concentrated, fifo, plan } from '../../../manager/scheduler/plan/index.ts'
+import { readGroup } from '../../../manager/scheduler/snapshot.ts'
+import { readHeld } from '../../../manager/store/quotas/limits.ts'
+import { type Store } from '../../../manager/store/open-store.ts'
+import { grantAccess } from '../../../manager/store/quotas/resource-group-access.ts'
+import { assignResourcePolicy, insertResourcePolicy } from '../../../manager/store/quotas/resource-policies.ts'
+import { insertAgent, insertWaiting, openTestStore, reportCapacity } from '../../fixtures/test-store.ts'
+
+const presence = { isReady: () => true, strays: () => [], engineIsDown: () => false, isUnfit: () => false }
+const GiB = 2 ** 30
+const GROUPS = ['default', 'second'] as const
+
+describe('two resource groups that are scheduled at the same time', () => {
+  const stack = new AsyncDisposableStack()
+  let store: Store
+  let ownerId: UserId
+
+  beforeAll(async () => {
+    ;({ store, ownerId } = stack.use(await openTestStore()))
+    await store.db.insertInto('resource_groups').values({ name: 'second' }).execute()
+    await grantAccess(store.db, 'second', { domain: 'default' })
+    const settings = {
+      limits: { cpu: 5000 },
+      max_concurrent_sessions: 6,
+      max_containers_per_session: null,
+      idle_timeout_seconds: null,
+      max_lifetime_seconds: null,
+      allowed_storage_hosts: null,
+      max_folders: null,
+    }
+    await insertResourcePolicy(store.db, 'five', settings)
+    await assignResourcePolicy(store.db, 'five', { userId: ownerId })
+    for (const resourceGroup of GROUPS) {
+      const id = await insertAgent(store.db, resourceGroup)
+      await reportCapacity(store.db, id, { cpu: 64_000, mem: 64 * GiB })
+    }
+  })
+  afterAll(() => stack.disposeAsync())
+  beforeEach(async () => {
+    await store.db.deleteFrom('sessions').execute()
+  })
+
+  const enqueue = (resourceGroup: string, count: number, requested: ResourceSlots) =>
+    insertWaiting(
+      store.db,
+      ownerId,
+      Array.from({ length: count }, (_, index) => ({
+        name: `${resourceGroup}-${index}-${requested.cpu}`,
+        resourceGroup,
+        requested,
+      })),
+    )
+
+  async function decide(resourceGroup: string) {
+    const { snapshot } = await readGroup(store.db, resourceGroup, presence)
+    return plan(snapshot, fifo, concentrated)
+  }
+
+  const held = async () => {
+    const all = await readHeld(store.db, { user: [ownerId], keypair: [], group: [], domain: ['default'] })
+    expect(all.get('domain default')).toEqual(all.get(`user ${ownerId}`))
+    return all.get(`user ${ownerId}`)
+  }
+
+  test.each([
+    { count: 8, requested: { cpu: 900, mem: GiB }, most: { sessions: 5, cpu: 4500 } },
+    { count: 8, requested: { cpu: 100, mem: GiB }, most: { sessions: 6, cpu: 600 } },
+  ])('exceed no limit of a user: $most of $count in each', async ({ count, requested, most }) => {
+    for (let round = 0; round < 5; round++) {
+      await store.db.deleteFrom('sessions').execute()
+      for (const group of GROUPS) await enqueue(group, count, requested)
+      // Both have planned on the same picture: together far more than is allowed.
+      const plans = await Promise.all(GROUPS.map(async group => ({ group, ...(await decide(group)) })))
+      for (const { placements } of plans) expect(placements).toHaveLength(most.sessions)
+      const committed = await Promise.all(
+        plans.map(({ group, placements }) => commitPlacements(store, group, placements, presence)),
+      )
+      expect(committed.flat()).toHaveLength(most.sessions)
+      const { slots, sessions } = (await held()) ?? { slots: {}, sessions: 0 }
+      expect({ sessions, cpu: slots.cpu }).toEqual(most)
+      const { placements, reasons } = await decide('second')
+      expect(placements).toEqual([])
+      const codes = new Set([...reasons.values()].map(({ code }) => code))
+      expect([...codes]).toEqual([most.sessions === 6 ? 'concurrency_limit' : 'user_policy'])
+    }
+  })
+
+  test('use all that a limit leaves, with sessions of different sizes', async () => {
+    await enqueue('default', 2, { cpu: 1700, mem: GiB })
+    await enqueue('second', 3, { cpu: 800, mem: GiB })
+    const plans = await Promise.all(GROUPS.map(async group => ({ group, ...(await decide(group)) })))
+    for (const { group, placements } of plans) await commitPlacements(store, group, placements, presence)
+    expect((await held())?.slots.cpu).toBe(5000)
+  })
+
+  test('do not start what may not use the resource group any more, even if it was planned', async () => {
+    await enqueue('second', 1, { cpu: 100, mem: GiB })
+    const { placements } = await decide('second')
+    expect(placements).toHaveLength(1)
+    await store.db.deleteFrom('resource_group_access').where('resource_group', '=', 'second').execute()
+    expect(await commitPlacements(store, 'second', placements, presence)).toEqual([])
+    expect([...(await decide('second')).reasons.values()]).toMatchObject([{ code: 'group_not_allowed' }])
+    await grantAccess(store.db, 'second', { domain: 'default' })
+    expect((await decide('second')).placements).toHaveLength(1)
+  })
+})

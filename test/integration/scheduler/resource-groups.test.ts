@@ -1,0 +1,70 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { refusal, type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
+
+let cluster: SessionsCluster
+beforeAll(async () => {
+  cluster = await startSessionsCluster()
+})
+afterAll(() => cluster[Symbol.asyncDispose]())
+
+test('resource groups are listed, made, changed and closed', async () => {
+  const { api } = cluster
+  const made = await api.createResourceGroup({ body: { name: 'gpu', sequencer: 'drf', selector: 'dispersed' } })
+  expect(made).toMatchObject({ name: 'gpu', sequencer: 'drf', active: true, options: {}, version: 1 })
+  await expect(api.createResourceGroup({ body: { name: 'gpu' } })).rejects.toMatchObject({
+    code: 'resource_group_exists',
+  })
+  const changed = await api.updateResourceGroup({
+    params: { name: 'gpu' },
+    body: { active: false, options: { splitShares: true } },
+  })
+  expect(changed).toMatchObject({ sequencer: 'drf', active: false, options: { splitShares: true }, version: 2 })
+  expect((await api.listResourceGroups()).items.map(({ name }) => name)).toEqual(['default', 'gpu'])
+
+  const body = { image: 'berth/python:3.13', name: 'some-work' }
+  await expect(api.createSession({ body: { ...body, resourceGroup: 'gpu' } })).rejects.toMatchObject({
+    code: 'resource_group_inactive',
+  })
+  await expect(api.createSession({ body: { ...body, resourceGroup: 'none' } })).rejects.toMatchObject({
+    code: 'resource_group_not_found',
+  })
+  await expect(api.createJoinToken({ body: { resourceGroup: 'none' } })).rejects.toMatchObject({
+    code: 'resource_group_not_found',
+  })
+})
+
+test('what-if says whether a request would start, and what smaller one would, and creates nothing', async () => {
+  const { api } = cluster
+  await cluster.join({ capacity: { cpu: 2000, mem: 4 * 2 ** 30 } })
+  const { id } = await cluster.launch({ resources: { cpu: '1' } })
+  await cluster.reach(id, 'RUNNING')
+  const ask = (cpu: string) => api.whatIf({ body: { image: 'berth/python:3.13', resources: { cpu } } })
+  expect(await ask('1')).toMatchObject({ startsNow: true, reason: null, smaller: [] })
+  expect(await ask('1.5')).toMatchObject({
+    startsNow: false,
+    reason: { code: 'capacity', needed: { cpu: '1.5' }, available: { cpu: '1' } },
+    smaller: [{ slot: 'cpu', amount: '1' }],
+  })
+  await expect(ask('3')).rejects.toMatchObject({ code: 'request_too_large' })
+  expect((await api.listSessions({ query: {} })).total).toBe(1)
+})
+
+test('what-if promises nothing that making it would not keep', async () => {
+  const { api } = cluster
+  const body = { image: 'berth/python:3.13', resources: { cpu: '0.5' } }
+  const several = await api.whatIf({ body: { ...body, count: 3 } })
+  expect(several).toMatchObject({ startsNow: true, notices: [{ code: 'first_of_several' }] })
+  expect(several.notices[0]?.message).toContain('3')
+
+  const user = await cluster.addUser('someone@localhost')
+  const raised = { body: { ...body, priority: 1 } }
+  expect(await api.whatIf(raised)).toMatchObject({ startsNow: true })
+  expect(await refusal(user.createSession(raised))).toMatchObject({ code: 'forbidden' })
+  expect(await refusal(user.whatIf(raised))).toMatchObject({ code: 'forbidden' })
+
+  await api.pauseScheduling()
+  const paused = { startsNow: false, reason: { code: 'scheduling_paused' }, smaller: [] }
+  expect(await api.whatIf({ body })).toMatchObject(paused)
+  await api.resumeScheduling()
+  expect(await api.whatIf({ body })).toMatchObject({ startsNow: true, reason: null })
+})

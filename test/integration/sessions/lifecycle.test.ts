@@ -1,0 +1,115 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { type RequestInput, type RequestName } from '#agent/contract'
+import { type AgentId, KernelId, type Reason, SessionId, type UserId } from '#manager/contract'
+import { silentLog } from '../../../manager/log.ts'
+import { createSessionChanges } from '../../../manager/sessions/changes.ts'
+import { createLifecycle, type LifecycleDeps } from '../../../manager/sessions/lifecycle.ts'
+import { insertKernels } from '../../../manager/store/sessions/kernels.ts'
+import { newId } from '../../../manager/store/new-id.ts'
+import { type Store } from '../../../manager/store/open-store.ts'
+import { markScheduled } from '../../../manager/store/sessions/placements.ts'
+import { findSession, insertSessions, type NewSession } from '../../../manager/store/sessions/sessions.ts'
+import { aSessionRow } from '../../fixtures/session-rows.ts'
+import { insertAgent, openTestStore } from '../../fixtures/test-store.ts'
+
+const stack = new AsyncDisposableStack()
+const placed: Reason = { code: 'placed', message: 'Placed.' }
+let store: Store
+let ownerId: UserId
+let agentId: AgentId
+
+beforeAll(async () => {
+  ;({ store, ownerId } = stack.use(await openTestStore()))
+  agentId = await insertAgent(store.db)
+})
+afterAll(() => stack.disposeAsync())
+afterEach(() => store.db.deleteFrom('sessions').execute())
+
+/** A session with one kernel, waiting. */
+async function waiting(
+  more: Partial<NewSession> = {},
+): Promise<{ id: SessionId; kernelId: KernelId; place: () => Promise<unknown> }> {
+  const [id, kernelId] = [newId(SessionId), newId(KernelId)]
+  await insertSessions(store.db, [aSessionRow(ownerId, { id, status: 'PENDING', ...more })])
+  await insertKernels(store.db, [{ id: kernelId, sessionId: id, status: 'PENDING', slots: {} }])
+  return { id, kernelId, place: () => markScheduled(store.db, [{ sessionId: id, agentId, reason: placed }]) }
+}
+
+/** @param answer what the agent says to each request; nothing, if left out */
+function lifecycleOn(more: Partial<LifecycleDeps> = {}, answer = (_name: RequestName): Promise<unknown> => never()) {
+  const asked: { name: RequestName; input: unknown }[] = []
+  const agents = {
+    isReady: () => true,
+    request(_agentId: AgentId, name: RequestName, input: unknown) {
+      asked.push({ name, input })
+      return answer(name)
+    },
+  } as unknown as LifecycleDeps['agents']
+  const events = { publish: () => undefined, publishStats: () => undefined }
+  const lifecycle = createLifecycle({
+    store,
+    changes: createSessionChanges({ store, events }),
+    agents,
+    pullOf: () => Promise.resolve({}),
+    signer: { sign: () => 'signature' },
+    log: silentLog,
+    ...more,
+  })
+  const attempts = () =>
+    asked.flatMap(({ name, input }) =>
+      name === 'create_kernel' ? [(input as RequestInput<'create_kernel'>).spec.attempt] : [],
+    )
+  return { lifecycle, attempts, status: async (id: SessionId) => (await findSession(store.db, id))?.status }
+}
+
+const never = () => new Promise<never>(() => undefined)
+
+test('the next attempt is sent although an earlier one is still being prepared', async () => {
+  let pulls = 0
+  const { lifecycle, attempts, status } = lifecycleOn({
+    pullOf: () => (++pulls === 1 ? never() : Promise.resolve({})),
+  })
+  const { id, place } = await waiting()
+  await place()
+  lifecycle.start(id)
+  await expect.poll(() => pulls).toBe(1)
+  await lifecycle.failAttempt(id, 1, { code: 'deadline_exceeded', message: 'Too late.' })
+  expect(await status(id)).toBe('PENDING')
+  await place()
+  lifecycle.start(id)
+  await expect.poll(attempts).toEqual([2])
+})
+
+test('a session whose container runs is not tried again because that could not be written', async () => {
+  const events = { publish: () => undefined, publishStats: () => undefined }
+  const changes = createSessionChanges({ store, events })
+  let failures = 0
+  const apply: typeof changes.apply = (id, decide) =>
+    changes.apply(id, state => {
+      const change = decide(state)
+      if (change?.to === 'RUNNING' && failures++ === 0) throw new Error('Connection terminated unexpectedly')
+      return change
+    })
+  const reply = { containerId: 'one', startedAt: '2026-01-01T00:00:00.000Z' }
+  const { lifecycle, status } = lifecycleOn({ changes: { ...changes, apply } }, () => Promise.resolve(reply))
+  const { id, kernelId, place } = await waiting()
+  await place()
+  lifecycle.start(id)
+  await expect.poll(() => failures).toBe(1)
+  await expect.poll(() => lifecycle.startInFlight(kernelId)).toBeUndefined()
+  expect(await status(id)).toBe('PREPARING')
+  await lifecycle.markRunning(id, { kernelId, attempt: 1, ...reply, reason: placed })
+  expect(await status(id)).toBe('RUNNING')
+})
+
+test('the lifetime of a session that was found running counts from its start', async () => {
+  const { lifecycle } = lifecycleOn()
+  const { id, kernelId, place } = await waiting({ maxLifetimeSeconds: 3600 })
+  await place()
+  lifecycle.start(id)
+  await expect.poll(async () => (await findSession(store.db, id))?.status).toBe('PREPARING')
+  const startedAt = new Date(Date.now() - 1_800_000).toISOString()
+  await lifecycle.markRunning(id, { kernelId, attempt: 1, containerId: 'one', startedAt, reason: placed })
+  const { started_at: started, expires_at: expires } = (await findSession(store.db, id)) ?? {}
+  expect(Number(expires) - Number(started)).toBe(3_600_000)
+})

@@ -1,0 +1,427 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { type KernelId, type Session } from '#manager/contract'
+import { gpus, hang, PYTHON, type ScriptedAgent, ScriptedError } from '../../fixtures/scripted-agent.ts'
+import { type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
+
+const TIMINGS = {
+  scheduledMs: 600,
+  preparingMs: 3_500,
+  pullingMs: 6_000,
+  pullStalledMs: 800,
+  terminatingMs: 500,
+  graceMs: 100,
+  destroyTimeoutMs: 400,
+  replyMarginMs: 200,
+  sweepMs: 50,
+  agentLostMs: 1_000,
+  slowTickMs: 500,
+}
+
+let cluster: SessionsCluster
+beforeAll(async () => {
+  cluster = await startSessionsCluster(TIMINGS)
+})
+afterEach(() => cluster.reset())
+afterAll(() => cluster[Symbol.asyncDispose]())
+
+function kernelOf(session: Session): KernelId {
+  const [kernel] = session.kernels
+  if (!kernel) throw new Error('no kernel')
+  return kernel.id
+}
+
+const broken = () => {
+  throw new ScriptedError('kernel_create_failed', 'The engine said no')
+}
+
+/** Runs one session on an agent and returns both. */
+async function running(agent?: ScriptedAgent) {
+  const host = agent ?? (await cluster.join())
+  const { id } = await cluster.launch()
+  const session = await cluster.reach(id, 'RUNNING')
+  return { agent: host, id, kernelId: kernelOf(session) }
+}
+
+describe('a start that fails', () => {
+  test('is tried on another agent', async () => {
+    const bad = await cluster.join({ script: { create_kernel: broken } })
+    const good = await cluster.join({ capacity: { cpu: 9000, mem: 32 * 2 ** 30 } })
+    const { id } = await cluster.launch()
+    const session = await cluster.reach(id, 'RUNNING')
+    expect(session.kernels[0]?.agentId).toBe(good.id)
+    expect(bad.requests('create_kernel')).toHaveLength(1)
+    expect(await cluster.timeline(id)).toEqual([
+      'PENDING requested',
+      'SCHEDULED placed',
+      'PREPARING create_sent',
+      'PENDING retried',
+      'SCHEDULED placed',
+      'PREPARING create_sent',
+      'RUNNING started',
+    ])
+  })
+
+  test('because the engine is overloaded costs no attempt', async () => {
+    let busy = 4
+    const agent = await cluster.join()
+    agent.script.create_kernel = ({ spec }) => {
+      if (busy-- > 0) throw new ScriptedError('engine_busy', 'The Docker Engine of this host is overloaded')
+      return agent.run(spec)
+    }
+    const { id } = await cluster.launch()
+    await cluster.reach(id, 'RUNNING')
+    const timeline = await cluster.timeline(id)
+    expect(timeline.filter(line => line === 'PENDING host_unfit')).toHaveLength(4)
+  })
+
+  test('because the network range of its host is taken costs no attempt, and is not repeated before the range is free', async () => {
+    const agent = await cluster.join()
+    const problem = '10.213.0.0/16 overlaps 10.213.0.0/16 on tun0.'
+    agent.script.create_kernel = () => {
+      agent.networkProblem = problem
+      agent.report()
+      throw new ScriptedError('network_range_taken', problem)
+    }
+    const { id } = await cluster.launch()
+    await expect.poll(() => cluster.reasonOf(id)).toBe('no_agents')
+    const shown = async () => (await cluster.api.listAgents()).items.find(item => item.id === agent.id)
+    await expect.poll(async () => (await shown())?.problem).toContain('overlaps')
+    expect(await cluster.timeline(id)).toEqual([
+      'PENDING requested',
+      'SCHEDULED placed',
+      'PREPARING create_sent',
+      'PENDING host_unfit',
+    ])
+    expect((await cluster.api.getResources({})).largest.cpu ?? '0').toBe('0')
+    agent.script.create_kernel = ({ spec }) => agent.run(spec)
+    agent.networkProblem = null
+    agent.report()
+    await cluster.reach(id, 'RUNNING')
+    await expect.poll(async () => (await shown())?.problem).toBeNull()
+  })
+
+  test('that waits for its turn on its agent says so, and its time does not run meanwhile', async () => {
+    const turn = Promise.withResolvers<undefined>()
+    const agent = await cluster.join()
+    agent.script.create_kernel = async ({ spec }) => {
+      agent.containers.set(spec.kernelId, {
+        attempt: spec.attempt,
+        state: { state: 'starting', phase: 'preparing', ahead: 3 },
+        label: agent.labelOf(spec),
+      })
+      await turn.promise
+      return agent.run(spec)
+    }
+    const { id } = await cluster.launch()
+    const reason = async () => (await cluster.api.getSession({ params: { id } })).reason
+    await expect.poll(reason).toMatchObject({
+      code: 'starting_soon',
+      message: `Starting soon: 3 sessions are being started on ${agent.name} before it.`,
+    })
+    await new Promise(resolve => setTimeout(resolve, TIMINGS.preparingMs + 1_000))
+    expect(await reason()).toMatchObject({ code: 'starting_soon' })
+    turn.resolve(undefined)
+    await cluster.reach(id, 'RUNNING')
+    expect(agent.requests('create_kernel')).toHaveLength(1)
+  })
+
+  test('on every agent ends in ERROR after three attempts, and says why', async () => {
+    const agents = [
+      await cluster.join({ script: { create_kernel: broken } }),
+      await cluster.join({ script: { create_kernel: broken } }),
+    ]
+    const { id } = await cluster.launch()
+    const session = await cluster.reach(id, 'ERROR')
+    expect(session.reason.code).toBe('create_failed')
+    expect(session.reason.message).toContain('The engine said no')
+    const attempts = agents.map(agent => agent.requests('create_kernel').map(({ spec }) => spec.attempt))
+    expect(attempts.flat().toSorted()).toEqual([1, 2, 3])
+    expect(attempts.every(list => list.length > 0)).toBe(true)
+  })
+
+  test('because it hangs is taken back after its deadline and tried elsewhere', async () => {
+    const slow = await cluster.join({ script: { create_kernel: (_input, signal) => hang(signal) } })
+    const good = await cluster.join({ capacity: { cpu: 9000, mem: 32 * 2 ** 30 } })
+    const { id } = await cluster.launch()
+    const session = await cluster.reach(id, 'RUNNING')
+    expect(session.kernels[0]?.agentId).toBe(good.id)
+    expect(slow.requests('destroy_kernel')).toHaveLength(1)
+    expect(slow.log.map(entry => entry.name)).toContain('cancel')
+  })
+
+  test('because its agent is lost waits until that agent has given up by itself, then moves', async () => {
+    const lost = await cluster.join({ script: { create_kernel: (_input, signal) => hang(signal) } })
+    const { id } = await cluster.launch()
+    await cluster.reach(id, 'PREPARING')
+    const sentAt = Date.now()
+    const good = await cluster.join({ capacity: { cpu: 9000, mem: 32 * 2 ** 30 } })
+    await lost.disconnect()
+    const session = await cluster.reach(id, 'RUNNING')
+    expect(session.kernels[0]?.agentId).toBe(good.id)
+    expect(Date.now() - sentAt).toBeGreaterThan(TIMINGS.preparingMs / 2)
+  })
+})
+
+test('a session of two kernels of which one runs on an agent that is lost moves only once that agent lets go of it', async () => {
+  const lost = await cluster.join()
+  lost.script.create_kernel = ({ spec }, signal) => (spec.role === 'main1' ? lost.run(spec) : hang(signal))
+  const { id } = await cluster.launch({ clusterSize: 2 })
+  const kernels = async () => (await cluster.api.getSession({ params: { id } })).kernels.map(kernel => kernel.status)
+  await expect.poll(kernels).toEqual(['RUNNING', 'PREPARING'])
+  const good = await cluster.join({ capacity: { cpu: 9000, mem: 32 * 2 ** 30 } })
+  await lost.disconnect()
+  // Longer than the agent is given: a session with one kernel has moved by then.
+  const { id: single } = await cluster.launch()
+  await cluster.reach(single, 'RUNNING')
+  const until = Date.now() + 2 * TIMINGS.preparingMs
+  await expect.poll(() => Date.now(), { timeout: 4 * TIMINGS.preparingMs }).toBeGreaterThan(until)
+  expect(good.requests('create_kernel').map(({ spec }) => spec.role)).toEqual(['main1'])
+  lost.script.create_kernel = ({ spec }) => lost.run(spec)
+  await lost.connect()
+  // Its time is over: the agent lets go of what ran there, and only then is it started elsewhere.
+  const session = await cluster.reach(id, 'RUNNING')
+  const [on, ...others] = session.kernels.map(kernel => kernel.agentId)
+  expect(others).toEqual([on])
+  const elsewhere = on === lost.id ? good : lost
+  for (const kernel of session.kernels) expect(elsewhere.containers.has(kernel.id)).toBe(false)
+})
+
+test('what an agent has left of an earlier attempt is removed there, and the start on the next agent goes on', async () => {
+  const first = await cluster.join({ script: { create_kernel: broken } })
+  const released = Promise.withResolvers<undefined>()
+  const second = await cluster.join({ capacity: { cpu: 9000, mem: 32 * 2 ** 30 } })
+  second.script.create_kernel = async ({ spec }) => {
+    await released.promise
+    return second.run(spec)
+  }
+  const { id } = await cluster.launch()
+  await expect.poll(() => second.requests('create_kernel')).toHaveLength(1)
+  const [sent] = first.requests('create_kernel')
+  if (!sent) throw new Error('the first agent was not asked')
+  first.run(sent.spec)
+  await expect.poll(() => first.containers.size).toBe(0)
+  released.resolve(undefined)
+  const session = await cluster.reach(id, 'RUNNING')
+  expect(session.kernels[0]?.agentId).toBe(second.id)
+  expect(second.log.map(entry => entry.name)).not.toContain('cancel')
+  expect(second.requests('destroy_kernel')).toEqual([])
+})
+
+describe('a pull', () => {
+  test('shows its progress, and ends in RUNNING', async () => {
+    const started = Promise.withResolvers<undefined>()
+    const agent = await cluster.join({ images: [PYTHON], script: {} })
+    agent.script.create_kernel = async ({ spec }) => {
+      agent.run(spec)
+      agent.change(spec.kernelId, { state: 'starting', phase: 'pulling' })
+      agent.pull(spec.kernelId, { layersDone: 1, layersTotal: 4, bytesDone: 25, bytesTotal: 100, layers: [] })
+      await started.promise
+      return agent.run(spec)
+    }
+    const { id } = await cluster.launch()
+    await cluster.reach(id, 'PULLING')
+    await expect
+      .poll(async () => (await cluster.api.getSession({ params: { id } })).pull)
+      .toMatchObject({ layersDone: 1, bytesTotal: 100 })
+    started.resolve(undefined)
+    const session = await cluster.reach(id, 'RUNNING')
+    expect(session.pull).toBeNull()
+  })
+
+  test('is cancelled by ending the session', async () => {
+    const agent = await cluster.join()
+    agent.script.create_kernel = ({ spec }, signal) => {
+      agent.run(spec)
+      agent.change(spec.kernelId, { state: 'starting', phase: 'pulling' })
+      return hang(signal)
+    }
+    const { id } = await cluster.launch()
+    await cluster.reach(id, 'PULLING')
+    await cluster.api.deleteSession({ params: { id } })
+    await cluster.reach(id, 'TERMINATED')
+    expect(agent.log.map(entry => entry.name)).toContain('cancel')
+    expect(agent.containers.size).toBe(0)
+  })
+
+  test('that stands still is given up', async () => {
+    const agent = await cluster.join()
+    agent.script.create_kernel = ({ spec }, signal) => {
+      agent.run(spec)
+      agent.change(spec.kernelId, { state: 'starting', phase: 'pulling' })
+      return hang(signal)
+    }
+    const { id } = await cluster.launch()
+    const session = await cluster.reach(id, 'ERROR')
+    expect(session.reason.code).toBe('deadline_exceeded')
+  })
+})
+
+describe('the end of a session', () => {
+  test('asked for twice at once happens once', async () => {
+    const { agent, id } = await running()
+    await Promise.all([1, 2, 3].map(() => cluster.api.deleteSession({ params: { id } })))
+    await cluster.reach(id, 'TERMINATED')
+    expect(agent.requests('destroy_kernel')).toHaveLength(1)
+    expect((await cluster.timeline(id)).filter(step => step.startsWith('TERMINATED'))).toHaveLength(1)
+  })
+
+  test('on an agent that is away waits for it, says so, and holds its slots', async () => {
+    const { agent, id } = await running()
+    await agent.disconnect()
+    await expect.poll(async () => (await cluster.api.getSession({ params: { id } })).reachable).toBe(false)
+    await cluster.api.deleteSession({ params: { id } })
+    await expect
+      .poll(async () => (await cluster.api.getSession({ params: { id } })).reason.message)
+      .toContain('when the host returns')
+    expect((await cluster.api.listAgents()).items[0]?.occupied.cpu).toBe('1')
+    await agent.connect()
+    const { reason } = await cluster.reach(id, 'TERMINATED')
+    expect(reason.code).toBe('user_terminated')
+    expect(reason.message).not.toContain('when the host returns')
+    expect(agent.containers.size).toBe(0)
+  })
+
+  test('that its agent does not confirm is asked for again without grace', async () => {
+    const agent = await cluster.join()
+    const { id } = await running(agent)
+    let calls = 0
+    agent.script.destroy_kernel = ({ kernelId }, signal) => {
+      if (++calls === 1) return hang(signal)
+      agent.containers.delete(kernelId)
+      return { exitCode: 137, logTail: '' }
+    }
+    await cluster.api.deleteSession({ params: { id } })
+    await cluster.reach(id, 'TERMINATED')
+    expect(agent.requests('destroy_kernel').map(input => input.graceMs)).toEqual([100, 0])
+  })
+
+  test('that its agent never confirms holds slots and devices, and says for whom it waits', async () => {
+    const agent = await cluster.join({ capacity: { cpu: 8000, mem: 2 ** 33, 'cuda.device': 1 }, devices: gpus(1) })
+    const { id } = await cluster.launch({ resources: { 'cuda.device': '1' } })
+    await cluster.reach(id, 'RUNNING')
+    agent.script.destroy_kernel = () => {
+      throw new ScriptedError('internal', 'The engine hangs')
+    }
+    await cluster.api.deleteSession({ params: { id } })
+    await expect
+      .poll(async () => (await cluster.api.getSession({ params: { id } })).reason.message, { timeout: 10_000 })
+      .toContain('has not removed the container yet')
+    const second = await cluster.launch({ resources: { 'cuda.device': '1' } })
+    await expect.poll(() => cluster.reasonOf(second.id)).toBe('capacity')
+    expect((await cluster.api.getSession({ params: { id } })).status).toBe('TERMINATING')
+    agent.script.destroy_kernel = ({ kernelId }) => {
+      agent.containers.delete(kernelId)
+      return { exitCode: 137, logTail: '' }
+    }
+    await cluster.reach(id, 'TERMINATED')
+    await cluster.reach(second.id, 'RUNNING')
+  })
+
+  test.each([
+    ['exited', { oomKilled: false, engineRestarted: false }],
+    ['oom_killed', { oomKilled: true, engineRestarted: false }],
+    ['engine_restarted', { oomKilled: false, engineRestarted: true }],
+  ])('by itself is told apart: %s', async (code, how) => {
+    const { agent, id, kernelId } = await running()
+    agent.change(kernelId, { state: 'exited', containerId: 'c', exitCode: 7, ...how })
+    const session = await cluster.reach(id, 'TERMINATED')
+    expect(session).toMatchObject({ reason: { code }, kernels: [{ exitCode: 7 }] })
+    await expect.poll(async () => (await cluster.api.getSessionLogs({ params: { id } })).text).toBe('last words\n')
+  })
+
+  test.each(['disk_limit', 'host_limit'] as const)(
+    'by its agent, with %s, tells the owner what the agent says, whatever else the end looks like',
+    async code => {
+      const { agent, id, kernelId } = await running()
+      const stopped = { code, message: 'It took more than a session may have.' }
+      const exit = { exitCode: 137, oomKilled: true, engineRestarted: false, stopped }
+      agent.change(kernelId, { state: 'exited', containerId: 'c', ...exit })
+      expect(await cluster.reach(id, 'TERMINATED')).toMatchObject({ reason: stopped, kernels: [{ exitCode: 137 }] })
+    },
+  )
+
+  test('by somebody who removed the container behind our back', async () => {
+    const { agent, id, kernelId } = await running()
+    agent.containers.delete(kernelId)
+    expect((await cluster.reach(id, 'TERMINATED')).reason.code).toBe('container_gone')
+    // So that the agent removes the network and the scratch directory as well.
+    await expect.poll(() => agent.requests('destroy_kernel').map(input => input.kernelId)).toEqual([kernelId])
+  })
+
+  test('by forgetting its agent', async () => {
+    const { agent, id } = await running()
+    await cluster.api.forgetAgent({ params: { id: agent.id } })
+    expect((await cluster.reach(id, 'TERMINATED')).reason.code).toBe('agent_forgotten')
+    await agent.connect()
+    expect(agent.refusal?.code).toBe('agent_revoked')
+  })
+})
+
+describe('after a restart of the manager', () => {
+  test('a PENDING session is placed', async () => {
+    const agent = await cluster.join()
+    await agent.disconnect()
+    const { id } = await cluster.launch()
+    await cluster.restart()
+    await agent.connect()
+    await cluster.reach(id, 'RUNNING')
+  })
+
+  test('a session whose create_kernel was lost with the manager is started once', async () => {
+    const agent = await cluster.join({ script: { create_kernel: (_input, signal) => hang(signal) } })
+    const { id } = await cluster.launch()
+    await cluster.reach(id, 'PREPARING')
+    await cluster.restart(() => {
+      agent.script.create_kernel = ({ spec }) => agent.run(spec)
+    })
+    await agent.connect()
+    await cluster.reach(id, 'RUNNING')
+    expect(agent.requests('create_kernel').map(({ spec }) => spec.attempt)).toEqual([1, 1])
+  })
+
+  test('a session that came up meanwhile is adopted', async () => {
+    const agent = await cluster.join({ script: { create_kernel: (_input, signal) => hang(signal) } })
+    const { id } = await cluster.launch()
+    await cluster.reach(id, 'PREPARING')
+    const [input] = agent.requests('create_kernel')
+    await cluster.restart(() => {
+      if (input) agent.run(input.spec)
+    })
+    await agent.connect()
+    await cluster.reach(id, 'RUNNING')
+    expect((await cluster.timeline(id)).at(-1)).toBe('RUNNING adopted')
+    expect(agent.requests('create_kernel')).toHaveLength(1)
+  })
+
+  test('a RUNNING session is still RUNNING, with nothing asked of its agent', async () => {
+    const { agent, id } = await running()
+    const asked = agent.log.length
+    await cluster.restart()
+    await agent.connect()
+    await expect.poll(async () => (await cluster.api.getSession({ params: { id } })).reachable).toBe(true)
+    expect((await cluster.api.getSession({ params: { id } })).status).toBe('RUNNING')
+    expect(agent.log).toHaveLength(asked)
+  })
+
+  test('a RUNNING session whose container ended meanwhile is TERMINATED', async () => {
+    const { agent, id, kernelId } = await running()
+    await cluster.restart(() => void agent.containers.delete(kernelId))
+    await agent.connect()
+    expect((await cluster.reach(id, 'TERMINATED')).reason.code).toBe('container_gone')
+  })
+
+  test('a TERMINATING session ends', async () => {
+    const { agent, id } = await running()
+    agent.script.destroy_kernel = (_input, signal) => hang(signal)
+    await cluster.api.deleteSession({ params: { id } })
+    await cluster.restart(() => {
+      agent.script.destroy_kernel = ({ kernelId }) => {
+        agent.containers.delete(kernelId)
+        return { exitCode: 143, logTail: 'bye\n' }
+      }
+    })
+    await agent.connect()
+    await cluster.reach(id, 'TERMINATED')
+    expect((await cluster.api.getSessionLogs({ params: { id } })).text).toBe('bye\n')
+  })
+})

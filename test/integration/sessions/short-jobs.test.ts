@@ -1,0 +1,43 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type ScriptedAgent } from '../../fixtures/scripted-agent.ts'
+import { type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
+
+let cluster: SessionsCluster
+
+beforeAll(async () => {
+  cluster = await startSessionsCluster({ agentLostMs: 3_600_000 })
+})
+afterAll(() => cluster[Symbol.asyncDispose]())
+
+const EXITED = { state: 'exited', containerId: 'c', exitCode: 0, oomKilled: false, engineRestarted: false } as const
+
+/** An agent that says nothing but what happens; `end` decides when a container ends. */
+const quiet = (end: (agent: ScriptedAgent, kernelId: Parameters<ScriptedAgent['change']>[0]) => void) =>
+  cluster.join({ heartbeatMs: 3_600_000 }).then(agent => {
+    agent.script.create_kernel = ({ spec }) => {
+      const reply = agent.run(spec)
+      end(agent, spec.kernelId)
+      return reply
+    }
+    return agent
+  })
+
+test('the end of a job is known without a heartbeat, however soon after its start it comes', async () => {
+  const ends: Parameters<typeof quiet>[0][] = [
+    // Before the reply is sent, right after it, and a moment later.
+    (agent, kernelId) => agent.change(kernelId, EXITED),
+    (agent, kernelId) => setImmediate(() => agent.change(kernelId, EXITED)),
+    (agent, kernelId) => setTimeout(() => agent.change(kernelId, EXITED), 5),
+  ]
+  for (const end of ends) {
+    const agent = await quiet(end)
+    const jobs = await Promise.all(
+      Array.from({ length: 12 }, () =>
+        cluster.launch({ kind: 'batch', startupCommand: 'true', resources: { cpu: '0.1', mem: '64m' } }),
+      ),
+    )
+    for (const { id } of jobs) expect((await cluster.reach(id, 'TERMINATED')).result).toBe('success')
+    await cluster.reset()
+    await agent[Symbol.asyncDispose]()
+  }
+})

@@ -1,0 +1,40 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { measureDown, measureUp } from '../../bench/tunnel-load.ts'
+import { startService, startTunnel } from '../../bench/tunnel-path.ts'
+
+const MIB = 2 ** 20
+const sum = (figures: { rss: number }[]) => figures.reduce((total, { rss }) => total + rss, 0)
+
+test('memory of proxy, manager and agent stays flat while a reader stalls on an endless download', async () => {
+  using service = await startService()
+  using tunnel = await startTunnel(service.port)
+  // Code and buffers are there before anything is measured.
+  await measureDown(tunnel.port, 50_000_000)
+  const before = sum(await tunnel.memory())
+  const stalled = Array.from({ length: 10 }, () => connect({ port: tunnel.port, host: '127.0.0.1' }))
+  for (const client of stalled) {
+    client.on('error', () => undefined)
+    await once(client, 'connect')
+    client.write('D100000000000')
+    client.pause()
+  }
+  // Without backpressure a second brings hundreds of megabytes; what is left is the noise of resident memory.
+  await delay(1000)
+  const filled = sum(await tunnel.memory())
+  await delay(2000)
+  const later = sum(await tunnel.memory())
+  for (const client of stalled) client.destroy()
+  expect(filled - before).toBeLessThan(32 * MIB)
+  expect(later - filled).toBeLessThan(4 * MIB)
+})
+
+test('large transfers arrive whole in both directions through processes of their own', async () => {
+  using service = await startService()
+  using tunnel = await startTunnel(service.port)
+  // Both throw when a byte is missing.
+  const speeds = await Promise.all([measureDown(tunnel.port, 100_000_001), measureUp(tunnel.port, 100_000_001)])
+  expect(Math.min(...speeds)).toBeGreaterThan(0)
+})

@@ -1,0 +1,202 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { TunnelEnd, ZERO_MASK } from '#manager/contract'
+import { connectTo, readAll, startPath } from '../../fixtures/tunnel-path.ts'
+
+const echo = (socket: Socket) => void socket.pipe(socket)
+const million = randomBytes(1_000_000)
+const hash = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex')
+
+test('a client that ends its direction still gets the whole answer', async () => {
+  await using path = await startPath({ service: echo })
+  const client = await path.connect()
+  client.end(million)
+  const answer = await readAll(client)
+  expect(answer.length).toBe(million.length)
+  expect(hash(answer)).toBe(hash(million))
+  await expect.poll(() => path.outcomes).toEqual([{ reason: 'done', connected: true }])
+})
+
+test('a service that ends its direction still gets everything the client sends afterwards', async () => {
+  const got = Promise.withResolvers<Buffer>()
+  await using path = await startPath({
+    service: socket => {
+      socket.end('bye')
+      readAll(socket).then(got.resolve, got.reject)
+    },
+  })
+  const client = await path.connect()
+  expect((await readAll(client)).toString()).toBe('bye')
+  client.end(million)
+  expect(hash(await got.promise)).toBe(hash(million))
+  await expect.poll(() => path.outcomes).toEqual([{ reason: 'done', connected: true }])
+})
+
+test('a response that is still buffered when the service closes arrives whole, however slowly it is read', async () => {
+  await using path = await startPath({
+    service: socket => {
+      for (let i = 0; i < 8; i++) socket.write(million)
+      socket.end()
+      socket.resume()
+    },
+  })
+  const client = await path.connect()
+  client.pause()
+  await expect
+    .poll(() => path.gateway.activity('01900000-0000-7000-8000-000000000001').bytesDown)
+    .toBeGreaterThan(100_000)
+  const got: Buffer[] = []
+  client.on('data', (chunk: Buffer) => {
+    got.push(chunk)
+    client.pause()
+    setImmediate(() => client.resume())
+  })
+  client.resume()
+  await once(client, 'end')
+  expect(hash(Buffer.concat(got))).toBe(hash(Buffer.concat(Array.from({ length: 8 }, () => million))))
+  client.end()
+})
+
+test('two clients at once do not see each other', async () => {
+  await using path = await startPath({ service: echo })
+  const clients = await Promise.all([path.connect(), path.connect()])
+  const sent = clients.map(() => randomBytes(20_000_000))
+  clients.forEach((client, i) => client.end(sent[i] ?? ''))
+  const answers = await Promise.all(clients.map(readAll))
+  expect(answers.map(hash)).toEqual(sent.map(hash))
+})
+
+test('bytes sent right after connecting and ended at once arrive', async () => {
+  await using path = await startPath({ service: echo })
+  const client = await connectTo(path.port)
+  client.end('x')
+  expect((await readAll(client)).toString()).toBe('x')
+})
+
+test('a stalled reader stops the writer', async () => {
+  let written = 0
+  await using path = await startPath({
+    service: socket => {
+      const more = () => {
+        while (!socket.destroyed) {
+          written += million.length
+          if (!socket.write(million)) break
+        }
+      }
+      socket.on('drain', more)
+      more()
+    },
+  })
+  const client = await path.connect()
+  client.pause()
+  await expect.poll(() => path.outcomes.length + path.streams.size).toBe(1)
+  let before = -1
+  await expect
+    .poll(
+      async () => {
+        const stood = written === before
+        before = written
+        await delay(300)
+        return stood
+      },
+      { timeout: 15_000 },
+    )
+    .toBe(true)
+  expect(written).toBeLessThan(40_000_000)
+  client.destroy()
+})
+
+test('a reset of the service resets the client', async () => {
+  await using path = await startPath({
+    service: socket => {
+      socket.once('data', () => socket.resetAndDestroy())
+    },
+  })
+  const client = await path.connect()
+  client.write('anything')
+  const [error] = (await once(client, 'error')) as [NodeJS.ErrnoException]
+  expect(error.code).toBe('ECONNRESET')
+  await expect.poll(() => path.outcomes).toEqual([{ reason: 'reset', connected: true }])
+})
+
+test('a reset of the client resets the service', async () => {
+  const failed = Promise.withResolvers<string | undefined>()
+  await using path = await startPath({
+    service: socket => {
+      socket.write('hello')
+      socket.on('error', (error: NodeJS.ErrnoException) => failed.resolve(error.code))
+      socket.resume()
+    },
+  })
+  const client = await path.connect()
+  await once(client, 'data')
+  client.resetAndDestroy()
+  expect(await failed.promise).toBe('ECONNRESET')
+})
+
+test('a port that refuses is a reset for the client and a reason for the console', async () => {
+  await using path = await startPath({ service: echo })
+  const wire = await path.dial('closed')
+  const [frame] = (await once(wire.resume(), 'data')) as [Buffer]
+  expect(frame[0]).toBe(0x88)
+  expect(frame.readUInt16BE(2)).toBe(1013)
+  wire.destroy()
+})
+
+test('after 200 connections that end early at any moment nothing is left, and the next one works', async () => {
+  await using path = await startPath({ service: echo })
+  await expect.poll(() => path.sockets.size).toBeGreaterThanOrEqual(4)
+  for (let i = 0; i < 200; i += 20) {
+    await Promise.all(
+      Array.from({ length: 20 }, async (_, k) => {
+        const client = await connectTo(path.port)
+        const fate = (i + k) % 8
+        if (fate > 1) client.write(Buffer.alloc(fate * 7000, 'z'))
+        if (fate > 3) await Promise.race([once(client, 'data'), delay(5)])
+        if (fate % 2 === 0) client.destroy()
+        else client.resetAndDestroy()
+      }),
+    )
+  }
+  await expect.poll(() => path.gateway.counts().tunnels, { timeout: 10_000 }).toBe(0)
+  await expect.poll(() => path.streams.size, { timeout: 10_000 }).toBe(0)
+  const client = await path.connect()
+  client.end('still here')
+  expect((await readAll(client)).toString()).toBe('still here')
+  // Parked sockets are all that is open now; the pool grew with the burst, but is bounded.
+  await expect.poll(() => path.gateway.counts().tunnels, { timeout: 10_000 }).toBe(0)
+  await expect.poll(() => path.sockets.size, { timeout: 10_000 }).toBeLessThanOrEqual(64)
+})
+
+/** Two ends of one TCP connection on this computer. */
+async function aPair(): Promise<[Socket, Socket]> {
+  const server = createServer({ allowHalfOpen: true }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const near = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
+  const [far] = (await once(server, 'connection')) as [Socket]
+  server.close()
+  return [near, far]
+}
+
+test('a client that half-closed and pauses for longer than two beats still gets the whole answer', async () => {
+  const [clientWire, serverWire] = await aPair()
+  const [client, clientLocal] = await aPair()
+  const [service, serviceLocal] = await aPair()
+  const near = new TunnelEnd({ wire: clientWire, local: clientLocal, role: 'client', newMask: () => ZERO_MASK })
+  const far = new TunnelEnd({ wire: serverWire, local: serviceLocal, role: 'server' })
+  const answer = randomBytes(8_000_000)
+  client.pause()
+  client.end('GET')
+  service.resume().end(answer)
+  await expect.poll(() => far.outcome.reason).toBe('done')
+  for (let beats = 0; beats < 4; beats++) {
+    near.beat()
+    far.beat()
+    await delay(50)
+  }
+  expect(hash(await readAll(client.resume()))).toBe(hash(answer))
+})

@@ -1,0 +1,179 @@
+import { randomBytes } from 'node:crypto'
+import { sql } from 'kysely'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { DEFAULT_DOMAIN, type Role, SYSTEM_SETTINGS_DEFAULTS, UserId } from '#manager/contract'
+import { type Mailer } from '../../../manager/mail/mailer.ts'
+import { createSecretBox, toMasterKey } from '../../../manager/secrets/secret-box.ts'
+import { type Settings } from '../../../manager/settings/settings.ts'
+import { updateDomain } from '../../../manager/store/identity/domains.ts'
+import { deactivateKeypairs } from '../../../manager/store/identity/keypairs.ts'
+import { newId } from '../../../manager/store/new-id.ts'
+import { findUser, insertUser, lockUser, updateUser, type UserUpdate } from '../../../manager/store/identity/users.ts'
+import { type Caller } from '../../../manager/users/authorize.ts'
+import { createKeypairs } from '../../../manager/users/keypairs.ts'
+import { createLogins } from '../../../manager/users/logins.ts'
+import { createPasswordResets } from '../../../manager/users/password-reset.ts'
+import { type Passwords } from '../../../manager/users/passwords.ts'
+import { createUsers } from '../../../manager/users/users.ts'
+import { openTestStore, type TestStore } from '../../fixtures/test-store.ts'
+
+/** What is decided on an account holds for what the account is when it happens, not for what it was when it was looked at. */
+
+let db: TestStore['store']['db']
+let world: TestStore
+/** Runs while a password is being checked, which takes a while. */
+let meanwhile: () => Promise<unknown>
+beforeAll(async () => {
+  world = await openTestStore()
+  db = world.store.db
+})
+afterAll(() => world[Symbol.asyncDispose]())
+beforeEach(() => {
+  meanwhile = () => Promise.resolve()
+})
+
+/** Every password is right. */
+const passwords: Passwords = {
+  hash: password => Promise.resolve(`hash of ${password}`),
+  verify: async () => {
+    await meanwhile()
+    return true
+  },
+}
+const settings = { read: () => Promise.resolve(SYSTEM_SETTINGS_DEFAULTS) } as unknown as Settings
+const nobody = () => undefined
+
+async function services() {
+  const { store } = world
+  const secondFactor = { check: () => Promise.resolve(false) }
+  const logins = createLogins({ store, passwords, secondFactor })
+  const mailer = { post: nobody } as unknown as Mailer
+  const box = createSecretBox([toMasterKey(randomBytes(32))])
+  const { id, email } = await somebody('user')
+  return {
+    id,
+    email,
+    logins,
+    users: createUsers({ store, passwords, logins, events: { publish: nobody, publishStats: nobody } }),
+    resets: createPasswordResets({ store, passwords, logins, settings, mailer }),
+    keypairs: createKeypairs({ store, box, onEnd: nobody }),
+    [Symbol.dispose]: () => logins[Symbol.dispose](),
+  }
+}
+
+async function somebody(role: Role) {
+  const id = newId(UserId)
+  const email = `${id}@example.org`
+  await insertUser(db, { id, email, name: 'Ada', role, password_hash: 'the first', domain: DEFAULT_DOMAIN })
+  return { id, email }
+}
+
+async function callerOf(role: Role): Promise<Caller> {
+  const { id: userId, email } = await somebody(role)
+  return { userId, email, role, domain: DEFAULT_DOMAIN, loginId: null, keypair: null }
+}
+
+const loginsOf = async (id: UserId) =>
+  (await db.selectFrom('logins').select('id').where('user_id', '=', id).execute()).length
+
+test.each<[string, UserUpdate]>([
+  ['has another password', { password_hash: 'the second' }],
+  ['is deactivated', { active: false }],
+])('nobody is signed in whose account %s by the time the password was checked', async (_what, change) => {
+  using made = await services()
+  meanwhile = () => updateUser(db, made.id, change)
+  const signIn = made.logins.signIn({ email: made.email, password: 'the first', kind: 'token', address: '::1' })
+  await expect(signIn).rejects.toMatchObject({ code: 'login_failed' })
+  expect(await loginsOf(made.id)).toBe(0)
+})
+
+test('nobody is signed in whose domain was closed while the password was checked', async () => {
+  using made = await services()
+  meanwhile = () => updateDomain(db, DEFAULT_DOMAIN, { active: false })
+  const signIn = made.logins.signIn({ email: made.email, password: 'the first', kind: 'token', address: '::1' })
+  await expect(signIn).rejects.toMatchObject({ code: 'domain_inactive' })
+  expect(await loginsOf(made.id)).toBe(0)
+  await updateDomain(db, DEFAULT_DOMAIN, { active: true })
+})
+
+test('a sign-in that begins while the password is being changed waits, and is refused', async () => {
+  using made = await services()
+  const checked = Promise.withResolvers<undefined>()
+  meanwhile = () => {
+    checked.resolve(undefined)
+    return Promise.resolve()
+  }
+  const changing = world.store.transaction(async trx => {
+    await lockUser(trx, made.id)
+    const signIn = made.logins.signIn({ email: made.email, password: 'the first', kind: 'token', address: '::1' })
+    await checked.promise
+    await updateUser(trx, made.id, { password_hash: 'the second' })
+    return { signIn }
+  })
+  await expect((await changing).signIn).rejects.toMatchObject({ code: 'login_failed' })
+  expect(await loginsOf(made.id)).toBe(0)
+})
+
+test('who knows the old password only does not replace the one that was set meanwhile', async () => {
+  using made = await services()
+  const caller = { userId: made.id, email: made.email, role: 'user', domain: DEFAULT_DOMAIN } as const
+  meanwhile = () => updateUser(db, made.id, { password_hash: 'of the admin' })
+  const request = { oldPassword: 'the first', newPassword: 'Brand-new-pass-2' }
+  const change = made.users.changePassword({ ...caller, loginId: null, keypair: null }, request)
+  await expect(change).rejects.toMatchObject({ code: 'login_failed' })
+  expect((await findUser(db, made.id))?.password_hash).toBe('of the admin')
+})
+
+test('a password is not changed unless the sign-ins that the old one made end with it', async () => {
+  using made = await services()
+  const admin = await callerOf('superadmin')
+  await made.logins.signIn({ email: made.email, password: 'the first', kind: 'token', address: '::1' })
+  await sql`create function keep_logins() returns trigger language plpgsql as
+    $$ begin raise exception 'killed here'; end $$`.execute(db)
+  await sql`create trigger keep_logins before delete on logins execute function keep_logins()`.execute(db)
+  try {
+    const own = { userId: made.id, email: made.email, role: 'user', domain: DEFAULT_DOMAIN } as const
+    const [oldPassword, newPassword] = ['the first', 'Brand-new-pass-2']
+    const request = { oldPassword, newPassword }
+    await expect(made.users.change(admin, made.id, { password: newPassword })).rejects.toThrow('killed here')
+    await expect(made.users.changePassword({ ...own, loginId: null, keypair: null }, request)).rejects.toThrow('killed')
+    expect((await findUser(db, made.id))?.password_hash).toBe('the first')
+  } finally {
+    await sql`drop trigger keep_logins on logins`.execute(db)
+  }
+})
+
+test.each<[string, (made: Awaited<ReturnType<typeof services>>, admin: Caller, key: string) => Promise<unknown>]>([
+  ['link', ({ resets, id }, admin) => resets.createLink(admin, { userId: id, purpose: 'reset', origin: 'http://l' })],
+  ['keypair', ({ keypairs, id }, admin) => keypairs.create(admin, { userId: id, active: true })],
+  ['keypair back', ({ keypairs }, admin, key) => keypairs.change(admin, key, { active: true })],
+])('an admin of a domain gets no %s of who is just becoming a superadmin', async (_what, act) => {
+  using made = await services()
+  const admin = await callerOf('domain_admin')
+  const { accessKey } = await made.keypairs.create(admin, { userId: made.id, active: true })
+  const asked = Promise.withResolvers<{ outcome: Promise<unknown> }>()
+  await world.store.transaction(async trx => {
+    await lockUser(trx, made.id)
+    await updateUser(trx, made.id, { role: 'superadmin' })
+    await deactivateKeypairs(trx, made.id)
+    const outcome = act(made, admin, accessKey)
+    outcome.catch(nobody)
+    asked.resolve({ outcome })
+    await expect.poll(waiting).toBeGreaterThan(0)
+  })
+  const { outcome } = await asked.promise
+  await expect(outcome).rejects.toMatchObject({ code: expect.stringMatching(/^(user|keypair)_not_found$/) as string })
+  const active = db
+    .selectFrom('keypairs')
+    .select('access_key')
+    .where('user_id', '=', made.id)
+    .where('active', '=', true)
+  expect(await active.execute()).toEqual([])
+})
+
+/** Statements that wait for the lock of another transaction. */
+async function waiting(): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    select count(*) as count from pg_stat_activity where wait_event_type = 'Lock'`.execute(db)
+  return rows[0]?.count ?? 0
+}

@@ -1,0 +1,460 @@
+import { Secret, TOTP } from 'otpauth'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { type ApiClient, AppError, type SystemSettingsChange, UserId } from '#manager/contract'
+import { startTestManager, type TestManager, AS_CONSOLE } from '../../fixtures/manager.ts'
+import { rawRequest } from '../../fixtures/raw-http.ts'
+import { type SmtpServer, startSmtpServer } from '../../fixtures/smtp-server.ts'
+
+const PASSWORD = 'Their-own-pass-1'
+const CONSOLE = 'https://berth.example.org'
+
+let manager: TestManager
+let smtp: SmtpServer
+let admin: ApiClient
+let anybody: ApiClient
+beforeAll(async () => {
+  manager = await startTestManager()
+  smtp = await startSmtpServer()
+  admin = (await manager.signIn()).api
+  anybody = manager.api()
+})
+afterAll(async () => {
+  await manager[Symbol.asyncDispose]()
+  await smtp[Symbol.asyncDispose]()
+})
+
+/** Open to everybody, with verification by mail. */
+const OPEN = {
+  allowSignUp: 'open',
+  requireEmailVerification: true,
+  publicUrl: CONSOLE,
+  smtpHost: 'localhost',
+  smtpSecurity: 'none',
+  smtpFrom: 'berth@example.org',
+} as const
+const set = (body: SystemSettingsChange = {}) =>
+  admin.updateSettings({ body: { ...OPEN, smtpPort: smtp.port, signUpDomain: 'default', ...body } })
+
+let counter = 0
+const newAddress = () => `person-${++counter}@example.org`
+/** Requests of strangers are counted by network address: every test is somebody else. */
+let from = '10.0.0.1'
+beforeEach(async () => {
+  from = `10.0.${Math.floor(++counter / 250)}.${counter % 250}`
+  await set()
+})
+const headers = () => ({ ...AS_CONSOLE, 'x-forwarded-for': from })
+
+const signUp = (email: string, more: { password?: string; invitation?: string; acceptTerms?: boolean } = {}) =>
+  anybody.signUp({ body: { email, name: 'Somebody', password: PASSWORD, ...more }, headers: headers() })
+const signIn = (email: string, password = PASSWORD, totp?: string) =>
+  anybody.login({
+    body: { email, password, kind: 'token', ...(totp === undefined ? {} : { totp }) },
+    headers: headers(),
+  })
+const apiFor = async (...who: Parameters<typeof signIn>) => manager.api((await signIn(...who)).token ?? '')
+
+const tokenOf = (text: string) => /[?&](?:token|invitation)=([\w-]+)/.exec(text)?.[1] ?? ''
+const linkTo = async (email: string, page: 'verify' | 'reset-password') => {
+  const pattern = new RegExp(`${CONSOLE}/#/${page}\\?token=`)
+  await expect.poll(() => smtp.mailTo(email, pattern)).toBeDefined()
+  return tokenOf(smtp.mailTo(email, pattern)?.text ?? '')
+}
+const codeOf = async (promise: Promise<unknown>) =>
+  promise.then(
+    () => 'ok',
+    (error: unknown) => (error instanceof AppError ? error.code : error),
+  )
+
+describe('signing up', () => {
+  test('a stranger confirms the address with the mailed link and the password, and can sign in; the link works once', async () => {
+    const email = newAddress()
+    expect(await signUp(email)).toEqual({ next: 'verify_email' })
+    expect(await codeOf(signIn(email, 'Not-the-one-2'))).toBe('login_failed')
+    expect(await codeOf(signIn(email))).toBe('email_unverified')
+    expect((await admin.listUsers({ query: { search: email } })).items).toMatchObject([{ emailVerified: false }])
+    const token = await linkTo(email, 'verify')
+    const verify = (password = PASSWORD) => anybody.verifyEmail({ body: { token, password }, headers: headers() })
+    expect(await codeOf(verify('Not-the-one-2'))).toBe('login_failed')
+    const both = await Promise.all([codeOf(verify()), codeOf(verify())])
+    expect(both.toSorted()).toEqual(['link_invalid', 'ok'])
+    const { user } = await (await apiFor(email)).me()
+    expect(user).toMatchObject({ email, role: 'user', domain: 'default', name: 'Somebody' })
+    expect(user.groups.map(group => group.name)).toEqual(['default'])
+  })
+
+  test('an address that has an account is answered alike, changes nothing, and its owner alone is told', async () => {
+    const email = newAddress()
+    await manager.addUser(email)
+    const before = await admin.listUsers({ query: { search: email } })
+    expect(await signUp(email.toUpperCase(), { password: 'Of-a-stranger-3' })).toEqual({ next: 'verify_email' })
+    await expect.poll(() => smtp.mailTo(email)?.text).toContain('there is an account with it already')
+    expect(smtp.mailTo(email)?.text).not.toMatch(/token=/)
+    expect(await codeOf(signIn(email, 'Of-a-stranger-3'))).toBe('login_failed')
+    expect(await codeOf(signIn(email))).toBe('ok')
+    expect(await admin.listUsers({ query: { search: email } })).toEqual(before)
+  })
+
+  test('who signs up with the address of somebody else gains nothing by the click of its owner', async () => {
+    const email = newAddress()
+    await signUp(email, { password: 'Of-a-stranger-3' })
+    const ofStranger = await linkTo(email, 'verify')
+    await signUp(email)
+    await expect.poll(() => smtp.mails.filter(mail => mail.to === email).length).toBe(2)
+    const own = await linkTo(email, 'verify')
+    expect(own).not.toBe(ofStranger)
+    const verify = (token: string) => codeOf(anybody.verifyEmail({ body: { token, password: PASSWORD } }))
+    expect(await verify(ofStranger)).toBe('login_failed')
+    expect(await codeOf(signIn(email, 'Of-a-stranger-3'))).toBe('email_unverified')
+    expect(await verify(own)).toBe('ok')
+    expect(await codeOf(signIn(email, 'Of-a-stranger-3'))).toBe('login_failed')
+    expect(await codeOf(signIn(email))).toBe('ok')
+    expect(await codeOf(anybody.verifyEmail({ body: { token: ofStranger, password: 'Of-a-stranger-3' } }))).toBe(
+      'link_invalid',
+    )
+  })
+
+  test('the link can be had again; for others the same reply and no mail', async () => {
+    const email = newAddress()
+    await signUp(email)
+    const first = await linkTo(email, 'verify')
+    const again = (address: string) => anybody.requestVerification({ body: { email: address }, headers: headers() })
+    expect(await again(email)).toEqual({})
+    await expect.poll(() => linkTo(email, 'verify')).not.toBe(first)
+    const count = smtp.mails.length
+    expect(await again('admin@localhost')).toEqual({})
+    expect(await again('nobody@example.org')).toEqual({})
+    const other = newAddress()
+    await signUp(other)
+    await linkTo(other, 'verify')
+    expect(smtp.mails.length).toBe(count + 1)
+  })
+
+  test.each([
+    ['POST', 'sign-up', { email: 'a@example.org', name: 'A\0B', password: PASSWORD }],
+    ['POST', 'sign-up', { email: 'a\0@example.org', name: 'A', password: PASSWORD }],
+    ['POST', 'password-reset', { email: 'a\0b' }],
+    ['POST', 'verification', { email: 'a\u001b[2J' }],
+    ['POST', 'login', { email: 'a\0b', password: 'x' }],
+  ])('%s %s with control characters is refused, not passed to the database', async (method, path, body) => {
+    const reply = await rawRequest(`${manager.url}/api/v1/auth/${path}`, { method, headers: headers(), body })
+    expect(reply.json).toMatchObject({ code: 'bad_request' })
+  })
+
+  test('two who sign up with one address at the same time are one account', async () => {
+    const email = newAddress()
+    const replies = await Promise.all([signUp(email), signUp(email.toUpperCase()), signUp(email)])
+    expect(replies).toEqual([{ next: 'verify_email' }, { next: 'verify_email' }, { next: 'verify_email' }])
+    expect((await admin.listUsers({ query: { search: email } })).items).toHaveLength(1)
+  })
+
+  test('rules of the settings: closed, terms, weak passwords, no verification, without mail by an admin', async () => {
+    expect(await codeOf(signUp(newAddress(), { password: 'weak' }))).toBe('weak_password')
+    await set({ allowSignUp: 'off' })
+    expect(await codeOf(signUp(newAddress()))).toBe('sign_up_closed')
+    await set({ termsUrl: 'https://example.org/terms' })
+    expect(await codeOf(signUp(newAddress()))).toBe('bad_request')
+    expect(await codeOf(signUp(newAddress(), { acceptTerms: true }))).toBe('ok')
+    await set({ termsUrl: null, requireEmailVerification: false })
+    const email = newAddress()
+    expect(await signUp(email)).toEqual({ next: 'sign_in' })
+    expect(await codeOf(signIn(email))).toBe('ok')
+    await set({ smtpHost: null })
+    const unmailed = newAddress()
+    expect(await signUp(unmailed)).toEqual({ next: 'ask_admin' })
+    expect(await codeOf(anybody.requestVerification({ body: { email: unmailed }, headers: headers() }))).toBe(
+      'mail_not_configured',
+    )
+    const [user] = (await admin.listUsers({ query: { search: unmailed } })).items
+    const id = user?.id ?? UserId.parse('')
+    const link = await admin.createAccountLink({ params: { id }, body: { purpose: 'verify' } })
+    expect(link.url).toMatch(new RegExp(`^${CONSOLE}/#/verify\\?token=`))
+    expect(await codeOf(signIn(unmailed))).toBe('email_unverified')
+    await anybody.verifyEmail({ body: { token: tokenOf(link.url), password: PASSWORD } })
+    expect(await codeOf(signIn(unmailed))).toBe('ok')
+    const { token: invitation } = await admin.createInvitation({ body: {} })
+    const invited = newAddress()
+    // Nobody can mail a link, and an admin has handed the invitation out.
+    expect(await signUp(invited, { invitation })).toEqual({ next: 'sign_in' })
+    expect(await codeOf(signIn(invited))).toBe('ok')
+    const again = admin.createAccountLink({ params: { id }, body: { purpose: 'verify' } })
+    expect(await codeOf(again)).toBe('bad_request')
+  })
+
+  test('many sign-ups from one place wait, others do not', async () => {
+    const codes: unknown[] = []
+    for (let i = 0; i < 13; i++) codes.push(await codeOf(signUp(newAddress())))
+    expect(codes.filter(code => code === 'rate_limited').length).toBeGreaterThan(0)
+    expect(codes.slice(0, 10)).toEqual(Array.from({ length: 10 }, () => 'ok'))
+    from = '10.9.9.9'
+    expect(await codeOf(signUp(newAddress()))).toBe('ok')
+  })
+
+  test('whoever has a network of IPv6 is one place, whichever of its addresses they send from', async () => {
+    const codes: unknown[] = []
+    for (let i = 1; i <= 13; i++) {
+      from = `2001:db8:0:1::${i.toString(16)}`
+      codes.push(await codeOf(signUp(newAddress())))
+    }
+    expect(codes).toContain('rate_limited')
+    for (let i = 1; i <= 13; i++) {
+      from = `2001:db8:0:2::${i.toString(16)}`
+      const email = `nobody-${i}@example.org`
+      codes.push(await codeOf(anybody.requestPasswordReset({ body: { email }, headers: headers() })))
+    }
+    expect(codes.slice(13)).toContain('rate_limited')
+    from = '2001:db8:0:3::1'
+    expect(await codeOf(signUp(newAddress()))).toBe('ok')
+  })
+})
+
+describe('invitations', () => {
+  test('an invitation lets one person in, into its domain, also when many use it at the same time', async () => {
+    await set({ allowSignUp: 'invitation', requireEmailVerification: false })
+    await admin.createDomain({ body: { name: 'school' } })
+    expect(await codeOf(signUp(newAddress()))).toBe('invitation_invalid')
+    const made = await admin.createInvitation({ body: { domain: 'school', note: 'for Ada' } })
+    expect(made).toMatchObject({ status: 'open', note: 'for Ada', domain: 'school' })
+    expect(made.url).toBe(`${CONSOLE}/#/sign-up?invitation=${made.token}`)
+    const people = [newAddress(), newAddress(), newAddress()]
+    const codes = await Promise.all(people.map(email => codeOf(signUp(email, { invitation: made.token }))))
+    expect(codes.toSorted()).toEqual(['invitation_invalid', 'invitation_invalid', 'ok'])
+    const { user } = await (await apiFor(people[codes.indexOf('ok')] ?? '')).me()
+    expect(user.domain).toBe('school')
+    const { items } = await admin.listInvitations()
+    expect(items.find(one => one.id === made.id)).toMatchObject({ status: 'used', usedBy: user.id })
+    expect(JSON.stringify(items)).not.toContain(made.token)
+    expect(await codeOf(admin.revokeInvitation({ params: { id: made.id } }))).toBe('invitation_not_found')
+  })
+
+  test('an address that has an account does not use an invitation up', async () => {
+    await set({ allowSignUp: 'invitation' })
+    const { token, id } = await admin.createInvitation({ body: {} })
+    expect(await codeOf(signUp('admin@example.org', { invitation: `${token}x` }))).toBe('invitation_invalid')
+    const taken = newAddress()
+    await manager.addUser(taken)
+    expect(await codeOf(signUp(taken, { invitation: token }))).toBe('ok')
+    expect((await admin.listInvitations()).items.find(one => one.id === id)?.status).toBe('open')
+    await admin.revokeInvitation({ params: { id } })
+    expect(await codeOf(signUp(newAddress(), { invitation: token }))).toBe('invitation_invalid')
+  })
+
+  test('an admin of a domain invites into it alone, and sees no others', async () => {
+    const domainAdmin = (await manager.addUser(newAddress(), 'domain_admin')).api
+    await admin.createDomain({ body: { name: 'elsewhere' } })
+    const foreign = await admin.createInvitation({ body: { domain: 'elsewhere' } })
+    expect(await codeOf(domainAdmin.createInvitation({ body: { domain: 'elsewhere' } }))).toBe('forbidden')
+    const own = await domainAdmin.createInvitation({ body: {} })
+    const seen = (await domainAdmin.listInvitations()).items.map(one => one.id)
+    expect(seen).toContain(own.id)
+    expect(seen).not.toContain(foreign.id)
+    const revoke = (id: string) => codeOf(domainAdmin.revokeInvitation({ params: { id } }))
+    expect(await revoke(foreign.id)).toBe('invitation_not_found')
+    expect(await revoke(own.id)).toBe('ok')
+  })
+})
+
+describe('a forgotten password', () => {
+  const request = (email: string) => anybody.requestPasswordReset({ body: { email }, headers: headers() })
+  const reset = (token: string, password: string) => codeOf(anybody.resetPassword({ body: { token, password } }))
+
+  test('the mailed link sets a new one once, ends every sign-in, and lifts the wait of the account', async () => {
+    const email = newAddress()
+    const user = await manager.addUser(email)
+    for (let i = 0; i < 6; i++) await codeOf(signIn(email, 'guess'))
+    expect(await codeOf(signIn(email))).toBe('login_throttled')
+    expect(await request(email)).toEqual({})
+    const token = await linkTo(email, 'reset-password')
+    expect(await reset(token, 'weak')).toBe('weak_password')
+    expect(await reset(token, PASSWORD)).toBe('password_unchanged')
+    const both = await Promise.all([reset(token, 'Brand-new-pass-2'), reset(token, 'Brand-new-pass-3')])
+    expect(both.toSorted()).toEqual(['link_invalid', 'ok'])
+    expect(await codeOf(user.api.me())).toBe('not_signed_in')
+    const chosen = both[0] === 'ok' ? 'Brand-new-pass-2' : 'Brand-new-pass-3'
+    expect(await codeOf(signIn(email, chosen))).toBe('ok')
+    expect(await codeOf(signIn(email))).toBe('login_failed')
+    await expect.poll(() => smtp.mailTo(email)?.text).toContain('was changed')
+    const told = await admin.listAuditLog({ query: { action: 'resetPassword' } })
+    expect(told.items.filter(row => row.result === 'ok').map(row => row.actedAs)).toContain(email)
+    expect(JSON.stringify(told)).not.toMatch(/Brand-new|berth_/)
+  })
+
+  test('whether an address has an account shows neither in the reply nor in its time', async () => {
+    const email = newAddress()
+    await manager.addUser(email)
+    const timed = async (address: string) => {
+      const startedAt = performance.now()
+      const reply = await rawRequest(`${manager.url}/api/v1/auth/password-reset`, {
+        method: 'POST',
+        headers: headers(),
+        body: { email: address },
+      })
+      return { text: reply.text, status: reply.status, ms: performance.now() - startedAt }
+    }
+    await timed('warm@example.org')
+    const [known, unknown] = [await timed(email), await timed('nobody-at-all@example.org')]
+    expect(known.status).toBe(202)
+    expect({ ...unknown, ms: 0 }).toEqual({ ...known, ms: 0 })
+    // The lookup and the mail happen after the reply; a generous bound, machines differ.
+    expect(Math.abs(known.ms - unknown.ms)).toBeLessThan(200)
+    await linkTo(email, 'reset-password')
+    expect(smtp.mailTo('nobody-at-all@example.org')).toBeUndefined()
+  })
+
+  test('a stranger who asks again and again keeps nobody from a new password, and fills no mailbox', async () => {
+    const email = newAddress()
+    await manager.addUser(email)
+    for (let i = 0; i < 9; i++) expect(await codeOf(request(email))).toBe('ok')
+    expect(await codeOf(request(email))).toBe('ok')
+    expect(await codeOf(request(email))).toBe('rate_limited')
+    // The owner, from elsewhere: no error, and a link that the stranger's request has sent them works.
+    from = '10.77.0.1'
+    expect(await codeOf(request(email))).toBe('ok')
+    const token = await linkTo(email, 'reset-password')
+    expect(smtp.mails.filter(mail => mail.to.includes(email)).length).toBeLessThan(7)
+    expect(await reset(token, 'Brand-new-pass-9')).toBe('ok')
+  })
+
+  test('without mail an admin hands out the link; an admin of a domain only to those whom they manage', async () => {
+    await set({ smtpHost: null, publicUrl: null })
+    const email = newAddress()
+    const user = await manager.addUser(email)
+    expect(await codeOf(request(email))).toBe('mail_not_configured')
+    const id = UserId.parse(user.id)
+    const domainAdmin = (await manager.addUser(newAddress(), 'domain_admin')).api
+    const link = (api: ApiClient, of: UserId) =>
+      api.createAccountLink({ params: { id: of }, body: { purpose: 'reset' } })
+    const { id: adminId } = (await admin.me()).user
+    expect(await codeOf(link(domainAdmin, adminId))).toBe('user_not_found')
+    expect(await codeOf(link(user.api, id))).toBe('forbidden')
+    const { url, expiresAt } = await link(domainAdmin, id)
+    // Without a public address: where the admin sees the console.
+    expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/#\/reset-password\?token=/)
+    expect(new Date(expiresAt).getTime() - Date.now()).toBeLessThan(31 * 60_000)
+    expect(await reset(tokenOf(url), 'Brand-new-pass-2')).toBe('ok')
+    expect(await codeOf(signIn(email, 'Brand-new-pass-2'))).toBe('ok')
+    await admin.updateUser({ params: { id }, body: { active: false } })
+    expect(await codeOf(link(admin, id))).toBe('forbidden')
+  })
+
+  test('a link does not outlive the account that it was made for: another role, a new password', async () => {
+    const { id, api } = await manager.addUser(newAddress())
+    const params = { id: UserId.parse(id) }
+    const link = async (by: ApiClient) =>
+      tokenOf((await by.createAccountLink({ params, body: { purpose: 'reset' } })).url)
+    const domainAdmin = (await manager.addUser(newAddress(), 'domain_admin')).api
+    const before = await link(admin)
+    await api.changePassword({ body: { oldPassword: PASSWORD, newPassword: 'Brand-new-pass-4' } })
+    expect(await reset(before, 'Brand-new-pass-5')).toBe('link_invalid')
+    // Else the way up: an admin of a domain makes a link for somebody who is about to be a superadmin.
+    const token = await link(domainAdmin)
+    await admin.updateUser({ params, body: { role: 'superadmin' } })
+    expect(await reset(token, 'Brand-new-pass-5')).toBe('link_invalid')
+    await admin.updateUser({ params, body: { role: 'user' } })
+  })
+
+  test('the password that one has is no new one', async () => {
+    const { api } = await manager.addUser(newAddress())
+    const change = api.changePassword({ body: { oldPassword: PASSWORD, newPassword: PASSWORD } })
+    expect(await codeOf(change)).toBe('password_unchanged')
+  })
+})
+
+describe('the second factor', () => {
+  const codeFor = (secret: string, steps = 0) =>
+    new TOTP({ secret: Secret.fromBase32(secret) }).generate({ timestamp: Date.now() + steps * 30_000 })
+
+  /** Not at the end of a step: a code of the step before would be too old by the time it arrives. */
+  const midStep = () => expect.poll(() => 30_000 - (Date.now() % 30_000), { timeout: 15_000 }).toBeGreaterThan(8_000)
+
+  /** With a code of the step before: those of now and the next stay unused. */
+  async function enrolled() {
+    await midStep()
+    const email = newAddress()
+    const user = await manager.addUser(email)
+    const { secret, uri } = await user.api.enrolTotp({ body: { password: PASSWORD } })
+    const { codes } = await user.api.confirmTotp({ body: { code: codeFor(secret, -1) } })
+    return { ...user, email, secret, uri, recoveryCodes: codes }
+  }
+
+  test('it counts once a code was confirmed, and then every sign-in needs one', async () => {
+    await midStep()
+    const email = newAddress()
+    const user = await manager.addUser(email)
+    expect(await codeOf(user.api.enrolTotp({ body: { password: 'wrong' } }))).toBe('login_failed')
+    const { secret, uri } = await user.api.enrolTotp({ body: { password: PASSWORD } })
+    expect(uri).toContain(`otpauth://totp/Berth:${encodeURIComponent(email)}?`)
+    expect(uri).toContain(`secret=${secret}`)
+    expect(await codeOf(signIn(email))).toBe('ok')
+    expect(await codeOf(user.api.confirmTotp({ body: { code: '000000' } }))).toBe('totp_invalid')
+    const { codes } = await user.api.confirmTotp({ body: { code: codeFor(secret, -1) } })
+    expect(new Set(codes).size).toBe(10)
+    expect(await user.api.totpStatus()).toEqual({ enabled: true, recoveryCodesLeft: 10 })
+    expect((await user.api.me()).user).toMatchObject({ emailVerified: true, secondFactor: true })
+    expect(await codeOf(user.api.enrolTotp({ body: { password: PASSWORD } }))).toBe('totp_on')
+    expect(await codeOf(signIn(email, 'wrong', codeFor(secret)))).toBe('login_failed')
+    expect(await codeOf(signIn(email))).toBe('totp_required')
+    expect(await codeOf(signIn(email, PASSWORD, '123'.padEnd(6, '4')))).toBe('totp_invalid')
+    const code = codeFor(secret)
+    expect(await codeOf(signIn(email, PASSWORD, `${code.slice(0, 3)} ${code.slice(3)}`))).toBe('ok')
+  })
+
+  test('a code opens once, of many at the same time one, and an older one never again', async () => {
+    const { email, secret } = await enrolled()
+    const next = codeFor(secret, 1)
+    const [now, far] = [codeFor(secret), codeFor(secret, 3)]
+    const codes = await Promise.all([next, next, next].map(code => codeOf(signIn(email, PASSWORD, code))))
+    expect(codes.toSorted()).toEqual(['ok', 'totp_invalid', 'totp_invalid'])
+    expect(await codeOf(signIn(email, PASSWORD, now))).toBe('totp_invalid')
+    expect(await codeOf(signIn(email, PASSWORD, far))).toBe('totp_invalid')
+  })
+
+  test('guessing codes waits longer and longer, and knowing the password does not start the count again', async () => {
+    const { email } = await enrolled()
+    const codes: unknown[] = []
+    for (let i = 0; i < 12; i++) {
+      codes.push(await codeOf(signIn(email, PASSWORD, String(100_000 + i))))
+      codes.push(await codeOf(signIn(email)))
+    }
+    expect(codes.filter(code => code === 'totp_invalid').length).toBeLessThan(8)
+    expect(codes.at(-1)).toBe('login_throttled')
+  })
+
+  test('a recovery code signs in once, and new ones replace all', async () => {
+    const { email, api, secret, recoveryCodes } = await enrolled()
+    const [first = '', second = ''] = recoveryCodes
+    expect(await codeOf(signIn(email, PASSWORD, first.replaceAll('-', ' ').toUpperCase()))).toBe('ok')
+    expect(await codeOf(signIn(email, PASSWORD, first))).toBe('totp_invalid')
+    expect((await api.totpStatus()).recoveryCodesLeft).toBe(9)
+    const body = { password: PASSWORD, code: codeFor(secret) }
+    const { codes } = await api.renewRecoveryCodes({ body })
+    expect(await codeOf(signIn(email, PASSWORD, second))).toBe('totp_invalid')
+    expect(await codeOf(signIn(email, PASSWORD, codes[0]))).toBe('ok')
+  })
+
+  test('switching it off needs password and code; a superadmin can for those who lost both', async () => {
+    const one = await enrolled()
+    const off = (password: string, code: string) => codeOf(one.api.disableTotp({ body: { password, code } }))
+    expect(await off('wrong', codeFor(one.secret))).toBe('login_failed')
+    expect(await off(PASSWORD, '111111')).toBe('totp_invalid')
+    expect(await off(PASSWORD, codeFor(one.secret, 1))).toBe('ok')
+    expect(await one.api.totpStatus()).toEqual({ enabled: false, recoveryCodesLeft: 0 })
+    expect(await codeOf(signIn(one.email))).toBe('ok')
+
+    const other = await enrolled()
+    const id = UserId.parse(other.id)
+    expect(await codeOf(one.api.resetTotp({ params: { id } }))).toBe('forbidden')
+    await admin.resetTotp({ params: { id } })
+    expect(await codeOf(signIn(other.email))).toBe('ok')
+    expect(await codeOf(admin.resetTotp({ params: { id } }))).toBe('totp_not_on')
+  })
+
+  test('a new password by link leaves it on', async () => {
+    const { id, email, secret } = await enrolled()
+    const params = { id: UserId.parse(id) }
+    const { url } = await admin.createAccountLink({ params, body: { purpose: 'reset' } })
+    await anybody.resetPassword({ body: { token: tokenOf(url), password: 'Brand-new-pass-2' } })
+    expect(await codeOf(signIn(email, 'Brand-new-pass-2'))).toBe('totp_required')
+    expect(await codeOf(signIn(email, 'Brand-new-pass-2', codeFor(secret)))).toBe('ok')
+  })
+})

@@ -1,0 +1,463 @@
+import { randomBytes } from 'node:crypto'
+import { sql } from 'kysely'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { type AuditEntry, type RouteName, ROUTES, type RouteSpec, SessionId, UserId } from '#manager/contract'
+import { createAuditLog } from '../../../manager/audit/audit-log.ts'
+import { createAuditRecorder } from '../../../manager/audit/recorder.ts'
+import { silentLog } from '../../../manager/log.ts'
+import { addMasterKey } from '../../../manager/secrets/open-secret-box.ts'
+import { openToRead } from '../../../manager/backup/open-database.ts'
+import { newId } from '../../../manager/store/new-id.ts'
+import { type Store } from '../../../manager/store/open-store.ts'
+import { rawRequest } from '../../fixtures/raw-http.ts'
+import { ADMIN, signedApi, startTestManager, temporaryDirectory, type TestManager } from '../../fixtures/manager.ts'
+import { startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
+
+let manager: TestManager
+let admin: Awaited<ReturnType<TestManager['signIn']>>
+beforeAll(async () => {
+  manager = await startTestManager()
+  admin = await manager.signIn()
+})
+afterAll(() => manager[Symbol.asyncDispose]())
+
+type Query = NonNullable<Parameters<typeof admin.api.listAuditLog>[0]>['query']
+const newest = async (query: Query = {}, api = admin.api) => (await api.listAuditLog({ query })).items
+const download = async (token: string, query = '') => {
+  const headers = { authorization: `Bearer ${token}` }
+  const reply = await fetch(`${manager.url}/api/v1/audit-log/export${query}`, { headers })
+  return { status: reply.status, type: reply.headers.get('content-type'), text: await reply.text() }
+}
+
+describe('every change is written down', () => {
+  test('with who did it, to what, whose, and from where, before the answer arrives', async () => {
+    const { id } = await admin.api.createUser({
+      body: { email: 'made@example.org', name: 'Made', password: 'Their-own-pass-1' },
+    })
+    expect((await newest({ limit: 1 }))[0]).toMatchObject({
+      actor: ADMIN.email,
+      action: 'createUser',
+      target: `user:${id}`,
+      result: 'ok',
+      address: '127.0.0.1',
+    })
+    await admin.api.updateUser({ params: { id }, body: { name: 'Other', active: false } })
+    expect((await newest({ limit: 1 }))[0]).toMatchObject({
+      action: 'updateUser',
+      target: `user:${id}`,
+      actedAs: 'made@example.org',
+      detail: { fields: ['name', 'active'], active: false },
+    })
+  })
+
+  test('signing in, failing to, and signing out; never what was typed', async () => {
+    const { id } = await manager.addUser('signs@example.org')
+    const attempt = (email: string, password: string) =>
+      manager
+        .api()
+        .login({ body: { email, password, kind: 'token' } })
+        .catch((error: unknown) => error)
+    await attempt('SIGNS@example.org', 'not-the-password')
+    expect((await newest({ limit: 1 }))[0]).toMatchObject({
+      actor: null,
+      action: 'login',
+      target: `user:${id}`,
+      result: 'login_failed',
+      domain: 'default',
+      detail: {},
+    })
+    await attempt('a-password-in-the-wrong-field', 'x')
+    expect((await newest({ limit: 1 }))[0]).toMatchObject({ action: 'login', target: null, result: 'login_failed' })
+    const own = await manager.signIn({ email: 'signs@example.org', password: 'Their-own-pass-1' })
+    expect((await newest({ limit: 1 }))[0]).toMatchObject({ actor: 'signs@example.org', action: 'login', result: 'ok' })
+    await own.api.logout()
+    const [out] = await newest({ limit: 1 })
+    expect(out).toMatchObject({ actor: 'signs@example.org', action: 'logout', result: 'ok' })
+  })
+
+  test('what was refused, what failed, and what was signed', async () => {
+    const user = await manager.addUser('user@example.org')
+    const unknown = '00000000-0000-7000-8000-000000000000'
+    await expect(user.api.forgetAgent({ params: { id: unknown } })).rejects.toThrow()
+    expect((await newest({ limit: 1 }))[0]).toMatchObject({
+      actor: 'user@example.org',
+      action: 'forgetAgent',
+      target: `agent:${unknown}`,
+      result: 'forbidden',
+    })
+    await rawRequest(`${manager.url}/api/v1/keypairs`, { method: 'POST', body: '{"broken', headers: {} })
+    expect((await newest({ limit: 1 }))[0]).toMatchObject({
+      actor: null,
+      action: 'createKeypair',
+      result: 'not_signed_in',
+    })
+    const headers = { authorization: `Bearer ${user.token}` }
+    await rawRequest(`${manager.url}/api/v1/keypairs`, { method: 'POST', body: '{"broken', headers })
+    expect((await newest({ limit: 1 }))[0]).toMatchObject({
+      action: 'createKeypair',
+      result: 'bad_request',
+      detail: {},
+    })
+
+    const keypair = await user.api.createKeypair({ body: {} })
+    const other = await signedApi(manager.url, keypair).createKeypair({ body: { active: false } })
+    const { accessKey } = keypair
+    expect((await newest({ limit: 1 }))[0]).toMatchObject({
+      actor: 'user@example.org',
+      target: `keypair:${other.accessKey}`,
+      detail: { active: false, keypair: accessKey },
+    })
+    await admin.api.deleteKeypair({ params: { accessKey } })
+    expect((await newest({ limit: 1 }))[0]).toMatchObject({
+      actor: ADMIN.email,
+      actedAs: 'user@example.org',
+      action: 'deleteKeypair',
+      target: `keypair:${accessKey}`,
+    })
+    const before = (await newest({ limit: 1 }))[0]?.id
+    await user.api.listKeypairs({ query: {} })
+    await rawRequest(`${manager.url}/api/v1/nothing`, { method: 'POST', body: '{}', headers })
+    expect((await newest({ limit: 1 }))[0]?.id).toBe(before)
+  })
+
+  test('what happens without a request: links and tokens made on this computer, agents that join, a new master key', async () => {
+    await manager.manager.createSignInTicket()
+    expect((await newest({ limit: 1 }))[0]).toMatchObject({ actor: null, action: 'createSignInTicket', address: null })
+    await using data = await temporaryDirectory()
+    await (await startTestManager({ dataDir: data.path }))[Symbol.asyncDispose]()
+    await addMasterKey(data.path)
+    await using again = await startTestManager({ dataDir: data.path })
+    const rows = await newest({ action: 'rotateMasterKey' }, (await again.signIn()).api)
+    expect(rows).toHaveLength(1)
+    await using cluster = await startSessionsCluster()
+    const used = (await cluster.manager.createJoinToken()).join
+    const agent = await cluster.join({ join: used })
+    await cluster.api.forgetAgent({ params: { id: agent.id } })
+    agent.rejoin(used)
+    await agent.connect()
+    expect(agent.refusal?.code).toBe('join_token_invalid')
+    const told = (await cluster.api.listAuditLog({ query: { target: `agent:${agent.id}` } })).items
+    expect(told.map(row => [row.action, row.actor, row.result])).toEqual([
+      ['agentJoin', null, 'join_token_invalid'],
+      ['forgetAgent', ADMIN.email, 'ok'],
+      ['agentJoin', null, 'ok'],
+    ])
+    expect(told[2]?.detail).toEqual({ resourceGroup: 'default' })
+  })
+})
+
+describe('reading it', () => {
+  test('is for admins: those of a domain see what was done by and for its users, but nothing of superadmins', async () => {
+    await admin.api.createDomain({ body: { name: 'lab' } })
+    const password = 'Their-own-pass-1'
+    const make = async (email: string, role: 'user' | 'domain_admin') => {
+      const { id } = await admin.api.createUser({ body: { email, name: email, password, role, domain: 'lab' } })
+      return { id, ...(await manager.signIn({ email, password })) }
+    }
+    const boss = await make('boss@example.org', 'domain_admin')
+    const member = await make('member@example.org', 'user')
+    await member.api.createKeypair({ body: {} })
+    await admin.api.updateUser({ params: { id: member.id }, body: { name: 'Renamed' } })
+    const of = { name: 'Chief', password, role: 'superadmin', domain: 'lab' } as const
+    const chief = await admin.api.createUser({ body: { ...of, email: 'chief@example.org' } })
+    const rename = (api: typeof boss.api) => api.updateUser({ params: { id: chief.id }, body: { name: 'Renamed' } })
+    await rename(admin.api)
+    await expect(rename(boss.api)).rejects.toMatchObject({ code: 'user_not_found' })
+    const guess = manager.signIn({ email: chief.email, password: 'not-the-password' })
+    await expect(guess).rejects.toMatchObject({ code: 'login_failed' })
+    const told = await newest({ target: `user:${chief.id}` })
+    expect(told.map(row => row.domain)).toEqual([null, null, null, null])
+    const seen = await newest({ limit: 500 }, boss.api)
+    expect(new Set(seen.map(row => row.domain))).toEqual(new Set(['lab']))
+    expect(seen.map(row => `${String(row.actor)} ${row.action}`)).toEqual(
+      expect.arrayContaining([
+        'member@example.org createKeypair',
+        `${ADMIN.email} updateUser`,
+        'boss@example.org login',
+      ]),
+    )
+    expect(seen.map(row => row.action)).not.toContain('createDomain')
+    expect(JSON.stringify(seen)).not.toMatch(new RegExp(`${chief.id}|${chief.email}`))
+    const exported = await download(boss.token)
+    expect(
+      exported.text
+        .trim()
+        .split('\n')
+        .map(line => (JSON.parse(line) as AuditEntry).domain),
+    ).not.toContain('default')
+    await expect(newest({}, member.api)).rejects.toMatchObject({ code: 'forbidden' })
+    expect((await download(member.token)).status).toBe(403)
+  })
+
+  test('in pages, by actor, action, target and time', async () => {
+    const { api, id } = await manager.addUser('filtered@example.org')
+    const from = new Date().toISOString()
+    const made = await api.createKeypair({ body: {} })
+    const to = new Date(Date.now() + 1).toISOString()
+    await api.createKeypair({ body: {} })
+    for (const actor of ['Filtered@example.org', id]) {
+      const rows = await newest({ actor, action: 'createKeypair' })
+      expect(rows).toHaveLength(2)
+    }
+    expect(await newest({ target: `keypair:${made.accessKey}` })).toHaveLength(1)
+    expect((await newest({ target: 'keypair:', actor: id })).length).toBe(2)
+    expect((await newest({ actor: id, from, to })).map(row => row.target)).toContain(`keypair:${made.accessKey}`)
+    expect(await newest({ actor: id, to: from, action: 'createKeypair' })).toEqual([])
+    const first = await admin.api.listAuditLog({ query: { limit: 2 } })
+    const second = await admin.api.listAuditLog({ query: { limit: 2, cursor: String(first.nextCursor) } })
+    expect(second.items[0]?.id).toBeLessThan(first.items[1]?.id ?? 0)
+    await expect(newest({ cursor: 'x' })).rejects.toMatchObject({ code: 'bad_request' })
+  })
+
+  test('as a file: all rows, oldest first, in both forms, and a formula is text', async () => {
+    await using store = await storeOf(manager)
+    await sql`insert into audit_log (action, result, actor) values ('=cmd|x', 'ok', 'a "b", c')`.execute(store.db)
+    await sql`insert into audit_log (action, result) select 'filler', 'ok' from generate_series(1, 2500)`.execute(
+      store.db,
+    )
+    const { text } = await download(admin.token)
+    const ids = text
+      .trim()
+      .split('\n')
+      .map(line => (JSON.parse(line) as AuditEntry).id)
+    const { rows } = await sql<{ count: number }>`select count(*) as count from audit_log`.execute(store.db)
+    expect(ids).toHaveLength(rows[0]?.count ?? 0)
+    expect(ids).toEqual(ids.toSorted((a, b) => a - b))
+    const csv = await download(admin.token, '?format=csv')
+    expect(csv.type).toContain('text/csv')
+    expect(csv.text.split('\r\n')).toHaveLength(ids.length + 2)
+    expect(csv.text).toContain(`,"a ""b"", c",,,,'=cmd|x,`)
+    expect((await download(admin.token, '?format=csv&action=createDomain')).text.split('\r\n').length).toBeLessThan(5)
+  })
+})
+
+describe('the log', () => {
+  test('cannot be changed, not even by the database user of the manager', async () => {
+    await using store = await storeOf(manager)
+    await expect(sql`update audit_log set actor = 'nobody'`.execute(store.db)).rejects.toThrow('append-only')
+    await expect(sql`delete from audit_log`.execute(store.db)).rejects.toThrow('append-only')
+  })
+
+  test('keeps what the database refused for a while, and says how many of the uninvited it left out', async () => {
+    await using store = await storeOf(manager)
+    const { rows } = await sql<{ id: number }>`select max(id) as id from audit_log`.execute(store.db)
+    const since = rows[0]?.id ?? 0
+    let broken = true
+    const db = new Proxy(store.db, {
+      get: (target, name) => {
+        if (name === 'insertInto' && broken) throw Object.assign(new Error('gone'), { code: '57P01' })
+        const value: unknown = Reflect.get(target, name)
+        return typeof value === 'function' ? (value.bind(target) as unknown) : value
+      },
+    })
+    {
+      await using recorder = createAuditRecorder({ store: { db }, log: silentLog, refusedPerMinute: 3 })
+      const written = recorder.record({ action: 'first', result: 'ok', detail: { text: 'nul \0 and half \ud800' } })
+      await recorder.record({ action: 'second', result: 'ok' })
+      broken = false
+      await written
+      for (let i = 0; i < 5; i++) await recorder.record({ action: 'knock', target: `${i}`, result: 'not_signed_in' })
+    }
+    const { rows: after } = await sql<{ action: string; detail: object }>`
+      select action, detail from audit_log where id > ${since} order by id`.execute(store.db)
+    expect(after.map(row => row.action)).toEqual(['first', 'second', 'knock', 'knock', 'knock', 'auditSuppressed'])
+    expect(after.at(-1)?.detail).toEqual({ refused: 2 })
+  })
+
+  test('a signed-in caller whose requests fail fills no log: the same ones are counted, different ones up to a number', async () => {
+    const failing = await manager.addUser('failing@example.org')
+    const fail = async (id: string) => {
+      const gone = failing.api.deleteSession({ params: { id: SessionId.parse(id) } })
+      await expect(gone).rejects.toMatchObject({ code: 'session_not_found' })
+    }
+    const rowsOf = async (actor: string) => (await admin.api.listAuditLog({ query: { actor, limit: 500 } })).items
+    for (let i = 0; i < 150; i++) await fail('01900000-0000-7000-8000-000000000001')
+    const other = await manager.addUser('failing-too@example.org')
+    const body = { email: 'x@example.org', name: 'X', password: 'Their-own-pass-1' }
+    await expect(other.api.createUser({ body })).rejects.toMatchObject({ code: 'forbidden' })
+    const before = await rowsOf('failing@example.org')
+    expect(before.filter(({ action }) => action === 'deleteSession')).toHaveLength(1)
+    for (let i = 0; i < 200; i++) await fail(`01900000-0000-7000-8000-${String(i).padStart(12, '0')}`)
+    expect((await rowsOf('failing@example.org')).length).toBeLessThan(130)
+    expect((await rowsOf('failing-too@example.org')).map(({ action }) => action)).toContain('createUser')
+  })
+
+  test('is not exported on to who lost the right to it meanwhile', async () => {
+    await using store = await storeOf(manager)
+    const { id } = await manager.addUser('exports@example.org', 'superadmin')
+    await sql`insert into audit_log (action, result) select 'filler', 'ok' from generate_series(1, 2500)`.execute(
+      store.db,
+    )
+    const caller = {
+      userId: UserId.parse(id),
+      email: 'exports@example.org',
+      role: 'superadmin',
+      domain: 'default',
+    } as const
+    const pieces = createAuditLog(store.db).export({ ...caller, loginId: null, keypair: 'AKIA' }, { format: 'jsonl' })
+    expect((await pieces.next()).done).toBe(false)
+    await admin.api.updateUser({ params: { id: UserId.parse(id) }, body: { role: 'user' } })
+    await expect(pieces.next()).rejects.toMatchObject({ code: 'forbidden' })
+  })
+
+  test('what was counted is told when the minute is over', async () => {
+    await using store = await storeOf(manager)
+    await using recorder = createAuditRecorder({ store, log: silentLog, windowMs: 200 })
+    const [actor_id, actor] = [newId(UserId), 'counted@example.org']
+    const refused = { actor_id, actor, action: 'knock', result: 'forbidden', address: '10.0.0.1', detail: { a: 1 } }
+    for (let i = 0; i < 4; i++) await recorder.record({ ...refused, target: 'session:1' })
+    await recorder.record({ ...refused, target: 'session:2' })
+    for (let i = 0; i < 2; i++) await recorder.record({ ...refused, target: 'session:1', result: 'ok' })
+    const rows = async () => {
+      const { rows } = await sql<{ target: string; result: string; detail: object; address: string }>`
+        select target, result, detail, address from audit_log where actor = ${actor} order by id`.execute(store.db)
+      return rows
+    }
+    const row = { result: 'forbidden', detail: { a: 1 }, address: '10.0.0.1' }
+    await expect.poll(rows).toEqual([
+      { ...row, target: 'session:1' },
+      { ...row, target: 'session:2' },
+      { ...row, target: 'session:1', result: 'ok' },
+      { ...row, target: 'session:1', result: 'ok' },
+      { ...row, target: 'session:1', detail: { a: 1, repeats: 3 } },
+    ])
+    // Who is not signed in must not tell from the time of an answer whether a row was written for it.
+    const anybody = { ...refused, actor_id: null, target: 'user:1' }
+    for (let i = 0; i < 2; i++) await recorder.record(anybody)
+    expect((await rows()).filter(({ target }) => target === 'user:1')).toHaveLength(2)
+    // And begins anew.
+    await recorder.record({ ...refused, target: 'session:1' })
+    expect(await rows()).toHaveLength(8)
+  })
+
+  test('holds no secret of any request, whatever route and field it was in', async () => {
+    const marker = `secret-${randomBytes(8).toString('hex')}`
+    const user = await manager.addUser('marked@example.org')
+    const routes = Object.entries(ROUTES) as [RouteName, RouteSpec][]
+    const tokens = { [admin.token]: 'superadmin', [user.token]: 'user' }
+    let sent = 0
+    const succeeded = new Set<RouteName>()
+    const wrong: string[] = []
+    for (const [name, route] of routes.filter(([, { method }]) => method !== 'GET')) {
+      if (name === 'logout') continue
+      for (const token of [...Object.keys(tokens), `berth_${marker}`, undefined]) {
+        const bodies = route.body ? bodiesOf(route.body, marker) : [undefined]
+        for (const body of bodies) {
+          const url = manager.url + route.path.replace(':id', user.id).replace(/:\w+/g, 'none')
+          const headers = {
+            'x-berth-origin-secret': marker,
+            'x-berth-grant': marker,
+            cookie: `berth_1=${marker}`,
+            'user-agent': marker,
+            'x-forwarded-for': marker,
+            ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+          }
+          const reply = await rawRequest(`${url}?token=${marker}`, {
+            method: route.method,
+            headers,
+            ...(body === undefined ? {} : { body }),
+          })
+          sent++
+          if (reply.status < 300) succeeded.add(name)
+          if (reply.status >= 500 && reply.json?.code === 'internal') wrong.push(`${name}: ${JSON.stringify(body)}`)
+        }
+      }
+      // Whatever of it worked: the next route is tried as who they were.
+      await admin.api
+        .updateUser({ params: { id: user.id }, body: { active: true, role: 'user' } })
+        .catch(() => undefined)
+    }
+    expect(wrong).toEqual([])
+    expect(sent).toBeGreaterThan(500)
+    expect([...succeeded]).toEqual(
+      expect.arrayContaining(['createUser', 'createKeypair', 'createDomain', 'createResourceGroup']),
+    )
+    await using store = await storeOf(manager)
+    const { rows } = await sql<{ row: string }>`
+      select audit_log::text as row from audit_log where audit_log::text like ${`%${marker}%`}`.execute(store.db)
+    expect(rows).toEqual([])
+    const { rows: passwords } = await sql<{ row: string }>`
+      select audit_log::text as row from audit_log where audit_log::text ~* 'Their-own-pass|Correct-horse|berth_[\\w-]{20}|nonce|argon'`.execute(
+      store.db,
+    )
+    expect(passwords).toEqual([])
+  })
+})
+
+/** What required fields hold while another one is marked. */
+let serial = 0
+const RIGHT: Readonly<Record<string, () => unknown>> = {
+  cpu: () => '1',
+  domain: () => 'default',
+  email: () => `n${++serial}@example.org`,
+  image: () => 'berth/python:3.13',
+  name: () => `name-${++serial}`,
+  password: () => 'Their-own-pass-1',
+  resources: () => ({ cpu: '1', mem: '1073741824' }),
+  slots: () => ({ cpu: '1', mem: '1073741824' }),
+  url: () => 'http://127.0.0.1:9',
+}
+/** Names and addresses that things go by are told as targets; a secret is none of them. */
+const IDENTITY = new Set(['name', 'email'])
+
+/** Bodies with the marker in every text field: in all at once, and in each beside required ones that are right. */
+function bodiesOf(schema: z.ZodType, marker: string): unknown[] {
+  const root = z.toJSONSchema(schema, { unrepresentable: 'any', io: 'input' }) as Schema
+  const json = resolve(root, root)
+  const properties = Object.entries(json.properties ?? {})
+  const right = () =>
+    Object.fromEntries(
+      properties
+        .filter(([name]) => json.required?.includes(name))
+        .map(([name, value]) => [name, RIGHT[name]?.() ?? sample(value, 'valid')]),
+    )
+  const marked = properties
+    .filter(([name]) => !IDENTITY.has(name))
+    .map(([name, value]) => ({ ...right(), [name]: sample(value, marker) }))
+  return [sample(json, marker), right(), ...marked, marker, { [marker]: marker }]
+}
+
+/** Without references. */
+function resolve(schema: Schema, root: Schema): Schema {
+  const { $ref, properties, items, anyOf, ...rest } = schema
+  const named = $ref === undefined ? undefined : root.$defs?.[$ref.split('/').at(-1) ?? '']
+  if (named) return resolve(named, root)
+  return {
+    ...rest,
+    ...(items ? { items: resolve(items, root) } : {}),
+    ...(anyOf ? { anyOf: anyOf.map(one => resolve(one, root)) } : {}),
+    ...(properties
+      ? { properties: Object.fromEntries(Object.entries(properties).map(([key, one]) => [key, resolve(one, root)])) }
+      : {}),
+  }
+}
+
+interface Schema {
+  readonly $ref?: string
+  readonly $defs?: Readonly<Record<string, Schema>>
+  readonly type?: string
+  readonly enum?: readonly unknown[]
+  readonly required?: readonly string[]
+  readonly properties?: Readonly<Record<string, Schema>>
+  readonly items?: Schema
+  readonly anyOf?: readonly Schema[]
+}
+
+function sample(schema: Schema, text: string): unknown {
+  if (schema.enum) return text === 'valid' ? schema.enum[0] : text
+  if (schema.anyOf) return sample(schema.anyOf[0] ?? {}, text)
+  if (schema.type === 'boolean') return true
+  if (schema.type === 'integer' || schema.type === 'number') return 1
+  if (schema.type === 'array') return [sample(schema.items ?? {}, text)]
+  if (schema.type === 'object') {
+    const entries = Object.entries(schema.properties ?? { [text]: { type: 'string' } })
+    return Object.fromEntries(entries.map(([key, value]) => [key, sample(value, text)]))
+  }
+  return text === 'valid' ? 'valid-Text-1' : text
+}
+
+/** Another connection to the same database. */
+async function storeOf({ dataDir, config }: TestManager): Promise<Store> {
+  return await openToRead({ dataDir, databaseUrl: config.databaseUrl, log: silentLog })
+}

@@ -1,0 +1,140 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type ApiClient, type Role, type User } from '#manager/contract'
+import { listUsers } from '../../../manager/store/identity/users.ts'
+import { sql } from 'kysely'
+import { apiOf } from '../../fixtures/manager.ts'
+import { refusal, type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
+import { openTestStore } from '../../fixtures/test-store.ts'
+
+const PASSWORD = 'Their-own-pass-1'
+let cluster: SessionsCluster
+beforeAll(async () => {
+  cluster = await startSessionsCluster()
+})
+afterAll(() => cluster[Symbol.asyncDispose]())
+
+async function person(email: string, domain: string, role: Role = 'user'): Promise<User & { api: ApiClient }> {
+  const user = await cluster.api.createUser({ body: { email, name: email, password: PASSWORD, domain, role } })
+  return { ...user, api: await signIn(email) }
+}
+
+async function signIn(email: string): Promise<ApiClient> {
+  const { token } = await apiOf(cluster.url).login({ body: { email, password: PASSWORD, kind: 'token' } })
+  return apiOf(cluster.url, token ?? '')
+}
+
+test('a session counts for the domain of its owner and for a group they are in', async () => {
+  await cluster.join()
+  await cluster.api.createDomain({ body: { name: 'lab' } })
+  const { id } = await cluster.api.createGroup({ body: { name: 'vision', domain: 'lab' } })
+  await cluster.api.createGroup({ body: { name: 'others', domain: 'lab' } })
+  const owner = await person('owner@example.org', 'lab')
+  const launch = (group?: string) =>
+    cluster.launch({ resources: { cpu: '0.5' }, ...(group === undefined ? {} : { group }) }, owner.api)
+
+  expect(await launch()).toMatchObject({ domain: 'lab', group: { name: 'default' } })
+  expect((await refusal(launch('vision'))).code).toBe('group_not_found')
+  expect((await refusal(launch(id))).code).toBe('group_not_found')
+  expect((await refusal(launch('nothing'))).code).toBe('group_not_found')
+  await cluster.api.addGroupMember({ params: { id, userId: owner.id } })
+  const session = await launch('Vision')
+  expect(session).toMatchObject({ domain: 'lab', group: { id, name: 'vision' } })
+  expect(await launch(id)).toMatchObject({ group: { id } })
+  await cluster.api.updateGroup({ params: { id }, body: { active: false, name: 'seeing' } })
+  expect((await refusal(launch('seeing'))).code).toBe('group_inactive')
+  // What runs in it goes on, and shows the name that it has now.
+  expect(await owner.api.getSession({ params: { id: session.id } })).toMatchObject({ group: { id, name: 'seeing' } })
+  const inGroup = await cluster.api.listSessions({ query: { group: id } })
+  expect(inGroup.total).toBe(2)
+  expect((await cluster.api.listSessions({ query: { owner: owner.id, domain: 'lab' } })).total).toBe(3)
+  await cluster.reset()
+})
+
+test('sessions of a deactivated user go on without them; the admin of the domain sees and ends them', async () => {
+  await cluster.join()
+  await cluster.api.createDomain({ body: { name: 'leaving' } })
+  const head = await person('head@example.org', 'leaving', 'domain_admin')
+  const stranger = await person('elsewhere@example.org', 'default', 'domain_admin')
+  const owner = await person('leaver@example.org', 'leaving')
+  const { id } = await cluster.launch({}, owner.api)
+  await cluster.reach(id, 'RUNNING')
+  const { grant } = await owner.api.createGrant({ params: { id, app: 'jupyter' } })
+  const renew = () => apiOf(cluster.url).renewGrant({ headers: { 'x-berth-grant': grant } })
+  await renew()
+
+  await head.api.updateUser({ params: { id: owner.id }, body: { active: false } })
+  expect((await refusal(owner.api.me())).code).toBe('not_signed_in')
+  expect((await refusal(renew())).code).toBe('grant_invalid')
+  expect((await head.api.getSession({ params: { id } })).status).toBe('RUNNING')
+  expect((await head.api.listSessions({ query: { owner: owner.id } })).total).toBe(1)
+  expect((await refusal(head.api.createGrant({ params: { id, app: 'jupyter' } }))).code).toBe('forbidden')
+  expect((await refusal(stranger.api.deleteSession({ params: { id } }))).code).toBe('session_not_found')
+  await head.api.deleteSession({ params: { id } })
+  expect(await cluster.reach(id, 'TERMINATED')).toMatchObject({
+    reason: { code: 'admin_terminated' },
+    ownerEmail: 'leaver@example.org',
+  })
+  const events = await head.api.listSessionEvents({ params: { id } })
+  expect(events.items.map(event => event.actor)).toContain('head@example.org')
+  await head.api.updateUser({ params: { id: owner.id }, body: { active: true } })
+  expect((await (await signIn('leaver@example.org')).listSessions()).total).toBe(1)
+  await cluster.reset()
+})
+
+test('a user who moves takes no session along: the old domain still counts it, both ends see it', async () => {
+  await cluster.join()
+  for (const name of ['from', 'to']) await cluster.api.createDomain({ body: { name } })
+  const [before, after] = [
+    await person('before@example.org', 'from', 'domain_admin'),
+    await person('after@example.org', 'to', 'domain_admin'),
+  ]
+  const owner = await person('mover@example.org', 'from')
+  const { id } = await cluster.launch({}, owner.api)
+  await cluster.api.updateUser({ params: { id: owner.id }, body: { domain: 'to' } })
+  const api = await signIn('mover@example.org')
+  expect(await api.getSession({ params: { id } })).toMatchObject({ domain: 'from' })
+  expect((await before.api.getSession({ params: { id } })).ownerEmail).toBe('mover@example.org')
+  expect((await refusal(after.api.getSession({ params: { id } }))).code).toBe('session_not_found')
+  expect(await cluster.launch({}, api)).toMatchObject({ domain: 'to', group: { name: 'default' } })
+  await cluster.reset()
+})
+
+test('a page of 100,000 users takes milliseconds, wherever it is and whatever is asked', async () => {
+  await using world = await openTestStore()
+  const { db } = world.store
+  await sql`insert into domains (name) select 'd' || n from generate_series(0, 9) n`.execute(db)
+  await sql`
+    insert into users (id, email, name, role, domain, password_hash, active)
+    select ('01990000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, 'user' || n || '@example.org', 'User ' || n,
+           case when n % 1000 = 0 then 'domain_admin' else 'user' end, 'd' || n % 10, 'none', n % 20 <> 0
+    from generate_series(1, 100000) n`.execute(db)
+  await sql`analyze users`.execute(db)
+  const everybody = await listUsers(db, { limit: 1 })
+  expect(everybody).toHaveLength(1)
+  const { rows } = await sql<{ id: User['id'] }>`select id from users order by id offset 99000 limit 1`.execute(db)
+  const asks = {
+    'first page': { limit: 100 },
+    'last page': { limit: 100, after: rows[0]?.id },
+    'a domain': { limit: 100, domain: 'd7', active: true },
+    'the end of a domain': { limit: 100, domain: 'd7', after: rows[0]?.id },
+    'rare role': { limit: 100, role: 'domain_admin' as const },
+    'part of a name': { limit: 100, search: 'user 9999' },
+    'part that is nowhere': { limit: 100, search: 'nobody at all' },
+  }
+  const figures: Record<string, number> = {}
+  for (const [what, ask] of Object.entries(asks)) {
+    const times: number[] = []
+    for (let round = 0; round < 7; round++) {
+      const startedAt = performance.now()
+      await listUsers(db, ask)
+      times.push(performance.now() - startedAt)
+    }
+    figures[what] = Math.round((times.toSorted((a, b) => a - b)[3] ?? 0) * 10) / 10
+  }
+  console.log('users of 100,000, ms:', JSON.stringify(figures))
+  // Wide limits: a loaded machine is no regression, a scan of all rows for a page is.
+  for (const what of ['first page', 'last page', 'a domain', 'the end of a domain']) {
+    expect(figures[what], what).toBeLessThan(100)
+  }
+  for (const [what, ms] of Object.entries(figures)) expect(ms, what).toBeLessThan(1500)
+})

@@ -1,0 +1,88 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { sql } from 'kysely'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { silentLog } from '../../../manager/log.ts'
+import { addMasterKey, openSecretBox } from '../../../manager/secrets/open-secret-box.ts'
+import { createSecretBox } from '../../../manager/secrets/secret-box.ts'
+import { readMasterKeys } from '../../../manager/secrets/master-key-file.ts'
+import { findKeypair } from '../../../manager/store/identity/keypairs.ts'
+import { openStore } from '../../../manager/store/open-store.ts'
+import { startTestManager, temporaryDirectory, type TestManager } from '../../fixtures/manager.ts'
+
+let manager: TestManager
+beforeAll(async () => {
+  manager = await startTestManager()
+})
+afterAll(() => manager[Symbol.asyncDispose]())
+
+test('a user makes keypairs, sees the secret once, changes and deletes them', async () => {
+  const { api, id } = await manager.addUser('keys@example.org')
+  const made = await api.createKeypair({ body: {} })
+  expect(made.accessKey).toMatch(/^AKIA[A-Z2-7]{16}$/)
+  expect(made.secretKey).toMatch(/^[\w-]{40}$/)
+  expect(made).toMatchObject({ userId: id, email: 'keys@example.org', active: true, rateLimit: 1000, lastUsedAt: null })
+  const second = await api.createKeypair({ body: { active: false } })
+  const { items } = await api.listKeypairs({ query: {} })
+  expect(items.map(one => one.accessKey)).toEqual([made.accessKey, second.accessKey].toSorted())
+  expect(JSON.stringify(items)).not.toContain('secret')
+  const page = await api.listKeypairs({ query: { limit: 1 } })
+  const rest = await api.listKeypairs({ query: { limit: 1, cursor: String(page.nextCursor) } })
+  expect([...page.items, ...rest.items]).toEqual(items)
+  expect(rest.nextCursor).toBeNull()
+
+  const params = { accessKey: made.accessKey }
+  expect(await api.updateKeypair({ params, body: { active: false } })).toMatchObject({ active: false, rateLimit: 1000 })
+  expect(await api.updateKeypair({ params, body: {} })).toMatchObject({ active: false })
+  await api.deleteKeypair({ params })
+  await expect(api.deleteKeypair({ params })).rejects.toMatchObject({ code: 'keypair_not_found' })
+})
+
+test('others do not learn of it; a superadmin sees and changes all; rate limits are theirs to set', async () => {
+  const owner = await manager.addUser('owner@example.org')
+  const other = await manager.addUser('other@example.org')
+  const admin = (await manager.signIn()).api
+  const { accessKey } = await owner.api.createKeypair({ body: {} })
+  const params = { accessKey }
+  expect((await other.api.listKeypairs({ query: {} })).items).toEqual([])
+  await expect(other.api.updateKeypair({ params, body: {} })).rejects.toMatchObject({ code: 'keypair_not_found' })
+  await expect(other.api.deleteKeypair({ params })).rejects.toMatchObject({ code: 'keypair_not_found' })
+  await expect(other.api.createKeypair({ body: { userId: owner.id } })).rejects.toMatchObject({ code: 'forbidden' })
+  await expect(owner.api.createKeypair({ body: { rateLimit: 5 } })).rejects.toMatchObject({ code: 'forbidden' })
+  await expect(owner.api.updateKeypair({ params, body: { rateLimit: 5 } })).rejects.toMatchObject({ code: 'forbidden' })
+  expect(await admin.updateKeypair({ params, body: { rateLimit: 5 } })).toMatchObject({ rateLimit: 5 })
+  expect(await admin.createKeypair({ body: { userId: owner.id } })).toMatchObject({ email: 'owner@example.org' })
+  expect((await admin.listKeypairs({ query: { mine: 'true' } })).items).toEqual([])
+  const userId = '00000000-0000-7000-8000-000000000000'
+  await expect(admin.createKeypair({ body: { userId } })).rejects.toMatchObject({ code: 'user_not_found' })
+})
+
+test('the database has no secret in the clear, and rotation seals every one again; one in use cannot be deleted', async () => {
+  await using data = await temporaryDirectory()
+  const made = await (async () => {
+    await using first = await startTestManager({ dataDir: data.path })
+    const { api } = await first.signIn()
+    return await api.createKeypair({ body: {} })
+  })()
+  await addMasterKey(data.path)
+  {
+    await using store = await openStore({ dataDir: data.path, log: silentLog })
+    const before = await findKeypair(store.db, made.accessKey)
+    expect(before?.sealed_secret).not.toContain(made.secretKey)
+    await openSecretBox({ store, dataDir: data.path, log: silentLog })
+    const [newest] = (await readMasterKeys(join(data.path, 'master.key'))) ?? []
+    if (!newest) throw new Error('no key')
+    const after = await findKeypair(store.db, made.accessKey)
+    const box = createSecretBox([newest])
+    expect(box.open(String(after?.sealed_secret), `keypair:${made.accessKey}`)).toBe(made.secretKey)
+    expect(await readFile(join(data.path, 'master.key'), 'utf8')).not.toContain(made.secretKey)
+    await sql`insert into sessions (id, name, owner_id, status, reason, resource_group, image, requested, shmem_bytes,
+      keypair, apps) select gen_random_uuid(), 'made', user_id, 'TERMINATED', '{}', 'default', 'x', '{}', 0,
+      access_key, '[]' from keypairs`.execute(store.db)
+  }
+  await using again = await startTestManager({ dataDir: data.path })
+  const { api } = await again.signIn()
+  const { accessKey } = made
+  await expect(api.deleteKeypair({ params: { accessKey } })).rejects.toMatchObject({ code: 'keypair_in_use' })
+  expect((await api.listKeypairs({ query: {} })).items).toHaveLength(1)
+})

@@ -1,0 +1,135 @@
+import { sql } from 'kysely'
+import { expect, test } from 'vitest'
+import { AgentId, KernelId, SessionId } from '#manager/contract'
+import { type AgentRequests } from '../../../manager/agent-link/connection.ts'
+import { startGrants } from '../../../manager/grants/grants.ts'
+import { silentLog } from '../../../manager/log.ts'
+import { type SessionChanges } from '../../../manager/sessions/changes.ts'
+import { saveJoinedAgent } from '../../../manager/store/agents/agents.ts'
+import { insertGrant } from '../../../manager/store/sessions/grants.ts'
+import { insertKernels } from '../../../manager/store/sessions/kernels.ts'
+import { newId, newUuid } from '../../../manager/store/new-id.ts'
+import { insertSessions } from '../../../manager/store/sessions/sessions.ts'
+import { createLogins } from '../../../manager/users/logins.ts'
+import { createPasswords } from '../../../manager/users/passwords.ts'
+import { browserToken } from '../../../manager/users/secrets.ts'
+import { hashToken } from '../../../manager/users/secrets.ts'
+import { openTestStore } from '../../fixtures/test-store.ts'
+
+const HOUR = 3_600_000
+
+async function open() {
+  await using stack = new AsyncDisposableStack()
+  const { store, ownerId: user } = stack.use(await openTestStore())
+  let ahead = 0
+  const now = () => Date.now() + ahead
+  const secondFactor = { check: () => Promise.resolve(false) }
+  const logins = stack.use(createLogins({ store, passwords: createPasswords(), secondFactor, now, expireMs: 10 }))
+  const ended: string[] = []
+  logins.onEnd(id => ended.push(id))
+  const signIn = async () => {
+    const ticket = await logins.createTicket(user)
+    const { credential } = await logins.signInWithTicket({ ticket, kind: 'browser', address: '::1' })
+    if (credential.kind !== 'browser') throw new Error('not of a browser')
+    const token = browserToken(credential.cookie, credential.originSecret)
+    const login = await logins.authenticate(token)
+    if (!login) throw new Error('not signed in')
+    return { token, id: login.caller.loginId }
+  }
+  const opened = stack.move()
+  return {
+    store,
+    user,
+    logins,
+    ended,
+    signIn,
+    goAhead: (ms: number) => void (ahead += ms),
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  }
+}
+
+test('a sign-in that ends by time ends what was opened with it, once', async () => {
+  await using world = await open()
+  const { id, token } = await world.signIn()
+  world.goAhead(11 * HOUR)
+  expect(await world.logins.authenticate(token, false)).toBeDefined()
+  expect(world.ended).toEqual([])
+  world.goAhead(2 * HOUR)
+  await expect.poll(() => world.ended).toEqual([id])
+  expect(await world.logins.authenticate(token, false)).toBeUndefined()
+  world.goAhead(HOUR)
+  expect(world.ended).toEqual([id])
+})
+
+/** A running session of theirs with one app. */
+async function running({ store, user }: Awaited<ReturnType<typeof open>>): Promise<SessionId> {
+  const sessionId = newId(SessionId)
+  await insertSessions(store.db, [
+    {
+      id: sessionId,
+      name: 'work',
+      ownerId: user,
+      status: 'RUNNING',
+      reason: { code: 'started', message: '' },
+      resourceGroup: 'default',
+      image: 'python',
+      imageDigest: null,
+      requested: {},
+      shmemBytes: 0,
+      environ: {},
+      startupCommand: null,
+      apps: [{ name: 'echo', title: 'Echo', protocol: 'tcp', path: '/' }],
+      attempt: 1,
+      createdAt: new Date().toISOString(),
+    },
+  ])
+  const agentId = newId(AgentId)
+  await saveJoinedAgent(store.db, { id: agentId, name: 'a', publicKey: 'k', resourceGroup: 'default' })
+  await insertKernels(store.db, [{ id: newId(KernelId), sessionId, status: 'RUNNING', slots: {}, agentId, attempt: 1 }])
+  return sessionId
+}
+
+const changes = { onApplied: () => undefined } as unknown as SessionChanges
+
+test('the renewal of a grant keeps its sign-in alive, but not beyond its absolute end', async () => {
+  await using world = await open()
+  const { store, user } = world
+  const { id: loginId } = await world.signIn()
+  const sessionId = await running(world)
+  const row = {
+    id: newUuid(),
+    grantHash: hashToken('grant'),
+    userId: user,
+    loginId,
+    keypair: null,
+    sessionId,
+    app: 'echo',
+  }
+  await insertGrant(store.db, { ...row, lifetimeMs: 60_000 })
+  const agents = { request: () => Promise.resolve({ inject: null }) } as unknown as AgentRequests
+  await using grants = startGrants({ store, agents, changes, log: silentLog })
+  const endsIn = async (set: string) => {
+    await sql`update logins set ${sql.raw(set)} where id = ${loginId}`.execute(store.db)
+    await grants.renew('grant')
+    const login = await store.db.selectFrom('logins').select('expires_at').executeTakeFirstOrThrow()
+    return (login.expires_at.getTime() - Date.now()) / HOUR
+  }
+  expect(await endsIn(`expires_at = now() + interval '1 minute'`)).toBeGreaterThan(11.9)
+  expect(await endsIn(`ends_at = now() + interval '1 hour'`)).toBeLessThan(1.01)
+})
+
+test('whoever signs out while an app starts gets no grant, and is told why', async () => {
+  await using world = await open()
+  const { store, user: userId, logins } = world
+  const sessionId = await running(world)
+  const { id: loginId } = await world.signIn()
+  const agents = {
+    async request() {
+      await logins.end(String(loginId))
+      return { inject: null }
+    },
+  } as unknown as AgentRequests
+  await using grants = startGrants({ store, agents, changes, log: silentLog })
+  const caller = { userId, email: 'ada@example.org', role: 'user', domain: 'default', loginId, keypair: null } as const
+  await expect(grants.create(caller, sessionId, 'echo')).rejects.toMatchObject({ code: 'not_signed_in' })
+})

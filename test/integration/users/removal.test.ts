@@ -1,0 +1,225 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import {
+  type ApiClient,
+  type AuditEntry,
+  type Group,
+  type Removed,
+  type SessionId,
+  type UserId,
+} from '#manager/contract'
+import { type Cli, createCli } from '../../fixtures/cli.ts'
+import { ScriptedAgent } from '../../fixtures/scripted-agent.ts'
+import { refusal, type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
+
+let cluster: SessionsCluster
+let api: ApiClient
+let cli: Cli
+let adminId: UserId
+beforeAll(async () => {
+  cluster = await startSessionsCluster()
+  api = cluster.api
+  cli = await createCli()
+  await cli.signIn(cluster.url)
+  adminId = (await api.me()).user.id
+})
+afterAll(async () => {
+  await cluster[Symbol.asyncDispose]()
+  await cli[Symbol.asyncDispose]()
+})
+
+async function makeGroup(name: string, { member = false } = {}): Promise<Group> {
+  const group = await api.createGroup({ body: { name } })
+  if (member) await api.addGroupMember({ params: { id: group.id, userId: adminId } })
+  return group
+}
+const removeGroup = ({ id }: Group, purge = false) =>
+  api.deleteGroup({ params: { id }, query: purge ? { purge: 'true' } : {} })
+const deactivate = ({ id }: Group) => api.updateGroup({ params: { id }, body: { active: false } })
+const removeDomain = (name: string, purge = false) =>
+  api.deleteDomain({ params: { name }, query: purge ? { purge: 'true' } : {} })
+const removeResourceGroup = (name: string) => api.deleteResourceGroup({ params: { name } })
+const names = async () => (await api.listGroups()).items.map(group => group.name)
+const whyOf = async (call: Promise<unknown>) => {
+  const { code, detail } = await refusal(call)
+  return `${code}: ${String(detail.why)}`
+}
+/** With a host that it can run on. */
+async function running(group: string): Promise<SessionId> {
+  if ((await api.listAgents()).items.length === 0) await cluster.join()
+  const { id } = await cluster.launch({ group })
+  await cluster.reach(id, 'RUNNING')
+  return id
+}
+async function ended(group: string): Promise<SessionId> {
+  const id = await running(group)
+  await api.deleteSession({ params: { id } })
+  await cluster.reach(id, 'TERMINATED')
+  return id
+}
+
+describe('a project', () => {
+  test('that is empty goes at once; its name is free again', async () => {
+    const group = await makeGroup('by-mistake')
+    expect(await removeGroup(group)).toEqual({ name: 'default/by-mistake', members: 0, sessions: 0 })
+    expect(await names()).not.toContain('by-mistake')
+    expect((await refusal(removeGroup(group))).code).toBe('group_not_found')
+    await removeGroup(await makeGroup('by-mistake'))
+  })
+
+  test('named default stays: new users come into it', async () => {
+    const group = (await api.listGroups()).items.find(one => one.name === 'default')
+    if (!group) throw new Error('no project default')
+    await deactivate(group)
+    expect((await refusal(removeGroup(group, true))).code).toBe('group_in_use')
+    await api.updateGroup({ params: { id: group.id }, body: { active: true } })
+  })
+
+  test('is held by members and records, which a purge of the inactive one takes along', async () => {
+    const group = await makeGroup('vision', { member: true })
+    const session = await ended('vision')
+    expect(await whyOf(removeGroup(group))).toBe(
+      'group_in_use: It still has 1 member and 1 record of an ended session. To delete these with it, deactivate it and delete it with "purge".',
+    )
+    expect(await whyOf(removeGroup(group, true))).toContain('is active. Deactivate it before the purge.')
+    expect((await api.getSession({ params: { id: session } })).status).toBe('TERMINATED')
+    await deactivate(group)
+    expect((await refusal(removeGroup(group))).code).toBe('group_in_use')
+    expect(await removeGroup(group, true)).toEqual({ name: 'default/vision', members: 1, sessions: 1 })
+    expect((await refusal(api.getSession({ params: { id: session } }))).code).toBe('session_not_found')
+    expect((await api.me()).user.groups.map(one => one.name)).not.toContain('vision')
+  })
+
+  test('with a live session is held by it, purge or not, and loses no record meanwhile', async () => {
+    const group = await makeGroup('speech', { member: true })
+    const old = await ended('speech')
+    const id = await running('speech')
+    await deactivate(group)
+    expect(await whyOf(removeGroup(group, true))).toBe('group_in_use: 1 session in it has not ended: end it.')
+    expect((await api.getSession({ params: { id: old } })).status).toBe('TERMINATED')
+    await api.deleteSession({ params: { id } })
+    await cluster.reach(id, 'TERMINATED')
+    expect(await removeGroup(group, true)).toMatchObject({ sessions: 2 })
+  })
+
+  test('is in the audit log by name, with what went with it', async () => {
+    const { id } = await makeGroup('told')
+    await api.deleteGroup({ params: { id } })
+    const rows: AuditEntry[] = (await api.listAuditLog({ query: { action: 'deleteGroup', target: `group:${id}` } }))
+      .items
+    expect(rows).toMatchObject([{ result: 'ok', detail: { name: 'default/told', members: 0, sessions: 0 } }])
+  })
+
+  test('never goes while somebody launches in it, and a launch that lost says so', async () => {
+    for (let round = 0; round < 10; round++) {
+      const group = await makeGroup(`race-${round}`, { member: true })
+      const [launched, removed] = await Promise.allSettled([
+        cluster.launch({ group: group.name }),
+        deactivate(group).then(() => removeGroup(group, true)),
+      ])
+      if (launched.status === 'fulfilled') {
+        expect(removed).toMatchObject({ status: 'rejected', reason: { code: 'group_in_use' } })
+        await api.deleteSession({ params: { id: launched.value.id } })
+      } else {
+        expect(['group_not_found', 'group_inactive']).toContain((launched.reason as { code: string }).code)
+        expect(removed.status).toBe('fulfilled')
+      }
+    }
+  })
+})
+
+describe('a domain', () => {
+  test('goes with its project default; what holds it is named, each with the next step', async () => {
+    await api.createDomain({ body: { name: 'research' } })
+    const { id } = await api.createUser({
+      body: { email: 'ada@example.org', name: 'Ada', password: 'Their-own-pass-1', domain: 'research' },
+    })
+    const vision = await api.createGroup({ body: { name: 'vision', domain: 'research' } })
+    await api.updateSettings({ body: { signUpDomain: 'research' } })
+    const why = await whyOf(removeDomain('research'))
+    expect(why).toMatch(/^domain_in_use: It has 1 user: move them to another domain/)
+    expect(why).toContain('It has 1 project besides "default": delete them.')
+    expect(why).toContain('set `signUpDomain` to another one')
+    await api.updateSettings({ body: { signUpDomain: 'default' } })
+    await api.updateUser({ params: { id }, body: { domain: 'default' } })
+    await api.deleteGroup({ params: { id: vision.id } })
+    await api.createInvitation({ body: { domain: 'research' } })
+    expect(await whyOf(removeDomain('research', true))).toBe(
+      'domain_in_use: It has 1 open invitation, and is active. Deactivate it before the purge.',
+    )
+    await api.updateDomain({ params: { name: 'research' }, body: { active: false } })
+    expect(await removeDomain('research', true)).toEqual({ name: 'research', members: 0, sessions: 0 })
+    expect((await api.listDomains()).items.map(domain => domain.name)).toEqual(['default'])
+    expect((await refusal(removeDomain('research'))).code).toBe('domain_not_found')
+    await removeDomain((await api.createDomain({ body: { name: 'research' } })).name)
+  })
+
+  test('named default stays', async () => {
+    expect((await refusal(removeDomain('default', true))).code).toBe('domain_in_use')
+  })
+})
+
+describe('a resource group', () => {
+  test('is held by agents and live sessions; its access rules go with it, records keep its name', async () => {
+    await api.createResourceGroup({ body: { name: 'gpu' } })
+    const { join } = await api.createJoinToken({ body: { resourceGroup: 'gpu' } })
+    const agent = await new ScriptedAgent({ url: cluster.url, join, name: 'gpu-host' }).connect()
+    await expect
+      .poll(async () => (await api.listAgents()).items.find(one => one.id === agent.id)?.status)
+      .toBe('CONNECTED')
+    const { id } = await cluster.launch({ resourceGroup: 'gpu' })
+    await cluster.reach(id, 'RUNNING')
+    const why = await whyOf(removeResourceGroup('gpu'))
+    expect(why).toContain('resource_group_in_use: An agent is in it (gpu-host): let them join another one, or forget')
+    expect(why).toContain('1 session in it has not ended: end it.')
+    await api.deleteSession({ params: { id } })
+    await cluster.reach(id, 'TERMINATED')
+    await api.forgetAgent({ params: { id: agent.id } })
+    await agent[Symbol.asyncDispose]()
+    await removeResourceGroup('gpu')
+    expect((await api.listResourceGroups()).items.map(group => group.name)).toEqual(['default'])
+    expect((await api.getSession({ params: { id } })).resourceGroup).toBe('gpu')
+    expect((await refusal(cluster.launch({ resourceGroup: 'gpu' }))).code).toBe('resource_group_not_found')
+    expect((await refusal(removeResourceGroup('gpu'))).code).toBe('resource_group_not_found')
+    expect((await refusal(removeResourceGroup('default'))).code).toBe('resource_group_in_use')
+  })
+
+  test('that is deleted takes no agent any more, with a join string that was made before', async () => {
+    await api.createResourceGroup({ body: { name: 'late' } })
+    const { join } = await api.createJoinToken({ body: { resourceGroup: 'late' } })
+    await removeResourceGroup('late')
+    await using agent = new ScriptedAgent({ url: cluster.url, join })
+    await agent.connect()
+    expect(agent.refusal).toMatchObject({ code: 'join_token_invalid' })
+  })
+
+  test('never goes while somebody launches in it', async () => {
+    for (let round = 0; round < 10; round++) {
+      const name = `race-${round}`
+      await api.createResourceGroup({ body: { name } })
+      const [launched, removed] = await Promise.allSettled([
+        cluster.launch({ resourceGroup: name }),
+        removeResourceGroup(name),
+      ])
+      expect(launched.status === removed.status, 'both, or neither').toBe(false)
+      const code = [launched, removed].find(one => one.status === 'rejected')?.reason as { code: string }
+      expect(['resource_group_in_use', 'resource_group_not_found']).toContain(code.code)
+      if (launched.status === 'fulfilled') await api.deleteSession({ params: { id: launched.value.id } })
+    }
+  })
+})
+
+test('by command: refused with the reason and exit code 1, then done', async () => {
+  const berth = (...args: string[]) => cli.run(['admin', ...args])
+  await berth('domain', 'create', 'physics')
+  await berth('group', 'create', 'optics', '--domain', 'physics')
+  const refused = await berth('domain', 'rm', 'physics')
+  expect(refused).toMatchObject({ code: 1, out: '' })
+  expect(refused.err).toContain('It has 1 project besides "default": delete them. (domain_in_use)')
+  expect(await berth('group', 'rm', 'physics/optics')).toMatchObject({ code: 0, out: 'Deleted physics/optics.\n' })
+  const removed = JSON.parse((await berth('domain', 'rm', 'physics', '--json')).out) as Removed
+  expect(removed).toEqual({ name: 'physics', members: 0, sessions: 0 })
+  expect(await berth('domain', 'rm', 'physics')).toMatchObject({ code: 4 })
+  await berth('resource-group', 'create', 'spare')
+  expect(await berth('resource-group', 'rm', 'spare')).toMatchObject({ code: 0, err: 'Deleted spare.\n' })
+  expect(await berth('resource-group', 'rm', 'default')).toMatchObject({ code: 1 })
+})
