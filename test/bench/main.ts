@@ -9,6 +9,7 @@ import { benchList } from './list.ts'
 import { benchMemory } from './memory.ts'
 import { benchSftp } from './sftp.ts'
 import { benchScheduler } from './scheduler.ts'
+import { benchSsh } from './ssh.ts'
 import { benchTunnel } from './tunnel.ts'
 
 /**
@@ -29,6 +30,7 @@ const PARTS = {
   console: benchConsole,
   http: benchHttp,
   sftp: benchSftp,
+  ssh: benchSsh,
 }
 type Part = keyof typeof PARTS
 const isPart = (name: string): name is Part => Object.hasOwn(PARTS, name)

@@ -8,10 +8,11 @@ export type Server = 'proxy' | 'manager' | 'agent'
 const COLLECT_MS = 1_500
 
 /**
- * Environment of a Berth whose memory is measured. BERTH_BENCH_NODE: more options of Node, e.g.
+ * Environment of a Berth that is measured. Tunnels are opened without a browser's proof that it runs here. BERTH_BENCH_NODE: more options of Node, e.g.
  * `--cpu-prof --cpu-prof-dir=/tmp/prof`.
  */
 export const benchEnvironment = {
+  BERTH_LOCAL_PROOF: 'off',
   NODE_OPTIONS: [
     `--import=${pathToFileURL(join(import.meta.dirname, 'collect-garbage.mjs')).href}`,
     process.env.BERTH_BENCH_NODE ?? '',
