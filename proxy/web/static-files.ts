@@ -40,7 +40,9 @@ interface Found extends CachedFile {
  * Serves the built console. Files of the folder only: the path is decoded once and resolved, and a path outside the folder does
  * not exist. Unknown paths without an extension get the page, whose router knows them. Files below `assets/` carry a hash in
  * their name and never change; all others are revalidated. If the build made a compressed copy that the browser accepts, the
- * copy is sent.
+ * copy is sent. Ranges are not supported: the whole file is sent, as RFC 9110 section 14.2 allows.
+ *
+ * This is own code rather than sirv for the reasons in `proxy/README.md`, "Files of the console".
  */
 export function createStaticFiles(directory: string, log: Log) {
   const root = resolve(directory)

@@ -138,6 +138,27 @@ test('a file is sent as the compressed copy that the browser takes, and a copy o
   expect((await get('identity')).body).toBe('export { changed }')
 })
 
+test.each(['bytes=0-3', 'bytes=-3', 'bytes=5-2', 'bytes=99-', 'lines=1'])(
+  'a request for the range %s gets the whole file',
+  async range => {
+    const { web } = await setUp()
+    const { status, body } = await ask(web.port, '/assets/main-abc123.js', { headers: { range } })
+    expect({ status, body }).toEqual({ status: 200, body: 'export {}' })
+  },
+)
+
+test('HEAD gets the headers of a file without its bytes, and a file that is gone is not found', async () => {
+  const { web, consoleDir } = await setUp()
+  const path = '/assets/main-abc123.js'
+  const { date: _, ...of } = (await ask(web.port, path)).headers
+  const head = await ask(web.port, path, { method: 'HEAD' })
+  expect(head.headers).toMatchObject(of)
+  expect(head.body).toBe('')
+  await rm(join(consoleDir, 'assets', 'main-abc123.js'))
+  expect((await ask(web.port, path)).status).toBe(404)
+  expect((await ask(web.port, '/')).status).toBe(200)
+})
+
 test.each(['/metrics', '/api', '/api-docs', '/manager/x', '/hosts', '/host', '/healthz/x', '/agents'])(
   'the address %s of programs is never answered with the page',
   async path => {
