@@ -7,7 +7,7 @@ import {
   type SessionOnAgent,
 } from '../store/sessions/kernels.ts'
 import { type Db } from '../store/schema.ts'
-import { touchSessions, type Touched } from '../store/sessions/sessions.ts'
+import { touchSessions, type Touched } from '../store/sessions/touches.ts'
 import { together } from '../store/together.ts'
 
 /**

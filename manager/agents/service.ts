@@ -34,12 +34,12 @@ import {
   setAgent,
   setDevices,
 } from '../store/agents/agents.ts'
-import { listResourceGroups } from '../store/quotas/resource-groups.ts'
+import { listResourceGroups, lockResourceGroup } from '../store/quotas/resource-groups.ts'
 import { listAgentLinks } from '../store/operation/managers.ts'
 import { newId } from '../store/new-id.ts'
 import { type Store } from '../store/open-store.ts'
 import { type Db } from '../store/schema.ts'
-import { countSessions, lockResourceGroup } from '../store/sessions/sessions.ts'
+import { countSessions } from '../store/sessions/session-list.ts'
 import { hashToken } from '../users/secrets.ts'
 import { inMode, withDevices } from './devices.ts'
 import { type AgentGateway } from '../agent-link/gateway.ts'

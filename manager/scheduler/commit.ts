@@ -6,10 +6,10 @@ import { listScopedSessions, listScopes, lockLimits, scopeIdsOf } from '../store
 import { type Store } from '../store/open-store.ts'
 import { holdPause } from '../store/operation/pause.ts'
 import { lockPending, markScheduled } from '../store/sessions/placements.ts'
-import { findResourceGroup } from '../store/quotas/resource-groups.ts'
+import { findResourceGroup, lockResourceGroup } from '../store/quotas/resource-groups.ts'
 import { type Db } from '../store/schema.ts'
 import { insertSessionEvents } from '../store/sessions/session-events.ts'
-import { lockResourceGroup, type Touched } from '../store/sessions/sessions.ts'
+import { type Touched } from '../store/sessions/touches.ts'
 import { type AgentSnapshot, Limits, type Placement } from './plan/index.ts'
 import { type PlacingPresence, readAgents } from './snapshot.ts'
 

@@ -11,7 +11,7 @@ import { listMortalKernels } from '../store/sessions/occupants.ts'
 import { readPullable } from '../store/images/registry-images.ts'
 import { findReservation, findResourceGroup } from '../store/quotas/resource-groups.ts'
 import { type Db } from '../store/schema.ts'
-import { listPending, type QueuedRow } from '../store/sessions/sessions.ts'
+import { listPending, type QueuedRow } from '../store/sessions/queue.ts'
 import { judgeDependencies } from './dependencies.ts'
 import { latestEndOf, longestHold } from './latest-end.ts'
 import {

@@ -2,7 +2,7 @@ import { type AgentId, type Reason, SessionId } from '#manager/contract'
 import { KernelLabel, type KernelReport } from '#agent/contract'
 import { adoptRunning, type FoundRunning } from '../store/sessions/adopt.ts'
 import { type Store } from '../store/open-store.ts'
-import { type Touched } from '../store/sessions/sessions.ts'
+import { type Touched } from '../store/sessions/touches.ts'
 
 interface Found {
   readonly label: KernelLabel

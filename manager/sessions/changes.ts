@@ -5,7 +5,8 @@ import { type KernelChange, type KernelRow, listKernels, moveKernels, updateKern
 import { type Store } from '../store/open-store.ts'
 import { type Db } from '../store/schema.ts'
 import { insertSessionEvents } from '../store/sessions/session-events.ts'
-import { lockSession, type SessionRow, type Touched, updateSession } from '../store/sessions/sessions.ts'
+import { lockSession, type SessionRow, updateSession } from '../store/sessions/sessions.ts'
+import { type Touched } from '../store/sessions/touches.ts'
 import { type Change, type Effects, type SessionState, transition } from './transition.ts'
 
 /** The state a decision is based on; locked until the decision is carried out. */

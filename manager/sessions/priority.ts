@@ -1,6 +1,7 @@
 import { AppError, type Session, type SessionId } from '#manager/contract'
 import { type Store } from '../store/open-store.ts'
-import { findSession, ownedOf, updatePriority } from '../store/sessions/sessions.ts'
+import { findSession, ownedOf } from '../store/sessions/sessions.ts'
+import { updatePriority } from '../store/sessions/touches.ts'
 import { administers, type Caller, canSee } from '../users/authorize.ts'
 import { type SessionChanges } from './changes.ts'
 

@@ -32,16 +32,8 @@ import { holdResourceGroup } from '../store/identity/removal.ts'
 import { type Store } from '../store/open-store.ts'
 import { insertSessionEvents, listSessionEvents } from '../store/sessions/session-events.ts'
 import { isForeignKeyViolation, isUniqueViolation } from '../store/violations.ts'
-import {
-  countMatching,
-  findSession,
-  findSessions,
-  insertSessions,
-  listSessions,
-  type NewSession,
-  ownedOf,
-  type OwnedSessionRow,
-} from '../store/sessions/sessions.ts'
+import { countMatching, listSessions } from '../store/sessions/session-list.ts'
+import { findSession, findSessions, insertSessions, type NewSession, ownedOf, type OwnedSessionRow } from '../store/sessions/sessions.ts'
 import { type Caller, canEnter, canSee, visibleTo } from '../users/authorize.ts'
 import { fingerprintOfLine } from '../users/ssh-public-key.ts'
 import { toApp } from '../images/apps.ts'

@@ -1,4 +1,4 @@
-import { type SessionFilter } from '../store/sessions/sessions.ts'
+import { type SessionFilter } from '../store/sessions/session-list.ts'
 
 /** Totals from this one on are cached: nobody needs them exact, and counting is most of the cost of a list page. */
 const LARGE = 10_000

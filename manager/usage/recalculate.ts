@@ -5,7 +5,7 @@ import { type Reports } from '../agents/reports.ts'
 import { type Log } from '../log.ts'
 import { type AgentRow, listAgents } from '../store/agents/agents.ts'
 import { type Store } from '../store/open-store.ts'
-import { lockResourceGroup } from '../store/sessions/sessions.ts'
+import { lockResourceGroup } from '../store/quotas/resource-groups.ts'
 import { listHolding, listHoldingForNobody, releaseHeldForNobody, writeAmounts } from '../store/quotas/usage.ts'
 import { findDifferences, findOtherAmounts } from './compare.ts'
 

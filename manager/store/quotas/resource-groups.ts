@@ -45,6 +45,11 @@ export async function updateResourceGroup(
     .executeTakeFirst()
 }
 
+/** Serialises everything that gives out or occupies capacity of a resource group, until the transaction ends. */
+export async function lockResourceGroup(db: Db, resourceGroup: string): Promise<void> {
+  await sql`select pg_advisory_xact_lock(hashtextextended(${`berth:scheduler:${resourceGroup}`}, 0))`.execute(db)
+}
+
 export interface ReservationRow {
   readonly sessionId: SessionId
   readonly agentId: AgentId

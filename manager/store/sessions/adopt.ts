@@ -2,7 +2,9 @@ import { type AgentId, type KernelId, type Reason, type SessionId } from '#manag
 import { insertKernelDevices, type KernelDeviceRow, listKernels, toStatus } from './kernels.ts'
 import { type Db } from '../schema.ts'
 import { insertSessionEvents } from './session-events.ts'
-import { lockResourceGroup, lockSession, ownedOf, type Touched, updateSession } from './sessions.ts'
+import { lockResourceGroup } from '../quotas/resource-groups.ts'
+import { lockSession, ownedOf, updateSession } from './sessions.ts'
+import { type Touched } from './touches.ts'
 
 export interface FoundRunning {
   readonly sessionId: SessionId

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { type AgentId, type KernelId, OCCUPYING_STATUSES, type SessionId, type UserId } from '#manager/contract'
 import { type Db } from '../schema.ts'
-import { lockedSessions, type Touched } from './sessions.ts'
+import { lockedSessions, type Touched } from './touches.ts'
 
 /** A running session with an idle timeout or an end of its lifetime. Durations are by the database's clock. */
 export interface MortalSession {

@@ -9,7 +9,7 @@ import {
   type SlotName,
 } from '#manager/contract'
 import { type Db } from '../schema.ts'
-import { type Touched } from './sessions.ts'
+import { type Touched } from './touches.ts'
 
 /** Locks those of these sessions that are still PENDING until the transaction ends, always in the order of their ids. */
 export async function lockPending(db: Db, ids: readonly SessionId[]): Promise<Set<SessionId>> {

@@ -1,4 +1,4 @@
-import { type ExpressionBuilder, type RawBuilder, sql, type Selectable } from 'kysely'
+import { sql, type Selectable } from 'kysely'
 import {
   type App,
   type AgentId,
@@ -13,7 +13,7 @@ import {
   type SessionStatus,
   type UserId,
 } from '#manager/contract'
-import { type Database, type Db, type SessionsTable } from '../schema.ts'
+import { type Db, type SessionsTable } from '../schema.ts'
 
 export type SessionRow = Selectable<SessionsTable>
 /** A session with the data of its owner and project that views and access rules need. */
@@ -96,7 +96,8 @@ export async function insertSessions(db: Db, sessions: readonly NewSession[]): P
   await db.insertInto('sessions').values(values).execute()
 }
 
-const owned = (db: Db) =>
+/** Selects sessions with the columns that `OwnedSessionRow` adds. */
+export const selectOwned = (db: Db) =>
   db
     .selectFrom('sessions')
     .innerJoin('users', 'users.id', 'sessions.owner_id')
@@ -106,13 +107,13 @@ const owned = (db: Db) =>
     .select(sql<Date>`now()`.as('now'))
 
 export async function findSession(db: Db, id: SessionId): Promise<OwnedSessionRow | undefined> {
-  return owned(db).where('sessions.id', '=', id).executeTakeFirst()
+  return selectOwned(db).where('sessions.id', '=', id).executeTakeFirst()
 }
 
 /** Oldest first. */
 export async function findSessions(db: Db, ids: readonly SessionId[]): Promise<OwnedSessionRow[]> {
   if (ids.length === 0) return []
-  return owned(db).where('sessions.id', 'in', ids).orderBy('sessions.id').execute()
+  return selectOwned(db).where('sessions.id', 'in', ids).orderBy('sessions.id').execute()
 }
 
 /** Stores how the agent of the session describes its own copy of the image. */
@@ -144,56 +145,6 @@ export async function findHeir(db: Db, kernelId: KernelId): Promise<Pick<Session
 /** Locks the row until the transaction ends, so that transitions of one session happen one after the other. */
 export async function lockSession(db: Db, id: SessionId): Promise<SessionRow | undefined> {
   return db.selectFrom('sessions').selectAll().where('id', '=', id).forUpdate().executeTakeFirst()
-}
-
-export interface SessionFilter {
-  readonly ids?: readonly SessionId[] | undefined
-  /** Sessions of `ownerId` and, if `domain` is set, all sessions in it; undefined for all sessions. */
-  readonly visible?: { readonly ownerId: UserId; readonly domain?: string } | undefined
-  readonly domain?: string | undefined
-  readonly groupId?: GroupId | undefined
-  readonly ownerId?: UserId | undefined
-  readonly statuses?: readonly SessionStatus[] | undefined
-  readonly name?: string | undefined
-}
-
-/** Newest first; ids sort by age. @param page `before`: the last id of the previous page */
-export async function listSessions(
-  db: Db,
-  filter: SessionFilter,
-  page: { limit: number; before?: SessionId | undefined },
-): Promise<OwnedSessionRow[]> {
-  const query = owned(db).where(matching(filter)).orderBy('sessions.id', 'desc').limit(page.limit)
-  return (page.before === undefined ? query : query.where('sessions.id', '<', page.before)).execute()
-}
-
-export async function countMatching(db: Db, filter: SessionFilter): Promise<number> {
-  const { total } = await db
-    .selectFrom('sessions')
-    .select(eb => eb.fn.countAll<number>().as('total'))
-    .where(matching(filter))
-    .executeTakeFirstOrThrow()
-  return total
-}
-
-function matching(filter: SessionFilter) {
-  return (eb: ExpressionBuilder<Database, 'sessions'>) =>
-    eb.and([
-      ...(filter.visible === undefined
-        ? []
-        : [
-            eb.or([
-              eb('sessions.owner_id', '=', filter.visible.ownerId),
-              ...(filter.visible.domain === undefined ? [] : [eb('sessions.domain', '=', filter.visible.domain)]),
-            ]),
-          ]),
-      ...(filter.ids === undefined ? [] : [eb('sessions.id', 'in', filter.ids)]),
-      ...(filter.ownerId === undefined ? [] : [eb('sessions.owner_id', '=', filter.ownerId)]),
-      ...(filter.domain === undefined ? [] : [eb('sessions.domain', '=', filter.domain)]),
-      ...(filter.groupId === undefined ? [] : [eb('sessions.group_id', '=', filter.groupId)]),
-      ...(filter.statuses === undefined ? [] : [eb('sessions.status', 'in', filter.statuses)]),
-      ...(filter.name === undefined ? [] : [eb('sessions.name', '=', filter.name)]),
-    ])
 }
 
 export interface SessionChange {
@@ -235,181 +186,6 @@ export async function updateSession(db: Db, id: SessionId, change: SessionChange
   return row.version
 }
 
-export interface Touched {
-  readonly id: SessionId
-  readonly ownerId: UserId
-  readonly domain: string
-  readonly version: number
-}
-
-const TOUCHED = ['id', 'owner_id', 'domain', 'version'] as const
-const toTouched = (row: Pick<SessionRow, (typeof TOUCHED)[number]>): Touched => ({
-  id: row.id,
-  ownerId: row.owner_id,
-  domain: row.domain,
-  version: row.version,
-})
-
-/**
- * Locks rows of `sessions` that one statement writes in the order of their ids, as placements do. Two statements that lock
- * the same rows in different orders would deadlock.
- *
- * @returns a CTE named `locked`, to be joined by id. The statement must repeat the condition `where`, because rows may have
- *   changed while it waited for their locks
- */
-export function lockedSessions(ids: readonly SessionId[], where: RawBuilder<unknown> = sql`true`): RawBuilder<unknown> {
-  return sql`locked as materialized (
-      select id from sessions where id = any(${ids}::uuid[]) and ${where} order by id for update
-    )`
-}
-
-/** Increments the version without a transition: something else that the view shows has changed. */
-export async function touchSessions(db: Db, ids: readonly SessionId[]): Promise<Touched[]> {
-  if (ids.length === 0) return []
-  const { rows } = await sql<Pick<SessionRow, (typeof TOUCHED)[number]>>`
-    with ${lockedSessions(ids)}
-    update sessions s set version = s.version + 1 from locked where s.id = locked.id
-    returning s.id, s.owner_id, s.domain, s.version`.execute(db)
-  return rows.map(toTouched)
-}
-
-/** Changes the priority of a pending session. @returns an empty list if nothing changed */
-export async function updatePriority(db: Db, id: SessionId, priority: number): Promise<Touched[]> {
-  const rows = await db
-    .updateTable('sessions')
-    .set({ priority, version: sql`version + 1` })
-    .where('id', '=', id)
-    .where('status', '=', 'PENDING')
-    .where('priority', '<>', priority)
-    .returning(TOUCHED)
-    .execute()
-  return rows.map(toTouched)
-}
-
-/** Sets new reasons without a transition, for sessions that still have this status. */
-export async function updateReasons(
-  db: Db,
-  status: SessionStatus,
-  reasons: ReadonlyMap<SessionId, Reason>,
-): Promise<Touched[]> {
-  if (reasons.size === 0) return []
-  const texts = [...reasons.values()].map(reason => JSON.stringify(reason))
-  // Locked as in `lockedSessions`, but with the reasons joined in the same CTE: there may be ten thousand sessions.
-  const { rows } = await sql<Pick<SessionRow, (typeof TOUCHED)[number]>>`
-    with locked as materialized (
-      select o.id, v.reason::jsonb as reason
-      from unnest(${[...reasons.keys()]}::uuid[], ${texts}::text[]) as v (id, reason) join sessions o on o.id = v.id
-      where o.status = ${status} order by o.id for update of o
-    )
-    update sessions s set reason = locked.reason, version = s.version + 1
-    from locked where s.id = locked.id and s.status = ${status}
-    returning s.id, s.owner_id, s.domain, s.version`.execute(db)
-  return rows.map(toTouched)
-}
-
-/** Resource groups with pending sessions, or with a reservation (perhaps of a session that is not pending any more). */
-export async function listGroupsToSchedule(db: Db): Promise<string[]> {
-  const rows = await db
-    .selectFrom('sessions')
-    .select('resource_group')
-    .where('status', '=', 'PENDING')
-    .union(db.selectFrom('reservations').select('resource_group'))
-    .execute()
-  return rows.map(row => row.resource_group)
-}
-
-const QUEUED = [
-  'id',
-  'owner_id',
-  'created_at',
-  'requested',
-  'image',
-  'image_digest',
-  'failed_agents',
-  'reason',
-  'keypair',
-  'group_id',
-  'domain',
-  'cluster_size',
-  'priority',
-  'max_lifetime_seconds',
-] as const
-/** A pending session with only the columns that scheduling needs; there may be ten thousand rows. */
-export type QueuedRow = Pick<SessionRow, (typeof QUEUED)[number]> & {
-  /** Agent with the home directory that the session continues with. */
-  readonly files_on: AgentId | null
-}
-
-export async function listPending(db: Db, resourceGroup: string): Promise<QueuedRow[]> {
-  return db
-    .selectFrom('sessions')
-    .select(QUEUED)
-    .select(eb =>
-      eb.selectFrom('kernels').select('agent_id').whereRef('kernels.id', '=', 'sessions.files_of').as('files_on'),
-    )
-    .where('resource_group', '=', resourceGroup)
-    .where('status', '=', 'PENDING')
-    .orderBy('created_at')
-    .orderBy('id')
-    .execute()
-}
-
-/** A session in a transitional status, with how long that has lasted by the database's clock. */
-export interface Overdue {
-  /** The database's clock at the time of reading. */
-  readonly nowMs: number
-  readonly sessionId: SessionId
-  readonly kernelIds: readonly KernelId[]
-  readonly status: SessionStatus
-  readonly agentId: AgentId | null
-  readonly attempt: number
-  readonly ageMs: number
-  /**
-   * True if the agent has given up this attempt by itself: every `start_by` has passed, and no kernel of a session with
-   * several kernels runs. (An agent keeps running kernels while others of their session start.)
-   */
-  readonly startByPassed: boolean
-  readonly reason: Reason
-}
-
-export async function listTransitional(db: Db, minAgeMs: number): Promise<Overdue[]> {
-  const { rows } = await sql<Overdue>`
-    select s.id as "sessionId", array(select o.id from kernels o where o.session_id = s.id) as "kernelIds", s.status, k.agent_id as "agentId", k.attempt, s.reason,
-           (extract(epoch from now()) * 1000)::bigint as "nowMs",
-           (extract(epoch from now() - s.status_at) * 1000)::bigint as "ageMs",
-           not exists (
-             select 1 from kernels o
-             where o.session_id = s.id and (o.start_by >= now() or (s.cluster_size > 1 and o.status = 'RUNNING'))
-           ) as "startByPassed"
-    from sessions s join kernels k on k.session_id = s.id and k.role = 'main1'
-    where s.status in ('SCHEDULED', 'PREPARING', 'PULLING', 'TERMINATING')
-      and s.status_at <= now() - ${minAgeMs} * interval '1 millisecond'`.execute(db)
-  return rows
-}
-
-/** @param resourceGroups only sessions in these groups; all if left out */
-export async function countSessions(
-  db: Db,
-  resourceGroups?: ReadonlySet<string>,
-): Promise<{ running: number; pending: number }> {
-  const rows = await db
-    .selectFrom('sessions')
-    .select(['status', eb => eb.fn.countAll<number>().as('count')])
-    .where('status', 'in', LIVE_STATUSES)
-    .$if(resourceGroups !== undefined, query =>
-      query.where('resource_group', '=', sql<string>`any(${[...(resourceGroups ?? [])]}::text[])`),
-    )
-    .groupBy('status')
-    .execute()
-  const count = (status: SessionStatus) => rows.find(row => row.status === status)?.count ?? 0
-  return { running: count('RUNNING'), pending: count('PENDING') }
-}
-
-/** Serialises everything that gives out or occupies capacity of a resource group, until the transaction ends. */
-export async function lockResourceGroup(db: Db, resourceGroup: string): Promise<void> {
-  await sql`select pg_advisory_xact_lock(hashtextextended(${`berth:scheduler:${resourceGroup}`}, 0))`.execute(db)
-}
-
 export async function findLiveNames(db: Db, ownerId: UserId): Promise<Set<string>> {
   const rows = await db
     .selectFrom('sessions')
@@ -418,36 +194,4 @@ export async function findLiveNames(db: Db, ownerId: UserId): Promise<Set<string
     .where('status', 'in', LIVE_STATUSES)
     .execute()
   return new Set(rows.map(row => row.name))
-}
-
-export interface KernelOwner {
-  readonly sessionId: SessionId
-  readonly ownerId: UserId
-  readonly domain: string
-  readonly agentId: AgentId | null
-  readonly role: string
-  /** Status of the session. */
-  readonly status: SessionStatus
-  /** All kernels of the session. */
-  readonly siblings: readonly KernelId[]
-}
-
-export async function findSessionOfKernel(db: Db, kernelId: KernelId): Promise<KernelOwner | undefined> {
-  const row = await db
-    .selectFrom('kernels')
-    .innerJoin('sessions', 'sessions.id', 'kernels.session_id')
-    .select([
-      'sessions.id',
-      'sessions.owner_id',
-      'sessions.domain',
-      'sessions.status',
-      'kernels.agent_id',
-      'kernels.role',
-    ])
-    .select(sql<KernelId[]>`array(select o.id from kernels o where o.session_id = sessions.id)`.as('siblings'))
-    .where('kernels.id', '=', kernelId)
-    .executeTakeFirst()
-  if (!row) return undefined
-  const { id: sessionId, owner_id: ownerId, domain, agent_id: agentId, role, status, siblings } = row
-  return { sessionId, ownerId, domain, agentId, role, status, siblings }
 }

@@ -4,7 +4,8 @@ import { runIdleClocks, stopIdleClocks } from '../../../manager/store/sessions/l
 import { newId } from '../../../manager/store/new-id.ts'
 import { type Store } from '../../../manager/store/open-store.ts'
 import { insertKernels } from '../../../manager/store/sessions/kernels.ts'
-import { insertSessions, touchSessions, updateReasons } from '../../../manager/store/sessions/sessions.ts'
+import { insertSessions } from '../../../manager/store/sessions/sessions.ts'
+import { touchSessions, updateReasons } from '../../../manager/store/sessions/touches.ts'
 import { aSessionRow } from '../../fixtures/session-rows.ts'
 import { openTestStore } from '../../fixtures/test-store.ts'
 

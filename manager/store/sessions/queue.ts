@@ -1,0 +1,50 @@
+import { type AgentId } from '#manager/contract'
+import { type Db } from '../schema.ts'
+import { type SessionRow } from './sessions.ts'
+
+/** Resource groups with pending sessions, or with a reservation (perhaps of a session that is not pending any more). */
+export async function listGroupsToSchedule(db: Db): Promise<string[]> {
+  const rows = await db
+    .selectFrom('sessions')
+    .select('resource_group')
+    .where('status', '=', 'PENDING')
+    .union(db.selectFrom('reservations').select('resource_group'))
+    .execute()
+  return rows.map(row => row.resource_group)
+}
+
+const QUEUED = [
+  'id',
+  'owner_id',
+  'created_at',
+  'requested',
+  'image',
+  'image_digest',
+  'failed_agents',
+  'reason',
+  'keypair',
+  'group_id',
+  'domain',
+  'cluster_size',
+  'priority',
+  'max_lifetime_seconds',
+] as const
+/** A pending session with only the columns that scheduling needs; there may be ten thousand rows. */
+export type QueuedRow = Pick<SessionRow, (typeof QUEUED)[number]> & {
+  /** Agent with the home directory that the session continues with. */
+  readonly files_on: AgentId | null
+}
+
+export async function listPending(db: Db, resourceGroup: string): Promise<QueuedRow[]> {
+  return db
+    .selectFrom('sessions')
+    .select(QUEUED)
+    .select(eb =>
+      eb.selectFrom('kernels').select('agent_id').whereRef('kernels.id', '=', 'sessions.files_of').as('files_on'),
+    )
+    .where('resource_group', '=', resourceGroup)
+    .where('status', '=', 'PENDING')
+    .orderBy('created_at')
+    .orderBy('id')
+    .execute()
+}

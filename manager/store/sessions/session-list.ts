@@ -1,0 +1,72 @@
+import { type ExpressionBuilder, sql } from 'kysely'
+import { type GroupId, LIVE_STATUSES, type SessionId, type SessionStatus, type UserId } from '#manager/contract'
+import { type Database, type Db } from '../schema.ts'
+import { type OwnedSessionRow, selectOwned } from './sessions.ts'
+
+export interface SessionFilter {
+  readonly ids?: readonly SessionId[] | undefined
+  /** Sessions of `ownerId` and, if `domain` is set, all sessions in it; undefined for all sessions. */
+  readonly visible?: { readonly ownerId: UserId; readonly domain?: string } | undefined
+  readonly domain?: string | undefined
+  readonly groupId?: GroupId | undefined
+  readonly ownerId?: UserId | undefined
+  readonly statuses?: readonly SessionStatus[] | undefined
+  readonly name?: string | undefined
+}
+
+/** Newest first; ids sort by age. @param page `before`: the last id of the previous page */
+export async function listSessions(
+  db: Db,
+  filter: SessionFilter,
+  page: { limit: number; before?: SessionId | undefined },
+): Promise<OwnedSessionRow[]> {
+  const query = selectOwned(db).where(matching(filter)).orderBy('sessions.id', 'desc').limit(page.limit)
+  return (page.before === undefined ? query : query.where('sessions.id', '<', page.before)).execute()
+}
+
+export async function countMatching(db: Db, filter: SessionFilter): Promise<number> {
+  const { total } = await db
+    .selectFrom('sessions')
+    .select(eb => eb.fn.countAll<number>().as('total'))
+    .where(matching(filter))
+    .executeTakeFirstOrThrow()
+  return total
+}
+
+function matching(filter: SessionFilter) {
+  return (eb: ExpressionBuilder<Database, 'sessions'>) =>
+    eb.and([
+      ...(filter.visible === undefined
+        ? []
+        : [
+            eb.or([
+              eb('sessions.owner_id', '=', filter.visible.ownerId),
+              ...(filter.visible.domain === undefined ? [] : [eb('sessions.domain', '=', filter.visible.domain)]),
+            ]),
+          ]),
+      ...(filter.ids === undefined ? [] : [eb('sessions.id', 'in', filter.ids)]),
+      ...(filter.ownerId === undefined ? [] : [eb('sessions.owner_id', '=', filter.ownerId)]),
+      ...(filter.domain === undefined ? [] : [eb('sessions.domain', '=', filter.domain)]),
+      ...(filter.groupId === undefined ? [] : [eb('sessions.group_id', '=', filter.groupId)]),
+      ...(filter.statuses === undefined ? [] : [eb('sessions.status', 'in', filter.statuses)]),
+      ...(filter.name === undefined ? [] : [eb('sessions.name', '=', filter.name)]),
+    ])
+}
+
+/** @param resourceGroups only sessions in these groups; all if left out */
+export async function countSessions(
+  db: Db,
+  resourceGroups?: ReadonlySet<string>,
+): Promise<{ running: number; pending: number }> {
+  const rows = await db
+    .selectFrom('sessions')
+    .select(['status', eb => eb.fn.countAll<number>().as('count')])
+    .where('status', 'in', LIVE_STATUSES)
+    .$if(resourceGroups !== undefined, query =>
+      query.where('resource_group', '=', sql<string>`any(${[...(resourceGroups ?? [])]}::text[])`),
+    )
+    .groupBy('status')
+    .execute()
+  const count = (status: SessionStatus) => rows.find(row => row.status === status)?.count ?? 0
+  return { running: count('RUNNING'), pending: count('PENDING') }
+}
