@@ -6,7 +6,13 @@ import { readLifetimeLimits } from '../store/sessions/lifetime.ts'
 import { type Store } from '../store/open-store.ts'
 import { type Db } from '../store/schema.ts'
 import { insertSessionEvents } from '../store/sessions/session-events.ts'
-import { findLiveNames, findSession, insertSessions, type NewSession, type SessionRow } from '../store/sessions/sessions.ts'
+import {
+  findLiveNames,
+  findSession,
+  insertSessions,
+  type NewSession,
+  type SessionRow,
+} from '../store/sessions/sessions.ts'
 import { findSessionOfKernel } from '../store/sessions/kernel-owner.ts'
 import { lockResourceGroup } from '../store/quotas/resource-groups.ts'
 import { toApp } from '../images/apps.ts'

@@ -33,7 +33,14 @@ import { type Store } from '../store/open-store.ts'
 import { insertSessionEvents, listSessionEvents } from '../store/sessions/session-events.ts'
 import { isForeignKeyViolation, isUniqueViolation } from '../store/violations.ts'
 import { countMatching, listSessions } from '../store/sessions/session-list.ts'
-import { findSession, findSessions, insertSessions, type NewSession, ownedOf, type OwnedSessionRow } from '../store/sessions/sessions.ts'
+import {
+  findSession,
+  findSessions,
+  insertSessions,
+  type NewSession,
+  ownedOf,
+  type OwnedSessionRow,
+} from '../store/sessions/sessions.ts'
 import { type Caller, canEnter, canSee, visibleTo } from '../users/authorize.ts'
 import { fingerprintOfLine } from '../users/ssh-public-key.ts'
 import { toApp } from '../images/apps.ts'
