@@ -49,3 +49,10 @@ test('a report that turns out to be something else is refused', async () => {
   const text = `{"type":"report","type":"stats","kernels":[],"filler":"${'x'.repeat(300_000)}"}`
   await expect(readLongReport(text)).rejects.toMatchObject({ code: 'bad_request' })
 })
+
+test('a message that is nested deeper than the stack is read, odd characters included', async () => {
+  const deep = `${'['.repeat(200_000)}"\\u0000"${']'.repeat(200_000)}`
+  const text = report([{ ...PYTHON, title: 'a\0b' }]).replace('{', `{"type":"report","unknown":${deep},`)
+  expect(readMessage(text).message).toMatchObject({ images: [{ title: 'ab' }] })
+  expect((await readLongReport(text)).message).toMatchObject({ images: [{ title: 'ab' }] })
+})

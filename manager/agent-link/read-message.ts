@@ -1,6 +1,7 @@
 import { type z } from 'zod'
 import { AppError } from '#manager/contract'
 import { mapInSlices } from './in-slices.ts'
+import { withStorableText } from '../store/storable-text.ts'
 import { AgentImage, FromAgent, KernelReport, Report, StatsBatch } from '#agent/contract'
 
 /** The valid part of a message that an agent sent. */
@@ -27,8 +28,7 @@ export function readMessage(text: string): ReadMessage {
   if (text.length > MAX_BYTES && !MAY_BE_LONG.test(text)) {
     throw new AppError('bad_request', { why: 'A control message is longer than one of its kind may be.' })
   }
-  const json = parse(text)
-  return checked(isStorable(text) ? json : storable(json))
+  return checked(parse(text))
 }
 
 /** Reports longer than this take noticeable time to read: they list thousands of images or containers. */
@@ -46,13 +46,12 @@ export async function readLongReport(
 ): Promise<{ readonly message: Report; readonly leftOut: readonly string[] }> {
   // The caller has checked that the text begins as an object (`isLongReport`).
   const json = parse(text) as Fields
-  const clean = isStorable(text) ? (value: unknown) => value : storable
   const emptied = Object.entries(json).map(([key, held]) => [key, LISTS.has(key) && Array.isArray(held) ? [] : held])
-  const { message, leftOut } = checked(clean(Object.fromEntries(emptied)))
+  const { message, leftOut } = checked(Object.fromEntries(emptied))
   if (message.type !== 'report') throw new AppError('bad_request', { why: 'A control message has two types.' })
   const readList = async <T>(list: unknown, schema: z.ZodType<T>, what: string): Promise<T[]> => {
     if (!Array.isArray(list)) return []
-    const read = await mapInSlices(list as unknown[], item => schema.safeParse(clean(item)))
+    const read = await mapInSlices(list as unknown[], item => schema.safeParse(item))
     leftOut.unshift(...toldOf(what, read))
     return read.flatMap(({ success, data }) => (success ? [data] : []))
   }
@@ -73,27 +72,13 @@ function checked(json: unknown): { message: FromAgent; leftOut: string[] } {
   throw new AppError('bad_request', { why: 'A control message has an unknown form.' }, { cause: rest.error })
 }
 
+/** @throws AppError `bad_request` */
 function parse(text: string): unknown {
   try {
-    return JSON.parse(text)
+    return JSON.parse(withStorableText(text))
   } catch (error) {
     throw new AppError('bad_request', { why: 'A control message is not JSON.' }, { cause: error })
   }
-}
-
-/** Whether the text has nothing that must be removed. JSON writes both as escapes, so most messages need no walk. */
-function isStorable(text: string): boolean {
-  return !/\\u(0000|d[89a-f])/i.test(text)
-}
-
-/** @returns the value without characters that PostgreSQL cannot store in text */
-export function storable(value: unknown): unknown {
-  if (typeof value === 'string') return value.replaceAll('\0', '').toWellFormed()
-  if (Array.isArray(value)) return value.map(storable)
-  if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(
-    Object.entries(value).map(([key, held]: [string, unknown]) => [storable(key), storable(held)]),
-  )
 }
 
 type Fields = Readonly<Record<string, unknown>>

@@ -3,8 +3,8 @@ import { type FastifyError, type FastifyReply, type FastifyRequest } from 'fasti
 import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod'
 import { AppError, isAppError, toProblem } from '#manager/contract'
 import { type Log } from '../log.ts'
+import { UNSTORABLE_TEXT } from '../store/storable-text.ts'
 import { SECURITY_HEADERS } from './security-headers.ts'
-import { UNSTORABLE_TEXT } from './storable-text.ts'
 
 export const PROBLEM_TYPE = 'application/problem+json; charset=utf-8'
 

@@ -23,6 +23,7 @@ import { type Metrics } from '../metrics.ts'
 import { type SecretBox } from '../secrets/secret-box.ts'
 import { newUuid } from '../store/new-id.ts'
 import { type Db } from '../store/schema.ts'
+import { hasUnstorableText, UNSTORABLE_TEXT } from '../store/storable-text.ts'
 import { authorizeRoute } from '../users/authorize.ts'
 import { type Logins } from '../users/logins.ts'
 import { RATE_WINDOW_SECONDS } from '../users/rate-limits.ts'
@@ -38,7 +39,6 @@ import { registerOperationsRoutes } from './routes/operations.ts'
 import { SECURITY_HEADERS } from './security-headers.ts'
 import { createSerializerCompiler } from './serializer.ts'
 import { checkedBody } from './signatures/check-body.ts'
-import { hasUnstorableText, UNSTORABLE_TEXT } from './storable-text.ts'
 import { type UpgradeHandler, type Upgrades } from '../agent-link/upgrades.ts'
 
 declare module 'fastify' {
@@ -252,7 +252,7 @@ function acceptJsonOnly(app: FastifyInstance): void {
     }
     const json = body.toString()
     void parse(request, json, (error, value: unknown) => {
-      const refused = error === null && hasUnstorableText(json, value)
+      const refused = error === null && hasUnstorableText(json)
       done(refused ? new AppError('bad_request', { why: UNSTORABLE_TEXT }) : error, value)
     })
   })
