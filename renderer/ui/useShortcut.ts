@@ -1,18 +1,27 @@
-import { onBeforeUnmount, onMounted, ref, watch, type Ref } from 'vue'
+import { computed, onBeforeUnmount, onMounted, ref, type WritableComputedRef } from 'vue'
 
 const KEY = 'berth.single-keys'
-let shared: Ref<boolean> | undefined
+let shared: WritableComputedRef<boolean> | undefined
 
 /**
  * Whether single-key shortcuts are on. They can be switched off (WCAG 2.1.4), because speech input and unsteady hands press such
  * keys by accident. Remembered on this computer.
  */
-export function useSingleKeys(): Ref<boolean> {
-  if (shared) return shared
+export function useSingleKeys(): WritableComputedRef<boolean> {
+  shared ??= remembered()
+  return shared
+}
+
+/** The setter stores the choice: a watcher would end with the first component that uses the choice. */
+function remembered(): WritableComputedRef<boolean> {
   const isOn = ref(globalThis.localStorage.getItem(KEY) !== 'off')
-  watch(isOn, on => globalThis.localStorage.setItem(KEY, on ? 'on' : 'off'))
-  shared = isOn
-  return isOn
+  return computed({
+    get: () => isOn.value,
+    set(on) {
+      isOn.value = on
+      globalThis.localStorage.setItem(KEY, on ? 'on' : 'off')
+    },
+  })
 }
 
 /** Runs `act` when the key is pressed outside fields, menus and dialogs, for as long as the component is on the page. */
