@@ -3,6 +3,7 @@ import { Agent as HttpsAgent } from 'node:https'
 import { type Socket } from 'node:net'
 import { type Duplex } from 'node:stream'
 import { AppError, CONSOLE_SECRET_HEADER } from '#manager/contract'
+import { containedBy } from '../http/contain.ts'
 import { forwardRequest, forwardUpgrade, type Upstream } from '../http/forward.ts'
 import { mapHeaders } from '../http/headers.ts'
 import { type Log } from '../log.ts'
@@ -82,7 +83,8 @@ export function createForward(
   const waiting = new WeakMap<Socket, (() => void)[]>()
   /**
    * Answers go out in the order of their requests (RFC 9112 section 9.3.2), so a pipelined request is sent on after the one
-   * before it was answered: one connection of a client takes one to the manager.
+   * before it was answered: one connection of a client takes one to the manager. A request that waited is sent on by a
+   * listener, so it is contained.
    */
   function inTurn({ socket }: IncomingMessage, response: ServerResponse, send: () => void) {
     const run = () => {
@@ -94,7 +96,7 @@ export function createForward(
       send()
     }
     const queue = waiting.get(socket)
-    if (queue) queue.push(run)
+    if (queue) queue.push(containedBy(response, log)(run))
     else {
       waiting.set(socket, [])
       run()
