@@ -11,7 +11,8 @@ const ESCAPES = /(?<!\\)((?:\\\\)*)(?:(\\ud[89ab]..\\ud[c-f]..)|\\u0000|\\ud[89a
 
 /** @param json valid JSON, decoded from UTF-8; its keys are texts too */
 export function hasUnstorableText(json: string): boolean {
-  return json.matchAll(ESCAPES).some(([, , pair]) => pair === undefined)
+  for (const [, , pair] of json.matchAll(ESCAPES)) if (pair === undefined) return true
+  return false
 }
 
 /** @returns the JSON without U+0000, and with U+FFFD in place of half a surrogate pair, like `toWellFormed` */
