@@ -1,4 +1,4 @@
-import { AppError, isErrorCode } from '#manager/contract'
+import { AppError, isErrorCode, parseJson } from '#manager/contract'
 
 /**
  * Parses the error that one of our servers prints on standard output if it cannot start or continue:
@@ -7,14 +7,6 @@ import { AppError, isErrorCode } from '#manager/contract'
  * @returns undefined for every other line
  */
 export function serverError(line: string): AppError | undefined {
-  const { error } = (parse(line) ?? {}) as { error?: { code?: unknown; detail?: Readonly<Record<string, unknown>> } }
+  const { error } = (parseJson(line) ?? {}) as { error?: { code?: unknown; detail?: Readonly<Record<string, unknown>> } }
   return error && new AppError(isErrorCode(error.code) ? error.code : 'internal', error.detail)
-}
-
-function parse(line: string): unknown {
-  try {
-    return JSON.parse(line)
-  } catch {
-    return undefined // a line for people
-  }
 }

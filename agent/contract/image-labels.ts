@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { cleanLine, cleanLines, parseAmount, type SlotName } from '#manager/contract'
+import { cleanLine, cleanLines, parseAmount, parseJson, type SlotName } from '#manager/contract'
 import { type AgentImage, KernelApp } from './control.ts'
 
 /** An app in the label `berth.image.apps` (JSON array). */
@@ -94,12 +94,4 @@ export function readServicePorts(text = ''): KernelApp[] {
       { name: safe, title: name, protocol: kind, path: '/', port, command: [], environ: {}, secret: 'none' as const },
     ]
   })
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

@@ -1,5 +1,6 @@
 import { type Socket } from 'node:net'
 import { DataHeader } from '#agent/contract'
+import { parseJson } from '#manager/contract'
 
 /** A header of the contract is a few hundred bytes. */
 export const MAX_LINE_BYTES = 8 * 1024
@@ -33,9 +34,5 @@ export function readLine(socket: Socket, done: (line: string | undefined) => voi
 }
 
 export function parseHeader(line: string): DataHeader | undefined {
-  try {
-    return DataHeader.safeParse(JSON.parse(line)).data
-  } catch {
-    return undefined
-  }
+  return DataHeader.safeParse(parseJson(line)).data
 }

@@ -3,7 +3,7 @@ import { chmod, mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { controlSignaturePayload } from '#agent/contract'
-import { AgentId, AppError, ManagerId } from '#manager/contract'
+import { AgentId, AppError, ManagerId, parseJson } from '#manager/contract'
 
 /** The manager that accepted this agent's key. */
 export const KnownManager = z.object({
@@ -137,14 +137,6 @@ async function readOrCreate(path: string, make: () => Buffer): Promise<Buffer> {
 async function replaceFile(path: string, content: string | Buffer): Promise<void> {
   await writeFile(`${path}.new`, content, { mode: 0o600, flush: true })
   await rename(`${path}.new`, path)
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 /** Placeholder of an agent that has no join string; no manager accepts it. UUIDv7, RFC 9562 section 5.7. */

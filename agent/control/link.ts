@@ -8,6 +8,7 @@ import {
   type FromAgent,
   VIA_HEADER,
 } from '#agent/contract'
+import { parseJson } from '#manager/contract'
 import { requireSafeUrl } from './join-string.ts'
 import { dialDirectly, dialThrough, type Route, type Where } from './reach.ts'
 
@@ -125,12 +126,4 @@ function openLink(socket: WebSocket): Link {
 function textOf(data: RawData): string {
   if (Buffer.isBuffer(data)) return data.toString('utf8')
   return Array.isArray(data) ? Buffer.concat(data).toString('utf8') : Buffer.from(data).toString('utf8')
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { z } from 'zod'
 import { LABEL_KERNEL_ID } from '#agent/contract'
+import { parseJson } from '#manager/contract'
 import { type Log } from '../log.ts'
 import { type EngineClient, engineMessage } from './engine-client.ts'
 import { type EngineLimits } from './container-config.ts'
@@ -157,12 +158,4 @@ export function readEvent(line: string): EngineEvent | undefined {
   if (Type === 'image') return { type: 'image', action: Action }
   const kernelId = Actor?.Attributes?.[LABEL_KERNEL_ID]
   return kernelId === undefined ? undefined : { type: 'kernel', action: Action, kernelId }
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

@@ -1,5 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { KernelLabel, LABEL_KERNEL, LABEL_KERNEL_ID, LABEL_MANAGER, LABEL_SIGNATURE } from '#agent/contract'
+import { parseJson } from '#manager/contract'
 
 /**
  * Labels of a session container. An image's own labels appear on its containers, and anyone who may use the engine can set
@@ -31,7 +32,7 @@ export function verifyKernelLabels(
   const text = labels[LABEL_KERNEL]
   const signature = labels[LABEL_SIGNATURE]
   if (text === undefined || !(inherited.has(id) || isSigned(text, signature, labelKey))) return undefined
-  const label = KernelLabel.safeParse(parse(text))
+  const label = KernelLabel.safeParse(parseJson(text))
   if (!label.success) return undefined
   // The unsigned labels exist for filters; they must agree with the signed one.
   if (labels[LABEL_MANAGER] !== label.data.managerId || labels[LABEL_KERNEL_ID] !== label.data.kernelId)
@@ -42,15 +43,6 @@ export function verifyKernelLabels(
 function isSigned(text: string, signature: string | undefined, key: Buffer): boolean {
   if (signature === undefined || !/^[0-9a-f]{64}$/.test(signature)) return false
   return timingSafeEqual(Buffer.from(signature, 'hex'), signatureOf(text, key))
-}
-
-/** A label that we signed is normally JSON; one bad container must not hide the others. */
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 function signatureOf(text: string, key: Buffer): Buffer {

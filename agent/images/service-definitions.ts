@@ -1,7 +1,7 @@
 import { extract } from 'tar-stream'
 import { z } from 'zod'
 import { type KernelApp } from '#agent/contract'
-import { AppError } from '#manager/contract'
+import { AppError, parseJson } from '#manager/contract'
 import { type EngineClient, isMissing } from '../docker/engine-client.ts'
 import {
   DefinitionError,
@@ -162,12 +162,4 @@ async function readStart(stream: AsyncIterable<unknown>): Promise<{ bytes: Buffe
     chunks.push(chunk)
   }
   return { bytes: Buffer.concat(chunks), cut: false }
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { constants, type Stats } from 'node:fs'
 import { chmod, chown, lstat, mkdir, open, readdir, readFile, rename } from 'node:fs/promises'
 import { join } from 'node:path'
-import { AppError } from '#manager/contract'
+import { AppError, parseJson } from '#manager/contract'
 import { type DiskLimits } from '../limits/disk-rules.ts'
 import { findHomeQuota, type HomeQuota } from '../limits/home-quota.ts'
 import { type HostAccounts } from './host-accounts.ts'
@@ -155,13 +155,10 @@ function ownUser(): SessionUserRecord {
   return { uid, gid: process.getgid?.() || uid, earlier: [] }
 }
 
+/** @returns undefined for a record that is missing or truncated by a loss of power: the same rules choose the user again */
 async function readRecord(path: string): Promise<SessionUserRecord | undefined> {
   const text = await readFile(path, 'utf8').catch(() => '')
-  try {
-    return SessionUserRecord.safeParse(JSON.parse(text)).data
-  } catch {
-    return undefined // missing, or truncated by a loss of power: chosen again by the same rules
-  }
+  return SessionUserRecord.safeParse(parseJson(text)).data
 }
 
 /**

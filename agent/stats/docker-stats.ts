@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { parseJson } from '#manager/contract'
 import { type Counters } from './cgroup.ts'
 
 const count = z.number().nullish()
@@ -36,13 +37,5 @@ export function readDockerSample(line: string, atMs: number): Counters | undefin
     netTxBytes: net.reduce((sum, device) => sum + device.tx_bytes, 0),
     diskReadBytes: io('read'),
     diskWriteBytes: io('write'),
-  }
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
   }
 }

@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type Docker from 'dockerode'
 import { z } from 'zod'
 import { type DataHeader } from '#agent/contract'
+import { parseJson } from '#manager/contract'
 import { type Log } from './data-sockets.ts'
 import { type Engine, type KernelAddress } from './service.ts'
 
@@ -95,9 +96,5 @@ async function hangUp(exec: Docker.Exec, containerId: string): Promise<void> {
 }
 
 function parseMessage(text: string): z.infer<typeof Message> | undefined {
-  try {
-    return Message.safeParse(JSON.parse(text)).data
-  } catch {
-    return undefined
-  }
+  return Message.safeParse(parseJson(text)).data
 }

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { type Socket } from 'node:net'
-import { AppError, fromProblem, Problem, TUNNEL_PROTOCOL } from '#manager/contract'
+import { AppError, fromProblem, parseJson, Problem, TUNNEL_PROTOCOL } from '#manager/contract'
 
 /** RFC 6455, section 1.3. */
 const WEBSOCKET_GUID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11'
@@ -122,14 +122,6 @@ function refusal({ status, headers, body }: Answer): AppError {
     if (problem.success) return fromProblem(problem.data)
   }
   return new AppError('unavailable', { why: `The manager answered HTTP ${status} to a tunnel.`, status })
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 function oneLine(name: string, value: string): string {

@@ -1,5 +1,5 @@
 import { shallowReadonly, shallowRef, type Ref } from 'vue'
-import { isEventHint, isSessionStats, type EventHint, type SessionId, type SessionStats } from '#manager/contract'
+import { isEventHint, isSessionStats, parseJson, type EventHint, type SessionId, type SessionStats } from '#manager/contract'
 import { connectSse, type SseConnection } from './sse-client.ts'
 import { type SseEvent } from './sse-parser.ts'
 import { type ConnectionInfo } from './connection-info.ts'
@@ -57,7 +57,7 @@ export function createEventStream(deps: EventStreamDeps): EventStream {
       return
     }
     if (event !== 'hint' && event !== 'stats') return
-    const json = parseJson(data)
+    const json = parseJson(data) ?? {}
     if (event === 'hint') {
       if (isEventHint(json)) for (const listener of [...hintListeners]) listener(json)
       return
@@ -158,12 +158,4 @@ export function createEventStream(deps: EventStreamDeps): EventStream {
 function subscribe<T>(set: Set<T>, listener: T): () => void {
   set.add(listener)
   return () => void set.delete(listener)
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return {}
-  }
 }

@@ -1,6 +1,6 @@
 import { hostname } from 'node:os'
 import { z } from 'zod'
-import { AppError, ROUTES, toProblem, UserId } from '#manager/contract'
+import { AppError, parseJson, ROUTES, toProblem, UserId } from '#manager/contract'
 import { type Account } from './account.ts'
 import { readablePath } from './api-path.ts'
 
@@ -87,12 +87,4 @@ function pageHeaders(from: Headers): Headers {
   const headers = new Headers(from)
   for (const name of KEPT_BACK) headers.delete(name)
   return headers
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

@@ -2,7 +2,7 @@ import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { z } from 'zod'
 import { type EndpointChoice } from '#proxy/contract'
-import { AppError } from '#manager/contract'
+import { AppError, parseJson } from '#manager/contract'
 
 export const ENDPOINT_RULE = 'must be an https:// address, or http:// on this computer'
 
@@ -59,12 +59,4 @@ async function read(file: string): Promise<DesktopSettings> {
   const parsed = Settings.safeParse(parseJson(text))
   if (!parsed.success) throw new AppError('config_invalid', { file, why: `${file}: ${z.prettifyError(parsed.error)}` })
   return parsed.data
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

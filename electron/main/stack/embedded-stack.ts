@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { setTimeout as delay } from 'node:timers/promises'
 import { z } from 'zod'
-import { AppError, isErrorCode } from '#manager/contract'
+import { AppError, isErrorCode, parseJson } from '#manager/contract'
 import { parseSignInLink } from '../sign-in-link.ts'
 
 const STOP_TIMEOUT_MS = 30_000
@@ -121,12 +121,4 @@ async function stop(child: ChildProcess): Promise<void> {
   const timer = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS)
   await exited
   clearTimeout(timer)
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

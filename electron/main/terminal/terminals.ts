@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { WebSocket } from 'ws'
 import { type HostApi, type HostEvents } from '#proxy/contract'
-import { AppError, fromProblem, Problem, TERMINAL_PROTOCOL, TUNNEL_CLOSE } from '#manager/contract'
+import { AppError, fromProblem, parseJson, Problem, TERMINAL_PROTOCOL, TUNNEL_CLOSE } from '#manager/contract'
 import { type Account } from '../console/account.ts'
 
 export interface TerminalPage {
@@ -110,11 +110,8 @@ function opened(socket: WebSocket): Promise<void> {
 }
 
 function toError(status: number, text: string): AppError {
-  try {
-    const problem = Problem.safeParse(JSON.parse(text))
-    if (problem.success) return fromProblem(problem.data)
-  } catch {
-    // Not a problem document: a gateway answered.
-  }
+  const problem = Problem.safeParse(parseJson(text))
+  if (problem.success) return fromProblem(problem.data)
+  // A gateway answered, not the manager.
   return new AppError(status === 401 ? 'not_signed_in' : 'unavailable', { why: `HTTP ${status}` })
 }

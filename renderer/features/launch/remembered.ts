@@ -1,3 +1,4 @@
+import { parseJson } from '#manager/contract'
 import { type LaunchForm } from './launch-form.ts'
 
 /**
@@ -18,14 +19,9 @@ export function remember(form: LaunchForm, storage: Storage = localStorage): voi
 
 /** Reads the remembered choices. @returns null if there are none, or they do not (or no longer) have the shape of `remember` */
 export function recall(storage: Storage = localStorage): Remembered | null {
-  try {
-    const value: unknown = JSON.parse(storage.getItem(KEY) ?? 'null')
-    if (typeof value !== 'object' || value === null || !('image' in value) || typeof value.image !== 'string')
-      return null
-    const record = value as Record<string, unknown>
-    if (PLACES.some(name => record[name] !== undefined && typeof record[name] !== 'string')) return null
-    return NUMBERS.every(name => Number.isSafeInteger(record[name])) ? (value as Remembered) : null
-  } catch {
-    return null
-  }
+  const value = parseJson(storage.getItem(KEY) ?? 'null')
+  if (typeof value !== 'object' || value === null || !('image' in value) || typeof value.image !== 'string') return null
+  const record = value as Record<string, unknown>
+  if (PLACES.some(name => record[name] !== undefined && typeof record[name] !== 'string')) return null
+  return NUMBERS.every(name => Number.isSafeInteger(record[name])) ? (value as Remembered) : null
 }

@@ -1,4 +1,5 @@
 import { reactive, watch } from 'vue'
+import { parseJson } from '#manager/contract'
 
 const KEY = 'berth.terminal'
 export const FONT_SIZES = { min: 9, max: 28, normal: 14 } as const
@@ -9,18 +10,10 @@ export interface TerminalSettings {
 
 /** Parses stored settings. An unusable setting becomes its default; the others stay. */
 export function parseTerminalSettings(text: string): TerminalSettings {
-  const { fontSize, screenReader } = stored(text)
+  const { fontSize, screenReader } = (parseJson(text) ?? {}) as { fontSize?: unknown; screenReader?: unknown }
   const isUsable =
     Number.isInteger(fontSize) && Number(fontSize) >= FONT_SIZES.min && Number(fontSize) <= FONT_SIZES.max
   return { fontSize: isUsable ? Number(fontSize) : FONT_SIZES.normal, screenReader: screenReader === true }
-}
-
-function stored(text: string): { fontSize?: unknown; screenReader?: unknown } {
-  try {
-    return (JSON.parse(text) as object | null) ?? {}
-  } catch {
-    return {}
-  }
 }
 
 /** Appearance of terminals, remembered on this computer; tabs that open later use the same. */
