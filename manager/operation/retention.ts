@@ -3,7 +3,7 @@ import { toAuditRow } from '../store/operation/audit-row.ts'
 import { type Log } from '../log.ts'
 import { deleteOldAuditRows, insertAuditRows } from '../store/operation/audit-log.ts'
 import { type Store } from '../store/open-store.ts'
-import { deleteEndedSessions, deleteOutdated, PRUNED, settleLastMinutes } from '../store/operation/retention.ts'
+import { deleteOldSessions, deleteOutdated, PRUNED, settleLastMinutes } from '../store/operation/retention.ts'
 import { deleteUnconfirmed } from '../store/identity/users.ts'
 import { type Settings } from '../settings/settings.ts'
 
@@ -47,7 +47,7 @@ export function startRetention({ store, settings, events, log, everyMs = EVERY_M
 
   async function sessions(days: number): Promise<boolean> {
     return store.transaction(async trx => {
-      const gone = await deleteEndedSessions(trx, { days, limit: SESSIONS_AT_ONCE })
+      const gone = await deleteOldSessions(trx, { days, limit: SESSIONS_AT_ONCE })
       const detail = { sessions: gone, days }
       if (gone > 0) await insertAuditRows(trx, [toAuditRow({ action: 'sessionsPruned', result: 'ok', detail })])
       return gone === SESSIONS_AT_ONCE

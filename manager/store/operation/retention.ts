@@ -104,7 +104,7 @@ export async function settleLastMinutes(db: Db, limit: number): Promise<number> 
  *
  * @returns how many; if it is `limit`, there may be more
  */
-export async function deleteEndedSessions(
+export async function deleteOldSessions(
   db: Db,
   { days, limit }: { readonly days: number; readonly limit: number },
 ): Promise<number> {
