@@ -19,7 +19,7 @@ export interface Claim {
   readonly accessKey: string
   readonly signature: string
   readonly date: Date
-  readonly nonce: string | undefined
+  readonly nonce: string
   readonly bodyHash: string
   expected(secretKey: string): string
 }
@@ -113,7 +113,7 @@ export function createSigners(deps: SignersDeps): Signers {
       const rate = await rates.take(accessKey, keypair.rate_limit)
       // The nonce is kept until no manager's clock can take the date for a fresh one.
       const forget = new Date(date.getTime() + 2 * WINDOW_MS)
-      if (nonce !== undefined && !(await takeNonce(db, accessKey, nonce, forget))) {
+      if (!(await takeNonce(db, accessKey, nonce, forget))) {
         rates.giveBack(accessKey)
         throw new AppError('signature_replayed', { why: 'Sign every request anew.' })
       }

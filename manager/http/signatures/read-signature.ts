@@ -17,7 +17,7 @@ export interface SignatureClaim {
   readonly signature: string
   readonly date: Date
   /** Single-use value: the nonce, or the signature itself in the original's scheme, which has no nonce. */
-  readonly nonce: string | undefined
+  readonly nonce: string
   /** SHA-256 that the body must have, hex. */
   readonly bodyHash: string
   /** The signature that the keypair with this secret would make, hex. */
