@@ -28,6 +28,9 @@ const TOOLS: readonly Tool[] = [
   program('docker-registry', 'docker-registry'),
   program('apache2-utils', 'htpasswd'),
   program('openssl', 'openssl'),
+  // The examples of the documentation are run as they are printed.
+  program('python3', 'python3'),
+  program('curl', 'curl'),
   // A real reverse proxy, to test which fields it sends and which it leaves out.
   program('haproxy', 'haproxy'),
   // Limits of a home's size are tested on a real btrfs, on a loop device.

@@ -61,21 +61,13 @@ describe('the examples of the documentation', () => {
       BERTH_SECRET_KEY: secretKey,
     }
   })
-  const has = (program: string, flag: string) =>
-    run(program, [flag]).then(
-      () => true,
-      () => false,
-    )
 
-  test('Python', async context => {
-    if (!(await has('python3', '--version'))) context.skip('python3 is not installed')
+  test('Python', async () => {
     const { stdout } = await run('python3', ['-c', await example('python')], { env })
     expect(stdout).toMatch(/^script@example\.org\nAKIA\w+\n$/)
   })
 
-  test('shell', async context => {
-    const installed = (await has('openssl', 'version')) && (await has('curl', '--version'))
-    if (!installed) context.skip('openssl or curl is not installed')
+  test('shell', async () => {
     const { stdout } = await run('sh', ['-c', await example('sh')], { env })
     expect(JSON.parse(stdout)).toMatchObject({ email: 'script@example.org', active: false })
   })
