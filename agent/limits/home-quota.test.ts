@@ -77,7 +77,7 @@ describe.runIf(isRoot)('as root', () => {
       await quota.limit(home)
       await chown(home, 65_534, 65_534)
     }
-    // What has no project of its own, and a path that is longer than any program takes.
+    // A pipe and a link have no project id of their own; the nested folders make a path longer than PATH_MAX.
     const oddities = 'mkfifo "$0/pipe"; ln -s / "$0/link"; cd "$0"; for i in $(seq 30); do mkdir "$1"; cd "$1"; done'
     await run('bash', ['-c', oddities, mallory, 'long'.repeat(50)])
     // XFS says that the disk is full, see mount options in xfs(5).
@@ -86,7 +86,7 @@ describe.runIf(isRoot)('as root', () => {
     await writeAs(65_534, join(alice, 'x'), 4)
     const many = ['-c', 'mkdir "$0/many" && cd "$0/many" && seq 200 | xargs touch', alice]
     await expect(run('sh', many, { uid: 65_534, gid: 65_534 })).rejects.toThrow(full)
-    // As it goes on with the next session: under another name, with what is in it.
+    // The next session takes the home over, under another name and with its files.
     const renamed = join(disk.path, 'renamed')
     await rename(mallory, renamed)
     await quota.limit(renamed)
