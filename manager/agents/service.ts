@@ -19,7 +19,7 @@ import {
 import { type EventPublisher } from '../events/bus.ts'
 import { type Log } from '../log.ts'
 import { canTake, Room } from '../scheduler/plan/index.ts'
-import { requireResourceGroup } from '../quotas/resource-groups.ts'
+import { requireResourceGroup } from '../quotas/require-resource-group.ts'
 import { type PlacingPresence, readAgents } from '../scheduler/snapshot.ts'
 import { type SessionChanges } from '../sessions/changes.ts'
 import { endForgotten } from '../sessions/end-forgotten.ts'
@@ -36,6 +36,7 @@ import {
 } from '../store/agents/agents.ts'
 import { listResourceGroups, lockResourceGroup } from '../store/quotas/resource-groups.ts'
 import { listAgentLinks } from '../store/operation/managers.ts'
+import { noSuchAgent } from '../store/missing.ts'
 import { newId } from '../store/new-id.ts'
 import { type Store } from '../store/open-store.ts'
 import { type Db } from '../store/schema.ts'
@@ -204,10 +205,6 @@ export function createAgentService(deps: AgentServiceDeps): AgentService {
       }
     },
   }
-}
-
-function noSuchAgent(agentId: AgentId): AppError {
-  return new AppError('agent_not_found', { agentId, why: `There is no agent ${agentId}.` })
 }
 
 async function changeMode(trx: Db, row: AgentRow, uuid: string, mode: DeviceMode): Promise<AgentRow | undefined> {

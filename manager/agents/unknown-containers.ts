@@ -1,6 +1,7 @@
 import { type AgentId, AppError, formatSlots, type KernelId, type UnknownContainer } from '#manager/contract'
 import { type KernelReport } from '#agent/contract'
 import { findAgent } from '../store/agents/agents.ts'
+import { noSuchAgent } from '../store/missing.ts'
 import { type Store } from '../store/open-store.ts'
 import { type AgentRequests } from '../agent-link/connection.ts'
 import { type Reports } from './reports.ts'
@@ -27,8 +28,7 @@ const GRACE_MS = 10_000
 export function createUnknownContainers({ store, agents, reports }: UnknownContainersDeps): UnknownContainers {
   async function look(id: AgentId): Promise<readonly KernelReport[]> {
     const agent = await findAgent(store.db, id)
-    if (!agent || agent.status === 'REVOKED')
-      throw new AppError('agent_not_found', { agentId: id, why: `There is no agent ${id}.` })
+    if (!agent || agent.status === 'REVOKED') throw noSuchAgent(id)
     return (await agents.request(id, 'list_kernels', {}, { timeoutMs: AGENT_TIMEOUT_MS })).kernels
   }
 

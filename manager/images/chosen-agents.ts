@@ -1,6 +1,7 @@
 import { type AgentId, AppError } from '#manager/contract'
-import { requireResourceGroup } from '../quotas/resource-groups.ts'
+import { requireResourceGroup } from '../quotas/require-resource-group.ts'
 import { type AgentRow, listAgents } from '../store/agents/agents.ts'
+import { noSuchAgent } from '../store/missing.ts'
 import { type Db } from '../store/schema.ts'
 
 /**
@@ -18,8 +19,7 @@ export async function chosenAgents(
   const all = await listAgents(db, resourceGroup)
   const rows = agentIds === undefined ? all : all.filter(agent => agentIds.includes(agent.id))
   const unknown = agentIds?.find(id => !rows.some(row => row.id === id))
-  if (unknown !== undefined)
-    throw new AppError('agent_not_found', { agentId: unknown, why: `There is no agent ${unknown}.` })
+  if (unknown !== undefined) throw noSuchAgent(unknown)
   if (rows.length === 0) {
     const where = resourceGroup === undefined ? '' : ` resource group "${resourceGroup}"`
     throw new AppError('bad_request', { why: `No agent has joined${where} yet.` })

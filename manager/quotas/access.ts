@@ -1,9 +1,9 @@
 import { AppError, type ResourceGroupAccess, type ResourceGroupAccessChange } from '#manager/contract'
-import { findResourceGroup } from '../store/quotas/resource-groups.ts'
 import { grantAccess, listAccess, listAccessible, withdrawAccess } from '../store/quotas/resource-group-access.ts'
 import { type Db } from '../store/schema.ts'
 import { isForeignKeyViolation } from '../store/violations.ts'
 import { type Caller, isSuperadmin } from '../users/authorize.ts'
+import { requireResourceGroup } from './require-resource-group.ts'
 
 /** Access to resource groups. Without a grant, only superadmins may use a resource group. */
 export interface ResourceGroupAccesses {
@@ -26,20 +26,15 @@ export function createResourceGroupAccesses({
   db: Db
   onChanged: () => void
 }): ResourceGroupAccesses {
-  async function requireGroup(name: string): Promise<void> {
-    if (await findResourceGroup(db, name)) return
-    throw new AppError('resource_group_not_found', { name, why: `There is no resource group "${name}".` })
-  }
-
   async function list(resourceGroup: string): Promise<ResourceGroupAccess[]> {
-    await requireGroup(resourceGroup)
+    await requireResourceGroup(db, resourceGroup)
     return (await listAccess(db, resourceGroup)).map(toAccess)
   }
 
   return {
     list,
     async grant(resourceGroup, to) {
-      await requireGroup(resourceGroup)
+      await requireResourceGroup(db, resourceGroup)
       await grantAccess(db, resourceGroup, to).catch((error: unknown) => {
         if (!isForeignKeyViolation(error)) throw error
         const code = to.domain ? 'domain_not_found' : to.groupId ? 'group_not_found' : 'user_not_found'
@@ -49,7 +44,7 @@ export function createResourceGroupAccesses({
       return list(resourceGroup)
     },
     async withdraw(resourceGroup, from) {
-      await requireGroup(resourceGroup)
+      await requireResourceGroup(db, resourceGroup)
       await withdrawAccess(db, resourceGroup, from)
       onChanged()
     },

@@ -1,5 +1,5 @@
 import { AppError, type ErrorCode, formatSlots, type ResourceSlots, type SessionSpec } from '#manager/contract'
-import { requireActiveResourceGroup } from './resource-groups.ts'
+import { requireActiveResourceGroup } from './require-resource-group.ts'
 import { giverOf, neverAllowed, readable, type Scope } from '../scheduler/plan/index.ts'
 import {
   listScopes,

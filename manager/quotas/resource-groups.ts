@@ -6,6 +6,7 @@ import {
   type ResourceGroupSpec,
 } from '#manager/contract'
 import { accessibleTo } from './access.ts'
+import { noSuchDomain, noSuchResourceGroup } from '../store/missing.ts'
 import { type Store } from '../store/open-store.ts'
 import { grantAccess } from '../store/quotas/resource-group-access.ts'
 import {
@@ -14,12 +15,10 @@ import {
   listAgentNames,
   lockResourceGroupRow,
 } from '../store/identity/removal.ts'
-import { type Db } from '../store/schema.ts'
 import { isForeignKeyViolation } from '../store/violations.ts'
 import { type Caller } from '../users/authorize.ts'
 import { liveSessions, requireEmpty } from '../users/removal.ts'
 import {
-  findResourceGroup,
   insertResourceGroup,
   listResourceGroups,
   type ResourceGroupRow,
@@ -59,7 +58,7 @@ export function createResourceGroups({ store, onChanged }: { store: Store; onCha
         const inserted = await insertResourceGroup(trx, spec)
         for (const name of inserted ? (domains ?? [domain]) : []) {
           await grantAccess(trx, spec.name, { domain: name }).catch((error: unknown) => {
-            throw isForeignKeyViolation(error) ? new AppError('domain_not_found', { name }, { cause: error }) : error
+            throw isForeignKeyViolation(error) ? noSuchDomain(name, { cause: error }) : error
           })
         }
         return inserted
@@ -69,7 +68,7 @@ export function createResourceGroups({ store, onChanged }: { store: Store; onCha
     },
     async update(name, change) {
       const row = await updateResourceGroup(db, name, change)
-      if (!row) throw missing(name)
+      if (!row) throw noSuchResourceGroup(name)
       onChanged()
       return toView(row)
     },
@@ -78,7 +77,7 @@ export function createResourceGroups({ store, onChanged }: { store: Store; onCha
         throw new AppError('resource_group_in_use', { name, why: 'It is the one of requests that name none.' })
       }
       await store.transaction(async trx => {
-        if (!(await lockResourceGroupRow(trx, name))) throw missing(name)
+        if (!(await lockResourceGroupRow(trx, name))) throw noSuchResourceGroup(name)
         const agents = await listAgentNames(trx, name)
         const sessions = await countSessionsOf(trx, { resourceGroup: name })
         const hosts = agents.length === 1 ? 'An agent is' : `${agents.length} agents are`
@@ -99,24 +98,6 @@ export function createResourceGroups({ store, onChanged }: { store: Store; onCha
 /** The first three names, with an ellipsis if there are more. */
 function some(names: readonly string[]): string {
   return names.length > 3 ? `${names.slice(0, 3).join(', ')}, …` : names.join(', ')
-}
-
-function missing(name: string): AppError {
-  return new AppError('resource_group_not_found', { name, why: `There is no resource group "${name}".` })
-}
-
-/** @throws AppError `resource_group_not_found` */
-export async function requireResourceGroup(db: Db, name: string): Promise<ResourceGroupRow> {
-  const row = await findResourceGroup(db, name)
-  if (row) return row
-  throw missing(name)
-}
-
-/** @throws AppError `resource_group_not_found`, `resource_group_inactive` */
-export async function requireActiveResourceGroup(db: Db, name: string): Promise<ResourceGroupRow> {
-  const row = await requireResourceGroup(db, name)
-  if (row.active) return row
-  throw new AppError('resource_group_inactive', { name, why: `An admin has closed "${name}". Choose another one.` })
 }
 
 /** Hides the weights: they show user ids and how much each user counts, which other users should not know. */

@@ -76,7 +76,7 @@ export function createRegistries({ store, box, tasks, events }: RegistriesDeps):
 
   async function existing(name: string): Promise<RegistryRow> {
     const row = await findRegistry(db, name)
-    if (!row) throw new AppError('registry_not_found', { registry: name, why: `There is no registry "${name}".` })
+    if (!row) throw noSuchRegistry(name)
     return row
   }
 
@@ -166,8 +166,7 @@ export function createRegistries({ store, box, tasks, events }: RegistriesDeps):
     },
 
     async remove(name) {
-      if (!(await deleteRegistry(db, name)))
-        throw new AppError('registry_not_found', { registry: name, why: `There is no registry "${name}".` })
+      if (!(await deleteRegistry(db, name))) throw noSuchRegistry(name)
       for (const { id, kind, target, status } of await tasks.list()) {
         if (kind === 'rescan' && target === name && status === 'running') await tasks.cancel(id)
       }
@@ -196,6 +195,10 @@ export function createRegistries({ store, box, tasks, events }: RegistriesDeps):
 }
 
 /** Context that a password is bound to in the secret box; key rotation must use the same. */
+function noSuchRegistry(name: string): AppError {
+  return new AppError('registry_not_found', { registry: name, why: `There is no registry "${name}".` })
+}
+
 function placeOf(name: string): string {
   return `registry:${name}`
 }

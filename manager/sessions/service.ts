@@ -29,6 +29,7 @@ import { insertKernels, type KernelRow, listKernels } from '../store/sessions/ke
 import { readLifetimeLimits } from '../store/sessions/lifetime.ts'
 import { newId } from '../store/new-id.ts'
 import { holdResourceGroup } from '../store/identity/removal.ts'
+import { noSuchResourceGroup } from '../store/missing.ts'
 import { type Store } from '../store/open-store.ts'
 import { insertSessionEvents, listSessionEvents } from '../store/sessions/session-events.ts'
 import { isForeignKeyViolation, isUniqueViolation } from '../store/violations.ts'
@@ -305,8 +306,7 @@ async function insertAll(
       const { resourceGroup } = sessions[0] ?? {}
       // The resource group may have been deleted since the request was admitted.
       if (resourceGroup !== undefined && !(await holdResourceGroup(trx, resourceGroup))) {
-        const why = `There is no resource group "${resourceGroup}".`
-        throw new AppError('resource_group_not_found', { name: resourceGroup, why })
+        throw noSuchResourceGroup(resourceGroup)
       }
       await insertSessions(trx, sessions)
       await insertKernels(

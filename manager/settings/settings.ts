@@ -2,6 +2,7 @@ import { AppError, type AuthOptions, type SystemSettings, type SystemSettingsCha
 import { type SecretBox } from '../secrets/secret-box.ts'
 import { findDomain } from '../store/identity/domains.ts'
 import { isFirstStart } from '../store/identity/logins.ts'
+import { noSuchDomain } from '../store/missing.ts'
 import { type Store } from '../store/open-store.ts'
 import { SMTP_PASSWORD_PLACE } from '../secrets/sealed.ts'
 import { holdSystemSettings, readSystemSettings, writeSystemSettings } from '../store/operation/system-settings.ts'
@@ -50,7 +51,7 @@ export function createSettings({ store, box }: { store: Store; box: SecretBox })
         const why = refusal(next)
         if (why !== undefined) throw new AppError('bad_request', { why })
         if (change.signUpDomain !== undefined && !(await findDomain(trx, next.signUpDomain))) {
-          throw new AppError('domain_not_found', { why: `There is no domain "${next.signUpDomain}".` })
+          throw noSuchDomain(next.signUpDomain)
         }
         await writeSystemSettings(trx, next, keepsPassword(before, next) ? sealed : (sealed ?? null))
       })

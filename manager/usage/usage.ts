@@ -15,6 +15,7 @@ import { findDomain } from '../store/identity/domains.ts'
 import { findGroup, listGroups, listMemberships } from '../store/identity/groups.ts'
 import { listAccessKeys } from '../store/identity/keypairs.ts'
 import { listScopes, type ScopeIds, scopeKey } from '../store/quotas/limits.ts'
+import { noSuchDomain } from '../store/missing.ts'
 import { type Db } from '../store/schema.ts'
 import { findUser } from '../store/identity/users.ts'
 import { administers, type Caller, managesAccount } from '../users/authorize.ts'
@@ -74,7 +75,7 @@ async function idsOf(db: Db, caller: Caller, { userId, groupId, domain }: UsageQ
   }
   if (domain !== undefined) {
     const known = (domain === caller.domain || administers(caller, domain)) && (await findDomain(db, domain))
-    if (!known) throw new AppError('domain_not_found', { name: domain, why: `There is no domain "${domain}".` })
+    if (!known) throw noSuchDomain(domain)
     const groups = administers(caller, domain) ? await listGroups(db, { domain }) : []
     return { ...none, group: groups.map(({ id }) => id), domain: [domain] }
   }

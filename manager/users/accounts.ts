@@ -1,6 +1,7 @@
 import { AppError, DEFAULT_GROUP, type GroupId, UserId } from '#manager/contract'
 import { holdDomain } from '../store/identity/domains.ts'
 import { addMembers, findGroups, type GroupRow, removeMembers } from '../store/identity/groups.ts'
+import { noSuchDomain } from '../store/missing.ts'
 import { newId } from '../store/new-id.ts'
 import { type Db } from '../store/schema.ts'
 import { insertUser, lockUser, type NewUser, type UserRow } from '../store/identity/users.ts'
@@ -48,7 +49,7 @@ export async function replaceGroups(
 
 async function requireDomain(trx: Db, name: string): Promise<void> {
   if (await holdDomain(trx, name)) return
-  throw new AppError('domain_not_found', { name, why: `There is no domain "${name}".` })
+  throw noSuchDomain(name)
 }
 
 async function groupIds(trx: Db, domain: string, names: readonly string[] | undefined): Promise<GroupId[]> {

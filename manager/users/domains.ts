@@ -24,6 +24,7 @@ import {
 import { insertGroup } from '../store/identity/groups.ts'
 import { parseSettings } from '../settings/rules.ts'
 import { deleteLogins } from '../store/identity/logins.ts'
+import { noSuchDomain } from '../store/missing.ts'
 import { newId } from '../store/new-id.ts'
 import { type Store } from '../store/open-store.ts'
 import { countInDomain, countSessionsOf, deleteDomain, lockDomain } from '../store/identity/removal.ts'
@@ -88,7 +89,7 @@ export function createDomains({ store, logins, onLimitsChanged }: DomainsDeps): 
       const { row, ended } = await store.transaction(async trx => {
         if (deactivates) await lockSuperadmins(trx)
         const row = await updateDomain(trx, name, settingsOf(change))
-        if (!row) throw new AppError('domain_not_found', { name, why: `There is no domain "${name}".` })
+        if (!row) throw noSuchDomain(name)
         if (!deactivates) return { row, ended: [] }
         await requireSuperadmin(trx)
         if (name === caller.domain) throw new AppError('forbidden', { why: 'Nobody can deactivate their own domain.' })
@@ -104,7 +105,7 @@ export function createDomains({ store, logins, onLimitsChanged }: DomainsDeps): 
 
     async remove(name, { purge = false }) {
       const known = await findDomain(store.db, name)
-      if (!known) throw new AppError('domain_not_found', { name, why: `There is no domain "${name}".` })
+      if (!known) throw noSuchDomain(name)
       if (name === DEFAULT_DOMAIN) {
         throw new AppError('domain_in_use', { name, why: 'It is the domain of users for whom none is named.' })
       }
@@ -112,7 +113,7 @@ export function createDomains({ store, logins, onLimitsChanged }: DomainsDeps): 
       await store.transaction(async trx => {
         await holdSystemSettings(trx)
         const domain = await lockDomain(trx, name)
-        if (!domain) throw new AppError('domain_not_found', { name, why: `There is no domain "${name}".` })
+        if (!domain) throw noSuchDomain(name)
         requireEmpty('domain_in_use', name, await contentsOf(trx, name), { purge, active: domain.active })
         await deleteDomain(trx, name)
       })

@@ -20,6 +20,7 @@ import {
   removeMembers,
   updateGroup,
 } from '../store/identity/groups.ts'
+import { noSuchDomain } from '../store/missing.ts'
 import { newId } from '../store/new-id.ts'
 import { type Store } from '../store/open-store.ts'
 import { countSessionsOf, deleteGroup, lockGroup, removeAllMembers } from '../store/identity/removal.ts'
@@ -96,7 +97,7 @@ export function createGroups({ store, events, onLimitsChanged }: GroupsDeps): Gr
       const id = newId(GroupId)
       const created = await store.transaction(async trx => {
         const known = administers(caller, domain) && (await holdDomain(trx, domain))
-        if (!known) throw new AppError('domain_not_found', { name: domain, why: `There is no domain "${domain}".` })
+        if (!known) throw noSuchDomain(domain)
         return insertGroup(trx, { id, domain, name, ...settings, limits: baseUnits(limits) })
       })
       if (!created) throw existing(domain, name)

@@ -14,6 +14,7 @@ import {
   type InvitationRow,
   listInvitations,
 } from '../store/identity/invitations.ts'
+import { noSuchDomain } from '../store/missing.ts'
 import { newUuid } from '../store/new-id.ts'
 import { type Store } from '../store/open-store.ts'
 import { isForeignKeyViolation } from '../store/violations.ts'
@@ -49,15 +50,13 @@ export function createInvitations({ store, settings }: { store: Store; settings:
       if (!administers(caller, domain)) {
         throw new AppError('forbidden', { why: 'Only a superadmin invites into another domain.' })
       }
-      const unknown = (options?: ErrorOptions) =>
-        new AppError('domain_not_found', { why: `There is no domain "${domain}".` }, options)
       const known = await findDomain(db, domain)
-      if (!known) throw unknown()
+      if (!known) throw noSuchDomain(domain)
       const token = newToken()
       const [id, tokenHash] = [newUuid(), hashToken(token)]
       const wanted = { id, tokenHash, domain, note, days, createdBy: caller.userId }
       const row = await insertInvitation(db, wanted).catch((error: unknown) => {
-        throw isForeignKeyViolation(error) ? unknown({ cause: error }) : error
+        throw isForeignKeyViolation(error) ? noSuchDomain(domain, { cause: error }) : error
       })
       const { publicUrl, allowSignUp } = await settings.read()
       const url = linkTo(publicUrl ?? origin, 'sign-up', { invitation: token })

@@ -1,0 +1,18 @@
+import { AppError } from '#manager/contract'
+import { noSuchResourceGroup } from '../store/missing.ts'
+import { findResourceGroup, type ResourceGroupRow } from '../store/quotas/resource-groups.ts'
+import { type Db } from '../store/schema.ts'
+
+/** @throws AppError `resource_group_not_found` */
+export async function requireResourceGroup(db: Db, name: string): Promise<ResourceGroupRow> {
+  const row = await findResourceGroup(db, name)
+  if (row) return row
+  throw noSuchResourceGroup(name)
+}
+
+/** @throws AppError `resource_group_not_found`, `resource_group_inactive` */
+export async function requireActiveResourceGroup(db: Db, name: string): Promise<ResourceGroupRow> {
+  const row = await requireResourceGroup(db, name)
+  if (row.active) return row
+  throw new AppError('resource_group_inactive', { name, why: `An admin has closed "${name}". Choose another one.` })
+}
