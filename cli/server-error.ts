@@ -7,6 +7,8 @@ import { AppError, isErrorCode, parseJson } from '#manager/contract'
  * @returns undefined for every other line
  */
 export function serverError(line: string): AppError | undefined {
-  const { error } = (parseJson(line) ?? {}) as { error?: { code?: unknown; detail?: Readonly<Record<string, unknown>> } }
+  const { error } = (parseJson(line) ?? {}) as {
+    error?: { code?: unknown; detail?: Readonly<Record<string, unknown>> }
+  }
   return error && new AppError(isErrorCode(error.code) ? error.code : 'internal', error.detail)
 }

@@ -1,5 +1,12 @@
 import { shallowReadonly, shallowRef, type Ref } from 'vue'
-import { isEventHint, isSessionStats, parseJson, type EventHint, type SessionId, type SessionStats } from '#manager/contract'
+import {
+  isEventHint,
+  isSessionStats,
+  parseJson,
+  type EventHint,
+  type SessionId,
+  type SessionStats,
+} from '#manager/contract'
 import { connectSse, type SseConnection } from './sse-client.ts'
 import { type SseEvent } from './sse-parser.ts'
 import { type ConnectionInfo } from './connection-info.ts'
