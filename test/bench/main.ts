@@ -4,6 +4,7 @@ import { benchConsole } from './console.ts'
 import { benchBatch } from './batch.ts'
 import { benchCrowd } from './crowd.ts'
 import { benchHttp } from './http.ts'
+import { benchIdle } from './idle.ts'
 import { benchLaunch } from './launch.ts'
 import { benchList } from './list.ts'
 import { benchMemory } from './memory.ts'
@@ -23,6 +24,7 @@ const PARTS = {
   launch: benchLaunch,
   batch: benchBatch,
   memory: benchMemory,
+  idle: benchIdle,
   scheduler: benchScheduler,
   agents: benchAgents,
   crowd: benchCrowd,

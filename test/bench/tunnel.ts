@@ -1,5 +1,6 @@
 import { measureConnects, measureDown, measureRoundTrips, measureUp } from './tunnel-load.ts'
 import { TCP_APP } from './image.ts'
+import { startHaproxies } from './haproxies.ts'
 import { startRelays } from './relays.ts'
 import { startBenchSession } from './session.ts'
 import { median, quantile, round } from './statistics.ts'
@@ -9,18 +10,22 @@ const BYTES = 300_000_000
 const ROUND_TRIPS = 2_000
 const CONNECTS = 300
 
-interface Figures {
+/** What HAProxy is compared by. */
+interface StreamFigures {
   readonly downMBps: number
   readonly upMBps: number
   readonly rttP50us: number
   readonly rttP99us: number
+}
+
+interface Figures extends StreamFigures {
   readonly connectsPerSecond: number
   readonly parallelConnectsPerSecond: number
 }
 
 /**
- * A TCP service in a session's container through proxy, manager and agent, against three plain relays in a row to the same port of the
- * same container; in turn, so that both see the same machine.
+ * A TCP service in a session's container through proxy, manager and agent, against three plain relays in a row and three HAProxies in a
+ * row to the same port of the same container; in turn, so that all see the same machine.
  */
 export async function benchTunnel(stack: AsyncDisposableStack) {
   const { openTunnel, address } = await startBenchSession(stack)
@@ -28,20 +33,22 @@ export async function benchTunnel(stack: AsyncDisposableStack) {
   // Starts the app; the relays need it too.
   await measureRoundTrips(tunnel.port, 10)
   const relays = stack.use(await startRelays({ host: address, port: TCP_APP.port }))
-  const results = { relays: [] as Figures[], tunnel: [] as Figures[] }
+  const haproxies = await startHaproxies(stack, { host: address, port: TCP_APP.port })
+  const results = { relays: [] as Figures[], tunnel: [] as Figures[], haproxies: [] as StreamFigures[] }
   for (let i = 0; i <= ROUNDS; i++) {
     const plain = await measure(relays.port)
     const ours = await measure(tunnel.port)
+    const yardstick = haproxies && (await measureStreams(haproxies.port))
     // The first round warms up.
     if (i === 0) continue
     results.relays.push(plain)
     results.tunnel.push(ours)
+    if (yardstick) results.haproxies.push(yardstick)
   }
-  const plain = medians(results.relays)
-  const ours = medians(results.tunnel)
   // Of each pair of neighbours, because the machine changes from round to round.
-  const ratio = (key: keyof Figures) =>
-    round(median(results.tunnel.map((figures, i) => figures[key] / (results.relays[i]?.[key] ?? Number.NaN))))
+  const ratio = (key: keyof Figures) => ratioOf(results.tunnel, results.relays, key)
+  const overHaproxy = (key: keyof StreamFigures) =>
+    haproxies ? ratioOf<keyof StreamFigures>(results.tunnel, results.haproxies, key) : null
   return {
     tunnel: {
       downRatio: ratio('downMBps'),
@@ -50,35 +57,43 @@ export async function benchTunnel(stack: AsyncDisposableStack) {
       rttP99Ratio: ratio('rttP99us'),
       connectRatio: ratio('connectsPerSecond'),
       parallelConnectRatio: ratio('parallelConnectsPerSecond'),
-      ...ours,
-      relays: plain,
+      haproxy: {
+        downRatio: overHaproxy('downMBps'),
+        upRatio: overHaproxy('upMBps'),
+        rttRatio: overHaproxy('rttP50us'),
+        ...(haproxies ? medians(results.haproxies) : {}),
+      },
+      ...medians(results.tunnel),
+      relays: medians(results.relays),
       rounds: ROUNDS,
     },
   }
 }
 
-async function measure(port: number): Promise<Figures> {
+function ratioOf<K extends string>(
+  ours: readonly Readonly<Record<K, number>>[],
+  theirs: readonly Readonly<Record<K, number>>[],
+  key: K,
+): number {
+  return round(median(ours.map((figures, i) => figures[key] / (theirs[i]?.[key] ?? Number.NaN))))
+}
+
+async function measureStreams(port: number): Promise<StreamFigures> {
   const downMBps = await measureDown(port, BYTES)
   const upMBps = await measureUp(port, BYTES)
   const times = await measureRoundTrips(port, ROUND_TRIPS)
+  return { downMBps, upMBps, rttP50us: quantile(times, 0.5), rttP99us: quantile(times, 0.99) }
+}
+
+async function measure(port: number): Promise<Figures> {
   return {
-    downMBps,
-    upMBps,
-    rttP50us: quantile(times, 0.5),
-    rttP99us: quantile(times, 0.99),
+    ...(await measureStreams(port)),
     connectsPerSecond: await measureConnects(port, CONNECTS, 1),
     parallelConnectsPerSecond: await measureConnects(port, CONNECTS * 2, 20),
   }
 }
 
-function medians(all: readonly Figures[]): Figures {
-  const of = (key: keyof Figures) => round(median(all.map(figures => figures[key])), 1)
-  return {
-    downMBps: of('downMBps'),
-    upMBps: of('upMBps'),
-    rttP50us: of('rttP50us'),
-    rttP99us: of('rttP99us'),
-    connectsPerSecond: of('connectsPerSecond'),
-    parallelConnectsPerSecond: of('parallelConnectsPerSecond'),
-  }
+function medians<F extends { readonly [K in keyof F]: number }>(all: readonly F[]): F {
+  const keys = Object.keys(all[0] ?? {}) as (keyof F)[]
+  return Object.fromEntries(keys.map(key => [key, round(median(all.map(figures => figures[key])), 1)])) as F
 }

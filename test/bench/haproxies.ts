@@ -1,0 +1,23 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { type Haproxy, startTcpHaproxy } from '../fixtures/haproxy.ts'
+
+const COUNT = 3
+
+/** Three HAProxy processes in a row that end at `host:port`; undefined on a machine without HAProxy. */
+export async function startHaproxies(
+  stack: AsyncDisposableStack,
+  target: { readonly host: string; readonly port: number },
+): Promise<Haproxy | undefined> {
+  const isInstalled = await promisify(execFile)('haproxy', ['-v']).then(
+    () => true,
+    () => false,
+  )
+  if (!isInstalled) {
+    console.error('haproxy is not installed: tunnel.haproxy has no figures')
+    return undefined
+  }
+  let last = stack.use(await startTcpHaproxy(target))
+  for (let i = 1; i < COUNT; i++) last = stack.use(await startTcpHaproxy({ host: '127.0.0.1', port: last.port }))
+  return last
+}
