@@ -1,0 +1,73 @@
+import { type AgentId, type DeviceFigures, type KernelId } from '#manager/contract'
+import { type AgentImage } from '#agent/contract'
+import { type Stray } from '../scheduler/strays.ts'
+import { type DeviceModes } from './devices.ts'
+import { createProblems, type Problems } from './problems.ts'
+
+/** What this process remembers of an agent, on one connection. Each part of `agents/` names the fields that it uses. */
+export interface AgentMemory {
+  /** Whether the agent was reconciled at least once on this connection, and its engine answers. */
+  ready: boolean
+  /** When its engine stopped answering, on the clock of `performance.now()`. */
+  engineDownSince: number | undefined
+  deviceFigures: readonly DeviceFigures[]
+  readonly problems: Problems
+  /** Milliseconds by which its clock is ahead of the database's. */
+  skewMs: number
+  skewLogged: boolean
+  /** The state as last written, so that only changes are written. Empty until it is known. */
+  written: string
+  /** When state or `last_seen_at` was last written, on the clock of `performance.now()`. */
+  writtenAt: number
+  modes: DeviceModes
+  tellingModes: boolean
+  /** Images that are not written yet. */
+  images: readonly AgentImage[] | undefined
+  /** Kernels that were missing from the last complete report. */
+  missing: ReadonlySet<KernelId>
+  /** Containers that occupy resources the database considers free. */
+  strays: readonly Stray[]
+  /** Reported ends that may belong to a start in flight at another manager, with the time of the first report. */
+  readonly endedSince: Map<string, number>
+}
+
+export interface AgentMemories {
+  /** The memory of the agent, which begins empty. */
+  of(agentId: AgentId): AgentMemory
+  find(agentId: AgentId): AgentMemory | undefined
+  forget(agentId: AgentId): void
+  ready(): readonly AgentId[]
+}
+
+export function createMemories(): AgentMemories {
+  const memories = new Map<AgentId, AgentMemory>()
+  return {
+    of(agentId) {
+      const memory = memories.get(agentId) ?? emptyMemory()
+      memories.set(agentId, memory)
+      return memory
+    },
+    find: agentId => memories.get(agentId),
+    forget: agentId => void memories.delete(agentId),
+    ready: () => [...memories].flatMap(([agentId, { ready }]) => (ready ? [agentId] : [])),
+  }
+}
+
+function emptyMemory(): AgentMemory {
+  return {
+    ready: false,
+    engineDownSince: undefined,
+    deviceFigures: [],
+    problems: createProblems(),
+    skewMs: 0,
+    skewLogged: false,
+    written: '',
+    writtenAt: 0,
+    modes: {},
+    tellingModes: false,
+    images: undefined,
+    missing: new Set(),
+    strays: [],
+    endedSince: new Map(),
+  }
+}

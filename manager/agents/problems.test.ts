@@ -1,0 +1,21 @@
+import { expect, test } from 'vitest'
+import { createProblems, unknownProblem } from './problems.ts'
+
+test('problems are told in one text, in the order of their subjects, until they are cleared', () => {
+  const problems = createProblems()
+  expect(problems.text()).toBeNull()
+  problems.note('leftOut', 'An image was left out.')
+  problems.note('network', 'No network.')
+  expect(problems.text()).toBe('No network. An image was left out.')
+  expect(problems.has('network')).toBe(true)
+  problems.note('network', null)
+  expect(problems.text()).toBe('An image was left out.')
+  problems.note('leftOut', null)
+  expect(problems.text()).toBeNull()
+})
+
+test('unknown containers are counted in words that fit their number', () => {
+  expect(unknownProblem(0)).toBeNull()
+  expect(unknownProblem(1)).toMatch(/^A container there names this Berth, which did not sign it:/)
+  expect(unknownProblem(3)).toMatch(/^3 containers there name this Berth, which did not sign them:/)
+})
