@@ -6,7 +6,7 @@ import { type StatsRecorder } from '../stats/recorder.ts'
 import { type Store } from '../store/open-store.ts'
 import { findSessionOfKernel, type KernelOwner } from '../store/sessions/kernel-owner.ts'
 import { touchSessions } from '../store/sessions/touches.ts'
-import { type Notice } from '../agent-link/gateway.ts'
+import { type Notice } from '../agent-link/listener.ts'
 import { type LiveFigures } from '../stats/live.ts'
 import { sumStats } from '../stats/sum-stats.ts'
 

@@ -1,6 +1,6 @@
 import { type AgentId, type DeviceFigures, type KernelId, type PullProgress } from '#manager/contract'
 import { type Report } from '#agent/contract'
-import { type AgentListener } from '../agent-link/gateway.ts'
+import { type AgentListener } from '../agent-link/listener.ts'
 import { createAgentReads } from '../agent-link/reads.ts'
 import { type Stray } from '../scheduler/strays.ts'
 import { isStarting } from '../sessions/transition.ts'
