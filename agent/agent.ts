@@ -30,6 +30,7 @@ import { createDataSockets } from './tunnel/data-sockets.ts'
 import { createStreams } from './tunnel/streams.ts'
 import { version } from './version.ts'
 
+/** Interval between two looks: full comparisons of the agent's kernels and images with the engine. */
 const LOOK_AGAIN_MS = 60_000
 /** Retry delay after a failed look while the engine is up: nothing can be started until a look succeeds. */
 const LOOK_AFTER_FAILURE_MS = 1_000
@@ -41,14 +42,13 @@ const ELSEWHERE =
 
 export interface Agent {
   readonly agentId: AgentId
-  /** Rejects when the agent cannot go on: refused, revoked, or the engine is another agent's. */
+  /** Rejects when the agent cannot go on: a manager refused or revoked it, or its engine belongs to another agent. */
   readonly ended: Promise<never>
 }
 
 /**
  * Opens everything; resolves when a manager has accepted this agent and has its first report. Everything that was opened is
  * closed in reverse order, also after a failed start. Sessions keep running.
- *
  *
  * @throws `data_dir_locked`, `engine_already_managed`, `join_token_invalid`, `agent_revoked`, `config_invalid`
  */
@@ -68,7 +68,10 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
       : [createSimulatedGpus(config.simulatedGpus)]
   const parts: { control?: Control; watch?: EngineWatch; kernels?: KernelManager } = {}
   const changed = () => parts.control?.changed()
-  /** Two agents on one engine would both give away its resources, so the agent that does not hold the claim stops. */
+  /**
+   * Takes the claim on the engine, or checks it. Two agents on one engine would both give away its resources, so an agent that
+   * does not hold the claim stops.
+   */
   const holdEngine = async (managerId = identity.manager?.managerId) => {
     if (!managerId) return
     await claim.hold(managerId).catch((error: unknown) => {
@@ -259,9 +262,9 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
 }
 
 /**
- * The agent to replace is confirmed in two places: by the join string, which an admin made for that purpose, and by a setting
- * where the agent is started.
- * @throws `config_invalid`
+ * Id of the agent that this one replaces; undefined if it replaces none. A replacement must be confirmed in two places: by the
+ * join string, which an admin made for that purpose, and by the setting `--replace` where the agent is started.
+ * @throws `config_invalid` if only one of the two asks for a replacement
  */
 function replacedBy({ replace, invitation }: Config): AgentId | undefined {
   const { replaces } = invitation ?? {}

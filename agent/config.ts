@@ -22,13 +22,13 @@ export interface Config {
   readonly sharedGpus: ReadonlySet<string>
   /** Image with python3, in which the agent tests whether GPU memory limits are enforced. */
   readonly gpuProbeImage: string
-  /** Path of a TOML file. */
+  /** Path of the TOML file that describes simulated GPUs; undefined: the agent looks for NVIDIA GPUs. */
   readonly simulatedGpus: string | undefined
   readonly toolboxImage: string
   readonly claimVolume: string
   readonly freeSpaceFloorBytes: number
   readonly scratchRetentionMs: number
-  /** Limits of one session. */
+  /** Limits of the files of one session. */
   readonly homeLimits: DiskLimits
   readonly logLevel: string
 }

@@ -20,7 +20,6 @@ const RETRY_MS = 250
  * The lock is a Unix socket, as that of `berth up` is. Threat model: the socket is 0600 in a directory of mode 0700, so only
  * the agent's own user and root can connect; it tells the process id of the holder and takes no input.
  *
- *
  * @throws AppError `data_dir_locked`, which names the process that holds the lock
  */
 export async function lockDirectory(directory: string): Promise<AsyncDisposable> {
@@ -56,7 +55,7 @@ export async function lockDirectory(directory: string): Promise<AsyncDisposable>
   })
 }
 
-/** Names a directory with a too long path by a descriptor, where the system supports that. */
+/** Path of the socket. On Linux, a path too long for a socket is replaced by one through a descriptor of the directory. */
 async function shortPath(directory: string, stack: AsyncDisposableStack): Promise<string> {
   const path = join(directory, NAME)
   if (Buffer.byteLength(path) <= PATH_LIMIT || process.platform !== 'linux') return path

@@ -27,7 +27,7 @@ async function main(): Promise<void> {
   await Promise.race([stopped.promise, agent.ended])
 }
 
-/** Shorter than the time after which `berth up` kills its children. */
+/** Time limit of a clean stop; shorter than the time after which `berth up` kills its children. */
 const STOP_TIMEOUT_MS = 8_000
 
 if (import.meta.main) {

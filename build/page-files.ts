@@ -8,7 +8,7 @@ const PARTS = [
   { name: 'sessions', entries: ['app/AppShell.vue', 'features/sessions/SessionsPage.vue'] },
 ] as const
 
-/** @returns the file for a module of the page; null if the bundler decides */
+/** @returns a function that names the file for a module of the page; null: the bundler decides */
 export function pageFiles(folder: string) {
   const known = new Map<string, ReadonlySet<string>>()
   return (id: string, graph: Graph): string | null => {

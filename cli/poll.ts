@@ -17,7 +17,6 @@ interface Poll<T> {
 /**
  * Polls until it is done. Temporary failures (a manager that restarts, a rate limit) are waited out, however long they take.
  *
- *
  * @returns the last result; check `signal` before you consider it done
  *
  * @throws the permanent error of `ask`
@@ -45,7 +44,10 @@ export async function pollUntil<T>({ first, ask, done, signal, note }: Poll<T>):
   return now
 }
 
-/** A tenth of the time waited so far: short at first, and after hours still far below a keypair's rate limit. */
+/**
+ * Pause before the next poll, in milliseconds: a tenth of the time waited so far, within limits. It is short at first, and after
+ * hours the polls are still far below a keypair's rate limit.
+ */
 export function pauseAfter(waitedMs: number): number {
   return Math.min(LONGEST_MS, Math.max(SHORTEST_MS, waitedMs / 10))
 }

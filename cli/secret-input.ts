@@ -14,7 +14,6 @@ export async function readStandardInput(): Promise<string> {
 /**
  * Asks in the terminal, without showing the input.
  *
- *
  * @param option of the command that reads the secret from standard input
  *
  * @throws AppError `bad_request` if there is no terminal

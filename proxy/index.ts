@@ -35,7 +35,7 @@ export interface ProxyOptions {
   readonly sshDirectory?: string
   readonly log?: Log
   readonly limits?: Partial<PathLimits>
-  /** For tests. */
+  /** Replaces the production transport in tests. */
   readonly transport?: Transport
 }
 
@@ -47,7 +47,7 @@ export interface Proxy extends AsyncDisposable {
   readonly ssh: HostApi['ssh']
   settings(): Promise<HostSettings>
   saveSettings(settings: HostSettings): Promise<HostSettings>
-  /** @returns unsubscribes */
+  /** @returns the function that unsubscribes */
   on<E extends ProxyEvent>(event: E, listener: (payload: HostEvents[E]) => void): () => void
   /** The user signed in again or the network is back: all waiting connections retry at once. */
   wake(): void

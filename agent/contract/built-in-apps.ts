@@ -1,6 +1,6 @@
 import { type KernelApp } from './control.ts'
 
-/** Where the session's SSH server listens in the container. */
+/** Port in the container on which the session's SSH server listens. */
 export const SSHD_PORT = 2222
 
 /**

@@ -33,7 +33,7 @@ import { ManagerProof, Managers } from './managers.ts'
 export const CONTROL_PROTOCOL = 'berth.control.v1'
 export const CONTROL_PATH = '/agent/v1/control'
 export const HEARTBEAT_MS = 3_000
-/** No heartbeat for this long: the agent counts as lost. */
+/** An agent that sends no heartbeat for this long counts as lost. */
 export const AGENT_LOST_MS = 10_000
 
 export const Challenge = z.object({
@@ -43,7 +43,7 @@ export const Challenge = z.object({
   managerId: ManagerId,
   /** Id of the manager process; an agent has one connection to each process. */
   processId: z.string().optional(),
-  /** Only where the agent sent a nonce. */
+  /** Left out if the agent sent no nonce. */
   proof: ManagerProof.optional(),
 })
 export const Join = z.object({
@@ -66,13 +66,13 @@ export const Prove = z.object({
 export const Welcome = z.object({
   type: z.literal('welcome'),
   managerId: ManagerId,
-  /** How many data sockets the agent keeps parked. */
+  /** Number of data sockets that the agent keeps parked. */
   parkedSockets: z.int(),
   /** Credential of the data sockets of this control connection, base64url; sent as `authorization: Bearer`. */
   dataToken: z.string(),
   /**
-   * Set if this agent replaces one whose data is lost, and with the data the key of the container labels: ids of the
-   * containers that are known to belong to the lost agent.
+   * Ids of the containers that the manager knows to belong to the agent that this one replaces. Left out if it replaces none.
+   * The key that signed the labels of these containers is lost with the data of the replaced agent.
    */
   containers: z.array(z.string()).optional(),
 })
@@ -83,7 +83,10 @@ export function controlSignaturePayload(nonce: string, managerId: string, agentI
   return `berth.control.v1\n${nonce}\n${managerId}\n${agentId}`
 }
 
-/** An app as the agent runs it. `command` may hold `{port}` and `{secret}`; empty = the port is open by itself. */
+/**
+ * An app as the agent runs it. `command` may hold `{port}` and `{secret}`; it is empty if the agent need not start the app,
+ * because the container opens the port by itself.
+ */
 export const KernelApp = z.object({
   name: App.shape.name,
   title: CleanLine(200),
@@ -92,7 +95,7 @@ export const KernelApp = z.object({
   port: z.int().min(1).max(65_535),
   command: z.array(z.string()),
   environ: z.record(z.string(), z.string()).default({}),
-  /** How the app takes its secret; the proxy injects it. */
+  /** Form in which the app takes its secret, which the proxy adds to requests; `none`: the app has no secret. */
   secret: z.enum(['jupyter', 'none']).default('none'),
 })
 export type KernelApp = z.infer<typeof KernelApp>
@@ -203,15 +206,15 @@ const ReportedDevice = Device.extend({
   problem: CleanLine().nullable(),
 })
 
-/** Full state; sent after welcome, whenever something in it changes, and with every heartbeat (`images` only when changed). */
+/** Full state of an agent; sent after welcome, whenever it changes, and with every heartbeat (`images` only when changed). */
 export const Report = z.object({
   type: z.literal('report'),
   sequence: z.int(),
   version: CleanLine(64),
   engine: z.object({ version: CleanLine(64), reachable: z.boolean() }),
-  /** CPU and memory in base units, reserve of the host already taken off; devices are counted by the manager. */
+  /** CPU and memory in base units, with the reserve of the host already subtracted; devices are counted by the manager. */
   capacity: Amounts,
-  /** Devices in the modes that the manager set last; a device that nobody has set yet is in the mode of the agent's configuration. */
+  /** Devices in the modes that the manager set last; a device whose mode nobody has set is in the mode of the agent's configuration. */
   devices: z.array(ReportedDevice).max(CEILINGS['cuda.device']),
   deviceFigures: z.array(DeviceFigures).optional(),
   images: z.array(AgentImage).optional(),
@@ -227,13 +230,13 @@ export const Report = z.object({
 })
 export type Report = z.infer<typeof Report>
 
-/** One kernel changed; the same facts as in the next report, at once. `ageMs`: how long ago it happened. */
+/** Notice that one kernel changed: the facts of the next report, sent without waiting for it. `ageMs`: time since the change. */
 export const KernelChanged = z.object({
   type: z.literal('kernel_changed'),
   kernel: KernelReport,
   ageMs: Milliseconds,
 })
-/** Figures that can be added up. If the host's clock or a counter is wrong, the figures are useless and are refused. */
+/** Stats with plausible figures, which can be added up. Figures of a host whose clock or counter is wrong are refused. */
 const SaneStats = SessionStats.refine(
   stats => Object.values(stats).every(value => typeof value !== 'number' || (value >= 0 && value <= 2 ** 63)),
   'figures must not be negative, nor larger than any counter',
@@ -266,7 +269,7 @@ export const KernelSpec = z.object({
   attempt: z.int(),
   owner: z.object({ id: UserId, email: z.string() }),
   resourceGroup: z.string(),
-  /** `manifestDigest` (sha256:…) is what the registry had under the reference when the session was made, where that is known. */
+  /** `manifestDigest` (sha256:…): digest that the registry had under the reference when the session was made, if it is known. */
   image: z.object({ reference: z.string(), digest: z.string(), manifestDigest: z.string().optional() }),
   /** Base units. */
   slots: z.record(z.string(), z.int()),
@@ -283,7 +286,7 @@ export const KernelSpec = z.object({
   authorizedKeys: z.array(z.string()),
   /** An ended kernel of this agent whose home the new one continues with; fails with `files_gone` if the home was not kept. */
   filesOf: KernelId.optional(),
-  /** When the session was asked for, by the database's clock: its container cannot be older. */
+  /** Time at which the session was requested, by the database's clock: its container cannot be older. */
   requestedAt: z.iso.datetime().optional(),
   /** The manager's MAC of the facts above, to be kept in the container's label. Left out by older managers. */
   managerSignature: z.string().max(128).optional(),
@@ -295,7 +298,7 @@ export type KernelSpec = z.infer<typeof KernelSpec>
  * request: agents neither keep nor log them.
  */
 export const RegistryAuth = z.object({
-  /** As Docker knows the registry: `cr.example.org:5000`, or `https://index.docker.io/v1/`. */
+  /** Address of the registry as Docker knows it: `cr.example.org:5000`, or `https://index.docker.io/v1/`. */
   serverAddress: z.string(),
   username: z.string(),
   password: z.string(),
@@ -342,8 +345,8 @@ export const REQUESTS = {
     reply: z.object({ containerId: ContainerId, startedAt: z.iso.datetime(), ssh: KernelSsh }),
   },
   /**
-   * Stops and removes container, network and (after a while) scratch. Unknown kernel: replies `gone`. With `attempt`, a
-   * newer attempt is left alone, and the reply is the same.
+   * Stops and removes container, network and (after a while) scratch. An unknown kernel is no error: the reply has no exit code
+   * and an empty log. With `attempt`, a newer attempt is left alone, and the reply is the same.
    */
   destroy_kernel: {
     input: z.object({ kernelId: KernelId, attempt: z.int().optional(), graceMs: z.int() }),
@@ -360,7 +363,10 @@ export const REQUESTS = {
     input: z.object({}),
     reply: z.object({ kernels: z.array(KernelReport).max(10_000) }),
   },
-  /** Sets the mode of every named device; others keep theirs. The manager repeats the request until a report shows the modes. */
+  /**
+   * Replaces the set modes: a named device gets the given mode, any other device that of the agent's configuration. The manager
+   * repeats the request until a report shows the modes.
+   */
   set_device_modes: {
     input: z.object({ modes: z.record(z.string(), SettableMode) }),
     reply: z.object({}),
@@ -412,8 +418,8 @@ export const TakenUp = z.object({
   sequence: z.int(),
   except: z.array(KernelId).optional(),
   /**
-   * Set if the engine did not answer, so that the report is not certain about containers: kernels that are known to run
-   * all the same.
+   * Kernels that the manager knows to run all the same. Set if the agent's engine did not answer, so that the report is not
+   * certain about containers.
    */
   started: z.array(KernelId).optional(),
 })

@@ -23,8 +23,8 @@ export function dataProofPayload(side: 'agent' | 'manager', nonce: string): stri
 }
 
 /**
- * One line of JSON, ended by LF, at most 8 KiB. What follows on the socket is the WebSocket stream of the client, whose
- * server end is the agent. The manager has answered the upgrade already.
+ * Header with which the manager takes a parked socket: one line of JSON, ended by LF, at most 8 KiB. The WebSocket stream of
+ * the client follows on the socket; its server end is the agent. The manager has answered the client's upgrade already.
  */
 export const DataHeader = z.discriminatedUnion('kind', [
   z.object({

@@ -24,12 +24,13 @@ export type ManagerAddress = z.infer<typeof ManagerAddress>
 export const Managers = z.object({ type: z.literal('managers'), managers: z.array(ManagerAddress) })
 
 /**
- * An agent reaches a manager that it cannot dial through one that it can dial: `GET /agent/v1/via` with `Upgrade:
- * berth-via`, credentials as for a data socket, and the target process. After the 101 the socket is a plain connection to
- * the target's address: everything on it, TLS included, is between the agent and the target manager.
+ * Indirect route: an agent that cannot dial a manager reaches it through another manager, which it can dial. The request is
+ * `GET /agent/v1/via` with `Upgrade: berth-via`, credentials as for a data socket, and the target process. After the 101 the
+ * socket is a plain connection to the target's address: everything on it, TLS included, is between the agent and the target
+ * manager.
  */
 export const VIA_PATH = '/agent/v1/via'
 export const VIA_UPGRADE = 'berth-via'
 export const VIA_TO_HEADER = 'x-berth-to'
-/** Header in the upgrade request of a control connection that came this way: the process in between. */
+/** Header in the upgrade request of a control connection that takes an indirect route: id of the manager process in between. */
 export const VIA_HEADER = 'x-berth-via'

@@ -1,6 +1,6 @@
 const FIRST_MS = 200
 const LONGEST_MS = 10_000
-/** On the manager's own machine no crowd of agents reconnects, and sessions should be back within seconds. */
+/** Longest delay to a manager on this machine: no crowd of agents reconnects to it, and sessions should be back within seconds. */
 const LONGEST_LOCAL_MS = 400
 
 /**

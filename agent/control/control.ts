@@ -39,7 +39,7 @@ export interface Control extends AsyncDisposable {
   readonly ended: Promise<never>
   /** Ends control, like a refusal, if retrying cannot fix the error. */
   fail(error: unknown): void
-  /** Call when something in the report changed; several changes together are sent at once. */
+  /** Call when something in the report changed; changes within a short time are sent in one report. */
   changed(): void
   /** Dropped without a connection: the next report carries the same news. */
   notify(message: FromAgent): void

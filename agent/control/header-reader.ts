@@ -2,7 +2,7 @@ import { type Socket } from 'node:net'
 import { DataHeader } from '#agent/contract'
 import { parseJson } from '#manager/contract'
 
-/** A header of the contract is a few hundred bytes. */
+/** Longest line that is read; a header of the contract is a few hundred bytes. */
 export const MAX_LINE_BYTES = 8 * 1024
 
 /**

@@ -57,8 +57,8 @@ export interface IdentityOptions {
 }
 
 /**
- * @throws `config_invalid` if the files are damaged (a new identity in their place would orphan running sessions), or if they
- * belong to an agent that may not become another one
+ * @throws `config_invalid` if the files are damaged (a new identity in their place would orphan running sessions), or if this
+ * agent is to replace another one and the directory already belongs to a different agent
  */
 export async function openIdentity(
   directory: string,

@@ -15,7 +15,7 @@ import { dialDirectly, dialThrough, type Route, type Where } from './reach.ts'
 /** A WebSocket to the manager that carries messages instead of frames. */
 export interface Link extends Disposable {
   send(message: FromAgent): void
-  /** Messages of the types that this agent knows. Ends with the connection; throws only if the manager breaks the protocol. */
+  /** Messages of the types that this agent knows. Ends with the connection; throws if it fails or the manager breaks the protocol. */
   messages(): AsyncIterable<FromManager>
 }
 

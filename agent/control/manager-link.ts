@@ -22,7 +22,7 @@ export interface ManagerConnection extends Where {
 export interface ManagerLinkDeps {
   /** Address of the manager, read before every attempt. @throws `config_invalid` */
   readonly where: () => Where
-  /** Route to the manager where it cannot be dialled directly; read before every attempt. */
+  /** Indirect route to the manager, for use if it cannot be dialled directly; read before every attempt. */
   readonly route: () => Route | undefined
   /** Answers the challenge; the connection is unusable before. */
   readonly introduce: (hello: Introduction) => Promise<Accepted>
@@ -40,7 +40,7 @@ export interface ManagerLinkDeps {
   /** Called when the manager knows this agent's identity and resources, so that it can request sessions. */
   readonly onReady: () => void
   readonly onManagers: (managers: readonly ManagerAddress[]) => void
-  /** @returns whether to stop, to retry, or to retry later */
+  /** @returns `stop`: no further attempt; `again`: next attempt at once; `later`: next attempt after the back-off */
   readonly onFailure: (error: unknown) => 'stop' | 'again' | 'later'
   readonly log: Log
 }
@@ -59,11 +59,11 @@ export interface Accepted {
   readonly proven: boolean
 }
 
-/** One control connection, for as long as it is wanted. */
+/** Keeps one control connection to a manager: redials until it is disposed. */
 export interface ManagerLink extends AsyncDisposable {
   /** The manager process at the other end of the connection. */
   readonly processId: string | undefined
-  /** Door to other managers; only while this link is connected, and directly. */
+  /** Way through this manager to other managers; set only while this link is connected directly. */
   readonly door: Route['door'] | undefined
   /** The list of managers has changed: skips the wait before the next attempt, or before the next check for a direct route. */
   wake(): void
@@ -217,7 +217,7 @@ export function startManagerLink(deps: ManagerLinkDeps): ManagerLink {
     },
     wake() {
       straightenNow?.()
-      // A slow attempt is left alone, unless there is a better route now.
+      // An attempt that may take an indirect route is left alone. A direct attempt starts again: there may be a route now.
       if (!current && (isStraightOnly || isPausing)) trying.abort(new Error('there is news of the managers'))
     },
     changed: () => current?.reporter.soon(),
@@ -258,7 +258,7 @@ function refusal({ code, message }: { code: string; message: string }): AppError
   return new AppError(isErrorCode(code) ? code : 'unavailable', { why: message })
 }
 
-/** Repeats one call at a time; failures are ignored. */
+/** Repeats an action at an interval, and with `now`; a repetition is skipped while the action still runs. Failures are ignored. */
 function every(ms: number, act: () => Promise<void>): Disposable & { readonly now: () => void } {
   let running = false
   const now = () => {

@@ -15,8 +15,7 @@ export interface ProofCheck {
  * Checks that the peer is the manager that this agent joined. Threat model: an attacker who takes the manager's port (on
  * loopback any user of the machine can, once the manager is down) knows its id, but not its key.
  *
- *
- * @returns the fingerprint of the proven key; undefined for a manager that proves nothing, where none is pinned
+ * @returns the fingerprint of the proven key; undefined if the manager proves nothing and no key is pinned
  *
  * @throws AppError `forbidden`
  */

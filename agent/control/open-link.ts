@@ -18,12 +18,14 @@ export interface Ways {
   readonly isDirectUseless: boolean
 }
 
-/** Long enough for a round trip around the world: a manager that can be dialled directly should not be reached through another. */
+/**
+ * Head start of the direct attempt. It is long enough for a round trip around the world: a manager that can be dialled directly
+ * should not be reached through another.
+ */
 const HEAD_START_MS = 400
 
 /**
  * Dials the manager. If that fails or is slow, tries through another manager as well; the first connection to open wins.
- *
  *
  * @throws the error of the direct attempt
  */
@@ -48,6 +50,7 @@ export async function openLink({ where, route, isDirectUseless }: Ways, signal: 
   return first
 }
 
+/** Opens a direct connection and closes it again. @returns true; never false. @throws the error of the attempt */
 export async function canBeDialled(where: Where, signal: AbortSignal): Promise<boolean> {
   const { link } = await open(where, undefined, signal)
   link[Symbol.dispose]()

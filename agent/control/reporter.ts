@@ -9,7 +9,7 @@ export interface Reporter extends Disposable {
   now(): void
   /** Call when something in the report changed; several changes are sent together. */
   soon(): void
-  /** Call when the manager has processed all reports up to this one, except their statements about some kernels. */
+  /** Call when the manager has processed all reports up to this one, except what they say about the kernels in `except`. */
   takenUp(
     sequence: number,
     of?: { except?: readonly KernelId[] | undefined; started?: readonly KernelId[] | undefined },
@@ -24,7 +24,7 @@ export interface Heard {
 }
 
 const GATHER_MS = 20
-/** Every report is complete: for a manager that acknowledges nothing, keeping the last few is enough. */
+/** Number of unacknowledged reports to keep. Every report is complete, so the last few are enough. */
 const KEPT = 8
 
 /**

@@ -23,7 +23,6 @@ export interface UpgradeRequest {
  * connection proves its identity here too, and the token is not sent, so an attacker who takes the port of a crashed manager
  * gets nothing.
  *
- *
  * @param socket connected; left paused, at the first byte after the answer
  *
  * @param done called once, with whether the upgrade was accepted

@@ -51,7 +51,6 @@ const MINIMUM_MEMORY = 6 * 2 ** 20
  * named here. In particular never: privileged, host network, PID or IPC, published ports, device paths, added capabilities, an
  * entry point or a health check of the image. Seccomp stays the engine's default because it is not mentioned.
  *
- *
  * @throws `request_too_large` if the engine could never give that much; `bad_request` for amounts without meaning
  */
 export function containerConfig(spec: KernelSpec, plan: ContainerPlan): ContainerCreateOptions {
@@ -121,7 +120,6 @@ export function containerConfig(spec: KernelSpec, plan: ContainerPlan): Containe
  * The mount of a session's terminal devices: the one that Docker makes by itself, with a limit added. The volume is anonymous,
  * so it is removed with the container; it is labelled, so that the sweep finds it if something else removed the container
  * without it. Every mount of a devpts is an instance of its own.
- *
  *
  * @see Linux Documentation/filesystems/devpts.rst
  */

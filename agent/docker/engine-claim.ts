@@ -6,8 +6,8 @@ const LABEL_AGENT = 'berth.agent'
 
 export interface EngineClaim {
   /**
-   * Comes before anything else: checks whether the engine belongs to another agent. An agent that left no container is gone as
-   * far as this engine can tell, and its claim is given up.
+   * Checks whether the engine belongs to another agent; call it before anything else. A claim of another agent counts only while
+   * its manager has containers on the engine: without any, that agent is gone as far as this engine can tell.
    * @throws `engine_already_managed`
    */
   check(): Promise<void>
@@ -24,7 +24,6 @@ export interface EngineClaim {
  * id into the labels of an empty volume. Creating a volume that exists returns the existing one, so two agents that start
  * together see the same owner. An agent that has lost its engine notices at its next container or look. (The engine's own id is
  * no identity: engines on one machine share it.)
- *
  *
  * @param volume name; only tests that share an engine use another one than `berth-agent`
  */

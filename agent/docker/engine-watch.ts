@@ -119,7 +119,7 @@ export function watchEngine({ engine, log, onUp, onDown, onEvent }: EngineWatchD
   }
 }
 
-/** No answer came in time. An engine that is gone refuses or resets the connection instead. */
+/** Error for an answer that did not come in time. An engine that is gone refuses or resets the connection instead. */
 class Silence extends Error {}
 
 function isSilence(error: unknown): boolean {

@@ -10,7 +10,6 @@ export function endStream(stream: NodeJS.ReadableStream): void {
  * Lines of an engine stream (events, pulls, stats: one JSON object each). We do not use node:readline: it turns a broken
  * connection into an extra `error` event that is not handled.
  *
- *
  * @throws the error with which the stream ends; an unterminated last line is yielded before
  */
 export async function* readLines(stream: AsyncIterable<Buffer | string>): AsyncGenerator<string, void, undefined> {

@@ -1,6 +1,6 @@
 import { type EngineClient, engineMessage, isMissing } from './engine-client.ts'
 
-/** No-op if it is not there. Anonymous volumes of the image go with it. */
+/** Removes a container, running or not, with its anonymous volumes. No-op if the container is not there. */
 export async function removeContainer(engine: EngineClient, id: string): Promise<void> {
   try {
     await engine.calls.getContainer(id).remove({ force: true, v: true })

@@ -45,6 +45,7 @@ interface Entry {
 }
 
 const LOOK_EVERY_MS = 10_000
+/** Delay until the next probe of a GPU whose probe could not be carried out. */
 const TRY_AGAIN_MS = 10 * 60_000
 /** Shares of a whole GPU, in hundredths. */
 const SHARES = 100

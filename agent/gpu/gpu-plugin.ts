@@ -8,9 +8,9 @@ export interface FoundGpu {
   readonly memBytes: number
   /** `mig` for an instance; otherwise the configured mode of a GPU for which no admin has set a mode yet. */
   readonly mode: DeviceMode
-  /** Why its resources are shared with other devices; null if they are not. */
+  /** Reason why the device shares resources with other devices; null if it shares none. */
   readonly sharedBecause: string | null
-  /** Why no session may be started on it; null for a healthy one. */
+  /** Reason why no session may be started on the device; null for a healthy one. */
   readonly problem: string | null
 }
 
@@ -24,6 +24,6 @@ export interface GpuPlugin extends AsyncDisposable {
   readonly name: Device['plugin']
   /** All devices present now, and devices that have disappeared, each with a problem. */
   look(signal: AbortSignal): Promise<GpuLook>
-  /** Current use of all its devices, for the figures of one second. */
+  /** Current use of all its devices; called once a second while a session holds a GPU. */
   figures(signal: AbortSignal): Promise<readonly DeviceFigures[]>
 }

@@ -52,7 +52,7 @@ export interface MigInstance {
   /** Index on its GPU; the same in `nvidia-smi -q -x`. */
   readonly index: number
   readonly uuid: string
-  /** `3g.20gb`, `1g.5gb+me`, `1c.3g.20gb`. */
+  /** Name of the instance's profile, e.g. `3g.20gb`, `1g.5gb+me`, `1c.3g.20gb`. */
   readonly profile: string
 }
 

@@ -109,7 +109,7 @@ export function createNvidiaGpus({
     problem: null,
   })
 
-  /** Instances of lost GPUs are kept: a lost GPU may be the parent of known instances. */
+  /** Reads the MIG instances and their memory. Known instances of a lost GPU are kept, with the problem of that GPU. */
   async function readMig({ rows, lost }: Answers, signal: AbortSignal): Promise<GpuLook> {
     const parents = rows.filter(row => row.inMigMode)
     const gpus: FoundGpu[] = []

@@ -1,7 +1,7 @@
 /**
- * Runs in the probe's container: `one BYTES` allocates once, `several BYTES` keeps that much allocated in each of eight
- * programs at a time. Prints `allocated` or `refused` last; anything else (no driver, another error) is no outcome. It needs
- * only Python and the driver's own library, which the engine provides with the GPU.
+ * Python program that runs in the probe's container: `one BYTES` allocates once, `several BYTES` keeps that much allocated in
+ * each of eight programs at a time. Its last line is `allocated` or `refused`; anything else (no driver, another error) is no
+ * outcome. It needs only Python and the driver's own library, which the engine provides with the GPU.
  *
  * Functions of the CUDA driver API: cuInit, cuDeviceGet, cuDevicePrimaryCtxRetain, cuCtxSetCurrent, cuMemAlloc_v2. Error 2 is
  * CUDA_ERROR_OUT_OF_MEMORY. CUDA variables of the image are removed: a limit that depends on them is no limit.

@@ -19,7 +19,7 @@ export interface Verdict {
 export interface ProbeDeps {
   readonly engine: EngineClient
   readonly limits: MemoryLimits
-  /** Must have `python3`. */
+  /** Image of the probe's container; it must have `python3`. */
   readonly image: string
   /** Replaced only by tests with a fake driver. */
   readonly container?: (uuid: string, image: string) => ContainerCreateOptions
@@ -30,8 +30,8 @@ export type Probe = (gpu: FoundGpu, signal: AbortSignal) => Promise<Verdict>
 
 const MiB = 2 ** 20
 /**
- * Share of GPU memory to probe with; more than a CUDA program needs for itself. A driver with rounding steps too large for
- * arbitrary limits rounds this up beyond the tolerance (`memory-limits.ts`).
+ * Largest limit, in bytes, that a probe sets; more than a CUDA program needs for itself. A driver with rounding steps too large
+ * for arbitrary limits rounds this up beyond the tolerance (`memory-limits.ts`).
  */
 const PART = 1100 * MiB
 const WITHIN_MS = 60_000

@@ -23,7 +23,7 @@ const SimulatedGpus = z.object({
  *     uuid = "SIM-0"          # must start with SIM-
  *     model = "Simulated A100"
  *     memory = "40g"
- *     mode = "whole"          # or "shared", or "mig"; of a new one, until an admin sets another
+ *     mode = "whole"          # or "shared", or "mig"; counts until an admin sets another mode
  */
 export function createSimulatedGpus(path: string): GpuPlugin {
   return {

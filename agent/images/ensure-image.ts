@@ -15,7 +15,6 @@ export interface EnsureOptions {
  * Provides exactly the image that the session was made for: already held, or pulled. If the manager knows the digest that the
  * registry had under the name, that digest is pulled, whatever the name points to by now.
  *
- *
  * @throws `image_not_found`, `engine_unreachable`
  */
 export async function ensureImage(

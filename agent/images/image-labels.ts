@@ -1,7 +1,7 @@
 import { type ImageInfo } from 'dockerode'
 import { type AgentImage, describeImage } from '#agent/contract'
 
-/** Never launched, cleaned up or removed. */
+/** Repository of the toolbox image, which is never launched, cleaned up or removed. */
 export const TOOLBOX_REPOSITORY = 'berth/toolbox'
 
 /** Real names only: for images without a name the engine lists `<none>:<none>`, or, with containerd's image store, the digest. */

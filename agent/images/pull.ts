@@ -26,7 +26,10 @@ const DONE = new Set(['Pull complete', 'Already exists'])
 /** Lines whose id is a tag, not a layer. */
 const NOT_A_LAYER = /^(Pulling from|Digest:|Status:)/
 
-/** The figure counts downloaded bytes. Unpacking starts from 0 again in the engine's answer, so it has a figure of its own. */
+/**
+ * Adds one line of the engine's answer to the state of a pull. `bytesDone` counts downloaded bytes. The engine counts the
+ * unpacking from 0 again, so that has a figure of its own, `unpacked`.
+ */
 export function advancePull(state: PullState, line: PullLine): PullState {
   if (line.id === undefined || line.status === undefined || NOT_A_LAYER.test(line.status)) return state
   const before = state.get(line.id) ?? { id: line.id, status: '', bytesDone: 0, bytesTotal: 0 }
@@ -47,7 +50,7 @@ export function advancePull(state: PullState, line: PullLine): PullState {
   return new Map(state).set(line.id, layer)
 }
 
-/** Containerd's image store does not report unpacking; after a successful pull every layer is there. */
+/** Marks every layer as complete after a successful pull, because containerd's image store does not report unpacking. */
 export function finishPull(state: PullState): PullState {
   const done = (layer: Layer) => (DONE.has(layer.status) ? layer : { ...layer, status: 'Pull complete' })
   return new Map([...state].map(([id, layer]) => [id, { ...done(layer), bytesDone: layer.bytesTotal }]))
@@ -101,7 +104,7 @@ export async function inspectImage(engine: EngineClient, reference: string): Pro
 
 export interface PullOptions {
   readonly signal?: AbortSignal | undefined
-  /** Sent to the engine in a header of this one request, and nowhere else. */
+  /** Credentials of the registry; sent to the engine in a header of this one request, and nowhere else. */
   readonly auth?: RegistryAuth | undefined
   readonly onProgress?: (progress: PullProgress) => void
 }

@@ -1,15 +1,15 @@
 import { z } from 'zod'
 
 /**
- * Start of a service in an image made for Backend.AI: `/etc/backend.ai/service-defs/<service>.json`. The definition came with
- * the image, like its programs: it runs in the container, as the session's user, with no more rights than they have.
- *
+ * Definition of how a service starts in an image made for Backend.AI: `/etc/backend.ai/service-defs/<service>.json`. It comes
+ * with the image, like the image's programs: it runs in the container, as the session's user, with no more rights than they
+ * have.
  *
  * @see https://github.com/lablup/backend.ai (kernel runner: service.py, service_actions.py)
  */
 export const ServiceDefinition = z.object({
   command: z.array(z.string()).default([]),
-  /** The service runs by itself. */
+  /** The service starts by itself: the agent runs no command. */
   noop: z.boolean().default(false),
   env: z.record(z.string(), z.string()).default({}),
   prestart: z
@@ -40,7 +40,7 @@ export interface ServiceCommand {
 export class DefinitionError extends Error {}
 
 const BUSYBOX = '/opt/berth/bin/busybox'
-/** Below the session's home, because an image need not have a /tmp. */
+/** Directory of temporary files; it is below the session's home, because an image need not have a /tmp. */
 const FILES = '/home/work/.cache/berth'
 
 /**

@@ -50,7 +50,7 @@ export function createApps({ engine, files, sshRenewal, find }: AppsDeps): {
   ensure(kernelId: string, app: string, timeoutMs?: number): Promise<StartedApp>
 } {
   const starting = new Map<string, Promise<StartedApp>>()
-  /** Running apps. */
+  /** Processes of running apps, by container id and app name. */
   const processes = new Map<string, AppProcess>()
   const definitions = createServiceDefinitions(engine)
   /** Apps of one kernel start concurrently, and their secrets share one file. */

@@ -15,7 +15,6 @@ export interface EndDeps {
 /**
  * Stops a container, reads the end of its log, and removes it.
  *
- *
  * @returns exit code and end of the log, as far as they could be read; both are empty for a container that is gone already
  *
  * @throws the engine's error if the container is not removed

@@ -30,7 +30,7 @@ export interface Homes {
   pathOf(kernelId: string): string
   /** Creates the home, or gives an existing one to the session user. Safe to repeat. @throws `disk_full`, `files_gone` */
   make(kernelId: string): Promise<void>
-  /** Renames the home of another kernel to this one's; idempotent. @throws `files_gone` */
+  /** Renames the home of the kernel `from` to that of the kernel `to`; idempotent. @throws `files_gone` */
   take(from: string, to: string): Promise<void>
   /** Homes with the time of their last change, oldest first. */
   list(): Promise<{ kernelId: string; changedMs: number }[]>
@@ -163,8 +163,8 @@ async function readRecord(path: string): Promise<SessionUserRecord | undefined> 
 
 /**
  * Changes the owner by `chown`, which walks by descriptors, changes links themselves (-h), and changes the given directory
- * last: an interrupted run is detected and repeated. Hard links to other users' files keep their owner (--from); busybox does
- * not know that option.
+ * last: an interrupted run is detected and repeated. Hard links to other users' files keep their owner (--from). busybox does
+ * not know that option: if the first run fails, a second one does without it.
  */
 async function changeOwner(path: string, from: number, { uid, gid }: SessionUser): Promise<void> {
   const change = async (...options: string[]) => {

@@ -20,7 +20,7 @@ import { type SessionUser } from '../docker/container-config.ts'
  *     kernels/<kernel>/run/        mounted read-only at /run/berth: host key, authorized_keys, environment
  *     kernels/<kernel>/etc/        passwd, group and shells of the container
  *     kernels/<kernel>/ssh.json    what clients get; never mounted
- *     kernels/<kernel>/renewed     where the keys are new ones, see renew-ssh.ts
+ *     kernels/<kernel>/renewed     present if the keys were renewed, see renew-ssh.ts
  *     kernels/<kernel>/secrets.json  secrets of apps; never mounted
  *     kernels/<kernel>/files-of    until the kernel has started: the kernel whose home it has taken over, or itself
  *     session-user.json            uid and gid of sessions, see session-user.ts
@@ -34,7 +34,7 @@ export interface KernelFiles {
   /** The quota that enforces the limits of homes; `none`: only the disk guard does. */
   homeQuota(): Promise<Pick<HomeQuota, 'kind' | 'why'>>
   /**
-   * @param filesOf an ended kernel whose home this kernel takes over; final with `ownScratch`
+   * @param filesOf an ended kernel whose home this kernel takes over; `discard` gives it back until `ownScratch` is called
    *
    * @throws `disk_full` below the floor, `files_gone`
    */
@@ -131,7 +131,7 @@ export function createKernelFiles(options: KernelFilesOptions): KernelFiles {
     return filesOf !== undefined && KERNEL_DIRECTORY.test(filesOf) ? filesOf : undefined
   }
 
-  /** Free space, if it is below this multiple of the floor; undefined if there is enough room. */
+  /** Shortage of bytes or inodes: fewer are free than this multiple of the floor. undefined if there is enough room. */
   async function shortage(times: number): Promise<{ why: string; freeBytes: number } | undefined> {
     const found = await fileSystemOf(scratch)
     if (!found) return undefined
@@ -145,7 +145,7 @@ export function createKernelFiles(options: KernelFilesOptions): KernelFiles {
     return { why: `${scratch} has room for ${inodes} more files; new sessions need ${floor}.`, freeBytes: bytes }
   }
 
-  /** Homes of ended sessions are removed early to make room for new sessions. */
+  /** Whether an ended session's home is removed now: after its retention, or earlier to make room for new sessions. */
   const isDue = async (endedMs: number, nowMs: number) =>
     nowMs - endedMs >= options.scratchRetentionMs || (await shortage(TIGHT)) !== undefined
 

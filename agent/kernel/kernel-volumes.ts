@@ -2,7 +2,7 @@ import { LABEL_KERNEL_ID, LABEL_MANAGER } from '#agent/contract'
 import { TERMINALS } from '../docker/container-config.ts'
 import { type EngineClient, isMissing, statusOf } from '../docker/engine-client.ts'
 
-/** Volumes as the engine lists them; null where there are none. */
+/** A volume as the engine lists it; labels and options are null if it has none. */
 interface Volume {
   readonly Name: string
   readonly Labels: Readonly<Record<string, string>> | null

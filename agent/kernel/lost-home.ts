@@ -5,7 +5,6 @@ import { HOME } from '../docker/container-config.ts'
  * Working directory for programs in a container: its home, or `/` if the home was deleted on the host while the container runs
  * (a lost data directory). No process can be started in a deleted folder.
  *
- *
  * @param pid main process of the container on this host; 0 = unknown
  */
 export async function startDirectory(pid: number): Promise<string> {

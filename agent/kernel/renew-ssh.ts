@@ -11,9 +11,13 @@ import { type RunningKernel } from '../running-kernel.ts'
 /** Directory in the container; every container has /dev/shm, and it goes with the container. */
 const DIRECTORY = '/dev/shm/.berth-ssh'
 const CONFIG = `${TOOLBOX}/etc/sshd_config`
-/** Exit status of CHECK. */
+/** Exit status of CHECK if the keys that we placed in the container are not there. */
 const KEYS_GONE = 3
 
+/**
+ * Shell functions: `listeners TEXT` prints the process ids of SSH servers whose arguments continue with the text;
+ * `end_listeners TEXT` ends them, and fails if one is still there after 5 seconds.
+ */
 const LISTENERS = `listeners() {
   for process in /proc/[0-9]*; do
     case $(tr '\\0' ' ' < $process/cmdline 2> /dev/null) in
@@ -29,8 +33,8 @@ end_listeners() {
 `
 
 /**
- * Places the keys, passed as variables so that no argument holds a secret. Then ends the old server: it holds the lost host
- * key, and accepts no logins any more. Open connections have their own processes, and stay.
+ * Shell script that places the keys, passed as variables so that no argument holds a secret. Then it ends the old server, which
+ * holds the lost host key and accepts no logins any more. Open connections have their own processes, and stay.
  */
 const PLACE = `${LISTENERS}
 umask 077
@@ -39,8 +43,8 @@ printf '%s' "$HOST_KEY" > ${DIRECTORY}/host_key && printf '%s\\n' "$AUTHORIZED_K
 end_listeners ''`
 
 /**
- * Ends a server with the keys of another agent that had this container in the meantime; exits with status 3 if our new keys are
- * gone.
+ * Shell script that ends a server with the keys of another agent that had this container in the meantime. Exits with status 3
+ * if our new keys are gone.
  */
 const CHECK = `${LISTENERS}
 [ "$(cat ${DIRECTORY}/authorized_keys 2> /dev/null)" != "$AUTHORIZED_KEY" ] || exit 0

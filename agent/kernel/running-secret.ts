@@ -12,7 +12,6 @@ const PLACE = '{secret}'
  * Threat model: the processes are the session's, which can put anything there. Only text in the form of a secret is accepted,
  * and it is sent to apps of this session alone.
  *
- *
  * @param pids processes of the container, as numbered on this host
  */
 export async function runningSecret(

@@ -14,7 +14,7 @@ const FIRST_HUMAN = 1000
 export const SessionUserRecord = z.object({
   uid: z.int().min(1),
   gid: z.int().min(1),
-  /** Uids of earlier sessions of this data directory: some homes still belong to them. */
+  /** Uids as which earlier sessions of this data directory ran: some homes still belong to them. */
   earlier: z.array(z.int().min(1)),
 })
 export type SessionUserRecord = z.infer<typeof SessionUserRecord>

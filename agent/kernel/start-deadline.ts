@@ -9,7 +9,7 @@ import { late } from './kernel-rules.ts'
  */
 export interface StartDeadline extends Disposable {
   readonly signal: AbortSignal
-  /** On the clock of `performance.now()`. */
+  /** Time at which the start is given up, on the clock of `performance.now()`. */
   readonly startBy: number
   /** Moves the deadline to this start's time limit after the report was sent; never back. */
   heardWaiting(sentAt: number): void

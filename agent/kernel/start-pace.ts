@@ -1,4 +1,4 @@
-/** Number of containers that may be started at once, and its last change. */
+/** Number of containers that may start concurrently, and its last decrease. */
 export interface PaceState {
   /** At least 1; fractions count up to the next whole number. */
   readonly limit: number
@@ -20,7 +20,6 @@ const SLOW_MS = 8_000
 /**
  * Additive increase, multiplicative decrease, as TCP finds the capacity of a path: per round, an engine that answers quickly
  * gets one more concurrent start, a slow engine gets fewer, and an engine that does not answer gets half as many. Pure.
- *
  *
  * @see Chiu and Jain, "Analysis of the Increase and Decrease Algorithms for Congestion Avoidance", 1989
  */
@@ -47,7 +46,7 @@ export interface PaceDeps {
 export interface StartPace {
   /** @throws the error of the work; the reason of the signal, where it fires before the work begins */
   run<T>(key: string, signal: AbortSignal, work: () => Promise<T>): Promise<T>
-  /** Number of starts ahead in the queue; undefined if this one does not wait. */
+  /** Number of starts ahead of this one, running or queued; undefined if this one does not wait. */
   ahead(key: string): number | undefined
 }
 

@@ -28,7 +28,6 @@ const INOTIFY = 'anon_inode:inotify'
 /**
  * Number of inotify instances of a process, and the watches in them; none for a process that has ended.
  *
- *
  * @param atMost maximum number of descriptors to examine
  * @see proc_pid_fdinfo(5)
  */

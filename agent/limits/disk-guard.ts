@@ -51,7 +51,8 @@ interface Watermark {
 /**
  * Ends the session that fills a disk before other sessions cannot write, and sessions that exceed their own limit. Homes and
  * everything that sessions write outside them (/tmp, installed packages) count. Free space is checked with every call. The use
- * of each session is measured once a minute, or back to back when space is short.
+ * of each session is measured once a minute, every 10 seconds if sessions have limits, and as often as REST_SHORT permits when
+ * space is short.
  *
  * Threat model: the session is hostile and fast. Between two looks it may write as much as the disk accepts; the floor is the
  * margin. Space held by a deleted but open file is attributed to no session: the session with other growth is ended, or none.

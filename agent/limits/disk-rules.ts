@@ -14,7 +14,7 @@ export interface DiskLimits {
 /** Growth of a session on one file system. */
 export interface Growth {
   readonly kernelId: string
-  /** Use when the session was first measured, or when a session was last ended. */
+  /** Baseline: use at the last measurement before space became short, or when a session was last ended. */
   readonly before: Amount
   readonly now: Amount
 }
@@ -26,7 +26,7 @@ export interface Verdict {
 
 /** A session that grew by less than this share of the floor did not fill the disk. */
 const NOTABLE = 1 / 16
-/** Inodes kept free, on file systems with a fixed number of them. */
+/** Inodes kept free on file systems with a fixed number of them: this number or this share of all, whichever is smaller. */
 const INODE_FLOOR = 10_000
 const INODE_FLOOR_SHARE = 0.05
 
@@ -48,7 +48,6 @@ export function overLimit(where: string, now: Amount, limits: DiskLimits): strin
 /**
  * Finds the session that fills a file system: the one that has grown most while being watched. undefined while there is room
  * above the floor, or if no session is the cause.
- *
  *
  * @param left free space now
  * @param floor below it a session is ended; lowered after an end, so that files still to be removed do not end another session

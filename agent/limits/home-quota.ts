@@ -7,7 +7,7 @@ import { type DiskLimits } from './disk-rules.ts'
 export interface HomeQuota {
   /** `none`: only the disk guard enforces the limit. */
   readonly kind: 'btrfs' | 'project' | 'none'
-  /** Why the file system enforces no limit, for the log. */
+  /** Reason why the file system enforces no limit, for the log. */
   readonly why?: string
   /** Like mkdir with mode 0700. @throws as mkdir */
   create(path: string): Promise<void>

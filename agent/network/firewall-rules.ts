@@ -15,7 +15,7 @@ export interface FirewallSpec {
   readonly bridged?: boolean
 }
 
-/** `from`: the chain that jumps into ours. */
+/** A chain of ours; `from` is the existing chain that jumps into it. */
 export interface Chain {
   readonly name: string
   readonly from: 'INPUT' | 'DOCKER-USER' | 'OUTPUT'

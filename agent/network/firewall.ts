@@ -5,7 +5,7 @@ import { type Chain, firewallChains, type FirewallSpec, nameServersOf, restoreIn
 
 export interface Isolation {
   readonly isolation: 'full' | 'partial'
-  /** Why the isolation is not full, for people. */
+  /** Reason why the isolation is not full, for people; null if it is. */
   readonly reason: string | null
 }
 
@@ -85,7 +85,7 @@ async function jumpTo({ name, from }: Chain): Promise<void> {
   if (!present) await call('iptables', ['-w', '5', '-I', from, '1', '-j', name])
 }
 
-/** No shell: the words of a rule are arguments. */
+/** Runs a program without a shell: the words of a rule are arguments. */
 function call(program: string, args: readonly string[], input?: string): Promise<void> {
   return new Promise((resolve, reject) => {
     const child: ChildProcess = execFile(program, args, { timeout: TIMEOUT_MS }, (error, _stdout, stderr) => {

@@ -40,11 +40,11 @@ export interface SessionNetworks {
   remove(key: string, managerId: string, isUsed: () => boolean): Promise<void>
   /** Checks that the range is free for sessions on this host. @throws `network_range_taken` */
   checkRange(): Promise<void>
-  /** Why no session can get a network now, according to the last creation or look; null if it can. */
+  /** Reason why no session can get a network now, according to the last creation or look; null if sessions can get one. */
   readonly problem: string | null
   /** The engine's bridges are in another network namespace than this process: its firewall and connections do not reach them. */
   readonly isElsewhere: boolean
-  /** Looks again. A state on which the engine gives no answer is kept. */
+  /** Updates `problem` and `isElsewhere`; both stay as they are if the engine does not answer. */
   look(): Promise<void>
   /** Our networks on the engine, with the key under which their sessions know them. */
   list(managerId: string): Promise<{ readonly key: string; readonly id: string }[]>
@@ -86,7 +86,7 @@ export function createSessionNetworks(
     if (before[0] !== problem || before[1] !== isElsewhere) onChange()
   }
 
-  /** Passes the outcome on; remembers a full range as the problem. */
+  /** Passes the outcome of the work on. `network_range_taken` is remembered as the problem; a success clears it. */
   async function noting<T>(work: Promise<T>): Promise<T> {
     try {
       const value = await work
@@ -222,7 +222,7 @@ function bridgesOf(network: NetworkInspectInfo): Bridge[] {
   return subnetsOf(network).map(subnet => ({ name, subnet }))
 }
 
-/** Ends with the random part of a UUIDv7: sessions made together share its beginning. */
+/** Name of a network. It ends with the random part of the key, a UUIDv7: sessions made together share the beginning. */
 export function networkName(key: string): string {
   return `berth-${key.slice(-12)}`
 }

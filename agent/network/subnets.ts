@@ -1,11 +1,11 @@
-/** IPv4 arithmetic on plain numbers; pure. */
+/** A block of IPv4 addresses. This file is IPv4 arithmetic on plain numbers; pure. */
 export interface Cidr {
   /** First address as an unsigned 32-bit number. */
   readonly base: number
   readonly bits: number
 }
 
-/** @returns undefined for text that is no IPv4 CIDR; host bits are cleared */
+/** @returns undefined for text that is no IPv4 CIDR; host bits are cleared; an address without prefix length is a /32 */
 export function parseCidr(text: string): Cidr | undefined {
   const match = /^(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})(?:\/(\d{1,2}))?$/.exec(text)
   if (!match) return undefined

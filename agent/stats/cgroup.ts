@@ -23,7 +23,7 @@ const ROOT = '/sys/fs/cgroup'
  * @param text of /proc/PID/cgroup: `id:controllers:path` per line; version 2 is the line `0::path`. A host with both ("hybrid")
  * enforces limits by version 1
  *
- * @returns undefined if it is not a container's group: then the process does not belong to this host
+ * @returns undefined if the group is not that of the container: then the process does not belong to this host
  */
 export function cgroupPaths(text: string, containerId: string): CgroupPaths | undefined {
   const groups = new Map<string, string>()

@@ -28,8 +28,9 @@ interface Watched {
 }
 
 /**
- * Measures every running kernel once a second, from its control group. Docker's own one-shot call blocks for a second, and its
- * stream costs a connection each, so the stream is used only if the engine's processes are not those of this host.
+ * Measures every running kernel once a second, from its control group. Docker's own one-shot call blocks for a second, and
+ * Docker's stream costs one connection per container, so the stream is used only if the engine's processes are not those of
+ * this host.
  */
 export function startStats({ engine, kernels, devices, scratchOf, onSample }: StatsDeps): AsyncDisposable {
   const watched = new Map<string, Watched>()

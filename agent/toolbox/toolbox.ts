@@ -22,9 +22,9 @@ export interface ToolboxDeps {
 }
 
 /**
- * Copies to a temporary place and moves complete parts to their final place if they are not there yet. However many of these
- * run at once, and wherever one of them is killed, nothing half copied is ever in place, and nothing in place is ever written
- * to. The mark comes last.
+ * Shell script that copies the toolbox to a temporary place, and moves complete parts to their final place if they are not there
+ * yet. However many containers run the script at once, and wherever one of them is killed, nothing half copied is ever in place,
+ * and nothing in place is ever written to. The mark `.complete` comes last.
  */
 const FILL = `
   PATH=/opt/berth/applets
@@ -84,7 +84,7 @@ export function createToolbox({ engine, image, log }: ToolboxDeps): Toolbox {
     }
   }
 
-  /** Runs the filling container. If the agent does not live to see it end, it finishes its work and the engine removes it. */
+  /** Runs the filling container. If the agent ends first, the container finishes its work and the engine removes it. */
   async function fill(volume: string, imageId: string): Promise<void> {
     await removeNeverStarted()
     await engine.calls.createVolume({ Name: volume, Labels: { [LABEL_TOOLBOX]: volume } })

@@ -24,7 +24,7 @@ export interface DataSocketsDeps {
   readonly proven?: boolean
   /** Time after which half of the sockets that a burst left parked are closed; shorter in tests. */
   readonly shrinkAfterMs?: number
-  /** Connects through another manager; undefined if the manager is dialled directly. */
+  /** Connects to the manager by the route of the control connection, which may go through another manager. Default: directly. */
   readonly dial?: ((signal: AbortSignal) => Promise<Socket>) | undefined
 }
 
@@ -44,8 +44,9 @@ const LONGEST_BACKOFF_MS = 1_500
  * taken, and more when a burst took them all. Disposing closes the parked sockets; running tunnels continue.
  *
  * Threat model: we dial, nothing listens here. Data on a socket is as trusted as the manager that proved its identity on the
- * control connection; it names a kernel and an app, never an address. If the control connection was proven, each of these is
- * too, and the token is not sent, so an attacker who takes the port of a crashed manager gets nothing.
+ * control connection; the header names a kernel and an app, never an address. If the manager was proven on the control
+ * connection, it is proven on each data socket too, and the token is not sent, so an attacker who takes the port of a crashed
+ * manager gets nothing.
  */
 export function createDataSockets(deps: DataSocketsDeps): DataSockets {
   const url = new URL(deps.managerUrl)

@@ -9,7 +9,6 @@ export interface DemuxSink {
  * Splits the engine's stream of an exec without a TTY: each piece has a header (stream number, three zeros, length as 32 bits
  * big-endian) and the bytes. Passes bytes on as they arrive, as views into the chunks pushed.
  *
- *
  * @see Docker Engine API, "Attach to a container", stream format
  */
 export function createDemuxer(sink: DemuxSink): (chunk: Buffer) => void {

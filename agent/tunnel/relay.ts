@@ -15,7 +15,6 @@ const SERVICE_ENDED = /socket 2 \(fd \d+\) is at EOF/
  * is slower than a direct connection, and when the service ends its direction, ours ends too (an exec has no way to end only
  * its output).
  *
- *
  * @throws Error when nothing listens there
  */
 export async function openRelay(

@@ -26,7 +26,7 @@ export interface Reach {
   readonly isElsewhere?: (() => boolean) | undefined
 }
 
-/** Why a service could not be reached, as the close reason of the tunnel. */
+/** Error for a service that could not be reached; `reason` is the close reason of the tunnel. */
 export class ServiceError extends Error {
   override readonly name = 'ServiceError'
   readonly reason: TunnelCloseReason
@@ -47,7 +47,6 @@ const MAX_REMEMBERED = 1000
  * Connects to an app of a kernel at the container's address. If the connection is refused, the app is started unless it is
  * running. If it is still refused, the app may listen on the container's loopback only, which a relay inside the container
  * reaches. If the containers are in another network namespace, only the relay is used.
- *
  *
  * @throws ServiceError `app_not_ready` (no such app, or it does not start), `refused`, `dial_timeout`
  */

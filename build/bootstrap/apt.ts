@@ -1,7 +1,7 @@
 import { runCommand } from './command.ts'
 import { StepError, type Note } from './progress.ts'
 
-/** Waits for the lock: another apt or dpkg may be running (unattended upgrades on a fresh machine). */
+/** Options of apt-get. It waits 900 s for dpkg's lock: another apt may be running (unattended upgrades on a fresh machine). */
 const OPTIONS = [
   '-y',
   '--no-install-recommends',

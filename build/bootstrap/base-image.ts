@@ -113,7 +113,10 @@ async function make({ engine, note, signal, workDir }: BaseImageDeps): Promise<v
   }
 }
 
-/** Security updates besides the mirror that debootstrap itself used. @param list the sources.list written by debootstrap */
+/**
+ * Package sources of the image: the mirror that debootstrap used, and its security updates.
+ * @param list the sources.list written by debootstrap
+ */
 function sourcesOf(list: string | undefined): string {
   const mirror = /^deb (\S+?)\/? /m.exec(list ?? '')?.[1]
   if (mirror === undefined) throw new StepError('debootstrap left no sources.list; remove the image and start again.')

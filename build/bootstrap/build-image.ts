@@ -61,7 +61,10 @@ export async function connect({ options }: EngineEndpoint): Promise<Docker> {
   })
 }
 
-/** Follows the engine's messages to their end; throws the error message, if any. */
+/**
+ * Follows the engine's messages about a build, a pull or an import to their end.
+ * @throws StepError with the engine's error message; the signal's reason
+ */
 export function followBuild(
   docker: Docker,
   stream: NodeJS.ReadableStream,

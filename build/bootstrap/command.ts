@@ -4,7 +4,7 @@ import { StepError, type Note } from './progress.ts'
 export interface CommandOptions {
   readonly env?: NodeJS.ProcessEnv
   readonly cwd?: string
-  /** Called with each line of output, as it arrives. */
+  /** Called with the last line of each piece of output, as it arrives. */
   readonly note?: Note
   /** Stops the command with SIGTERM, unless it is `indivisible`. */
   readonly signal?: AbortSignal

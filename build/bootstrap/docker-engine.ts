@@ -22,7 +22,7 @@ const PID_FILES = ['/var/run/docker.pid', '/var/run/docker/containerd/containerd
 const START_DEADLINE_MS = 60_000
 const LOG_LIMIT_BYTES = 10_000_000
 
-/** Remedy for an engine that does not answer. Pure: decided by `error.code` of the attempt and the facts of the machine. */
+/** Remedy for an engine that does not answer, chosen from `error.code` of the attempt and the facts of the machine; pure. */
 export type EngineRemedy =
   | { readonly act: 'install' }
   | { readonly act: 'start'; readonly by: 'systemd' | 'ourselves' }
@@ -71,7 +71,7 @@ export function engineRemedy(facts: {
   }
 }
 
-/** There is no engine, and only the user can provide one; `hint` says how. */
+/** Error for a missing engine that only the user can provide; `hint` says how. */
 export class EngineUnavailable extends StepError {}
 
 export interface EngineDeps {
@@ -85,7 +85,6 @@ export interface EngineDeps {
 /**
  * Ensures that a Docker Engine answers, and returns how to reach it. An existing engine is used as it is, never configured. An
  * engine that we start without a service manager gets a session of its own, so that Ctrl-C in our terminal does not end it.
- *
  *
  * @throws EngineUnavailable if only the user can provide one
  */

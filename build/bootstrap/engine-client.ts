@@ -5,19 +5,18 @@ import { join } from 'node:path'
 
 /** Address of a Docker Engine, as options of node:http. */
 export interface EngineEndpoint {
-  /** In the form of DOCKER_HOST. */
+  /** Address in the form of DOCKER_HOST. */
   readonly host: string
   readonly options: RequestOptions & { ca?: Buffer; cert?: Buffer; key?: Buffer }
 }
 
 export const DEFAULT_SOCKET = '/var/run/docker.sock'
-/** Long enough for a busy engine, short enough for a hanging one. */
+/** Time limit of a request: long enough for a busy engine, short enough for a hanging one. */
 const TIMEOUT_MS = 5_000
 
 /**
  * The engine that this environment selects: DOCKER_HOST (unix, tcp; TLS by DOCKER_TLS_VERIFY and DOCKER_CERT_PATH), else the
  * usual socket, else that of rootless Docker or Docker Desktop.
- *
  *
  * @returns undefined for a DOCKER_HOST of another kind (ssh, npipe)
  */
@@ -48,7 +47,11 @@ export function engineEndpoint(
   }
 }
 
-/** One GET; JSON or text. Rejects with the system's error (`code`: ENOENT, EACCES, ECONNREFUSED …) or on a status of 400 and above. */
+/**
+ * Sends one GET to the engine.
+ * @returns the parsed JSON, or the text of an answer of another type
+ * @throws the system's error (`code`: ENOENT, EACCES, ECONNREFUSED …); an Error with `status` for a status of 400 and above
+ */
 export function getFromEngine({ options }: EngineEndpoint, path: string): Promise<unknown> {
   return new Promise((resolve, reject) => {
     const send = options.protocol === 'https:' ? requestTls : request

@@ -52,7 +52,6 @@ export const LABEL_RECIPE = 'berth.recipe'
 /**
  * Fingerprint of a recipe: names, executable bits and contents of its files; documentation (`*.md`) does not count.
  *
- *
  * @returns 12 hex digits
  */
 export function recipeHash(folder: string): string {

@@ -16,7 +16,6 @@ export interface PrepareDeps extends StepDeps {
  * Runs all steps before `berth up`. A missing engine that only the user can provide is no reason to stop: the console starts
  * without sessions.
  *
- *
  * @returns environment variables for `berth up`
  */
 export async function prepare(deps: PrepareDeps): Promise<Record<string, string>> {

@@ -14,7 +14,7 @@ export type Note = (text: string) => void
 export interface Progress {
   /**
    * Runs one step and shows it: its notes while it runs, and at the end a line with what `work` returned and how long it took.
-   * Several may run at once.
+   * Several steps may run at once.
    */
   step(title: string, work: (note: Note) => Promise<string>): Promise<void>
 }

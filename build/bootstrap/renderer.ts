@@ -17,7 +17,7 @@ const SOURCES = [
   'package-lock.json',
 ]
 const OUTPUT = join(ROOT, 'dist', 'renderer')
-/** Written last; records the sources from which the console was built. */
+/** File that records the sources from which the console was built; written last. */
 const STAMP = '.sources'
 
 /** Builds the console unless the existing one was built from these sources. The built page appears atomically, or not at all. */

@@ -1,5 +1,5 @@
 export interface StartFlags {
-  /** `--no-docker`: the console without sessions. */
+  /** False with `--no-docker`: the console starts without sessions. */
   readonly docker: boolean
   readonly data: string | undefined
   /** All flags for `berth up`. */

@@ -1,5 +1,5 @@
 export interface StopSignal extends Disposable {
-  /** Aborts at the first Ctrl-C or SIGTERM. */
+  /** Aborts at the first Ctrl-C, SIGTERM or SIGHUP. */
   readonly signal: AbortSignal
 }
 

@@ -11,7 +11,7 @@ export interface FolderCoverage {
 
 /**
  * Merges the reports in these directories (`coverage-final.json`).
- * @returns one line for each folder directly below a side, e.g. `manager/users`
+ * @returns one entry for each folder directly below `manager`, `agent` and the like, e.g. `manager/users`
  */
 export function readCoverage(directories: readonly string[], root: string): FolderCoverage[] {
   const map = coverage.createCoverageMap({})

@@ -18,7 +18,6 @@ const START_DEADLINE_S = 30
  * A PostgreSQL from Debian's packages besides the embedded one, for tests that run on both. Listens on 127.0.0.1 only, with a
  * random password, and deletes everything at the end.
  *
- *
  * @returns undefined if no PostgreSQL is installed
  */
 export async function startTestPostgres(root: boolean): Promise<TestPostgres | undefined> {

@@ -26,7 +26,7 @@ export interface Counts {
 
 export const NO_TESTS: Counts = { passed: 0, failed: 0, skipped: 0, unsteady: [] }
 
-/** More unsteady tests than this fail the run: retries must not become a habit. */
+/** Largest number of unsteady tests with which a run passes: retries must not become a habit. */
 const MAX_UNSTEADY = 3
 
 /** Sums up vitest's JSON report. A file that failed before its first test (it does not load) counts as one failure. */

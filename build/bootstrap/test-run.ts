@@ -75,7 +75,7 @@ function reportFile(part: Part): string {
 /** Parts that write `coverage-final.json` below `coverageFolder`: the code that their tests execute in their own processes. */
 export const COVERED: readonly Part[] = ['unit', 'integration']
 
-/** Enough to run over each target; `npm run fuzz` alone continues for 100,000 inputs. */
+/** Duration of `fuzz` in `npm test`: enough to run over each target. `npm run fuzz` alone continues for 100,000 inputs. */
 const FUZZ_SECONDS = '120'
 
 export function coverageFolder(part: Part): string {

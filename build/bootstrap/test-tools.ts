@@ -15,7 +15,7 @@ const program = (name: string, executable: string): Tool => ({
   isThere: () => findProgram(executable) !== undefined,
 })
 
-/** Programs needed by the tests that are not npm packages. */
+/** Debian packages with the programs that the tests need besides npm packages. */
 const TOOLS: readonly Tool[] = [
   program('chromium', 'chromium'),
   program('openssh-client', 'ssh'),

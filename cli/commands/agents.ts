@@ -211,7 +211,7 @@ const agentTable = (items: readonly Agent[]) =>
     ]),
   )
 
-/** Hosts of the managers, if several share a database. */
+/** Hosts of the managers to which an agent is connected, each with the manager in between, if any. */
 const managersOf = ({ managers = [] }: Agent) =>
   managers
     .map(({ url, via }) => (via === null ? new URL(url).host : `${new URL(url).host} via ${new URL(via).host}`))

@@ -6,7 +6,6 @@ import { type Connection } from '../config/connect.ts'
  * before a finished one. Admins also see other users' sessions: their own come first, and a name that only other users have
  * must be unambiguous, so that an admin never ends the wrong person's session.
  *
- *
  * @throws AppError `session_not_found`, `bad_request` if several match
  */
 export async function findSession({ api, userId }: Connection, reference: string): Promise<Session> {

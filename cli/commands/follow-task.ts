@@ -5,8 +5,8 @@ import { pollUntil } from '../poll.ts'
 import { bytes } from './text.ts'
 
 /**
- * Shows the progress of a manager's task on standard error until it ends; when `signal` fires, the task is cancelled there. A
- * task that did not end well sets the exit code.
+ * Shows the progress of a manager's task on standard error until it ends. When `signal` fires, the task is cancelled on the
+ * manager. A task that did not end well sets the exit code.
  */
 export async function followTask(api: ApiClient, task: Task, signal: AbortSignal): Promise<Task> {
   const params = { id: task.id }
@@ -56,7 +56,7 @@ function describePulls(pulls: readonly AgentPull[]): string {
     .join('; ')
 }
 
-/** In a terminal, one line that is overwritten; elsewhere (a log), a new line for each change. */
+/** Output of progress: in a terminal, one line that is overwritten; elsewhere (a log), a new line for each change. */
 function createProgressLine(out: NodeJS.WriteStream): { show(text: string): void; keep(text: string): void } {
   let last = ''
   return {

@@ -15,7 +15,7 @@ interface WhereFlags {
   json?: boolean
 }
 
-/** Adds `berth image ls` for all users, and `berth admin image …` for superadmins. */
+/** Adds `berth image ls`, for all users. */
 export function addImageCommands(program: Command): void {
   program
     .command('image')
@@ -40,6 +40,7 @@ export function addImageCommands(program: Command): void {
     })
 }
 
+/** Adds `berth admin image …`, for superadmins. */
 export function addAdminImageCommands(program: Command): void {
   const admin = adminOf(program)
   const image = admin.command('image').description('Images: where they are, and what they need at least.')

@@ -16,8 +16,10 @@ interface LoginFlags {
   json?: boolean
 }
 
-/** Adds `login`, `logout` and `whoami`. The password comes from a prompt or standard input, never from the command
- * line; a code of an authenticator app may be given there, because it works only once. */
+/**
+ * Adds `login`, `logout` and `whoami`. The password comes from a prompt or standard input, never from the command line. A code
+ * of an authenticator app may be given on the command line, because it works only once.
+ */
 export function addLoginCommands(program: Command): void {
   program
     .command('login')

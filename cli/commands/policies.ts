@@ -106,7 +106,7 @@ function withSettings(command: Command): Command {
     .option('--json', 'print JSON')
 }
 
-/** Parses a time in seconds; 0 means no limit too. */
+/** Parses a time, e.g. `90m`, to seconds; both `0` and `unlimited` mean no limit. */
 const parseTime = (text: string) => (text === UNLIMITED || text === '0' ? UNLIMITED : durationOption(text))
 
 const parseHosts = (text: string) => (text === UNLIMITED ? text : text.split(',').filter(host => host !== ''))

@@ -15,7 +15,7 @@ interface RegistryFlags {
   username?: string
   password?: boolean
   passwordStdin?: boolean
-  /** `--no-login`. */
+  /** False with `--no-login`. */
   login?: boolean
   active?: boolean
   allowHttp?: boolean

@@ -19,7 +19,7 @@ export function whatIfText({ startsNow, reason, smaller, notices }: WhatIf): str
   return lines.join('\n')
 }
 
-/** A time only if it is known: nothing is estimated. */
+/** Latest start of a waiting session, or `unknown`: the time is shown only if it is certain, never estimated. */
 export function startText({ reason }: Session): string {
   return reason.expectedBy ? `at ${reason.expectedBy} at the latest` : 'unknown'
 }

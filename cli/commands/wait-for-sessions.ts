@@ -15,7 +15,6 @@ interface Wait {
  * Waits until all sessions run, or, for batch sessions, have ended; prints why they wait. When `signal` fires, returns their
  * current state.
  *
- *
  * @throws AppError `session_not_running` with the reason if an interactive session ended instead
  */
 export async function waitForCreated({ api, sessions, signal, output }: Wait): Promise<readonly Session[]> {

@@ -14,7 +14,7 @@ import { explainFailure, trustSystemCertificates } from './system-certificates.t
 
 export interface Connection {
   readonly api: ApiClient
-  /** Without a slash at its end. */
+  /** Address of the Berth, without a slash at its end. */
   readonly endpoint: string
   /** Headers that authenticate this request. */
   readonly credentials: (request: SignableRequest) => Promise<Record<string, string>>
@@ -100,7 +100,6 @@ async function endpointOfSignIn(): Promise<string> {
 /**
  * The keypair of a job that cannot sign in. Threat model: the environment of a process is readable by its user and root, as a
  * file of theirs would be; the keypair is never printed, and never on a command line.
- *
  *
  * @throws AppError `config_invalid` if only half of it is set, or it is not a keypair
  */

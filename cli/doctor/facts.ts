@@ -54,7 +54,7 @@ export type Engine =
       /** True if devices can be requested by CDI. */
       readonly cdi: boolean
       readonly toolbox: { readonly image: string; readonly present: boolean }
-      /** Images that sessions can be made of. */
+      /** Number of images with labels that say what they offer to sessions. */
       readonly sessionImages: number
     }
 

@@ -83,7 +83,6 @@ export function sshOptions(files: SshFiles, port: number): string[] {
 /**
  * A Host block that connects through `berth stdio`, so that it works whenever the session runs.
  *
- *
  * @param berth the words of the command: program and arguments
  *
  * @param options of `berth stdio`: the place of the sign-in, whatever environment ssh runs in. Never secrets.

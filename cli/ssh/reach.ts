@@ -5,7 +5,10 @@ import { type Tunnel } from '#proxy/contract'
 
 /** Time limit for a session's server, in seconds: to start, and then until OpenSSH receives its first bytes. */
 export const REACH_SECONDS = 15
-/** Shorter than OpenSSH's own limit, which is the same: a ProxyCommand must report the reason before OpenSSH ends it. */
+/**
+ * Time limit for the tunnel: one second less than OpenSSH's own limit (REACH_SECONDS too), because a ProxyCommand must report
+ * the reason before OpenSSH ends it.
+ */
 const START_MS = REACH_SECONDS * 1_000 - 1_000
 
 const NO_ANSWER =
@@ -30,7 +33,7 @@ export async function openSshTunnel(
   }
 }
 
-/** Why no bytes ever came from the session; undefined if some did. @param tunnels tunnels that are still open */
+/** Reason why no bytes ever came from the session; undefined if some did. @param tunnels tunnels that are still open */
 export function silenceOf(tunnels: readonly Pick<Tunnel, 'bytesDown' | 'lastError'>[]): string | undefined {
   const [tunnel] = tunnels
   if (!tunnel) return 'The session has ended.'

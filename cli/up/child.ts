@@ -20,11 +20,14 @@ export interface ChildSpec {
 
 export interface Child extends AsyncDisposable {
   readonly pid: number
-  /** First line of its standard output. */
+  /** First line of the child's standard output, parsed as JSON. */
   readonly ready: Readonly<Record<string, unknown>>
   /** Resolves when the process has ended, for whatever reason. */
   readonly ended: Promise<{ code: number | null; signal: NodeJS.Signals | null }>
-  /** A request over the private channel between parent and child; `about` names its subject. @throws the child's AppError */
+  /**
+   * Sends a request over the private channel between parent and child; `about` names its subject.
+   * @throws AppError `internal` with the child's message; `unavailable` if the child has ended
+   */
   ask(type: string, about?: string): Promise<unknown>
 }
 

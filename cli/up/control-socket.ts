@@ -8,7 +8,8 @@ import { AppError } from '#manager/contract'
 import { type ProxyFault } from '#proxy/contract'
 
 /**
- * The lock of a data directory, and the control endpoint of the Berth that holds it: a Unix socket (a named pipe on Windows).
+ * Answer of the control socket: a Unix socket (a named pipe on Windows) that is the lock of a data directory, and the control
+ * endpoint of the Berth that holds it.
  *
  * Threat model: a client that can connect gets a sign-in link of the administrator, so the socket is 0600: only its owner and
  * root can open it. The data directory is 0711, because the user that runs the embedded PostgreSQL has to pass through it;

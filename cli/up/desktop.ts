@@ -4,13 +4,12 @@ import { access, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 
-/** An app that lacks a library or a display has reported that by then. */
+/** Time after which the app counts as opened: an app that lacks a library or a display has ended by then. */
 const EARLY_END_MS = 2_000
 
 /**
  * Opens the desktop app if Electron's binary and its bundle exist. The app takes the sign-in link from its environment, which
  * only its user can read; the ticket works once. Importing `electron` would start a download, so we check its files instead.
- *
  *
  * @returns false if there is none, or it ends at once; as root it would, because Chromium refuses to run without its sandbox
  */

@@ -26,7 +26,7 @@ export interface UpOptions {
   /** Puts a one-time sign-in ticket into the url of the JSON line: for the desktop app, which reads it from a pipe. */
   readonly ticket: boolean
   readonly output: Output
-  /** Ends it. */
+  /** Stops everything that was started. */
   readonly signal: AbortSignal
 }
 

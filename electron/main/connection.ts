@@ -30,7 +30,7 @@ export interface Connection extends AsyncDisposable {
 
 export interface ConnectionDeps {
   readonly choice: EndpointChoice
-  /** Set if BERTH_ENDPOINT decides; a sign-in link has a ticket. */
+  /** Set if BERTH_ENDPOINT decides on the manager. The ticket is that of a sign-in link; null for a plain address. */
   readonly fixed?: { readonly ticket: string | null } | undefined
   readonly credentials: CredentialStore
   readonly fetch: typeof fetch

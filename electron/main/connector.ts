@@ -6,7 +6,7 @@ export interface Connector {
   current(): Promise<Connection>
   /** The connection after an attempt that is in flight; starts none. */
   settled(): Promise<Connection | undefined>
-  /** The current connection. */
+  /** The current connection; undefined until one was opened. */
   readonly known: Connection | undefined
   /** Replaces the connection from now on; the caller takes over the previous one. */
   replace(next: Connection): void

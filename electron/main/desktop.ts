@@ -36,8 +36,8 @@ export interface DesktopDeps {
 }
 
 /**
- * Must run before Electron is ready. `secure` and `standard` give the page a real origin (storage, clipboard, CSP `self`);
- * it does not bypass the CSP.
+ * Registers the scheme of the page; must run before Electron is ready. `secure` and `standard` give the page a real origin
+ * (storage, clipboard, CSP `self`). Pages of the scheme do not bypass the CSP.
  */
 export function registerConsoleScheme({ protocol }: Pick<ElectronSlice, 'protocol'>): void {
   protocol.registerSchemesAsPrivileged([

@@ -10,19 +10,19 @@ export interface HostInfo {
   readonly isUnproven?: boolean
   readonly version: string
   readonly platform: string
-  /** Only for superadmins in a browser: faults of the reverse proxy in front of the console. */
+  /** Faults of the reverse proxy in front of the console; only for superadmins in a browser. */
   readonly proxyFaults?: readonly ProxyFault[]
 }
 
 /** Settings that the host stores for its user. */
 export interface HostSettings {
-  /** Tried first for SSH/SFTP; null = any free port. 1024…65535, 10000 or above is advised. */
+  /** Local port tried first for SSH/SFTP; null = any free port. 1024…65535, 10000 or above is advised. */
   readonly preferredSshPort: number | null
-  /** Write the Host block of open sessions into ~/.ssh/config (one Include line). */
+  /** Whether ~/.ssh/config gets the Host blocks of open sessions (by one Include line). */
   readonly manageSshConfig: boolean
 }
 
-/** Which manager the desktop app talks to: the stack on this computer, or one at a URL. */
+/** The manager that the desktop app talks to: that of the stack on this computer, or one at a URL. */
 export type EndpointChoice = { readonly kind: 'embedded' } | { readonly kind: 'remote'; readonly url: string }
 export interface Endpoint {
   /** `fixed` where it cannot be chosen (browser: the origin the page came from; desktop: BERTH_ENDPOINT). */
@@ -38,11 +38,11 @@ export interface HostApi {
     settings(): Promise<HostSettings>
     /** @throws `bad_request` */
     saveSettings(settings: HostSettings): Promise<HostSettings>
-    /** Opens a page of the allow-list (https, vscode) outside; `false` where the page itself has to open it. */
+    /** Opens an allowed URL (https, vscode and the like) outside the app; `false` where the page itself has to open it. */
     openExternal(url: string): Promise<boolean>
     endpoint(): Promise<Endpoint>
-    /** Resolves once the manager there answers; live tunnels of the old one are closed.
-     *  @throws `forbidden` where it is fixed, `unavailable` */
+    /** Resolves once the manager there answers; live tunnels of the old endpoint are closed.
+     *  @throws `forbidden` where the endpoint is fixed, `unavailable` */
     setEndpoint(choice: EndpointChoice): Promise<Endpoint>
   }
   tunnel: {
@@ -62,7 +62,7 @@ export interface HostApi {
     keyFile(sessionId: SessionId, format: KeyFormat): Promise<KeyFile>
   }
   terminal: {
-    /** Only where the page cannot open a WebSocket to the manager itself (Electron). */
+    /** Opens a terminal and returns its id; only where the page cannot open a WebSocket to the manager itself (Electron). */
     open(spec: { sessionId: SessionId; name: string; cols: number; rows: number }): Promise<string>
     write(id: string, data: Uint8Array): Promise<void>
     resize(id: string, size: { cols: number; rows: number }): Promise<void>
@@ -70,7 +70,7 @@ export interface HostApi {
   }
 }
 
-/** Pushed by the host. Payloads are structured-clone data only. */
+/** Events that the host pushes to the page. Payloads are structured-clone data only. */
 export interface HostEvents {
   'tunnel:changed': Tunnel
   'tunnel:closed': { id: TunnelId; reason: 'user' | 'session_ended' | 'error' }

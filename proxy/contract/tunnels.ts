@@ -41,7 +41,7 @@ export const SshKit = z.object({
   hostKeyFingerprint: z.string(),
   /** True where the Include line and the Host block are in the user's ~/.ssh/config. */
   configInstalled: z.boolean(),
-  /** Where id_container was written (0600), null where the host does not write files (browser on another computer). */
+  /** Path of the id_container that was written (0600); null where the host writes no files (browser on another computer). */
   identityFile: z.string().nullable(),
   commands: z.object({ ssh: z.string(), sftp: z.string(), scp: z.string(), rsync: z.string(), psftp: z.string() }),
   vscodeUrl: z.string(),

@@ -17,7 +17,7 @@ export interface DialOptions {
   readonly timeoutMs?: number
 }
 
-/** Longer than the manager waits for a data socket of the agent. */
+/** Time limit of a dial; longer than the manager waits for a data socket of the agent. */
 const DIAL_TIMEOUT_MS = 15_000
 
 /**
@@ -25,7 +25,6 @@ const DIAL_TIMEOUT_MS = 15_000
  * the answer still in it, ready for `pipeTunnel`. Whether the app accepted is known later, from the first frame.
  *
  * HTTP is written by hand on a bare socket: `http.request` costs more than the rest of a short tunnel.
- *
  *
  * @throws AppError with the manager's code (`grant_invalid`, `session_not_running`, `agent_unreachable`, …); `unavailable` if
  * there is no manager; the signal's reason

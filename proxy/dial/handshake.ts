@@ -19,7 +19,6 @@ export interface Handshake {
  *
  * The client's bytes are not sent before 101: an intermediary that does not upgrade would take them for a second request.
  *
- *
  * @throws AppError of the problem document, or `unavailable` for any other answer
  */
 export async function shakeHands(socket: Socket, { host, path, headers }: Handshake): Promise<void> {

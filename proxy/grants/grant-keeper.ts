@@ -104,7 +104,10 @@ export function createGrantKeeper(deps: GrantKeeperDeps): GrantKeeper {
   }
 }
 
-/** Lifetime by the difference of the two clocks, which may disagree: at most as long as documented, and never absurdly short. */
+/**
+ * Rest of a grant's lifetime in milliseconds, from the manager's clock and ours. The clocks may disagree, so the result is
+ * limited: at most as long as documented, and never absurdly short.
+ */
 function lifetimeOf(grant: Grant): number {
   const ms = Date.parse(grant.expiresAt) - Date.now()
   return Math.min(Math.max(ms, LIFETIME_MS.shortest), LIFETIME_MS.longest)

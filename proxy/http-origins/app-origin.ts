@@ -23,7 +23,7 @@ export interface AppOriginDeps {
   readonly connect: (signal: AbortSignal) => Promise<Duplex>
   /** The header that carries the app's own secret; read for every request. */
   readonly inject: () => Grant['inject']
-  /** A browser has not seen this origin for this session yet: clear data that another session may have left. */
+  /** True unless this session was the last to use this port for the app: the first browser clears data of the session before. */
   readonly clearFirst: boolean
   readonly log: Log
 }

@@ -35,7 +35,6 @@ export const OPEN_PATH = '/_berth/open'
 /**
  * True if a service worker of this scope would see a ticket on its way here. Scopes are compared as browsers do: by prefix.
  *
- *
  * @param scope path of a worker's scope; of a script, the path of its folder
  */
 export const coversOpening = (scope: string) => OPEN_PATH.startsWith(scope)

@@ -17,7 +17,6 @@ export interface LoopbackListener {
  * Threat model: loopback only, so other computers cannot connect, but every local user and every container with host networking
  * can. The handler of the connections must therefore require a proof of its own (a key, a ticket) or document that it does not.
  *
- *
  * @param port 0 picks a free one
  *
  * @throws AppError `port_in_use` with `port`

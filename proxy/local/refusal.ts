@@ -1,6 +1,6 @@
 import { AppError, type TunnelCloseReason } from '#manager/contract'
 
-/** Why the agent did not connect a tunnel to its app; undefined for the ends of tunnels that were connected. */
+/** Error for a tunnel that the agent did not connect to its app; undefined for the end of a tunnel that was connected. */
 export function refusalOf(reason: TunnelCloseReason | undefined): AppError | undefined {
   if (reason === 'refused' || reason === 'app_not_ready')
     return new AppError('app_failed', { why: 'The app does not accept connections.', reason })

@@ -8,7 +8,7 @@ import { refusalOf } from './refusal.ts'
 
 /**
  * A dialled tunnel as a plain byte stream, for HTTP: Node's client can write requests into it. The tunnel itself is the same
- * `TunnelEnd` as that of a TCP client (`tunnel/pipe.ts`), with this stream in place of the client's socket: half-close is
+ * `TunnelEnd` as that of a TCP client (`dial/pipe.ts`), with this stream in place of the client's socket: half-close is
  * passed on, backpressure goes both ways, and a failure becomes the coded error of the stream.
  */
 export class TunnelStream extends Duplex {
@@ -75,14 +75,14 @@ export class TunnelStream extends Duplex {
 /** The side of a TunnelStream that its TunnelEnd uses as a socket. */
 class Local extends EventEmitter implements TunnelSocket {
   readonly #stream: TunnelStream
-  /** `push` returned false: the end waits for 'drain'. */
+  /** `push` returned false: the TunnelEnd waits for 'drain'. */
   #isFull = false
   #isPaused = true
   /** A write that waits until the wire takes more. */
   #waiting: (() => void) | undefined
   destroyed = false
   writable = true
-  /** Always 0: `write` copies the bytes, so none of the end's buffers stays in use. */
+  /** Always 0: `write` copies the bytes, so none of the TunnelEnd's buffers stays in use. */
   readonly writableLength = 0
 
   constructor(stream: TunnelStream) {

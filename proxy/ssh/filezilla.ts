@@ -4,7 +4,6 @@ import { escapeXml } from './quoting.ts'
  * A site of FileZilla's site manager, to be imported there. Protocol 1 is SFTP, logon type 5 a key file. Only the site manager
  * can log on by key; an sftp:// address cannot.
  *
- *
  * @param keyFile path of id_container on the user's computer; FileZilla reads both formats
  */
 export function filezillaSite(site: {

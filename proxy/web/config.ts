@@ -5,13 +5,13 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import { AppError } from '#manager/contract'
 
-/** Read from the environment; `main.ts` documents it. */
+/** Configuration of the web process, read from the environment; `main.ts` documents the variables. */
 export interface WebConfig {
   /** Ports and settings of users are kept in `<dataDir>/proxy`. */
   readonly dataDir: string
   /** 0 = any free port. */
   readonly port: number
-  /** Left out: loopback (127.0.0.1 and ::1). */
+  /** Address to listen on; left out: loopback (127.0.0.1 and ::1). */
   readonly host?: string | undefined
   readonly managerUrl: string
   /** Host names (with port, if not the default one) that browsers use besides the loopback names. */

@@ -30,7 +30,6 @@ const isOriginOf = (origin: string | undefined, host: string) =>
  * CORS), must come from its target's own origin if it comes from a page at all. Programs send no Origin and authenticate by the
  * credentials they carry.
  *
- *
  * @throws AppError `foreign_origin`
  */
 export function checkAddress(request: IncomingMessage, names: HostNames, kind: 'request' | 'upgrade'): void {

@@ -144,7 +144,8 @@ export function createGuests(deps: GuestsDeps): Guests {
       return { me, proxy }
     },
     async signedOut(sent) {
-      // Not found by the key: cookies set by another port may accompany one request of a sign-in and not the next.
+      // Find the sign-in by its origin secret: cookies set by another port may accompany one of its requests and not the next,
+      // and would change its key.
       for (const [userId, { signIns }] of entries) {
         const theirs = [...signIns].filter(([, headers]) => headers[ORIGIN_SECRET_HEADER] === sent.originSecret)
         for (const [key] of theirs) {

@@ -8,8 +8,9 @@
  *     BERTH_ALLOWED_HOSTS    further names browsers use, comma separated, e.g. berth.example.org
  *     BERTH_TRUSTED_PROXIES  addresses of TLS reverse proxies in front, comma separated, e.g. 127.0.0.1; default none.
  *                            Their x-forwarded-for (last address) and x-forwarded-proto are believed, nobody else's
- *     BERTH_CONSOLE_SECRET_FILE  a file with the text that the manager has in its own BERTH_CONSOLE_SECRET_FILE: so it believes
- *                            what we say of our clients. `berth up` makes one (BERTH_CONSOLE_SECRET) at each start
+ *     BERTH_CONSOLE_SECRET_FILE  a file with the text that the manager has in its own BERTH_CONSOLE_SECRET_FILE, so that the
+ *                            manager believes our reports about our clients. `berth up` makes a secret (BERTH_CONSOLE_SECRET)
+ *                            at each start
  *     BERTH_LOCAL_PROOF      off: a browser at a loopback name counts as on this computer without a proof; default required
  *     BERTH_SSH_DIR          where the SSH kit writes its configuration and keys; default ~/.ssh
  *     BERTH_CONSOLE_DIR      the built page; default dist/renderer beside this program

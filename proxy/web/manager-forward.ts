@@ -28,7 +28,7 @@ export const isManagerPath = (target: string) => FORWARDED.test(target)
 
 export interface ForwardDeps {
   readonly trustedProxies?: readonly string[] | undefined
-  /** Sent to the manager only. */
+  /** Secret shared with the manager; sent to the manager only. */
   readonly consoleSecret?: string | undefined
   readonly log: Log
 }
@@ -82,9 +82,9 @@ export function createForward(
   /** Calls of a connection that wait for earlier ones. */
   const waiting = new WeakMap<Socket, (() => void)[]>()
   /**
-   * Answers go out in the order of their requests (RFC 9112 section 9.3.2), so a pipelined request is sent on after the one
-   * before it was answered: one connection of a client takes one to the manager. A request that waited is sent on by a
-   * listener, so it is contained.
+   * Sends a pipelined request on once the request before it was answered, because answers go out in the order of their requests
+   * (RFC 9112 section 9.3.2). So one connection of a client takes one connection to the manager. A request that waited is sent
+   * on by a listener, so it is contained.
    */
   function inTurn({ socket }: IncomingMessage, response: ServerResponse, send: () => void) {
     const run = () => {

@@ -1,6 +1,6 @@
 /**
- * Sent with every answer of the console. Scripts only from our own files; Vuetify and xterm set styles from script, which needs
- * the two style exceptions; no page may frame the console (clickjacking).
+ * Policy that is sent with every page of the console. Scripts come from our own files only; Vuetify and xterm set styles from
+ * script, which needs the style exceptions; no page may frame the console (clickjacking).
  */
 export const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
@@ -18,6 +18,7 @@ export const CONTENT_SECURITY_POLICY = [
   "frame-ancestors 'none'",
 ].join('; ')
 
+/** Headers of every answer that the console itself gives. */
 export const SECURITY_HEADERS = {
   'x-content-type-options': 'nosniff',
   'x-frame-options': 'DENY',

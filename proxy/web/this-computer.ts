@@ -13,7 +13,8 @@ export interface ThisComputer {
   /**
    * Exchanges a code for a proof that the browser sends from now on with this sign-in.
    *
-   * @throws nothing; undefined for a code that is wrong or too old, and for a request that did not come directly
+   * @returns undefined for a code that is wrong or too old, and for a request that did not come directly
+   * @throws nothing
    */
   prove(request: IncomingMessage, code: string, originSecret: string): string | undefined
   isLocal(request: IncomingMessage, originSecret: string): boolean

@@ -6,7 +6,7 @@ import { isLoopbackAddress, isRelayedWithAnotherName } from './guard.ts'
 
 /** Judges the reverse proxy in front of the console by the requests that come through it. */
 export interface ProxyWatch {
-  /** Examines one request; the answer does not depend on it. */
+  /** Examines one request; what it finds does not change how the request is answered. */
   look(request: IncomingMessage): void
   /** Faults not fixed since, latest first. */
   faults(): readonly ProxyFault[]

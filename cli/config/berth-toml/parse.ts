@@ -51,9 +51,7 @@ export function parseSettings(document: string, file: string): Settings {
 }
 
 /**
- * Environment variables that a server gets from the file. A variable that is already set takes precedence.
- *
- * @returns environment variables
+ * Environment variables that a server gets from the file. A variable that is already set takes precedence: it is left out.
  */
 export function environmentOf(settings: Settings, server: ServerName, env: Environment): Record<string, string> {
   return Object.fromEntries(

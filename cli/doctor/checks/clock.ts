@@ -1,6 +1,6 @@
 import { type Check, ok, warning } from '../check.ts'
 
-/** HTTP dates have whole seconds; a smaller difference may be rounding. */
+/** Largest difference of two clocks that is no problem. HTTP dates have whole seconds, so a small difference may be rounding. */
 const SKEW_MS = 5_000
 
 export const clock: Check = {

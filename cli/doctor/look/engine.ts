@@ -54,7 +54,7 @@ function addressOf(dockerHost: string | undefined): Docker.DockerOptions {
     : { protocol: 'http', host: hostname, port: Number(port || 2375) }
 }
 
-/** Whether sessions can be made of an image with these labels. Older engines reply with absent labels (null). */
+/** Whether these labels of an image say what it offers to sessions. Older engines reply with absent labels (null). */
 function offersSomething(labels: Readonly<Record<string, string>> | null | undefined): boolean {
   return Object.keys(labels ?? {}).some(name => /^(berth\.image\.|ai\.backend\.)/.test(name))
 }

@@ -103,7 +103,7 @@ export async function readManagerWarnings(url: string | undefined): Promise<read
     const { warnings = [] } = (await reply.json()) as { warnings?: string[] }
     return warnings
   } catch {
-    return undefined // as below
+    return undefined // the manager is just stopping, as in `readManagerAhead`
   }
 }
 

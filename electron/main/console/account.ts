@@ -15,7 +15,7 @@ export interface Account {
 
 export interface AccountDeps {
   readonly endpoint: string
-  /** Ticket for the one-time sign-in of the embedded stack's first admin; used only if no stored token works. */
+  /** Ticket of a one-time sign-in link, e.g. for the embedded stack's first admin; used only if no stored token works. */
   readonly ticket?: string | null
   readonly credentials: CredentialStore
   readonly fetch: typeof fetch

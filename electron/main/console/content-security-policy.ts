@@ -14,7 +14,7 @@ const POLICY = {
   'frame-ancestors': "'none'",
 }
 
-/** Sent with every answer of the console's scheme. */
+/** Headers of every answer of the console's scheme. */
 export const SECURITY_HEADERS = {
   'content-security-policy': Object.entries(POLICY)
     .map(([name, value]) => `${name} ${value}`)

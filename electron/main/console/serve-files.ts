@@ -19,7 +19,6 @@ const TYPES: Readonly<Record<string, string>> = {
  * Reads files of the built page, and no other file of this computer. The path is decoded once and refused if it has a component
  * that could climb or hide (`..`, `\`, NUL). Its target, with links resolved, must lie below the root.
  *
- *
  * @returns undefined if there is no such file, for whatever reason: an attacker who probes learns nothing
  */
 export async function readConsoleFile(root: string, pathname: string) {

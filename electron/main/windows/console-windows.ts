@@ -9,7 +9,7 @@ export interface ConsoleWindows {
   readonly emit: <E extends keyof HostEvents>(event: E, payload: HostEvents[E]) => void
   /** Destroys the main window; the app may continue in the tray. */
   destroy(): void
-  /** Registers every existing page of ours, including terminals in their own windows. */
+  /** Registers a page of ours for events; call for every page, including terminals in their own windows. */
   adopt(contents: Sender): void
 }
 type Sender = Pick<WindowSlice['webContents'], 'id' | 'send' | 'isDestroyed'> & {

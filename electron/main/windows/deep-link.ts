@@ -4,7 +4,6 @@ import { SessionId } from '#manager/contract'
  * Route of a deep link: `berth://open/sessions` and `berth://open/sessions/<id>`. Anyone can make such a link, so it only ever
  * moves the page to a place the user can reach by clicking; it never signs in, opens a tunnel, or names a server.
  *
- *
  * @returns the console's route, or undefined for anything else
  */
 export function routeOfDeepLink(text: string): string | undefined {

@@ -2,7 +2,7 @@ import { type ElectronSlice } from '../electron-slice.ts'
 import { deepLinkOf, routeOfDeepLink } from './deep-link.ts'
 
 export interface DeepLinks {
-  /** From now on shows the targets of links; at once the target of the latest earlier link, if any. */
+  /** Calls `show` at once, with the target of the latest earlier link, if any, and from now on with the target of each link. */
   follow(show: (route?: string) => void): void
 }
 
