@@ -24,7 +24,10 @@ export interface Heard {
 }
 
 const GATHER_MS = 20
-/** Number of unacknowledged reports to keep. Every report is complete, so the last few are enough. */
+/**
+ * Number of unacknowledged reports to keep. Every report is complete, so the last few are enough for a manager that
+ * acknowledges nothing.
+ */
 const KEPT = 8
 
 /**

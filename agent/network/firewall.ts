@@ -5,7 +5,7 @@ import { type Chain, firewallChains, type FirewallSpec, nameServersOf, restoreIn
 
 export interface Isolation {
   readonly isolation: 'full' | 'partial'
-  /** Reason why the isolation is not full, for people; null if it is. */
+  /** Reason why the isolation is not full, for people; null for a full one. */
   readonly reason: string | null
 }
 
