@@ -64,7 +64,7 @@ export interface Manager extends AsyncDisposable {
   /**
    * As `createJoinToken`, for the agent of this computer whose data directory is lost, e.g. after a restore into a new
    * one.
-   * @throws AppError `not_found` if it is no agent of this manager, `agent_running_elsewhere` if it is connected
+   * @throws AppError `agent_not_found` if it is no agent of this manager, `agent_running_elsewhere` if it is connected
    */
   createReplaceToken(agentId: string): Promise<{ join: string }>
 }

@@ -9,7 +9,7 @@ export interface Arrivals extends Disposable {
 
 const TICK_MS = 200
 const STANDSTILL_MS = 1_000
-/** After this time the backlog has been read. */
+/** Time after a standstill within which the backlog counts as being read. */
 const SETTLED_MS = 1_000
 
 /**

@@ -10,7 +10,7 @@ import { type Reports } from './reports.ts'
  * Lets admins decide on containers that are neither signed nor known: made by hand, or by a version before signatures.
  */
 export interface UnknownContainers {
-  /** @throws AppError `not_found`, `agent_unreachable`, `engine_unreachable` */
+  /** @throws AppError `agent_not_found`, `agent_unreachable`, `engine_unreachable` */
   list(id: AgentId): Promise<UnknownContainer[]>
   /** @throws as `list`, and `kernel_not_found` */
   decide(id: AgentId, kernelId: KernelId, action: 'import' | 'remove'): Promise<void>

@@ -5,8 +5,9 @@ import { type NewAuditRow } from '../store/operation/audit-log.ts'
  * requests, the first becomes a row, and the number of the others becomes another row. Of an actor's different requests,
  * at most `perActor` become rows, and the number of the others becomes another row. A successful request is always a row.
  *
- * Requests of people who are not signed in never count as equal. The answer waits for the row, so its time would otherwise
- * tell somebody who guesses whether an account was named for the first time or none was named again.
+ * Requests of people who are not signed in never count as equal. The answer to a request waits for its row, and a counted
+ * request has no row. A guesser could otherwise tell from the time of the answer whether a request named an account for the
+ * first time (a new row), or again named none (an equal one).
  */
 export interface Folds {
   /** True for a row that must be written; false for one that was counted. */

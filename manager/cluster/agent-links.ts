@@ -12,7 +12,7 @@ export interface AgentLinks {
   remove(agentId: AgentId): void
   /** Whether another manager has a connection to the agent, read from the database. */
   isElsewhere(agentId: AgentId): Promise<boolean>
-  /** The same as of the last look, at most some seconds old. */
+  /** Whether another manager had a connection to the agent at the last look, at most some seconds ago. */
   wasElsewhere(agentId: AgentId): boolean
   /** Called for agents that no manager has had a connection to for too long, although the database says CONNECTED. */
   onUnlinked(listener: (agentId: AgentId) => void): void

@@ -3,7 +3,7 @@ import { DomainName } from './domains.ts'
 import { UserId } from './ids.ts'
 import { PlainText } from './plain-text.ts'
 
-/** Token that we handed out, of an invitation or of a link by mail. */
+/** Token that we issued for an invitation, or for a link that confirms an address or resets a password. */
 export const LinkToken = z.string().min(16).max(200)
 
 export const SignUpSpec = z

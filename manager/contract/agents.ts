@@ -28,7 +28,7 @@ export const Device = z
   .meta({ id: 'Device' })
 export type Device = z.infer<typeof Device>
 
-/** Use of a GPU now. Null = unknown, which is not 0: the driver does not tell the utilisation of a MIG instance. */
+/** Use of a GPU now. Null = unknown, which is not 0: the driver does not report the utilisation of a MIG instance. */
 export const DeviceFigures = z.object({
   uuid: z.string(),
   /** Percent. */

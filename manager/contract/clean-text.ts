@@ -11,13 +11,16 @@ export function cleanLine(text: string, maxLength = 500): string {
   return text.slice(0, maxLength).toWellFormed().replace(/\s+/g, ' ').replace(UNSAFE, '')
 }
 
-/** The same for several lines: line breaks stay, and a tab becomes two spaces. */
+/**
+ * Turns text from another party into safe lines: cut, unsafe characters removed. Line breaks and spaces stay, and a tab
+ * becomes two spaces.
+ */
 export function cleanLines(text: string, maxLength = 10_000): string {
   const lines = text.slice(0, maxLength).toWellFormed().split('\n')
   return lines.map(line => line.replaceAll('\t', '  ').replace(UNSAFE, '')).join('\n')
 }
 
-/** Text from a peer that people read. It is cleaned, never refused for its characters. */
+/** Text that a peer sends and people read. It is cleaned, never refused for its characters. */
 export const CleanLine = (maxLength = 500) => z.string().transform(text => cleanLine(text, maxLength))
 export const CleanLines = (maxLength = 10_000) => z.string().transform(text => cleanLines(text, maxLength))
 

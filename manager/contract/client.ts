@@ -21,7 +21,11 @@ export type RouteInput<N extends RouteName> = Part<(typeof ROUTES)[N], 'params'>
 export type RouteReply<N extends RouteName> = z.output<(typeof ROUTES)[N]['reply']>
 type Arguments<N extends RouteName> = object extends RouteInput<N> ? [input?: RouteInput<N>] : [input: RouteInput<N>]
 
-/** `api.createSession({ body })`, one function per route. @throws AppError with the server's code, or `unavailable` */
+/**
+ * `api.createSession({ body })`, one function per route.
+ *
+ * @throws AppError with the server's code; `unavailable` if no manager answers; `internal` for a refusal in an unknown form
+ */
 export type ApiClient = { readonly [N in RouteName]: (...input: Arguments<N>) => Promise<RouteReply<N>> }
 
 interface HttpReply {
@@ -31,7 +35,10 @@ interface HttpReply {
 }
 
 export interface ClientDeps {
-  /** Structural `fetch`: `(url, init) => fetch(url, init as RequestInit)`. Its coded errors reach the caller; others mean `unavailable`. */
+  /**
+   * Structural `fetch`: `(url, init) => fetch(url, init as RequestInit)`. An AppError that it throws reaches the caller;
+   * any other error becomes `unavailable`.
+   */
   readonly fetch: (
     url: string,
     init: { method: string; headers: Record<string, string>; body?: string; signal?: AbortSignalLike },
@@ -42,7 +49,8 @@ export interface ClientDeps {
   readonly headers?: () => Readonly<Record<string, string>>
   /**
    * Pauses before a retry. With it, a request that is safe to repeat (a GET, or one with an idempotency key) is sent again
-   * if no answer came. Without it every request is sent once.
+   * if no answer came, or if the first request is still in progress; one with a key also after `unavailable`. Without it
+   * every request is sent once.
    */
   readonly wait?: (ms: number) => Promise<void>
   /** Makes headers that sign exactly this request; used instead of a sign-in. */
@@ -65,9 +73,9 @@ interface AnyInput {
   headers?: Readonly<Record<string, string>>
 }
 
-/** Milliseconds before each further attempt. */
+/** Pauses before the further attempts of a GET, in milliseconds. */
 const PAUSES_MS = [100, 400]
-/** The same for a request with an idempotency key: more attempts, because somebody waits for the thing that it creates. */
+/** Pauses of a request with an idempotency key: more attempts, because somebody waits for the thing that it creates. */
 const KEYED_PAUSES_MS = [...PAUSES_MS, 1_500, 3_000]
 
 async function call(deps: ClientDeps, route: RouteSpec, input: AnyInput): Promise<unknown> {

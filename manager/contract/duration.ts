@@ -1,6 +1,6 @@
 const UNITS: Readonly<Record<string, number>> = { s: 1, m: 60, min: 60, h: 3_600, d: 86_400 }
 
-/** `90m`, `1h30m`, `2 d`, `1 h 30 min`; a bare number is seconds. @returns seconds, or undefined for anything else */
+/** Parses `90m`, `1h30m`, `2 d`, `1 h 30 min`; a bare number is seconds. @returns seconds; undefined for 0 and other text */
 export function parseDuration(text: string): number | undefined {
   const bare = text.replaceAll(/\s+/g, '').toLowerCase()
   if (/^\d+$/.test(bare)) return Number(bare) || undefined

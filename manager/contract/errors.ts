@@ -181,7 +181,7 @@ export function isErrorCode(code: unknown): code is ErrorCode {
   return typeof code === 'string' && Object.hasOwn(ERRORS, code)
 }
 
-/** Anything unknown becomes `internal` with no inner text: the cause stays in our log. */
+/** Plain-data form of an error. An error without a code becomes `internal`, without its text: the cause stays in our log. */
 export function toWireError(error: unknown): WireError {
   return isAppError(error)
     ? { code: error.code, message: error.message, detail: error.detail }

@@ -3,5 +3,5 @@ import { z } from 'zod'
 /** One line of text for people. No control characters: the database refuses some of them, and terminals obey others. */
 export const PlainText = z.string().regex(/^\P{Cc}*$/u, 'must not hold control characters')
 
-/** The same for several lines. */
+/** Several lines of text for people: line feeds and tabs are allowed, other control characters are not. */
 export const PlainLines = z.string().regex(/^[\P{Cc}\n\t]*$/u, 'must not hold control characters')

@@ -22,7 +22,8 @@ const BYTE_UNITS: Readonly<Record<string, number>> = { '': 1, k: 2 ** 10, m: 2 *
 
 /**
  * @param text decimal, for BYTES also with a binary unit: `512m`, `1.5g`, `2GiB`
- * @returns base units, or undefined if it is no amount, is negative, or is finer than the base unit
+ * @returns base units; undefined if the text is no amount, is negative, is larger than a safe integer, or is finer than the
+ *   base unit (fractions of a byte are dropped instead)
  */
 export function parseAmount(slot: SlotName, text: string): number | undefined {
   const match = /^(\d{1,15})(?:\.(\d{1,9}))?\s*(?:([kmgt])(?:i?b)?|b)?$/i.exec(text.trim())

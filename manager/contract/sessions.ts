@@ -66,7 +66,7 @@ export const REASON_CODES = [
   'host_unfit', // the host could not start any container: retried without counting an attempt
   'starting_soon', // the agent starts other sessions first
   'adopted', // found on an agent after a restart
-  'imported', // a signed container the manager had no row for
+  'imported', // found running on an agent, although the database had no row for it, or (after a restore) said PENDING
   'idle_timeout', // the session was idle for too long
   'max_lifetime', // the session reached its maximum lifetime
   'extended', // somebody postponed its end

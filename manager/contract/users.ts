@@ -24,7 +24,7 @@ export const User = z
   .meta({ id: 'User' })
 export type User = z.infer<typeof User>
 
-/** At least 8 characters with a letter, a digit and a special character. */
+/** The rule of `isStrongPassword` in words, for messages; they do not name the upper bound of 1024 characters. */
 export const PASSWORD_RULE = 'at least 8 characters with a letter, a digit and a special character'
 export function isStrongPassword(password: string): boolean {
   return (

@@ -5,8 +5,6 @@ import { equalSecrets } from '../users/secrets.ts'
 /**
  * Host names and origins that the server accepts. A page of another site can make a browser send requests here, by DNS
  * rebinding even with its own name as Host; so Host must name us, and a page that sends a request (Origin) must be ours.
- *
- * @param allowed further names, with or without port: `berth.example.org`, `10.0.0.7:8090`
  */
 export interface OriginRules {
   /** @throws AppError `forbidden` (Host), `foreign_origin` */
@@ -15,6 +13,7 @@ export interface OriginRules {
   isOurs(host: string): boolean
 }
 
+/** @param options `allowed`: names besides loopback, with or without port: `berth.example.org`, `10.0.0.7:8090` */
 export function createOriginRules(options: { port: () => number; allowed: readonly string[] }): OriginRules {
   const allowed = new Set(options.allowed.map(name => name.toLowerCase()))
   const isOwn = (host: string) => {

@@ -9,8 +9,8 @@ import { SECURITY_HEADERS } from './security-headers.ts'
 export const PROBLEM_TYPE = 'application/problem+json; charset=utf-8'
 
 /**
- * Sends the RFC 9457 document of any error and notes its code for the audit log. An error that was no AppError arrives as
- * `internal`, which says nothing of its inside; the error handler logs it.
+ * Sends the RFC 9457 document of an error and notes its code for the audit log. An error that was no AppError arrives as
+ * `internal`, without details of its cause; the error handler logs the cause.
  */
 export function sendProblem(reply: FastifyReply, error: AppError): FastifyReply {
   const problem = toProblem(error)

@@ -26,7 +26,7 @@ declare module 'fastify' {
   }
 }
 
-/** POSTs that are not recorded: they change nothing that an earlier request did not decide. */
+/** POSTs that are not recorded: `whatIf` changes nothing, and `renewGrant` extends a right that a recorded request gave. */
 const UNTOLD: ReadonlySet<string> = new Set<RouteName>(['whatIf', 'renewGrant'])
 const READING = new Set(['GET', 'HEAD', 'OPTIONS'])
 

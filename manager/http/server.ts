@@ -102,7 +102,7 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
   const app = fastify({
     http: {
       maxHeaderSize: MAX_HEADER_BYTES,
-      // Node uses the smaller of the two deadlines for the head, whichever option it is: without this one bodies had a minute.
+      // Node applies the smaller of `headersTimeout` and `requestTimeout` to the head. Without this option, bodies had a minute.
       headersTimeout: REQUEST_MS,
       connectionsCheckingInterval: 5_000,
       // Other upgrades (`Upgrade: h2c` of Java clients, say) are answered as plain requests. RFC 9110 section 7.8
@@ -224,7 +224,7 @@ const rateHeaders = (limit: number, remaining: number) => ({
   'x-ratelimit-remaining': String(remaining),
   'x-ratelimit-window': String(RATE_WINDOW_SECONDS),
 })
-/** Rate headers that the original sends where no keypair is involved, and nothing is limited. */
+/** Rate headers of a reply that involves no keypair, as the original system (Backend.AI) sends them: nothing is limited. */
 const UNLIMITED = rateHeaders(1000, 1000)
 
 /** Not inlined: a listener made in the handler would keep the request in memory for as long as the socket lives. */

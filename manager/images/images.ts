@@ -80,7 +80,7 @@ export function createImages({ store, events }: { store: Store; events: EventPub
   }
 }
 
-/** The guide's warning for a minimum below the labels, whose values come from trials. */
+/** Warning for a minimum below the labels, whose values come from trials, as the Backend.AI guide gives it. */
 function belowLabels(labels: ReturnType<typeof parseSlots>, minimum: ReturnType<typeof parseSlots>) {
   const names = lackingSlots(labels, minimum)
   if (names.length === 0) return []

@@ -99,7 +99,7 @@ export function registryOfHeld(
   return repoDigests.some(name => name.startsWith(`${repository}@`)) ? DOCKER_HUB : null
 }
 
-/** @param hub images of Docker Hub, filled only where it is not allowed: some engines do not report what came from it */
+/** @param hub images of Docker Hub, filled only if Docker Hub is not allowed: some engines do not report which images came from it */
 function allowedCopy(
   { agentId, image }: HeldImage,
   allowed: readonly string[],

@@ -14,7 +14,7 @@ export interface Mail {
  *
  * Threat model: mails carry one-time links, which are as good as a password while they last. So TLS is required unless a
  * superadmin switched it off, certificates are always verified, and no text of a mail is ever logged. Attachments from
- * files or addresses are off: we use none. The mailer gives up on a server that does not answer after a minute.
+ * files or addresses are off: we use none. After a minute, the mailer gives up on a server that does not answer.
  */
 export interface Mailer extends AsyncDisposable {
   /** @throws AppError `mail_not_configured`, `mail_failed` with the words of the server */

@@ -49,7 +49,7 @@ export interface Registries {
   rescan(caller: Caller, name: string): Promise<Task>
   /** Credentials for an agent to pull this; undefined if there are none, or the registry is not active. */
   authOf(reference: string): Promise<RegistryAuth | undefined>
-  /** The same for the image of a session, plus the manifest digest under which the registry has exactly that image. */
+  /** Credentials as `authOf`, for the image of a session, plus the manifest digest under which the registry has exactly that image. */
   pullOf(reference: string, digest: string | null): Promise<PullSource>
 }
 

@@ -2,8 +2,8 @@ import { isIP } from 'node:net'
 import { AppError, DOCKER_HUB, DOCKER_HUB_URL } from '#manager/contract'
 
 /**
- * Checks and normalises the address of a registry. The guide's rule: the name of a registry is the host of its address,
- * because engines find the registry by the host in an image's name. Docker Hub is the one exception.
+ * Checks and normalises the address of a registry. Rule of the Backend.AI guide: the name of a registry is the host of its
+ * address, because engines find the registry by the host in an image's name. Docker Hub is the one exception.
  *
  * Threat model: a superadmin makes this process open connections to an address of their choice, with a password that they
  * entered. They may name internal hosts, where registries mostly are. Link-local addresses, where clouds keep credentials of

@@ -11,9 +11,9 @@ const START_MS = scheduledMs + preparingMs + replyMarginMs
 const END_MS = terminatingMs
 
 /**
- * Latest time at which the slots of a kernel are free; null where unknown, also for a kernel that should be gone and is
- * not. The result never moves to a later time: a kernel that has not started yet counts with all the time that its start
- * may take.
+ * Latest time at which the slots of a kernel become free; null where unknown, also if that time has passed and the kernel
+ * is still there. The result never moves to a later time: a kernel that has not started yet counts with all the time that
+ * its start may take.
  *
  * @param images digests of the images that the agent holds
  * @returns milliseconds since the epoch

@@ -17,7 +17,7 @@ export interface StraysInput {
   readonly known: readonly KnownKernel[]
 }
 
-/** Containers of a report whose slots the database counts as free. No session may use those slots until they are. Pure. */
+/** Containers of a report whose slots the database counts as free. No session may use the slots while the container exists. Pure. */
 export function straysOf(reported: readonly KernelReport[], { agentId, managerId, known }: StraysInput): Stray[] {
   const holders = new Set(
     known.filter(kernel => kernel.agentId === agentId && !isFinished(kernel.status)).map(({ kernelId }) => kernelId),

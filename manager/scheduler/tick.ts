@@ -176,6 +176,7 @@ function takeTurns(turns: Map<AgentId, number>, placements: readonly Placement[]
   for (const { agentId } of placements) turns.set(agentId, ++last)
 }
 
+/** Compares devices by identity: a plan that keeps the reservation returns the very object that was read. */
 function sameReservation(a: Reservation | undefined, b: Reservation | undefined): boolean {
   if (!a || !b) return a === b
   return a.sessionId === b.sessionId && a.agentId === b.agentId && a.devices === b.devices

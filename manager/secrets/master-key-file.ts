@@ -11,7 +11,7 @@ export function masterKeyPath(dataDir: string): string {
 }
 
 /**
- * The keys of a file: one per line, base64, the first seals. Undefined if there is no such file.
+ * Reads the keys of a file: one per line, base64. The first one seals. Undefined if there is no such file.
  *
  * @throws AppError `config_invalid` for a file of another form, or one that other accounts of this computer may read
  */

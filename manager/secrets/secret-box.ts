@@ -8,7 +8,7 @@ import {
   timingSafeEqual,
 } from 'node:crypto'
 
-/** 256 bits and the name under which ciphertexts and the database know it. */
+/** A key of 256 bits, with the id by which ciphertexts and the database refer to it. */
 export interface MasterKey {
   readonly id: string
   readonly key: Buffer
@@ -22,7 +22,8 @@ export function toMasterKey(key: Buffer): MasterKey {
 }
 
 /**
- * Encrypts at rest the secrets that we need back in the clear (of keypairs, registries, SSH keys).
+ * Encrypts at rest the secrets that we need back in the clear: of keypairs, authenticator apps, registries and the mail
+ * server, the managers' key, and answers kept for retries.
  *
  * Threat model: an attacker who gets the database alone (a dump, a backup, a replica, an SQL injection that reads) learns
  * no secret, because the key is in a file and never in the database. An attacker who can write the database cannot move

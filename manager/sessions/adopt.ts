@@ -22,8 +22,9 @@ export interface AdoptingAgent {
 }
 
 /**
- * Marks waiting sessions as running that were started after the backup was made. Used after a restore, until the admin
- * resumes. A session is adopted if all its containers are on one engine.
+ * Adopts sessions that the restored database says are waiting but that were started after the backup was made: marks them
+ * as running. Used after a restore, until an admin resumes scheduling. A session is adopted only if all its containers are
+ * on this agent's engine.
  */
 export async function adoptWaiting(
   store: Store,

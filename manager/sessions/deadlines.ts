@@ -28,8 +28,8 @@ export interface DeadlinesDeps {
 }
 
 /**
- * After this many deadlines without confirmation, the session says that its end (requested again without grace), or its
- * late start, is overdue.
+ * Number of deadlines that pass without the agent's confirmation before the session's reason says that its start or its
+ * end is overdue. The end is requested again at each of these deadlines, without a grace period.
  */
 const TELL_AFTER = 3
 
@@ -43,9 +43,7 @@ export function startDeadlines(deps: DeadlinesDeps): AsyncDisposable {
   const { store, log } = deps
   const startedAt = performance.now()
   const shortest = Math.min(timings.scheduledMs, timings.preparingMs, timings.pullStalledMs, timings.terminatingMs)
-  /**
-   * The last deadline of each slow termination at which its end was requested again, counted from the first deadline.
-   */
+  /** Per session that terminates slowly: number of deadlines that had passed when its end was last requested again. */
   const askedAt = new Map<SessionId, number>()
   let running: Promise<void> | undefined
 

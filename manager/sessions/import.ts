@@ -31,8 +31,8 @@ export interface ImportedContainer {
 
 /**
  * Creates rows for a running container of ours that the database does not know (it was restored, or lost). All data
- * comes from the container's label, signed by the manager that requested it. Runs under the scheduler's lock, so that
- * the resources the container occupies are not allocated again.
+ * comes from the container's label, which a manager of this Berth has signed, or which an admin has confirmed. Runs under
+ * the scheduler's lock, so that the resources the container occupies are not allocated again.
  */
 export async function importContainer(
   store: Store,
@@ -136,8 +136,8 @@ async function isMissing(
 }
 
 /**
- * The user who started it or, if the restored database lacks that user, the first superadmin, who can decide what to do
- * with it.
+ * Finds the owner of the container: the user who started it or, if the restored database lacks that user, the first
+ * superadmin, who can decide what to do with it.
  */
 async function findOwner(trx: Db, { id, email }: KernelLabel['owner']): Promise<UserRow | undefined> {
   const user = (await findUser(trx, id)) ?? (await findUserByEmail(trx, email))

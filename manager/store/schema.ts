@@ -141,7 +141,10 @@ export interface SignInTicketsTable {
   expires_at: Time
 }
 
-/** Back-off after failed sign-ins; `key` is `account:<e-mail>` or `address:<ip>`. */
+/**
+ * Back-off: counts of failed sign-ins, and of requests by strangers. `key` says what is counted: `account:<e-mail>`,
+ * `signed-in:<user id>`, `address:<network>`, `sign-up:<network>`, `mail-from:<network>` or `mail-to:<e-mail>`.
+ */
 export interface LoginFailuresTable {
   key: string
   failures: number

@@ -1,4 +1,4 @@
-/** Message for a client that sent such a text. */
+/** Message for a client that sent text that PostgreSQL cannot store. */
 export const UNSTORABLE_TEXT = 'A text in it holds the character U+0000 or half of a surrogate pair.'
 
 /**

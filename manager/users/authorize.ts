@@ -112,7 +112,7 @@ export function canSeeKeypair(caller: Caller, owner: Account): boolean {
  * must not be a way round it: a browser that was left signed in, or a stolen keypair, must not be enough to take over the
  * account.
  *
- * @param own how to do it for oneself
+ * @param own the route for one's own account, named in the error
  * @throws AppError `forbidden`
  */
 export function requireAnother(caller: Pick<Caller, 'userId'>, userId: UserId, own: string): void {
@@ -120,8 +120,8 @@ export function requireAnother(caller: Pick<Caller, 'userId'>, userId: UserId, o
 }
 
 /**
- * Checks the role and the domain that an account is to have: only a superadmin assigns more than their own role, or
- * another domain.
+ * Checks the role and the domain that an account is to have: an admin of a domain assigns roles up to their own, and only
+ * their own domain; a superadmin assigns any.
  *
  * @throws AppError `forbidden`
  */

@@ -63,8 +63,9 @@ export function addressCounts(kind: string, address: string, from: number): read
 const isLoopbackAddress = (address: string) => /^(::ffff:)?127\.|^::1$/.test(address)
 
 /**
- * Limits requests of strangers that are never right or wrong (signing up, asking for a mail): from the given number within
- * an hour the wait doubles, as above. The count goes by what the request names, whether there is such an account or not.
+ * Limits requests of strangers that carry no credentials to check (signing up, asking for a mail): from the given number on
+ * the wait doubles, as in `withBackOff`; after an hour without a request the count starts again. A count goes by the
+ * network address, or by the account that the request names, whether there is such an account or not.
  *
  * @throws AppError `rate_limited` with `retryAfterSeconds`
  */
@@ -72,7 +73,7 @@ export function limitRequests(store: Store, counts: readonly BackOff[]): Promise
   return countAll(store, 'rate_limited', counts)
 }
 
-/** Counts as `limitRequests` does, for work that is skipped instead of refused when the limit is reached. */
+/** Counts one request, as `limitRequests` does, for work that is skipped instead of refused when the limit is reached. */
 export async function isWithinLimit(store: Store, count: BackOff): Promise<boolean> {
   return (await store.transaction(trx => countAttempt(trx, count))) === undefined
 }

@@ -62,9 +62,10 @@ export interface NewSignIn {
 }
 
 /**
- * Sign-ins. A token is 256 random bits (a browser's two times that, in two halves), given out once and stored as its
- * hash; it stands for one user on one device. It ends by itself (by the settings; without any a browser's after 12 hours
- * unused or 7 days, a bearer after 30 days), at logout, with a new password, and when the user is deactivated.
+ * Sign-ins. A sign-in stands for one user on one device. Its token is 256 random bits; a browser's token is two halves of
+ * 256 bits each. A token is given out once, and only its hash is stored. A sign-in ends by itself after the lifetime in the
+ * settings (by default a browser's after 12 hours unused or 7 days, a bearer token's after 30 days), at logout, with a new
+ * password, role or domain, and when the user is deactivated.
  */
 export interface Logins extends Disposable {
   /**
@@ -98,9 +99,12 @@ export interface Logins extends Disposable {
   end(loginId: string): Promise<void>
   /** Announces the end of sign-ins that a committed change of an account has deleted, to other managers too. */
   tellEnd(loginIds: readonly string[]): Promise<void>
-  /** Announces the end of those that have ended without our notice; ids of anything but sign-ins are ignored. */
+  /** Announces, in this process only, the end of those of these sign-ins that ended without our notice. Other ids are ignored. */
   recheck(loginIds: readonly string[]): Promise<void>
-  /** The row of this user, or of many users (null), changed: drops cached sign-ins and calls the listeners of `onChange`. */
+  /**
+   * Handles a change of this user's row, or of many users' rows (null): drops cached sign-ins and calls the listeners of
+   * `onChange`, at other managers too.
+   */
   forget(userId: UserId | null): void
   /**
    * Listens for possible changes of roles, domains or accounts, made here or by another manager: anything that lives longer

@@ -110,7 +110,7 @@ export function createPasswordResets(deps: PasswordResetDeps): PasswordResets {
         }
         const made = await makeToken(trx, user, purpose)
         if (made) return made
-        // Links that strangers asked for too often must not be in the way of an admin.
+        // Strangers may have requested as many links as an account may have: delete them, so that the admin gets one.
         await deleteEmailTokens(trx, user.id)
         const again = await makeToken(trx, user, purpose)
         if (!again) throw new AppError('unavailable', { why: 'Try again.' })

@@ -34,12 +34,12 @@ export function requireEmpty(
   if (active) throw new AppError(code, { name, why: `It has ${what}, and is active. Deactivate it before the purge.` })
 }
 
-/** `1 member`, `3 members`; nothing for none. */
+/** `1 member`, `3 members`; an empty list for 0. */
 export function counted(count: number, one: string, many = `${one}s`): string[] {
   return count === 0 ? [] : [count === 1 ? `1 ${one}` : `${count} ${many}`]
 }
 
-/** Next step about sessions that have not ended; nothing for none. */
+/** Sentence with the next step about sessions that have not ended; an empty list if there are none. */
 export function liveSessions({ live }: Pick<SessionCounts, 'live'>): string[] {
   if (live === 0) return []
   return [live === 1 ? '1 session in it has not ended: end it.' : `${live} sessions in it have not ended: end them.`]

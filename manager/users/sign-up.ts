@@ -26,7 +26,7 @@ const MAILS_TO_ACCOUNT_FROM = 4
  * Threat model: everybody on the network may ask. No reply, and no time that a reply takes, tells whether an address has
  * an account: its owner alone is told, by mail. A stranger who signs up with somebody else's address gains nothing: the
  * link goes to the owner, counts only together with the password of that very sign-up, and until then nobody can sign
- * in. How often is limited per network address and per e-mail address.
+ * in. The number of requests is limited per network address and per e-mail address.
  */
 export interface SignUps {
   /** @throws AppError `sign_up_closed`, `invitation_invalid`, `weak_password`, `bad_request` (terms), `rate_limited` */
@@ -109,9 +109,9 @@ export function createSignUps({ store, passwords, settings, mailer, events }: Si
 }
 
 /**
- * Limits mails to an address that a stranger may have named. A network address that asks too often is refused. Too many
- * mails for one account are silently not sent, so that nobody keeps its owner from asking: the links in the mails before
- * are valid for longer than the wait.
+ * Limits mails to an address that a stranger may have named. A network address that asks too often is refused. Mails beyond
+ * the limit of one account are silently not sent instead: a refusal would let strangers lock out its owner, who still has
+ * the links in the mails before, which stay valid for longer than the wait.
  *
  * @returns whether a mail may be sent
  * @throws AppError `rate_limited`

@@ -58,7 +58,7 @@ function parses(publicKey: string): boolean {
     parsePublicKey(publicKey)
     return true
   } catch {
-    return false // what the caller asked
+    return false // the text is no usable key, which is the answer
   }
 }
 

@@ -72,7 +72,7 @@ export interface Users {
   /** The account as its owner and its admins see it. */
   view(user: UserRow): Promise<User>
   /**
-   * Ends every other sign-in.
+   * Changes the caller's own password and ends every other sign-in of the caller.
    *
    * @throws AppError `login_failed` (old one wrong), `weak_password`, `password_unchanged`, `login_throttled`
    */
@@ -181,7 +181,6 @@ export function createUsers({ store, passwords, logins, events, onActiveChanged 
  * Makes `admin@localhost` at the first start, with the given password or a random one that is left in DATA/admin-password.
  *
  * @param password of BERTH_ADMIN_PASSWORD; a password that breaks the rules stops every start, so that nobody believes it is set
- * @returns the superadmin that sign-in links of this machine are for
  * @throws AppError `weak_password`
  */
 export async function ensureFirstAdmin(options: {
@@ -208,7 +207,11 @@ export async function ensureFirstAdmin(options: {
   }
 }
 
-/** @throws AppError `user_not_found` where it was deactivated or removed */
+/**
+ * The superadmin that sign-in links of this machine are for.
+ *
+ * @throws AppError `user_not_found` where the account was deactivated or removed, or is no superadmin any more
+ */
 export async function firstAdminId(store: Store): Promise<UserId> {
   const user = await findUserByEmail(store.db, FIRST_ADMIN)
   if (!user?.active || user.role !== 'superadmin')

@@ -148,7 +148,7 @@ export function registerEventRoute(
       own.add(stream)
       streams.set(endsWith, own)
       signers.watch(endsWith)
-      // Check again: of a change between the check of the credentials and here, this stream was not told.
+      // Check again: this stream was not told of a change that came after the check of its credentials.
       void endOutdated([stream]).catch(() => undefined)
       const leave = () => {
         stop()

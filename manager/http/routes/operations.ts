@@ -66,7 +66,7 @@ function isScraper(authorization: string | undefined, metricsToken: string | und
   return metricsToken !== undefined && equalSecrets(authorization ?? '', `Bearer ${metricsToken}`)
 }
 
-/** @throws AppError `unavailable`, after a while */
+/** Rejects after CHECK_TIMEOUT_MS. @throws AppError `unavailable` */
 function silence(): Promise<never> {
   return new Promise((_, reject) => {
     setTimeout(

@@ -16,7 +16,7 @@ export interface Selector {
    * @param capacity of the whole group: makes amounts of different slots comparable
    */
   readonly rank: (session: PendingSession, capacity: ResourceSlots) => (room: Room) => number
-  /** True: equal ranks go to the agent that got its last session longest ago. Ties, and false: the lowest id. */
+  /** True: among equal ranks, the agent that got its last session longest ago wins. False, or still equal: the lowest id. */
   readonly inTurn: boolean
 }
 

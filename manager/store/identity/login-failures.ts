@@ -42,8 +42,8 @@ export async function forgetFailures(db: Db, key: string): Promise<void> {
 }
 
 /**
- * Takes back one counted attempt that was good; earlier failures stay counted. Otherwise an attacker could sign in to an
- * account of their own to gain guesses at others.
+ * Takes back one counted attempt that was good; earlier failures stay counted. If they were reset, an attacker could sign
+ * in to an account of their own to gain guesses at others.
  */
 export async function takeBackAttempt(db: Db, { key, from }: BackOff): Promise<void> {
   await sql`

@@ -52,7 +52,7 @@ export interface KeptMinute extends StatsMinute {
   readonly kernels?: Readonly<Record<string, Totals>>
 }
 
-/** Kept for 7 days. The last minute of every session is kept for ever: it says what the session used in total. */
+/** Kept for 7 days. The last minute is kept as long as its session: it says what the session used in total. */
 export interface SessionStatsMinutesTable {
   session_id: SessionId
   minute: Time
