@@ -18,7 +18,7 @@ type Listener<E extends keyof HostEvents> = (payload: HostEvents[E]) => void
 export interface Host extends HostApi {
   /** True if the page runs in the desktop app; known before anyone is signed in. */
   readonly isDesktop: boolean
-  /** Subscribes to an event. @returns stops listening */
+  /** Subscribes to an event. @returns a function that stops listening */
   on<E extends keyof HostEvents>(event: E, listener: Listener<E>): () => void
   /** Reconnects the events, which ended with the previous sign-in; call it after signing in. */
   reconnect(): void
@@ -34,7 +34,7 @@ export interface HostDeps {
   readonly window: HostWindow
   /** Must send the sign-in of the page along. */
   readonly fetch: typeof fetch
-  /** Adopts a newer sign-in of another tab. @returns whether this page continues with it: it is of the same person */
+  /** Adopts a newer sign-in of another tab. @returns whether it is of the same person, so that this page continues with it */
   readonly renewSignIn: () => Promise<boolean>
 }
 

@@ -17,11 +17,14 @@ type StatsListener = (sessionId: SessionId, stats: SessionStats) => void
 /** The event stream: hints that something has a newer version. All tabs of this browser share one connection. */
 export interface EventStream {
   readonly connection: Readonly<Ref<ConnectionInfo>>
-  /** Calls `listener` when something changed: fetch it if it is shown and older. @returns stops listening */
+  /**
+   * Calls `listener` when something has changed: fetch it if the page shows an older version.
+   * @returns a function that stops listening
+   */
   onHint(listener: (hint: EventHint) => void): () => void
   /** Calls `listener` when hints may have been missed, also after every interruption without resume: fetch all that is shown. */
   onResync(listener: () => void): () => void
-  /** Live figures of these sessions only, once per second. @returns stops watching */
+  /** Calls `listener` with live figures of these sessions only, once per second. @returns a function that stops watching */
   watch(sessionIds: readonly SessionId[], listener: StatsListener): () => void
   /** Opens the stream; call it after signing in. Idempotent. */
   start(): void

@@ -4,7 +4,7 @@ export interface ErrorText {
   readonly title: string
   /** The cause, with the numbers and names of this case; may be empty. */
   readonly why: string
-  /** The next step that the reader can take. */
+  /** The next step that the user can take. Empty if there is none. */
   readonly next: string
   readonly retry: boolean
   readonly code: ErrorCode

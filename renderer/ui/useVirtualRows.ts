@@ -7,7 +7,7 @@ export interface VirtualRows {
   /** Heights of the empty space above and below the rendered rows. */
   readonly before: ComputedRef<number>
   readonly after: ComputedRef<number>
-  /** Range of the rows that are really on screen, for data that only those need. */
+  /** Range of the rows that are really on screen, its end exclusive, for data that only those need. */
   readonly visible: ComputedRef<readonly [number, number]>
 }
 

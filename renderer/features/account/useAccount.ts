@@ -45,11 +45,12 @@ export const useAccount = defineStore('account', () => {
     return true
   }
 
-  /**
-   * Tabs of the same person, and tabs on which nobody has been signed in, adopt a new sign-in. All other tabs reload, and so do
-   * signed-in tabs at a deliberate sign-out: nothing of the person before stays in their memory.
-   */
   const isOpen = () => state.value === 'signed_in' || state.value === 'expired'
+  /**
+   * Tells the other tabs of this browser about sign-ins and sign-outs. Tabs of the same person, and tabs on which nobody has been
+   * signed in, adopt a new sign-in. All other tabs reload, and so do signed-in tabs at a deliberate sign-out: nothing of the
+   * previous person stays in their memory.
+   */
   const channel = openSignInChannel({
     onSignIn({ userId, originSecret }) {
       if (!belongsTo(userId)) globalThis.location.reload()

@@ -23,7 +23,7 @@ export function useAttempt() {
     return { code, title, words: why || next }
   })
 
-  /** Runs `act`, unless one is in flight or the server wants us to wait. @returns whether it succeeded */
+  /** Runs `act`, unless an attempt is in flight or the server wants us to wait. @returns whether it succeeded */
   async function run(act: () => Promise<void>): Promise<boolean> {
     if (busy.value || waitSeconds.value > 0) return false
     busy.value = true

@@ -8,7 +8,7 @@ import { useTunnels } from './useTunnels.ts'
 
 export type Opening =
   | { readonly status: 'starting'; readonly since: Date }
-  /** `url` is set if the reader has to open the app with a click; the URL works once. */
+  /** `url` is set if the user has to open the app with a click; the URL works once. */
   | { readonly status: 'ready'; readonly url: string | null; readonly tunnel: Tunnel }
   | {
       readonly status: 'port_taken'
@@ -40,7 +40,7 @@ export function useOpenApp(sessionId: SessionId) {
     rounds.set(app.name, round)
     const isCurrent = () => rounds.get(app.name) === round
     openings.set(app.name, { status: 'starting', since: new Date() })
-    // Must come before the first await: only until then does the browser count this as the reader's click.
+    // Must come before the first await: only until then does the browser count this as the user's click.
     const inDesktop = 'host' in window
     const tab = app.protocol === 'http' && !inDesktop ? openAppTab(window, app.title) : undefined
     if (tab) tabs.set(app.name, tab)
@@ -86,7 +86,7 @@ export function useOpenApp(sessionId: SessionId) {
   return { openings, open, cancel, dismiss: (name: string) => openings.delete(name) }
 }
 
-/** The state after a failed opening. A taken port becomes a question to the reader, not a failure. */
+/** The state after a failed opening. A taken port becomes a question to the user, not a failure. */
 export function toFailure(error: unknown): Opening {
   if (!isAppError(error) || error.code !== 'port_in_use') return { status: 'failed', error }
   const { port, offered, holder } = error.detail

@@ -23,7 +23,7 @@ export const GIB = 2 ** 30
 export const LOWEST_PRIORITY = -10
 const MOST_DEPENDENCIES = 20
 const MOST_SESSIONS = 50
-/** Maximum of the fields while no agent is connected and the largest one is unknown. The request then waits. */
+/** Maximum of the fields while no agent is connected, so that the size of the largest is unknown. The request then waits. */
 const UNKNOWN_LARGEST: ResourceSlots = { cpu: 64_000, mem: 256 * GIB }
 const YEAR_SECONDS = 31_536_000
 const MINUTE_SECONDS = 60

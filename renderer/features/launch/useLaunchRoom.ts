@@ -37,7 +37,7 @@ export function useLaunchRoom(form: Ref<LaunchForm>) {
     const project = mine.find(({ id }) => id === form.value.project) ?? mine.find(({ name }) => name === 'default')
     form.value.project = mine.length > 1 ? ((project ?? mine[0])?.id ?? '') : ''
   }
-  /** Does the same for the resource group. */
+  /** Keeps the form's resource group if it can still be chosen; otherwise selects the default or the first active one. */
   function settleResourceGroup(): void {
     const usable = resourceGroups.value.filter(({ active }) => active)
     const named = (name: string) => usable.find(group => group.name === name)

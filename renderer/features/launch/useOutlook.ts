@@ -11,7 +11,7 @@ const REST_MS = 400
  *
  * @param request the request to ask about, or null for a form with mistakes
  * @param revision changes when the answer may have changed although the request has not
- * @param read turns an answer into words; runs again when another part of the form changes them
+ * @param read turns an answer into words; runs again when another part of the form changes the words
  */
 export function useOutlook(
   request: () => SessionSpec | null,

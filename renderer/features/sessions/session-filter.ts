@@ -8,7 +8,7 @@ export interface Sort {
 }
 export const NEWEST_FIRST: Sort = { key: 'created', descending: true }
 
-/** Filters by status and text: every word must occur in the name, image, state, owner or id; case does not matter. */
+/** Filters by status and text: every word must occur in the name, image, state, reason, owner or id. Case does not matter. */
 export function filterSessions(sessions: readonly Session[], text: string, statuses: readonly SessionStatus[]) {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean)
   if (words.length === 0 && statuses.length === 0) return sessions

@@ -69,7 +69,7 @@ export function statusText(session: Told): StatusText {
 const KEPT_MS = 24 * 3600_000
 type Left = Pick<Session, 'status' | 'startedAt' | 'endedAt' | 'kernels'>
 
-/** True if the agent still keeps the home folder for a while: the session ran, has just ended, and had one container. */
+/** True if the agent may still keep the home folder: the session ran, ended less than `KEPT_MS` ago, and had one container. */
 export function leftFiles({ status, startedAt, endedAt, kernels }: Left, now: Date): boolean {
   if (!isFinished(status) || startedAt === null || endedAt === null || kernels.length !== 1) return false
   return now.getTime() - Date.parse(endedAt) < KEPT_MS

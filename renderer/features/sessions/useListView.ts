@@ -46,7 +46,7 @@ export function useListView() {
       view.value = { ...view.value, sort }
       write('replace')
     }),
-    /** The query as it is in the URL, for links to sessions within the list. */
+    /** The view's part of the URL's query, for links to sessions within the list. */
     query: computed(() => writeListView(view.value)),
   }
 }

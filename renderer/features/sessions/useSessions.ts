@@ -18,7 +18,7 @@ export interface ListState {
 }
 
 const PAGE = 500
-/** Live sessions are all fetched, up to this number; finished ones page by page as the reader scrolls to them. */
+/** Live sessions are all fetched, up to this number; finished ones page by page as the user scrolls to them. */
 const MAX_LIVE = 20_000
 const IDLE: ListState = { status: 'idle', error: null, total: 0, complete: true }
 const NAMES: readonly ListName[] = ['live', 'finished']
@@ -217,7 +217,7 @@ export const useSessions = defineStore('sessions', () => {
     })
   }
 
-  /** The newest known figures: live ones while watched, else those of the last answer. */
+  /** The newest live figures if the session has been watched, else those of the last answer. */
   function statsOf(id: SessionId): SessionStats | null {
     return liveStats.get(id) ?? byId.value.get(id)?.stats ?? null
   }

@@ -38,7 +38,7 @@ export function createTerminalConnection(deps: ConnectionDeps): TerminalConnecti
   let link: TerminalLink | undefined
   let failures = 0
   let timer: ReturnType<typeof setTimeout> | undefined
-  /** Number of the attempt; every attempt and stop increments it, so that late reports of an older attempt are ignored. */
+  /** Number of the attempt; every attempt, loss and stop increments it, so that late reports of an older attempt are ignored. */
   let round = 0
 
   async function connect(): Promise<void> {
