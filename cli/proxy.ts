@@ -1,10 +1,11 @@
 import { join } from 'node:path'
-import { type Proxy, startProxy } from '#proxy'
+import type { Proxy } from '#proxy'
 import { type Connection } from './config/connect.ts'
 import { configDirectory } from './config/directories.ts'
 
 /** The local proxy for one command, as the signed-in user. Closing it closes every listener. */
 export async function openProxy({ endpoint, credentials, userId }: Connection): Promise<Proxy> {
+  const { startProxy } = await import('#proxy') // loaded late: most commands need no proxy
   const directory = configDirectory()
   return await startProxy({
     managerUrl: endpoint,

@@ -2,8 +2,6 @@ import { resolve } from 'node:path'
 import { type Command } from 'commander'
 import { consolePortOf, databaseUrlOf, readSettings } from '../config/berth-toml/read.ts'
 import { dataDirectory } from '../config/directories.ts'
-import { collectFacts } from '../doctor/collect.ts'
-import { describeDiagnosis, diagnose } from '../doctor/doctor.ts'
 import { EXIT } from '../exit-codes.ts'
 import { createOutput } from '../output.ts'
 import { dataOption } from './data-option.ts'
@@ -29,6 +27,9 @@ export function addDoctorCommand(program: Command): void {
     .option('--port <number>', 'port of the console', parsePort)
     .option('--json', 'print JSON')
     .action(async ({ data, config, port, json = false }: DoctorFlags) => {
+      // Loaded late: clients of engine and database, a third of the modules that the command line would load.
+      const { collectFacts } = await import('../doctor/collect.ts')
+      const { describeDiagnosis, diagnose } = await import('../doctor/doctor.ts')
       const directory = resolve(data ?? dataDirectory())
       const settings = await readSettings(directory, config)
       const facts = await collectFacts({

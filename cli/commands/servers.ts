@@ -1,7 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { Interrupted, listenForInterrupt } from '../interrupt.ts'
 import { createOutput } from '../output.ts'
-import { up } from '../up/up.ts'
 import { variablesHelp } from '../config/variables.ts'
 import { dataOption } from './data-option.ts'
 import { addServer } from './single-server.ts'
@@ -36,6 +35,7 @@ export function addServerCommands(program: Command): void {
       const { data, config, port, open } = flags
       const output = createOutput(flags.json ?? false)
       using interrupt = listenForInterrupt()
+      const { up } = await import('../up/up.ts') // loaded late: only this command starts servers
       await up({
         ...(data ? { data } : {}),
         ...(config ? { config } : {}),

@@ -10,8 +10,10 @@ import { configDirectory } from '../config/directories.ts'
 import { openProxy } from '../proxy.ts'
 import { findSession } from './find-session.ts'
 import { createOutput } from '../output.ts'
-import { hostBlock, sshOptions, stdioOptions, writeSshFiles } from '../ssh/access.ts'
 import { openSshTunnel, silenceOf } from '../ssh/reach.ts'
+
+/** Loaded late, because it loads the proxy: most commands need neither. */
+const loadAccess = () => import('../ssh/access.ts')
 
 /** Adds `ssh`, `sftp`, `scp`, run by the system's OpenSSH, and the commands that other programs need to connect by themselves. */
 export function addSshCommands(program: Command): void {
@@ -40,6 +42,7 @@ export function addSshCommands(program: Command): void {
     .command('ssh-config [session...]')
     .description('Print Host blocks for ~/.ssh/config; of all running sessions where none is named.')
     .action(async (references: string[]) => {
+      const { hostBlock, stdioOptions, writeSshFiles } = await loadAccess()
       const connection = await connect()
       const { api } = connection
       const sessions =
@@ -110,6 +113,7 @@ async function runOpenSsh(
   reference: string,
   withOptions: (options: string[]) => string[],
 ): Promise<void> {
+  const { sshOptions, writeSshFiles } = await loadAccess()
   const connection = await connect()
   const session = await findSession(connection, reference)
   await using proxy = await openProxy(connection)

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { AppError, type SessionId } from '#manager/contract'
-import { type Proxy } from '#proxy'
+import type { Proxy } from '#proxy'
 import { type Tunnel } from '#proxy/contract'
 
 /** Time limit for a session's server, in seconds: to start, and then until OpenSSH receives its first bytes. */
