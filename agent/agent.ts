@@ -270,12 +270,12 @@ function replacedBy({ replace, invitation }: Config): AgentId | undefined {
   const { replaces } = invitation ?? {}
   if (replaces !== undefined && !replace) {
     throw new AppError('config_invalid', {
-      why: `This join string takes the place of agent ${replaces}: use --replace.`,
+      why: `This join string replaces agent ${replaces}: add --replace.`,
     })
   }
   if (replace && invitation && replaces === undefined) {
     throw new AppError('config_invalid', {
-      why: 'To take the place of an agent a join string for that is needed: berth admin agent join-token --replace AGENT.',
+      why: '--replace needs a join string made for that: berth admin agent join-token --replace AGENT.',
     })
   }
   return replaces
@@ -298,7 +298,7 @@ function unlessAway(error: unknown): void {
 }
 
 function complain(log: Log, error: unknown): void {
-  if (!isEngineUnreachable(error)) log.error({ why: engineMessage(error), err: error }, 'looking at the engine failed')
+  if (!isEngineUnreachable(error)) log.error({ why: engineMessage(error), err: error }, 'the state of the engine could not be read')
 }
 
 /** Number of cores of this machine; undefined unless they are numbered from 0 without gaps. */

@@ -87,7 +87,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
 
 function cidr(name: string, text: string): Cidr {
   const parsed = parseCidr(text)
-  if (!parsed) throw invalid(`${name} holds "${text}"; it must look like 10.213.0.0/16.`)
+  if (!parsed) throw invalid(`${name} is "${text}"; the value must look like 10.213.0.0/16.`)
   return parsed
 }
 
@@ -99,14 +99,14 @@ function gpuNames(text: string): Set<string> {
   const wrong = names.find(name => name !== 'all' && !/^GPU-[\w-]{1,64}$/.test(name))
   if (wrong !== undefined) {
     throw invalid(
-      `BERTH_GPU_SHARED holds "${wrong}"; it must be "all" or UUIDs of GPUs, as \`nvidia-smi -L\` lists them.`,
+      `BERTH_GPU_SHARED is "${wrong}"; the value must be "all" or UUIDs of GPUs, as \`nvidia-smi -L\` lists them.`,
     )
   }
   return new Set(names)
 }
 
 function amount(name: string, text: string): number {
-  if (!/^\d{1,9}$/.test(text)) throw invalid(`${name} is "${text}"; it must be a whole number.`)
+  if (!/^\d{1,9}$/.test(text)) throw invalid(`${name} is "${text}"; the value must be a whole number.`)
   return Number(text)
 }
 

@@ -50,7 +50,7 @@ export async function lockDirectory(directory: string): Promise<AsyncDisposable>
   }
   throw new AppError('data_dir_locked', {
     why:
-      `Another agent${holder ? ` (process ${holder})` : ''} runs with ${directory}. Stop that one first, or give this one a ` +
+      `Another agent${holder ? ` (process ${holder})` : ''} uses ${directory}. Stop that agent first, or give this one a ` +
       'data directory of its own (BERTH_DATA).',
   })
 }

@@ -13,7 +13,7 @@ test('no line overwrites itself, and none reads in another direction than it was
 })
 
 test('a failure quotes what a container said without its control sequences', () => {
-  const error = new AppError('app_failed', { why: 'Its output ends: \u001b]0;title\u0007' })
+  const error = new AppError('app_failed', { why: 'The end of its output: \u001b]0;title\u0007' })
   expect(describeFailure(error, false)).not.toMatch(/[\u0007\u001b]/)
 })
 

@@ -14,7 +14,7 @@ const refusal = (code: 'not_signed_in' | 'foreign_origin') =>
 
 describe('the host', () => {
   test('is reached over HTTP in a browser, and its errors keep their code and numbers', async () => {
-    const error = { code: 'port_in_use', message: 'The local port is taken', detail: { port: 8888, holder: 'nginx' } }
+    const error = { code: 'port_in_use', message: 'The local port is in use', detail: { port: 8888, holder: 'nginx' } }
     const fetch = vi.fn(() => Promise.resolve(Response.json({ ok: false, error })))
     const host = hostOver(fetch)
     await expect(host.tunnel.openApp(spec)).rejects.toMatchObject({ code: 'port_in_use', detail: { port: 8888 } })

@@ -91,16 +91,16 @@ export function startControl(deps: ControlDeps): Control {
     const known = identity.manager?.managerId === managerId
     const pinned = invitation?.managerKey ?? (known || asOther ? identity.manager?.managerKey : undefined)
     const managerKey = checkManagerProof({ proof, agentNonce, nonce, managerId, pinned })
-    if (asOther && !known) throw new AppError('forbidden', { why: `${where.url} is a manager of somebody else.` })
+    if (asOther && !known) throw new AppError('forbidden', { why: `${where.url} is a manager that this agent has not joined.` })
     if (!known && !invitation && identity.manager?.managerKey !== undefined) {
       // A stranger may have taken the port while the manager is away: no reason to give up.
       throw new AppError('unavailable', {
-        why: `${where.url} is not the manager this agent joined. If it was set up anew, join it with a new join string.`,
+        why: `${where.url} is not the manager this agent joined. If the manager was set up anew, join with a new join string.`,
       })
     }
     if ((!known || forgotten) && !invitation) {
       throw new AppError('agent_revoked', {
-        why: `${where.url} is not the manager this agent joined. Join it with a new join string.`,
+        why: `${where.url} is not the manager this agent joined. Join with a new join string.`,
       })
     }
     await deps.claim(managerId)

@@ -77,7 +77,7 @@ export async function openIdentity(
   const key = readKey(pem, directory)
   const stored = Stored.safeParse(parseJson(text.toString('utf8')))
   if (!stored.success || labelKey.length !== 32) {
-    throw new AppError('config_invalid', { why: `The files in ${directory} are damaged; restore them from a backup.` })
+    throw new AppError('config_invalid', { why: `The files in ${directory} are damaged. Restore them from a backup.` })
   }
   let { manager, containers = [] } = stored.data
   // Another manager makes its own id for this agent; the old id is void once that manager has accepted the agent.
@@ -86,7 +86,7 @@ export async function openIdentity(
   const agentId = wanted ?? stored.data.agentId
   if (replaces && agentId !== replaces) {
     throw new AppError('config_invalid', {
-      why: `${directory} is that of agent ${agentId}. Start with a new data directory to take the place of ${replaces}.`,
+      why: `${directory} belongs to agent ${agentId}. Start with a new data directory to replace ${replaces}.`,
     })
   }
   let writing = Promise.resolve()
@@ -118,7 +118,7 @@ function readKey(pem: Buffer, directory: string): KeyObject {
   try {
     return createPrivateKey(pem)
   } catch (error) {
-    throw new AppError('config_invalid', { why: `${directory}/key.pem is damaged.` }, { cause: error })
+    throw new AppError('config_invalid', { why: `${directory}/key.pem is damaged. Restore it from a backup.` }, { cause: error })
   }
 }
 

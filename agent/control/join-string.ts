@@ -32,7 +32,7 @@ export function parseJoinString(text: string): JoinInvitation {
     } catch (error) {
       throw new AppError(
         'config_invalid',
-        { why: 'The join string is damaged; copy it again as a whole.' },
+        { why: 'The join string is not complete. Copy all of it again.' },
         { cause: error },
       )
     }

@@ -93,7 +93,7 @@ function openLink(socket: WebSocket): Link {
     if (Newer.safeParse(said).success) return
     const message = FromManager.safeParse(said)
     if (!message.success) {
-      end(new Error('the manager sent something unknown'))
+      end(new Error('the manager sent a message that this agent cannot read'))
       socket.terminate()
       return
     }

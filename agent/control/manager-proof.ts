@@ -22,17 +22,17 @@ export interface ProofCheck {
 export function checkManagerProof({ proof, agentNonce, nonce, managerId, pinned }: ProofCheck): string | undefined {
   if (!proof) {
     if (pinned === undefined) return undefined
-    throw new AppError('forbidden', { why: 'What answers at the address of the manager does not prove that it is it.' })
+    throw new AppError('forbidden', { why: 'The server at the address of the manager did not prove that it is the manager.' })
   }
   const spki = Buffer.from(proof.publicKey, 'base64')
   const fingerprint = createHash('sha256').update(spki).digest('hex')
   if (pinned !== undefined && fingerprint !== pinned) {
     throw new AppError('forbidden', {
-      why: 'The manager has another key than when this agent joined. Join again if that is intended.',
+      why: 'The manager has another key than when this agent joined. If that is intended, join again.',
     })
   }
   if (isSigned(spki, proof.signature, managerProofPayload(agentNonce, nonce, managerId))) return fingerprint
-  throw new AppError('forbidden', { why: 'The manager does not have the key that it shows.' })
+  throw new AppError('forbidden', { why: 'The manager could not prove that it has the key it shows.' })
 }
 
 function isSigned(spki: Buffer, signature: string, payload: string): boolean {

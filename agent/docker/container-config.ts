@@ -61,12 +61,12 @@ export function containerConfig(spec: KernelSpec, plan: ContainerPlan): Containe
   }
   if (cpu > plan.limits.cpus * 1000) {
     throw new AppError('request_too_large', {
-      why: `The engine has ${plan.limits.cpus} CPUs; ${cpu / 1000} were asked for.`,
+      why: `The host has ${plan.limits.cpus} CPUs; the session asks for ${cpu / 1000}.`,
     })
   }
   if (mem > plan.limits.memBytes) {
     throw new AppError('request_too_large', {
-      why: `The engine has ${plan.limits.memBytes} bytes of memory; ${mem} were asked for.`,
+      why: `The host has ${plan.limits.memBytes} bytes of memory; the session asks for ${mem}.`,
     })
   }
   const { uid, gid } = plan.user

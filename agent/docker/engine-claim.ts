@@ -53,9 +53,9 @@ export function createEngineClaim(engine: EngineClient, agentId: AgentId, volume
     if (owner === agentId || !(await isUsedBy(labels[LABEL_MANAGER]))) return
     throw new AppError('engine_already_managed', {
       why:
-        `Agent ${owner ?? 'unknown'} of manager ${labels[LABEL_MANAGER] ?? 'unknown'} has sessions on it. Start Berth with the data ` +
-        'directory of that agent. If that is lost, take its place: berth admin agent join-token --replace, then berth agent ' +
-        `--replace. If that manager is gone for good as well, end its containers and remove its claim: docker volume rm ${volume}`,
+        `Agent ${owner ?? 'unknown'} of manager ${labels[LABEL_MANAGER] ?? 'unknown'} has sessions on this engine. Start Berth with the data ` +
+        'directory of that agent. If the directory is lost, replace the agent: berth admin agent join-token --replace, then berth agent ' +
+        `--replace. If that manager is gone for good too, remove its containers and its claim: docker volume rm ${volume}`,
       owner,
       managerId: labels[LABEL_MANAGER],
     })
@@ -68,14 +68,14 @@ export function createEngineClaim(engine: EngineClient, agentId: AgentId, volume
       await requireOurs(labels)
       if (labels[LABEL_AGENT] === agentId && (await isUsedBy(labels[LABEL_MANAGER]))) {
         throw new AppError('engine_already_managed', {
-          why: `Sessions of another manager (${labels[LABEL_MANAGER] ?? 'unknown'}) are on it. Terminate them there first.`,
+          why: `Sessions of another manager (${labels[LABEL_MANAGER] ?? 'unknown'}) run on this engine. Terminate them there first.`,
         })
       }
       await engine.calls.getVolume(volume).remove()
     }
     await engine.calls.createVolume({ Name: volume, Labels: { [LABEL_AGENT]: agentId, [LABEL_MANAGER]: managerId } })
     if ((await read())?.[LABEL_AGENT] !== agentId) {
-      throw new AppError('engine_already_managed', { why: 'Another agent took it at the same moment.' })
+      throw new AppError('engine_already_managed', { why: 'Another agent claimed the engine at the same moment.' })
     }
   }
 
@@ -88,7 +88,7 @@ export function createEngineClaim(engine: EngineClient, agentId: AgentId, volume
       const owner = taken === managerId ? (await read())?.[LABEL_AGENT] : undefined
       if (owner === agentId) return
       if (owner !== undefined) {
-        throw new AppError('engine_already_managed', { why: `Agent ${owner} has taken it over meanwhile.`, owner })
+        throw new AppError('engine_already_managed', { why: `Agent ${owner} has taken the engine over meanwhile.`, owner })
       }
       // The engine is not taken yet, or its volumes were pruned, which does not give the engine to another agent.
       taking ??= take(managerId)

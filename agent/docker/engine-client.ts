@@ -64,7 +64,7 @@ export function parseDockerHost(
     return { protocol: 'http', host: url.hostname, port: Number(url.port || 2375) }
   }
   throw new AppError('config_invalid', {
-    why: `DOCKER_HOST is "${dockerHost}"; it must look like unix:///var/run/docker.sock or tcp://10.0.0.5:2375.`,
+    why: `DOCKER_HOST is "${dockerHost}"; the value must look like unix:///var/run/docker.sock or tcp://10.0.0.5:2375.`,
   })
 }
 

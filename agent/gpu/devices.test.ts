@@ -77,7 +77,7 @@ test('only what is shared is tried, and only what was seen to hold is called enf
   expect(probes.map(({ uuid }) => uuid)).toEqual(['GPU-1'])
   expect(classes()).toEqual([
     ['whole', 'whole', null],
-    ['shared', 'accounted', 'Whether limits hold is being tried.'],
+    ['shared', 'accounted', 'Memory limits are being tested.'],
   ])
   await answer(ENFORCED)
   expect(classes()[1]).toEqual(['shared', 'enforced', 'Tried.'])
@@ -102,7 +102,7 @@ test('nothing is tried beside a session, nor while the engine is away, but after
   held = new Set(['GPU-0'])
   devices.setModes({ 'GPU-0': 'shared' })
   expect(probes.map(({ uuid }) => uuid)).toEqual(['GPU-1'])
-  expect(classes()[0]?.[2]).toContain('once no session holds it')
+  expect(classes()[0]?.[2]).toContain('once no session uses the device')
   held = new Set()
   isEngineUp = false
   await later()

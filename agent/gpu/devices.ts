@@ -86,10 +86,10 @@ export async function openDevices(deps: DevicesDeps): Promise<Devices> {
       const work = probe(gpu, stop.signal)
         .then(verdict => {
           verdicts.set(uuid, { ...verdict, againAt: verdict.later ? performance.now() + TRY_AGAIN_MS : Infinity })
-          log.info({ uuid, ...verdict }, 'it was tried whether parts of a GPU hold')
+          log.info({ uuid, ...verdict }, 'tested whether memory limits for shares of a GPU are enforced')
           onChange()
         })
-        .catch((error: unknown) => log.warn({ uuid, err: error }, 'whether parts of a GPU hold was not tried'))
+        .catch((error: unknown) => log.warn({ uuid, err: error }, 'could not test whether memory limits for shares of a GPU are enforced'))
         .finally(() => probing.delete(uuid))
       probing.set(uuid, work)
     }
@@ -116,7 +116,7 @@ export async function openDevices(deps: DevicesDeps): Promise<Devices> {
     // If a look is still running, the next is skipped.
     looking ??= look()
       .catch((error: unknown) => {
-        if (!stop.signal.aborted) log.error({ err: error }, 'looking at the GPUs failed')
+        if (!stop.signal.aborted) log.error({ err: error }, 'the GPUs could not be read')
       })
       .finally(() => (looking = undefined))
   }, deps.lookEveryMs ?? LOOK_EVERY_MS)
@@ -154,7 +154,7 @@ export async function openDevices(deps: DevicesDeps): Promise<Devices> {
           onChange()
           throw new AppError(
             'kernel_create_failed',
-            { why: `The limit of its part of GPU ${uuid} could not be set: ${engineMessage(error)}` },
+            { why: `The memory limit on GPU ${uuid} could not be set: ${engineMessage(error)}` },
             { cause: error },
           )
         }
@@ -174,9 +174,9 @@ const toIsolation = ({ isolation, reason }: Verdict) => ({ isolation, isolationR
 function unknown(plugin: Device['plugin'], isHeld: boolean): Verdict {
   const reason =
     plugin === 'simulated'
-      ? 'A simulated GPU has no memory that could be limited.'
+      ? 'A simulated GPU has no memory to limit.'
       : isHeld
-        ? 'Whether limits hold is tried once no session holds it.'
-        : 'Whether limits hold is being tried.'
+        ? 'Memory limits are tested once no session uses the device.'
+        : 'Memory limits are being tested.'
   return { isolation: 'accounted', reason }
 }

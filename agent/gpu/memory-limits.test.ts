@@ -43,21 +43,21 @@ test('what the driver rounds up by is let pass, more is not', async () => {
   const set = async (hard: number) =>
     (await limitsWith(SAID.replace('1228', String(hard)))).set(77, 'GPU-1', 1228 * MiB)
   await set(1280)
-  await expect(set(1484)).rejects.toThrow('has 1484')
+  await expect(set(1484)).rejects.toThrow('reports 1484')
 })
 
 test('a limit that the driver did not take, or that is passed already, is none', async () => {
   const set = async (get: string) => (await limitsWith(get)).set(77, 'GPU-1', 1228 * MiB)
-  await expect(set(SAID.replace('1228', '80000'))).rejects.toThrow('the driver took 1228 MiB and has 80000')
-  await expect(set('hard limit: max\\n')).rejects.toThrow('has no limit')
-  await expect(set(SAID.replace('used: 12', 'used: 1300'))).rejects.toThrow('1300 MiB are in use already')
+  await expect(set(SAID.replace('1228', '80000'))).rejects.toThrow('the driver accepted 1228 MiB but reports 80000')
+  await expect(set('hard limit: max\\n')).rejects.toThrow('reports no limit')
+  await expect(set(SAID.replace('used: 12', 'used: 1300'))).rejects.toThrow('1300 MiB are already in use')
 })
 
 test('everybody’s control group is never limited', async () => {
   const limits = await limitsWith(SAID)
   for (const text of ['0::/\n', '12:memory:/docker/abc\n']) {
     await writeFile(join(directory, 'proc/77/cgroup'), text)
-    await expect(limits.set(77, 'GPU-1', MiB)).rejects.toThrow('no control group of its own')
+    await expect(limits.set(77, 'GPU-1', MiB)).rejects.toThrow('no cgroup of its own')
   }
 })
 
@@ -65,7 +65,7 @@ test('where driver or kernel have no such limits it says which', async () => {
   const none = createNvidiaLimits({ program: '/bin/false', cgroupRoot: join(directory, 'cgroup') })
   expect(await none.missing()).toContain('R615')
   const old = createNvidiaLimits({ program: '/bin/true', cgroupRoot: directory })
-  expect(await old.missing()).toContain('control groups of version 2')
+  expect(await old.missing()).toContain('cgroups v2')
 })
 
 test('limits are read in MiB; what is not said is unknown', () => {

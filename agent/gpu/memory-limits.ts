@@ -43,10 +43,10 @@ export function createNvidiaLimits({
         () => true,
         () => false,
       )
-      if (!isUnified) return 'The host has no control groups of version 2, by which the driver limits GPU memory.'
+      if (!isUnified) return 'The driver limits GPU memory through cgroups v2, which this host does not have.'
       return ask('--help').then(
         () => null,
-        () => 'The driver cannot limit the GPU memory of a session (nvidia-smi memory-limits; R615 and newer can).',
+        () => 'The driver cannot limit the GPU memory of a session. Driver R615 or newer can (nvidia-smi memory-limits).',
       )
     },
     async set(pid, uuid, bytes) {
@@ -54,13 +54,13 @@ export function createNvidiaLimits({
       const groups = await readFile(join(procDirectory, String(pid), 'cgroup'), 'utf8')
       const path = /^0::(\/.*)$/m.exec(groups)?.[1]
       // The root group contains every process of the host.
-      if (path === undefined || path === '/') throw new Error('the container has no control group of its own')
+      if (path === undefined || path === '/') throw new Error('the container has no cgroup of its own')
       const where = ['--namespace', join(cgroupRoot, path), '-i', uuid]
       await ask('--set', ...where, '--soft-limit', '0', '--hard-limit', String(limit))
       const now = parseMemoryLimits(await ask('--get', ...where))
       if (now.hard === undefined || now.hard >= limit + ROUNDING_MIB)
-        throw new Error(`the driver took ${limit} MiB and has ${now.hard ?? 'no limit'}`)
-      if (now.used !== undefined && now.used > limit) throw new Error(`${now.used} MiB are in use already`)
+        throw new Error(`the driver accepted ${limit} MiB but reports ${now.hard ?? 'no limit'}`)
+      if (now.used !== undefined && now.used > limit) throw new Error(`${now.used} MiB are already in use`)
     },
   }
 }

@@ -114,7 +114,7 @@ test('an instance has its memory to itself, unless it is a compute instance in a
   })
   expect(gpu('1c.3g.20gb')).toMatchObject({
     memBytes: 20 * GiB,
-    sharedBecause: expect.stringContaining('together') as string,
+    sharedBecause: expect.stringContaining('shares its memory') as string,
   })
 })
 

@@ -37,9 +37,9 @@ export function parseGpuRows(csv: string): GpuRow[] {
         inMigMode: mig === 'Enabled',
         problem:
           broken !== undefined
-            ? `nvidia-smi says "${broken.replace(/^\[|\]$/g, '')}" of it.`
+            ? `nvidia-smi reports "${broken.replace(/^\[|\]$/g, '')}" for this GPU.`
             : errors > 0
-              ? `It had ${errors} uncorrectable memory errors (ECC) since the driver was loaded. Reset it: nvidia-smi -r -i ${uuid}`
+              ? `The GPU had ${errors} uncorrectable memory errors (ECC) since the driver was loaded. Reset it: nvidia-smi -r -i ${uuid}`
               : null,
         figures: { uuid, utilization: numberOf(utilization), memBytes: bytesOf(used) },
       },
@@ -101,7 +101,7 @@ export function toGpu(instance: MigInstance, { model, problem }: GpuRow, memory:
     mode: 'mig',
     // Compute instances of one GPU instance have separate processors but share its memory.
     sharedBecause: /^\d+c\./.test(instance.profile)
-      ? 'It is a compute instance: it has its GPU instance’s memory together with the others in it.'
+      ? 'A compute instance shares its memory with the other compute instances of its GPU instance.'
       : null,
     problem,
   }

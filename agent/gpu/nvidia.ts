@@ -82,7 +82,7 @@ export function createNvidiaGpus({
       const said = await ask(signal, '-i', uuid, ...QUERY)
       const row = parseGpuRows(said.text).find(one => one.uuid === uuid)
       if (row) rows.push(row)
-      else lost.push({ ...gpu, problem: said.failure ?? 'nvidia-smi does not list it any more.' })
+      else lost.push({ ...gpu, problem: said.failure ?? 'nvidia-smi does not list this GPU any more.' })
     }
     return { rows, lost }
   }

@@ -58,25 +58,25 @@ export function createProbe({ engine, limits, image, container = probeContainer 
     for await (const line of readLines(stream)) lines.push(line)
     const outcome = Outcome.safeParse(lines.at(-1)?.trim())
     if (!outcome.success)
-      throw new Error(`the program that tries it failed: ${lines.slice(-3).join(' ').slice(0, 300)}`)
+      throw new Error(`the test program failed: ${lines.slice(-3).join(' ').slice(0, 300)}`)
     return outcome.data
   }
 
   async function judge(id: string, { uuid, memBytes }: FoundGpu): Promise<Verdict> {
     const part = Math.min(PART, Math.floor(memBytes / 4 / MiB) * MiB)
     const [less, more] = [part / 4, part * 1.5]
-    if ((await attempt(id, 'one', more)) !== 'allocated') return untried('there was no room on it even without one.')
+    if ((await attempt(id, 'one', more)) !== 'allocated') return untried('the GPU had no free memory, even without a limit.')
     await limits.set((await inspectPid(id)) ?? 0, uuid, part)
     if ((await attempt(id, 'one', less)) !== 'allocated')
-      return accounted('A limit was tried, and with it not even a quarter of the part could be allocated.')
+      return accounted('Tested: with a limit, not even a quarter of the share could be allocated.')
     if ((await attempt(id, 'one', more)) !== 'refused')
-      return accounted('A limit was tried and did not hold: a program got more than its part.')
+      return accounted('Tested: a program got more memory than its limit allows.')
     if ((await attempt(id, 'several', less)) !== 'refused')
-      return accounted('A limit was tried and did not hold: several programs together got more than their part.')
+      return accounted('Tested: several programs together got more memory than their limit allows.')
     return {
       isolation: 'enforced',
       reason:
-        'Tried: the driver refuses a session more memory than its part. Managed memory (cudaMallocManaged) it does not count.',
+        'Tested: the driver refuses a session more memory than its share. Managed memory (cudaMallocManaged) is not counted.',
     }
   }
 
@@ -98,7 +98,7 @@ export function createProbe({ engine, limits, image, container = probeContainer 
         await removeContainer(engine, made.id)
       }
     } catch (error) {
-      return untried(isMissing(error) ? `the image ${image} is not on this engine.` : engineMessage(error))
+      return untried(isMissing(error) ? `the image ${image} is not on this host.` : engineMessage(error))
     }
   }
 }
@@ -107,7 +107,7 @@ const Outcome = z.enum(['allocated', 'refused'])
 
 const accounted = (reason: string): Verdict => ({ isolation: 'accounted', reason })
 const untried = (why: string): Verdict => ({
-  ...accounted(`Whether limits hold could not be tried: ${why}`),
+  ...accounted(`Memory limits could not be tested: ${why}`),
   later: true,
 })
 
@@ -143,7 +143,7 @@ export function probeContainer(uuid: string, image: string): ContainerCreateOpti
 
 async function unlessAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   const ended = Promise.withResolvers<never>()
-  const end = () => ended.reject(new Error(`it did not end within ${WITHIN_MS / 1000} s`))
+  const end = () => ended.reject(new Error(`the test did not end within ${WITHIN_MS / 1000} s`))
   if (signal.aborted) end()
   signal.addEventListener('abort', end)
   work.catch(() => undefined)

@@ -16,9 +16,9 @@ test('fatal errors of the kernel log count, faults of a program do not', () => {
   expect(parseXids(log, 0)).toEqual([
     {
       address: '0000:3b:00',
-      problem: expect.stringMatching(/Xid 79 of it: GPU has fallen off the bus\. Reset/) as string,
+      problem: expect.stringMatching(/Xid 79 for this GPU: GPU has fallen off the bus\. Reset/) as string,
     },
-    { address: '0000:af:00', problem: expect.stringContaining('Xid 48') as string },
+    { address: '0000:af:00', problem: expect.stringMatching(/Xid 48 .*detected on GPU\. Reset/) as string },
   ])
 })
 

@@ -48,11 +48,11 @@ export function parseXids(log: string, sinceSeconds: number): { address: string;
     if (!match) return []
     const [, micros = '', address = '', xid = '', text = ''] = match
     if (Number(micros) / 1e6 < sinceSeconds || !FATAL.has(Number(xid))) return []
-    const what = text.split(', ').at(-1) ?? ''
+    const what = (text.split(', ').at(-1) ?? '').replace(/[.]?$/, '.')
     return [
       {
         address: address.toLowerCase(),
-        problem: `The kernel logged Xid ${xid} of it: ${what} Reset it, then start the agent anew.`,
+        problem: `The driver reported error Xid ${xid} for this GPU: ${what} Reset the GPU, then restart the agent.`,
       },
     ]
   })

@@ -108,7 +108,7 @@ function prepare(action: string, args: Record<string, unknown>, variables: Varia
     case 'log':
       return []
     default:
-      throw new DefinitionError(`it has an unknown action "${action}"`)
+      throw new DefinitionError(`the unknown action "${action}"`)
   }
 }
 
@@ -124,7 +124,7 @@ function fill(text: string, { ports, texts }: Variables): string {
     if (name === undefined) return found.charAt(0)
     const index = /^ports\[(\d+)\]$/.exec(name)?.[1]
     const value = index === undefined ? texts.get(name) : ports[Number(index)]
-    if (value === undefined) throw new DefinitionError(`it uses "{${name}}", which is not known`)
+    if (value === undefined) throw new DefinitionError(`the unknown variable "{${name}}"`)
     return String(value)
   })
 }

@@ -34,10 +34,10 @@ export function createUnusedImages({ engine, starting }: UnusedImagesDeps) {
   async function removeOne({ id, reference }: { id: string; reference?: string | undefined }): Promise<string[]> {
     const found = await engine.calls.getImage(id).inspect()
     const tags = tagsOf(found)
-    if (isToolbox(tags)) throw new Kept('It is the toolbox of sessions.')
-    if ((await usedImages(engine)).has(found.Id)) throw new Kept('A container uses it.')
-    if (isBusy(starting(), found.Id, tags)) throw new Kept('A session is being started with it.')
-    if (reference !== undefined && !tags.includes(reference)) throw new Kept(`It is not named ${reference} any more.`)
+    if (isToolbox(tags)) throw new Kept('Sessions need this image (toolbox).')
+    if ((await usedImages(engine)).has(found.Id)) throw new Kept('A container uses this image.')
+    if (isBusy(starting(), found.Id, tags)) throw new Kept('A session is being started with this image.')
+    if (reference !== undefined && !tags.includes(reference)) throw new Kept(`The image does not have the name ${reference} any more.`)
     const names = reference === undefined ? tags : [reference]
     for (const name of names) await engine.calls.getImage(name).remove({ force: false })
     if (names.length === 0) await engine.calls.getImage(found.Id).remove({ force: false })
@@ -75,7 +75,7 @@ export function createUnusedImages({ engine, starting }: UnusedImagesDeps) {
           removed.push({ id: image.id, references: await removeOne(image) })
         } catch (error) {
           if (isEngineUnreachable(error)) throw fromEngine(error, 'internal')
-          const why = isMissing(error) ? 'It is not on this engine (any more).' : engineMessage(error)
+          const why = isMissing(error) ? 'The image is not on this host (any more).' : engineMessage(error)
           kept.push({ id: image.id, why })
         }
       }

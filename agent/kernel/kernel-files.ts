@@ -137,12 +137,12 @@ export function createKernelFiles(options: KernelFilesOptions): KernelFiles {
     if (!found) return undefined
     const { bytes, inodes } = found.left
     if (bytes < times * options.freeSpaceFloorBytes) {
-      const why = `${scratch} has ${bytes} bytes left; new sessions need ${options.freeSpaceFloorBytes}.`
+      const why = `${scratch} has ${bytes} bytes free; a new session needs ${options.freeSpaceFloorBytes}. Free space on the host.`
       return { why, freeBytes: bytes }
     }
     const floor = inodeFloor(found.inodesTotal)
     if (inodes >= times * floor) return undefined
-    return { why: `${scratch} has room for ${inodes} more files; new sessions need ${floor}.`, freeBytes: bytes }
+    return { why: `${scratch} has room for ${inodes} more files; a new session needs ${floor}. Remove files on the host.`, freeBytes: bytes }
   }
 
   /** Whether an ended session's home is removed now: after its retention, or earlier to make room for new sessions. */

@@ -197,14 +197,14 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
   const create: KernelManager['create'] = async (spec, options) => {
     const { startWithinMs, prepareWithinMs, signal, registryAuth } = options
     // Refused at once: without an engine, a failed start could not be undone.
-    if (!known) throw new AppError('engine_unreachable', { why: 'The Docker Engine of this agent does not answer.' })
+    if (!known) throw new AppError('engine_unreachable', { why: 'Docker on the host does not answer.' })
     using deadline = createStartDeadline(startWithinMs, prepareWithinMs)
     for (;;) {
       const entry = entries.get(spec.kernelId)
       const inTime = AbortSignal.any([signal, deadline.signal])
       if (!entry) return await begin(spec, { deadline, signal: inTime, registryAuth })
       if (entry.label.attempt > spec.attempt) {
-        throw new AppError('kernel_create_failed', { why: `Attempt ${entry.label.attempt} is under way already.` })
+        throw new AppError('kernel_create_failed', { why: `Attempt ${entry.label.attempt} is already in progress.` })
       }
       if (entry.label.attempt < spec.attempt || entry.destruction) await destroy(spec.kernelId, 0)
       else return await repeat(entry)
@@ -224,7 +224,7 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
     if (state.state === 'exited' && ssh) {
       return { containerId: state.containerId, startedAt: label.createdAt, ssh }
     }
-    throw new AppError('kernel_create_failed', { why: 'The container of this attempt has ended already.' })
+    throw new AppError('kernel_create_failed', { why: 'The container of this attempt has already ended.' })
   }
 
   function begin(
@@ -323,7 +323,7 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
         log.warn({ kernelId, why: engineMessage(error) }, 'the engine gave no answer; the start is tried again')
         await undo(label)
         if (!options.signal.aborted) continue
-        const why = 'The Docker Engine of this host is overloaded: it did not answer in time.'
+        const why = 'Docker on the host is overloaded and did not answer in time.'
         throw new AppError('engine_busy', { why }, { cause: error })
       }
     }
@@ -349,7 +349,7 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
     if (!entry) {
       return known
         ? Promise.resolve({ exitCode: null, logTail: '' })
-        : Promise.reject(new AppError('engine_unreachable', { why: 'The engine has not been looked at yet.' }))
+        : Promise.reject(new AppError('engine_unreachable', { why: 'The agent has not read the state of Docker yet.' }))
     }
     // The request came late: a newer attempt has replaced the one it refers to.
     if (entry.label.attempt > attempt) return Promise.resolve({ exitCode: null, logTail: '' })

@@ -50,7 +50,7 @@ async function keepAside(path: string): Promise<void> {
     return rename(path, aside)
   }
   throw new AppError('files_gone', {
-    why: `${path} is a folder, and so are its 99 numbered copies. Remove one of them.`,
+    why: `${path} and its 99 numbered variants are all folders. Remove one of them.`,
   })
 }
 

@@ -63,7 +63,7 @@ async function systemAccount(accounts: HostAccounts): Promise<Account | undefine
     throw new AppError('config_invalid', {
       why:
         `The account ${SESSION_ACCOUNT} of this host has the login shell ${account.shell || '/bin/sh'}, and sessions must ` +
-        `run as a user that nobody can log in as. Change it: usermod --shell /usr/sbin/nologin ${SESSION_ACCOUNT}.`,
+        `run as a user without a login. Change the shell: usermod --shell /usr/sbin/nologin ${SESSION_ACCOUNT}.`,
     })
   }
   return account

@@ -10,13 +10,13 @@ test.each([
 ])('a file of the image in the way of a mount is told as that: %#', message => {
   const { code, detail } = startFailure(fromEngine(message))
   expect(code).toBe('kernel_create_failed')
-  expect(detail.why).toContain('it has a file where /home/work must be a folder')
+  expect(detail.why).toContain('/home/work is a file where it must be a folder')
   expect(detail.why).not.toMatch(/overlay2|runc|lstat/)
 })
 
 test('anything else keeps the words of the engine, without paths of the host', () => {
   const { detail } = startFailure(fromEngine(`permission denied: ${MERGED}/etc/hosts`))
-  expect(detail.why).toBe('The Docker Engine could not start the container: permission denied: /etc/hosts')
+  expect(detail.why).toBe('Docker could not start the container: permission denied: /etc/hosts')
 })
 
 test('a full disk of the engine is told as a full disk', () => {

@@ -18,8 +18,8 @@ export function startFailure(error: unknown): AppError {
   const target = IN_THE_WAY.test(text) ? MOUNTED.find(path => text.includes(path)) : undefined
   const why =
     target === undefined
-      ? `The Docker Engine could not start the container: ${text}`
-      : `The image does not fit: it has a file where ${target} must be a folder, or a folder where it must be a file. ` +
-        'Use another image, or remove that path from this one.'
+      ? `Docker could not start the container: ${text}`
+      : `The image does not fit: ${target} is a file where it must be a folder, or a folder where it must be a file. ` +
+        'Use another image, or remove that path from the image.'
   return new AppError('kernel_create_failed', { why }, { cause: error })
 }

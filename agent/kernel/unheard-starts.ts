@@ -41,11 +41,11 @@ export function createUnheardStarts({ takeBack, stop, log }: UnheardStartsDeps):
     const isUnheard = () => starts.get(kernelId)?.attempt === attempt
     while (isUnheard() && !stop.aborted) {
       try {
-        log.warn({ kernelId }, 'no manager has heard of this start in time: it is taken back')
+        log.warn({ kernelId }, 'no manager has confirmed this start in time; undoing it')
         await takeBack(kernelId, attempt)
         return
       } catch (error) {
-        log.warn({ kernelId, why: engineMessage(error) }, 'taking a start back is tried again')
+        log.warn({ kernelId, why: engineMessage(error) }, 'undoing a start failed; trying again')
         await delay(RETRY_MS, undefined, { signal: stop }).catch(() => undefined)
       }
     }

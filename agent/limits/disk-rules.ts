@@ -37,10 +37,10 @@ export function inodeFloor(total: number): number {
 /** @returns a sentence for the session's owner if the session exceeds its limit; else undefined */
 export function overLimit(where: string, now: Amount, limits: DiskLimits): string | undefined {
   if (limits.bytes !== undefined && now.bytes > limits.bytes) {
-    return `Its files ${where} took ${size(now.bytes)}; a session may have ${size(limits.bytes)} on this host.`
+    return `The files of the session ${where} took ${size(now.bytes)}; the limit on this host is ${size(limits.bytes)}.`
   }
   if (limits.inodes !== undefined && now.inodes > limits.inodes) {
-    return `It had ${now.inodes} files and folders ${where}; a session may have ${limits.inodes} on this host.`
+    return `The session had ${now.inodes} files and folders ${where}; the limit on this host is ${limits.inodes}.`
   }
   return undefined
 }
@@ -61,7 +61,7 @@ export function filler(sessions: readonly Growth[], left: Amount, floor: Amount)
     return {
       kernelId: most.kernelId,
       message:
-        `The disk of its host was nearly full (${shown(left[what])} left), and it had written most: ` +
+        `The disk of the host was nearly full (${shown(left[what])} left), and this session had written the most: ` +
         `${shown(growth(most, what))} within minutes. Remove files, or ask an administrator for room.`,
     }
   }

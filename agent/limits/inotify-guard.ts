@@ -62,7 +62,7 @@ export function createInotifyGuard({ running, stop, log, readLimits = limitsOfHo
         await stop(kernelId, {
           code: 'host_limit',
           message:
-            `It took most of the host's ${limits.instances} inotify instances or ${limits.watches} watches again and again, ` +
+            `The session repeatedly used most of the host's ${limits.instances} inotify instances or ${limits.watches} watches, ` +
             'which other sessions need too.',
         })
       }

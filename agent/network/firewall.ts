@@ -25,7 +25,7 @@ export type FirewallOptions = Omit<FirewallSpec, 'nameServers' | 'agentUid'> & {
 const CHECK_EVERY_MS = 30_000
 const TIMEOUT_MS = 10_000
 const NOT_ROOT =
-  'The agent does not run as root: it cannot set up iptables, and sessions run as the user of the agent, not as one of their own.'
+  "The agent does not run as root, so it cannot set up iptables, and sessions run as the agent's user instead of one of their own."
 
 /**
  * Keeps the rules of `firewall-rules.ts` in place. Other programs rewrite tables (Docker when it starts, admins, firewalld), so
@@ -64,7 +64,7 @@ export function startFirewall(options: FirewallOptions): Firewall {
 }
 
 async function install(options: FirewallOptions): Promise<void> {
-  if (process.platform !== 'linux') throw new Error('There is no iptables on this platform.')
+  if (process.platform !== 'linux') throw new Error('This platform has no iptables.')
   if (process.getuid?.() !== 0) throw new Error(NOT_ROOT)
   await options.checkRange()
   const nameServers = nameServersOf(await readFile('/etc/resolv.conf', 'utf8').catch(() => ''))

@@ -106,7 +106,7 @@ export function createSessionNetworks(
 
   function freeSubnet(taken: readonly Cidr[]): Cidr {
     const subnet = allocateSubnet(range, [...taken, ...reserved])
-    if (!subnet) throw new AppError('network_range_taken', { why: `${formatCidr(range)} has no free /28 left.` })
+    if (!subnet) throw new AppError('network_range_taken', { why: `${formatCidr(range)} has no free /28 left. End sessions, or give the agent a larger BERTH_AGENT_NETWORK_RANGE.` })
     return subnet
   }
 
@@ -182,7 +182,7 @@ export function createSessionNetworks(
       const network = shared ? { id: shared.id, name: networkName(key) } : await tryCreate(key, managerId)
       if (network) return network
     }
-    throw new AppError('kernel_create_failed', { why: 'The engine refused every network for the session.' })
+    throw new AppError('kernel_create_failed', { why: 'Docker refused every network for the session.' })
   }
 
   async function look(): Promise<void> {

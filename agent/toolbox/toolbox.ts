@@ -68,7 +68,7 @@ export function createToolbox({ engine, image, log }: ToolboxDeps): Toolbox {
     } catch (error) {
       if (!isMissing(error)) throw error
       throw new AppError('toolbox_missing', {
-        why: `The engine has no image ${image}. Run "npm start", which builds it, or load it with "docker load".`,
+        why: `The image ${image} is missing. Run "npm start", which builds the image, or load it with "docker load".`,
       })
     }
   }

@@ -127,7 +127,7 @@ export class AgentConnection {
     { timeoutMs, signal }: RequestOptions,
   ): Promise<RequestReply<N>> {
     signal?.throwIfAborted()
-    if (!this.open) throw this.#unreachable('It is not connected.')
+    if (!this.open) throw this.#unreachable('The agent is not connected.')
     const id = ++this.#lastId
     const cancel = () => this.send({ type: 'cancel', id })
     const { promise, resolve, reject } = Promise.withResolvers<unknown>()
@@ -137,7 +137,7 @@ export class AgentConnection {
     }
     const timer = setTimeout(() => {
       cancel()
-      reject(this.#unreachable(`It did not answer ${name} within ${Math.round(timeoutMs / 1000)} s.`))
+      reject(this.#unreachable(`The agent did not answer ${name} within ${Math.round(timeoutMs / 1000)} s.`))
     }, timeoutMs)
     signal?.addEventListener('abort', onAbort, { once: true })
     this.#waiting.set(id, {
@@ -166,7 +166,7 @@ export class AgentConnection {
       return
     }
     const reply = REQUESTS[waiting.name].reply.safeParse(value)
-    const broken = () => new AppError('agent_failed', { why: `The agent answered ${waiting.name} in an unknown form.` })
+    const broken = () => new AppError('agent_failed', { why: `The agent sent an answer to ${waiting.name} that this manager cannot read. Update both to the same version.` })
     waiting.settle(reply.success ? { value: reply.data } : { error: broken() })
   }
 

@@ -169,7 +169,7 @@ export function startAgentGateway(deps: AgentGatewayDeps): AgentGateway {
     const agent = await reads.find(connection.agentId)
     if (agent && agent.status !== 'REVOKED') return
     log.warn({ agentId: connection.agentId }, 'agent was revoked while it connected')
-    connection.end('It was revoked.')
+    connection.end('The agent was removed from this manager.')
   }
 
   upgrades.on(

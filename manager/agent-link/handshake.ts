@@ -107,7 +107,7 @@ async function identify(message: FromAgent, nonce: string, deps: HandshakeDeps):
   if (message.type === 'prove') {
     const agent = await reads.find(message.agentId)
     if (!agent || agent.status === 'REVOKED') {
-      throw new AppError('agent_revoked', { why: 'This manager does not know it (any more). Join with a new token.' })
+      throw new AppError('agent_revoked', { why: 'This manager does not know this agent, or has forgotten it. Join again with a new join string.' })
     }
     checkSignature(agent.public_key, message.signature, controlSignaturePayload(nonce, managerId, agent.id))
     const { instance } = message
@@ -115,13 +115,13 @@ async function identify(message: FromAgent, nonce: string, deps: HandshakeDeps):
     if (instance !== undefined && (await deps.isHeld(agent.id, instance))) {
       throw new AppError('agent_running_elsewhere', {
         why:
-          `Agent ${agent.name} is connected already, from another process with a copy of its key. Stop one of the two. If this ` +
-          'host was cloned from that one, remove DATA/agent here and join with a join string of its own.',
+          `Agent ${agent.name} is already connected from another process that has a copy of its key. Stop one of the two. If this ` +
+          'host is a clone of the other, remove DATA/agent here and join with a new join string.',
       })
     }
     return { agentId: agent.id, agentName: agent.name, instance }
   }
-  throw new AppError('bad_request', { why: `The handshake was answered with "${message.type}".` })
+  throw new AppError('bad_request', { why: `The agent answered the handshake with "${message.type}", which does not belong there.` })
 }
 
 type Join = Extract<FromAgent, { type: 'join' }>
@@ -137,17 +137,17 @@ async function join(
     const taken = await takeJoinToken(trx, hashToken(token), { agentId, publicKey })
     if (!taken) {
       throw new AppError('join_token_invalid', {
-        why: 'It is unknown, used or out of date; or this agent is of an older version, or of another manager, and has an id that this manager did not make. Make a new join string.',
+        why: 'Make a new join string. If a new one is refused too, this agent has an id from another manager or an older version: remove DATA/agent and join again.',
       })
     }
     const { resourceGroup } = taken
     if (!(await holdResourceGroup(trx, resourceGroup))) {
-      throw new AppError('join_token_invalid', { why: `Its resource group "${resourceGroup}" was deleted.` })
+      throw new AppError('join_token_invalid', { why: `The resource group "${resourceGroup}" of the join string was deleted. Make a join string for another group.` })
     }
     const replaces = taken.replaces !== null
     if (!(await saveJoinedAgent(trx, { id: agentId, name, publicKey, resourceGroup }, { replaces }))) {
       throw new AppError('join_token_invalid', {
-        why: 'An agent of this id has joined with another key. If this one takes its place, make a join string for that.',
+        why: 'An agent with this id has joined with another key. To replace it, make a join string with --replace.',
       })
     }
     const detail = { resourceGroup, ...(replaces ? { replaces } : {}) }

@@ -125,7 +125,7 @@ function toldOf(what: string, read: readonly { readonly error?: z.ZodError | und
 function sentenceOf(what: string, count: number, error: z.ZodError): string {
   const [issue] = error.issues
   const why = issue ? `${issue.path.map(String).join('.')}: ${issue.message}` : 'unknown form'
-  return `${count} ${what}${count === 1 ? '' : 's'} left out of what it reports (${why.slice(0, 200)}).`
+  return `${count} ${what}${count === 1 ? '' : 's'} left out of the agent's report (${why.slice(0, 200)}).`
 }
 
 /** Drops invalid amounts, slot by slot; a dropped slot counts as nothing. */
@@ -135,6 +135,6 @@ function saneAmounts(capacity: unknown, leftOut: string[]): unknown {
     ([slot, amount]) => Report.shape.capacity.safeParse({ [slot]: amount }).success,
   )
   const wrong = Object.keys(capacity).length - sane.length
-  if (wrong > 0) leftOut.push(`${wrong} of the amounts that it says to have make no sense, and count as none.`)
+  if (wrong > 0) leftOut.push(`${wrong} of the amounts in the agent's capacity are not valid and count as zero.`)
   return Object.fromEntries(sane)
 }

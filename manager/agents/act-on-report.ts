@@ -70,10 +70,10 @@ export function createActing(deps: ActingDeps & ActingMemory) {
     for (const action of actions) {
       // An action that fails must not block the others, or the agent; the next report repeats it.
       await act(agentId, action, first).catch((error: unknown) => {
-        log.error({ err: error, agentId, action }, 'what an agent reported of a kernel could not be taken up')
+        log.error({ err: error, agentId, action }, "a kernel in an agent's report could not be handled")
         const { kernelId } = action.do === 'import' ? action.label : action
         kernelIds.push(kernelId)
-        problem = `Kernel ${kernelId} (${action.do}): ${toWireError(error).message}. It is tried again with its next report.`
+        problem = `Kernel ${kernelId} (${action.do}): ${toWireError(error).message}. The next report tries again.`
       })
     }
     return { problem, kernelIds }
@@ -85,7 +85,7 @@ export function createActing(deps: ActingDeps & ActingMemory) {
         await setPhase(action)
         return noteTurn(agentId, action)
       case 'running': {
-        const adopted: Reason = { code: 'adopted', message: 'Found running on its agent after a restart.' }
+        const adopted: Reason = { code: 'adopted', message: 'Found running on its host after a restart.' }
         return lifecycle.markRunning(action.sessionId, { ...action, reason: first ? adopted : STARTED })
       }
       case 'ended': {
@@ -100,8 +100,8 @@ export function createActing(deps: ActingDeps & ActingMemory) {
       case 'gone': {
         const restored = await deps.isRestored()
         const message = restored
-          ? 'It ran when the backup was made; its container is not there any more.'
-          : 'The container disappeared from its host without the manager ending it.'
+          ? 'The session was running when the backup was made; its container does not exist any more.'
+          : 'The container disappeared from its host; Berth did not end it.'
         await end(agentId, action, {
           attempt: action.attempt,
           reason: { code: restored ? 'lost_by_restore' : 'container_gone', message },
@@ -132,11 +132,11 @@ export function createActing(deps: ActingDeps & ActingMemory) {
         return undefined
       }
       if (phase === 'pulling' && state.status === 'PREPARING') {
-        return { to: 'PULLING', reason: { code: 'image_missing', message: 'Its agent is pulling the image.' } }
+        return { to: 'PULLING', reason: { code: 'image_missing', message: 'The host is pulling the image.' } }
       }
       const pulls = state.kernels.some(({ id, status }) => isStarting(status) && deps.pulling.get(id) === attempt)
       if (phase === 'preparing' && state.status === 'PULLING' && !pulls) {
-        return { to: 'PREPARING', reason: { code: 'image_pulled', message: 'The image is there.' } }
+        return { to: 'PREPARING', reason: { code: 'image_pulled', message: 'The image is on the host.' } }
       }
       return undefined
     })
@@ -231,7 +231,7 @@ export function createActing(deps: ActingDeps & ActingMemory) {
   return actOnAll
 }
 
-function waitsFor(ahead: number, agent = 'its agent'): string {
+function waitsFor(ahead: number, agent = 'its host'): string {
   if (ahead === 0) return `Starting soon: Docker on ${agent} is busy.`
   const others = ahead === 1 ? '1 session is' : `${ahead} sessions are`
   return `Starting soon: ${others} being started on ${agent} before it.`
@@ -246,7 +246,7 @@ function endOf(
   const role = kernels.find(kernel => kernel.id === kernelId)?.role ?? 'one'
   const code = reason.code === 'exited' && role !== 'main1' ? 'kernel_failed' : reason.code
   // The other kernels still run: the session has ended once they are destroyed.
-  const message = `Kernel ${role} ended, and the session with it. ${reason.message}`
+  const message = `Container ${role} ended, and the session with it. ${reason.message}`
   return { to: 'TERMINATING', reason: { ...reason, code, message }, kernelId, exitCode }
 }
 
@@ -255,11 +255,11 @@ function exitReason(exit: Extract<Action, { do: 'ended' }>['exit']): Reason {
   if (exit.oomKilled) {
     return {
       code: 'oom_killed',
-      message: 'It used more memory than it had and was stopped by the kernel. Ask for more RAM.',
+      message: 'The container ran out of memory and was stopped. Launch the session with more RAM.',
     }
   }
   if (exit.engineRestarted) {
-    return { code: 'engine_restarted', message: 'Its Docker Engine, or the machine, restarted and took it along.' }
+    return { code: 'engine_restarted', message: 'The container ended because Docker or the host restarted.' }
   }
   return { code: 'exited', message: `The main process ended with exit code ${exit.exitCode}.` }
 }

@@ -25,7 +25,7 @@ export function takeUpDevices(
   const here = new Set(reported.map(({ uuid }) => uuid))
   const lost = devices
     .filter(({ uuid }) => !here.has(uuid) && held.has(uuid))
-    .map(device => ({ ...device, problem: 'Its agent does not find it any more; sessions hold it.' }))
+    .map(device => ({ ...device, problem: 'The agent does not find this device any more, but sessions still use it.' }))
   return { modes: all, devices: [...reported, ...lost].map(device => inMode(device, all[device.uuid])) }
 }
 
@@ -42,7 +42,7 @@ export function inMode(device: Device, mode: SettableMode = 'whole'): Device {
         mode,
         slot: 'cuda.shares',
         isolation: 'accounted',
-        isolationReason: 'Its agent has not said yet whether limits hold on it.',
+        isolationReason: 'The agent has not reported yet whether memory limits are enforced on this device.',
       }
 }
 

@@ -164,7 +164,7 @@ export function createAgentService(deps: AgentServiceDeps): AgentService {
       if (!known) throw noSuchAgent(id)
       // Only the revocation must succeed here; the deadline sweep repeats the rest until it is done.
       const row = (await setAgent(store.db, id, { status: 'REVOKED', schedulable: false })) ?? known
-      gateway.disconnect(id, 'It was revoked.')
+      gateway.disconnect(id, 'The agent was removed from this manager.')
       announce(row)
       await endForgotten(deps, { agentId: id, actor })
     },
@@ -212,7 +212,7 @@ async function changeMode(trx: Db, row: AgentRow, uuid: string, mode: DeviceMode
   if (!device) throw new AppError('device_not_found', { agentId: row.id, uuid })
   if (mode === 'mig' || device.mode === 'mig') {
     throw new AppError('device_mode_fixed', {
-      why: 'A GPU is cut into MIG instances, or made whole again, with nvidia-smi on its host; the agent finds what is there.',
+      why: 'Use nvidia-smi on the host to change MIG instances; the agent finds the new instances by itself.',
       uuid,
     })
   }
@@ -220,7 +220,7 @@ async function changeMode(trx: Db, row: AgentRow, uuid: string, mode: DeviceMode
   const holders = (await listDeviceHolders(trx, row.id)).filter(holder => holder.uuid === uuid)
   if (holders.length > 0) {
     const sessions = holders.map(({ session }) => session)
-    throw new AppError('device_in_use', { why: `Held by ${sessions.join(', ')}.`, uuid, sessions })
+    throw new AppError('device_in_use', { why: `In use by ${sessions.join(', ')}. Wait for these sessions to end, or end them.`, uuid, sessions })
   }
   const devices = row.devices.map(one => (one === device ? inMode(device, mode) : one))
   const modes = { ...row.device_modes, [uuid]: mode }

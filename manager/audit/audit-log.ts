@@ -16,7 +16,7 @@ export interface AuditLog {
 }
 
 const EXPORT_BATCH = 1000
-const LOST = 'The account is not what it was when the export began.'
+const LOST = 'The account was changed while the export ran. Start the export again.'
 
 export function createAuditLog(db: Db): AuditLog {
   const domainOf = (caller: Caller) => (isSuperadmin(caller) ? {} : { domain: caller.domain })
@@ -72,6 +72,6 @@ function toEntry(row: AuditRow): AuditEntry {
 
 function parseCursor(cursor: string): number {
   const id = /^\d{1,15}$/.test(cursor) ? Number(cursor) : Number.NaN
-  if (Number.isNaN(id)) throw new AppError('bad_request', { why: 'The cursor is not one that a list returned.' })
+  if (Number.isNaN(id)) throw new AppError('bad_request', { why: 'The cursor is not valid. Use the one that the last page of the list returned.' })
   return id
 }

@@ -47,7 +47,7 @@ export interface Outcome {
  * @throws AppError `bad_request` (file exists), `not_found`, `config_invalid` (no master key); the signal's reason
  */
 export async function backup({ file, masterKeyFile, passphrase, signal, ...source }: BackupOptions): Promise<Outcome> {
-  if (await stat(file).catch(() => undefined)) throw new AppError('bad_request', { why: `${file} exists already.` })
+  if (await stat(file).catch(() => undefined)) throw new AppError('bad_request', { why: `${file} already exists.` })
   const masterKey = passphrase === undefined ? null : await sealKey(await readKey(masterKeyFile), passphrase)
   await using store = await openToRead(source)
   const partial = `${file}.partial-${process.pid}`
@@ -110,7 +110,7 @@ export async function restore(options: BackupOptions): Promise<Outcome> {
     let current = 0
     const flush = async () => {
       const table = header.tables[current]
-      if (!table) throw new AppError('backup_damaged', { why: 'It has rows of a table that it does not name.' })
+      if (!table) throw new AppError('backup_damaged', { why: 'The file has rows of a table that its header does not name.' })
       if (batch.length > 0) await into.insert(table, batch)
       count += batch.length
       batch = []
@@ -162,11 +162,11 @@ async function* linesOf(bytes: Buffer): AsyncGenerator<string> {
 async function keyOf(header: Header, path: string, passphrase: string | undefined): Promise<Buffer | undefined> {
   if (header.masterKey === null) return undefined
   if (passphrase === undefined)
-    throw new AppError('bad_request', { why: 'The backup holds a master key: use --with-key and its passphrase.' })
+    throw new AppError('bad_request', { why: 'The backup holds a master key: add --with-key and give its passphrase.' })
   const key = await openKey(header.masterKey, passphrase)
   const present = await readFile(path).catch(() => undefined)
   if (present === undefined) return key
-  if (!present.equals(key)) throw new AppError('bad_request', { why: `${path} is another master key.` })
+  if (!present.equals(key)) throw new AppError('bad_request', { why: `${path} holds another master key than the backup. Move it away first.` })
   return undefined
 }
 
@@ -175,7 +175,7 @@ async function checkSchema(db: Db, header: Header): Promise<void> {
   if (JSON.stringify([schema, tables]) === JSON.stringify([header.schema, header.tables])) return
   throw new AppError('data_version_unsupported', {
     why:
-      `The backup was made with the tables of ${header.schema.at(-1) ?? 'no version'}, this Berth has ` +
+      `The backup was made with the tables of ${header.schema.at(-1) ?? 'no version'}; this Berth has ` +
       `${schema.at(-1) ?? 'none'}. Restore it with the version that made it, then update.`,
   })
 }

@@ -61,7 +61,7 @@ export async function decode(
       const step: IteratorResult<string, unknown> = await source.next()
       return step.done ? undefined : step.value
     } catch (error) {
-      throw damaged('The file cannot be unpacked.', error)
+      throw damaged('The file cannot be decompressed.', error)
     }
   }
   const first = await next()
@@ -74,24 +74,24 @@ export async function decode(
       why: `The backup has format ${version.data.berthBackup}; this Berth reads ${FORMAT_VERSION}.`,
     })
   const header = Header.safeParse(parseJson(first))
-  if (!header.success) throw damaged('Its header is not valid.')
+  if (!header.success) throw damaged('The header of the file is not valid.')
 
   async function* entries(): AsyncGenerator<Entry> {
     let rows = 0
     for (let text = await next(); text !== undefined; text = await next()) {
       const line = Line.safeParse(parseJson(text))
-      if (!line.success) throw damaged('One of its lines is not valid.')
+      if (!line.success) throw damaged('A line of the file is not valid.')
       if ('end' in line.data) {
         if (line.data.end.rows !== rows || line.data.end.sha256 !== hash.digest('hex'))
-          throw damaged('Its checksum does not fit.')
-        if ((await next()) !== undefined) throw damaged('It goes on behind its end.')
+          throw damaged('The checksum does not match the content.')
+        if ((await next()) !== undefined) throw damaged('The file has more data after its end mark.')
         return
       }
       if ('row' in line.data) rows++
       hash.update(`${text}\n`)
       yield line.data
     }
-    throw damaged('It is not complete.')
+    throw damaged('The file is not complete.')
   }
   return { header: header.data, entries: entries() }
 }

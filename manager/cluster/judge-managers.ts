@@ -20,19 +20,19 @@ function judgeClock({ url, clockAheadMs }: JudgedManager): ManagerWarning[] {
   if (Math.abs(clockAheadMs) <= MAX_CLOCK_MS) return []
   const seconds = Math.round(Math.abs(clockAheadMs) / 1000)
   const where = clockAheadMs > 0 ? 'ahead of' : 'behind'
-  const message = `The clock of ${url} is ${seconds} s ${where} that of the database. Let both follow a time server.`
+  const message = `The clock of ${url} is ${seconds} s ${where} that of the database. Synchronise both with a time server.`
   return [{ code: 'manager_clocks_differ', message }]
 }
 
 function judgeReach({ url, agents, agentsVia, agentsMissing }: JudgedManager): ManagerWarning[] {
   if (agentsVia + agentsMissing === 0) return []
   const how = [
-    ...(agentsVia > 0 ? [`${agentsVia} come through another manager`] : []),
-    ...(agentsMissing > 0 ? [`${agentsMissing} do not come at all`] : []),
+    ...(agentsVia > 0 ? [`${agentsVia} connect through another manager`] : []),
+    ...(agentsMissing > 0 ? [`${agentsMissing} are not connected to it`] : []),
   ].join(', ')
   const message =
     `${agentsVia + agentsMissing} of ${agents + agentsMissing} agents cannot dial ${url}: ${how}. ` +
-    'Look at BERTH_ADVERTISE_URL of that manager, its certificate, and the firewalls on the way.'
+    'Check BERTH_ADVERTISE_URL of that manager, its certificate, and the firewalls in between.'
   return [{ code: 'manager_not_dialled', message }]
 }
 
@@ -40,6 +40,6 @@ function judgeReach({ url, agents, agentsVia, agentsMissing }: JudgedManager): M
 export function judgeDatabaseClock(step: { readonly byMs: number } | undefined): ManagerWarning[] {
   if (!step) return []
   const how = `${step.byMs > 0 ? 'forward' : 'back'} by ${durationText(Math.abs(step.byMs) / 1000)}`
-  const message = `The clock of the database was set ${how}, or its computer slept. Let it follow a time server.`
+  const message = `The clock of the database jumped ${how}: it was set, or its computer slept. Synchronise it with a time server.`
   return [{ code: 'database_clock_set', message }]
 }

@@ -22,7 +22,7 @@ test.each([
   const error = await api.me().catch((thrown: unknown) => thrown)
   expect(error).toMatchObject({ code: 'unavailable' })
   if (status === 200) {
-    expect(String(error)).toContain('What answers at http://berth.example.org:8400 is not a Berth manager.')
+    expect(String(error)).toContain('The server at http://berth.example.org:8400 is not a Berth manager.')
   }
 })
 

@@ -159,7 +159,7 @@ function parseJson(text: string): { value: unknown } | undefined {
 
 function notAManager(url: string): AppError {
   const where = /^https?:\/\/[^/]+/.exec(url)?.[0] ?? 'this address'
-  return new AppError('unavailable', { why: `What answers at ${where} is not a Berth manager.` })
+  return new AppError('unavailable', { why: `The server at ${where} is not a Berth manager. Check the address.` })
 }
 
 function toError(reply: HttpReply, text: string): AppError {

@@ -23,7 +23,7 @@ test('an empty log says how the session ended', () => {
   expect(ofSession({ startupCommand: 'exit 3', ...died })).toBe(
     'The start-up command has written nothing: exit 3. Its main program ended with exit code 3.',
   )
-  expect(ofSession(ended('Ended by the owner.'))).toMatch(/own output\. Ended by the owner\.$/)
+  expect(ofSession(ended('Ended by the owner.'))).toMatch(/not in this log\. Ended by the owner\.$/)
 })
 
 test('a session that never ran has no command to name', () => {

@@ -14,8 +14,8 @@ export function emptyLogText(session: Pick<Session, 'startupCommand' | 'status' 
     return isFinished(status) ? `The session never ran.${end}` : 'The session has not started yet.'
   const command = startupCommand?.trim() ?? ''
   if (command === '') {
-    const elsewhere = 'Terminals, notebooks and apps keep their own output.'
-    return `The session has no start-up command, and the program of its image (CMD, ENTRYPOINT) does not run in a session. ${elsewhere}${end}`
+    const elsewhere = 'The output of terminals, notebooks and apps is not in this log.'
+    return `The session has no start-up command. Berth does not run the program of the image (CMD, ENTRYPOINT). ${elsewhere}${end}`
   }
   const shown = command.length > SHOWN_LENGTH ? `${command.slice(0, SHOWN_LENGTH)}…` : command
   return `The start-up command has written nothing: ${shown}${/[.!?…]$/.test(shown) ? '' : '.'}${end}`

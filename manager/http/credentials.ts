@@ -44,7 +44,7 @@ export async function readCredentials(
   if (authorization === undefined && !halves) return undefined
   const token = authorization === undefined ? undefined : readBearer(authorization)
   const login = halves ? await findBrowser(logins, halves) : token && (await logins.authenticate(token))
-  if (!login) throw new AppError('not_signed_in', { why: 'The sign-in has ended.' })
+  if (!login) throw new AppError('not_signed_in', { why: 'The sign-in has ended. Sign in again.' })
   const { caller, user, expiresAt } = login
   return { caller, user, from, expiresAt, endsWith: credentialOf(caller) }
 }
@@ -91,7 +91,7 @@ export function createAuthenticateUpgrade(
     const credentials = await readCredentials(authenticators, request)
     if (!credentials) throw new AppError('not_signed_in')
     if (credentials.from === 'cookie' && request.headers.origin === undefined) {
-      throw new AppError('foreign_origin', { why: 'A browser names its page; this request does not.' })
+      throw new AppError('foreign_origin', { why: 'The request lacks the header by which a browser names its page.' })
     }
     return credentials.caller
   }

@@ -62,7 +62,7 @@ export function createIdempotency({ db, box, log }: IdempotencyDeps) {
     if (!known) return claimOf(userId, key, request)
     const { request: before } = JSON.parse(box.open(known.sealed, place)) as { request: string }
     if (before !== request) {
-      throw new AppError('idempotency_key_reused', { why: 'It came with another request before. Use a new key.' })
+      throw new AppError('idempotency_key_reused', { why: 'Use a new key for every new request.' })
     }
     return known
   }

@@ -36,13 +36,13 @@ export function createErrorHandler(log: Log) {
 
 /** Fastify's own errors, as far as a client can cause them. @see https://fastify.dev/docs/latest/Reference/Errors/ */
 const CLIENT_ERRORS: Readonly<Record<string, () => AppError>> = {
-  FST_ERR_CTP_BODY_TOO_LARGE: () => new AppError('body_too_large', { why: 'At most 1 MiB is accepted.' }),
+  FST_ERR_CTP_BODY_TOO_LARGE: () => new AppError('body_too_large', { why: 'The limit is 1 MiB.' }),
   FST_ERR_CTP_INVALID_JSON_BODY: () => new AppError('bad_request', { why: 'The body is not valid JSON.' }),
   FST_ERR_CTP_INVALID_MEDIA_TYPE: () =>
     new AppError('bad_request', { why: 'Send the body as JSON, with the header "content-type: application/json".' }),
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: () =>
-    new AppError('bad_request', { why: 'The body is not as long as its content-length says.' }),
-  FST_ERR_BAD_URL: () => new AppError('bad_request', { why: 'The address holds an invalid escape.' }),
+    new AppError('bad_request', { why: 'The length of the body differs from the header "content-length".' }),
+  FST_ERR_BAD_URL: () => new AppError('bad_request', { why: 'The address has an invalid percent-encoding.' }),
   FST_ERR_MAX_PARAM_LENGTH: () => new AppError('bad_request', { why: 'The address is too long.' }),
 }
 
@@ -65,7 +65,7 @@ export function toAppError(error: unknown): AppError {
     return new AppError('bad_request', { why: UNSTORABLE_TEXT }, { cause: error })
   }
   if (code === DISK_FULL) {
-    return new AppError('disk_full', { why: 'The disk of the database is full. Make room on it.' }, { cause: error })
+    return new AppError('disk_full', { why: 'The disk of the database is full. An administrator has to free space on it.' }, { cause: error })
   }
   if (isDatabaseGone(code, error)) {
     return new AppError(

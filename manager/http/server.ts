@@ -128,9 +128,9 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
   const methodsOf = collectMethods(app)
   app.setNotFoundHandler((request, reply) => {
     const allow = methodsOf(request)
-    if (allow.length === 0) return sendProblem(reply, new AppError('not_found', { why: 'Nothing is at this address.' }))
+    if (allow.length === 0) return sendProblem(reply, new AppError('not_found', { why: 'Nothing exists at this address.' }))
     void reply.header('allow', allow.join(', '))
-    return sendProblem(reply, new AppError('method_not_allowed', { why: `It supports ${allow.join(', ')}.` }))
+    return sendProblem(reply, new AppError('method_not_allowed', { why: `Supported methods: ${allow.join(', ')}.` }))
   })
 
   app.addHook('onRequest', async (request, reply) => {
@@ -200,7 +200,7 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
         rules.check(request.headers)
         const url = urlOf(request)
         const handler = handlerOf(upgrades, request)
-        if (!url || !handler) throw new AppError('not_found', { why: 'Nothing at this address can be upgraded.' })
+        if (!url || !handler) throw new AppError('not_found', { why: 'This address does not accept WebSocket connections.' })
         await handler(request, socket, head, url)
       } catch (error) {
         const known = toAppError(error)
@@ -274,7 +274,7 @@ function parserError(error: { code?: string }): AppError {
   if (error.code === 'HPE_HEADER_OVERFLOW') return new AppError('bad_request', { why: 'The headers are too large.' })
   if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT')
     return new AppError('bad_request', { why: 'The request took too long.' })
-  return new AppError('bad_request', { why: 'This is no HTTP request that can be understood.' })
+  return new AppError('bad_request', { why: 'The request is not valid HTTP.' })
 }
 
 function refuse(socket: Duplex, error: AppError): void {

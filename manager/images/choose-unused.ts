@@ -47,11 +47,11 @@ function reasonToKeep(image: UnusedImage, context: CleanUpContext): string | und
       (one.agentId === agentId || one.agentId === null) &&
       (one.digest === image.id || (one.digest === null && image.references.includes(one.reference))),
   )
-  if (used) return 'A live session uses it.'
+  if (used) return 'A live session uses this image.'
   if (includeLocal && image.labelled) return undefined
   const superseded = image.references.length === 0 && image.repoDigests.length > 0
   if (superseded || isOfferedAgain(image, context)) return undefined
-  return 'No active registry is known to have it: it could not be pulled again.'
+  return 'No active registry is known to have this image, so it could not be pulled again.'
 }
 
 function isOfferedAgain(image: UnusedImage, { offered }: CleanUpContext): boolean {

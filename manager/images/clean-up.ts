@@ -94,11 +94,11 @@ export function createImageCleanUp({ store, agents }: { store: Store; agents: Ag
         const nothing = (why: string) => {
           return { images: [], kept: [{ digest: image?.id ?? '', references: [reference], why }], freedBytes: 0 }
         }
-        if (!image) return nothing('It is not on this agent.')
+        if (!image) return nothing('The image is not on this agent.')
         const used = inUse.some(one => (one.agentId === row.id || one.agentId === null) && one.digest === image.id)
-        if (used) return nothing('A live session uses it.')
+        if (used) return nothing('A live session uses this image.')
         const { removed, kept, freedBytes } = await removeAll(row, [{ id: image.id, reference }])
-        if (removed.length === 0) return { ...nothing(kept[0]?.why ?? 'It stayed.'), freedBytes }
+        if (removed.length === 0) return { ...nothing(kept[0]?.why ?? 'The image was kept.'), freedBytes }
         const { id: digest, sizeBytes } = image
         return {
           images: [{ digest, references: [reference], sizeBytes, uniqueBytes: freedBytes }],

@@ -85,6 +85,6 @@ function belowLabels(labels: ReturnType<typeof parseSlots>, minimum: ReturnType<
   const names = lackingSlots(labels, minimum)
   if (names.length === 0) return []
   const slots = names.map(slot => SLOTS[slot].label).join(' and ')
-  const message = `The minimum of ${slots} is now below what the image's labels ask for: sessions may fail to start or to work.`
+  const message = `The minimum of ${slots} is now below the value in the image's labels: sessions may fail to start or to work.`
   return [{ code: 'below_label_minimum', message }]
 }

@@ -81,7 +81,7 @@ export function createPulls({ store, agents, registries, tasks }: PullsDeps): Pu
     signal.throwIfAborted()
     const failed = [...states.values()].filter(({ status }) => status === 'failed')
     if (failed.length === 0) return
-    const why = `${failed.length} of ${rows.length} agents could not pull it. ${failed[0]?.error?.message ?? ''}`
+    const why = `${failed.length} of ${rows.length} agents could not pull the image. ${failed[0]?.error?.message ?? ''}`
     throw new AppError('image_not_found', { reference, why: why.trim() })
   }
 

@@ -38,7 +38,7 @@ export async function admit(
   const { id } = await requireGroupOf(db, caller, group)
   const session = asked(caller, id)
   if (!mayUse(await readGroupAccess(db, resourceGroup, [session.ownerId]), session)) {
-    const why = `There is no resource group "${resourceGroup}" that you may use here. An admin can grant access.`
+    const why = `You have no access to a resource group "${resourceGroup}" in this project. An admin can grant access.`
     throw new AppError('resource_group_not_found', { name: resourceGroup, why })
   }
   await requireActiveResourceGroup(db, resourceGroup)
@@ -77,7 +77,7 @@ export async function requireWithinLimits(
     needed: formatSlots({ [slot]: needed })[slot],
     limit: formatSlots({ [slot]: limit })[slot],
     ...(scope.policy === null ? { name: scope.name } : { policy: scope.policy }),
-    why: `It asks for ${readable(slot, needed)}, more than the ${readable(slot, limit)} that ${giverOf(scope)} altogether. Ask for less.`,
+    why: `The request needs ${readable(slot, needed)}; ${giverOf(scope)} at most ${readable(slot, limit)} in total. Ask for less.`,
   })
 }
 
@@ -90,7 +90,7 @@ async function checkContainers(db: Db, session: ScopedSession, containers: numbe
       policy: name,
       needed: containers,
       limit,
-      why: `It asks for ${containers} containers; resource policy "${name}" allows ${limit} in one session.`,
+      why: `The request has ${containers} containers; resource policy "${name}" allows ${limit} in one session. Ask for fewer.`,
     })
   }
 }

@@ -15,13 +15,13 @@ export async function requireGroupOf(db: Db, caller: Caller, wanted?: string): P
   const group = wanted === undefined ? usual(groups) : named(groups, wanted)
   if (!group) {
     const names = groups.map(({ name }) => name).join(', ')
-    const which = wanted === undefined ? 'Name the project' : `You are in no project "${wanted}"`
+    const which = wanted === undefined ? 'Choose a project' : `You are not a member of a project "${wanted}"`
     const why =
-      groups.length === 0 ? 'You are in no project; ask an admin to add you.' : `${which}; yours are ${names}.`
+      groups.length === 0 ? 'You are not a member of any project. Ask an admin to add you.' : `${which}. Your projects: ${names}.`
     throw new AppError('group_not_found', { ...(wanted === undefined ? {} : { name: wanted }), why })
   }
   if (group.active) return group
-  throw new AppError('group_inactive', { name: group.name, why: `An admin has deactivated "${group.name}".` })
+  throw new AppError('group_inactive', { name: group.name, why: `An admin has deactivated project "${group.name}". Choose another one.` })
 }
 
 function usual(groups: readonly GroupRow[]): GroupRow | undefined {

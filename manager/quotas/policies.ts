@@ -65,11 +65,11 @@ export function createResourcePolicies({ db, onChanged }: { db: Db; onChanged: (
     },
     async remove(name) {
       if (name === DEFAULT_POLICY) {
-        throw new AppError('resource_policy_in_use', { name, why: `"${name}" is what new users and keypairs get.` })
+        throw new AppError('resource_policy_in_use', { name, why: `New users and keypairs get the policy "${name}", so it must stay.` })
       }
       const deleted = await deleteResourcePolicy(db, name).catch((error: unknown) => {
         if (!isForeignKeyViolation(error)) throw error
-        const why = `Users or keypairs have "${name}". Give them another policy first.`
+        const why = `Users or keypairs still have "${name}". Give them another policy first.`
         throw new AppError('resource_policy_in_use', { name, why }, { cause: error })
       })
       if (!deleted) throw notFound(name)

@@ -109,9 +109,9 @@ function bytesOf(shmem: string | null): number | null {
 
 function checkSize({ slots, shmem_bytes: shmem }: { slots: ResourceSlots; shmem_bytes: number | null }): void {
   const { cpu = 0, mem = 0 } = slots
-  if (cpu <= 0 || mem <= 0) throw new AppError('bad_request', { why: 'A preset asks for CPU and RAM: name both.' })
+  if (cpu <= 0 || mem <= 0) throw new AppError('bad_request', { why: 'A preset needs both CPU and RAM.' })
   if (shmem === null || shmem <= mem) return
-  throw new AppError('bad_request', { why: 'Shared memory is part of mem, so it cannot be more.' })
+  throw new AppError('bad_request', { why: 'Shared memory is part of the RAM (mem), so it cannot be larger.' })
 }
 
 function toPreset(row: PresetRow, fits: boolean): Preset {

@@ -74,17 +74,17 @@ export function createResourceGroups({ store, onChanged }: { store: Store; onCha
     },
     async remove(name) {
       if (name === DEFAULT_RESOURCE_GROUP) {
-        throw new AppError('resource_group_in_use', { name, why: 'It is the one of requests that name none.' })
+        throw new AppError('resource_group_in_use', { name, why: 'Requests that name no resource group use this one, so it must stay.' })
       }
       await store.transaction(async trx => {
         if (!(await lockResourceGroupRow(trx, name))) throw noSuchResourceGroup(name)
         const agents = await listAgentNames(trx, name)
         const sessions = await countSessionsOf(trx, { resourceGroup: name })
-        const hosts = agents.length === 1 ? 'An agent is' : `${agents.length} agents are`
+        const hosts = agents.length === 1 ? '1 agent is' : `${agents.length} agents are`
         const holds = [
           ...(agents.length === 0
             ? []
-            : [`${hosts} in it (${some(agents)}): let them join another one, or forget them.`]),
+            : [`${hosts} still in it (${some(agents)}): let them join another group, or forget them.`]),
           ...liveSessions(sessions),
         ]
         requireEmpty('resource_group_in_use', name, { holds, purgeable: [] }, { purge: false, active: false })

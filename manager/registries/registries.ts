@@ -176,7 +176,7 @@ export function createRegistries({ store, box, tasks, events }: RegistriesDeps):
 
     async rescan(caller, name) {
       const row = await existing(name)
-      if (!row.active) throw new AppError('bad_request', { why: 'The registry is not active.' })
+      if (!row.active) throw new AppError('bad_request', { why: 'The registry is not active. Activate it first.' })
       return tasks.start({
         kind: 'rescan',
         target: name,
@@ -205,7 +205,7 @@ function placeOf(name: string): string {
 
 function checkPair(username: string | null, hasPassword: boolean): void {
   if ((username !== null) === hasPassword) return
-  throw new AppError('bad_request', { why: 'A user name and a password belong together: give both, or none.' })
+  throw new AppError('bad_request', { why: 'Give both a user name and a password, or neither.' })
 }
 
 function toRegistry(row: RegistryRow): Registry {

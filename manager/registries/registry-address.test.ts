@@ -19,14 +19,14 @@ describe('the address of a registry', () => {
   })
 
   test.each([
-    ['cr.example.org', 'https://other.example.org', 'The name of a registry is the host'],
+    ['cr.example.org', 'https://other.example.org', 'The name of a registry must be the host'],
     ['docker.io', 'https://docker.io', 'registry-1.docker.io'],
     ['cr.example.org', 'ftp://cr.example.org', 'https://'],
     ['cr.example.org', 'cr.example.org', 'https://'],
     ['cr.example.org', 'https://bob:pw@cr.example.org', 'only'],
     ['cr.example.org', 'https://cr.example.org/v2', 'only'],
-    ['169.254.169.254', 'http://169.254.169.254', 'Link-local'],
-    ['[fe80::1]', 'https://[fe80::1]', 'Link-local'],
+    ['169.254.169.254', 'http://169.254.169.254', 'link-local'],
+    ['[fe80::1]', 'https://[fe80::1]', 'link-local'],
     ['127.0.0.1.example.org', 'http://127.0.0.1.example.org', 'unencrypted'],
   ])('of %s is not %s', (name, url, why) => {
     expect(() => address(name, url)).toThrow(why)

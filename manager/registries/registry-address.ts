@@ -22,14 +22,14 @@ export function registryAddress(asked: { name: string; url?: string | undefined;
     throw refused('The address must start with https:// (or http://).')
   }
   if (parsed.username || parsed.password || parsed.search || parsed.hash || parsed.pathname !== '/') {
-    throw refused('The address is scheme, host and port only, such as https://cr.example.org:5000.')
+    throw refused('The address must be only scheme, host and port, such as https://cr.example.org:5000.')
   }
   // Take the host as written, because image names contain it like that: URL leaves a default port out.
   const host = /^[a-z]+:\/\/([^/?#]*)/i.exec(text)?.[1]?.toLowerCase()
   const expected = name === DOCKER_HUB ? new URL(DOCKER_HUB_URL).host : name
   if (host !== expected)
-    throw refused(`The name of a registry is the host of its address: ${expected}, not ${host ?? ''}.`)
-  if (isLinkLocal(parsed.hostname)) throw refused('Link-local addresses are no registries.')
+    throw refused(`The name of a registry must be the host of its address: ${expected}, not ${host ?? ''}.`)
+  if (isLinkLocal(parsed.hostname)) throw refused('A registry cannot have a link-local address.')
   if (parsed.protocol === 'http:' && !isLoopback(parsed.hostname) && !allowHttp) {
     throw refused(
       'http:// sends images and the password unencrypted over the network. Use https://, or say that you know (allowHttp).',

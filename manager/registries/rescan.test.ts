@@ -14,7 +14,7 @@ test('a registry may list more tags on a page than a call may have arguments', a
       yield await Promise.resolve(tags)
     },
     manifestDigest: () => Promise.resolve(undefined),
-    image: () => Promise.reject(new TagProblem('other', 'It is no container image.')),
+    image: () => Promise.reject(new TagProblem('other', 'The repository entry is not a container image.')),
   }
   const { progress } = await rescanRegistry({
     registry: { name: 'cr.example.org', projects: [] },

@@ -128,7 +128,7 @@ async function* repositoriesOf({ registry, client, listNamespace, signal }: Resc
   const { name, projects } = registry
   if (name === DOCKER_HUB) {
     if (projects.length === 0) {
-      const why = 'Docker Hub has no catalogue: name the name spaces or repositories to look through (projects).'
+      const why = 'Docker Hub offers no catalogue. Set the name spaces or repositories to scan (projects).'
       throw new AppError('registry_failed', { why })
     }
     for (const project of projects) {
@@ -141,7 +141,7 @@ async function* repositoriesOf({ registry, client, listNamespace, signal }: Resc
     if (page === undefined) {
       if (projects.length > 0) yield projects
       else {
-        const why = 'It does not show its catalogue: name the repositories to look through (projects).'
+        const why = 'The registry does not show its catalogue. Set the repositories to scan (projects).'
         throw new AppError('registry_failed', { why })
       }
     } else if (projects.length === 0) yield page

@@ -55,5 +55,5 @@ export function createSchedulingSwitch({
 
 export const PAUSED: Reason = {
   code: 'scheduling_paused',
-  message: 'An admin has to let sessions start again (`berth admin resume`), after a restore or a pause.',
+  message: 'Sessions are not started: the database was restored, or an admin has paused them. An admin resumes with `berth admin resume`.',
 }

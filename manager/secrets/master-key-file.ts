@@ -26,7 +26,7 @@ export async function readMasterKeys(path: string): Promise<MasterKeys | undefin
   )
   if (mode === undefined) return undefined
   if (process.platform !== 'win32' && (mode & 0o007) !== 0) {
-    throw refuse('other accounts of this computer may read this key. Run chmod 600 on it.')
+    throw refuse('other accounts on this computer can read this key. Run chmod 600 on the file.')
   }
   const text = await readFile(path, 'utf8').catch((error: unknown) => {
     throw refuse(error instanceof Error ? error.message : 'cannot be read', error)
@@ -48,7 +48,7 @@ export async function createMasterKeys(path: string): Promise<MasterKeys> {
     }),
   )
   const keys = await readMasterKeys(path)
-  if (!keys) throw new AppError('config_invalid', { why: `${path} went away while the manager started.` })
+  if (!keys) throw new AppError('config_invalid', { why: `${path} disappeared while the manager was starting.` })
   return keys
 }
 

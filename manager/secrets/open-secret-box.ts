@@ -26,14 +26,14 @@ export async function openSecretBox({ store, dataDir, file, log }: OpenSecretBox
   const path = file ?? masterKeyPath(dataDir)
   const known = await readMasterKeyId(store.db)
   const found = await readMasterKeys(path)
-  if (!found && file !== undefined) throw new AppError('config_invalid', { why: `${path}: there is no such file.` })
+  if (!found && file !== undefined) throw new AppError('config_invalid', { why: `${path} does not exist.` })
   // Only the first start makes a key: a new one could open no secret that is sealed with another.
-  if (!found && known !== undefined) throw mismatch(path, known, 'That file is missing.')
+  if (!found && known !== undefined) throw mismatch(path, known, 'The file is missing.')
   const keys = found ?? (await createMasterKeys(path))
   const box = createSecretBox(keys)
   const expected = known ?? (await chooseMasterKeyId(store.db, box.keyId))
   if (expected === undefined || !keys.some(({ id }) => id === expected)) {
-    throw mismatch(path, expected ?? 'unknown', `That file holds ${keys.map(({ id }) => id).join(', ')}.`)
+    throw mismatch(path, expected ?? 'unknown', `The file holds ${keys.map(({ id }) => id).join(', ')}.`)
   }
   if (expected !== box.keyId) {
     await store.transaction(async trx => {
@@ -53,13 +53,13 @@ export async function openSecretBox({ store, dataDir, file, log }: OpenSecretBox
 export async function addMasterKey(dataDir: string): Promise<{ keyId: string }> {
   const path = masterKeyPath(dataDir)
   const keys = await readMasterKeys(path)
-  if (!keys) throw new AppError('config_invalid', { why: `${path}: there is no such file.` })
+  if (!keys) throw new AppError('config_invalid', { why: `${path} does not exist.` })
   const added = toMasterKey(randomBytes(MASTER_KEY_BYTES))
   await writeMasterKeys(path, [added, ...keys])
   return { keyId: added.id }
 }
 
 function mismatch(path: string, expected: string, what: string): AppError {
-  const why = `The secrets in the database are sealed with master key ${expected}, to be in ${path}. ${what}`
+  const why = `The secrets in the database are encrypted with master key ${expected}, which must be in ${path}. ${what} Put the right key there.`
   return new AppError('master_key_mismatch', { why, keyId: expected })
 }

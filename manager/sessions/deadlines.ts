@@ -142,12 +142,12 @@ export function startDeadlines(deps: DeadlinesDeps): AsyncDisposable {
 const AGENT_AWAY =
   'The host is not connected: the session ends when the host returns, or when an admin removes the host.'
 const UNCONFIRMED =
-  'The host has not removed the container yet and is asked again. The session holds its resources until then.'
+  'The host has not removed the container yet. Berth asks again; the session keeps its resources until the container is gone.'
 
 const AGENT_AWAY_START =
-  'The host is not connected. The session is tried again, on another host where there is one, once this host cannot start it any more.'
+  'The host is not connected. The session is started again, on another host if there is one, once this host can no longer start it.'
 const UNCONFIRMED_START =
-  'The start takes too long. The session is tried again, on another host where there is one, once the first has removed what it began.'
+  'The start takes too long. The session is started again, on another host if there is one, once the first host has cleaned up.'
 
 const LATE: Partial<Record<SessionStatus, string>> = {
   SCHEDULED: 'The host was not ready to start the session in time.',

@@ -25,7 +25,7 @@ export async function endForgotten(
   { agentId, actor }: { readonly agentId?: AgentId; readonly actor?: string } = {},
 ): Promise<void> {
   for (const { sessionId, on, agentName } of await listSessionsOnRevoked(store.db, { agentId, limit: BATCH })) {
-    const message = `Agent ${agentName} was removed from this manager; what runs there is not its business any more.`
+    const message = `An admin removed host ${agentName} from Berth, so its sessions ended here.`
     const reason: Reason = { code: 'agent_forgotten', message }
     const ending = changes.apply(sessionId, state => {
       // The session may have ended, or moved, since it was listed.

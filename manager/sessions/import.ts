@@ -74,7 +74,7 @@ async function insertRows(trx: Db, container: ImportedContainer) {
   const owner = await findOwner(trx, label.owner)
   if (owner === undefined) return 'no_owner'
   const { id: ownerId, domain } = owner
-  const message = 'Found running on its host; the manager had no record of it.'
+  const message = 'Found running on its host; the manager had no record of this session.'
   const reason: Reason = { code: 'imported', message }
   const { sessionId, kernelId } = label
   const slots = label.slots as ResourceSlots

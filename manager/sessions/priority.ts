@@ -11,7 +11,7 @@ const USUAL = 0
 /** @throws AppError `forbidden` */
 export function requirePriority(caller: Caller, domain: string, priority: number, usual = USUAL): void {
   if (priority <= usual || administers(caller, domain)) return
-  throw new AppError('forbidden', { why: `Only an admin may raise a priority above ${usual}.`, priority })
+  throw new AppError('forbidden', { why: `Only an admin can set a priority above ${usual}.`, priority })
 }
 
 export interface PriorityDeps {

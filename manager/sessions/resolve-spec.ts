@@ -76,7 +76,7 @@ function findImage(wanted: string, { held, offered }: KnownImages, agents: reado
   }
   throw new AppError('image_not_found', {
     image: wanted,
-    why: `No agent holds an image named "${wanted}", and no registry that you may use offers it. The list of images shows what can be launched.`,
+    why: `No host has an image named "${wanted}", and no registry that you may use offers it. The list of images shows the ones that you can launch.`,
   })
 }
 
@@ -100,7 +100,7 @@ function fillIn(asked: ResourceSlots, image: AgentImage, notices: Notice[]): Res
 function sharedMemory(spec: SessionSpec, { mem = 0 }: ResourceSlots, image: AgentImage, notices: Notice[]): number {
   const asked = spec.shmem === undefined ? undefined : parseAmount('mem', spec.shmem)
   if (asked !== undefined && asked > mem) {
-    const message = `Shared memory is part of RAM: it was lowered to ${readable('mem', mem)}.`
+    const message = `Shared memory is part of the RAM and was lowered to ${readable('mem', mem)}.`
     notices.push({ code: 'shmem_lowered', message })
   }
   return asked === undefined ? sharedMemoryOf(image, mem) : Math.min(asked, mem)
@@ -141,7 +141,7 @@ function refuseTooLarge(session: ClusterRequest, agents: readonly AgentSnapshot[
     largest: formatSlots({ [slot]: largest })[slot],
     why:
       largest === 0
-        ? `It asks for ${readable(slot, needed)}, and no agent has any.`
-        : `It asks for ${readable(slot, needed)}; one agent offers at most ${readable(slot, largest)}${alone ? '' : ' together with the rest of the request'}.`,
+        ? `The request needs ${readable(slot, needed)}; no host has any. Ask for less.`
+        : `The request needs ${readable(slot, needed)}; one host offers at most ${readable(slot, largest)}${alone ? '' : ' together with the rest of the request'}. Ask for less.`,
   })
 }

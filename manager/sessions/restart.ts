@@ -40,22 +40,22 @@ export interface LeftFiles {
  */
 export async function filesOf(db: Db, session: OwnedSessionRow): Promise<LeftFiles> {
   if (!isFinished(session.status)) {
-    throw new AppError('session_live', { sessionId: session.id, why: `It is ${session.status}.` })
+    throw new AppError('session_live', { sessionId: session.id, why: `The session is ${session.status}.` })
   }
   const [kernel, ...others] = await listKernels(db, [session.id])
   if (others.length > 0) {
     throw new AppError('files_gone', {
-      why: 'It had several containers: each had files of its own, and none are kept.',
+      why: 'The session had several containers. Their files are not kept. Start a new session instead.',
     })
   }
   if (!kernel?.agent_id || session.started_at === null) {
-    throw new AppError('files_gone', { why: 'It never ran, so it has no files. Start a new session instead.' })
+    throw new AppError('files_gone', { why: 'The session never ran, so it has no files. Start a new session instead.' })
   }
   const agent = await findAgent(db, kernel.agent_id)
   if (!agent || agent.status === 'REVOKED' || agent.resource_group !== session.resource_group) {
-    throw new AppError('files_gone', { why: 'The host that has its files does not take part any more.' })
+    throw new AppError('files_gone', { why: 'The host that has the files does not belong to Berth or to this resource group any more. Start a new session instead.' })
   }
   const heir = await findHeir(db, kernel.id)
-  if (heir) throw new AppError('files_gone', { why: `Session "${heir.name}" has gone on with its files.` })
+  if (heir) throw new AppError('files_gone', { why: `Session "${heir.name}" has taken over the files of this session.` })
   return { kernelId: kernel.id, agentId: agent.id }
 }

@@ -155,7 +155,7 @@ export function createSessionService(deps: SessionServiceDeps): SessionService {
   async function runningKernel(session: OwnedSessionRow): Promise<{ kernelId: KernelId; agentId: AgentId }> {
     const kernel = await mainKernel(session.id)
     if (session.status === 'RUNNING' && kernel.agent_id) return { kernelId: kernel.id, agentId: kernel.agent_id }
-    throw new AppError('session_not_running', { sessionId: session.id, why: `It is ${session.status}.` })
+    throw new AppError('session_not_running', { sessionId: session.id, why: `The session is ${session.status}.` })
   }
 
   async function viewAll(ids: readonly SessionId[]): Promise<Session[]> {
@@ -223,7 +223,7 @@ export function createSessionService(deps: SessionServiceDeps): SessionService {
     async restart(caller, id, keyed) {
       const session = await visible(caller, id)
       if (session.owner_id !== caller.userId) {
-        throw new AppError('forbidden', { why: 'Only its owner goes on with the files of a session.' })
+        throw new AppError('forbidden', { why: 'Only the owner of a session can start it again with its files.' })
       }
       // A repeated request finds the files in use by the session that its first attempt made: do not look for them
       // again.
@@ -240,7 +240,7 @@ export function createSessionService(deps: SessionServiceDeps): SessionService {
 
     async list(caller, { limit: asked, cursor, status, ids: named, name, mine, owner, domain, group }) {
       const before = cursor === undefined ? undefined : SessionId.safeParse(cursor)
-      if (before && !before.success) throw new AppError('bad_request', { why: 'The cursor is not one of this list.' })
+      if (before && !before.success) throw new AppError('bad_request', { why: 'The cursor is not valid. Use the one that the last page of this list returned.' })
       const visible = mine ? { ownerId: caller.userId } : visibleTo(caller)
       const ids = named === undefined ? undefined : parseIds(named)
       // Sessions requested by id come on one page, whatever its usual size.
@@ -287,7 +287,7 @@ export function createSessionService(deps: SessionServiceDeps): SessionService {
     async sshAccess(caller, id) {
       const session = await visible(caller, id)
       if (!canEnter(caller, ownedOf(session))) {
-        throw new AppError('forbidden', { why: 'Only the owner of a session gets its key.' })
+        throw new AppError('forbidden', { why: 'Only the owner of a session can download its key.' })
       }
       const { kernelId, agentId } = await runningKernel(session)
       const ssh = await agents.request(agentId, 'get_ssh', { kernelId }, { timeoutMs: AGENT_TIMEOUT_MS, patient: true })
@@ -333,10 +333,10 @@ async function insertAll(
     })
   } catch (error) {
     if (isUniqueViolation(error, 'sessions_files_of')) {
-      throw new AppError('files_gone', { why: 'Another session has gone on with its files.' }, { cause: error })
+      throw new AppError('files_gone', { why: 'Another session has taken over the files of this session.' }, { cause: error })
     }
     if (isForeignKeyViolation(error, 'sessions_group_id_fkey')) {
-      throw new AppError('group_not_found', { why: 'The project was deleted a moment ago.' }, { cause: error })
+      throw new AppError('group_not_found', { why: 'The project was deleted a moment ago. Choose another one.' }, { cause: error })
     }
     if (!isUniqueViolation(error, 'sessions_live_name')) throw error
     const names = sessions.map(session => session.name)

@@ -70,6 +70,6 @@ export async function answerWhatIf(
 }
 
 function ofSeveral(count: number): Notice {
-  const message = `This is about the first of the ${count} sessions; the others start as there is room.`
+  const message = `This holds for the first of the ${count} sessions; the others start when there is room.`
   return { code: 'first_of_several', message }
 }

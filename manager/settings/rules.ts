@@ -29,7 +29,7 @@ export function applyChange(
 export function refusal(settings: StoredSettings): string | undefined {
   const { smtpSecurity, smtpUser, smtpHost } = settings
   if (smtpSecurity === 'none' && smtpUser !== null && smtpHost !== null && !isLoopbackName(smtpHost)) {
-    return `The password for ${smtpHost} would cross the network in the clear. Set smtpSecurity to tls or starttls, or smtpUser to null.`
+    return `The password for ${smtpHost} would be sent unencrypted. Set smtpSecurity to tls or starttls, or smtpUser to null.`
   }
   return undefined
 }

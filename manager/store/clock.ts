@@ -56,7 +56,7 @@ export async function startClock(db: Db, log: Log, lookMs = LOOK_MS): Promise<Cl
     origin = found
     if (Math.abs(byMs) <= STEP_MS) return
     steps.push({ at: found + performance.now(), byMs })
-    log.error({ byMs }, 'the clock of the database was set; sessions from before do not end the sooner for it')
+    log.error({ byMs }, 'the clock of the database was set; sessions started before keep their remaining time')
   }
 
   async function look(): Promise<void> {

@@ -51,8 +51,8 @@ const SAVE_EVERY_MS = 500
 const DEAD_AFTER_MS = 15_000
 const SHOWN = 100
 
-const CANCELLED = new AppError('unavailable', { why: 'It was cancelled.' })
-const STOPPED = new AppError('unavailable', { why: 'The manager that did it has stopped.' })
+const CANCELLED = new AppError('unavailable', { why: 'The task was cancelled.' })
+const STOPPED = new AppError('unavailable', { why: 'The manager that ran the task has stopped. Start the task again.' })
 
 export function createTasks({ store, events, log }: TasksDeps): Tasks {
   const running = new Map<string, { controller: AbortController; done: Promise<void> }>()
@@ -110,7 +110,7 @@ export function createTasks({ store, events, log }: TasksDeps): Tasks {
       if (!(await insertTask(store.db, { ...spec, id }))) {
         const other = await findRunningRescan(store.db, spec.target)
         if (other) return toTask(other)
-        throw new AppError('unavailable', { why: 'A rescan of it is ending just now. Try again.' })
+        throw new AppError('unavailable', { why: 'A rescan of this registry is just ending. Try again in a moment.' })
       }
       const controller = new AbortController()
       const done = perform(id, spec, controller)

@@ -125,7 +125,7 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
     placeOf(await deps.locate(target.sessionId))
     const grant = grantOf(request, target)
     if (grant !== undefined) await deps.verifyGrant(grant.text, target.sessionId, grant.app)
-    else if (!(await deps.credentialHolds(loginId))) throw new AppError('not_signed_in', { why: 'It has just ended.' })
+    else if (!(await deps.credentialHolds(loginId))) throw new AppError('not_signed_in', { why: 'The session has just ended.' })
   }
 
   async function authorize(request: IncomingMessage, target: Target, location: SessionLocation): Promise<string> {
@@ -134,7 +134,7 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
     const caller = await deps.authenticateUpgrade(request)
     if (canEnter(caller, location)) return caller.loginId
     if (!canSee(caller, location)) throw new AppError('session_not_found')
-    throw new AppError('forbidden', { why: 'Only the owner of a session can enter it.' })
+    throw new AppError('forbidden', { why: 'Only the owner of a session can connect to it.' })
   }
 
   async function open(request: IncomingMessage, client: Socket, head: Buffer, url: URL) {

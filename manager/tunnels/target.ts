@@ -30,7 +30,7 @@ export function parseTarget({ pathname, searchParams }: URL): Target {
   }
   const name = searchParams.get('name') ?? 'main'
   if (!/^[a-z0-9-]{1,32}$/.test(name))
-    throw new AppError('bad_request', { why: 'The name of a terminal is a-z, 0-9, -.' })
+    throw new AppError('bad_request', { why: 'The name of a terminal may have a-z, 0-9 and "-".' })
   return {
     kind: 'terminal',
     sessionId,
@@ -43,7 +43,7 @@ export function parseTarget({ pathname, searchParams }: URL): Target {
 function sizeOf(text: string | null, otherwise: number): number {
   const size = Number(text ?? otherwise)
   if (!Number.isInteger(size) || size < 1 || size > 1000) {
-    throw new AppError('bad_request', { why: 'A terminal has 1 to 1000 columns and rows.' })
+    throw new AppError('bad_request', { why: 'A terminal must have 1 to 1000 columns and rows.' })
   }
   return size
 }

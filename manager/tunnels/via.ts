@@ -54,7 +54,7 @@ export function createVia({ members, agents }: ViaDeps): Via {
   async function pass(request: IncomingMessage, socket: Socket, head: Buffer): Promise<void> {
     const { agentId, accept } = acceptAgentUpgrade(request, { head, protocol: VIA_UPGRADE, agents })
     const to = members().find(({ id }) => id === request.headers[VIA_TO_HEADER])
-    if (!to) throw new AppError('not_found', { why: 'There is no such manager (any more).' })
+    if (!to) throw new AppError('not_found', { why: 'The named manager does not exist, or is not running any more.' })
     count(agentId, socket)
     const far = await dial(to.url)
     if (socket.destroyed) {

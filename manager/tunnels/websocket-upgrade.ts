@@ -21,7 +21,7 @@ export function parseWebSocketUpgrade({ method, headers }: IncomingMessage): Web
     headers['sec-websocket-version'] !== '13' ||
     !/^[A-Za-z0-9+/]{22}==$/.test(key)
   ) {
-    throw new AppError('bad_request', { why: 'This address only speaks WebSocket, version 13.' })
+    throw new AppError('bad_request', { why: 'This address accepts only WebSocket, version 13.' })
   }
   const protocols = (headers['sec-websocket-protocol'] ?? '').split(',').map(protocol => protocol.trim())
   return { key, protocols: protocols.filter(protocol => protocol !== '') }

@@ -30,11 +30,11 @@ export function findDifferences({ agentId, agentName, before, reported, actions,
       const state = states.get(kernelId) ?? 'gone'
       const ids = { agentId, sessionId, kernelId }
       if (state === 'gone') {
-        const message = `Session ${sessionName} was said to run on agent ${agentName}; its container is gone.`
+        const message = `Session ${sessionName} was recorded as running on agent ${agentName}, but its container is gone. The record was corrected.`
         return [{ kind: 'container_gone', message, ...ids }]
       }
       if (state !== 'exited') return []
-      const message = `Session ${sessionName} was said to run on agent ${agentName}; its container has ended.`
+      const message = `Session ${sessionName} was recorded as running on agent ${agentName}, but its container has ended. The record was corrected.`
       return [{ kind: 'not_told', message, ...ids }]
     })
   const containers = reported.flatMap(({ kernelId, sessionId, state }): Finding[] => {
@@ -43,11 +43,11 @@ export function findDifferences({ agentId, agentName, before, reported, actions,
     const imported = actions.find(one => one.do === 'import' && one.label.kernelId === kernelId)
     const ids = { agentId, sessionId, kernelId }
     if (imported?.do === 'import' && after.has(kernelId)) {
-      const message = `A container of session ${imported.label.sessionName} ran on agent ${agentName} without a record; it was taken up.`
+      const message = `A container of session ${imported.label.sessionName} ran on agent ${agentName} without a record. The session was imported.`
       return [{ kind: 'unknown_container', message, ...ids }]
     }
     if (!isRemoved && !imported) return []
-    const message = `A container ran on agent ${agentName} although its session had ended, runs elsewhere, or has no such kernel; it is removed.`
+    const message = `A container ran on agent ${agentName} although its session has ended, runs elsewhere, or has no such container. The container is being removed.`
     return [{ kind: 'stray_container', message, ...ids }]
   })
   return [...ended, ...containers]

@@ -31,7 +31,7 @@ export async function recalculate(deps: RecalculateDeps, actor: string): Promise
   const findings = await releaseAll(store)
   const compared = await Promise.all((await listAgents(store.db)).map(agent => compareAgent(deps, agent)))
   const all = [...findings, ...compared.flatMap(one => one.findings)]
-  for (const finding of all) log.warn({ audit: true, actor, ...finding }, 'usage did not agree with reality; repaired')
+  for (const finding of all) log.warn({ audit: true, actor, ...finding }, 'recorded usage differed from reality; repaired')
   if (all.length > 0) onChanged()
   return { findings: all, agents: compared.map(({ agent }) => agent) }
 }
@@ -41,7 +41,7 @@ async function releaseAll(store: Store): Promise<Finding[]> {
   const findings: Finding[] = []
   for (const { kernelId, sessionId, sessionName, agentId } of await listHoldingForNobody(store.db)) {
     if (!(await store.transaction(trx => releaseHeldForNobody(trx, { kernelId, sessionId })))) continue
-    const message = `Session ${sessionName} does not run, and still held resources; they were given back.`
+    const message = `Session ${sessionName} is not running, but still held resources. The resources were released.`
     findings.push({ kind: 'kernel_of_ended_session', message, agentId, sessionId, kernelId })
   }
   return findings
@@ -71,7 +71,7 @@ async function compareAgent(
       await lockResourceGroup(trx, resourceGroup)
       return writeAmounts(trx, container)
     })
-    const message = `Session ${sessionName} was counted with other amounts or devices than its container has; corrected.`
+    const message = `Session ${sessionName} was recorded with other amounts or devices than its container has. The record was corrected.`
     if (written) findings.push({ kind: 'other_amounts', message, agentId, sessionId, kernelId })
   }
   const containers = reply.kernels.filter(({ state }) => state.state === 'running').length

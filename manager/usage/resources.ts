@@ -24,7 +24,7 @@ export async function readResources(
   const accessible = await accessibleTo(db, caller)
   const { resourceGroup } = query
   if (resourceGroup !== undefined && accessible && !accessible.has(resourceGroup)) {
-    const why = `There is no resource group "${resourceGroup}" that you may use.`
+    const why = `You have no access to a resource group "${resourceGroup}".`
     throw new AppError('resource_group_not_found', { name: resourceGroup, why })
   }
   const group = query.group === undefined ? null : await requireGroupOf(db, caller, query.group)

@@ -116,7 +116,7 @@ export function canSeeKeypair(caller: Caller, owner: Account): boolean {
  * @throws AppError `forbidden`
  */
 export function requireAnother(caller: Pick<Caller, 'userId'>, userId: UserId, own: string): void {
-  if (caller.userId === userId) throw new AppError('forbidden', { why: `For the own account: ${own}.` })
+  if (caller.userId === userId) throw new AppError('forbidden', { why: `For your own account, use ${own}.` })
 }
 
 /**
@@ -128,7 +128,7 @@ export function requireAnother(caller: Pick<Caller, 'userId'>, userId: UserId, o
 export function requireMayAssign(caller: Caller, { role, domain }: Pick<Account, 'role' | 'domain'>): void {
   if (isSuperadmin(caller)) return
   if (!administers(caller, domain)) {
-    throw new AppError('forbidden', { why: 'Only a superadmin puts users into another domain.' })
+    throw new AppError('forbidden', { why: 'Only a superadmin can move users to another domain.' })
   }
-  if (role === 'superadmin') throw new AppError('forbidden', { why: 'Only a superadmin makes superadmins.' })
+  if (role === 'superadmin') throw new AppError('forbidden', { why: 'Only a superadmin can make superadmins.' })
 }

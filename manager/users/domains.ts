@@ -80,7 +80,7 @@ export function createDomains({ store, logins, onLimitsChanged }: DomainsDeps): 
         }
         return domain
       })
-      if (!row) throw new AppError('domain_exists', { name, why: `There is a domain "${name}" already.` })
+      if (!row) throw new AppError('domain_exists', { name, why: `The name "${name}" is taken. Choose another one.` })
       return toView(row)
     },
 
@@ -92,7 +92,7 @@ export function createDomains({ store, logins, onLimitsChanged }: DomainsDeps): 
         if (!row) throw noSuchDomain(name)
         if (!deactivates) return { row, ended: [] }
         await requireSuperadmin(trx)
-        if (name === caller.domain) throw new AppError('forbidden', { why: 'Nobody can deactivate their own domain.' })
+        if (name === caller.domain) throw new AppError('forbidden', { why: 'You cannot deactivate your own domain.' })
         return { row, ended: await deleteLogins(trx, { domain: name }) }
       })
       if (deactivates) {
@@ -107,7 +107,7 @@ export function createDomains({ store, logins, onLimitsChanged }: DomainsDeps): 
       const known = await findDomain(store.db, name)
       if (!known) throw noSuchDomain(name)
       if (name === DEFAULT_DOMAIN) {
-        throw new AppError('domain_in_use', { name, why: 'It is the domain of users for whom none is named.' })
+        throw new AppError('domain_in_use', { name, why: 'New users get this domain when no other is named, so it must stay.' })
       }
       const sessions = purge && !known.active ? await purgeSessions(store, { domain: name }) : 0
       await store.transaction(async trx => {
@@ -128,10 +128,10 @@ async function contentsOf(trx: Db, name: string): Promise<Contents> {
   const { signUpDomain } = parseSettings((await readSystemSettings(trx)).system)
   return {
     holds: [
-      ...counted(users, 'user').map(some => `It has ${some}: move them to another domain (inactive ones too).`),
-      ...counted(projects, 'project').map(some => `It has ${some} besides "${DEFAULT_GROUP}": delete them.`),
+      ...counted(users, 'user').map(some => `The domain has ${some}. Move them to another domain, inactive users too.`),
+      ...counted(projects, 'project').map(some => `The domain has ${some} besides "${DEFAULT_GROUP}". Delete them first.`),
       ...liveSessions(sessions),
-      ...(signUpDomain === name ? ['People who sign up come into it: set `signUpDomain` to another one.'] : []),
+      ...(signUpDomain === name ? ['People who sign up get this domain. Set `signUpDomain` to another one first.'] : []),
     ],
     purgeable: [...counted(openInvitations, 'open invitation'), ...endedSessions(sessions)],
   }

@@ -119,7 +119,7 @@ export function createGroups({ store, events, onLimitsChanged }: GroupsDeps): Gr
     async remove(caller, id, { purge = false }) {
       const { active, name, domain } = await managed(caller, id)
       if (name === DEFAULT_GROUP) {
-        throw new AppError('group_in_use', { name, why: 'New users come into it; it is deleted with its domain.' })
+        throw new AppError('group_in_use', { name, why: 'New users join this project. It is deleted together with its domain.' })
       }
       const sessions = purge && !active ? await purgeSessions(store, { groupId: id }) : 0
       const members = await store.transaction(async trx => {
@@ -150,7 +150,7 @@ function mayBeMember(caller: Caller, group: CountedGroupRow, user: UserRow): boo
 }
 
 function existing(domain: string, name: string, cause?: unknown): AppError {
-  const why = `The domain "${domain}" has a project "${name}" already.`
+  const why = `Domain "${domain}" already has a project "${name}". Choose another name.`
   return new AppError('group_exists', { domain, name, why }, { cause })
 }
 

@@ -48,7 +48,7 @@ export function createInvitations({ store, settings }: { store: Store; settings:
 
     async create(caller, { domain = caller.domain, note, days }, origin) {
       if (!administers(caller, domain)) {
-        throw new AppError('forbidden', { why: 'Only a superadmin invites into another domain.' })
+        throw new AppError('forbidden', { why: 'Only a superadmin can invite people to another domain.' })
       }
       const known = await findDomain(db, domain)
       if (!known) throw noSuchDomain(domain)
@@ -65,7 +65,7 @@ export function createInvitations({ store, settings }: { store: Store; settings:
 
     async revoke(caller, id) {
       if (await deleteInvitation(db, id, seen(caller))) return
-      throw new AppError('invitation_not_found', { why: 'It is unknown, or was used already.' })
+      throw new AppError('invitation_not_found', { why: 'The invitation is unknown, or was already used.' })
     },
   }
 }
@@ -81,11 +81,11 @@ function obstacles({
   const closed = {
     code: 'sign_up_closed' as const,
     message:
-      'Nobody can sign up now, not even with an invitation, until a superadmin sets allowSignUp to "invitation".',
+      'Sign-up is closed, also with an invitation, until a superadmin sets allowSignUp to "invitation".',
   }
   const inactive = {
     code: 'domain_inactive' as const,
-    message: `The domain "${domain.name}" is inactive: the link works once it is active again.`,
+    message: `Domain "${domain.name}" is inactive. The link works once the domain is active again.`,
   }
   return [...(allowSignUp === 'off' ? [closed] : []), ...(domain.active ? [] : [inactive])]
 }
@@ -104,6 +104,6 @@ function toInvitation(row: InvitationRow): Invitation {
 
 function parseCursor(cursor: string): string {
   const parsed = InvitationId.safeParse(cursor)
-  if (!parsed.success) throw new AppError('bad_request', { why: 'The cursor is not one that a list returned.' })
+  if (!parsed.success) throw new AppError('bad_request', { why: 'The cursor is not valid. Use the one that the last page of the list returned.' })
   return parsed.data
 }

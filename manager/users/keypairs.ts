@@ -74,7 +74,7 @@ export function createKeypairs({ store, box, onEnd }: KeypairsDeps): Keypairs {
 
     async create(caller, { userId = caller.userId, rateLimit, active }) {
       if (userId !== caller.userId && caller.role === 'user') {
-        throw new AppError('forbidden', { why: 'Only an admin makes keypairs for others.' })
+        throw new AppError('forbidden', { why: 'Only an admin can make keypairs for others.' })
       }
       checkRateLimit(caller, rateLimit)
       const [access_key, secretKey] = [newAccessKey(), newSecretKey()]
@@ -110,7 +110,7 @@ export function createKeypairs({ store, box, onEnd }: KeypairsDeps): Keypairs {
       })
       await removed.catch((error: unknown) => {
         if (!isForeignKeyViolation(error)) throw error
-        throw new AppError('keypair_in_use', { why: 'Deactivate it instead.' }, { cause: error })
+        throw new AppError('keypair_in_use', { why: 'Deactivate the keypair instead.' }, { cause: error })
       })
       onEnd(accessKey)
     },
@@ -119,7 +119,7 @@ export function createKeypairs({ store, box, onEnd }: KeypairsDeps): Keypairs {
 
 function checkRateLimit(caller: Caller, rateLimit: number | undefined): void {
   if (rateLimit === undefined || isSuperadmin(caller)) return
-  throw new AppError('forbidden', { why: 'Only a superadmin may set the rate limit.' })
+  throw new AppError('forbidden', { why: 'Only a superadmin can set the rate limit.' })
 }
 
 /** Place to which the secret of a keypair is bound in the secret box; rotation needs the same. */
@@ -153,6 +153,6 @@ function toKeypair(row: KeypairRow): Keypair {
 
 function parseCursor(cursor: string): string {
   const parsed = AccessKey.safeParse(cursor)
-  if (!parsed.success) throw new AppError('bad_request', { why: 'The cursor is not one that a list returned.' })
+  if (!parsed.success) throw new AppError('bad_request', { why: 'The cursor is not valid. Use the one that the last page of the list returned.' })
   return parsed.data
 }

@@ -262,13 +262,13 @@ export function createLogins(deps: LoginsDeps): Logins {
         // From here on the reply goes only to a caller who knows the password.
         if (user.email_verified_at === null) {
           refusal = new AppError('email_unverified', {
-            why: 'Open the link in the mail. If none came, ask an admin to confirm the address.',
+            why: 'Open the link in the mail that you received. If no mail arrived, ask an admin to confirm the address.',
           })
           return 'undecided'
         }
         if (user.totp_confirmed_at === null) return true
         if (totp === undefined) {
-          refusal = new AppError('totp_required', { why: 'Enter the code that it shows now, or a recovery code.' })
+          refusal = new AppError('totp_required', { why: 'Enter the code that the app shows now, or a recovery code.' })
           return 'undecided'
         }
         refusal = new AppError('totp_invalid', { why: 'Enter the code that your app shows now.' })
@@ -280,7 +280,7 @@ export function createLogins(deps: LoginsDeps): Logins {
         // The check took a while: the account may have changed since.
         if (!held?.active || held.password_hash !== user.password_hash) throw wrongCredentials()
         if (!(await holdDomain(trx, held.domain))?.active) {
-          throw new AppError('domain_inactive', { why: `The domain "${held.domain}" was deactivated; ask its admin.` })
+          throw new AppError('domain_inactive', { why: `An admin has deactivated domain "${held.domain}". Ask an admin of the domain.` })
         }
         return held
       })

@@ -80,7 +80,7 @@ export function createPasswordResets(deps: PasswordResetDeps): PasswordResets {
       const user = link && (await findUser(db, link.user_id))
       if (!user?.active) throw linkInvalid()
       if (await passwords.verify(user.password_hash, password)) {
-        throw new AppError('password_unchanged', { why: 'Choose another; or sign in with this one.' })
+        throw new AppError('password_unchanged', { why: 'Choose another password, or sign in with this one.' })
       }
       const password_hash = await passwords.hash(password)
       const ended = await store.transaction(async trx => {
@@ -104,9 +104,9 @@ export function createPasswordResets(deps: PasswordResetDeps): PasswordResets {
         const user = await holdUser(trx, userId)
         if (!user || !managesAccount(caller, user)) throw new AppError('user_not_found')
         requireAnother(caller, userId, 'POST /api/v1/me/password, with the old password')
-        if (!user.active) throw new AppError('forbidden', { why: `${user.email} is not active.` })
+        if (!user.active) throw new AppError('forbidden', { why: `The account ${user.email} is not active. Activate it first.` })
         if (purpose === 'verify' && user.email_verified_at !== null) {
-          throw new AppError('bad_request', { why: `The address ${user.email} is confirmed already.` })
+          throw new AppError('bad_request', { why: `The address ${user.email} is already confirmed.` })
         }
         const made = await makeToken(trx, user, purpose)
         if (made) return made

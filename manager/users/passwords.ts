@@ -46,7 +46,7 @@ function createLimit() {
   return async <T>(work: () => Promise<T>): Promise<T> => {
     if (running >= AT_ONCE) {
       if (waiting.length >= LONGEST_QUEUE) {
-        throw new AppError('rate_limited', { why: 'Many people sign in right now. Try again in a few seconds.' })
+        throw new AppError('rate_limited', { why: 'Many people are signing in right now. Try again in a few seconds.' })
       }
       // A finished job hands its place on, so `running` stays.
       await new Promise<void>(resolve => waiting.push(resolve))

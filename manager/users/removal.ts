@@ -28,10 +28,10 @@ export function requireEmpty(
   if (purgeable.length === 0) return
   const what = inWords(purgeable)
   if (!purge) {
-    const why = `It still has ${what}. To delete these with it, deactivate it and delete it with "purge".`
+    const why = `Still there: ${what}. To delete these too, deactivate "${name}" first, then delete it with "purge".`
     throw new AppError(code, { name, why })
   }
-  if (active) throw new AppError(code, { name, why: `It has ${what}, and is active. Deactivate it before the purge.` })
+  if (active) throw new AppError(code, { name, why: `"${name}" is active and has ${what}. Deactivate it before the purge.` })
 }
 
 /** `1 member`, `3 members`; an empty list for 0. */
@@ -42,7 +42,7 @@ export function counted(count: number, one: string, many = `${one}s`): string[] 
 /** Sentence with the next step about sessions that have not ended; an empty list if there are none. */
 export function liveSessions({ live }: Pick<SessionCounts, 'live'>): string[] {
   if (live === 0) return []
-  return [live === 1 ? '1 session in it has not ended: end it.' : `${live} sessions in it have not ended: end them.`]
+  return [live === 1 ? '1 session has not ended. End it first.' : `${live} sessions have not ended. End them first.`]
 }
 
 export const endedSessions = ({ ended }: Pick<SessionCounts, 'ended'>): string[] =>

@@ -96,7 +96,7 @@ export function createSecondFactor(deps: SecondFactorDeps): SecondFactor {
   /** Checks the password first: a caller without it learns nothing about the code. */
   async function prove(caller: Caller, { password, code }: Proof): Promise<UserRow> {
     const user = await own(caller)
-    if (user.totp_confirmed_at === null) throw new AppError('totp_not_on', { why: 'There is nothing to change.' })
+    if (user.totp_confirmed_at === null) throw new AppError('totp_not_on', { why: 'Switch the second factor on first.' })
     let wrong = 'password'
     const good = await withBackOff(store, { userId: user.id }, async () => {
       if (!(await passwords.verify(user.password_hash, password))) return false
@@ -134,7 +134,7 @@ export function createSecondFactor(deps: SecondFactorDeps): SecondFactor {
       const user = await own(caller)
       const { totp_sealed } = user
       if (user.totp_confirmed_at !== null) throw alreadyOn()
-      if (totp_sealed === null) throw new AppError('totp_not_on', { why: 'Enrol first, then confirm with a code.' })
+      if (totp_sealed === null) throw new AppError('totp_not_on', { why: 'Set up an authenticator app first, then confirm with a code.' })
       const given = parseSecondFactor(code)
       let step: number | undefined
       await withBackOff(store, { userId: user.id }, () => {
@@ -168,14 +168,14 @@ export function createSecondFactor(deps: SecondFactorDeps): SecondFactor {
       requireAnother(caller, userId, 'POST /api/v1/me/totp/disable, with password and code')
       const user = mustFind(await findUser(db, userId))
       const had = await store.transaction(trx => clearSecret(trx, userId))
-      if (!had) throw new AppError('totp_not_on', { why: `${user.email} has none.` })
+      if (!had) throw new AppError('totp_not_on', { why: `${user.email} has no second factor.` })
       announce(user)
     },
   }
 }
 
 const newCodes = () => Array.from({ length: RECOVERY_CODES }, newRecoveryCode)
-const alreadyOn = () => new AppError('totp_on', { why: 'Switch it off first to move to another app.' })
+const alreadyOn = () => new AppError('totp_on', { why: 'To move to another app, switch the second factor off first.' })
 const wrongPassword = () => new AppError('login_failed', { why: 'The password is wrong.' })
 
 function mustFind(user: UserRow | undefined): UserRow {

@@ -127,7 +127,7 @@ export function inBackground(work: () => Promise<void>): void {
 }
 
 export function linkInvalid(): AppError {
-  return new AppError('link_invalid', { why: 'Ask for a new one; or, if you used it before, just sign in.' })
+  return new AppError('link_invalid', { why: 'Ask for a new link. If you have used this link before, just sign in.' })
 }
 
 /**
@@ -145,7 +145,7 @@ function checkTerms(settings: SystemSettings, spec: SignUpSpec): void {
   const { allowSignUp, termsUrl, privacyUrl } = settings
   if (allowSignUp === 'off') throw new AppError('sign_up_closed', { why: 'Ask an admin for an account.' })
   if (allowSignUp === 'invitation' && spec.invitation === undefined) {
-    throw new AppError('invitation_invalid', { why: 'Signing up needs one here. Ask an admin.' })
+    throw new AppError('invitation_invalid', { why: 'You need an invitation to sign up here. Ask an admin for one.' })
   }
   if ((termsUrl !== null || privacyUrl !== null) && spec.acceptTerms !== true) {
     throw new AppError('bad_request', { why: 'Agree to the terms first.', fields: [{ path: 'acceptTerms' }] })
@@ -164,11 +164,11 @@ async function enter(
 ): Promise<{ user: UserRow; isNew: boolean; token?: string }> {
   const invitation = invitationToken === undefined ? undefined : await holdInvitation(trx, hashToken(invitationToken))
   if (invitationToken !== undefined && !invitation) {
-    throw new AppError('invitation_invalid', { why: 'Ask for a new one.' })
+    throw new AppError('invitation_invalid', { why: 'Ask for a new invitation.' })
   }
   const domain = invitation?.domain ?? signUpDomain
   if (!(await findDomain(trx, domain))?.active) {
-    throw new AppError('sign_up_closed', { why: `The domain "${domain}" is closed. Ask an admin.` })
+    throw new AppError('sign_up_closed', { why: `An admin has deactivated domain "${domain}". Ask an admin for access.` })
   }
   const unconfirmed = isUnconfirmed({ requireEmailVerification, mailReady }, invitation)
     ? { email_verified_at: null }

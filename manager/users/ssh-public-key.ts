@@ -22,17 +22,17 @@ const MAX_COMMENT = 200
  */
 export function parsePublicKey(text: string): PublicKey {
   const line = text.trim()
-  if (/PRIVATE KEY/.test(line)) throw invalid('This is a private key; send the content of the .pub file.')
-  if (/[\r\n]/.test(line)) throw invalid('Send one line.')
+  if (/PRIVATE KEY/.test(line)) throw invalid('This is a private key. Send the content of the .pub file instead.')
+  if (/[\r\n]/.test(line)) throw invalid('Send the key as one line.')
   const [, type = '', base64 = '', comment = ''] = /^(\S+)[ \t]+([A-Za-z0-9+/]+={0,2})(?:[ \t]+(.*))?$/.exec(line) ?? []
-  if (!isKnownType(type)) throw invalid(`It must begin with ${SSH_KEY_TYPES.join(', ')}.`)
+  if (!isKnownType(type)) throw invalid(`The key must begin with one of ${SSH_KEY_TYPES.join(', ')}.`)
   const blob = Buffer.from(base64, 'base64')
   const parsed = ssh2.utils.parseKey(`${type} ${base64}`)
-  if (parsed instanceof Error || parsed.isPrivateKey() || parsed.type !== type) throw invalid('It cannot be read.')
+  if (parsed instanceof Error || parsed.isPrivateKey() || parsed.type !== type) throw invalid('The key cannot be read. Copy the whole line of the .pub file.')
   const fields = fieldsOf(blob)
-  if (fields?.[0]?.toString('latin1') !== type || fields.length !== FIELDS[type]) throw invalid('It cannot be read.')
-  if (type === 'ssh-ed25519' && fields[1]?.length !== 32) throw invalid('It cannot be read.')
-  if (type === 'ssh-rsa' && bitsOf(fields[2]) < MIN_RSA_BITS) throw invalid(`RSA keys need ${MIN_RSA_BITS} bits.`)
+  if (fields?.[0]?.toString('latin1') !== type || fields.length !== FIELDS[type]) throw invalid('The key cannot be read. Copy the whole line of the .pub file.')
+  if (type === 'ssh-ed25519' && fields[1]?.length !== 32) throw invalid('The key cannot be read. Copy the whole line of the .pub file.')
+  if (type === 'ssh-rsa' && bitsOf(fields[2]) < MIN_RSA_BITS) throw invalid(`An RSA key needs at least ${MIN_RSA_BITS} bits.`)
   const cleaned = comment
     .replace(/[^\P{C}]/gu, '')
     .trim()

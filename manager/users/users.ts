@@ -139,7 +139,7 @@ export function createUsers({ store, passwords, logins, events, onActiveChanged 
         if (user.role === 'superadmin') await requireSuperadmin(trx)
         if (id === caller.userId && (!active || role !== user.role || moves)) {
           throw new AppError('forbidden', {
-            why: 'Nobody can deactivate themselves or change their own role or domain.',
+            why: 'You cannot deactivate yourself or change your own role or domain.',
           })
         }
         const endsSignIns = !active || role !== user.role || moves || password !== undefined
@@ -162,7 +162,7 @@ export function createUsers({ store, passwords, logins, events, onActiveChanged 
       )
       const wrong = () => new AppError('login_failed', { why: 'The old password is wrong.' })
       if (!good) throw wrong()
-      if (password === oldPassword) throw new AppError('password_unchanged', { why: 'Choose another.' })
+      if (password === oldPassword) throw new AppError('password_unchanged', { why: 'Choose another one.' })
       const password_hash = await passwords.hash(password)
       const ended = await store.transaction(async trx => {
         const held = await mustFind(lockUser(trx, user.id))
@@ -233,7 +233,7 @@ async function mustFind(query: Promise<UserRow | undefined>): Promise<UserRow> {
 
 function parseCursor(cursor: string): UserId {
   const parsed = UserId.safeParse(cursor)
-  if (!parsed.success) throw new AppError('bad_request', { why: 'The cursor is not one that a list returned.' })
+  if (!parsed.success) throw new AppError('bad_request', { why: 'The cursor is not valid. Use the one that the last page of the list returned.' })
   return parsed.data
 }
 

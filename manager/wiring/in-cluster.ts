@@ -35,7 +35,7 @@ export function followCluster(deps: InClusterDeps): AgentGateway {
   cluster.turns.onTaken(takeOver)
   cluster.links.onUnlinked(id => void reports.lost(id).catch(fail('the loss of an agent was not written')))
   const revoked = cluster.peers.topic<AgentId>(AGENT_REVOKED)
-  revoked.on(id => gateway.disconnect(id, 'It was revoked.'))
+  revoked.on(id => gateway.disconnect(id, 'The agent was removed from this manager.'))
   const wanted = cluster.peers.topic<AgentId>(AGENT_WANTED)
   wanted.on(id => gateway.announceManagers(id))
   endThroughOthers(deps)

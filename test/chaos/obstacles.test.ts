@@ -145,7 +145,7 @@ test('a full disk refuses sessions, leaves nothing behind, and is forgotten once
     const refused = await world.create('no-space')
     const ended = async (): Promise<Session['status']> => (await world.show(refused.id)).status
     await expect.poll(ended, { timeout: TRUE_WITHIN_MS }).toBe('ERROR')
-    expect((await world.show(refused.id)).reason.message).toContain('bytes left')
+    expect((await world.show(refused.id)).reason.message).toContain('bytes free')
     await expectNothingLeft()
     expect(await readdir(scratch)).toEqual(['filler'])
     expect(await readdir(join(world.data, 'agent/kernels'))).toEqual([])

@@ -87,7 +87,7 @@ test('a GPU that the manager shares is looked at, and called accounted where the
   ])
   await expect
     .poll(() => manager.report?.devices[0]?.isolationReason, { timeout: 15_000 })
-    .toMatch(/nvidia-smi memory-limits|control groups of version 2/)
+    .toMatch(/nvidia-smi memory-limits|cgroups v2/)
   await manager.request('set_device_modes', { modes: { [T4]: 'whole' } })
   await expect.poll(() => devices()?.[0]?.[2]).toBe('whole')
 })

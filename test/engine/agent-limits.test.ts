@@ -256,7 +256,7 @@ describe('a small disk with homes', () => {
       .poll(() => host.stateOf(kernelId), { timeout: 60_000 })
       .toMatchObject({
         state: 'exited',
-        stopped: { code: 'disk_limit', message: expect.stringContaining('a session may have 30 MiB') as string },
+        stopped: { code: 'disk_limit', message: expect.stringContaining('the limit on this host is 30 MiB') as string },
       })
   })
 })

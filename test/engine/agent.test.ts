@@ -272,7 +272,7 @@ describe('an app', () => {
     const start = manager.request('start_app', { kernelId: spec.kernelId, app: 'web', timeoutMs: 10_000 })
     await expect(start).rejects.toMatchObject({
       code: 'app_failed',
-      detail: { why: 'It ended with exit code 7. Its output ends: no licence' },
+      detail: { why: 'The app ended with exit code 7. The end of its output: no licence' },
     })
     const unknown = manager.request('start_app', { kernelId: spec.kernelId, app: 'nope', timeoutMs: 10_000 })
     await expect(unknown).rejects.toMatchObject({ code: 'app_not_found' })

@@ -59,7 +59,7 @@ test('a GPU is shared by command, not turned over under a session, and whole aga
   })
   await expect
     .poll(async () => (await device())?.isolationReason, { timeout: 10_000 })
-    .toBe('A simulated GPU has no memory that could be limited.')
+    .toBe('A simulated GPU has no memory to limit.')
   const part = await launch({ 'cuda.shares': '0.3' })
   const { kernels } = await reach(part.id, 'RUNNING')
   expect(kernels[0]?.devices).toEqual([{ uuid: 'SIM-0', slot: 'cuda.shares', amount: '0.3' }])
@@ -71,8 +71,8 @@ test('a GPU is shared by command, not turned over under a session, and whole aga
   const refused = await setMode('whole')
   expect(refused.code).not.toBe(0)
   expect(refused.err).toContain(part.name)
-  expect((await setMode('mig')).err).toContain('nvidia-smi on its host')
-  expect((await setMode('whole', 'SIM-MIG')).err).toContain('nvidia-smi on its host')
+  expect((await setMode('mig')).err).toContain('nvidia-smi on the host')
+  expect((await setMode('whole', 'SIM-MIG')).err).toContain('nvidia-smi on the host')
 
   // Killed and started anew, the agent knows its file only; the manager's mode holds.
   first.kill('SIGKILL')

@@ -75,11 +75,11 @@ describe.skipIf(!hasCompiler)('a part of a GPU, by a fake driver', () => {
     })(gpu, signal)
 
   test.each<[FakeDriver, string, RegExp]>([
-    ['container', 'enforced', /refuses a session more memory than its part/],
+    ['container', 'enforced', /refuses a session more memory than its share/],
     // As MPS limits do; see docs/adr/0014-gpu-parts.md.
     ['program', 'accounted', /several programs together got more/],
-    ['ignored', 'accounted', /a program got more than its part/],
-    ['full', 'accounted', /no room on it even without one/],
+    ['ignored', 'accounted', /a program got more memory than its limit/],
+    ['full', 'accounted', /no free memory, even without a limit/],
   ])('limits that hold by %s make it %s', async (behaviour, isolation, reason) => {
     await fake.behave(behaviour)
     expect(await probe()).toMatchObject({ isolation, reason: expect.stringMatching(reason) as string })
@@ -102,9 +102,9 @@ describe.skipIf(!hasCompiler)('a part of a GPU, by a fake driver', () => {
 
   test('what cannot be tried is accounted, with the reason', async () => {
     await fake.behave('container')
-    expect((await probe('berth-test/no-such:1')).reason).toContain('berth-test/no-such:1 is not on this engine')
+    expect((await probe('berth-test/no-such:1')).reason).toContain('berth-test/no-such:1 is not on this host')
     const { reason } = await probe('berth/toolbox:latest')
-    expect(reason).toMatch(/could not be tried/)
+    expect(reason).toMatch(/could not be tested/)
   })
 
   test('what a crash left behind is removed, and nothing else, whatever its image calls it', async () => {

@@ -150,7 +150,7 @@ test('an image of a registry with sign-in is launched, its services are started 
   expect(would?.uniqueBytes).toBeLessThan(would?.sizeBytes ?? 0)
   // Another container, of nobody we know, uses it: the agent keeps it.
   const foreign = await docker.createContainer({ Image: reference, Cmd: ['true'] })
-  expect((await api.removeImage({ body: { reference } })).items[0]?.kept[0]?.why).toBe('A container uses it.')
+  expect((await api.removeImage({ body: { reference } })).items[0]?.kept[0]?.why).toBe('A container uses this image.')
   await foreign.remove()
   const removed = (await api.removeImage({ body: { reference } })).items[0]
   expect(removed?.images.map(image => image.references)).toEqual([[reference]])

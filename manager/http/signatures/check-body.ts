@@ -16,7 +16,7 @@ export function checkedBody(body: Readable, hash: string): Readable {
     flush(done) {
       // The hash is no secret: the signer sent it.
       if (digest.digest('hex') === hash) done()
-      else done(new AppError('signature_invalid', { why: 'The body is not the one that was signed.' }))
+      else done(new AppError('signature_invalid', { why: 'The body differs from the one that was signed.' }))
     },
   })
   // If no parser reads the body (of a GET, or beyond the size limit), there is no other listener for the error, and an error

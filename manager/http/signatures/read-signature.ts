@@ -50,7 +50,7 @@ function readOwn(request: IncomingMessage): SignatureClaim {
   if (!ISO_UTC.test(date)) throw malformed(`${SIGNED_DATE_HEADER} must be like 2026-01-31T12:00:00Z.`)
   const bodyHash = single(request, BODY_HASH_HEADER) ?? ''
   if (!/^[0-9a-f]{64}$/.test(bodyHash)) throw malformed(`${BODY_HASH_HEADER} must be 64 lower-case hex digits.`)
-  if (isBodyless(request) && bodyHash !== EMPTY_BODY_HASH) throw malformed('It has no body, but the hash of one.')
+  if (isBodyless(request) && bodyHash !== EMPTY_BODY_HASH) throw malformed('The request has no body, but carries the hash of one.')
   const { method = '', url: target = '' } = request
   const text = stringToSign({ method, target, host: originOf(request).host, date, nonce, bodyHash })
   return {
@@ -75,11 +75,11 @@ function readOriginal(request: IncomingMessage, area: SignedArea): SignatureClai
   const { accessKey = '', signature = '' } = ORIGINAL.exec(request.headers.authorization ?? '')?.groups ?? {}
   if (accessKey === '') throw malformed('BackendAI signMethod=HMAC-SHA256, credential=<access key>:<hex> is expected.')
   if (request.method !== 'GET' || area === 'other' || !isBodyless(request)) {
-    throw malformed('This scheme is for GET requests and tunnels; sign others with Berth-HMAC-SHA256.')
+    throw malformed('This scheme works for GET requests and tunnels only; sign other requests with Berth-HMAC-SHA256.')
   }
   const { https, host, address } = originOf(request)
   if (!https && !isLoopback(address)) {
-    throw malformed('This scheme needs https, except on the computer itself.')
+    throw malformed('This scheme needs https, except from the same computer.')
   }
   const raw = single(request, 'date') ?? single(request, 'x-backendai-date') ?? ''
   const date = parseDate(raw)

@@ -53,7 +53,7 @@ export function createAuthorization(registry: URL, credentials: Credentials | un
       !url ||
       !(url.protocol === 'https:' || (url.protocol === 'http:' && registry.protocol === 'http:' && sameHost))
     ) {
-      throw new AppError('registry_refused', { why: 'It sends for a token to where no password is sent.' })
+      throw new AppError('registry_refused', { why: 'The registry names a token server to which Berth does not send the password.' })
     }
     if (service !== undefined) url.searchParams.set('service', service)
     if (scope !== '') url.searchParams.set('scope', scope)
@@ -63,7 +63,7 @@ export function createAuthorization(registry: URL, credentials: Credentials | un
     const parsed = Token.safeParse(reply.status === 200 ? parseJson(reply.body.toString('utf8')) : undefined)
     const token = parsed.data?.token ?? parsed.data?.access_token
     if (token === undefined || /[^\x21-\x7e]/.test(token)) {
-      throw new AppError('registry_failed', { why: `Its token server answered ${reply.status} and no token.` })
+      throw new AppError('registry_failed', { why: `The token server of the registry answered ${reply.status} without a token.` })
     }
     const header = `Bearer ${token}`
     const lifetimeMs = (parsed.data?.expires_in ?? DEFAULT_LIFETIME_S) * 1000
@@ -90,7 +90,7 @@ export function createAuthorization(registry: URL, credentials: Credentials | un
 
 export function refusal(credentials: Credentials | undefined): AppError {
   const why = credentials
-    ? `It does not accept the password of ${credentials.username}, or that user may not see this.`
-    : 'It wants a user name and a password.'
+    ? `The registry does not accept the password of ${credentials.username}, or that user has no access.`
+    : 'The registry needs a user name and a password.'
   return new AppError('registry_refused', { why })
 }

@@ -31,7 +31,7 @@ const MAX_REDIRECTS = 5
  */
 export async function limitedFetch(address: URL, request: LimitedRequest): Promise<LimitedReply> {
   // Check the first address too: that of a token server comes from the registry.
-  if (isLinkLocal(address.hostname)) throw new AppError('registry_failed', { why: `Nobody asks ${address.host}.` })
+  if (isLinkLocal(address.hostname)) throw new AppError('registry_failed', { why: `Berth does not connect to ${address.host}.` })
   let url = address
   for (let redirects = 0; ; redirects++) {
     const { authorization, ...others } = request.headers ?? {}
@@ -45,7 +45,7 @@ export async function limitedFetch(address: URL, request: LimitedRequest): Promi
       redirects < MAX_REDIRECTS &&
       (next.protocol === 'https:' || (next.protocol === 'http:' && address.protocol === 'http:')) &&
       !isLinkLocal(next.hostname)
-    if (!allowed) throw new AppError('registry_failed', { why: `${url.host} redirects to where nobody follows.` })
+    if (!allowed) throw new AppError('registry_failed', { why: `${url.host} redirects to an address that Berth does not follow.` })
     url = next
   }
 }
@@ -75,7 +75,7 @@ async function readLimited(response: Response, maxBytes: number): Promise<Buffer
   for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
     size += chunk.length
     // Leaving the loop aborts the transfer.
-    if (size > maxBytes) throw new AppError('registry_failed', { why: `The answer has more than ${maxBytes} bytes.` })
+    if (size > maxBytes) throw new AppError('registry_failed', { why: `The answer is longer than ${maxBytes} bytes.` })
     chunks.push(chunk)
   }
   return Buffer.concat(chunks)

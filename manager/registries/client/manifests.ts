@@ -58,13 +58,13 @@ export class TagProblem extends Error {
 export function readManifest(body: Buffer): { manifest: Manifest } | { index: Index } {
   const json = parseJson(body, 'manifest')
   if (typeof json === 'object' && json !== null && 'schemaVersion' in json && json.schemaVersion === 1) {
-    throw new TagProblem('broken', 'Its manifest has the form of Docker before 1.10: push it again.')
+    throw new TagProblem('broken', 'The manifest has the old format of Docker before 1.10. Push the image again.')
   }
   const index = Index.safeParse(json)
   if (index.success) return { index: index.data }
   const manifest = Manifest.safeParse(json)
-  if (!manifest.success) throw new TagProblem('broken', 'Its manifest cannot be read.')
-  if (!CONFIG_TYPES.has(manifest.data.config.mediaType)) throw new TagProblem('other', 'It is no container image.')
+  if (!manifest.success) throw new TagProblem('broken', 'The manifest cannot be read.')
+  if (!CONFIG_TYPES.has(manifest.data.config.mediaType)) throw new TagProblem('other', 'The repository entry is not a container image.')
   return { manifest: manifest.data }
 }
 
@@ -79,14 +79,14 @@ export function choosePlatform({ manifests }: Index, architecture: string): stri
   )
   throw new TagProblem(
     'other',
-    `It is not for linux/${architecture}, but for ${[...new Set(there)].join(', ') || 'nothing'}.`,
+    `The image is not for linux/${architecture}, but for ${[...new Set(there)].join(', ') || 'no platform'}.`,
   )
 }
 
 /** @throws TagProblem */
 export function readConfig(body: Buffer): z.infer<typeof ImageConfig> {
   const config = ImageConfig.safeParse(parseJson(body, 'configuration'))
-  if (!config.success) throw new TagProblem('broken', 'Its configuration cannot be read.')
+  if (!config.success) throw new TagProblem('broken', 'The configuration of the image cannot be read.')
   return config.data
 }
 
@@ -96,7 +96,7 @@ export function digestOf(body: Buffer): string {
 
 /** @throws TagProblem */
 export function checkDigest(body: Buffer, digest: string, what: string): void {
-  if (digestOf(body) !== digest) throw new TagProblem('broken', `Its ${what} is not what its digest says.`)
+  if (digestOf(body) !== digest) throw new TagProblem('broken', `The ${what} of the image does not match its digest.`)
 }
 
 const MAX_LABEL_LENGTH = 65_536
@@ -113,6 +113,6 @@ function parseJson(body: Buffer, what: string): unknown {
   try {
     return JSON.parse(body.toString('utf8'))
   } catch {
-    throw new TagProblem('broken', `Its ${what} is no JSON.`)
+    throw new TagProblem('broken', `The ${what} of the image is not valid JSON.`)
   }
 }

@@ -174,11 +174,11 @@ const REASONS = {
 const INACTIVE: Readonly<Record<Inactive, Reason>> = {
   domain: {
     code: 'domain_inactive',
-    message: 'The domain of this session is deactivated. Starts once an admin activates it again.',
+    message: 'The domain of this session is deactivated. Starts once an admin activates the domain again.',
   },
   group: {
     code: 'project_inactive',
-    message: 'The project of this session is deactivated. Starts once an admin activates it again.',
+    message: 'The project of this session is deactivated. Starts once an admin activates the project again.',
   },
   user: {
     code: 'owner_inactive',

@@ -227,7 +227,7 @@ export class Pass {
 
   #explain(session: PendingSession): Reason {
     if (this.#snapshot.active === false) {
-      return { code: 'group_inactive', message: 'An admin has closed this resource group; nothing starts in it.' }
+      return { code: 'group_inactive', message: 'An admin has closed this resource group, so sessions do not start in it. Launch in another one.' }
     }
     const allowed = this.#allowedFor(session)
     const shelves = this.#shelvesFor(session)

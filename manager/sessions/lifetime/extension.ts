@@ -28,7 +28,7 @@ export function extensionOf(session: Extendable, byMs: number | undefined): Exte
   if (expiresAt === null) return { ok: true, expiresAt: null }
   if (byMs === undefined && session.idleFirst) return { ok: true, expiresAt }
   if (session.promised) {
-    return { ok: false, why: 'Another session waits for what it holds, and counts on its end.', latest: expiresAt }
+    return { ok: false, why: 'Another session waits for the resources of this one and was given its end as a start time.', latest: expiresAt }
   }
   const latest = allowedMs === null ? Infinity : startedAt + allowedMs
   const wanted = expiresAt + (byMs ?? maxLifetimeMs ?? 0)
@@ -41,6 +41,6 @@ export function extensionOf(session: Extendable, byMs: number | undefined): Exte
 
 function limitOf(latest: number, expiresAt: number): string {
   return latest <= expiresAt
-    ? 'It has the longest lifetime that its resource policy allows.'
-    : `Its resource policy lets it run until ${new Date(latest).toISOString()} at the latest.`
+    ? 'The session already has the longest lifetime that its resource policy allows.'
+    : `The resource policy of the session allows it to run until ${new Date(latest).toISOString()} at the latest.`
 }

@@ -53,7 +53,7 @@ async function extend(
 ): Promise<Touched> {
   const session = await lockSession(trx, id)
   if (session?.status !== 'RUNNING' || !session.started_at) {
-    throw new AppError('session_not_running', { sessionId: id, why: `It is ${session?.status ?? 'gone'}.` })
+    throw new AppError('session_not_running', { sessionId: id, why: `The session is ${session?.status ?? 'gone'}.` })
   }
   const limits = await readLifetimeLimits(trx, session.owner_id, session.keypair)
   const lifetime = lifetimeOf(session)
@@ -73,7 +73,7 @@ async function extend(
   }
   const expiresAt = extension.expiresAt === null ? null : new Date(extension.expiresAt)
   const until = expiresAt ? ` The session may run until ${expiresAt.toISOString()}.` : ''
-  const reason: Reason = { code: 'extended', message: `The idle time counts from now again.${until}` }
+  const reason: Reason = { code: 'extended', message: `The idle time starts again from now.${until}` }
   await insertSessionEvents(trx, [{ sessionId: id, kernelId: null, from: 'RUNNING', to: 'RUNNING', reason, actor }])
   return extendLifetime(trx, id, expiresAt)
 }

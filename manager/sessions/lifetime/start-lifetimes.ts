@@ -99,7 +99,7 @@ export function startLifetimes(deps: LifetimesDeps): AsyncDisposable {
   /** A session that cannot be ended now must not delay the others; the next sweep tries it again. */
   async function tryToFinish(session: MortalSession, end: End): Promise<void> {
     await finish(session, end).catch((error: unknown) => {
-      log.error({ err: error, sessionId: session.id, why: end.why }, 'session that is due could not be ended')
+      log.error({ err: error, sessionId: session.id, why: end.why }, 'a session at the end of its lifetime could not be ended')
     })
   }
 
@@ -122,7 +122,7 @@ export function startLifetimes(deps: LifetimesDeps): AsyncDisposable {
 
   const timer = setInterval(() => {
     running ??= sweep()
-      .catch((error: unknown) => log.error({ err: error }, 'lifetimes could not be checked; it is tried again'))
+      .catch((error: unknown) => log.error({ err: error }, 'lifetimes could not be checked; trying again'))
       .finally(() => (running = undefined))
   }, timings.lifetimeSweepMs)
   return {
@@ -176,7 +176,7 @@ function idleReason({ idleTimeoutSeconds }: MortalSession): Reason {
 }
 
 function lifetimeReason({ maxLifetimeSeconds }: MortalSession): Reason {
-  const message = `The maximum lifetime is over${maxLifetimeSeconds === null ? '' : `: ${spanText(maxLifetimeSeconds)}, plus extensions`}.`
+  const message = `The maximum lifetime has passed${maxLifetimeSeconds === null ? '' : `: ${spanText(maxLifetimeSeconds)}, plus extensions`}.`
   return { code: 'max_lifetime', message }
 }
 

@@ -38,7 +38,7 @@ async function installedPackage(): Promise<{ root: string; version: string }> {
   } catch (error) {
     throw new AppError(
       'config_invalid',
-      { why: `There is no embedded PostgreSQL for this platform (${name}). Run npm ci again, or set DATABASE_URL.` },
+      { why: `The embedded PostgreSQL for this platform (${name}) is missing. Run npm ci again, or set DATABASE_URL.` },
       { cause: error },
     )
   }

@@ -13,7 +13,7 @@ const NOTHING_LEFT_BYTES = 1024 * 1024
 export async function withDiskInMind(error: unknown, directory: string): Promise<unknown> {
   const isTold = error instanceof Error && 'code' in error && error.code === 'ENOSPC'
   if (!isTold && !(await isFull(directory))) return error
-  const why = `The disk of ${directory} is full. Make room on it, then start again.`
+  const why = `The disk of ${directory} is full. Free space on it, then start again.`
   return new AppError('disk_full', { why }, { cause: error })
 }
 

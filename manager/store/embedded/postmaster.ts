@@ -96,9 +96,9 @@ async function toStartError(spec: PostmasterSpec, cause: Error): Promise<AppErro
   const tail = (await readFile(spec.logFile, 'utf8').catch(() => '')).trimEnd().split('\n').slice(-4).join('\n')
   const other = await readPidFile(spec.clusterDir)
   if (other && tail.includes('postmaster.pid') && (await processFacts(other.pid))) {
-    return new AppError('data_dir_locked', { why: `Another process uses ${spec.clusterDir}.` }, { cause })
+    return new AppError('data_dir_locked', { why: `Another process is using ${spec.clusterDir}.` }, { cause })
   }
-  const why = `The embedded database does not start: ${cause.message}. Its log is ${spec.logFile} and ends with: ${tail}`
+  const why = `The embedded database does not start: ${cause.message}. The end of its log (${spec.logFile}): ${tail}`
   return new AppError('unavailable', { why }, { cause })
 }
 

@@ -39,8 +39,8 @@ export async function chooseUser(dataDir: string): Promise<RunAs> {
   const [command, ...args] = [...prefix, 'true']
   await run(command, args).catch((error: unknown) => {
     const why =
-      `The database runs as the user ${OS_USER}, which cannot enter ${closed}, and that cannot be helped here (no setpriv,` +
-      ' or no CAP_DAC_READ_SEARCH). Choose another data directory, or let others pass: chmod o+x.'
+      `The database runs as the user ${OS_USER}, which cannot enter ${closed}. Berth cannot work around that here (no setpriv` +
+      ' or no CAP_DAC_READ_SEARCH). Choose another data directory, or run chmod o+x on that one.'
     throw new AppError('config_invalid', { why }, { cause: error })
   })
   return { ...user, prefix, spawn: {} }
@@ -59,7 +59,7 @@ async function systemUser(): Promise<{ uid: number; gid: number }> {
     {
       why:
         `PostgreSQL does not run as root, and the system user ${OS_USER} could not be created` +
-        ' (is useradd there?). Create it, or set DATABASE_URL, or start Berth as another user.',
+        ' (is useradd installed?). Create the user, set DATABASE_URL, or start Berth as another user.',
     },
     { cause: failure },
   )

@@ -28,7 +28,7 @@ export async function superviseServer({ start, log, delayMs = backoff }: Supervi
   function watch(server: ChildProcess): ChildProcess {
     server.once('exit', (code, signal) => {
       if (closing.signal.aborted) return
-      log.error({ code, signal }, 'the embedded database ended by itself; starting it again')
+      log.error({ code, signal }, 'the embedded database stopped unexpectedly; restarting it')
       current = restart()
     })
     return server
@@ -39,7 +39,7 @@ export async function superviseServer({ start, log, delayMs = backoff }: Supervi
         return watch(await start())
       } catch (error) {
         // Children of the dead server may hold its shared memory for a moment longer.
-        log.error({ err: error }, 'the embedded database does not start again yet')
+        log.error({ err: error }, 'the embedded database could not be restarted yet')
         await delay(delayMs(failures), undefined, { signal: closing.signal }).catch(() => undefined)
       }
     }

@@ -41,7 +41,7 @@ export async function deletePause(db: Db): Promise<void> {
  * them since is not known. If such a session runs, the report of its agent says so, and it is adopted there.
  */
 export async function requeueStarting(trx: Db): Promise<void> {
-  const message = 'It was being started when the backup was made.'
+  const message = 'The session was starting when the backup was made.'
   const reason: Reason = { code: 'retried', message }
   const rows = await trx
     .updateTable('sessions')

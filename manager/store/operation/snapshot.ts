@@ -118,7 +118,7 @@ export async function refill<T>(db: Db, work: (into: Refill) => Promise<T>): Pro
     const { rows: users } = await sql`select 1 from users limit 1`.execute(trx)
     if (users.length > 0)
       throw new AppError('database_not_empty', {
-        why: 'A backup is restored into a new data directory or database only.',
+        why: 'A backup can be restored only into a new data directory or an empty database.',
       })
     for (const { name } of await readShapes(trx)) await sql`truncate ${sql.table(name)} cascade`.execute(trx)
     const { rows: keys } = await sql<{ table: string; name: string }>`

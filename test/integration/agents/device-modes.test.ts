@@ -162,7 +162,7 @@ test('nothing is placed on a device with a problem; one that is lost while it is
   await cluster.reach(second.id, 'RUNNING')
   expect(await deviceOf(agent)).toMatchObject({
     occupied: '1',
-    problem: expect.stringContaining('does not find it') as string,
+    problem: expect.stringContaining('does not find this device') as string,
   })
   await end(first.id)
   agent.devices = gpus(2)

@@ -49,7 +49,7 @@ test('images that could not be written when they were told of are written with t
   } as unknown as ReportsDeps)
   const tell = (report: Report) => reports.message(agentId, report, performance.now(), [])
   await tell(aReport({ images: [PYTHON] }))
-  expect((await findAgent(store.db, agentId))?.problem).toContain('images could not be written')
+  expect((await findAgent(store.db, agentId))?.problem).toContain('list of its images could not be saved')
   await tell(aReport())
   expect((await findAgent(store.db, agentId))?.problem).toBeNull()
   expect([...((await readImageDigests(store.db, [agentId])).get(agentId) ?? [])]).toContain(PYTHON.id)

@@ -55,7 +55,7 @@ test('Ctrl-C cancels the rescan at the manager', async () => {
   cr.resume()
   expect(code).toBe(130)
   expect((JSON.parse(out) as Task[])[0]?.status).toBe('cancelled')
-  expect(err).toContain('It was cancelled.')
+  expect(err).toContain('The task was cancelled.')
 })
 
 test('an admin pulls to agents and cleans up', async () => {

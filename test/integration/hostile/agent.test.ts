@@ -107,7 +107,7 @@ describe('a container that an agent made up', () => {
       const made = { ...label, ...forged, kernelId, sessionId: newId(SessionId) }
       evil.containers.set(kernelId, { ...container, label: made })
     }
-    await expect.poll(() => problemOf(evil)).toContain('did not sign')
+    await expect.poll(() => problemOf(evil)).toContain('not its signature')
     expect(await total()).toBe(before)
     const occupied = (await cluster.api.listAgents()).items.find(({ id }) => id === evil.id)?.occupied
     expect(occupied?.cpu).toBe('1')
@@ -130,7 +130,7 @@ describe('a container that an agent made up', () => {
     const kernelId = newId(KernelId)
     const huge = { ...container.label, kernelId, sessionId: newId(SessionId), slots: { cpu: 64_000, mem: 2 ** 30 } }
     evil.containers.set(kernelId, { ...container, label: await cluster.signed(huge) })
-    await expect.poll(() => problemOf(evil)).toContain('did not sign')
+    await expect.poll(() => problemOf(evil)).toContain('not its signature')
   })
 
   test('starts no earlier than its session was asked for, and not in the future', async () => {

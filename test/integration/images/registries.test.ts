@@ -143,7 +143,7 @@ describe('a rescan', () => {
       task.rescan?.problems.map(({ reference, why }) => [reference.replace(`${cr.name}/`, ''), why]),
     )
     expect([...problems.keys()].toSorted()).toEqual(['lab/broken:1', 'lab/config:1', 'lab/gone:1'])
-    expect(problems.get('lab/config:1')).toContain('not what its digest says')
+    expect(problems.get('lab/config:1')).toContain('does not match its digest')
     expect(await offered()).toEqual([`${cr.name}/lab/good:1`])
   })
 
@@ -195,7 +195,7 @@ describe('a rescan', () => {
     await expect.poll(() => hints().length).toBeGreaterThan(0)
     expect(await get(task)).toMatchObject({ status: 'running', rescan: { tagsTotal: 200 } })
     const cancelled = await cluster.api.cancelTask({ params: { id: task.id } })
-    expect(cancelled).toMatchObject({ status: 'cancelled', error: { message: 'It was cancelled.' } })
+    expect(cancelled).toMatchObject({ status: 'cancelled', error: { message: 'The task was cancelled.' } })
     expect(cancelled.endedAt).not.toBeNull()
     expect((await cluster.api.cancelTask({ params: { id: task.id } })).version).toBe(cancelled.version)
     cr.resume()
@@ -244,7 +244,7 @@ describe('a registry with sign-in', () => {
     await cr.push('lab/r', ['1'], { labels: LABELS })
     await add(cr)
     const { error } = await rescan(cr)
-    expect(error).toMatchObject({ code: 'registry_refused', message: 'It wants a user name and a password.' })
+    expect(error).toMatchObject({ code: 'registry_refused', message: 'The registry needs a user name and a password.' })
     const params = { name: cr.name }
     await cluster.api.updateRegistry({ params, body: { username: 'bob', password: 'wrong' } })
     const second = await rescan(cr)

@@ -53,7 +53,7 @@ test('a task of a manager that died ends as cancelled, and makes room for anothe
   expect(next.id).not.toBe(task.id)
   expect(await alive.get(task.id)).toMatchObject({
     status: 'cancelled',
-    error: { message: 'The manager that did it has stopped.' },
+    error: { message: 'The manager that ran the task has stopped. Start the task again.' },
   })
 })
 

@@ -99,7 +99,7 @@ describe('system settings', () => {
     [{ smtpPort: 0 }, 'smtpPort'],
     [{ allowSignUp: 'everybody' }, 'allowSignUp'],
     [{ verifyCertificates: false }, 'verifyCertificates'],
-    [{ smtpHost: 'mail.example.org', smtpUser: 'berth', smtpSecurity: 'none' }, 'in the clear'],
+    [{ smtpHost: 'mail.example.org', smtpUser: 'berth', smtpSecurity: 'none' }, 'sent unencrypted'],
   ])('%j is refused, and the reply names it', async (body, words) => {
     const { token } = await manager.signIn()
     const headers = { authorization: `Bearer ${token}` }

@@ -158,7 +158,7 @@ test('recalculating finds nothing where all is well, whatever the sessions are d
     agents: [{ agentId: agent.id, name: agent.name, compared: true, why: null, containers: 3 }],
   })
   await agent.disconnect()
-  const why = 'Its agent is not connected.'
+  const why = 'The host is not connected. Try again once it is back.'
   expect((await admin.recalculateUsage()).agents).toEqual([
     { agentId: agent.id, name: agent.name, compared: false, why, containers: 0 },
   ])

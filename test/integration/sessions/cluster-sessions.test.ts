@@ -104,7 +104,7 @@ describe('a session of several kernels', () => {
     const ended = await cluster.reach(id, 'TERMINATED')
     expect(ended.reason).toMatchObject({
       code: 'kernel_failed',
-      message: 'Kernel sub1 ended, and the session with it. The main process ended with exit code 3.',
+      message: 'Container sub1 ended, and the session with it. The main process ended with exit code 3.',
     })
     expect(kernelOf(ended, 'sub1').exitCode).toBe(3)
     expect(agent.containers.size).toBe(0)

@@ -65,7 +65,7 @@ describe('a start that fails', () => {
     let busy = 4
     const agent = await cluster.join()
     agent.script.create_kernel = ({ spec }) => {
-      if (busy-- > 0) throw new ScriptedError('engine_busy', 'The Docker Engine of this host is overloaded')
+      if (busy-- > 0) throw new ScriptedError('engine_busy', 'Docker on the host is overloaded')
       return agent.run(spec)
     }
     const { id } = await cluster.launch()
