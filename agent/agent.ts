@@ -298,7 +298,8 @@ function unlessAway(error: unknown): void {
 }
 
 function complain(log: Log, error: unknown): void {
-  if (!isEngineUnreachable(error)) log.error({ why: engineMessage(error), err: error }, 'the state of the engine could not be read')
+  if (!isEngineUnreachable(error))
+    log.error({ why: engineMessage(error), err: error }, 'the state of the engine could not be read')
 }
 
 /** Number of cores of this machine; undefined unless they are numbered from 0 without gaps. */

@@ -91,7 +91,8 @@ export function startControl(deps: ControlDeps): Control {
     const known = identity.manager?.managerId === managerId
     const pinned = invitation?.managerKey ?? (known || asOther ? identity.manager?.managerKey : undefined)
     const managerKey = checkManagerProof({ proof, agentNonce, nonce, managerId, pinned })
-    if (asOther && !known) throw new AppError('forbidden', { why: `${where.url} is a manager that this agent has not joined.` })
+    if (asOther && !known)
+      throw new AppError('forbidden', { why: `${where.url} is a manager that this agent has not joined.` })
     if (!known && !invitation && identity.manager?.managerKey !== undefined) {
       // A stranger may have taken the port while the manager is away: no reason to give up.
       throw new AppError('unavailable', {

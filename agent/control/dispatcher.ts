@@ -22,7 +22,10 @@ export function createDispatcher(handlers: Handlers, log: Log): Dispatcher {
   let forgotten = false
 
   async function run(name: string, input: unknown, signal: AbortSignal): Promise<unknown> {
-    if (!isRequestName(name)) throw new AppError('bad_request', { why: `This agent does not know the request "${name}". Update the agent to the version of the manager.` })
+    if (!isRequestName(name))
+      throw new AppError('bad_request', {
+        why: `This agent does not know the request "${name}". Update the agent to the version of the manager.`,
+      })
     const parsed = REQUESTS[name].input.safeParse(input)
     if (!parsed.success) throw new AppError('bad_request', { why: parsed.error.message })
     // The input was parsed by the schema of this name, so it fits the handler of this name.

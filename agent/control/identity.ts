@@ -118,7 +118,11 @@ function readKey(pem: Buffer, directory: string): KeyObject {
   try {
     return createPrivateKey(pem)
   } catch (error) {
-    throw new AppError('config_invalid', { why: `${directory}/key.pem is damaged. Restore it from a backup.` }, { cause: error })
+    throw new AppError(
+      'config_invalid',
+      { why: `${directory}/key.pem is damaged. Restore it from a backup.` },
+      { cause: error },
+    )
   }
 }
 

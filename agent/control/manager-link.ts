@@ -131,7 +131,10 @@ export function startManagerLink(deps: ManagerLinkDeps): ManagerLink {
     if (!route) return signal => dialDirectly(where, signal)
     return async signal => {
       const now = deps.route()
-      if (!now) throw new AppError('unavailable', { why: `${where.url} cannot be reached now, directly or through another manager.` })
+      if (!now)
+        throw new AppError('unavailable', {
+          why: `${where.url} cannot be reached now, directly or through another manager.`,
+        })
       return await dialThrough(now, where, signal)
     }
   }

@@ -22,7 +22,9 @@ export interface ProofCheck {
 export function checkManagerProof({ proof, agentNonce, nonce, managerId, pinned }: ProofCheck): string | undefined {
   if (!proof) {
     if (pinned === undefined) return undefined
-    throw new AppError('forbidden', { why: 'The server at the address of the manager did not prove that it is the manager.' })
+    throw new AppError('forbidden', {
+      why: 'The server at the address of the manager did not prove that it is the manager.',
+    })
   }
   const spki = Buffer.from(proof.publicKey, 'base64')
   const fingerprint = createHash('sha256').update(spki).digest('hex')

@@ -88,7 +88,10 @@ export function createEngineClaim(engine: EngineClient, agentId: AgentId, volume
       const owner = taken === managerId ? (await read())?.[LABEL_AGENT] : undefined
       if (owner === agentId) return
       if (owner !== undefined) {
-        throw new AppError('engine_already_managed', { why: `Agent ${owner} has taken the engine over meanwhile.`, owner })
+        throw new AppError('engine_already_managed', {
+          why: `Agent ${owner} has taken the engine over meanwhile.`,
+          owner,
+        })
       }
       // The engine is not taken yet, or its volumes were pruned, which does not give the engine to another agent.
       taking ??= take(managerId)

@@ -89,7 +89,9 @@ export async function openDevices(deps: DevicesDeps): Promise<Devices> {
           log.info({ uuid, ...verdict }, 'tested whether memory limits for shares of a GPU are enforced')
           onChange()
         })
-        .catch((error: unknown) => log.warn({ uuid, err: error }, 'could not test whether memory limits for shares of a GPU are enforced'))
+        .catch((error: unknown) =>
+          log.warn({ uuid, err: error }, 'could not test whether memory limits for shares of a GPU are enforced'),
+        )
         .finally(() => probing.delete(uuid))
       probing.set(uuid, work)
     }

@@ -46,7 +46,8 @@ export function createNvidiaLimits({
       if (!isUnified) return 'The driver limits GPU memory through cgroups v2, which this host does not have.'
       return ask('--help').then(
         () => null,
-        () => 'The driver cannot limit the GPU memory of a session. Driver R615 or newer can (nvidia-smi memory-limits).',
+        () =>
+          'The driver cannot limit the GPU memory of a session. Driver R615 or newer can (nvidia-smi memory-limits).',
       )
     },
     async set(pid, uuid, bytes) {

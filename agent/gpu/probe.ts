@@ -57,15 +57,15 @@ export function createProbe({ engine, limits, image, container = probeContainer 
     const lines: string[] = []
     for await (const line of readLines(stream)) lines.push(line)
     const outcome = Outcome.safeParse(lines.at(-1)?.trim())
-    if (!outcome.success)
-      throw new Error(`the test program failed: ${lines.slice(-3).join(' ').slice(0, 300)}`)
+    if (!outcome.success) throw new Error(`the test program failed: ${lines.slice(-3).join(' ').slice(0, 300)}`)
     return outcome.data
   }
 
   async function judge(id: string, { uuid, memBytes }: FoundGpu): Promise<Verdict> {
     const part = Math.min(PART, Math.floor(memBytes / 4 / MiB) * MiB)
     const [less, more] = [part / 4, part * 1.5]
-    if ((await attempt(id, 'one', more)) !== 'allocated') return untried('the GPU had no free memory, even without a limit.')
+    if ((await attempt(id, 'one', more)) !== 'allocated')
+      return untried('the GPU had no free memory, even without a limit.')
     await limits.set((await inspectPid(id)) ?? 0, uuid, part)
     if ((await attempt(id, 'one', less)) !== 'allocated')
       return accounted('Tested: with a limit, not even a quarter of the share could be allocated.')

@@ -146,6 +146,10 @@ export async function pullImage(
     throw new AppError('image_not_found', { why: engineMessage(error), reference }, { cause: error })
   }
   const image = await inspectImage(engine, exact)
-  if (!image) throw new AppError('image_not_found', { why: 'The image was pulled, but is not on the host. Launch the session again.', reference })
+  if (!image)
+    throw new AppError('image_not_found', {
+      why: 'The image was pulled, but is not on the host. Launch the session again.',
+      reference,
+    })
   return image
 }

@@ -37,7 +37,8 @@ export function createUnusedImages({ engine, starting }: UnusedImagesDeps) {
     if (isToolbox(tags)) throw new Kept('Sessions need this image (toolbox).')
     if ((await usedImages(engine)).has(found.Id)) throw new Kept('A container uses this image.')
     if (isBusy(starting(), found.Id, tags)) throw new Kept('A session is being started with this image.')
-    if (reference !== undefined && !tags.includes(reference)) throw new Kept(`The image does not have the name ${reference} any more.`)
+    if (reference !== undefined && !tags.includes(reference))
+      throw new Kept(`The image does not have the name ${reference} any more.`)
     const names = reference === undefined ? tags : [reference]
     for (const name of names) await engine.calls.getImage(name).remove({ force: false })
     if (names.length === 0) await engine.calls.getImage(found.Id).remove({ force: false })

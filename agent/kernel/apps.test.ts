@@ -93,6 +93,8 @@ test('output is taken apart wherever the engine cuts it, so that the secret in i
   }
   await expect(appsOn({ listening: [], execute }).ensure('kernel', 'lab')).rejects.toMatchObject({
     code: 'app_failed',
-    detail: { why: 'The app ended with exit code 1. The end of its output: open http://x/?token=***\nthe port is taken' },
+    detail: {
+      why: 'The app ended with exit code 1. The end of its output: open http://x/?token=***\nthe port is taken',
+    },
   })
 })

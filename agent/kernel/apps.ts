@@ -74,7 +74,8 @@ export function createApps({ engine, files, sshRenewal, find }: AppsDeps): {
       // Read the exit code first, then the port: a server that opened its port and daemonized has started.
       const exitCode = running?.exitCode
       if (await isListening(engine, kernel, app.port)) return started
-      if (exitCode !== undefined && exitCode !== 0) throw failure(app, `The app ended with exit code ${exitCode}.`, running)
+      if (exitCode !== undefined && exitCode !== 0)
+        throw failure(app, `The app ended with exit code ${exitCode}.`, running)
       if (find(kernel.kernelId)?.containerId !== kernel.containerId) throw failure(app, 'The session ended.', running)
       if (performance.now() > deadline) {
         throw failure(app, `The app did not open port ${app.port} within ${Math.round(timeoutMs / 1000)} s.`, running)
@@ -164,7 +165,10 @@ function isSshServer({ name }: KernelApp): boolean {
 
 function failure(app: KernelApp, why: string, process: AppProcess | undefined): AppError {
   const output = process ? shown(process).trim() : ''
-  return new AppError('app_failed', { app: app.name, why: output === '' ? why : `${why} The end of its output: ${output}` })
+  return new AppError('app_failed', {
+    app: app.name,
+    why: output === '' ? why : `${why} The end of its output: ${output}`,
+  })
 }
 
 /** End of the output. It is masked before it is cut: half a secret at the cut would not be recognized. */

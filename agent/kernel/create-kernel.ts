@@ -124,7 +124,10 @@ async function build(
       ranUnderEngine: true,
     })
   const found = await look()
-  if (!found) throw new AppError('kernel_create_failed', { why: 'The container was removed while it was starting, but not by Berth.' })
+  if (!found)
+    throw new AppError('kernel_create_failed', {
+      why: 'The container was removed while it was starting, but not by Berth.',
+    })
   signal.throwIfAborted()
   if (found.state.state === 'running') {
     await devices.limit(spec, found.pid, async () => (await look())?.state.state === 'exited')

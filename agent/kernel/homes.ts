@@ -127,7 +127,9 @@ export function createHomes({ directory, recordPath, accounts, limits }: HomesOp
       if (!found) {
         const taken = await lstat(pathOf(to)).catch(() => undefined)
         if (taken && (await isHome(taken))) return
-        throw new AppError('files_gone', { why: 'The files of the session have been deleted. Start a new session instead.' })
+        throw new AppError('files_gone', {
+          why: 'The files of the session have been deleted. Start a new session instead.',
+        })
       }
       if (!(await isHome(found))) throw notAHome()
       await rename(pathOf(from), pathOf(to))
@@ -180,7 +182,11 @@ async function changeOwner(path: string, from: number, { uid, gid }: SessionUser
 }
 
 function notAHome(cause?: unknown): AppError {
-  return new AppError('files_gone', { why: 'The folder kept for the session is not a session folder. Start a new session instead.' }, { cause })
+  return new AppError(
+    'files_gone',
+    { why: 'The folder kept for the session is not a session folder. Start a new session instead.' },
+    { cause },
+  )
 }
 
 function isCode(error: unknown, code: string): boolean {

@@ -142,7 +142,10 @@ export function createKernelFiles(options: KernelFilesOptions): KernelFiles {
     }
     const floor = inodeFloor(found.inodesTotal)
     if (inodes >= times * floor) return undefined
-    return { why: `${scratch} has room for ${inodes} more files; a new session needs ${floor}. Remove files on the host.`, freeBytes: bytes }
+    return {
+      why: `${scratch} has room for ${inodes} more files; a new session needs ${floor}. Remove files on the host.`,
+      freeBytes: bytes,
+    }
   }
 
   /** Whether an ended session's home is removed now: after its retention, or earlier to make room for new sessions. */

@@ -30,5 +30,7 @@ export function withBuiltIn(apps: readonly KernelApp[]): KernelApp[] {
 }
 
 export function late(startWithinMs: number): AppError {
-  return new AppError('kernel_create_failed', { why: `The container did not start within ${Math.round(startWithinMs / 1000)} s.` })
+  return new AppError('kernel_create_failed', {
+    why: `The container did not start within ${Math.round(startWithinMs / 1000)} s.`,
+  })
 }

@@ -43,7 +43,8 @@ const execute = promisify(execFile)
  */
 export async function findHomeQuota(options: HomeQuotaOptions): Promise<HomeQuota> {
   const { directory, limits, run = runProgram, mountOf = mountOfPath } = options
-  if (limits.bytes === undefined && limits.inodes === undefined) return noQuota('No limit for home folders is configured.')
+  if (limits.bytes === undefined && limits.inodes === undefined)
+    return noQuota('No limit for home folders is configured.')
   if (process.getuid?.() !== 0) return noQuota('The agent does not run as root, which quotas need.')
   const mount = await mountOf(directory)
   if (mount?.type === 'btrfs') {

@@ -106,7 +106,10 @@ export function createSessionNetworks(
 
   function freeSubnet(taken: readonly Cidr[]): Cidr {
     const subnet = allocateSubnet(range, [...taken, ...reserved])
-    if (!subnet) throw new AppError('network_range_taken', { why: `${formatCidr(range)} has no free /28 left. End sessions, or give the agent a larger BERTH_AGENT_NETWORK_RANGE.` })
+    if (!subnet)
+      throw new AppError('network_range_taken', {
+        why: `${formatCidr(range)} has no free /28 left. End sessions, or give the agent a larger BERTH_AGENT_NETWORK_RANGE.`,
+      })
     return subnet
   }
 

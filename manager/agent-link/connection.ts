@@ -166,7 +166,10 @@ export class AgentConnection {
       return
     }
     const reply = REQUESTS[waiting.name].reply.safeParse(value)
-    const broken = () => new AppError('agent_failed', { why: `The agent sent an answer to ${waiting.name} that this manager cannot read. Update both to the same version.` })
+    const broken = () =>
+      new AppError('agent_failed', {
+        why: `The agent sent an answer to ${waiting.name} that this manager cannot read. Update both to the same version.`,
+      })
     waiting.settle(reply.success ? { value: reply.data } : { error: broken() })
   }
 

@@ -107,7 +107,9 @@ async function identify(message: FromAgent, nonce: string, deps: HandshakeDeps):
   if (message.type === 'prove') {
     const agent = await reads.find(message.agentId)
     if (!agent || agent.status === 'REVOKED') {
-      throw new AppError('agent_revoked', { why: 'This manager does not know this agent, or has forgotten it. Join again with a new join string.' })
+      throw new AppError('agent_revoked', {
+        why: 'This manager does not know this agent, or has forgotten it. Join again with a new join string.',
+      })
     }
     checkSignature(agent.public_key, message.signature, controlSignaturePayload(nonce, managerId, agent.id))
     const { instance } = message
@@ -121,7 +123,9 @@ async function identify(message: FromAgent, nonce: string, deps: HandshakeDeps):
     }
     return { agentId: agent.id, agentName: agent.name, instance }
   }
-  throw new AppError('bad_request', { why: `The agent answered the handshake with "${message.type}", which does not belong there.` })
+  throw new AppError('bad_request', {
+    why: `The agent answered the handshake with "${message.type}", which does not belong there.`,
+  })
 }
 
 type Join = Extract<FromAgent, { type: 'join' }>
@@ -142,7 +146,9 @@ async function join(
     }
     const { resourceGroup } = taken
     if (!(await holdResourceGroup(trx, resourceGroup))) {
-      throw new AppError('join_token_invalid', { why: `The resource group "${resourceGroup}" of the join string was deleted. Make a join string for another group.` })
+      throw new AppError('join_token_invalid', {
+        why: `The resource group "${resourceGroup}" of the join string was deleted. Make a join string for another group.`,
+      })
     }
     const replaces = taken.replaces !== null
     if (!(await saveJoinedAgent(trx, { id: agentId, name, publicKey, resourceGroup }, { replaces }))) {

@@ -48,7 +48,10 @@ export function createStrangers({ count, bytes }: StrangersOptions = STRANGERS):
     admit(socket) {
       if (all.size >= count) {
         const [longest] = silent
-        if (!longest) throw new AppError('unavailable', { why: 'Too many agents are connecting at once. The agent tries again by itself.' })
+        if (!longest)
+          throw new AppError('unavailable', {
+            why: 'Too many agents are connecting at once. The agent tries again by itself.',
+          })
         forget(longest)
         longest.destroy()
       }

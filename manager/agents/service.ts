@@ -220,7 +220,11 @@ async function changeMode(trx: Db, row: AgentRow, uuid: string, mode: DeviceMode
   const holders = (await listDeviceHolders(trx, row.id)).filter(holder => holder.uuid === uuid)
   if (holders.length > 0) {
     const sessions = holders.map(({ session }) => session)
-    throw new AppError('device_in_use', { why: `In use by ${sessions.join(', ')}. Wait for these sessions to end, or end them.`, uuid, sessions })
+    throw new AppError('device_in_use', {
+      why: `In use by ${sessions.join(', ')}. Wait for these sessions to end, or end them.`,
+      uuid,
+      sessions,
+    })
   }
   const devices = row.devices.map(one => (one === device ? inMode(device, mode) : one))
   const modes = { ...row.device_modes, [uuid]: mode }

@@ -49,7 +49,10 @@ export function createUnknownContainers({ store, agents, reports }: UnknownConta
       const unknown = await reports.unknown(id, found)
       const container = found.find(report => report.kernelId === kernelId)
       if (!container || unknown.every(({ label }) => label.kernelId !== kernelId)) {
-        throw new AppError('kernel_not_found', { kernelId, why: 'No such container on this host waits for a decision. "berth admin agent unknown ls" lists them.' })
+        throw new AppError('kernel_not_found', {
+          kernelId,
+          why: 'No such container on this host waits for a decision. "berth admin agent unknown ls" lists them.',
+        })
       }
       if (action === 'import') {
         await reports.confirm(id, container)

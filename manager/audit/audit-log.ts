@@ -72,6 +72,9 @@ function toEntry(row: AuditRow): AuditEntry {
 
 function parseCursor(cursor: string): number {
   const id = /^\d{1,15}$/.test(cursor) ? Number(cursor) : Number.NaN
-  if (Number.isNaN(id)) throw new AppError('bad_request', { why: 'The cursor is not valid. Use the one that the last page of the list returned.' })
+  if (Number.isNaN(id))
+    throw new AppError('bad_request', {
+      why: 'The cursor is not valid. Use the one that the last page of the list returned.',
+    })
   return id
 }

@@ -110,7 +110,8 @@ export async function restore(options: BackupOptions): Promise<Outcome> {
     let current = 0
     const flush = async () => {
       const table = header.tables[current]
-      if (!table) throw new AppError('backup_damaged', { why: 'The file has rows of a table that its header does not name.' })
+      if (!table)
+        throw new AppError('backup_damaged', { why: 'The file has rows of a table that its header does not name.' })
       if (batch.length > 0) await into.insert(table, batch)
       count += batch.length
       batch = []
@@ -166,7 +167,8 @@ async function keyOf(header: Header, path: string, passphrase: string | undefine
   const key = await openKey(header.masterKey, passphrase)
   const present = await readFile(path).catch(() => undefined)
   if (present === undefined) return key
-  if (!present.equals(key)) throw new AppError('bad_request', { why: `${path} holds another master key than the backup. Move it away first.` })
+  if (!present.equals(key))
+    throw new AppError('bad_request', { why: `${path} holds another master key than the backup. Move it away first.` })
   return undefined
 }
 

@@ -33,5 +33,7 @@ test('a clock that is more than five seconds off is told, and in which direction
 test('an address that agents cannot dial is told, whether they come another way or not at all', () => {
   const [found] = judgeManagers([{ ...well, agentsVia: 1, agentsMissing: 2 }])
   expect(found?.code).toBe('manager_not_dialled')
-  expect(found?.message).toMatch(/^3 of 5 agents cannot dial https:\/\/a: 1 connect through .*, 2 are not connected to it\./)
+  expect(found?.message).toMatch(
+    /^3 of 5 agents cannot dial https:\/\/a: 1 connect through .*, 2 are not connected to it\./,
+  )
 })

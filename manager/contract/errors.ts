@@ -26,7 +26,11 @@ export const ERRORS = {
   unavailable: { status: 503, retry: true, title: 'The service is not ready' },
 
   // identity
-  clock_skewed: { status: 401, retry: false, title: 'The date of the signed request is too far from the time of the server' },
+  clock_skewed: {
+    status: 401,
+    retry: false,
+    title: 'The date of the signed request is too far from the time of the server',
+  },
   email_unverified: { status: 403, retry: false, title: 'The e-mail address is not confirmed yet' },
   domain_exists: { status: 409, retry: false, title: 'A domain with this name exists' },
   domain_inactive: { status: 403, retry: false, title: 'The domain is not active' },

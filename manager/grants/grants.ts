@@ -93,7 +93,10 @@ export function startGrants({ store, agents, changes, log, now = store.now }: Gr
     if (!session) throw new AppError('session_not_found', { sessionId })
     const app = findTunnelApp(session, name)
     if (!app)
-      throw new AppError('app_not_found', { app: name, why: `The image of the session offers no app "${name}" that can be opened.` })
+      throw new AppError('app_not_found', {
+        app: name,
+        why: `The image of the session offers no app "${name}" that can be opened.`,
+      })
     const [kernel] = await listKernels(store.db, [sessionId])
     if (session.status !== 'RUNNING' || !kernel?.agent_id) {
       throw new AppError('session_not_running', { sessionId, why: `The session is ${session.status}.` })
@@ -106,7 +109,8 @@ export function startGrants({ store, agents, changes, log, now = store.now }: Gr
 
   async function find(grant: string): Promise<ValidGrant> {
     const valid = await findValidGrant(store.db, hashToken(grant))
-    if (!valid) throw new AppError('grant_invalid', { why: 'The access has expired or was withdrawn. Open the app again.' })
+    if (!valid)
+      throw new AppError('grant_invalid', { why: 'The access has expired or was withdrawn. Open the app again.' })
     return valid
   }
 
@@ -130,7 +134,11 @@ export function startGrants({ store, agents, changes, log, now = store.now }: Gr
       const row = { id, grantHash, userId, loginId, keypair, sessionId, app: name, lifetimeMs: LIFETIME_MS }
       const expiresAt = await insertGrant(store.db, row).catch((error: unknown) => {
         if (!isForeignKeyViolation(error)) throw error
-        throw new AppError('not_signed_in', { why: 'The sign-in ended while the app was starting. Sign in again.' }, { cause: error })
+        throw new AppError(
+          'not_signed_in',
+          { why: 'The sign-in ended while the app was starting. Sign in again.' },
+          { cause: error },
+        )
       })
       injections.set(id, { inject, expiresAt })
       return { grant, sessionId, app, expiresAt: expiresAt.toISOString(), inject }

@@ -32,7 +32,9 @@ export function createOriginRules(options: { port: () => number; allowed: readon
         throw new AppError('forbidden', { why })
       }
       if (origin !== undefined && hostOf(origin) !== asked) {
-        throw new AppError('foreign_origin', { why: 'The request comes from another web page. Open the console at its own address.' })
+        throw new AppError('foreign_origin', {
+          why: 'The request comes from another web page. Open the console at its own address.',
+        })
       }
     },
   }

@@ -65,7 +65,11 @@ export function toAppError(error: unknown): AppError {
     return new AppError('bad_request', { why: UNSTORABLE_TEXT }, { cause: error })
   }
   if (code === DISK_FULL) {
-    return new AppError('disk_full', { why: 'The disk of the database is full. An administrator has to free space on it.' }, { cause: error })
+    return new AppError(
+      'disk_full',
+      { why: 'The disk of the database is full. An administrator has to free space on it.' },
+      { cause: error },
+    )
   }
   if (isDatabaseGone(code, error)) {
     return new AppError(

@@ -128,7 +128,8 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
   const methodsOf = collectMethods(app)
   app.setNotFoundHandler((request, reply) => {
     const allow = methodsOf(request)
-    if (allow.length === 0) return sendProblem(reply, new AppError('not_found', { why: 'Nothing exists at this address.' }))
+    if (allow.length === 0)
+      return sendProblem(reply, new AppError('not_found', { why: 'Nothing exists at this address.' }))
     void reply.header('allow', allow.join(', '))
     return sendProblem(reply, new AppError('method_not_allowed', { why: `Supported methods: ${allow.join(', ')}.` }))
   })
@@ -200,7 +201,8 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
         rules.check(request.headers)
         const url = urlOf(request)
         const handler = handlerOf(upgrades, request)
-        if (!url || !handler) throw new AppError('not_found', { why: 'This address does not accept WebSocket connections.' })
+        if (!url || !handler)
+          throw new AppError('not_found', { why: 'This address does not accept WebSocket connections.' })
         await handler(request, socket, head, url)
       } catch (error) {
         const known = toAppError(error)

@@ -43,7 +43,10 @@ export function createMailer({ server, log, tryAgainMs = TRY_AGAIN_MS }: MailerD
 
   async function send(mail: Mail): Promise<void> {
     const to = await server()
-    if (!to) throw new AppError('mail_not_configured', { why: 'Set smtpHost and smtpFrom first, and the password if the mail server needs one.' })
+    if (!to)
+      throw new AppError('mail_not_configured', {
+        why: 'Set smtpHost and smtpFrom first, and the password if the mail server needs one.',
+      })
     await deliver(to, mail, ending.signal)
   }
 

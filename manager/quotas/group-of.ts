@@ -17,11 +17,16 @@ export async function requireGroupOf(db: Db, caller: Caller, wanted?: string): P
     const names = groups.map(({ name }) => name).join(', ')
     const which = wanted === undefined ? 'Choose a project' : `You are not a member of a project "${wanted}"`
     const why =
-      groups.length === 0 ? 'You are not a member of any project. Ask an admin to add you.' : `${which}. Your projects: ${names}.`
+      groups.length === 0
+        ? 'You are not a member of any project. Ask an admin to add you.'
+        : `${which}. Your projects: ${names}.`
     throw new AppError('group_not_found', { ...(wanted === undefined ? {} : { name: wanted }), why })
   }
   if (group.active) return group
-  throw new AppError('group_inactive', { name: group.name, why: `An admin has deactivated project "${group.name}". Choose another one.` })
+  throw new AppError('group_inactive', {
+    name: group.name,
+    why: `An admin has deactivated project "${group.name}". Choose another one.`,
+  })
 }
 
 function usual(groups: readonly GroupRow[]): GroupRow | undefined {

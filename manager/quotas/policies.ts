@@ -65,7 +65,10 @@ export function createResourcePolicies({ db, onChanged }: { db: Db; onChanged: (
     },
     async remove(name) {
       if (name === DEFAULT_POLICY) {
-        throw new AppError('resource_policy_in_use', { name, why: `New users and keypairs get the policy "${name}", so it must stay.` })
+        throw new AppError('resource_policy_in_use', {
+          name,
+          why: `New users and keypairs get the policy "${name}", so it must stay.`,
+        })
       }
       const deleted = await deleteResourcePolicy(db, name).catch((error: unknown) => {
         if (!isForeignKeyViolation(error)) throw error

@@ -14,5 +14,8 @@ export async function requireResourceGroup(db: Db, name: string): Promise<Resour
 export async function requireActiveResourceGroup(db: Db, name: string): Promise<ResourceGroupRow> {
   const row = await requireResourceGroup(db, name)
   if (row.active) return row
-  throw new AppError('resource_group_inactive', { name, why: `An admin has closed "${name}". Choose another one.` })
+  throw new AppError('resource_group_inactive', {
+    name,
+    why: `An admin has closed resource group "${name}". Choose another one.`,
+  })
 }

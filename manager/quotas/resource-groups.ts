@@ -74,7 +74,10 @@ export function createResourceGroups({ store, onChanged }: { store: Store; onCha
     },
     async remove(name) {
       if (name === DEFAULT_RESOURCE_GROUP) {
-        throw new AppError('resource_group_in_use', { name, why: 'Requests that name no resource group use this one, so it must stay.' })
+        throw new AppError('resource_group_in_use', {
+          name,
+          why: 'Requests that name no resource group use this one, so it must stay.',
+        })
       }
       await store.transaction(async trx => {
         if (!(await lockResourceGroupRow(trx, name))) throw noSuchResourceGroup(name)

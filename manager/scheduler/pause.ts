@@ -55,5 +55,6 @@ export function createSchedulingSwitch({
 
 export const PAUSED: Reason = {
   code: 'scheduling_paused',
-  message: 'Sessions are not started: the database was restored, or an admin has paused them. An admin resumes with `berth admin resume`.',
+  message:
+    'Sessions are not started: the database was restored, or an admin has paused them. An admin resumes with `berth admin resume`.',
 }

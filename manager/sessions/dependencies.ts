@@ -15,7 +15,10 @@ export async function resolveDependencies(db: Db, ownerId: UserId, wanted: reado
     const id = SessionId.safeParse(reference)
     const session = await findOwnSession(db, ownerId, id.success ? { id: id.data } : { name: reference })
     if (session === undefined) {
-      throw new AppError('dependency_not_found', { session: reference, why: `You have no session "${reference}" to wait for.` })
+      throw new AppError('dependency_not_found', {
+        session: reference,
+        why: `You have no session "${reference}" to wait for.`,
+      })
     }
     if (!found.includes(session)) found.push(session)
   }

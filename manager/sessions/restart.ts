@@ -53,9 +53,12 @@ export async function filesOf(db: Db, session: OwnedSessionRow): Promise<LeftFil
   }
   const agent = await findAgent(db, kernel.agent_id)
   if (!agent || agent.status === 'REVOKED' || agent.resource_group !== session.resource_group) {
-    throw new AppError('files_gone', { why: 'The host that has the files does not belong to Berth or to this resource group any more. Start a new session instead.' })
+    throw new AppError('files_gone', {
+      why: 'The host that has the files does not belong to Berth or to this resource group any more. Start a new session instead.',
+    })
   }
   const heir = await findHeir(db, kernel.id)
-  if (heir) throw new AppError('files_gone', { why: `Session "${heir.name}" has taken over the files of this session.` })
+  if (heir)
+    throw new AppError('files_gone', { why: `Session "${heir.name}" has taken over the files of this session.` })
   return { kernelId: kernel.id, agentId: agent.id }
 }

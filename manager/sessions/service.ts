@@ -240,7 +240,10 @@ export function createSessionService(deps: SessionServiceDeps): SessionService {
 
     async list(caller, { limit: asked, cursor, status, ids: named, name, mine, owner, domain, group }) {
       const before = cursor === undefined ? undefined : SessionId.safeParse(cursor)
-      if (before && !before.success) throw new AppError('bad_request', { why: 'The cursor is not valid. Use the one that the last page of this list returned.' })
+      if (before && !before.success)
+        throw new AppError('bad_request', {
+          why: 'The cursor is not valid. Use the one that the last page of this list returned.',
+        })
       const visible = mine ? { ownerId: caller.userId } : visibleTo(caller)
       const ids = named === undefined ? undefined : parseIds(named)
       // Sessions requested by id come on one page, whatever its usual size.
@@ -333,10 +336,18 @@ async function insertAll(
     })
   } catch (error) {
     if (isUniqueViolation(error, 'sessions_files_of')) {
-      throw new AppError('files_gone', { why: 'Another session has taken over the files of this session.' }, { cause: error })
+      throw new AppError(
+        'files_gone',
+        { why: 'Another session has taken over the files of this session.' },
+        { cause: error },
+      )
     }
     if (isForeignKeyViolation(error, 'sessions_group_id_fkey')) {
-      throw new AppError('group_not_found', { why: 'The project was deleted a moment ago. Choose another one.' }, { cause: error })
+      throw new AppError(
+        'group_not_found',
+        { why: 'The project was deleted a moment ago. Choose another one.' },
+        { cause: error },
+      )
     }
     if (!isUniqueViolation(error, 'sessions_live_name')) throw error
     const names = sessions.map(session => session.name)

@@ -152,7 +152,11 @@ async function checkServer(db: Db, log: Log): Promise<void> {
     .catch((error: unknown) => {
       const cause = isAppError(error) ? (error.cause ?? error) : error
       if (cause instanceof pg.DatabaseError && cause.code === DISK_FULL) {
-        throw new AppError('disk_full', { why: 'The disk of the database is full. An administrator has to free space on it.' }, { cause })
+        throw new AppError(
+          'disk_full',
+          { why: 'The disk of the database is full. An administrator has to free space on it.' },
+          { cause },
+        )
       }
       throw new AppError('unavailable', { why: `The database does not answer: ${messageOf(cause)}` }, { cause })
     })

@@ -125,7 +125,8 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
     placeOf(await deps.locate(target.sessionId))
     const grant = grantOf(request, target)
     if (grant !== undefined) await deps.verifyGrant(grant.text, target.sessionId, grant.app)
-    else if (!(await deps.credentialHolds(loginId))) throw new AppError('not_signed_in', { why: 'The session has just ended.' })
+    else if (!(await deps.credentialHolds(loginId)))
+      throw new AppError('not_signed_in', { why: 'The session has just ended.' })
   }
 
   async function authorize(request: IncomingMessage, target: Target, location: SessionLocation): Promise<string> {

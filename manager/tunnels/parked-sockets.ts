@@ -116,5 +116,7 @@ export function createParkedSockets({ takeTimeoutMs = TAKE_TIMEOUT_MS } = {}): P
 }
 
 function unreachable(): AppError {
-  return new AppError('agent_unreachable', { why: 'The host of this session did not open a connection in time. Try again.' })
+  return new AppError('agent_unreachable', {
+    why: 'The host of this session did not open a connection in time. Try again.',
+  })
 }

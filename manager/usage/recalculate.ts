@@ -31,7 +31,8 @@ export async function recalculate(deps: RecalculateDeps, actor: string): Promise
   const findings = await releaseAll(store)
   const compared = await Promise.all((await listAgents(store.db)).map(agent => compareAgent(deps, agent)))
   const all = [...findings, ...compared.flatMap(one => one.findings)]
-  for (const finding of all) log.warn({ audit: true, actor, ...finding }, 'recorded usage differed from reality; repaired')
+  for (const finding of all)
+    log.warn({ audit: true, actor, ...finding }, 'recorded usage differed from reality; repaired')
   if (all.length > 0) onChanged()
   return { findings: all, agents: compared.map(({ agent }) => agent) }
 }

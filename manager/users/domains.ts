@@ -107,7 +107,10 @@ export function createDomains({ store, logins, onLimitsChanged }: DomainsDeps): 
       const known = await findDomain(store.db, name)
       if (!known) throw noSuchDomain(name)
       if (name === DEFAULT_DOMAIN) {
-        throw new AppError('domain_in_use', { name, why: 'New users get this domain when no other is named, so it must stay.' })
+        throw new AppError('domain_in_use', {
+          name,
+          why: 'New users get this domain when no other is named, so it must stay.',
+        })
       }
       const sessions = purge && !known.active ? await purgeSessions(store, { domain: name }) : 0
       await store.transaction(async trx => {
@@ -129,9 +132,13 @@ async function contentsOf(trx: Db, name: string): Promise<Contents> {
   return {
     holds: [
       ...counted(users, 'user').map(some => `The domain has ${some}. Move them to another domain, inactive users too.`),
-      ...counted(projects, 'project').map(some => `The domain has ${some} besides "${DEFAULT_GROUP}". Delete them first.`),
+      ...counted(projects, 'project').map(
+        some => `The domain has ${some} besides "${DEFAULT_GROUP}". Delete them first.`,
+      ),
       ...liveSessions(sessions),
-      ...(signUpDomain === name ? ['People who sign up get this domain. Set `signUpDomain` to another one first.'] : []),
+      ...(signUpDomain === name
+        ? ['People who sign up get this domain. Set `signUpDomain` to another one first.']
+        : []),
     ],
     purgeable: [...counted(openInvitations, 'open invitation'), ...endedSessions(sessions)],
   }

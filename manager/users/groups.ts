@@ -119,7 +119,10 @@ export function createGroups({ store, events, onLimitsChanged }: GroupsDeps): Gr
     async remove(caller, id, { purge = false }) {
       const { active, name, domain } = await managed(caller, id)
       if (name === DEFAULT_GROUP) {
-        throw new AppError('group_in_use', { name, why: 'New users join this project. It is deleted together with its domain.' })
+        throw new AppError('group_in_use', {
+          name,
+          why: 'New users join this project. It is deleted together with its domain.',
+        })
       }
       const sessions = purge && !active ? await purgeSessions(store, { groupId: id }) : 0
       const members = await store.transaction(async trx => {

@@ -80,8 +80,7 @@ function obstacles({
 }): NewInvitation['notices'] {
   const closed = {
     code: 'sign_up_closed' as const,
-    message:
-      'Sign-up is closed, also with an invitation, until a superadmin sets allowSignUp to "invitation".',
+    message: 'Sign-up is closed, also with an invitation, until a superadmin sets allowSignUp to "invitation".',
   }
   const inactive = {
     code: 'domain_inactive' as const,
@@ -104,6 +103,9 @@ function toInvitation(row: InvitationRow): Invitation {
 
 function parseCursor(cursor: string): string {
   const parsed = InvitationId.safeParse(cursor)
-  if (!parsed.success) throw new AppError('bad_request', { why: 'The cursor is not valid. Use the one that the last page of the list returned.' })
+  if (!parsed.success)
+    throw new AppError('bad_request', {
+      why: 'The cursor is not valid. Use the one that the last page of the list returned.',
+    })
   return parsed.data
 }

@@ -153,6 +153,9 @@ function toKeypair(row: KeypairRow): Keypair {
 
 function parseCursor(cursor: string): string {
   const parsed = AccessKey.safeParse(cursor)
-  if (!parsed.success) throw new AppError('bad_request', { why: 'The cursor is not valid. Use the one that the last page of the list returned.' })
+  if (!parsed.success)
+    throw new AppError('bad_request', {
+      why: 'The cursor is not valid. Use the one that the last page of the list returned.',
+    })
   return parsed.data
 }

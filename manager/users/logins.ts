@@ -280,7 +280,9 @@ export function createLogins(deps: LoginsDeps): Logins {
         // The check took a while: the account may have changed since.
         if (!held?.active || held.password_hash !== user.password_hash) throw wrongCredentials()
         if (!(await holdDomain(trx, held.domain))?.active) {
-          throw new AppError('domain_inactive', { why: `An admin has deactivated domain "${held.domain}". Ask an admin of the domain.` })
+          throw new AppError('domain_inactive', {
+            why: `An admin has deactivated domain "${held.domain}". Ask an admin of the domain.`,
+          })
         }
         return held
       })

@@ -104,7 +104,8 @@ export function createPasswordResets(deps: PasswordResetDeps): PasswordResets {
         const user = await holdUser(trx, userId)
         if (!user || !managesAccount(caller, user)) throw new AppError('user_not_found')
         requireAnother(caller, userId, 'POST /api/v1/me/password, with the old password')
-        if (!user.active) throw new AppError('forbidden', { why: `The account ${user.email} is not active. Activate it first.` })
+        if (!user.active)
+          throw new AppError('forbidden', { why: `The account ${user.email} is not active. Activate it first.` })
         if (purpose === 'verify' && user.email_verified_at !== null) {
           throw new AppError('bad_request', { why: `The address ${user.email} is already confirmed.` })
         }

@@ -31,7 +31,8 @@ export function requireEmpty(
     const why = `Still there: ${what}. To delete these too, deactivate "${name}" first, then delete it with "purge".`
     throw new AppError(code, { name, why })
   }
-  if (active) throw new AppError(code, { name, why: `"${name}" is active and has ${what}. Deactivate it before the purge.` })
+  if (active)
+    throw new AppError(code, { name, why: `"${name}" is active and has ${what}. Deactivate it before the purge.` })
 }
 
 /** `1 member`, `3 members`; an empty list for 0. */

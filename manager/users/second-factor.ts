@@ -96,7 +96,8 @@ export function createSecondFactor(deps: SecondFactorDeps): SecondFactor {
   /** Checks the password first: a caller without it learns nothing about the code. */
   async function prove(caller: Caller, { password, code }: Proof): Promise<UserRow> {
     const user = await own(caller)
-    if (user.totp_confirmed_at === null) throw new AppError('totp_not_on', { why: 'Switch the second factor on first.' })
+    if (user.totp_confirmed_at === null)
+      throw new AppError('totp_not_on', { why: 'Switch the second factor on first.' })
     let wrong = 'password'
     const good = await withBackOff(store, { userId: user.id }, async () => {
       if (!(await passwords.verify(user.password_hash, password))) return false
@@ -134,7 +135,8 @@ export function createSecondFactor(deps: SecondFactorDeps): SecondFactor {
       const user = await own(caller)
       const { totp_sealed } = user
       if (user.totp_confirmed_at !== null) throw alreadyOn()
-      if (totp_sealed === null) throw new AppError('totp_not_on', { why: 'Set up an authenticator app first, then confirm with a code.' })
+      if (totp_sealed === null)
+        throw new AppError('totp_not_on', { why: 'Set up an authenticator app first, then confirm with a code.' })
       const given = parseSecondFactor(code)
       let step: number | undefined
       await withBackOff(store, { userId: user.id }, () => {

@@ -168,7 +168,9 @@ async function enter(
   }
   const domain = invitation?.domain ?? signUpDomain
   if (!(await findDomain(trx, domain))?.active) {
-    throw new AppError('sign_up_closed', { why: `An admin has deactivated domain "${domain}". Ask an admin for access.` })
+    throw new AppError('sign_up_closed', {
+      why: `An admin has deactivated domain "${domain}". Ask an admin for access.`,
+    })
   }
   const unconfirmed = isUnconfirmed({ requireEmailVerification, mailReady }, invitation)
     ? { email_verified_at: null }

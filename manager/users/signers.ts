@@ -99,7 +99,8 @@ export function createSigners(deps: SignersDeps): Signers {
       const signer = await findSigner(db, accessKey)
       const secretKey = signer ? box.open(signer.keypair.sealed_secret, placeOfKeypair(accessKey)) : nobody
       const right = timingSafeEqual(Buffer.from(claim.expected(secretKey)), Buffer.from(claim.signature))
-      if (!signer || !right) throw new AppError('signature_invalid', { why: 'The access key or the signature is wrong.' })
+      if (!signer || !right)
+        throw new AppError('signature_invalid', { why: 'The access key or the signature is wrong.' })
       checkDate(date, now())
       if (restoredAt && date < restoredAt) {
         throw new AppError('signature_replayed', {
@@ -109,7 +110,8 @@ export function createSigners(deps: SignersDeps): Signers {
       const { keypair, user } = signer
       if (!keypair.active) throw new AppError('keypair_inactive', { why: 'Activate the keypair, or use another one.' })
       if (!user.active) throw new AppError('user_inactive', { why: 'An admin has deactivated the account.' })
-      if (!signer.domainActive) throw new AppError('user_inactive', { why: 'An admin has deactivated the domain of the account.' })
+      if (!signer.domainActive)
+        throw new AppError('user_inactive', { why: 'An admin has deactivated the domain of the account.' })
       const rate = await rates.take(accessKey, keypair.rate_limit)
       // The nonce is kept until no manager's clock can take the date for a fresh one.
       const forget = new Date(date.getTime() + 2 * WINDOW_MS)

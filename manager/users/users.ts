@@ -233,7 +233,10 @@ async function mustFind(query: Promise<UserRow | undefined>): Promise<UserRow> {
 
 function parseCursor(cursor: string): UserId {
   const parsed = UserId.safeParse(cursor)
-  if (!parsed.success) throw new AppError('bad_request', { why: 'The cursor is not valid. Use the one that the last page of the list returned.' })
+  if (!parsed.success)
+    throw new AppError('bad_request', {
+      why: 'The cursor is not valid. Use the one that the last page of the list returned.',
+    })
   return parsed.data
 }
 

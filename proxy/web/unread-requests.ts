@@ -48,9 +48,7 @@ export function answerUnreadRequests(server: Server): void {
 
 function problem(code: string | undefined): string {
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return head('408 Request Timeout', 'text/plain', 0)
-  const body = JSON.stringify(
-    toProblem(new AppError('bad_request', { why: 'The request is not valid HTTP.' })),
-  )
+  const body = JSON.stringify(toProblem(new AppError('bad_request', { why: 'The request is not valid HTTP.' })))
   return head('400 Bad Request', 'application/problem+json', body.length) + body
 }
 

@@ -33,7 +33,9 @@ export function createIdentityRoutes({ logins, users }: { logins: Logins; users:
 
     async logout({ caller, request, reply }) {
       if (caller.loginId === null) {
-        throw new AppError('bad_request', { why: 'A signed request has no sign-in to end. Deactivate the keypair instead.' })
+        throw new AppError('bad_request', {
+          why: 'A signed request has no sign-in to end. Deactivate the keypair instead.',
+        })
       }
       await logins.end(caller.loginId)
       if (request.credentials?.from === 'cookie') void reply.header('set-cookie', cookieHeader(request.raw, '', 0))

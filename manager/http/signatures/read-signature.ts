@@ -50,7 +50,8 @@ function readOwn(request: IncomingMessage): SignatureClaim {
   if (!ISO_UTC.test(date)) throw malformed(`${SIGNED_DATE_HEADER} must be like 2026-01-31T12:00:00Z.`)
   const bodyHash = single(request, BODY_HASH_HEADER) ?? ''
   if (!/^[0-9a-f]{64}$/.test(bodyHash)) throw malformed(`${BODY_HASH_HEADER} must be 64 lower-case hex digits.`)
-  if (isBodyless(request) && bodyHash !== EMPTY_BODY_HASH) throw malformed('The request has no body, but carries the hash of one.')
+  if (isBodyless(request) && bodyHash !== EMPTY_BODY_HASH)
+    throw malformed('The request has no body, but carries the hash of one.')
   const { method = '', url: target = '' } = request
   const text = stringToSign({ method, target, host: originOf(request).host, date, nonce, bodyHash })
   return {

@@ -53,7 +53,9 @@ export function createAuthorization(registry: URL, credentials: Credentials | un
       !url ||
       !(url.protocol === 'https:' || (url.protocol === 'http:' && registry.protocol === 'http:' && sameHost))
     ) {
-      throw new AppError('registry_refused', { why: 'The registry names a token server to which Berth does not send the password.' })
+      throw new AppError('registry_refused', {
+        why: 'The registry names a token server to which Berth does not send the password.',
+      })
     }
     if (service !== undefined) url.searchParams.set('service', service)
     if (scope !== '') url.searchParams.set('scope', scope)
@@ -63,7 +65,9 @@ export function createAuthorization(registry: URL, credentials: Credentials | un
     const parsed = Token.safeParse(reply.status === 200 ? parseJson(reply.body.toString('utf8')) : undefined)
     const token = parsed.data?.token ?? parsed.data?.access_token
     if (token === undefined || /[^\x21-\x7e]/.test(token)) {
-      throw new AppError('registry_failed', { why: `The token server of the registry answered ${reply.status} without a token.` })
+      throw new AppError('registry_failed', {
+        why: `The token server of the registry answered ${reply.status} without a token.`,
+      })
     }
     const header = `Bearer ${token}`
     const lifetimeMs = (parsed.data?.expires_in ?? DEFAULT_LIFETIME_S) * 1000

@@ -23,7 +23,9 @@ export async function* listHubRepositories(
     if (reply.status === 404) return
     const parsed = Page.safeParse(reply.status === 200 ? parseJson(reply.body.toString('utf8')) : undefined)
     if (!parsed.success) {
-      throw new AppError('registry_failed', { why: `Docker Hub did not list ${namespace} (HTTP ${reply.status}). Check the name.` })
+      throw new AppError('registry_failed', {
+        why: `Docker Hub did not list ${namespace} (HTTP ${reply.status}). Check the name.`,
+      })
     }
     yield parsed.data.results.map(({ name }) => `${namespace}/${name}`)
     const link: string | null | undefined = parsed.data.next

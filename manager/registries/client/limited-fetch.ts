@@ -31,7 +31,8 @@ const MAX_REDIRECTS = 5
  */
 export async function limitedFetch(address: URL, request: LimitedRequest): Promise<LimitedReply> {
   // Check the first address too: that of a token server comes from the registry.
-  if (isLinkLocal(address.hostname)) throw new AppError('registry_failed', { why: `Berth does not connect to ${address.host}.` })
+  if (isLinkLocal(address.hostname))
+    throw new AppError('registry_failed', { why: `Berth does not connect to ${address.host}.` })
   let url = address
   for (let redirects = 0; ; redirects++) {
     const { authorization, ...others } = request.headers ?? {}
@@ -45,7 +46,8 @@ export async function limitedFetch(address: URL, request: LimitedRequest): Promi
       redirects < MAX_REDIRECTS &&
       (next.protocol === 'https:' || (next.protocol === 'http:' && address.protocol === 'http:')) &&
       !isLinkLocal(next.hostname)
-    if (!allowed) throw new AppError('registry_failed', { why: `${url.host} redirects to an address that Berth does not follow.` })
+    if (!allowed)
+      throw new AppError('registry_failed', { why: `${url.host} redirects to an address that Berth does not follow.` })
     url = next
   }
 }

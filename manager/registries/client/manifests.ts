@@ -64,7 +64,8 @@ export function readManifest(body: Buffer): { manifest: Manifest } | { index: In
   if (index.success) return { index: index.data }
   const manifest = Manifest.safeParse(json)
   if (!manifest.success) throw new TagProblem('broken', 'The manifest cannot be read.')
-  if (!CONFIG_TYPES.has(manifest.data.config.mediaType)) throw new TagProblem('other', 'The repository entry is not a container image.')
+  if (!CONFIG_TYPES.has(manifest.data.config.mediaType))
+    throw new TagProblem('other', 'The repository entry is not a container image.')
   return { manifest: manifest.data }
 }
 

@@ -93,7 +93,10 @@ export function createRegistryClient({ url: base, credentials, architecture }: R
     const { status } = reply
     if (status === 401 || status === 403) throw refusal(credentials)
     if (status === 429) {
-      throw new AppError('registry_failed', { status, why: 'The registry accepts no more requests for now: its rate limit is used up. Try again later.' })
+      throw new AppError('registry_failed', {
+        status,
+        why: 'The registry accepts no more requests for now: its rate limit is used up. Try again later.',
+      })
     }
     if (status === 502 || status === 503 || status === 504) {
       throw new AppError('registry_unreachable', { status, why: `${base.host} is not available (HTTP ${status}).` })
@@ -110,20 +113,25 @@ export function createRegistryClient({ url: base, credentials, architecture }: R
     while (next) {
       const reply: LimitedReply = await call(next, { scope, maxBytes: MAX_PAGE_BYTES, signal })
       bytes += reply.body.length
-      if (bytes > MAX_LIST_BYTES) throw new AppError('registry_failed', { why: 'The list that the registry sends is too long.' })
+      if (bytes > MAX_LIST_BYTES)
+        throw new AppError('registry_failed', { why: 'The list that the registry sends is too long.' })
       yield reply
       seen.add(next.href)
       const link = parseNextLink(reply.headers.get('link'))
       next = link !== undefined && URL.canParse(link, base.href) ? new URL(link, base) : undefined
       const strange = next && (next.origin !== base.origin || seen.has(next.href) || seen.size >= MAX_PAGES)
-      if (strange) throw new AppError('registry_failed', { why: "The pages of the registry's list form a circle, or lead to another server." })
+      if (strange)
+        throw new AppError('registry_failed', {
+          why: "The pages of the registry's list form a circle, or lead to another server.",
+        })
     }
   }
 
   async function readBlob(repository: string, digest: string, signal: AbortSignal): Promise<Buffer> {
     const url = new URL(`/v2/${repository}/blobs/${digest}`, base)
     const { status, body } = await call(url, { scope: scopeOf(repository), maxBytes: MAX_CONFIG_BYTES, signal })
-    if (status !== 200) throw new TagProblem('broken', `The configuration of the image cannot be read (HTTP ${status}).`)
+    if (status !== 200)
+      throw new TagProblem('broken', `The configuration of the image cannot be read (HTTP ${status}).`)
     checkDigest(body, digest, 'configuration')
     return body
   }
@@ -141,7 +149,10 @@ export function createRegistryClient({ url: base, credentials, architecture }: R
   return {
     async ping(signal) {
       const { status } = await call(new URL('/v2/', base), { scope: '', maxBytes: MAX_PAGE_BYTES, signal })
-      if (status !== 200) throw new AppError('registry_failed', { why: `The address does not answer as a registry: HTTP ${status} at /v2/.` })
+      if (status !== 200)
+        throw new AppError('registry_failed', {
+          why: `The address does not answer as a registry: HTTP ${status} at /v2/.`,
+        })
     },
 
     async *repositories(signal) {
@@ -210,7 +221,8 @@ export function createRegistryClient({ url: base, credentials, architecture }: R
 }
 
 function parse<T extends z.ZodType>(schema: T, status: number, body: Buffer, what: string): z.output<T> {
-  const wrong = () => new AppError('registry_failed', { status, why: `The ${what} of the registry cannot be read (HTTP ${status}).` })
+  const wrong = () =>
+    new AppError('registry_failed', { status, why: `The ${what} of the registry cannot be read (HTTP ${status}).` })
   if (status !== 200) throw wrong()
   try {
     return schema.parse(JSON.parse(body.toString('utf8')))

@@ -227,7 +227,10 @@ export class Pass {
 
   #explain(session: PendingSession): Reason {
     if (this.#snapshot.active === false) {
-      return { code: 'group_inactive', message: 'An admin has closed this resource group, so sessions do not start in it. Launch in another one.' }
+      return {
+        code: 'group_inactive',
+        message: 'An admin has closed this resource group, so sessions do not start in it. Launch in another one.',
+      }
     }
     const allowed = this.#allowedFor(session)
     const shelves = this.#shelvesFor(session)

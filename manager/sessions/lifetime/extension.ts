@@ -28,7 +28,11 @@ export function extensionOf(session: Extendable, byMs: number | undefined): Exte
   if (expiresAt === null) return { ok: true, expiresAt: null }
   if (byMs === undefined && session.idleFirst) return { ok: true, expiresAt }
   if (session.promised) {
-    return { ok: false, why: 'Another session waits for the resources of this one and was given its end as a start time.', latest: expiresAt }
+    return {
+      ok: false,
+      why: 'Another session waits for the resources of this one and was given its end as a start time.',
+      latest: expiresAt,
+    }
   }
   const latest = allowedMs === null ? Infinity : startedAt + allowedMs
   const wanted = expiresAt + (byMs ?? maxLifetimeMs ?? 0)

@@ -99,7 +99,10 @@ export function startLifetimes(deps: LifetimesDeps): AsyncDisposable {
   /** A session that cannot be ended now must not delay the others; the next sweep tries it again. */
   async function tryToFinish(session: MortalSession, end: End): Promise<void> {
     await finish(session, end).catch((error: unknown) => {
-      log.error({ err: error, sessionId: session.id, why: end.why }, 'a session at the end of its lifetime could not be ended')
+      log.error(
+        { err: error, sessionId: session.id, why: end.why },
+        'a session at the end of its lifetime could not be ended',
+      )
     })
   }
 

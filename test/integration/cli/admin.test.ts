@@ -35,13 +35,17 @@ const json = async <T>(...args: string[]): Promise<T> => JSON.parse((await admin
 
 test('a preset asks for CPU and RAM, keeps what an update leaves out, and is one whatever its letter case', async () => {
   expect(await admin('preset', 'create', 'nothing')).toMatchObject({ code: 2 })
-  expect((await admin('preset', 'create', 'nothing', '--cpu', '0', '--mem', '0')).err).toContain('needs both CPU and RAM')
+  expect((await admin('preset', 'create', 'nothing', '--cpu', '0', '--mem', '0')).err).toContain(
+    'needs both CPU and RAM',
+  )
   await admin('preset', 'create', 'small', '--cpu', '1', '--mem', '2g', '--shm', '256m')
   const taken = await admin('preset', 'create', 'Small', '--cpu', '1', '--mem', '1g')
   expect(taken).toMatchObject({ code: 1, err: 'berth: A preset with this name exists (preset_exists)\n' })
   const changed = await json<Preset>('preset', 'update', 'small', '--cpu', '2')
   expect(changed).toMatchObject({ slots: { cpu: '2', mem: String(2 * GiB) }, shmem: String(256 * 2 ** 20) })
-  expect((await admin('preset', 'update', 'small', '--mem', '128m')).err).toContain('Shared memory is part of the RAM (mem)')
+  expect((await admin('preset', 'update', 'small', '--mem', '128m')).err).toContain(
+    'Shared memory is part of the RAM (mem)',
+  )
   await admin('preset', 'rm', 'small')
 })
 

@@ -203,7 +203,10 @@ describe('a pull to agents', () => {
     await expect.poll(async () => (await stateOf(full.id))?.status).toBe('failed')
     held.resolve(undefined)
     const { status, error, pull } = await ended(task)
-    expect([status, error?.message]).toEqual(['failed', '1 of 2 agents could not pull the image. no space left on device'])
+    expect([status, error?.message]).toEqual([
+      'failed',
+      '1 of 2 agents could not pull the image. no space left on device',
+    ])
     expect(pull?.map(state => state.status).toSorted()).toEqual(['done', 'failed'])
     expect(bystander.requests('pull_image')).toEqual([])
     expect(JSON.stringify(pull)).not.toContain('s3cret')

@@ -169,7 +169,9 @@ describe('a resource group', () => {
     const { id } = await cluster.launch({ resourceGroup: 'gpu' })
     await cluster.reach(id, 'RUNNING')
     const why = await whyOf(removeResourceGroup('gpu'))
-    expect(why).toContain('resource_group_in_use: 1 agent is still in it (gpu-host): let them join another group, or forget')
+    expect(why).toContain(
+      'resource_group_in_use: 1 agent is still in it (gpu-host): let them join another group, or forget',
+    )
     expect(why).toContain('1 session has not ended. End it first.')
     await api.deleteSession({ params: { id } })
     await cluster.reach(id, 'TERMINATED')
