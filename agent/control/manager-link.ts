@@ -221,7 +221,7 @@ export function startManagerLink(deps: ManagerLinkDeps): ManagerLink {
     wake() {
       straightenNow?.()
       // An attempt that may take an indirect route is left alone. A direct attempt starts again: there may be a route now.
-      if (!current && (isStraightOnly || isPausing)) trying.abort(new Error('there is news of the managers'))
+      if (!current && (isStraightOnly || isPausing)) trying.abort(new Error('the list of managers changed'))
     },
     changed: () => current?.reporter.soon(),
     notify: message => current?.link.send(message),

@@ -81,7 +81,7 @@ export function createConnections({ now, lostMs, seek, onLost }: ConnectionsDeps
         return
       }
       settle(entry)
-      entry.connection?.end('No sign of life.')
+      entry.connection?.end('The agent has sent nothing for too long.')
       onLost(agentId)
     }, lostMs)
   }
@@ -113,7 +113,7 @@ export function createConnections({ now, lostMs, seek, onLost }: ConnectionsDeps
     lastSeen: agentId => entries.get(agentId)?.seenAt,
     set(connection) {
       const entry = entryOf(connection.agentId)
-      entry.connection?.end('It connected again.')
+      entry.connection?.end('The agent opened a newer connection.')
       entry.connection = connection
       settle(entry)
     },
@@ -141,8 +141,8 @@ export function createConnections({ now, lostMs, seek, onLost }: ConnectionsDeps
       const connection = openOne(agentId)
       if (connection) return connection
       const why = isElsewhere
-        ? 'Its agent is connected to another manager, but not to this one: an administrator sees in "berth admin manager ls" why.'
-        : 'Its agent is not connected.'
+        ? 'The host is connected to another manager, but not to this one. Administrators: "berth admin manager ls" shows why.'
+        : 'The host is not connected. Try again once it is back.'
       throw new AppError('agent_unreachable', { agentId, why })
     },
     disconnect(agentId, why) {
@@ -151,7 +151,7 @@ export function createConnections({ now, lostMs, seek, onLost }: ConnectionsDeps
     },
     close() {
       closed = true
-      for (const entry of entries.values()) drop(entry, 'The manager stops.')
+      for (const entry of entries.values()) drop(entry, 'The manager is stopping.')
     },
   }
 }

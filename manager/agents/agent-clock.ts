@@ -23,7 +23,7 @@ export function createClockWatch({ store, log }: { readonly store: Store; readon
     const { skewMs } = memory
     if (store.clock.lastStep())
       log.warn({ agentId, skewMs }, 'the database was set to another time than this agent has')
-    else log.warn({ agentId, skewMs }, 'the clock of this agent differs; times in its logs will, too')
+    else log.warn({ agentId, skewMs }, 'the clock of this agent differs, and so do the times in its logs')
   }
 }
 

@@ -27,12 +27,12 @@ export function createProblems(): Problems {
 }
 
 export function networkProblem(problem: string | null): string | null {
-  return problem === null ? null : `No session starts there, because none can have a network: ${problem}`
+  return problem === null ? null : `The agent cannot start sessions, because their network is not available: ${problem}`
 }
 
 /** @param count containers that name this Berth and are unknown to it */
 export function unknownProblem(count: number): string | null {
   if (count === 0) return null
-  const what = count === 1 ? 'A container there names' : `${count} containers there name`
-  return `${what} this Berth, which did not sign ${count === 1 ? 'it' : 'them'}: nothing else is started in their place. See \`berth admin agent unknown ls\`.`
+  const what = count === 1 ? '1 container on the host carries the name of' : `${count} containers on the host carry the name of`
+  return `${what} this Berth, but not its signature. Import or remove each: \`berth admin agent unknown ls\`.`
 }

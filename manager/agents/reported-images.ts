@@ -38,7 +38,7 @@ export function createImageWriter({ store, reads, events, log }: ReportedImagesD
     } catch (error) {
       // A failure must not keep the agent from its work.
       log.error({ err: error, agentId }, 'the images of an agent could not be written')
-      const problem = `Its images could not be written: ${toWireError(error).message}. It is tried again.`
+      const problem = `The list of its images could not be saved: ${toWireError(error).message}. Trying again.`
       memory.problems.note('images', problem)
       return false
     }

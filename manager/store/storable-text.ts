@@ -1,5 +1,5 @@
 /** Message for a client that sent text that PostgreSQL cannot store. */
-export const UNSTORABLE_TEXT = 'A text in it holds the character U+0000 or half of a surrogate pair.'
+export const UNSTORABLE_TEXT = 'A text in the request has the character U+0000 or half of a surrogate pair. Remove it.'
 
 /**
  * Escapes of JSON that PostgreSQL cannot store as text, and whole surrogate pairs, which it can (second group). JSON allows
