@@ -33,6 +33,7 @@ export function networkProblem(problem: string | null): string | null {
 /** @param count containers that name this Berth and are unknown to it */
 export function unknownProblem(count: number): string | null {
   if (count === 0) return null
-  const what = count === 1 ? '1 container on the host carries the name of' : `${count} containers on the host carry the name of`
+  const what =
+    count === 1 ? '1 container on the host carries the name of' : `${count} containers on the host carry the name of`
   return `${what} this Berth, but not its signature. Import or remove each: \`berth admin agent unknown ls\`.`
 }
