@@ -19,6 +19,7 @@ const READS = {
 const FLOORS = {
   manager: [
     'contract',
+    'tunnel-end',
     'store',
     'secrets',
     'settings',
@@ -66,12 +67,23 @@ module.exports = {
     error(
       'only-contracts-cross',
       { path: `^${SIDES}/`, pathNot: '[.]test[.]ts$' },
-      { path: `^${SIDES}/`, pathNot: ['^$1/', '/contract/', '^proxy/index[.]ts$'] },
+      { path: `^${SIDES}/`, pathNot: ['^$1/', '/contract/', '^proxy/index[.]ts$', '^manager/tunnel-end/index[.]ts$'] },
     ),
     error(
       'proxy-is-hosted',
       { path: `^${SIDES}/`, pathNot: ['^(electron/main|cli|proxy)/', '[.]test[.]ts$'] },
       { path: '^proxy/index[.]ts$' },
+    ),
+    // The machine of a tunnel's end is a library of the three processes on a tunnel's way (ADR 24).
+    error(
+      'tunnel-end-is-for-the-way-of-a-tunnel',
+      { path: `^${SIDES}/`, pathNot: ['^(manager|agent|proxy)/', '[.]test[.]ts$'] },
+      { path: '^manager/tunnel-end/' },
+    ),
+    error(
+      'tunnel-end-is-given-its-sockets',
+      { path: '^manager/tunnel-end/', pathNot: '[.]test[.]ts$' },
+      { pathNot: '^manager/(tunnel-end|contract)/' },
     ),
     ...Object.entries(READS).map(([side, may]) =>
       error(

@@ -1,5 +1,6 @@
 import { connect, type Socket } from 'node:net'
-import { PING_INTERVAL_MS, type TunnelCloseReason, type TunnelSocket } from '#manager/contract'
+import { PING_INTERVAL_MS, type TunnelCloseReason } from '#manager/contract'
+import { type TunnelSocket } from '#manager/tunnel-end'
 import { type Engine, openRelay } from './relay.ts'
 
 export { type Engine } from './relay.ts'

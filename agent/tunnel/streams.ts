@@ -6,14 +6,10 @@ import {
   closePayload,
   encodeFrame,
   OPCODE,
-  TICK_MS,
   TUNNEL_CLOSE,
-  TunnelBeats,
   type TunnelCloseReason,
-  TunnelEnd,
-  type TunnelEndOptions,
-  type TunnelSocket,
 } from '#manager/contract'
+import { TICK_MS, TunnelBeats, TunnelEnd, type TunnelEndOptions, type TunnelSocket } from '#manager/tunnel-end'
 import { type Log } from './data-sockets.ts'
 import { dialService, type KernelAddress, type Reach, ServiceError, type Services } from './service.ts'
 import { openTerminal } from './terminal.ts'

@@ -1,5 +1,5 @@
 import { type Socket } from 'node:net'
-import { readSteadily } from '#manager/contract'
+import { readSteadily } from '#manager/tunnel-end'
 
 /** Client bytes kept until the agent has answered; a client that sends more is paused until then. */
 const MAX_RETAINED = 64 * 1024

@@ -1,4 +1,4 @@
-import { TICK_MS, TunnelBeats, type TunnelEnd } from '#manager/contract'
+import { TICK_MS, TunnelBeats, type TunnelEnd } from '#manager/tunnel-end'
 
 /** All live tunnel ends of this process; one timer sends the pings of all. */
 const beats = new TunnelBeats()

@@ -1,5 +1,6 @@
 import { type Socket } from 'node:net'
-import { PING_INTERVAL_MS, TunnelEnd, type TunnelOutcome } from '#manager/contract'
+import { PING_INTERVAL_MS } from '#manager/contract'
+import { TunnelEnd, type TunnelOutcome } from '#manager/tunnel-end'
 import { liveEnds } from './live-ends.ts'
 import { applyMask, maskingFor } from './masks.ts'
 

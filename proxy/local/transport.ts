@@ -1,6 +1,7 @@
 import { type Socket } from 'node:net'
 import { type Duplex } from 'node:stream'
-import { type Grant, GRANT_HEADER, type TunnelOutcome } from '#manager/contract'
+import { type Grant, GRANT_HEADER } from '#manager/contract'
+import { type TunnelOutcome } from '#manager/tunnel-end'
 import { dialTunnel } from '../dial/dial.ts'
 import { pipeTunnel } from '../dial/pipe.ts'
 import { TunnelStream } from './tunnel-stream.ts'

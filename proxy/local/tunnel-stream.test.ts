@@ -4,7 +4,8 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { type Duplex, duplexPair } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { expect, test } from 'vitest'
-import { closePayload, encodeFrame, OPCODE, toAscii, TUNNEL_CLOSE, TunnelEnd } from '#manager/contract'
+import { closePayload, encodeFrame, OPCODE, toAscii, TUNNEL_CLOSE } from '#manager/contract'
+import { TunnelEnd } from '#manager/tunnel-end'
 import { TunnelStream } from './tunnel-stream.ts'
 
 test('a wire that ends without a close frame breaks the stream at once', async () => {

@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events'
 import { type Socket } from 'node:net'
 import { Duplex } from 'node:stream'
-import { TunnelEnd, type TunnelOutcome, type TunnelSocket } from '#manager/contract'
+import { TunnelEnd, type TunnelOutcome, type TunnelSocket } from '#manager/tunnel-end'
 import { liveEnds } from '../dial/live-ends.ts'
 import { applyMask, maskingFor } from '../dial/masks.ts'
 import { refusalOf } from './refusal.ts'

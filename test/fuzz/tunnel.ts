@@ -1,15 +1,8 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { Duplex, PassThrough } from 'node:stream'
-import {
-  encodeFrame,
-  FrameDecoder,
-  FrameError,
-  isAppError,
-  type Opcode,
-  type SessionId,
-  TunnelEnd,
-} from '#manager/contract'
+import { encodeFrame, isAppError, type Opcode, type SessionId } from '#manager/contract'
+import { FrameDecoder, FrameError, TunnelEnd } from '#manager/tunnel-end'
 import { dialTunnel } from '../../proxy/dial/dial.ts'
 import { type Random } from './random.ts'
 import { type FuzzTarget, within } from './target.ts'

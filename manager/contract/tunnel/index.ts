@@ -1,6 +1,2 @@
-export * from './frame-decoder.ts'
 export * from './frames.ts'
 export * from './protocol.ts'
-export { readSteadily } from './steady-reader.ts'
-export * from './tunnel-beats.ts'
-export * from './tunnel-end.ts'

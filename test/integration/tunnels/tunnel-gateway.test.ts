@@ -3,7 +3,8 @@ import { request, type IncomingMessage } from 'node:http'
 import { type Socket } from 'node:net'
 import { describe, expect, test } from 'vitest'
 import WebSocket from 'ws'
-import { AppError, FrameDecoder, GRANT_HEADER, Problem, TUNNEL_PROTOCOL } from '#manager/contract'
+import { AppError, GRANT_HEADER, Problem, TUNNEL_PROTOCOL } from '#manager/contract'
+import { FrameDecoder } from '#manager/tunnel-end'
 import { connectTo, readAll, SESSION, startPath } from '../../fixtures/tunnel-path.ts'
 
 const echo = (socket: Socket) => void socket.pipe(socket)

@@ -3,7 +3,8 @@ import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { TunnelEnd, ZERO_MASK } from '#manager/contract'
+import { ZERO_MASK } from '#manager/contract'
+import { TunnelEnd } from '#manager/tunnel-end'
 import { connectTo, readAll, startPath } from '../../fixtures/tunnel-path.ts'
 
 const echo = (socket: Socket) => void socket.pipe(socket)

@@ -4,12 +4,13 @@ import {
   closeCode,
   isCloseCode,
   MAX_CONTROL_PAYLOAD,
+  MAX_FRAME_BYTES,
   MAX_HEADER,
   NO_CLOSE_CODE,
   OPCODE,
   type Opcode,
-} from './frames.ts'
-import { MAX_FRAME_BYTES, TUNNEL_CLOSE } from './protocol.ts'
+  TUNNEL_CLOSE,
+} from '#manager/contract'
 
 /** A violation of RFC 6455; `closeCode` is what the connection is failed with (section 7.1.7). */
 export class FrameError extends Error {

@@ -1,7 +1,15 @@
 import { Duplex, PassThrough } from 'node:stream'
 import { expect, test } from 'vitest'
-import { closePayload, encodeFrame, OPCODE, toAscii, ZERO_MASK } from './frames.ts'
-import { PING_INTERVAL_MS, TUNNEL_CLOSE, type TunnelCloseReason } from './protocol.ts'
+import {
+  closePayload,
+  encodeFrame,
+  OPCODE,
+  PING_INTERVAL_MS,
+  toAscii,
+  TUNNEL_CLOSE,
+  type TunnelCloseReason,
+  ZERO_MASK,
+} from '#manager/contract'
 import { TICK_MS, TunnelBeats } from './tunnel-beats.ts'
 import { TunnelEnd, type TunnelEndOptions, type TunnelOutcome } from './tunnel-end.ts'
 

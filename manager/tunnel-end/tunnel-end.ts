@@ -1,10 +1,11 @@
-import { FrameDecoder, FrameError } from './frame-decoder.ts'
 import {
   type ApplyMask,
   applyMask,
   ascii,
   closePayload,
   encodeFrame,
+  FRAME_EOF,
+  FRAME_OK,
   headerLength,
   isZero,
   type MaskKey,
@@ -12,10 +13,13 @@ import {
   OPCODE,
   type Opcode,
   toAscii,
+  TUNNEL_CLOSE,
+  tunnelCloseReason,
+  type TunnelCloseReason,
   writeHeader,
-} from './frames.ts'
+} from '#manager/contract'
+import { FrameDecoder, FrameError } from './frame-decoder.ts'
 import { LARGEST_FRAMED_READ, readSteadily } from './steady-reader.ts'
-import { FRAME_EOF, FRAME_OK, TUNNEL_CLOSE, tunnelCloseReason, type TunnelCloseReason } from './protocol.ts'
 
 /** The part of `net.Socket` (or of another Duplex) that a tunnel needs. Half-open must be allowed. */
 export interface TunnelSocket {

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import * as ws from 'ws'
+import { closePayload, encodeFrame, headerLength, OPCODE, type Opcode, toAscii, writeHeader } from '#manager/contract'
 import { FrameDecoder, FrameError } from './frame-decoder.ts'
-import { closePayload, encodeFrame, headerLength, OPCODE, type Opcode, toAscii, writeHeader } from './frames.ts'
 
 /** The two halves of the `ws` library, which it exports without types. */
 interface WsReceiver extends NodeJS.EventEmitter {
