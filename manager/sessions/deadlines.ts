@@ -6,7 +6,7 @@ import { listTransitional, type Overdue } from '../store/sessions/overdue.ts'
 import { updateReasons } from '../store/sessions/touches.ts'
 import { type SessionChanges } from './changes.ts'
 import { endForgotten } from './end-forgotten.ts'
-import { type Lifecycle } from './lifecycle.ts'
+import { type Lifecycle } from './lifecycle/lifecycle.ts'
 import { DEFAULT_TIMINGS, type Timings } from '../scheduler/timings.ts'
 
 export interface DeadlinesDeps {

@@ -45,7 +45,7 @@ import {
 import { type Caller, canEnter, canSee, visibleTo } from '../users/authorize.ts'
 import { fingerprintOfLine } from '../users/ssh-public-key.ts'
 import { toApp } from '../images/apps.ts'
-import { type Lifecycle } from './lifecycle.ts'
+import { type Lifecycle } from './lifecycle/lifecycle.ts'
 import { resolveLifetime } from './lifetime/ends.ts'
 import { resolveDependencies } from './dependencies.ts'
 import { generateName, sessionNames } from './names.ts'

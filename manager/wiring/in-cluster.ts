@@ -7,7 +7,7 @@ import { type AgentPresence } from '../scheduler/snapshot.ts'
 import { listKernels } from '../store/sessions/kernels.ts'
 import { type Store } from '../store/open-store.ts'
 import { type SessionChanges } from '../sessions/changes.ts'
-import { type Lifecycle } from '../sessions/lifecycle.ts'
+import { type Lifecycle } from '../sessions/lifecycle/lifecycle.ts'
 
 export interface InClusterDeps {
   readonly store: Store

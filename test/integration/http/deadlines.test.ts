@@ -4,7 +4,7 @@ import { type AgentId, KernelId, type Reason, SessionId, type SessionStatus, typ
 import { silentLog } from '../../../manager/log.ts'
 import { createSessionChanges } from '../../../manager/sessions/changes.ts'
 import { startDeadlines } from '../../../manager/sessions/deadlines.ts'
-import { type Lifecycle } from '../../../manager/sessions/lifecycle.ts'
+import { type Lifecycle } from '../../../manager/sessions/lifecycle/lifecycle.ts'
 import { insertKernels } from '../../../manager/store/sessions/kernels.ts'
 import { newId } from '../../../manager/store/new-id.ts'
 import { type Store } from '../../../manager/store/open-store.ts'

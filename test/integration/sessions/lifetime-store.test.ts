@@ -4,7 +4,7 @@ import { type AgentId, KernelId, SessionId, type UserId } from '#manager/contrac
 import { createLiveFigures } from '../../../manager/stats/live.ts'
 import { silentLog } from '../../../manager/log.ts'
 import { createSessionChanges } from '../../../manager/sessions/changes.ts'
-import { type Termination } from '../../../manager/sessions/lifecycle.ts'
+import { type Termination } from '../../../manager/sessions/lifecycle/lifecycle.ts'
 import { startLifetimes } from '../../../manager/sessions/lifetime/start-lifetimes.ts'
 import { toSessions } from '../../../manager/sessions/views.ts'
 import { insertKernelDevices, insertKernels } from '../../../manager/store/sessions/kernels.ts'

@@ -1,0 +1,32 @@
+import { type Log } from '../../log.ts'
+
+/** Work that nobody awaits. Its failures are our own bugs: they are logged, and the deadlines find the session again. */
+export interface Background extends AsyncDisposable {
+  readonly closed: boolean
+  /** @param what subject of the log line */
+  run(what: string, id: string, work: () => Promise<void>): void
+}
+
+/** Closing starts nothing more, and waits for what runs. */
+export function createBackground(log: Log): Background {
+  const tasks = new Set<Promise<void>>()
+  let closed = false
+  return {
+    get closed() {
+      return closed
+    },
+    run(what, id, work) {
+      if (closed) return
+      const task = work()
+        .catch((error: unknown) => {
+          if (!closed) log.error({ err: error, id }, `${what} failed`)
+        })
+        .finally(() => tasks.delete(task))
+      tasks.add(task)
+    },
+    async [Symbol.asyncDispose]() {
+      closed = true
+      await Promise.all(tasks)
+    },
+  }
+}

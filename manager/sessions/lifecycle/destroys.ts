@@ -1,0 +1,64 @@
+import { type AgentId, isAppError, isFinished, type KernelId } from '#manager/contract'
+import { type RequestReply } from '#agent/contract'
+import { type AgentRequests } from '../../agent-link/connection.ts'
+import { type KernelRow } from '../../store/sessions/kernels.ts'
+import { type StartsInFlight } from './starts-in-flight.ts'
+
+type LastWords = RequestReply<'destroy_kernel'>
+
+export interface DestroysDeps {
+  readonly agents: AgentRequests
+  readonly starts: Pick<StartsInFlight, 'abort'>
+  readonly timeoutMs: number
+}
+
+/** Sends destroy_kernel to agents, at most once per kernel and agent at a time. */
+export interface Destroys {
+  /** @returns the last words of the container; empty if there is none */
+  one(agentId: AgentId, kernelId: KernelId, how: { attempt: number; graceMs: number }): Promise<LastWords>
+  /** Destroys the kernels that have not finished, and cancels their start if one is in flight. */
+  all(
+    kernels: readonly KernelRow[],
+    agentId: AgentId,
+    graceMs: number,
+  ): Promise<readonly (LastWords & { readonly id: KernelId })[]>
+  inFlight(agentId: AgentId, kernelId: KernelId): Promise<LastWords> | undefined
+}
+
+export function createDestroys({ agents, starts, timeoutMs }: DestroysDeps): Destroys {
+  /** Keyed by agent and kernel: remains of an earlier attempt on another agent do not affect the present attempt. */
+  const destroys = new Map<string, { readonly attempt: number; readonly task: Promise<LastWords> }>()
+  const placeOf = (agentId: AgentId, kernelId: KernelId) => `${agentId}/${kernelId}`
+
+  const one: Destroys['one'] = (agentId, kernelId, { attempt, graceMs }) => {
+    const place = placeOf(agentId, kernelId)
+    const running = destroys.get(place)
+    if (running && running.attempt >= attempt) return running.task
+    const input = { kernelId, attempt, graceMs }
+    // The agent leaves newer attempts alone, so a request in flight for an older attempt does not cover this one.
+    const task = Promise.allSettled([running?.task])
+      .then(() => agents.request(agentId, 'destroy_kernel', input, { timeoutMs }))
+      .catch((error: unknown) => {
+        if (isAppError(error) && error.code === 'kernel_not_found') return { exitCode: null, logTail: '' }
+        throw error
+      })
+      .finally(() => {
+        if (destroys.get(place)?.task === task) destroys.delete(place)
+      })
+    destroys.set(place, { attempt, task })
+    return task
+  }
+
+  return {
+    one,
+    all(kernels, agentId, graceMs) {
+      const live = kernels.filter(kernel => !isFinished(kernel.status))
+      // Abort a start in flight first: destroy_kernel must never overtake create_kernel on the agent.
+      for (const { id } of live) starts.abort(id, agentId, 'The start was cancelled.')
+      return Promise.all(
+        live.map(async ({ id, attempt }) => ({ id, ...(await one(agentId, id, { attempt, graceMs })) })),
+      )
+    },
+    inFlight: (agentId, kernelId) => destroys.get(placeOf(agentId, kernelId))?.task,
+  }
+}

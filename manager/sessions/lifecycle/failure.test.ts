@@ -1,0 +1,26 @@
+import { expect, test } from 'vitest'
+import { AppError } from '#manager/contract'
+import { afterFailure, failureOn, ignoreUnreachable } from './failure.ts'
+
+test.each([
+  ['image_not_found', 1, 'PENDING', 'retried'],
+  ['image_not_found', 3, 'ERROR', 'create_failed'],
+  ['engine_busy', 3, 'PENDING', 'host_unfit'],
+  ['files_gone', 1, 'ERROR', 'create_failed'],
+] as const)('after %s at attempt %i of 3 the session is %s with the reason %s', (code, counted, to, reason) => {
+  const failure = failureOn('gpu-1', new AppError(code, { why: 'It is so' }))
+  const change = afterFailure(failure, { counted, maxAttempts: 3 })
+  expect(change).toMatchObject({ to, reason: { code: reason } })
+  expect(change.reason.message).toMatch(/^Starting on host gpu-1 failed: It is so\.( Trying again\.)?$/)
+})
+
+test('an error that is no AppError keeps its text to itself', () => {
+  const { cause } = failureOn('gpu-1', new TypeError('secret of the inside'))
+  expect(cause.code).toBe('create_failed')
+  expect(cause.message).not.toContain('secret')
+})
+
+test('only an unreachable agent is ignored', () => {
+  expect(ignoreUnreachable(new AppError('agent_unreachable'))).toBe(false)
+  expect(() => ignoreUnreachable(new AppError('kernel_not_found'))).toThrow()
+})

@@ -1,0 +1,54 @@
+import { isAppError, type Reason, toWireError } from '#manager/contract'
+import { type Change } from '../transition.ts'
+
+/**
+ * Errors that mean the host cannot start anything. They are no fault of the session and cost it no attempt. Nothing is
+ * retried there for ever all the same: an agent paces its starts while its engine is overloaded, and nothing is placed
+ * on an agent that is away, or whose reports say that its network range is taken.
+ */
+const HOST_UNFIT: ReadonlySet<string> = new Set(['engine_busy', 'engine_unreachable', 'network_range_taken'])
+
+/** Why the start of a session on a host failed. */
+export interface Failure {
+  readonly cause: Reason
+  /** The session would fail the same way anywhere: there is no other attempt. */
+  readonly isFinal: boolean
+}
+
+export function failureOn(host: string, error: unknown): Failure {
+  const isHosts = isAppError(error) && HOST_UNFIT.has(error.code)
+  const message = `Starting on host ${host} failed: ${whyOf(error)}`
+  // Files that the agent no longer keeps will not be there next time either.
+  const isFinal = isAppError(error) && error.code === 'files_gone'
+  return { cause: { code: isHosts ? 'host_unfit' : 'create_failed', message }, isFinal }
+}
+
+/** Whether an attempt that failed for this cause counts towards the maximum of the session. */
+const costsAttempt = (cause: Reason) => cause.code !== 'host_unfit'
+
+/** What becomes of a session whose start has failed: it waits for another attempt, or ends after the last one. */
+export function afterFailure(
+  { cause, isFinal }: Failure,
+  { counted, maxAttempts }: { readonly counted: number; readonly maxAttempts: number },
+): Pick<Change, 'to' | 'reason'> {
+  const isFree = !costsAttempt(cause)
+  if (isFinal || (!isFree && counted >= maxAttempts)) return { to: 'ERROR', reason: cause }
+  const code = isFree ? cause.code : 'retried'
+  return { to: 'PENDING', reason: { ...cause, code, message: `${cause.message} Trying again.` } }
+}
+
+export const isUnreachable = (error: unknown) => isAppError(error) && error.code === 'agent_unreachable'
+
+/** @returns false if the agent could not be reached; any other error is thrown */
+export function ignoreUnreachable(error: unknown): false {
+  // The agent reports when it is back, and the deadline asks again.
+  if (isUnreachable(error)) return false
+  throw error
+}
+
+function whyOf(error: unknown): string {
+  if (!isAppError(error)) return toWireError(error).message + '.'
+  const { why } = error.detail
+  const text = typeof why === 'string' ? why : error.message
+  return /[.!?]$/.test(text) ? text : `${text}.`
+}

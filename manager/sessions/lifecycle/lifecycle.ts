@@ -1,0 +1,146 @@
+import { type AgentId, AppError, isFinished, type KernelId, type Reason, type SessionId } from '#manager/contract'
+import { DEFAULT_TIMINGS, type Timings } from '../../scheduler/timings.ts'
+import { findOccupied, keepLastWords, listKernels } from '../../store/sessions/kernels.ts'
+import { findReasonTo } from '../../store/sessions/session-events.ts'
+import { findSession } from '../../store/sessions/sessions.ts'
+import { type LockedSession } from '../changes.ts'
+import { createBackground } from './background.ts'
+import { createDestroys } from './destroys.ts'
+import { ignoreUnreachable } from './failure.ts'
+import { createOutcomes, type Done, type Started } from './outcomes.ts'
+import { createStart, type StartDeps } from './start.ts'
+import { createStartsInFlight } from './starts-in-flight.ts'
+
+/**
+ * Starts and ends kernels on their agents. Idempotent: every call checks the current state first. Closing waits for
+ * requests in flight, so close the connections to the agents before.
+ */
+export interface Lifecycle extends AsyncDisposable {
+  /** Sends create_kernel for a placed session, or sends it again; the outcome becomes the session's status. */
+  start(id: SessionId): void
+  /** Cancels a waiting session, or takes a started one down. Resolves once the decision is written. */
+  terminate(id: SessionId, by: Termination): Promise<void>
+  /** Cancels a waiting session; any other session is left alone. */
+  cancel(id: SessionId, reason: Reason): Promise<void>
+  /** Sends destroy_kernel for a TERMINATING session. The session ends with the reply. */
+  finishTermination(id: SessionId, graceMs?: number): void
+  /** Removes the containers of a start that took too long, then fails the attempt. */
+  abandonStart(id: SessionId, attempt: number, cause: Reason): void
+  /** Records a failed start: the session waits for another agent, or ends in ERROR after the last attempt. */
+  failAttempt(id: SessionId, attempt: number, cause: Reason): Promise<void>
+  /** Removes a container that should not (or no longer) be there and keeps its exit code and last log lines. */
+  cleanUp(agentId: AgentId, kernelId: KernelId, attempt: number): void
+  /**
+   * Records that the container of a kernel is up; the session runs once all of them are. Called for the reply to
+   * create_kernel, for a notice or for a report, whichever comes first.
+   */
+  markRunning(id: SessionId, started: Started): Promise<void>
+  /**
+   * Records that a secondary kernel has finished its work; the session goes on.
+   * @returns false if it is no such kernel
+   */
+  markDone(id: SessionId, done: Done): Promise<boolean>
+  /** Resolves once the outcome of a start in flight is written, whatever it is; undefined if no start is in flight. */
+  startInFlight(kernelId: KernelId): Promise<void> | undefined
+}
+
+export interface Termination {
+  /** Undefined if Berth itself ends the session. */
+  readonly actor?: string
+  readonly reason: Reason
+  /** Checked once the session is locked: whether it should still be ended. */
+  readonly still?: (state: LockedSession) => boolean
+}
+
+export interface LifecycleDeps extends Pick<StartDeps, 'store' | 'changes' | 'agents' | 'pullOf' | 'signer' | 'log'> {
+  readonly timings?: Partial<Timings>
+}
+
+export function createLifecycle(deps: LifecycleDeps): Lifecycle {
+  const { store, changes, agents, log } = deps
+  const timings = { ...DEFAULT_TIMINGS, ...deps.timings }
+  const background = createBackground(log)
+  const starts = createStartsInFlight()
+  const destroys = createDestroys({ agents, starts, timeoutMs: timings.destroyTimeoutMs })
+  const outcomes = createOutcomes({ ...deps, starts, maxAttempts: timings.maxAttempts })
+  const start = createStart({ ...deps, timings, starts, destroys, outcomes, isClosed: () => background.closed })
+  /** Sessions whose start is being abandoned. A second abandon could take down the next attempt. */
+  const abandoned = new Set<SessionId>()
+
+  async function takeDown(id: SessionId, graceMs: number): Promise<void> {
+    const session = await findSession(store.db, id)
+    const kernels = await listKernels(store.db, [id])
+    const [main] = kernels
+    if (session?.status !== 'TERMINATING' || !main) return
+    if (main.agent_id === null) throw new Error(`session ${id} is TERMINATING without an agent`)
+    if (!agents.isReady(main.agent_id)) return
+    const ended = await destroys.all(kernels, main.agent_id, graceMs)
+    for (const words of ended)
+      if (words.id !== main.id) await keepLastWords(store.db, { id: words.id, agentId: main.agent_id }, words)
+    const { exitCode, logTail } = ended.find(words => words.id === main.id) ?? { exitCode: null, logTail: '' }
+    const reason = (await findReasonTo(store.db, id, 'TERMINATING')) ?? session.reason
+    await changes.apply(id, state =>
+      state.status === 'TERMINATING'
+        ? { to: 'TERMINATED', reason, exitCode: main.exit_code ?? exitCode, logTail }
+        : undefined,
+    )
+  }
+
+  async function abandon(id: SessionId, attempt: number, cause: Reason): Promise<void> {
+    const kernels = await listKernels(store.db, [id])
+    const [main] = kernels
+    if (!main?.agent_id || main.attempt !== attempt) return
+    await destroys.all(kernels, main.agent_id, 0)
+    await outcomes.markFailed(id, attempt, { cause, isFinal: false })
+  }
+
+  async function cleanUp(agentId: AgentId, kernelId: KernelId, attempt: number): Promise<void> {
+    // The kernel may have been placed there again since it was found; create_kernel then replaces the remains.
+    if ((await findOccupied(store.db, kernelId)) === agentId) return
+    if (destroys.inFlight(agentId, kernelId)) return
+    // On failure, the agent reports the container again for as long as it exists.
+    const words = await destroys.one(agentId, kernelId, { attempt, graceMs: 0 }).catch(ignoreUnreachable)
+    if (words) await keepLastWords(store.db, { id: kernelId, agentId }, words)
+  }
+
+  const finishTermination = (id: SessionId, graceMs = timings.graceMs) =>
+    background.run('termination', id, () =>
+      takeDown(id, graceMs).catch((error: unknown) => void ignoreUnreachable(error)),
+    )
+
+  return {
+    start: id => background.run('start', id, () => start(id)),
+    async terminate(id, { actor, reason, still = () => true }) {
+      const applied = await changes.apply(id, state => (still(state) ? terminationOf(state, reason, actor) : undefined))
+      if (applied?.to !== 'TERMINATING') return
+      const why = 'The session was terminated.'
+      starts.of(applied.kernelId)?.controller.abort(new AppError('unavailable', { why }))
+      finishTermination(id)
+    },
+    async cancel(id, reason) {
+      await changes.apply(id, state => (state.status === 'PENDING' ? { to: 'CANCELLED', reason } : undefined))
+    },
+    finishTermination,
+    abandonStart(id, attempt, cause) {
+      if (abandoned.has(id)) return
+      abandoned.add(id)
+      background.run('abandoned start', id, () => abandon(id, attempt, cause).finally(() => abandoned.delete(id)))
+    },
+    failAttempt: (id, attempt, cause) => outcomes.markFailed(id, attempt, { cause, isFinal: false }),
+    cleanUp: (agentId, kernelId, attempt) =>
+      background.run('clean-up', kernelId, () => cleanUp(agentId, kernelId, attempt)),
+    markRunning: outcomes.markRunning,
+    markDone: outcomes.markDone,
+    startInFlight: kernelId => starts.of(kernelId)?.settled,
+    // Starts are not cancelled: they continue on their agents, and the next manager takes them over.
+    [Symbol.asyncDispose]: () => background[Symbol.asyncDispose](),
+  }
+}
+
+/** Cancels a session that no agent has been asked to start; terminates one that has started. */
+function terminationOf(state: LockedSession, reason: Reason, actor: string | undefined) {
+  if (isFinished(state.status) || state.status === 'TERMINATING') return undefined
+  // No request is sent to an agent before PREPARING.
+  const untouched = state.status === 'PENDING' || state.status === 'SCHEDULED'
+  return { to: untouched ? 'CANCELLED' : 'TERMINATING', reason, actor } as const
+}

@@ -1,0 +1,163 @@
+import { isDeepStrictEqual } from 'node:util'
+import { type AgentId, isAppError, isFinished, type Reason, type SessionId } from '#manager/contract'
+import { type AgentRequests } from '../../agent-link/connection.ts'
+import { toApp } from '../../images/apps.ts'
+import { type Log } from '../../log.ts'
+import { type PullSource, type Registries } from '../../registries/registries.ts'
+import { type AgentPresence } from '../../scheduler/snapshot.ts'
+import { type Timings } from '../../scheduler/timings.ts'
+import { findAgent } from '../../store/agents/agents.ts'
+import { findHeldImage } from '../../store/images/images.ts'
+import { type Store } from '../../store/open-store.ts'
+import { type KernelRow, listKernelDevices, listKernels, updateKernel } from '../../store/sessions/kernels.ts'
+import { findSession, type OwnedSessionRow, setDescription } from '../../store/sessions/sessions.ts'
+import { type SessionChanges } from '../changes.ts'
+import { type KernelSigner } from '../kernel-signature.ts'
+import { kernelSpecOf } from '../kernel-spec.ts'
+import { sharedMemoryOf } from '../resolve-spec.ts'
+import { isStarting } from '../transition.ts'
+import { type Destroys } from './destroys.ts'
+import { failureOn, ignoreUnreachable, isUnreachable } from './failure.ts'
+import { type Outcomes, STARTED } from './outcomes.ts'
+import { type StartsInFlight } from './starts-in-flight.ts'
+
+/** The reason text of a session while its agent prepares it. */
+export const PREPARING = 'The host is preparing the container.'
+export interface StartDeps {
+  readonly store: Store
+  readonly changes: SessionChanges
+  readonly agents: AgentRequests & AgentPresence
+  /** The data an agent needs to pull an image that it does not hold. */
+  readonly pullOf: Registries['pullOf']
+  readonly signer: Pick<KernelSigner, 'sign'>
+  readonly starts: StartsInFlight
+  readonly destroys: Destroys
+  readonly outcomes: Outcomes
+  readonly timings: Pick<Timings, 'preparingMs' | 'pullingMs' | 'replyMarginMs' | 'turnMs'>
+  readonly isClosed: () => boolean
+  readonly log: Log
+}
+
+/** @returns a function that sends create_kernel for all kernels of a placed session, and writes the outcome */
+export function createStart(deps: StartDeps) {
+  const { store, changes, agents, starts, destroys, outcomes, timings, log } = deps
+
+  return async function start(id: SessionId): Promise<void> {
+    const found = await findSession(store.db, id)
+    if (!found || !isStarting(found.status)) return
+    // Kernels that have finished while others of the session still start are not started again.
+    const kernels = (await listKernels(store.db, [id])).filter(kernel => !isFinished(kernel.status))
+    const agentId = kernels[0]?.agent_id
+    if (!agentId || !agents.isReady(agentId) || kernels.some(kernel => starts.of(kernel.id))) return
+    const attempt = found.attempt
+    const inFlight = starts.begin(
+      kernels.map(kernel => kernel.id),
+      { agentId, attempt },
+    )
+    const { signal } = inFlight.controller
+    try {
+      await Promise.allSettled(kernels.map(async kernel => destroys.inFlight(agentId, kernel.id)))
+      const { held, session } = await asHeldBy(agentId, found)
+      // An agent that holds the image gets the time of PREPARING; a pull needs its own time on top.
+      const startWithinMs = held ? timings.preparingMs : timings.preparingMs + timings.pullingMs
+      const pull = held ? {} : await deps.pullOf(session.image, session.image_digest)
+      // The agent's time starts later than ours, when it receives the request: hence the margin.
+      const withMarginMs = startWithinMs + timings.replyMarginMs
+      if (!(await markPreparing(id, attempt, withMarginMs))) return
+      // The request is sent again after a restart, and the agent's time starts anew.
+      if (found.status !== 'SCHEDULED')
+        for (const kernel of kernels) await updateKernel(store.db, kernel.id, { startWithinMs: withMarginMs })
+      await createAll(session, kernels, { agentId, startWithinMs, pull, signal })
+    } catch (error) {
+      await onFailed(error, { id, attempt, agentId, aborted: signal.aborted, kernels })
+    } finally {
+      inFlight.end()
+    }
+  }
+
+  /**
+   * Starts all kernels in parallel, on one network. If one fails the others are cancelled. Rejects with the first
+   * failure.
+   */
+  async function createAll(
+    session: OwnedSessionRow,
+    kernels: readonly KernelRow[],
+    options: { agentId: AgentId; startWithinMs: number; pull: PullSource; signal: AbortSignal },
+  ): Promise<void> {
+    const { agentId, startWithinMs, pull } = options
+    const ids = kernels.map(kernel => kernel.id)
+    const devices = Map.groupBy(await listKernelDevices(store.db, ids), device => device.kernel_id)
+    const failed = new AbortController()
+    // The start may be queued on the agent. The deadlines catch a start that waits too long, or for nothing.
+    const timeoutMs = startWithinMs + timings.replyMarginMs + timings.turnMs
+    const sending = { timeoutMs, signal: AbortSignal.any([options.signal, failed.signal]) }
+    const starting = kernels.map(async kernel => {
+      const facts = kernelSpecOf(session, kernel, devices.get(kernel.id) ?? [], pull.manifestDigest)
+      const spec = { ...facts, managerSignature: deps.signer.sign(facts, agentId) }
+      const { preparingMs: prepareWithinMs } = timings
+      const input = { spec, startWithinMs, prepareWithinMs, ...(pull.auth ? { registryAuth: pull.auth } : {}) }
+      const { containerId } = await agents.request(agentId, 'create_kernel', input, sending)
+      const started = { containerId, kernelId: kernel.id, attempt: kernel.attempt, reason: STARTED }
+      // The kernel runs even if that cannot be written now: its agent says so again in the next report.
+      await outcomes.markRunning(session.id, started).catch((error: unknown) => {
+        log.error({ err: error, id: session.id }, 'that a session runs could not be written')
+      })
+    })
+    for (const one of starting) one.catch((error: unknown) => failed.abort(error))
+    await Promise.allSettled(starting)
+    if (failed.signal.aborted) throw failed.signal.reason
+  }
+
+  /**
+   * Takes apps, and shared memory unless the user asked for an amount, from the copy of the image on the agent that
+   * runs the session.
+   */
+  async function asHeldBy(
+    agentId: AgentId,
+    session: OwnedSessionRow,
+  ): Promise<{ held: boolean; session: OwnedSessionRow }> {
+    const { id, image_digest: digest, requested } = session
+    const image = digest === null ? undefined : await findHeldImage(store.db, agentId, digest)
+    if (!image) return { held: false, session }
+    const apps = image.apps.map(toApp)
+    const shmem_bytes = session.shmem_from_image ? sharedMemoryOf(image, requested.mem ?? 0) : session.shmem_bytes
+    if (shmem_bytes === session.shmem_bytes && isDeepStrictEqual(apps, session.apps)) return { held: true, session }
+    await setDescription(store.db, id, { apps, shmemBytes: shmem_bytes })
+    return { held: true, session: { ...session, apps, shmem_bytes } }
+  }
+
+  /** @returns whether the request may be sent */
+  async function markPreparing(id: SessionId, attempt: number, startWithinMs: number): Promise<boolean> {
+    let wanted = false
+    await changes.apply(id, state => {
+      wanted = isStarting(state.status) && state.attempt === attempt
+      if (!wanted || state.status !== 'SCHEDULED') return undefined
+      const reason: Reason = { code: 'create_sent', message: PREPARING }
+      return { to: 'PREPARING', reason, startWithinMs }
+    })
+    return wanted
+  }
+
+  async function onFailed(error: unknown, { id, attempt, agentId, aborted, kernels }: FailedStart): Promise<void> {
+    // The caller that aborted the start also decides what becomes of the session.
+    if (aborted || deps.isClosed()) return
+    // The agent may have started it although the reply was lost: its next report tells, or the deadline decides.
+    if (isUnreachable(error)) return
+    if (!isAppError(error)) log.error({ err: error, id }, 'create_kernel failed unexpectedly')
+    const agent = await findAgent(store.db, agentId)
+    const failure = failureOn(agent?.name ?? agentId, error)
+    // All or none: kernels that did start are destroyed before any kernel of the session may start elsewhere.
+    if (kernels.length > 1 && !(await destroys.all(kernels, agentId, 0).then(isDone, ignoreUnreachable))) return
+    await outcomes.markFailed(id, attempt, failure)
+  }
+}
+
+const isDone = () => true
+
+interface FailedStart {
+  readonly id: SessionId
+  readonly attempt: number
+  readonly agentId: AgentId
+  readonly aborted: boolean
+  readonly kernels: readonly KernelRow[]
+}

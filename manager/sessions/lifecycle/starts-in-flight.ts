@@ -1,0 +1,53 @@
+import { type AgentId, AppError, type KernelId } from '#manager/contract'
+
+export interface StartInFlight {
+  readonly agentId: AgentId
+  readonly attempt: number
+  /** Shared by all kernels of a session. */
+  readonly controller: AbortController
+  /** Resolves once the outcome of the start is written, whatever it is. */
+  readonly settled: Promise<undefined>
+  end(): void
+}
+
+/** The starts of sessions that this process has sent, or is about to send, to agents. A kernel has at most one. */
+export interface StartsInFlight {
+  of(kernelId: KernelId): StartInFlight | undefined
+  begin(kernelIds: readonly KernelId[], to: { readonly agentId: AgentId; readonly attempt: number }): StartInFlight
+  /** Cancels the start of the kernel on this agent. Its caller decides what becomes of the session. */
+  abort(kernelId: KernelId, agentId: AgentId, why: string): void
+  /** Cancels the start if it is of this attempt, and makes room for the next attempt without waiting for its end. */
+  giveUp(kernelId: KernelId, attempt: number, why: string): void
+}
+
+export function createStartsInFlight(): StartsInFlight {
+  const starts = new Map<KernelId, StartInFlight>()
+  return {
+    of: kernelId => starts.get(kernelId),
+    begin(kernelIds, { agentId, attempt }) {
+      const { promise: settled, resolve } = Promise.withResolvers<undefined>()
+      const start: StartInFlight = {
+        agentId,
+        attempt,
+        controller: new AbortController(),
+        settled,
+        end() {
+          for (const kernelId of kernelIds) if (starts.get(kernelId) === start) starts.delete(kernelId)
+          resolve(undefined)
+        },
+      }
+      for (const kernelId of kernelIds) starts.set(kernelId, start)
+      return start
+    },
+    abort(kernelId, agentId, why) {
+      const start = starts.get(kernelId)
+      if (start?.agentId === agentId) start.controller.abort(new AppError('unavailable', { why }))
+    },
+    giveUp(kernelId, attempt, why) {
+      const start = starts.get(kernelId)
+      if (start?.attempt !== attempt) return
+      starts.delete(kernelId)
+      start.controller.abort(new AppError('unavailable', { why }))
+    },
+  }
+}
