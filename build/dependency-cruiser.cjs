@@ -67,12 +67,15 @@ module.exports = {
     error(
       'only-contracts-cross',
       { path: `^${SIDES}/`, pathNot: '[.]test[.]ts$' },
-      { path: `^${SIDES}/`, pathNot: ['^$1/', '/contract/', '^proxy/index[.]ts$', '^manager/tunnel-end/index[.]ts$'] },
+      {
+        path: `^${SIDES}/`,
+        pathNot: ['^$1/', '/contract/', '^proxy/(index|connect-app)[.]ts$', '^manager/tunnel-end/index[.]ts$'],
+      },
     ),
     error(
       'proxy-is-hosted',
       { path: `^${SIDES}/`, pathNot: ['^(electron/main|cli|proxy)/', '[.]test[.]ts$'] },
-      { path: '^proxy/index[.]ts$' },
+      { path: '^proxy/(index|connect-app)[.]ts$' },
     ),
     // The machine of a tunnel's end is a library of the three processes on a tunnel's way (ADR 24).
     error(

@@ -1,5 +1,5 @@
-import { CommanderError } from 'commander'
-import { ERRORS, isAppError } from '#manager/contract'
+import { ERRORS, isAppError } from '#manager/contract/light'
+import { isCommanderError } from './commander-error.ts'
 import { Interrupted } from './interrupt.ts'
 
 /**
@@ -21,7 +21,7 @@ export function exitCodeOf(error: unknown): number {
   // A prompt was aborted by Ctrl-C.
   if (error instanceof Error && error.name === 'AbortError') return EXIT.interrupted
   // Commander also ends --help and --version by throwing.
-  if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage
+  if (isCommanderError(error)) return error.exitCode === 0 ? EXIT.ok : EXIT.usage
   if (!isAppError(error)) return EXIT.failed
   return BY_STATUS[ERRORS[error.code].status] ?? EXIT.failed
 }

@@ -1,4 +1,4 @@
-import { Command, CommanderError } from 'commander'
+import { Command } from 'commander'
 import { sayFormErrorsPlainly } from '#manager/contract'
 import { addAccountCommands } from './commands/accounts.ts'
 import { addAgentCommands } from './commands/agents.ts'
@@ -24,14 +24,11 @@ import { addManagerCommands } from './commands/managers.ts'
 import { addSchedulingCommands } from './commands/scheduling.ts'
 import { addUsageCommands } from './commands/usage.ts'
 import { addUserCommands } from './commands/users.ts'
-import { EXIT, exitCodeOf } from './exit-codes.ts'
-import { Interrupted } from './interrupt.ts'
-import { describeFailure } from './output.ts'
-import { allPrinted, isReaderGone, toleratePartingReaders } from './standard-streams.ts'
+import { endWith } from './outcome.ts'
 import { version } from './version.ts'
 
 /**
- * The `berth` command. Every sub-command lives in `commands/`; this file turns outcomes into exit codes.
+ * The `berth` command. Every sub-command lives in `commands/`; `outcome.ts` turns outcomes into exit codes.
  *
  * @param json do not print errors of the command line itself here: they are reported as JSON like other failures
  */
@@ -73,33 +70,9 @@ function createProgram(json: boolean): Command {
 
 /** Runs a command and ends this process with its exit code. */
 export async function main(argv: readonly string[]): Promise<never> {
-  toleratePartingReaders()
   sayFormErrorsPlainly()
-  const code = await runCommand(argv)
-  await allPrinted()
-  process.exit(code)
-}
-
-async function runCommand(argv: readonly string[]): Promise<number> {
   const json = argv.includes('--json')
-  try {
-    await createProgram(json).parseAsync([...argv], { from: 'user' })
-    return typeof process.exitCode === 'number' ? process.exitCode : EXIT.ok
-  } catch (error) {
-    if (isReaderGone(error)) return EXIT.ok
-    const code = exitCodeOf(error)
-    if (code !== EXIT.ok && !isTold(error, json)) process.stderr.write(`${describeFailure(error, json)}\n`)
-    return code
-  }
-}
-
-/**
- * Whether the user knows of the error already: they interrupted the command, or commander has printed its own text (not with
- * JSON).
- */
-function isTold(error: unknown, json: boolean): boolean {
-  if (error instanceof CommanderError) return !json
-  return error instanceof Interrupted || (error instanceof Error && error.name === 'AbortError')
+  return await endWith(() => createProgram(json).parseAsync([...argv], { from: 'user' }), { json })
 }
 
 if (import.meta.main) await main(process.argv.slice(2))

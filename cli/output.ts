@@ -1,5 +1,5 @@
-import { CommanderError } from 'commander'
-import { AppError, isAppError } from '#manager/contract'
+import { AppError, isAppError } from '#manager/contract/light'
+import { isCommanderError } from './commander-error.ts'
 
 /** Output of commands. Data goes to stdout, all other text for people to stderr. */
 export interface Output {
@@ -58,7 +58,7 @@ function wire(error: unknown) {
 
 /** Keeps the error's own text: a failure in this process is shown only to its user. */
 function asAppError(error: unknown): AppError {
-  if (!(error instanceof CommanderError)) return new AppError('internal', { why: messageOf(error) })
+  if (!isCommanderError(error)) return new AppError('internal', { why: messageOf(error) })
   return new AppError('bad_request', { why: error.message.replace(/^error: /, '') })
 }
 

@@ -1,16 +1,15 @@
 import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { connect as connectTcp } from 'node:net'
 import { resolve } from 'node:path'
-import { pipeline } from 'node:stream/promises'
 import { type Command } from 'commander'
 import { AppError, type Session } from '#manager/contract'
-import { connect, keypairOf } from '../config/connect.ts'
+import { keypairOf } from '../config/access.ts'
+import { connect } from '../config/connect.ts'
 import { configDirectory } from '../config/directories.ts'
 import { openProxy } from '../proxy.ts'
 import { findSession } from './find-session.ts'
 import { createOutput } from '../output.ts'
 import { openSshTunnel, silenceOf } from '../ssh/reach.ts'
+import type { StdioFlags } from '../ssh/stdio.ts'
 
 /** Loaded late, because it loads the proxy: most commands need neither. */
 const loadAccess = () => import('../ssh/access.ts')
@@ -67,41 +66,15 @@ export function addSshCommands(program: Command): void {
     .option('--endpoint <url>', 'address of the Berth (BERTH_ENDPOINT)')
     .option('--keypair', 'sign with the keypair of the environment, and with nothing else')
     .action(async (reference: string, app: string | undefined, flags: StdioFlags) => {
-      if (flags.configDir !== undefined) process.env.BERTH_CONFIG_DIR = flags.configDir
-      if (flags.endpoint !== undefined) process.env.BERTH_ENDPOINT = flags.endpoint
-      if (flags.keypair && !keypairOf(process.env)) {
-        const why = 'This Host block was made with a keypair: set BERTH_ACCESS_KEY and BERTH_SECRET_KEY where ssh runs.'
-        throw new AppError('not_signed_in', { why })
-      }
+      const { applyStdioFlags, carryStdio } = await import('../ssh/stdio.ts')
+      applyStdioFlags(flags)
       const connection = await connect()
       const { id } = await findSession(connection, reference)
-      await using proxy = await openProxy(connection)
-      const tunnel = await openSshTunnel(proxy, id, { app })
-      const socket = connectTcp({ host: '127.0.0.1', port: tunnel.port, noDelay: true })
-      await once(socket, 'connect')
-      await Promise.all([pipeline(process.stdin, socket), pipeline(socket, process.stdout, { end: false })]).catch(
-        async (error: unknown) => {
-          throw lostConnection(error, silenceOf(await proxy.tunnel.list()))
-        },
-      )
+      await carryStdio(connection, { sessionId: id, app })
     })
 }
 
-interface StdioFlags {
-  readonly configDir?: string
-  readonly endpoint?: string
-  readonly keypair?: boolean
-}
-
 const KEYPAIR_NOTE = `# Set BERTH_ACCESS_KEY and BERTH_SECRET_KEY where ssh runs: keys are not written here.\n`
-
-/** Explains a cut connection; Node's own texts are meant for programmers ("Premature close", "read ECONNRESET"). */
-function lostConnection(cause: unknown, silence: string | undefined): AppError {
-  const cut =
-    'The connection to the session was cut: the session has ended, or the network was lost. `berth session ls` tells.'
-  const why = silence ?? cut
-  return new AppError('tunnel_failed', { why }, { cause })
-}
 
 /** Placeholder host name, never resolved: HostName and HostKeyAlias are given. */
 const HOST = 'berth-session'

@@ -1,7 +1,6 @@
 import { chmod, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { z } from 'zod'
-import { AppError, parseJson } from '#manager/contract'
+import { AppError, parseJson } from '#manager/contract/light'
 import { configDirectory } from './directories.ts'
 
 /**
@@ -11,14 +10,24 @@ import { configDirectory } from './directories.ts'
  * a 0700 directory) and the token is never printed or put on a command line. Root and backups can read it; `berth logout`
  * ends it on the server.
  */
-export const SignIn = z.object({
-  endpoint: z.url(),
-  userId: z.string(),
-  email: z.string(),
-  token: z.string(),
-  expiresAt: z.string(),
-})
-export type SignIn = z.infer<typeof SignIn>
+export interface SignIn {
+  /** A URL. */
+  readonly endpoint: string
+  readonly userId: string
+  readonly email: string
+  readonly token: string
+  readonly expiresAt: string
+}
+
+function isSignIn(value: unknown): value is SignIn {
+  if (typeof value !== 'object' || value === null) return false
+  const { endpoint, userId, email, token, expiresAt } = value as Partial<Record<keyof SignIn, unknown>>
+  return (
+    typeof endpoint === 'string' &&
+    URL.canParse(endpoint) &&
+    [userId, email, token, expiresAt].every(text => typeof text === 'string')
+  )
+}
 
 const fileOf = (directory: string) => join(directory, 'sign-in.json')
 
@@ -31,10 +40,10 @@ export async function readSignIn(directory = configDirectory()): Promise<SignIn>
       { cause: error },
     )
   })
-  const parsed = SignIn.safeParse(parseJson(text))
-  if (!parsed.success)
+  const found = parseJson(text)
+  if (!isSignIn(found))
     throw new AppError('not_signed_in', { why: `${fileOf(directory)} is damaged; run \`berth login\` again.` })
-  return parsed.data
+  return found
 }
 
 export async function writeSignIn(signIn: SignIn, directory = configDirectory()): Promise<void> {

@@ -1,5 +1,4 @@
-import { getCACertificates, setDefaultCACertificates } from 'node:tls'
-import { AppError } from '#manager/contract'
+import { AppError } from '#manager/contract/light'
 
 let done = false
 
@@ -7,15 +6,29 @@ let done = false
  * Adds the authorities that the operating system trusts to Node's own, for every connection of this process; Node's list alone
  * lacks a laboratory's own authority. Verification itself does not change. Reading the list takes about 80 ms, so it happens
  * only before an https address is used. Servers get the same by `--use-system-ca` (server-options.ts).
+ *
+ * @returns false where nothing was added: it was done before, or the address is not https
  */
-export function trustSystemCertificates(endpoint: string): void {
-  if (done || !endpoint.startsWith('https:')) return
+export function trustSystemCertificates(endpoint: string): boolean {
+  if (done || !endpoint.startsWith('https:')) return false
   done = true
+  // Loaded on demand, by a synchronous function: loading TLS takes as long as starting Node.
+  const { getCACertificates, setDefaultCACertificates } = process.getBuiltinModule('node:tls')
   setDefaultCACertificates([...new Set([...getCACertificates('default'), ...getCACertificates('system')])])
+  return true
 }
 
 /** Codes of OpenSSL and Node for an invalid certificate. */
 const REFUSED = /CERT|SELF_SIGNED|UNABLE_TO_(GET|VERIFY)/
+
+/** An error of `fetch` has the network's error as its cause; one of node:https is that error. */
+const causeOf = (error: unknown) => (error instanceof Error && error.cause !== undefined ? error.cause : error)
+
+/** Whether a request failed because the server's certificate is signed by no known authority, or not valid. */
+export function isUntrusted(error: unknown): boolean {
+  const cause = causeOf(error)
+  return cause instanceof Error && 'code' in cause && typeof cause.code === 'string' && REFUSED.test(cause.code)
+}
 
 /**
  * Use in the `catch` of a request: tells an untrusted certificate apart from a server that is down.
@@ -23,8 +36,8 @@ const REFUSED = /CERT|SELF_SIGNED|UNABLE_TO_(GET|VERIFY)/
  * @throws AppError `unavailable` with the reason: an untrusted certificate, or no answer; an abort is rethrown unchanged
  */
 export function explainFailure(url: string, error: unknown): never {
-  const cause = error instanceof Error ? error.cause : undefined
-  if (cause instanceof Error && 'code' in cause && typeof cause.code === 'string' && REFUSED.test(cause.code)) {
+  const cause = causeOf(error)
+  if (isUntrusted(error) && cause instanceof Error) {
     const why =
       `Its certificate is not trusted: ${cause.message}. Add the authority that signed it to the certificates of this system, ` +
       'or name its file in NODE_EXTRA_CA_CERTS.'

@@ -1,7 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { AppError, type SessionId } from '#manager/contract'
+import type { SessionId } from '#manager/contract'
+import { AppError } from '#manager/contract/light'
 import type { Proxy } from '#proxy'
-import { type Tunnel } from '#proxy/contract'
+import type { Tunnel } from '#proxy/contract'
 
 /** Time limit for a session's server, in seconds: to start, and then until OpenSSH receives its first bytes. */
 export const REACH_SECONDS = 15
@@ -9,9 +10,9 @@ export const REACH_SECONDS = 15
  * Time limit for the tunnel: one second less than OpenSSH's own limit (REACH_SECONDS too), because a ProxyCommand must report
  * the reason before OpenSSH ends it.
  */
-const START_MS = REACH_SECONDS * 1_000 - 1_000
+export const START_MS = REACH_SECONDS * 1_000 - 1_000
 
-const NO_ANSWER =
+export const NO_ANSWER =
   `The session did not answer within ${REACH_SECONDS} seconds: its host is out of reach or overloaded, or the session is ` +
   'frozen. `berth session show` tells more.'
 

@@ -1,13 +1,6 @@
 import { type z } from 'zod'
-import { AppError, fromProblem, isAppError } from './errors.ts'
-import { isProblem } from './guards.ts'
-import { ROUTES, type RouteName, type RouteSpec } from './routes.ts'
-import { type SignableRequest } from './sign-request.ts'
-
-/** Structural type, because this file is compiled without the types of DOM and Node. Pass an AbortSignal. */
-export interface AbortSignalLike {
-  readonly aborted: boolean
-}
+import { type AbortSignalLike, callRoute, type ClientDeps, type RouteCall } from './call-route.ts'
+import { ROUTES, type RouteName } from './routes.ts'
 
 type Part<R, K extends 'params' | 'query' | 'body'> = R extends { readonly [P in K]: infer S extends z.ZodType }
   ? { readonly [P in K]: z.input<S> }
@@ -28,151 +21,10 @@ type Arguments<N extends RouteName> = object extends RouteInput<N> ? [input?: Ro
  */
 export type ApiClient = { readonly [N in RouteName]: (...input: Arguments<N>) => Promise<RouteReply<N>> }
 
-interface HttpReply {
-  readonly status: number
-  readonly headers: { get(name: string): string | null }
-  text(): Promise<string>
-}
-
-export interface ClientDeps {
-  /**
-   * Structural `fetch`: `(url, init) => fetch(url, init as RequestInit)`. An AppError that it throws reaches the caller;
-   * any other error becomes `unavailable`.
-   */
-  readonly fetch: (
-    url: string,
-    init: { method: string; headers: Record<string, string>; body?: string; signal?: AbortSignalLike },
-  ) => Promise<HttpReply>
-  /** `''` in a page of the same origin, else e.g. `http://127.0.0.1:8090`. */
-  readonly baseUrl: string
-  /** Read for every request: credentials may change. */
-  readonly headers?: () => Readonly<Record<string, string>>
-  /**
-   * Pauses before a retry. With it, a request that is safe to repeat (a GET, or one with an idempotency key) is sent again
-   * if no answer came, or if the first request is still in progress; one with a key also after `unavailable`. Without it
-   * every request is sent once.
-   */
-  readonly wait?: (ms: number) => Promise<void>
-  /** Makes headers that sign exactly this request; used instead of a sign-in. */
-  readonly sign?: (request: SignableRequest) => Promise<Readonly<Record<string, string>>>
-}
-
 export function createClient(deps: ClientDeps): ApiClient {
   const entries = Object.entries(ROUTES).map(([name, route]) => [
     name,
-    (input: AnyInput = {}) => call(deps, route, input),
+    (input: RouteCall = {}) => callRoute(deps, route, input),
   ])
   return Object.fromEntries(entries) as ApiClient
-}
-
-interface AnyInput {
-  params?: Record<string, unknown>
-  query?: Record<string, unknown>
-  body?: unknown
-  signal?: AbortSignalLike
-  headers?: Readonly<Record<string, string>>
-}
-
-/** Pauses before the further attempts of a GET, in milliseconds. */
-const PAUSES_MS = [100, 400]
-/** Pauses of a request with an idempotency key: more attempts, because somebody waits for the thing that it creates. */
-const KEYED_PAUSES_MS = [...PAUSES_MS, 1_500, 3_000]
-
-async function call(deps: ClientDeps, route: RouteSpec, input: AnyInput): Promise<unknown> {
-  const path = route.path.replace(/:(\w+)/g, (_, key: string) =>
-    encodeURIComponent(String(input.params?.[key]).toWellFormed()),
-  )
-  const query = Object.entries(input.query ?? {}).filter(([, value]) => value !== undefined)
-  const search = query.map(([key, value]) => `${key}=${encodeURIComponent(String(value).toWellFormed())}`).join('&')
-  const url = deps.baseUrl + path + (search && `?${search}`)
-  const body = input.body === undefined ? undefined : JSON.stringify(input.body)
-  const key = route.idempotencyKey ? { 'idempotency-key': newKey() } : {}
-  const request: ReadyRequest = { url, body, route, input: { ...input, headers: { ...key, ...input.headers } } }
-  for (const pause of pausesOf(deps, route)) {
-    const reply = await send(deps, request)
-    if (!mayRepeat(reply, request)) return valueOf(reply)
-    await deps.wait?.(pause)
-  }
-  return valueOf(await send(deps, request))
-}
-
-interface ReadyRequest {
-  readonly url: string
-  readonly body: string | undefined
-  readonly route: RouteSpec
-  readonly input: AnyInput
-}
-type Outcome = { readonly value: unknown } | { readonly error: unknown; readonly answered: boolean }
-
-function pausesOf({ wait }: ClientDeps, route: RouteSpec): readonly number[] {
-  if (!wait) return []
-  if (route.idempotencyKey) return KEYED_PAUSES_MS
-  return route.method === 'GET' ? PAUSES_MS : []
-}
-
-function mayRepeat(outcome: Outcome, { route, input }: ReadyRequest): boolean {
-  if (!('error' in outcome) || input.signal?.aborted || !isAppError(outcome.error)) return false
-  const { code } = outcome.error
-  if (code === 'request_in_progress') return true
-  return code === 'unavailable' && (!outcome.answered || route.idempotencyKey === true)
-}
-
-function valueOf(outcome: Outcome): unknown {
-  if ('error' in outcome) throw outcome.error
-  return outcome.value
-}
-
-async function send(deps: ClientDeps, { url, body, route, input }: ReadyRequest): Promise<Outcome> {
-  // A signature is single-use: each attempt has its own.
-  const signed = await deps.sign?.({ method: route.method, url, body })
-  const headers = { accept: 'application/json', ...deps.headers?.(), ...signed, ...input.headers }
-  const init = {
-    method: route.method,
-    headers: body === undefined ? headers : { ...headers, 'content-type': 'application/json' },
-    ...(body === undefined ? {} : { body }),
-    ...(input.signal ? { signal: input.signal } : {}),
-  }
-  let reply: HttpReply
-  let text: string
-  try {
-    reply = await deps.fetch(url, init)
-    text = await reply.text()
-  } catch (error) {
-    if (input.signal?.aborted || isAppError(error)) return { error, answered: false }
-    const why = 'The manager does not answer.'
-    return { error: new AppError('unavailable', { why }, { cause: error }), answered: false }
-  }
-  if (reply.status >= 400) return { error: toError(reply, text), answered: true }
-  if (text === '' && reply.status === 204) return { value: undefined }
-  const parsed = parseJson(text)
-  return parsed ?? { error: notAManager(url), answered: true }
-}
-
-/** Parses JSON; undefined for other text: a captive portal, or another program at the address, answers with a page. */
-function parseJson(text: string): { value: unknown } | undefined {
-  try {
-    return { value: JSON.parse(text) as unknown }
-  } catch {
-    return undefined
-  }
-}
-
-function notAManager(url: string): AppError {
-  const where = /^https?:\/\/[^/]+/.exec(url)?.[0] ?? 'this address'
-  return new AppError('unavailable', { why: `The server at ${where} is not a Berth manager. Check the address.` })
-}
-
-function toError(reply: HttpReply, text: string): AppError {
-  if (reply.headers.get('content-type')?.startsWith('application/problem+json')) {
-    const problem = parseJson(text)?.value
-    if (isProblem(problem)) return fromProblem(problem)
-  }
-  return new AppError(reply.status >= 500 ? 'unavailable' : 'internal', { why: `HTTP ${reply.status}` })
-}
-
-/** Global of browsers and Node alike; declared because their types are not visible here. */
-declare const crypto: { getRandomValues(bytes: Uint8Array): Uint8Array }
-
-function newKey(): string {
-  return Array.from(crypto.getRandomValues(new Uint8Array(16)), byte => byte.toString(16).padStart(2, '0')).join('')
 }

@@ -1,4 +1,5 @@
-import { z } from 'zod'
+import type { Problem } from './problem.ts'
+import { isObject, isText } from './shapes.ts'
 
 interface ErrorSpec {
   /** HTTP status of the problem document. */
@@ -149,20 +150,6 @@ export interface WireError {
   readonly detail: ErrorDetail
 }
 
-/** RFC 9457 problem document; `type` is `urn:berth:error:<code>`. */
-export const Problem = z
-  .object({
-    type: z.string(),
-    title: z.string(),
-    status: z.number().int(),
-    detail: z.string().optional(),
-    code: z.string(),
-    retry: z.boolean(),
-    data: z.record(z.string(), z.unknown()).optional(),
-  })
-  .meta({ id: 'Problem' })
-export type Problem = z.infer<typeof Problem>
-
 export class AppError extends Error {
   override readonly name = 'AppError'
   readonly code: ErrorCode
@@ -197,6 +184,21 @@ export function toProblem(error: unknown): Problem {
   const { status, retry, title } = ERRORS[code]
   const why = typeof detail.why === 'string' ? detail.why : message
   return { type: `urn:berth:error:${code}`, title, status, detail: why, code, retry, data: detail }
+}
+
+/** Accepts what the schema `Problem` accepts, without loading the schemas. */
+export function isProblem(value: unknown): value is Problem {
+  if (!isObject(value)) return false
+  const { type, title, status, detail, code, retry, data } = value
+  return (
+    isText(type) &&
+    isText(title) &&
+    Number.isSafeInteger(status) &&
+    (detail === undefined || isText(detail)) &&
+    isText(code) &&
+    typeof retry === 'boolean' &&
+    (data === undefined || isObject(data))
+  )
 }
 
 /** The error a client throws for a problem document; an unknown code (newer server) becomes `internal`. */

@@ -1,32 +1,13 @@
 import { type DeviceFigures } from './agents.ts'
-import { type Problem } from './errors.ts'
 import { type EventHint, TOPICS } from './events.ts'
-import { type SessionId, UUID } from './ids.ts'
 import { type SessionStats } from './sessions.ts'
+import { isObject, isText } from './shapes.ts'
 
 /**
  * Checks for the console's page, which carries no zod: zod would be a fifth of what a browser loads before the sign-in.
  * Each guard accepts what the schema of the same name accepts; `guards.test.ts` compares the two. Where a guard is looser, its
  * comment says so.
  */
-
-export function isSessionId(value: unknown): value is SessionId {
-  return isText(value) && UUID.test(value)
-}
-
-export function isProblem(value: unknown): value is Problem {
-  if (!isObject(value)) return false
-  const { type, title, status, detail, code, retry, data } = value
-  return (
-    isText(type) &&
-    isText(title) &&
-    Number.isSafeInteger(status) &&
-    (detail === undefined || isText(detail)) &&
-    isText(code) &&
-    typeof retry === 'boolean' &&
-    (data === undefined || isObject(data))
-  )
-}
 
 export function isEventHint(value: unknown): value is EventHint {
   if (!isObject(value)) return false
@@ -64,12 +45,6 @@ function isDeviceFigures(value: unknown): value is DeviceFigures {
   )
 }
 
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-function isText(value: unknown): value is string {
-  return typeof value === 'string'
-}
 function isNumber(value: unknown): boolean {
   return Number.isFinite(value)
 }

@@ -1,8 +1,7 @@
 import { z } from 'zod'
+import { UUID } from './shapes.ts'
 
-/** Lower-case UUIDs (version 7 where we make them, so that they sort by age). Branded: ids of different things do not mix. */
-export const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
-
+/** Branded: ids of different things do not mix. */
 const id = z.string().regex(UUID, 'must be an id')
 
 export const SessionId = id.brand<'SessionId'>()

@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import { UserId } from './ids.ts'
+import { ACCESS_KEY } from './sign-request.ts'
 
 /** `AKIA` and 80 random bits in base32. */
-export const AccessKey = z.string().regex(/^AKIA[A-Z2-7]{16}$/, 'must be AKIA and 16 letters or digits')
+export const AccessKey = z.string().regex(ACCESS_KEY, 'must be AKIA and 16 letters or digits')
 export type AccessKey = z.infer<typeof AccessKey>
 
 /** Requests per 15 minutes. */

@@ -14,6 +14,9 @@ export const BODY_HASH_HEADER = 'x-berth-content-sha256'
 export const SIGNATURE_WINDOW_SECONDS = 15 * 60
 export const EMPTY_BODY_HASH = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'
 
+/** Form of an access key. */
+export const ACCESS_KEY = /^AKIA[A-Z2-7]{16}$/
+
 export interface SigningKeypair {
   readonly accessKey: string
   readonly secretKey: string

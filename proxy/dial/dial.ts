@@ -1,6 +1,7 @@
 import { connect, isIP, type Socket } from 'node:net'
-import { connect as connectTls, type ConnectionOptions } from 'node:tls'
-import { AppError, PING_INTERVAL_MS, type SessionId } from '#manager/contract'
+import type { ConnectionOptions } from 'node:tls'
+import type { SessionId } from '#manager/contract'
+import { AppError, PING_INTERVAL_MS } from '#manager/contract/light'
 import { shakeHands } from './handshake.ts'
 
 export interface DialOptions {
@@ -36,9 +37,11 @@ export async function dialTunnel(options: DialOptions): Promise<Socket> {
   // Half a surrogate pair has no URL encoding. No app has such a name; the manager rejects it.
   const name = encodeURIComponent(app.toWellFormed())
   const path = `${url.pathname.replace(/\/$/, '')}/stream/session/${sessionId}/tcpproxy?app=${name}`
-  const socket = openSocket(url, options.tls)
+  const socket = url.protocol === 'https:' ? await openTls(url, options.tls) : connect(placeOf(url))
+  socket.setNoDelay(true).setKeepAlive(true, PING_INTERVAL_MS)
   const abort = () => socket.destroy(signal?.reason instanceof Error ? signal.reason : new Error('aborted'))
-  signal?.addEventListener('abort', abort, { once: true })
+  if (signal?.aborted) abort()
+  else signal?.addEventListener('abort', abort, { once: true })
   const timer = setTimeout(
     () => socket.destroy(new AppError('unavailable', { why: `No answer of the manager in ${timeoutMs} ms.` })),
     timeoutMs,
@@ -57,11 +60,14 @@ export async function dialTunnel(options: DialOptions): Promise<Socket> {
   }
 }
 
-function openSocket(url: URL, tls: DialOptions['tls']): Socket {
-  const secure = url.protocol === 'https:'
-  const host = url.hostname.replace(/^\[|\]$/g, '')
-  const port = Number(url.port || (secure ? 443 : 80))
-  const where = { host, port, allowHalfOpen: true }
-  const socket = secure ? connectTls({ ...tls, ...where, ...(isIP(host) ? {} : { servername: host }) }) : connect(where)
-  return socket.setNoDelay(true).setKeepAlive(true, PING_INTERVAL_MS)
+function placeOf({ hostname, port, protocol }: URL) {
+  const host = hostname.replace(/^\[|\]$/g, '')
+  return { host, port: Number(port || (protocol === 'https:' ? 443 : 80)), allowHalfOpen: true }
+}
+
+async function openTls(url: URL, tls: DialOptions['tls']): Promise<Socket> {
+  // Loaded on demand: plain HTTP on loopback needs no TLS, and loading it takes as long as starting Node.
+  const { connect: connectTls } = await import('node:tls')
+  const place = placeOf(url)
+  return connectTls({ ...tls, ...place, ...(isIP(place.host) ? {} : { servername: place.host }) })
 }

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { type Socket } from 'node:net'
-import { AppError, fromProblem, parseJson, Problem, TUNNEL_PROTOCOL } from '#manager/contract'
+import { AppError, fromProblem, isProblem, parseJson, TUNNEL_PROTOCOL } from '#manager/contract/light'
 
 /** RFC 6455, section 1.3. */
 const WEBSOCKET_GUID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11'
@@ -117,8 +117,8 @@ function parseHead(text: string): Omit<Answer, 'body'> {
 
 function refusal({ status, headers, body }: Answer): AppError {
   if (headers.get('content-type')?.startsWith('application/problem+json')) {
-    const problem = Problem.safeParse(parseJson(body))
-    if (problem.success) return fromProblem(problem.data)
+    const problem = parseJson(body)
+    if (isProblem(problem)) return fromProblem(problem)
   }
   return new AppError('unavailable', { why: `The manager answered HTTP ${status} to a tunnel.`, status })
 }

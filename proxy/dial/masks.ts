@@ -1,7 +1,7 @@
 import { randomFillSync } from 'node:crypto'
 import { createRequire } from 'node:module'
 import { type Socket } from 'node:net'
-import { type ApplyMask, type MaskKey, ZERO_MASK } from '#manager/contract'
+import { type ApplyMask, type MaskKey, ZERO_MASK } from '#manager/contract/light'
 
 /** XORs in place; native where bufferutil has a binary for this platform, its own JavaScript otherwise. */
 export const applyMask = (createRequire(import.meta.url)('bufferutil') as { unmask: ApplyMask }).unmask

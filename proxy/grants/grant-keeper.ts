@@ -1,4 +1,5 @@
-import { type ApiClient, AppError, type Grant, GRANT_HEADER, isAppError, type SessionId } from '#manager/contract'
+import type { ApiClient, Grant, SessionId } from '#manager/contract'
+import { AppError, GRANT_HEADER, isAppError } from '#manager/contract/light'
 
 export interface GrantKeeperDeps {
   readonly api: Pick<ApiClient, 'createGrant' | 'renewGrant'>

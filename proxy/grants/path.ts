@@ -1,5 +1,6 @@
 import { type Socket } from 'node:net'
-import { AppError, type Grant, isAppError, toWireError } from '#manager/contract'
+import type { Grant } from '#manager/contract'
+import { AppError, isAppError, toWireError } from '#manager/contract/light'
 import { createBackoff } from './backoff.ts'
 import { createGrantKeeper, type GrantKeeperDeps } from './grant-keeper.ts'
 import { linkSignals } from './link-signals.ts'

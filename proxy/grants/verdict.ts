@@ -1,4 +1,4 @@
-import { type ErrorCode, isAppError } from '#manager/contract'
+import { type ErrorCode, isAppError } from '#manager/contract/light'
 
 /**
  * Consequence of a failure on the way to a session for its tunnel.

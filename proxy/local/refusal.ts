@@ -1,4 +1,4 @@
-import { AppError, type TunnelCloseReason } from '#manager/contract'
+import { AppError, type TunnelCloseReason } from '#manager/contract/light'
 
 /** Error for a tunnel that the agent did not connect to its app; undefined for the end of a tunnel that was connected. */
 export function refusalOf(reason: TunnelCloseReason | undefined): AppError | undefined {

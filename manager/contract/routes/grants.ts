@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { GRANT_CALLS } from '../grant-calls.ts'
 import { Grant } from '../grants.ts'
 import { SessionId } from '../ids.ts'
 import { type RouteSpec } from './route-spec.ts'
@@ -8,8 +9,7 @@ const session = z.object({ id: SessionId })
 /** Grants: rights to open tunnels. */
 export const GRANT_ROUTES = {
   createGrant: {
-    method: 'POST',
-    path: '/api/v1/sessions/:id/apps/:app/grant',
+    ...GRANT_CALLS.createGrant,
     access: 'user',
     summary: 'Start the app if needed and obtain the right to tunnel to it for five minutes.',
     params: session.extend({ app: z.string().max(32) }),
@@ -17,8 +17,7 @@ export const GRANT_ROUTES = {
     reply: Grant,
   },
   renewGrant: {
-    method: 'POST',
-    path: '/api/v1/grants/renew',
+    ...GRANT_CALLS.renewGrant,
     access: 'none',
     summary: 'Extend a grant that has not expired; the grant itself, in `x-berth-grant`, is the credential.',
     reply: Grant,

@@ -1,16 +1,13 @@
 import { execFile } from 'node:child_process'
-import { createHash } from 'node:crypto'
-import { once } from 'node:events'
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
-import { type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import ssh2 from 'ssh2'
 import { afterEach, expect, test } from 'vitest'
 import { startProxy } from '#proxy'
 import { computerId } from '../../../proxy/ssh/computer-id.ts'
 import { StandIn, tcpApp } from '../../fixtures/proxy-stand-in.ts'
+import { aKeyPair, startSshServer } from '../../fixtures/ssh-server.ts'
 
 const run = promisify(execFile)
 let stack = new AsyncDisposableStack()
@@ -19,53 +16,15 @@ afterEach(async () => {
   stack = new AsyncDisposableStack()
 })
 
-/** ssh2 drops a leading zero byte of the public key: one pair in some hundred cannot be read. */
-function aKeyPair(): ReturnType<typeof ssh2.utils.generateKeyPairSync> {
-  const pair = ssh2.utils.generateKeyPairSync('ed25519', { comment: 'id_container' })
-  return ssh2.utils.parseKey(pair.private) instanceof Error ? aKeyPair() : pair
-}
-const sessionKey = aKeyPair()
-
-/** An SSH server that lets in the session's key only and answers commands with themselves. */
-async function anSshServer() {
-  const hostKey = aKeyPair()
-  const allowed = ssh2.utils.parseKey(sessionKey.public)
-  if (allowed instanceof Error) throw allowed
-  const server = new ssh2.Server({ hostKeys: [hostKey.private] }, client => {
-    client.on('error', () => undefined)
-    client.on('authentication', context => {
-      const isOurs = context.method === 'publickey' && context.key.data.equals(allowed.getPublicSSH())
-      if (!isOurs || context.username !== 'work') context.reject(['publickey'])
-      else if (context.signature && context.blob && !allowed.verify(context.blob, context.signature, context.hashAlgo))
-        context.reject()
-      else context.accept()
-    })
-    client.on('session', accept => {
-      accept().on('exec', (acceptExec, _, info) => {
-        const channel = acceptExec()
-        channel.write(`ran ${info.command}`)
-        channel.exit(0)
-        channel.end()
-      })
-    })
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  stack.defer(() => void server.close())
-  const blob = Buffer.from(hostKey.public.split(' ')[1] ?? '', 'base64')
-  const hostKeyFingerprint = `SHA256:${createHash('sha256').update(blob).digest('base64').replace(/=+$/, '')}`
-  return { port: (server.address() as AddressInfo).port, hostKey: hostKey.public.trim(), hostKeyFingerprint }
-}
-
 async function setUp(name = 'my-session') {
-  const server = await anSshServer()
+  const server = stack.use(await startSshServer())
   const manager = stack.use(await new StandIn([{ app: tcpApp('sshd'), port: server.port }], name).start())
   manager.sshAccess = {
     user: 'work',
     hostKey: server.hostKey,
     hostKeyFingerprint: server.hostKeyFingerprint,
-    privateKey: sessionKey.private,
-    publicKey: sessionKey.public,
+    privateKey: server.sessionKey.private,
+    publicKey: server.sessionKey.public,
   }
   const home = await mkdtemp(join(tmpdir(), 'berth-test-ssh kit-'))
   stack.defer(() => rm(home, { recursive: true }))
@@ -233,11 +192,11 @@ test('the preferred port is used, and a second session is told who has it', asyn
 })
 
 test('key files are offered for OpenSSH, PuTTY and FileZilla', async () => {
-  const { proxy, spec, manager } = await setUp()
+  const { proxy, spec, manager, server } = await setUp()
   const { id } = manager.session
   expect(await proxy.ssh.keyFile(id, 'openssh')).toMatchObject({
     fileName: 'id_container',
-    content: sessionKey.private,
+    content: server.sessionKey.private,
   })
   expect((await proxy.ssh.keyFile(id, 'ppk')).content).toMatch(/^PuTTY-User-Key-File-3: ssh-ed25519\r\n/)
   const kit = await proxy.ssh.connect(spec)

@@ -1,0 +1,83 @@
+import { ACCESS_KEY, AppError, type SignableRequest, type SigningKeypair, signRequest } from '#manager/contract/light'
+import { readSignIn, type SignIn } from './sign-in.ts'
+
+/** The Berth that a command uses, and how its requests are authenticated. */
+export interface Access {
+  /** Address of the Berth, without a slash at its end. */
+  readonly endpoint: string
+  /** Headers that authenticate this request. */
+  readonly credentials: (request: SignableRequest) => Promise<Record<string, string>>
+  /** Undefined with a keypair. */
+  readonly signIn: SignIn | undefined
+}
+
+/**
+ * The keypair of the environment (BERTH_ACCESS_KEY, BERTH_SECRET_KEY), else the sign-in. If BERTH_ENDPOINT names another Berth
+ * than the sign-in, only a keypair is sent there: a signature is worthless elsewhere, a token is not.
+ */
+export async function findAccess(): Promise<Access> {
+  const keypair = keypairOf(process.env)
+  return keypair ? await accessByKeypair(keypair) : await accessBySignIn()
+}
+
+/** @throws AppError `not_signed_in`, also if BERTH_ENDPOINT names another Berth than the sign-in */
+export async function accessBySignIn(): Promise<Access & { readonly signIn: SignIn }> {
+  const signIn = await readSignIn()
+  const endpoint = trimmed(signIn.endpoint)
+  const wanted = process.env.BERTH_ENDPOINT
+  if (wanted && URL.parse(wanted)?.origin !== new URL(endpoint).origin) {
+    const why = `BERTH_ENDPOINT is ${wanted}, the sign-in is for ${endpoint}. Sign in there first: berth login --endpoint ${wanted} --email YOU.`
+    throw new AppError('not_signed_in', { why })
+  }
+  return { endpoint, credentials: latestOf(signIn), signIn }
+}
+
+export const trimmed = (endpoint: string) => endpoint.replace(/\/+$/, '')
+
+export const headersOf = ({ token }: SignIn) => ({ authorization: `Bearer ${token}` })
+
+/**
+ * Credentials of the latest sign-in: a tunnel may outlive its own sign-in. It continues with the same user's next sign-in, and
+ * ignores those of others.
+ */
+function latestOf(signIn: SignIn): Access['credentials'] {
+  let latest = signIn
+  return async () => {
+    const found = await readSignIn()
+    if (found.endpoint === signIn.endpoint && found.userId === signIn.userId) latest = found
+    return headersOf(latest)
+  }
+}
+
+async function accessByKeypair(keypair: SigningKeypair): Promise<Access> {
+  const endpoint = trimmed(process.env.BERTH_ENDPOINT ?? (await endpointOfSignIn()))
+  return { endpoint, credentials: request => signRequest(request, keypair), signIn: undefined }
+}
+
+async function endpointOfSignIn(): Promise<string> {
+  const signIn = await readSignIn().catch((error: unknown) => {
+    const why = 'With BERTH_ACCESS_KEY, set BERTH_ENDPOINT to the address of the Berth.'
+    throw new AppError('config_invalid', { why }, { cause: error })
+  })
+  return signIn.endpoint
+}
+
+/**
+ * The keypair of a job that cannot sign in. Threat model: the environment of a process is readable by its user and root, as a
+ * file of theirs would be; the keypair is never printed, and never on a command line.
+ *
+ * @throws AppError `config_invalid` if only half of it is set, or it is not a keypair
+ */
+export function keypairOf(env: Readonly<Record<string, string | undefined>>): SigningKeypair | undefined {
+  const { BERTH_ACCESS_KEY: accessKey, BERTH_SECRET_KEY: secretKey } = env
+  if (!accessKey && !secretKey) return undefined
+  if (!accessKey || !secretKey) {
+    throw new AppError('config_invalid', { why: 'Set both BERTH_ACCESS_KEY and BERTH_SECRET_KEY, or none.' })
+  }
+  if (!ACCESS_KEY.test(accessKey)) {
+    throw new AppError('config_invalid', {
+      why: 'BERTH_ACCESS_KEY is not an access key (AKIA and 16 letters or digits).',
+    })
+  }
+  return { accessKey, secretKey }
+}

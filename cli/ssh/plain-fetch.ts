@@ -1,0 +1,38 @@
+import type { IncomingMessage } from 'node:http'
+import { text } from 'node:stream/consumers'
+import type { ClientDeps, HttpReply } from '#manager/contract/light'
+import { explainFailure, isUntrusted, trustSystemCertificates } from '../config/system-certificates.ts'
+
+/**
+ * `fetch` for one request of a program that is started for every connection of ssh: loading Node's own takes longer than the
+ * request. The authorities of the operating system are read only if Node's own list does not do, for the same reason.
+ *
+ * @throws AppError `unavailable` with the reason
+ */
+export const plainFetch: ClientDeps['fetch'] = async (url, init) => {
+  try {
+    return await send(url, init)
+  } catch (error) {
+    if (isUntrusted(error) && trustSystemCertificates(url)) return await plainFetch(url, init)
+    return explainFailure(url, error)
+  }
+}
+
+async function send(
+  url: string,
+  { method, headers, body, signal }: Parameters<ClientDeps['fetch']>[1],
+): Promise<HttpReply> {
+  const { request } = url.startsWith('https:') ? await import('node:https') : await import('node:http')
+  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
+  request(url, { method, headers, agent: false, signal: signal as AbortSignal })
+    .once('response', resolve)
+    .once('error', reject)
+    .end(body)
+  const reply = await promise
+  const received = await text(reply)
+  return {
+    status: reply.statusCode ?? 0,
+    headers: { get: name => [reply.headers[name]].flat().join(', ') || null },
+    text: () => Promise.resolve(received),
+  }
+}

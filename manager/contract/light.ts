@@ -1,0 +1,11 @@
+/**
+ * The part of the contract that loads without the schemas. For a program that is started for every connection of ssh: the
+ * schemas take longer to load than all the rest of its work. `test/integration/cli/stdio.test.ts` checks what it loads.
+ */
+export * from './call-route.ts'
+export * from './errors.ts'
+export * from './grant-calls.ts'
+export { isSessionId } from './is-session-id.ts'
+export { parseJson } from './parse-json.ts'
+export * from './sign-request.ts'
+export * from './tunnel/index.ts'
