@@ -10,7 +10,7 @@ import {
   OPCODE,
   type Opcode,
   TUNNEL_CLOSE,
-} from '#manager/contract'
+} from '#manager/contract/light'
 
 /** A violation of RFC 6455; `closeCode` is what the connection is failed with (section 7.1.7). */
 export class FrameError extends Error {

@@ -1,4 +1,4 @@
-import { PING_INTERVAL_MS } from '#manager/contract'
+import { PING_INTERVAL_MS } from '#manager/contract/light'
 import { type TunnelEnd } from './tunnel-end.ts'
 
 /** Interval at which the owner calls `TunnelBeats.tick`. */

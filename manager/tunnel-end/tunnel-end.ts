@@ -17,7 +17,7 @@ import {
   tunnelCloseReason,
   type TunnelCloseReason,
   writeHeader,
-} from '#manager/contract'
+} from '#manager/contract/light'
 import { FrameDecoder, FrameError } from './frame-decoder.ts'
 import { LARGEST_FRAMED_READ, readSteadily } from './steady-reader.ts'
 
