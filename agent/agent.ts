@@ -120,6 +120,7 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
       verifyEngine: holdEngine,
       bootedAtSeconds: bootTime(await readFile('/proc/stat', 'utf8').catch(() => '')),
       cores: await localCores(),
+      networksAhead: config.networksAhead,
       onChange(kernel) {
         parts.control?.notify({ type: 'kernel_changed', kernel, ageMs: 0 })
         changed()

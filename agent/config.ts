@@ -16,6 +16,8 @@ export interface Config {
   readonly dockerHost: string | undefined
   readonly name: string
   readonly networkRange: Cidr
+  /** Number of empty networks to keep for sessions to come. */
+  readonly networksAhead: number
   /** CIDRs that sessions may not reach. */
   readonly networkDeny: readonly Cidr[]
   /** UUIDs of the GPUs that are shared in parts (`all` = every GPU) until an admin sets a mode; other GPUs are given out whole. */
@@ -33,9 +35,12 @@ export interface Config {
   readonly logLevel: string
 }
 
+/** More would only take addresses: networks are created quicker than people ask for sessions. */
+const MOST_AHEAD = 8
+
 /**
  * @param environment BERTH_DATA (required), BERTH_MANAGER_URL, BERTH_JOIN, BERTH_AGENT_REPLACE, DOCKER_HOST, BERTH_AGENT_NAME, BERTH_AGENT_NETWORK_RANGE,
- *   BERTH_AGENT_NETWORK_DENY, BERTH_GPU_SHARED, BERTH_GPU_PROBE_IMAGE, BERTH_SIMULATED_GPUS, BERTH_TOOLBOX_IMAGE, BERTH_AGENT_SCRATCH,
+ *   BERTH_AGENT_NETWORK_DENY, BERTH_AGENT_NETWORKS_AHEAD, BERTH_GPU_SHARED, BERTH_GPU_PROBE_IMAGE, BERTH_SIMULATED_GPUS, BERTH_TOOLBOX_IMAGE, BERTH_AGENT_SCRATCH,
  *   BERTH_AGENT_SCRATCH_FLOOR_MIB, BERTH_AGENT_HOME_LIMIT_MIB, BERTH_AGENT_HOME_FILES,
  *   BERTH_AGENT_SCRATCH_RETENTION_S, BERTH_AGENT_CLAIM, BERTH_LOG; described in agent/README.md
  * @throws `config_invalid`
@@ -68,6 +73,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
       .split(',')
       .filter(text => text.trim() !== '')
       .map(text => cidr('BERTH_AGENT_NETWORK_DENY', text.trim())),
+    networksAhead: Math.min(MOST_AHEAD, amount('BERTH_AGENT_NETWORKS_AHEAD', read('BERTH_AGENT_NETWORKS_AHEAD') ?? '2')),
     sharedGpus: gpuNames(read('BERTH_GPU_SHARED') ?? ''),
     gpuProbeImage: read('BERTH_GPU_PROBE_IMAGE') ?? 'berth/python:3.13',
     simulatedGpus: read('BERTH_SIMULATED_GPUS'),

@@ -37,5 +37,7 @@ export const KernelLabel = z.object({
    * made the container; this one says that Berth wanted it. Left out in containers of older versions.
    */
   managerSignature: z.string().max(128).optional(),
+  /** Key of the kernel's network, if that was created before the session was requested. */
+  network: z.uuid().optional(),
 })
 export type KernelLabel = z.infer<typeof KernelLabel>

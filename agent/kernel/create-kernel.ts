@@ -65,9 +65,23 @@ export async function undoKernel(
   { managerId, kernelId }: KernelLabel,
   leaveNetwork: () => Promise<void>,
 ): Promise<void> {
-  for (const id of await listContainers(engine, managerId, kernelId)) await removeContainer(engine, id)
+  await removeContainersOf(engine, { managerId, kernelId })
   await leaveNetwork()
   await files.discard(kernelId, { scratch: 'remove' })
+}
+
+async function removeContainersOf(
+  engine: EngineClient,
+  { managerId, kernelId }: Pick<KernelLabel, 'managerId' | 'kernelId'>,
+): Promise<void> {
+  for (const id of await listContainers(engine, managerId, kernelId)) await removeContainer(engine, id)
+}
+
+/** `Promise.all` that waits for every part, even after a failure: an undo must not start while a part is in progress. */
+async function allDone<T extends readonly unknown[]>(parts: { readonly [K in keyof T]: Promise<T[K]> }): Promise<T> {
+  const all = Promise.all(parts)
+  await Promise.allSettled([...parts, all])
+  return (await all) as unknown as T
 }
 
 async function build(
@@ -76,25 +90,17 @@ async function build(
   image: HeldImage,
 ): Promise<CreatedKernel> {
   const { engine, networks, files, toolbox, devices, trust } = deps
-  // Remove containers left by an agent that crashed while undoing an attempt.
-  for (const id of await listContainers(engine, label.managerId, spec.kernelId)) await removeContainer(engine, id)
-  signal.throwIfAborted()
-
-  const failed = new AbortController()
-  const parts = [
+  // A container left by an agent that crashed while undoing an attempt may hold the network and the devices.
+  const cleared = removeContainersOf(engine, label)
+  const [toolboxVolume, user, ssh, network] = await allDone([
     toolbox.volume(),
     files.user(),
     files.createControl(spec.kernelId, spec.authorizedKeys),
-    networks.create(spec, label.managerId),
+    cleared.then(() => networks.create(label, label.managerId)),
     files.createScratch(spec.kernelId, spec.filesOf),
-    devices.settled(spec),
-  ] as const
-  // Not Promise.all: an undo must not start while a part is still in progress.
-  for (const part of parts) part.catch((error: unknown) => failed.abort(error))
-  await Promise.allSettled(parts)
-  if (failed.signal.aborted) throw failed.signal.reason
+    cleared.then(() => devices.settled(spec)),
+  ])
   signal.throwIfAborted()
-  const [toolboxVolume, user, ssh, network] = await Promise.all(parts)
 
   const config = containerConfig(spec, {
     name: `berth-${spec.kernelId.slice(-12)}-${spec.attempt}`,
@@ -109,8 +115,10 @@ async function build(
     limits,
     imageEnvironment: image.environment,
   })
-  await files.writeEnvironment(spec.kernelId, mergeEnvironment(image.environment, spec))
-  const container = await engine.calls.createContainer(config)
+  const [container] = await allDone([
+    engine.calls.createContainer(config),
+    files.writeEnvironment(spec.kernelId, mergeEnvironment(image.environment, spec)),
+  ])
   signal.throwIfAborted()
   await container.start().catch((error: unknown) => {
     throw startFailure(error)

@@ -74,6 +74,7 @@ function kernelsOn(inspect: () => Promise<unknown>) {
     networks: { list: () => Promise.resolve([]) },
     trust: { labelKey: LABEL_KEY, inherited: new Set() },
     agentId: LABEL.agentId,
+    networksAhead: 0,
     onChange: () => undefined,
     onRemoved: () => undefined,
     log: { warn },

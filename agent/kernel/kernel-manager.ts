@@ -26,6 +26,7 @@ import { endContainer } from './end-container.ts'
 import { type CreateDeps, type CreatedKernel, type Creation, createKernel, undoKernel } from './create-kernel.ts'
 import { labelOf, sortContainers, withBuiltIn } from './kernel-rules.ts'
 import { removeVolumesOf, sweepVolumes } from './kernel-volumes.ts'
+import { createNetworksAhead } from '../network/networks-ahead.ts'
 import { createNetworkUse } from './network-use.ts'
 import { createSshRenewal } from './renew-ssh.ts'
 import { createStartDeadline, type StartDeadline } from './start-deadline.ts'
@@ -44,6 +45,8 @@ export interface KernelManagerDeps extends Omit<CreateDeps, 'pace'> {
    * cores.
    */
   readonly cores: number | undefined
+  /** Number of empty networks to keep for sessions to come. */
+  readonly networksAhead: number
   readonly onChange: (report: KernelReport) => void
   /** A kernel is no longer in `reports`. */
   readonly onRemoved: () => void
@@ -123,7 +126,15 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
   let sweeping: Promise<void> | undefined
   const sshRenewal = createSshRenewal({ engine, files })
   const apps = createApps({ engine, files, sshRenewal, find })
-  const networkUse = createNetworkUse(networks, () => entries.values())
+  const ahead = createNetworksAhead({
+    networks,
+    size: deps.networksAhead,
+    isQuiet: () => known && [...entries.values()].every(({ state }) => state.state !== 'starting'),
+    onFailure(error) {
+      log.debug({ why: engineMessage(error) }, 'no network could be created ahead')
+    },
+  })
+  const networkUse = createNetworkUse(networks, () => entries.values(), ahead.has)
   const pace = createStartPace({
     now: () => performance.now(),
     isBusy: isNoAnswer,
@@ -231,7 +242,10 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
     spec: KernelSpec,
     { deadline, signal, registryAuth }: Starting & Pick<Creation, 'registryAuth'>,
   ): Promise<RequestReply<'create_kernel'>> {
-    const label = labelOf(spec, requireManager(), agentId)
+    const managerId = requireManager()
+    // Kernels of one session meet on a network that has the session's key.
+    const network = (spec.clusterSize ?? 1) > 1 ? undefined : ahead.take(managerId)
+    const label = { ...labelOf(spec, managerId, agentId), ...(network === undefined ? {} : { network }) }
     const abort = new AbortController()
     // Choose the cores and record them without an await in between: kernels that start together see each other's cores.
     const cpus = coresFor(spec)
@@ -287,6 +301,8 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
       await undo(label)
       forget(kernelId)
       throw error
+    } finally {
+      ahead.refill(label.managerId)
     }
   }
 
@@ -480,6 +496,7 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
       await clearGone(entry).catch(complainOfLeftover)
     }
     known = true
+    ahead.refill(managerId)
     // Networks and volumes without a kernel were left by a crashed agent, or by containers that someone else removed.
     await networkUse.sweep(managerId, complainOfLeftover)
     await sweepVolumes(engine, managerId, { isLive, complain: complainOfLeftover })
@@ -535,10 +552,12 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
       if (manager === managerId) return
       manager = managerId
       known = false
+      ahead.forget()
     },
     rescan,
     engineWentAway() {
       known = false
+      ahead.forget()
     },
     heard(reports, sentAt) {
       for (const { kernelId, attempt, state } of reports) {
@@ -566,6 +585,7 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
       stop.abort(new AppError('unavailable', { why: 'The agent is stopping.' }))
       const creations = [...entries.values()].flatMap(entry => entry.creation?.promise ?? [])
       await Promise.allSettled([...creations, sweeping])
+      await ahead[Symbol.asyncDispose]()
     },
   }
 }

@@ -121,6 +121,7 @@ async function kernelsInMemory(more: Partial<KernelManagerDeps> = {}) {
     agentId: AgentId.parse(uuid('3')),
     verifyEngine: nothing,
     cores: CORES,
+    networksAhead: 0,
     bootedAtSeconds: undefined,
     onChange: () => undefined,
     onRemoved: () => undefined,

@@ -14,11 +14,19 @@ export interface NetworkUse {
   sweep(managerId: string, complain: (error: unknown) => void): Promise<void>
 }
 
-/** @param members all current kernels, including those in creation */
-export function createNetworkUse(networks: SessionNetworks, members: () => Iterable<KernelRecord>): NetworkUse {
+/**
+ * @param members all current kernels, including those in creation
+ * @param isAhead whether a network is kept for a session to come
+ */
+export function createNetworkUse(
+  networks: SessionNetworks,
+  members: () => Iterable<KernelRecord>,
+  isAhead: (key: string) => boolean,
+): NetworkUse {
   // Kernels that have left: their records remain while the rest of them is cleaned up.
   const left = new Set<string>()
   const isUsed = (key: string) => {
+    if (isAhead(key)) return true
     for (const { label, state } of members()) {
       if (networkKeyOf(label) === key && state.state !== 'gone' && !left.has(label.kernelId)) return true
     }

@@ -12,6 +12,7 @@ import {
   conflictingRoute,
   formatAddress,
   formatCidr,
+  hasRoomFor,
   parseCidr,
   parseRoutes,
 } from './subnets.ts'
@@ -20,6 +21,8 @@ import {
 const BRIDGE_PREFIX = 'berth'
 /** Another agent on this engine, or another program, may take a subnet between our look and our call. */
 const ATTEMPTS = 8
+/** Networks are created ahead only while the range has this many free /28: they take no address that a session may need. */
+const SPARE_SUBNETS = 16
 
 export interface SessionNetwork {
   readonly id: string
@@ -28,11 +31,16 @@ export interface SessionNetwork {
 
 export interface SessionNetworks {
   /**
-   * Creates a bridge for the session. An existing bridge is shared with the kernels that made it; for the only kernel of a
-   * session it is a left-over, and is replaced.
+   * Provides the bridge of the session. An existing bridge is shared with the kernels that made it, or was created ahead for this
+   * kernel; any other is a left-over, and is replaced.
    * @throws `network_range_taken`
    */
   create(member: NetworkMember, managerId: string): Promise<SessionNetwork>
+  /**
+   * Creates a bridge for a session to come, under a new key.
+   * @returns false, and creates nothing, if sessions may soon need all of the range
+   */
+  createAhead(key: string, managerId: string): Promise<boolean>
   /**
    * No-op if the network does not exist.
    * @param isUsed asked when no other operation on this network is in flight; true leaves it alone
@@ -55,11 +63,16 @@ export interface NetworkMember {
   readonly kernelId: string
   readonly sessionId: string
   readonly clusterSize?: number | undefined
+  /** Key of the network that was created ahead and is this kernel's now. */
+  readonly network?: string | undefined
 }
 
-/** Key of a network: kernels of one session share a network; for a session with one kernel the key is the kernel's id. */
+/**
+ * Key of a network: kernels of one session share a network; for a session with one kernel the key is the kernel's id, unless the
+ * network is older than the kernel.
+ */
 export function networkKeyOf(member: NetworkMember): string {
-  return isShared(member) ? member.sessionId : member.kernelId
+  return member.network ?? (isShared(member) ? member.sessionId : member.kernelId)
 }
 
 const isShared = ({ clusterSize = 1 }: NetworkMember) => clusterSize > 1
@@ -98,10 +111,10 @@ export function createSessionNetworks(
     }
   }
 
-  async function subnetsInUse(): Promise<Cidr[]> {
+  async function listUsable(): Promise<NetworkInspectInfo[]> {
     const networks: NetworkInspectInfo[] = await engine.calls.listNetworks()
     await refuseForeignRoutes(networks)
-    return networks.flatMap(subnetsOf)
+    return networks
   }
 
   function freeSubnet(taken: readonly Cidr[]): Cidr {
@@ -132,8 +145,13 @@ export function createSessionNetworks(
     })
   }
 
-  async function tryCreate(key: string, managerId: string): Promise<SessionNetwork | undefined> {
-    const subnet = freeSubnet(await subnetsInUse())
+  /** @returns undefined if somebody was quicker: try again */
+  async function tryCreate(
+    key: string,
+    managerId: string,
+    present: readonly NetworkInspectInfo[],
+  ): Promise<SessionNetwork | undefined> {
+    const subnet = freeSubnet(present.flatMap(subnetsOf))
     reserved.add(subnet)
     const name = networkName(key)
     try {
@@ -180,21 +198,31 @@ export function createSessionNetworks(
 
   async function create(member: NetworkMember, managerId: string): Promise<SessionNetwork> {
     const key = networkKeyOf(member)
+    const mayExist = isShared(member) || member.network !== undefined
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-      const shared = isShared(member) ? (await list(managerId)).find(network => network.key === key) : undefined
-      const network = shared ? { id: shared.id, name: networkName(key) } : await tryCreate(key, managerId)
+      const present = await listUsable()
+      const found = mayExist ? present.find(isNetworkOf(key, managerId)) : undefined
+      const network = found ? { id: found.Id, name: networkName(key) } : await tryCreate(key, managerId, present)
       if (network) return network
     }
     throw new AppError('kernel_create_failed', { why: 'Docker refused every network for the session.' })
   }
 
+  async function createAhead(key: string, managerId: string): Promise<boolean> {
+    const present = await listUsable()
+    const taken = [...present.flatMap(subnetsOf), ...reserved]
+    if (!hasRoomFor(SPARE_SUBNETS, range, taken)) return false
+    return (await tryCreate(key, managerId, present)) !== undefined
+  }
+
   async function look(): Promise<void> {
     // A taken range is recorded as the problem; an engine that does not answer is noticed elsewhere.
-    await noting(subnetsInUse().then(freeSubnet)).catch(() => undefined)
+    await noting(listUsable().then(present => freeSubnet(present.flatMap(subnetsOf)))).catch(() => undefined)
   }
 
   return {
     create: (member, managerId) => inTurn(networkKeyOf(member), () => noting(create(member, managerId))),
+    createAhead: (key, managerId) => inTurn(key, () => createAhead(key, managerId)),
     remove: (key, managerId, isUsed) =>
       inTurn(key, async () => {
         if (!isUsed()) await removeByKey(key, managerId)
@@ -210,6 +238,10 @@ export function createSessionNetworks(
     look,
     list,
   }
+}
+
+function isNetworkOf(key: string, managerId: string) {
+  return ({ Labels }: NetworkInspectInfo) => Labels?.[LABEL_KERNEL_ID] === key && Labels[LABEL_MANAGER] === managerId
 }
 
 function subnetsOf({ IPAM }: NetworkInspectInfo): Cidr[] {

@@ -56,6 +56,17 @@ export function allocateSubnet(range: Cidr, taken: readonly Cidr[]): Cidr | unde
   return undefined
 }
 
+/** Whether the range has at least this many free /28. @param taken as in `allocateSubnet` */
+export function hasRoomFor(count: number, range: Cidr, taken: readonly Cidr[]): boolean {
+  const all = [...taken]
+  for (let found = 0; found < count; found++) {
+    const subnet = allocateSubnet(range, all)
+    if (!subnet) return false
+    all.push(subnet)
+  }
+  return true
+}
+
 export interface Route {
   readonly destination: Cidr
   readonly device: string

@@ -42,7 +42,7 @@ gpu.probeImage = "python:3"
 simulatedGpus = "gpus.toml"
 toolboxImage = "x:1"
 logLevel = "error"
-network = { range = "10.9.0.0/16", deny = ["10.0.0.0/8"] }
+network = { range = "10.9.0.0/16", deny = ["10.0.0.0/8"], ahead = 3 }
 scratch.directory = "/srv/scratch"
 scratch.floorMib = 5
 scratch.retentionSeconds = 0
@@ -74,6 +74,7 @@ test('every key reaches the servers that it is for, as the variable that they re
     DOCKER_HOST: 'unix:///run/docker.sock',
     BERTH_AGENT_NETWORK_RANGE: '10.9.0.0/16',
     BERTH_AGENT_NETWORK_DENY: '10.0.0.0/8',
+    BERTH_AGENT_NETWORKS_AHEAD: '3',
     BERTH_AGENT_SCRATCH: '/srv/scratch',
     BERTH_AGENT_SCRATCH_FLOOR_MIB: '5',
     BERTH_AGENT_SCRATCH_RETENTION_S: '0',
@@ -110,7 +111,7 @@ test('every fault is told at once, with file, line, column, key and what is allo
   expect(faultsOf(document)).toEqual([
     `${FILE}:3:3: console.port must be a whole number from 0 to 65535 (0 = any free port)`,
     `${FILE}:4:1: console.prot is not known; allowed in [console]: port, host, allowedHosts, trustedProxies, sshDirectory, localProof, logLevel`,
-    `${FILE}:7:1: agent.network must be a table; allowed in [agent.network]: range, deny`,
+    `${FILE}:7:1: agent.network must be a table; allowed in [agent.network]: range, deny, ahead`,
     `${FILE}:9:1: agent.scratch.floorMib must be a whole number of MiB`,
   ])
 })

@@ -144,6 +144,14 @@ export const SETTINGS: readonly Setting[] = [
     servers: ['agent'],
   },
   {
+    key: 'agent.network.ahead',
+    schema: z.int().min(0).max(8),
+    allowed: 'a whole number from 0 to 8',
+    meaning: 'empty networks kept ready for new sessions; default 2',
+    variable: 'BERTH_AGENT_NETWORKS_AHEAD',
+    servers: ['agent'],
+  },
+  {
     key: 'agent.scratch.directory',
     schema: text,
     allowed: 'the path of a directory',
