@@ -77,12 +77,11 @@ export async function openDevices(deps: DevicesDeps): Promise<Devices> {
   /** Probes only free GPUs: a probe beside a session would take memory from it. */
   function probeWhatIsFree(): void {
     if (stop.signal.aborted || !deps.isEngineUp()) return
-    const held = deps.held()
     for (const { gpu, plugin } of entries) {
       const { uuid } = gpu
       const due = plugin === 'nvidia' && modeOf(gpu) === 'shared' && gpu.problem === null
       const isKnown = (verdicts.get(uuid)?.againAt ?? 0) > performance.now()
-      if (!due || held.has(uuid) || isKnown || probing.has(uuid)) continue
+      if (!due || isKnown || probing.has(uuid) || deps.held().has(uuid)) continue
       const work = probe(gpu, stop.signal)
         .then(verdict => {
           verdicts.set(uuid, { ...verdict, againAt: verdict.later ? performance.now() + TRY_AGAIN_MS : Infinity })

@@ -19,6 +19,8 @@ import { watchXids } from './xid.ts'
 const run = promisify(execFile)
 /** A GPU that fell off the bus can block nvidia-smi for long. */
 const TIMEOUT_MS = 10_000
+/** Rest between two attempts to run an nvidia-smi that is not installed: an attempt costs a fork. */
+const MISSING_REST_MS = 60_000
 const QUERY = [`--query-gpu=${GPU_FIELDS}`, '--format=csv,noheader,nounits']
 
 export interface NvidiaOptions {
@@ -55,6 +57,7 @@ export function createNvidiaGpus({
   const xids = watchXids(kernelLog)
   const known = new Map<string, FoundGpu>()
   let migFigures: readonly DeviceFigures[] = []
+  let missingUntil = -Infinity
   /** Parent GPU of each MIG instance. */
   const parentOf = new Map<string, string>()
 
@@ -144,8 +147,12 @@ export function createNvidiaGpus({
   return {
     name: 'nvidia',
     async look(signal) {
+      if (known.size === 0 && performance.now() < missingUntil) return { gpus: [], figures: [] }
       const all = await ask(signal, ...QUERY)
-      if (all.isMissing && known.size === 0) return { gpus: [], figures: [] }
+      if (all.isMissing && known.size === 0) {
+        missingUntil = performance.now() + MISSING_REST_MS
+        return { gpus: [], figures: [] }
+      }
       const [module, logged] = await Promise.all([readProc(), xids.read()])
       const answered = parseGpuRows(all.text)
       const seen = new Set(answered.map(row => row.uuid))

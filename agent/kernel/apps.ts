@@ -90,7 +90,7 @@ export function createApps({ engine, files, sshRenewal, find }: AppsDeps): {
       const secrets = await files.readSecrets(kernelId)
       const known = secrets[app.name]
       if (known !== undefined) return known
-      const running = await runningSecret(app, await processesOf(pid, containerId))
+      const running = await runningSecret(app, processesOf(pid, containerId))
       const secret = running ?? randomBytes(24).toString('hex')
       await files.writeSecrets(kernelId, { ...secrets, [app.name]: secret })
       return secret

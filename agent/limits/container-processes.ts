@@ -1,19 +1,21 @@
 import { opendir, readFile } from 'node:fs/promises'
 import { readlinkSync } from 'node:fs'
 import { setImmediate } from 'node:timers/promises'
+import { readKernelText } from '../read-kernel-text.ts'
 import { cgroupPaths } from '../stats/cgroup.ts'
 
 /** Links read before the agent's other work gets its turn. */
 const SLICE = 200
 
 /** Processes of a container, as numbered on this host; empty if they are not processes of this host. */
-export async function processesOf(pid: number, containerId: string): Promise<number[]> {
+export function processesOf(pid: number, containerId: string): number[] {
   if (pid === 0) return []
-  const paths = cgroupPaths(await readFile(`/proc/${pid}/cgroup`, 'utf8').catch(() => ''), containerId)
+  const paths = cgroupPaths(readKernelText(`/proc/${pid}/cgroup`), containerId)
   if (!paths) return []
   const directory = paths.version === 2 ? paths.unified : paths.memory
-  const text = await readFile(`${directory}/cgroup.procs`, 'utf8').catch(() => '')
-  return text.split('\n').filter(Boolean).map(Number)
+  return readKernelText(`${directory}/cgroup.procs`)
+    .split('\n')
+    .filter(Boolean).map(Number)
 }
 
 export interface InotifyUse {

@@ -52,7 +52,7 @@ export function createInotifyGuard({ running, stop, log, readLimits = limitsOfHo
       for (const [kernelId, processes] of Map.groupBy(greedy, ({ kernelId }) => kernelId)) {
         const kernel = kernels.find(candidate => candidate.kernelId === kernelId)
         if (!kernel) continue
-        const present = new Set(await processesOf(kernel.pid, kernel.containerId))
+        const present = new Set(processesOf(kernel.pid, kernel.containerId))
         for (const { pid } of processes) if (present.has(pid)) kill(pid)
         log.warn(
           { kernelId, processes: processes.length },
@@ -74,7 +74,7 @@ export function createInotifyGuard({ running, stop, log, readLimits = limitsOfHo
 async function usesOf({ kernelId, pid, containerId }: RunningKernel): Promise<ProcessUse[]> {
   const uses: ProcessUse[] = []
   let left = DESCRIPTORS
-  for (const process of shuffled(await processesOf(pid, containerId))) {
+  for (const process of shuffled(processesOf(pid, containerId))) {
     if (left <= 0) break
     const { looked, ...use } = await inotifyUse(process, left)
     left -= looked

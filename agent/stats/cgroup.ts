@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises'
+import { readKernelText } from '../read-kernel-text.ts'
 
 /** Counters of one container at one moment. */
 export interface Counters {
@@ -93,29 +93,22 @@ const FILES = {
 } as const
 
 /** Reads the counters of a container by its main process. @returns undefined if that is not a process of this host, or has ended */
-export async function readCounters(pid: number, containerId: string): Promise<Counters | undefined> {
+export function readCounters(pid: number, containerId: string): Counters | undefined {
   if (pid === 0) return undefined
-  const group = await read(`/proc/${pid}/cgroup`)
-  const paths = cgroupPaths(group, containerId)
+  const paths = cgroupPaths(readKernelText(`/proc/${pid}/cgroup`), containerId)
   if (!paths) return undefined
-  const net = read(`/proc/${pid}/net/dev`)
   const list =
     paths.version === 2
       ? FILES[2].map(name => [name, `${paths.unified}/${name}`] as const)
       : (['cpuacct', 'memory', 'blkio'] as const).flatMap(controller =>
           FILES[1][controller].map(name => [name, `${paths[controller]}/${name}`] as const),
         )
-  const contents = await Promise.all(list.map(async ([name, path]) => [name, await read(path)] as const))
-  const files = Object.fromEntries(contents)
+  const files = Object.fromEntries(list.map(([name, path]) => [name, readKernelText(path)]))
   return {
     atMs: performance.now(),
     ...(paths.version === 2 ? parseV2(files) : parseV1(files)),
-    ...parseNetDev(await net),
+    ...parseNetDev(readKernelText(`/proc/${pid}/net/dev`)),
   }
-}
-
-function read(path: string): Promise<string> {
-  return readFile(path, 'utf8').catch(() => '')
 }
 
 function numberIn(text = ''): number {

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { type DeviceFigures, type KernelId, type SessionStats } from '#manager/contract'
 import { type EngineClient } from '../docker/engine-client.ts'
 import { endStream, readLines } from '../docker/lines.ts'
@@ -12,7 +13,12 @@ export interface StatsDeps {
   readonly kernels: { running(): RunningKernel[] }
   readonly devices: Pick<Devices, 'measure'>
   readonly scratchOf: (kernelId: KernelId) => string
-  readonly onSample: (samples: { kernelId: KernelId; stats: SessionStats }[]) => void
+  readonly onSample: (samples: Sample[]) => void
+}
+
+interface Sample {
+  readonly kernelId: KernelId
+  readonly stats: SessionStats
 }
 
 const EVERY_MS = 1_000
@@ -44,16 +50,19 @@ export function startStats({ engine, kernels, devices, scratchOf, onSample }: St
     if (running.length === 0) return
     const wantGpus = running.some(kernel => kernel.devices.length > 0)
     const figures = wantGpus ? await devices.measure(stop.signal) : []
-    const samples = await Promise.all(running.map(kernel => measure(kernel, figures)))
-    if (!stop.signal.aborted) onSample(samples.filter(entry => entry !== undefined))
+    const samples: Sample[] = []
+    for (const [index, kernel] of running.entries()) {
+      // Tunnels get their turn between two kernels.
+      if (index > 0) await setImmediate()
+      const sample = measure(kernel, figures)
+      if (sample) samples.push(sample)
+    }
+    if (!stop.signal.aborted) onSample(samples)
   }
 
-  async function measure(
-    kernel: RunningKernel,
-    figures: readonly DeviceFigures[],
-  ): Promise<{ kernelId: KernelId; stats: SessionStats } | undefined> {
+  function measure(kernel: RunningKernel, figures: readonly DeviceFigures[]): Sample | undefined {
     const state = stateOf(kernel.containerId)
-    const now = (await readCounters(kernel.pid, kernel.containerId)) ?? fromStream(kernel.containerId, state)
+    const now = readCounters(kernel.pid, kernel.containerId) ?? fromStream(kernel.containerId, state)
     if (!now) return undefined
     const { last } = state
     state.last = now
