@@ -73,7 +73,10 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
       .split(',')
       .filter(text => text.trim() !== '')
       .map(text => cidr('BERTH_AGENT_NETWORK_DENY', text.trim())),
-    networksAhead: Math.min(MOST_AHEAD, amount('BERTH_AGENT_NETWORKS_AHEAD', read('BERTH_AGENT_NETWORKS_AHEAD') ?? '2')),
+    networksAhead: Math.min(
+      MOST_AHEAD,
+      amount('BERTH_AGENT_NETWORKS_AHEAD', read('BERTH_AGENT_NETWORKS_AHEAD') ?? '2'),
+    ),
     sharedGpus: gpuNames(read('BERTH_GPU_SHARED') ?? ''),
     gpuProbeImage: read('BERTH_GPU_PROBE_IMAGE') ?? 'berth/python:3.13',
     simulatedGpus: read('BERTH_SIMULATED_GPUS'),

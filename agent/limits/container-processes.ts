@@ -13,9 +13,7 @@ export function processesOf(pid: number, containerId: string): number[] {
   const paths = cgroupPaths(readKernelText(`/proc/${pid}/cgroup`), containerId)
   if (!paths) return []
   const directory = paths.version === 2 ? paths.unified : paths.memory
-  return readKernelText(`${directory}/cgroup.procs`)
-    .split('\n')
-    .filter(Boolean).map(Number)
+  return readKernelText(`${directory}/cgroup.procs`).split('\n').filter(Boolean).map(Number)
 }
 
 export interface InotifyUse {

@@ -1,21 +1,49 @@
 import { execFile } from 'node:child_process'
-import { readFile, stat, statfs } from 'node:fs/promises'
+import { lstat, opendir, readFile, stat, statfs } from 'node:fs/promises'
+import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { type Amount } from './disk-rules.ts'
 
 const run = promisify(execFile)
 /** The walk of a tree is stopped after this time; its size is then unknown. */
 const TIMEOUT_MS = 60_000
+/** A tree of so many files is counted here: starting `du` twice costs more. */
+const SMALL_TREE = 200
 
 /**
- * Space below a directory, by `du`: it walks by descriptors, so a path that is too long for the system hides nothing. Stays on
- * the file system.
+ * Space below a directory. `du` counts all but small trees: it walks by descriptors, so a path that is too long for the system
+ * hides nothing. Stays on the file system.
  * @returns undefined if the directory does not exist, or takes longer than a minute
  */
 export async function diskUse(path: string, signal: AbortSignal): Promise<Amount | undefined> {
+  const small = await useOfSmallTree(path)
+  if (small) return small
   const [kib, inodes] = await Promise.all([du(['-sxk'], path, signal), du(['-sx', '--inodes'], path, signal)])
   // busybox does not count inodes.
   return kib === undefined ? undefined : { bytes: kib * 1024, inodes: inodes ?? 0 }
+}
+
+/** @returns undefined if there are more files, or anything in the way of counting them */
+async function useOfSmallTree(path: string): Promise<Amount | undefined> {
+  try {
+    const { dev, blocks } = await lstat(path)
+    // By inode: hard links count once, as with `du`.
+    const seen = new Map<number, number>([[-1, blocks]])
+    const open = [path]
+    for (let directory = open.pop(); directory !== undefined; directory = open.pop()) {
+      for await (const { name } of await opendir(directory)) {
+        if (seen.size >= SMALL_TREE) return undefined
+        const child = join(directory, name)
+        const found = await lstat(child)
+        if (found.dev !== dev) continue
+        seen.set(found.ino, found.blocks)
+        if (found.isDirectory()) open.push(child)
+      }
+    }
+    return { bytes: seen.values().reduce((total, count) => total + count, 0) * 512, inodes: seen.size }
+  } catch {
+    return undefined // e.g. a file that vanished, or a path that is too long
+  }
 }
 
 async function du(options: readonly string[], path: string, signal: AbortSignal): Promise<number | undefined> {

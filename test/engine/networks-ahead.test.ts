@@ -1,5 +1,11 @@
 import { afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
-import { type AgentHome, type AgentProcess, aKernelSpec, createAgentHome, spawnAgent } from '../fixtures/agent-process.ts'
+import {
+  type AgentHome,
+  type AgentProcess,
+  aKernelSpec,
+  createAgentHome,
+  spawnAgent,
+} from '../fixtures/agent-process.ts'
 import { busyboxImage, docker, removeByManager } from '../fixtures/docker.ts'
 import { type FakeManager, startFakeManager } from '../fixtures/fake-manager.ts'
 
