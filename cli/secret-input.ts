@@ -20,7 +20,7 @@ export async function readStandardInput(): Promise<string> {
  */
 export async function promptSecret(question: string, option = '--password-stdin'): Promise<string> {
   if (!process.stdin.isTTY) {
-    const why = `There is no terminal to ask in ("${question.replace(/:? *$/, '')}"). Pass it by standard input: ${option}.`
+    const why = `There is no terminal to ask for "${question.replace(/:? *$/, '')}". Pass the value by standard input: ${option}.`
     throw new AppError('bad_request', { why })
   }
   process.stderr.write(question)

@@ -122,7 +122,7 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
   async function makeWay(key: string, tunnel: LocalTunnel) {
     const { port, connections } = tunnel.snapshot()
     if (connections > 0) {
-      const why = `It is open at port ${port}, with ${connections} open connections. Close it there first.`
+      const why = `The app is open on port ${port} with ${connections} open connections. Close these first.`
       throw new AppError('app_open_elsewhere', { port, connections, why })
     }
     await finish(key, 'user')
@@ -131,7 +131,9 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
   async function start(key: string, spec: ReturnType<typeof TunnelSpec.parse>, wanted: number | undefined) {
     const session = await api.getSession({ params: { id: spec.sessionId } })
     if (session.status !== 'RUNNING') {
-      const why = isFinished(session.status) ? 'It has ended.' : `It is ${session.status}; wait until it is RUNNING.`
+      const why = isFinished(session.status)
+        ? 'The session has ended.'
+        : `The session is ${session.status}. Wait until it is RUNNING.`
       throw new AppError('session_not_running', { status: session.status, why })
     }
     const memory = await ports.recall(session.name, spec.app)
@@ -248,7 +250,7 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
     wake: onPathChanged,
     async [Symbol.asyncDispose]() {
       // Starting an app takes up to a minute, and a user who quits will not wait that long.
-      closing.abort(new AppError('tunnel_not_found', { why: 'Everything is being closed.' }))
+      closing.abort(new AppError('tunnel_not_found', { why: 'The program is closing its connections.' }))
       await finishAll()
       await Promise.allSettled(tunnels.values())
       await finishAll()

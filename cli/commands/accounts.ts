@@ -16,14 +16,14 @@ export function addAccountCommands(program: Command): void {
 }
 
 function addInvitationCommands(admin: Command): void {
-  const invitation = admin.command('invitation').description('One-time rights to sign up.')
+  const invitation = admin.command('invitation').description('Invitations to sign up, each for one person.')
 
   invitation
     .command('create')
-    .description('Make one; its link is shown this once.')
-    .option('--domain <name>', 'domain of the account; the own one if left out')
-    .option('--note <text>', 'for whom it is')
-    .option('--days <number>', 'how long it can be used (7)', parseDays)
+    .description('Make an invitation. The link is shown only this once.')
+    .option('--domain <name>', 'domain of the new account (default: your own)')
+    .option('--note <text>', 'who the invitation is for')
+    .option('--days <number>', 'how many days the invitation is valid (default: 7)', parseDays)
     .option('--json', 'print JSON')
     .action(async ({ json = false, ...body }: { domain?: string; note?: string; days?: number; json?: boolean }) => {
       const { api } = await connect()
@@ -44,7 +44,7 @@ function addInvitationCommands(admin: Command): void {
 
   invitation
     .command('revoke <id>')
-    .description('Take back one that was not used.')
+    .description('Withdraw an invitation that was not used.')
     .action(async (id: string) => {
       const { api } = await connect()
       await api.revokeInvitation({ params: { id } })
@@ -54,7 +54,9 @@ function addInvitationCommands(admin: Command): void {
 function addAccountAdminCommands(admin: Command): void {
   admin
     .command('account-link <user>')
-    .description('Make a one-time link for a user (address or id) to pass on; it is shown this once.')
+    .description(
+      'Make a one-time link for a user (address or id) and pass it on yourself. The link is shown only this once.',
+    )
     .addOption(new Option('--purpose <what>', 'confirm the address, or set a new password').choices(LINK_PURPOSES))
     .option('--json', 'print JSON')
     .action(async (user: string, { purpose = 'reset', json = false }: { purpose?: LinkPurpose; json?: boolean }) => {
@@ -65,7 +67,7 @@ function addAccountAdminCommands(admin: Command): void {
 
   admin
     .command('reset-totp <user>')
-    .description('Switch off the second factor of a user (address or id) who lost it.')
+    .description('Switch off the second factor of a user (address or id) who lost the authenticator app.')
     .action(async (user: string) => {
       const { api } = await connect()
       await api.resetTotp({ params: { id: await findUserId(api, user) } })
@@ -73,7 +75,7 @@ function addAccountAdminCommands(admin: Command): void {
 }
 
 function addTotpCommands(program: Command): void {
-  const totp = program.command('totp').description('The own second factor: codes of an authenticator app.')
+  const totp = program.command('totp').description('Your own second factor: codes from an authenticator app.')
   const withPassword = (command: Command) =>
     command
       .option('--password-stdin', 'read the password from standard input, and the code from its second line')
@@ -86,12 +88,12 @@ function addTotpCommands(program: Command): void {
       const { api } = await connect()
       const status = await api.totpStatus()
       createOutput(json).data(status, () =>
-        status.enabled ? `On; ${status.recoveryCodesLeft} recovery codes are left.` : 'Off.',
+        status.enabled ? `On. ${status.recoveryCodesLeft} recovery codes are left.` : 'Off.',
       )
     })
 
   withPassword(
-    totp.command('enrol').description('Make a secret for an app; confirm it with a code afterwards.'),
+    totp.command('enrol').description('Make a secret for an authenticator app. Confirm it with a code afterwards.'),
   ).action(async ({ passwordStdin, json = false }: SecretFlags) => {
     const { api } = await connect()
     const [password = ''] = passwordStdin ? await stdinLines() : [await promptSecret('Password: ')]
@@ -104,7 +106,7 @@ function addTotpCommands(program: Command): void {
 
   totp
     .command('confirm <code>')
-    .description('Switch it on with a code of the app; prints the recovery codes.')
+    .description('Switch the second factor on with a code from the app, and print the recovery codes.')
     .option('--json', 'print JSON')
     .action(async (code: string, { json = false }: { json?: boolean }) => {
       const { api } = await connect()
@@ -118,10 +120,12 @@ function addTotpCommands(program: Command): void {
     },
   )
 
-  withPassword(totp.command('disable').description('Switch it off.')).action(async (flags: SecretFlags) => {
-    const { api } = await connect()
-    await api.disableTotp({ body: await readProof(flags) })
-  })
+  withPassword(totp.command('disable').description('Switch the second factor off.')).action(
+    async (flags: SecretFlags) => {
+      const { api } = await connect()
+      await api.disableTotp({ body: await readProof(flags) })
+    },
+  )
 }
 
 interface SecretFlags {
@@ -134,7 +138,7 @@ async function readProof({ passwordStdin }: SecretFlags): Promise<{ password: st
     const [password = '', code = ''] = await stdinLines()
     return { password, code }
   }
-  return { password: await promptSecret('Password: '), code: await promptSecret('Code of your authenticator app: ') }
+  return { password: await promptSecret('Password: '), code: await promptSecret('Code from your authenticator app: ') }
 }
 
 const stdinLines = async () => (await readStandardInput()).split(/\r?\n/)
@@ -142,13 +146,14 @@ const stdinLines = async () => (await readStandardInput()).split(/\r?\n/)
 function printCodes(json: boolean, codes: readonly string[]): void {
   const output = createOutput(json)
   output.data({ codes }, () => codes.join('\n'))
-  if (!json) output.note('Keep these where your phone is not; each signs in once in place of a code.')
+  if (!json)
+    output.note('Keep these codes apart from your phone. Each signs you in once in place of a code from the app.')
 }
 
 function parseDays(text: string): number {
   const days = Number(text)
   if (Number.isInteger(days) && days >= 1 && days <= 90) return days
-  throw new InvalidArgumentError('It must be a whole number from 1 to 90.')
+  throw new InvalidArgumentError('The value must be a whole number from 1 to 90.')
 }
 
 const invitationTable = (items: readonly Invitation[]) =>

@@ -31,16 +31,21 @@ export function addAgentCommands(program: Command): void {
       for (const { name, problem, networkIsolationReason } of items) {
         if (problem) output.note(`agent ${name}: ${problem}`)
         if (networkIsolationReason)
-          output.note(`agent ${name} isolates sessions in part only: ${networkIsolationReason}`)
+          output.note(`agent ${name} isolates sessions only partly: ${networkIsolationReason}`)
       }
       output.data(items, () => agentTable(items))
     })
 
   agent
     .command('join-token')
-    .description('A one-time join string for a new agent: `berth agent --join STRING` on its host, within 15 minutes.')
-    .option('--resource-group <name>', 'which one the agent comes into', 'default')
-    .option('--replace <agent>', 'for `berth agent --replace` where the data directory of this agent is lost')
+    .description(
+      'Make a one-time join string for a new agent. Run `berth agent --join STRING` on the host within 15 minutes.',
+    )
+    .option('--resource-group <name>', 'resource group that the agent joins', 'default')
+    .option(
+      '--replace <agent>',
+      'make the join string for `berth agent --replace`, for an agent whose data directory is lost',
+    )
     .option('--json', 'print JSON')
     .action(
       async ({ json = false, resourceGroup, replace }: JsonFlag & { resourceGroup: string; replace?: string }) => {
@@ -68,7 +73,7 @@ export function addAgentCommands(program: Command): void {
 
   agent
     .command('forget <agent>')
-    .description('Revoke an agent that will not come back; its sessions end as agent_forgotten.')
+    .description('Remove an agent that will not come back. Its sessions end with the reason agent_forgotten.')
     .action(async (wanted: string) => {
       const { api } = await connect()
       // An agent that was forgotten before is in no list; by its id it may be forgotten again.
@@ -79,7 +84,7 @@ export function addAgentCommands(program: Command): void {
 
 /** `berth admin agent device …` */
 function addDeviceCommands(agent: Command): void {
-  const device = agent.command('device').description('GPUs of an agent, and how they are given out.')
+  const device = agent.command('device').description('GPUs of an agent, and whether sessions get them whole or shared.')
 
   device
     .command('ls <agent>')
@@ -93,11 +98,13 @@ function addDeviceCommands(agent: Command): void {
 
   device
     .command('mode <agent> <uuid> <mode>')
-    .description('Give a GPU out as a whole (whole) or in parts (shared); only while no session holds it.')
+    .description(
+      'Set whether sessions get a GPU as a whole (whole) or in shares (shared). No session may use the GPU meanwhile.',
+    )
     .option('--json', 'print JSON')
     .action(async (wanted: string, uuid: string, mode: string, { json = false }: JsonFlag) => {
       const body = { mode: DeviceMode.safeParse(mode).data }
-      if (body.mode === undefined) throw new AppError('bad_request', { why: 'The mode is whole or shared.' })
+      if (body.mode === undefined) throw new AppError('bad_request', { why: 'The mode must be whole or shared.' })
       const { api } = await connect()
       const params = { id: await idOf(api, wanted), uuid }
       const changed = await api.setDeviceMode({ params, body: { mode: body.mode } })
@@ -112,7 +119,7 @@ function addDeviceCommands(agent: Command): void {
 function addUnknownCommands(agent: Command): void {
   const unknown = agent
     .command('unknown')
-    .description('Containers on an agent that name this Berth, without its signature and without a record.')
+    .description('Containers on an agent with labels of this Berth, but without its signature and without a record.')
 
   unknown
     .command('ls <agent>')
@@ -141,7 +148,8 @@ function addUnknownCommands(agent: Command): void {
       .description(description)
       .action(async (wanted: string, kernel: string) => {
         const kernelId = KernelId.safeParse(kernel).data
-        if (!kernelId) throw new AppError('bad_request', { why: 'Name the container by the id in the first column.' })
+        if (!kernelId)
+          throw new AppError('bad_request', { why: 'Give the id in the first column to choose the container.' })
         const { api } = await connect()
         const params = { id: await idOf(api, wanted), kernelId }
         await api.decideUnknownContainer({ params, body: { action } })
@@ -150,8 +158,8 @@ function addUnknownCommands(agent: Command): void {
 }
 
 const DECISIONS = [
-  ['import', 'Make it a session of the owner that its label names.'],
-  ['remove', 'End it and remove its container.'],
+  ['import', 'Import the container as a session of the owner that its label names.'],
+  ['remove', 'Stop and remove the container.'],
 ] as const
 
 function showDevices(devices: readonly AgentDevice[], json: boolean): void {
@@ -179,8 +187,8 @@ const deviceTable = (devices: readonly AgentDevice[]) =>
   )
 
 const SWITCH = [
-  ['pause', false, 'Give it no new sessions, for maintenance; what runs there goes on.'],
-  ['resume', true, 'Give it sessions again.'],
+  ['pause', false, 'Start no new sessions on an agent, for maintenance. Running sessions go on.'],
+  ['resume', true, 'Start sessions on the agent again.'],
 ] as const
 
 /** Finds an agent by id, or by name if the name is unique. */
@@ -189,9 +197,9 @@ async function idOf(api: ApiClient, wanted: string): Promise<AgentId> {
   const found = items.filter(({ id, name, status }) => id === wanted || (name === wanted && status !== 'REVOKED'))
   const [one] = found
   if (!one)
-    throw new AppError('agent_not_found', { why: `No agent is called ${wanted}; see \`berth admin agent ls\`.` })
+    throw new AppError('agent_not_found', { why: `No agent has the name ${wanted}. See \`berth admin agent ls\`.` })
   if (found.length > 1)
-    throw new AppError('bad_request', { why: `Several agents are called ${wanted}; name one by id.` })
+    throw new AppError('bad_request', { why: `Several agents have the name ${wanted}. Give the id instead.` })
   return one.id
 }
 

@@ -20,9 +20,9 @@ export function addAppCommand(program: Command): void {
     .command('app <session> <app>')
     .description('Open an app of a session on a local port, until Ctrl-C.')
     .option('--port <number>', 'local port to listen on', parsePort)
-    .option('--random', 'take another port where that one is taken')
+    .option('--random', 'use a random port if that one is in use')
     .option('--no-open', 'do not open a browser')
-    .option('--json', 'print one line of JSON when it listens')
+    .option('--json', 'print one line of JSON once the port is open')
     .action(async (reference: string, app: string, flags: AppFlags) => {
       const connection = await connect()
       const { id } = await findSession(connection, reference)
@@ -49,8 +49,8 @@ export function addAppCommand(program: Command): void {
       } else {
         output.data(tunnel, () => `${tunnel.app.title}: ${address} (any user of this computer can connect)`)
       }
-      output.note('Ctrl-C closes it.')
+      output.note('Press Ctrl-C to close it.')
       const isClosedByUser = await Promise.race([ended.then(() => false), interrupted.catch(() => true)])
-      if (!isClosedByUser) throw new AppError('session_not_running', { why: 'It has ended.' })
+      if (!isClosedByUser) throw new AppError('session_not_running', { why: 'The session has ended.' })
     })
 }

@@ -18,7 +18,7 @@ interface Filter {
 /** `berth admin audit …`, for admins. */
 export function addAuditCommands(program: Command): void {
   const admin = adminOf(program)
-  const audit = admin.command('audit').description('Who did what, and what came of it.')
+  const audit = admin.command('audit').description('The audit log: who did what, and with which result.')
 
   withFilter(audit.command('ls').description('The newest entries.'))
     .option('--limit <n>', 'how many', parseLimit, 50)
@@ -29,9 +29,9 @@ export function addAuditCommands(program: Command): void {
       createOutput(json).data(items, () => auditTable(items))
     })
 
-  withFilter(audit.command('export').description('All entries, oldest first, on standard output or into a file.'))
-    .addOption(new Option('--format <format>', 'of the file').choices(AUDIT_FORMATS).default('jsonl'))
-    .option('--out <file>', 'write there; it must not exist')
+  withFilter(audit.command('export').description('Write all entries, oldest first, to standard output or to a file.'))
+    .addOption(new Option('--format <format>', 'format of the file').choices(AUDIT_FORMATS).default('jsonl'))
+    .option('--out <file>', 'file to write; it must not exist yet')
     .action(async ({ out, ...query }: Filter & { format: string; out?: string }) => {
       const { endpoint, credentials } = await connect()
       const search = new URLSearchParams(Object.entries<string>(query)).toString()
@@ -48,19 +48,20 @@ function withFilter(command: Command): Command {
     .option('--actor <user>', 'e-mail address or id')
     .option('--action <name>', 'e.g. updateUser')
     .option('--target <target>', 'e.g. session:0198…, or session: for all of a kind')
-    .option('--from <time>', 'not before, e.g. 2026-01-31 or 2026-01-31T12:00Z', parseTime)
+    .option('--from <time>', 'oldest time, e.g. 2026-01-31 or 2026-01-31T12:00Z', parseTime)
     .option('--to <time>', 'before', parseTime)
 }
 
 function parseTime(text: string): string {
   const time = new Date(text)
-  if (Number.isNaN(time.getTime())) throw new InvalidArgumentError('It must be a date such as 2026-01-31.')
+  if (Number.isNaN(time.getTime())) throw new InvalidArgumentError('The value must be a date such as 2026-01-31.')
   return time.toISOString()
 }
 
 function parseLimit(text: string): number {
   const limit = Number(text)
-  if (!Number.isSafeInteger(limit) || limit < 1 || limit > 500) throw new InvalidArgumentError('It must be 1 to 500.')
+  if (!Number.isSafeInteger(limit) || limit < 1 || limit > 500)
+    throw new InvalidArgumentError('The value must be a number from 1 to 500.')
   return limit
 }
 

@@ -13,8 +13,8 @@ export interface BackupFlags {
 export function addBackupFlags(command: Command): Command {
   return command
     .addOption(dataOption())
-    .option('--config <file>', 'settings; default: berth.toml in the data directory')
-    .option('--with-key', 'with the master key, under a passphrase that is asked for')
-    .option('--passphrase-stdin', 'read that passphrase from standard input')
+    .option('--config <file>', 'settings file (default: berth.toml in the data directory)')
+    .option('--with-key', 'include the master key, encrypted with a passphrase that you are asked for')
+    .option('--passphrase-stdin', 'read the passphrase from standard input')
     .option('--json', 'print JSON')
 }

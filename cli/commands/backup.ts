@@ -24,7 +24,7 @@ export function addBackupCommands(program: Command): void {
     program
       .command('backup <file>')
       .description(
-        'Write the database to a new file; a running Berth keeps running. Without --with-key, keep DATA/master.key apart: the copy is of no use without it. Homes of sessions are not in it.',
+        'Write the database to a new file. A running Berth keeps running. Without --with-key, also keep a copy of DATA/master.key: the backup cannot be used without it. The backup does not have the homes of sessions.',
       ),
   ).action(async (file: string, flags: BackupFlags) => {
     const outcome = await runChild('backup', file, flags)
@@ -36,13 +36,15 @@ export function addBackupCommands(program: Command): void {
   addBackupFlags(
     program
       .command('restore <file>')
-      .description('Fill a new data directory, or an empty database, from a backup: all of it or nothing.'),
+      .description(
+        'Restore a backup into a new data directory or an empty database. A restore that fails changes nothing.',
+      ),
   ).action(async (file: string, flags: BackupFlags) => {
     const outcome = await runChild('restore', file, flags)
     createOutput(flags.json ?? false).data(
       outcome,
       () =>
-        `${outcome.rows} rows restored. Start it with \`berth up\`; once the agents are back, let sessions start with \`berth admin resume\`.`,
+        `${outcome.rows} rows restored. Start Berth with \`berth up\`. Once the agents are connected, run \`berth admin resume\` so that sessions start again.`,
     )
   })
 }
@@ -69,7 +71,7 @@ async function runChild(command: 'backup' | 'restore', file: string, flags: Back
   for await (const chunk of child.stdout) chunks.push(chunk as Buffer)
   const line = Buffer.concat(chunks).toString('utf8').trim()
   if (line === '') interrupt.signal.throwIfAborted()
-  if (line === '') throw new AppError('internal', { why: `${command} ended without a word.` })
+  if (line === '') throw new AppError('internal', { why: `${command} ended without a result.` })
   const error = serverError(line)
   if (error) throw error
   return JSON.parse(line) as Outcome
@@ -78,7 +80,7 @@ async function runChild(command: 'backup' | 'restore', file: string, flags: Back
 async function readPassphrase(command: 'backup' | 'restore', fromStandardInput: boolean): Promise<string> {
   if (fromStandardInput) return await readStandardInput()
   const first = await promptSecret('Passphrase of the master key: ', '--passphrase-stdin')
-  if (command === 'backup' && (await promptSecret('Once more: ')) !== first)
+  if (command === 'backup' && (await promptSecret('Repeat the passphrase: ')) !== first)
     throw new AppError('bad_request', { why: 'The two passphrases differ.' })
   return first
 }

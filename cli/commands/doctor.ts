@@ -21,9 +21,11 @@ interface DoctorFlags {
 export function addDoctorCommand(program: Command): void {
   program
     .command('doctor')
-    .description('Check Docker, GPU, disk, ports, database and clock of this computer, and say how to mend each.')
+    .description(
+      'Check Docker, GPU, disk, ports, database and clock of this computer, and say how to fix each problem.',
+    )
     .addOption(dataOption())
-    .option('--config <file>', 'settings; default: berth.toml in the data directory')
+    .option('--config <file>', 'settings file (default: berth.toml in the data directory)')
     .option('--port <number>', 'port of the console', parsePort)
     .option('--json', 'print JSON')
     .action(async ({ data, config, port, json = false }: DoctorFlags) => {

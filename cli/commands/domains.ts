@@ -19,7 +19,7 @@ interface DomainFlags extends SlotFlags {
 /** `berth admin domain …`, for superadmins; the admin of a domain may list. */
 export function addDomainCommands(program: Command): void {
   const admin = adminOf(program)
-  const domain = admin.command('domain').description('Domains: who belongs together, and what they may hold in all.')
+  const domain = admin.command('domain').description('Domains: groups of users with limits in common.')
 
   domain
     .command('ls')
@@ -30,7 +30,7 @@ export function addDomainCommands(program: Command): void {
       createOutput(json).data(items, () => domainTable(items))
     })
 
-  withSettings(domain.command('create <name>').description('With a project named default.')).action(
+  withSettings(domain.command('create <name>').description('Create a domain, with a project named default.')).action(
     async (name: string, { json = false, ...flags }: DomainFlags) => {
       const { api } = await connect()
       const created = await api.createDomain({ body: { name, ...changeOf(flags) } })
@@ -40,21 +40,25 @@ export function addDomainCommands(program: Command): void {
     },
   )
 
-  withSettings(domain.command('update <name>').description('What is left out stays.')).action(
-    async (name: string, { json = false, ...flags }: DomainFlags) => {
-      const { api } = await connect()
-      const before = namesSlots(flags) ? (await findDomain(api, name)).limits : {}
-      const changed = await api.updateDomain({ params: { name }, body: changeOf(flags, before) })
-      const output = createOutput(json)
-      output.data(changed, () => domainTable([changed]))
-      await warnOfUnknown(api, flags.registries, output)
-    },
-  )
+  withSettings(
+    domain.command('update <name>').description('Change a domain. Settings that you leave out stay.'),
+  ).action(async (name: string, { json = false, ...flags }: DomainFlags) => {
+    const { api } = await connect()
+    const before = namesSlots(flags) ? (await findDomain(api, name)).limits : {}
+    const changed = await api.updateDomain({ params: { name }, body: changeOf(flags, before) })
+    const output = createOutput(json)
+    output.data(changed, () => domainTable([changed]))
+    await warnOfUnknown(api, flags.registries, output)
+  })
 
   for (const active of [true, false]) {
     domain
       .command(`${active ? 'activate' : 'deactivate'} <name>`)
-      .description(active ? 'Let its users in again.' : 'Nobody of it signs in or launches; sign-ins end at once.')
+      .description(
+        active
+          ? 'Let the users of a domain sign in again.'
+          : 'Keep the users of a domain from signing in and launching. Sign-ins end at once.',
+      )
       .option('--json', 'print JSON')
       .action(async (name: string, { json = false }: DomainFlags) => {
         const { api } = await connect()
@@ -65,8 +69,8 @@ export function addDomainCommands(program: Command): void {
 
   domain
     .command('rm <name>')
-    .description('Delete a domain without users, projects (but "default") and sessions.')
-    .option('--purge', 'with open invitations and the records of ended sessions; the domain must be inactive')
+    .description('Delete a domain that has no users, no sessions, and no projects besides "default".')
+    .option('--purge', 'also delete open invitations and the records of ended sessions; the domain must be inactive')
     .option('--json', 'print JSON')
     .action(async (name: string, { json = false, purge = false }: RemoveFlags) => {
       const { api } = await connect()
@@ -77,8 +81,12 @@ export function addDomainCommands(program: Command): void {
 
 function withSettings(command: Command): Command {
   return withSlots(command, true)
-    .option('--description <text>', 'what it is for')
-    .option('--registries <hosts>', 'comma list of registries whose images may be launched, or all', parseRegistries)
+    .option('--description <text>', 'what the domain is for')
+    .option(
+      '--registries <hosts>',
+      'registries whose images may be launched, separated by commas, or all',
+      parseRegistries,
+    )
     .option('--json', 'print JSON')
 }
 
@@ -93,9 +101,9 @@ async function warnOfUnknown(api: ApiClient, wanted: DomainFlags['registries'], 
   const known = (await api.listRegistries()).items.map(registry => registry.name)
   const unknown = wanted.filter(name => !known.includes(name))
   if (unknown.length === 0) return
-  const others = known.length === 0 ? 'It knows none yet' : `It knows ${known.join(', ')}`
-  output.note(`Warning: Berth knows no registry ${unknown.map(name => `"${name}"`).join(', ')}. ${others}.`)
-  output.note('Add one with: berth admin registry add HOST')
+  const others = known.length === 0 ? 'No registry is known yet' : `Known registries: ${known.join(', ')}`
+  output.note(`Warning: there is no registry ${unknown.map(name => `"${name}"`).join(', ')}. ${others}.`)
+  output.note('Add one: berth admin registry add HOST')
 }
 
 function changeOf({ description, registries, ...flags }: DomainFlags, before: WireSlots = {}): DomainChange {

@@ -17,7 +17,9 @@ export async function findSession({ api, userId }: Connection, reference: string
     const all = await api.listSessions({ query: { limit: 500 } })
     const matches = all.items.filter(session => session.id.startsWith(reference))
     if (matches.length > 1)
-      throw new AppError('bad_request', { why: `"${reference}" fits ${matches.length} sessions.` })
+      throw new AppError('bad_request', {
+        why: `"${reference}" fits ${matches.length} sessions. Give more of the name or id.`,
+      })
     if (matches[0]) return matches[0]
   }
   throw new AppError('session_not_found', { why: `You have no session "${reference}". See \`berth session ls\`.` })
@@ -34,7 +36,9 @@ async function choose(
   const own = owners.size > 1 ? named.filter(session => session.ownerId === me) : named
   if (named.length > 0 && own.length === 0) {
     const whose = named.map(session => `${session.ownerEmail} (${session.id})`).join(', ')
-    throw new AppError('bad_request', { why: `Several users have a session "${reference}"; give its id: ${whose}.` })
+    throw new AppError('bad_request', {
+      why: `Several users have a session "${reference}". Give the id instead: ${whose}.`,
+    })
   }
   return own.find(session => session.endedAt === null) ?? own[0]
 }

@@ -19,7 +19,7 @@ export async function findGroup(api: ApiClient, reference: string): Promise<Grou
   const [group] = found
   if (group && found.length === 1) return group
   const why = group
-    ? `Several domains have a project "${reference}": ${found.map(one => `${one.domain}/${one.name}`).join(', ')}.`
+    ? `Several domains have a project "${reference}". Name one of: ${found.map(one => `${one.domain}/${one.name}`).join(', ')}.`
     : `There is no project "${reference}".`
   throw new AppError('group_not_found', { name: reference, why })
 }

@@ -23,8 +23,8 @@ export function addGroupCommands(program: Command): void {
 
   group
     .command('ls')
-    .option('--domain <name>', 'of this domain only')
-    .option('--mine', 'only those that you are in')
+    .option('--domain <name>', 'only projects of this domain')
+    .option('--mine', 'only projects that you are a member of')
     .option('--json', 'print JSON')
     .action(async ({ json = false, mine = false, domain }: GroupFlags) => {
       const { api } = await connect()
@@ -33,7 +33,7 @@ export function addGroupCommands(program: Command): void {
     })
 
   withSettings(group.command('create <name>').description('Make a project.'))
-    .option('--domain <name>', 'in this domain; the own one if left out')
+    .option('--domain <name>', 'domain of the project (default: your own)')
     .action(async (name: string, { json = false, domain, ...flags }: GroupFlags) => {
       const { api } = await connect()
       const body = { ...changeOf(flags), name, ...(domain === undefined ? {} : { domain }) }
@@ -41,7 +41,11 @@ export function addGroupCommands(program: Command): void {
       createOutput(json).data(created, () => groupTable([created]))
     })
 
-  withSettings(group.command('update <group>').description('By name, domain/name or id. What is left out stays.'))
+  withSettings(
+    group
+      .command('update <group>')
+      .description('Change a project, given by name, domain/name or id. Settings that you leave out stay.'),
+  )
     .option('--name <name>', 'a new name')
     .action(async (reference: string, { json = false, ...flags }: GroupFlags) => {
       const { api } = await connect()
@@ -53,7 +57,11 @@ export function addGroupCommands(program: Command): void {
   for (const active of [true, false]) {
     group
       .command(`${active ? 'activate' : 'deactivate'} <group>`)
-      .description(active ? 'Sessions may be launched in it again.' : 'No new sessions in it; those that run go on.')
+      .description(
+        active
+          ? 'Allow new sessions in a project again.'
+          : 'Allow no new sessions in a project. Running sessions go on.',
+      )
       .option('--json', 'print JSON')
       .action(async (reference: string, { json = false }: GroupFlags) => {
         const { api } = await connect()
@@ -65,8 +73,8 @@ export function addGroupCommands(program: Command): void {
 
   group
     .command('rm <group>')
-    .description('Delete a project without members and sessions.')
-    .option('--purge', 'with its members and the records of ended sessions; the project must be inactive')
+    .description('Delete a project that has no members and no sessions.')
+    .option('--purge', 'also remove its members and the records of ended sessions; the project must be inactive')
     .option('--json', 'print JSON')
     .action(async (reference: string, { json = false, purge = false }: RemoveFlags) => {
       const { api } = await connect()
@@ -79,11 +87,11 @@ export function addGroupCommands(program: Command): void {
 }
 
 function addMemberCommands(group: Command): void {
-  const members = group.command('members').description('Who is in a project.')
+  const members = group.command('members').description('Members of a project.')
 
   members
     .command('add <group> <user...>')
-    .description('Users by e-mail address or id.')
+    .description('Add users, given by e-mail address or id.')
     .action(async (reference: string, users: string[]) => {
       const { api } = await connect()
       const { id } = await findGroup(api, reference)
@@ -92,7 +100,7 @@ function addMemberCommands(group: Command): void {
 
   members
     .command('rm <group> <user...>')
-    .description('Their sessions in it go on.')
+    .description('Remove users from a project. Their running sessions go on.')
     .action(async (reference: string, users: string[]) => {
       const { api } = await connect()
       const { id } = await findGroup(api, reference)
@@ -101,7 +109,9 @@ function addMemberCommands(group: Command): void {
 }
 
 function withSettings(command: Command): Command {
-  return withSlots(command, true).option('--description <text>', 'what it is for').option('--json', 'print JSON')
+  return withSlots(command, true)
+    .option('--description <text>', 'what the project is for')
+    .option('--json', 'print JSON')
 }
 
 function changeOf({ name, description, ...flags }: GroupFlags, before: WireSlots = {}): GroupChange {

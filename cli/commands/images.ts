@@ -21,7 +21,7 @@ export function addImageCommands(program: Command): void {
     .command('image')
     .description('Images that can be launched.')
     .command('ls')
-    .description('Images on agents, and of registries.')
+    .description('List the images on agents and in registries.')
     .option('--json', 'print JSON')
     .action(async ({ json = false }: { json?: boolean }) => {
       const { api } = await connect()
@@ -43,7 +43,7 @@ export function addImageCommands(program: Command): void {
 /** Adds `berth admin image …`, for superadmins. */
 export function addAdminImageCommands(program: Command): void {
   const admin = adminOf(program)
-  const image = admin.command('image').description('Images: where they are, and what they need at least.')
+  const image = admin.command('image').description('Images: on which agents they are, and their minimum resources.')
 
   image
     .command('ls')
@@ -54,7 +54,7 @@ export function addAdminImageCommands(program: Command): void {
       createOutput(json).data(items, () => imageTable(items))
     })
 
-  withAgents(image.command('pull <reference>').description('Pull it to agents ahead of sessions.')).action(
+  withAgents(image.command('pull <reference>').description('Pull an image to agents before sessions need it.')).action(
     async (reference: string, { json = false, ...flags }: WhereFlags) => {
       const { api } = await connect()
       using interrupt = listenForInterrupt()
@@ -70,12 +70,17 @@ export function addAdminImageCommands(program: Command): void {
     },
   )
 
-  withSlots(image.command('set-minimum <reference>').description('Requests below it are raised to it.'), false)
-    .option('--reset', 'as its labels say')
+  withSlots(
+    image
+      .command('set-minimum <reference>')
+      .description('Set the minimum resources of an image. Smaller requests are raised to the minimum.'),
+    false,
+  )
+    .option('--reset', 'use the minimum in the labels of the image again')
     .option('--json', 'print JSON')
     .action(async (reference: string, { json = false, reset = false, ...flags }: MinimumFlags) => {
       if (reset === namesSlots(flags)) {
-        throw new AppError('bad_request', { why: 'Name the minimum (--cpu, --mem, …), or --reset.' })
+        throw new AppError('bad_request', { why: 'Give the minimum (--cpu, --mem, …), or --reset.' })
       }
       const { api } = await connect()
       const reply = await api.updateImage({ body: { reference, minimum: reset ? null : slotsOf(flags) } })
@@ -84,31 +89,31 @@ export function addAdminImageCommands(program: Command): void {
       output.data(reply, () => imageTable([reply.image]))
     })
 
-  withAgents(image.command('rm <reference>').description('Take it off agents; one that is in use stays.')).action(
-    async (reference: string, { json = false, ...flags }: WhereFlags) => {
-      const { api } = await connect()
-      const { items } = await api.removeImage({ body: { reference, ...whereOf(flags) } })
-      if (items.length === 0) {
-        throw new AppError('image_not_found', { image: reference, why: `No agent holds "${reference}".` })
-      }
-      if (items.some(item => item.error !== null || item.images.length === 0)) process.exitCode = EXIT.failed
-      createOutput(json).data(items, () => cleanUpTable(items, 'removed'))
-    },
-  )
+  withAgents(
+    image.command('rm <reference>').description('Remove an image from agents. Images in use are kept.'),
+  ).action(async (reference: string, { json = false, ...flags }: WhereFlags) => {
+    const { api } = await connect()
+    const { items } = await api.removeImage({ body: { reference, ...whereOf(flags) } })
+    if (items.length === 0) {
+      throw new AppError('image_not_found', { image: reference, why: `No agent has the image "${reference}".` })
+    }
+    if (items.some(item => item.error !== null || item.images.length === 0)) process.exitCode = EXIT.failed
+    createOutput(json).data(items, () => cleanUpTable(items, 'removed'))
+  })
 
   withAgents(
-    image.command('clean-up').description('Take images off agents that nothing uses and that can be had again.'),
+    image.command('clean-up').description('Remove images from agents that are not in use and can be pulled again.'),
   )
-    .option('--dry-run', 'say what would go, and how much it would free')
-    .option('--include-local', 'also session images that no registry is known to have; they are lost then')
+    .option('--dry-run', 'only show which images would be removed, and how much space that frees')
+    .option('--include-local', 'also session images that no registry is known to have; these are lost')
     .action(async ({ json = false, dryRun = false, includeLocal = false, ...flags }: CleanUpFlags) => {
       const { api } = await connect()
       const { items } = await api.cleanUpImages({ body: { dryRun, includeLocal, ...whereOf(flags) } })
       if (items.some(item => item.error !== null)) process.exitCode = EXIT.failed
       const output = createOutput(json)
-      output.data(items, () => cleanUpTable(items, dryRun ? 'would go' : 'removed'))
+      output.data(items, () => cleanUpTable(items, dryRun ? 'would be removed' : 'removed'))
       const freed = items.reduce((sum, item) => sum + item.freedBytes, 0)
-      output.note(dryRun ? `It would free at least ${bytes(freed)}.` : `Freed ${bytes(freed)}.`)
+      output.note(dryRun ? `At least ${bytes(freed)} would be freed.` : `Freed ${bytes(freed)}.`)
     })
 }
 
@@ -117,8 +122,8 @@ type CleanUpFlags = WhereFlags & { dryRun?: boolean; includeLocal?: boolean }
 
 function withAgents(command: Command): Command {
   return command
-    .option('--agent <id...>', 'on these agents only')
-    .option('--resource-group <name>', 'on the agents of this group only')
+    .option('--agent <id...>', 'only on these agents')
+    .option('--resource-group <name>', 'only on the agents of this resource group')
     .option('--json', 'print JSON')
 }
 

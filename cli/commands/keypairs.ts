@@ -16,7 +16,7 @@ interface KeypairFlags {
 
 /** Adds `berth keypair …` for one's own keys, and `berth admin keypair …` for the keys of users whom an admin manages. */
 export function addKeypairCommands(program: Command): void {
-  addOwn(program.command('keypair').description('Own access keys for scripts.'))
+  addOwn(program.command('keypair').description('Your own access keys for scripts.'))
   addManaged(adminOf(program).command('keypair').description('Access keys of users.'))
 }
 
@@ -27,8 +27,8 @@ function addOwn(keypair: Command): void {
     .action(({ json = false }: KeypairFlags) => list({ mine: 'true' }, json))
   keypair
     .command('create')
-    .description('Make a keypair. The secret key is printed this once.')
-    .option('--inactive', 'not to be used at first')
+    .description('Make a keypair. The secret key is shown only this once.')
+    .option('--inactive', 'inactive at first')
     .option('--json', 'print JSON')
     .action(({ inactive = false, json = false }: KeypairFlags) => create({ active: !inactive }, json))
   addUpdate(keypair)
@@ -42,25 +42,25 @@ function addManaged(keypair: Command): void {
     .action(({ json = false }: KeypairFlags) => list({}, json))
   keypair
     .command('create <user>')
-    .description('Make a keypair for a user (address or id). The secret key is printed this once.')
-    .option('--rate-limit <n>', 'requests per 15 minutes; for superadmins', parseCount)
-    .option('--inactive', 'not to be used at first')
+    .description('Make a keypair for a user (address or id). The secret key is shown only this once.')
+    .option('--rate-limit <n>', 'requests per 15 minutes (superadmins only)', parseCount)
+    .option('--inactive', 'inactive at first')
     .option('--json', 'print JSON')
     .action(async (user: string, { rateLimit, inactive = false, json = false }: KeypairFlags) => {
       const { api } = await connect()
       const limit = rateLimit === undefined ? {} : { rateLimit }
       await create({ active: !inactive, userId: await findUserId(api, user), ...limit }, json)
     })
-  addUpdate(keypair).option('--rate-limit <n>', 'requests per 15 minutes; for superadmins', parseCount)
+  addUpdate(keypair).option('--rate-limit <n>', 'requests per 15 minutes (superadmins only)', parseCount)
   addRemove(keypair)
 }
 
 function addUpdate(keypair: Command): Command {
   return keypair
     .command('update <access-key>')
-    .description('What is left out stays.')
-    .option('--active', 'may be used')
-    .option('--no-active', 'may not be used')
+    .description('Change a keypair. Settings that you leave out stay.')
+    .option('--active', 'activate the keypair')
+    .option('--no-active', 'deactivate the keypair')
     .option('--json', 'print JSON')
     .action(update)
 }
@@ -68,7 +68,7 @@ function addUpdate(keypair: Command): Command {
 function addRemove(keypair: Command): void {
   keypair
     .command('rm <access-key>')
-    .description('Delete it; refused while sessions refer to it.')
+    .description('Delete a keypair. A keypair with which sessions were launched cannot be deleted.')
     .action(async (accessKey: string) => {
       const { api } = await connect()
       await api.deleteKeypair({ params: { accessKey } })
@@ -96,7 +96,8 @@ async function update(accessKey: string, { rateLimit, active, json = false }: Ke
 
 function parseCount(text: string): number {
   const count = Number(text)
-  if (!Number.isSafeInteger(count) || count < 1) throw new InvalidArgumentError('It must be a number from 1.')
+  if (!Number.isSafeInteger(count) || count < 1)
+    throw new InvalidArgumentError('The value must be a whole number of 1 or more.')
   return count
 }
 

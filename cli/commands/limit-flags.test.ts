@@ -27,8 +27,8 @@ test('amounts that are none are refused where they are typed', () => {
 })
 
 test.each([
-  ['--cpu', '-1', 'a number of cores, 0 or more'],
-  ['--gpu', '0.5', 'For a part of a GPU use --gpu-shares'],
+  ['--cpu', '-1', 'a number of cores, such as 2'],
+  ['--gpu', '0.5', 'For a share of a GPU use --gpu-shares'],
   ['--gpu-shares', '0.333', 'in steps of 0.01'],
   ['--mem', '-1g', 'an amount such as 16g'],
 ])('%s %s is told what it takes', (flag, value, said) => {

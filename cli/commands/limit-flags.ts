@@ -31,7 +31,7 @@ export function withSlots(command: Command, orUnlimited: boolean): Command {
     .option('--cpu <cores>', `e.g. 4 or 0.5${or}`, parse('cpu'))
     .option('--mem <amount>', `e.g. 16g${or}`, parse('mem'))
     .option('--gpu <devices>', `whole GPUs${or}`, parse('cuda.device'))
-    .option('--gpu-shares <shares>', `parts of GPUs, e.g. 1.5${or}`, parse('cuda.shares'))
+    .option('--gpu-shares <shares>', `GPU shares, e.g. 1.5${or}`, parse('cuda.shares'))
 }
 
 /** The previous slots, with the values of the given flags. */
@@ -62,10 +62,11 @@ export function parseAmountOf(slot: SlotName): (text: string) => string {
 }
 
 const WANTED: Readonly<Record<SlotName, string>> = {
-  cpu: 'It must be a number of cores, 0 or more, such as 2 or 0.5.',
-  mem: 'It must be an amount such as 16g.',
-  'cuda.device': 'It must be a whole number of GPUs. For a part of a GPU use --gpu-shares, e.g. --gpu-shares 0.5.',
-  'cuda.shares': 'It must be a number of GPUs in steps of 0.01, such as 0.5 or 1.25.',
+  cpu: 'The value must be a number of cores, such as 2 or 0.5.',
+  mem: 'The value must be an amount such as 16g.',
+  'cuda.device':
+    'The value must be a whole number of GPUs. For a share of a GPU use --gpu-shares, e.g. --gpu-shares 0.5.',
+  'cuda.shares': 'The value must be a number of GPUs in steps of 0.01, such as 0.5 or 1.25.',
 }
 
 /** Parses an option that is a whole number, or `unlimited`. */
@@ -73,7 +74,7 @@ export function parseLimit(text: string): OrUnlimited<number> {
   if (text === UNLIMITED) return text
   const count = Number(text)
   if (!Number.isSafeInteger(count) || count < 0) {
-    throw new InvalidArgumentError(`It must be a whole number, or ${UNLIMITED}.`)
+    throw new InvalidArgumentError(`The value must be a whole number, or ${UNLIMITED}.`)
   }
   return count
 }

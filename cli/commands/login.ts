@@ -23,20 +23,20 @@ interface LoginFlags {
 export function addLoginCommands(program: Command): void {
   program
     .command('login')
-    .description('Sign in to a Berth.')
+    .description('Sign in to Berth.')
     .option('--endpoint <url>', 'address of the console or the manager (BERTH_ENDPOINT)')
-    .option('--allow-http', 'yes, send password and token unencrypted to a host that is not this machine')
-    .requiredOption('--email <address>', 'who you are')
+    .option('--allow-http', 'allow sending password and token unencrypted to another computer')
+    .requiredOption('--email <address>', 'your e-mail address')
     .option('--password-stdin', 'read the password from standard input')
-    .option('--totp <code>', 'code of your authenticator app, or a recovery code')
-    .option('--totp-stdin', 'read that code from standard input, after the line of --password-stdin')
+    .option('--totp <code>', 'code from your authenticator app, or a recovery code')
+    .option('--totp-stdin', 'read the code from standard input, from the line after the password')
     .option('--json', 'print JSON')
     .action(async (flags: LoginFlags) => {
       const endpoint = endpointOf(flags.endpoint ?? process.env.BERTH_ENDPOINT, flags.allowHttp)
       const { password, totp } = await readSecrets(flags)
       const body = { email: flags.email, password, kind: 'token', label: `berth CLI on ${hostname()}` } as const
       const { user, token, expiresAt } = await signIn(clientOf(endpoint), body, totp)
-      if (!token) throw new AppError('internal', { why: 'The manager answered without a token.' })
+      if (!token) throw new AppError('internal', { why: 'The manager did not send a token.' })
       await writeSignIn({ endpoint, userId: user.id, email: user.email, token, expiresAt })
       createOutput(flags.json ?? false).data(
         { endpoint, user, expiresAt },
@@ -69,7 +69,7 @@ export function addLoginCommands(program: Command): void {
 
 async function readSecrets(flags: LoginFlags): Promise<{ password: string; totp: string | undefined }> {
   if (flags.totpStdin) {
-    if (!flags.passwordStdin) throw new AppError('bad_request', { why: '--totp-stdin goes with --password-stdin.' })
+    if (!flags.passwordStdin) throw new AppError('bad_request', { why: '--totp-stdin needs --password-stdin.' })
     const [password = '', totp] = (await readStandardInput()).split(/\r?\n/)
     return { password, totp }
   }
@@ -87,7 +87,7 @@ async function signIn(
     return await api.login({ body: { ...body, ...(totp === undefined ? {} : { totp }) } })
   } catch (error) {
     if (!isAppError(error) || error.code !== 'totp_required' || !process.stdin.isTTY) throw error
-    const code = await promptSecret('Code of your authenticator app: ', '--totp or --totp-stdin')
+    const code = await promptSecret('Code from your authenticator app: ', '--totp or --totp-stdin')
     return await api.login({ body: { ...body, totp: code } })
   }
 }
@@ -97,12 +97,13 @@ const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/
 
 /** @throws AppError `bad_request`, also if the password could be read on its way */
 function endpointOf(text: string | undefined, allowHttp = false): string {
-  if (!text) throw new AppError('bad_request', { why: 'Name the Berth with --endpoint URL or BERTH_ENDPOINT.' })
+  if (!text)
+    throw new AppError('bad_request', { why: 'Give the address of Berth with --endpoint URL or BERTH_ENDPOINT.' })
   const url = URL.parse(text)
   if (!url || !/^https?:$/.test(url.protocol))
-    throw new AppError('bad_request', { why: `"${text}" is no http(s) address.` })
+    throw new AppError('bad_request', { why: `"${text}" is not an http(s) address.` })
   if (url.protocol === 'http:' && !LOOPBACK.test(url.hostname) && !allowHttp) {
-    const why = `${url.origin} would get the password unencrypted. Use https://, or say that you know with --allow-http.`
+    const why = `The password would be sent unencrypted to ${url.origin}. Use https://, or allow it with --allow-http.`
     throw new AppError('bad_request', { why })
   }
   return url.origin

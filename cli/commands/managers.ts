@@ -12,7 +12,7 @@ export function addManagerCommands(program: Command): void {
     .command('manager')
     .description('Manager processes that share the database.')
     .command('ls')
-    .description('The managers there are, what each does, and what is wrong with them.')
+    .description('List the managers, what each does, and their problems.')
     .option('--json', 'print JSON')
     .action(async ({ json = false }: { json?: boolean }) => {
       const { api } = await connect()

@@ -48,31 +48,31 @@ export function addPolicyCommands(program: Command): void {
       createOutput(json).data(items, () => policyTable(items))
     })
 
-  withSettings(policy.command('create <name>').description('What is left out is unlimited.')).action(
-    async (name: string, { json = false, ...flags }: PolicyFlags) => {
-      const { api } = await connect()
-      const created = await api.createResourcePolicy({ body: { name, ...changeOf(flags, {}) } })
-      createOutput(json).data(created, () => policyTable([created]))
-    },
-  )
+  withSettings(
+    policy.command('create <name>').description('Create a resource policy. Limits that you leave out are unlimited.'),
+  ).action(async (name: string, { json = false, ...flags }: PolicyFlags) => {
+    const { api } = await connect()
+    const created = await api.createResourcePolicy({ body: { name, ...changeOf(flags, {}) } })
+    createOutput(json).data(created, () => policyTable([created]))
+  })
 
-  withSettings(policy.command('update <name>').description('What is left out stays.')).action(
-    async (name: string, { json = false, ...flags }: PolicyFlags) => {
-      const { api } = await connect()
-      const body = changeOf(flags, namesSlots(flags) ? (await find(api, name)).limits : {})
-      const changed = await api.updateResourcePolicy({ params: { name }, body })
-      createOutput(json).data(changed, () => policyTable([changed]))
-    },
-  )
+  withSettings(
+    policy.command('update <name>').description('Change a resource policy. Limits that you leave out stay.'),
+  ).action(async (name: string, { json = false, ...flags }: PolicyFlags) => {
+    const { api } = await connect()
+    const body = changeOf(flags, namesSlots(flags) ? (await find(api, name)).limits : {})
+    const changed = await api.updateResourcePolicy({ params: { name }, body })
+    createOutput(json).data(changed, () => policyTable([changed]))
+  })
 
   policy
     .command('assign <name>')
-    .description('Give it to a user, or to a keypair.')
-    .option('--user <user>', 'by e-mail address or id: counts for all of their sessions together')
-    .option('--keypair <access-key>', 'counts for what is made with it')
+    .description('Assign a policy to a user or to a keypair.')
+    .option('--user <user>', 'user, by e-mail address or id; the limits hold for all of their sessions together')
+    .option('--keypair <access-key>', 'keypair; the limits hold for the sessions launched with it')
     .action(async (name: string, { user, keypair }: { user?: string; keypair?: string }) => {
       if ((user === undefined) === (keypair === undefined)) {
-        throw new AppError('bad_request', { why: 'Name who gets it: --user or --keypair.' })
+        throw new AppError('bad_request', { why: 'Give --user or --keypair.' })
       }
       const { api } = await connect()
       const body: PolicyHolder = {
@@ -84,7 +84,7 @@ export function addPolicyCommands(program: Command): void {
 
   policy
     .command('rm <name>')
-    .description('Delete it; refused while somebody has it.')
+    .description('Delete a policy. A policy that a user or keypair has cannot be deleted.')
     .action(async (name: string) => {
       const { api } = await connect()
       await api.deleteResourcePolicy({ params: { name } })
@@ -95,11 +95,7 @@ function withSettings(command: Command): Command {
   return withSlots(command, true)
     .option('--sessions <n>', `at the same time, or ${UNLIMITED}`, parseLimit)
     .option('--containers <n>', `in one session, or ${UNLIMITED}`, parseLimit)
-    .option(
-      '--idle-timeout <time>',
-      `end sessions in which nothing happens for so long, e.g. 90m; 0 or ${UNLIMITED}`,
-      parseTime,
-    )
+    .option('--idle-timeout <time>', `end idle sessions after this time, e.g. 90m; 0 or ${UNLIMITED}`, parseTime)
     .option('--max-lifetime <time>', `of a session, e.g. 8h; 0 or ${UNLIMITED}`, parseTime)
     .option('--storage-hosts <list>', `names separated by commas, or ${UNLIMITED}`, parseHosts)
     .option('--folders <n>', `or ${UNLIMITED}`, parseLimit)

@@ -32,17 +32,17 @@ export function addPresetCommands(program: Command): void {
     createOutput(json).data(made, () => presetTable([made]))
   })
 
-  withSize(preset.command('update <name>').description('What is left out stays; 0 takes a resource away.')).action(
-    async (name: string, { json = false, ...flags }: PresetFlags) => {
-      const { api } = await connect()
-      const body = {
-        ...(namesSlots(flags) ? { slots: slotsOf(flags, (await find(api, name)).slots) } : {}),
-        ...(flags.shm === undefined ? {} : { shmem: flags.shm }),
-      }
-      const changed = await api.updatePreset({ params: { name }, body })
-      createOutput(json).data(changed, () => presetTable([changed]))
-    },
-  )
+  withSize(
+    preset.command('update <name>').description('Change a preset. Resources that you leave out stay; 0 removes one.'),
+  ).action(async (name: string, { json = false, ...flags }: PresetFlags) => {
+    const { api } = await connect()
+    const body = {
+      ...(namesSlots(flags) ? { slots: slotsOf(flags, (await find(api, name)).slots) } : {}),
+      ...(flags.shm === undefined ? {} : { shmem: flags.shm }),
+    }
+    const changed = await api.updatePreset({ params: { name }, body })
+    createOutput(json).data(changed, () => presetTable([changed]))
+  })
 
   preset.command('rm <name>').action(async (name: string) => {
     const { api } = await connect()
@@ -59,10 +59,10 @@ async function find(api: ApiClient, name: string): Promise<Preset> {
 
 function addList(command: Command): void {
   command
-    .description('With what fits now: within your limits, and with free room on one agent.')
-    .option('--resource-group <name>', 'agents to choose from')
-    .option('--group <name>', 'the project that the session would be in')
-    .option('--fitting', 'only those that fit')
+    .description('List the presets, and whether each fits now: within your limits and the free room of one host.')
+    .option('--resource-group <name>', 'resource group')
+    .option('--group <name>', 'project of the session')
+    .option('--fitting', 'only presets that fit')
     .option('--json', 'print JSON')
     .action(async ({ resourceGroup, group, fitting = false, json = false }: ListFlags) => {
       const { api } = await connect()

@@ -36,8 +36,10 @@ export function addRegistryCommands(program: Command): void {
       createOutput(json).data(items, () => registryTable(items))
     })
 
-  withSettings(registry.command('add <host>').description('Its name is its host, as in names of images.'))
-    .option('--inactive', 'not to be used at first')
+  withSettings(
+    registry.command('add <host>').description('Add a registry. Its name is its host, as in the names of images.'),
+  )
+    .option('--inactive', 'inactive at first')
     .action(async (name: string, { json = false, ...flags }: RegistryFlags & { inactive?: boolean }) => {
       const password = await passwordOf(flags, flags.username !== undefined)
       const { api } = await connect()
@@ -54,14 +56,14 @@ export function addRegistryCommands(program: Command): void {
       const made = await api.createRegistry({ body })
       const output = createOutput(json)
       output.data(made, () => registryTable([made]))
-      output.note(`Look through it: berth admin registry rescan ${made.name}`)
+      output.note(`Next, find its images: berth admin registry rescan ${made.name}`)
     })
 
-  withSettings(registry.command('update <host>').description('What is left out stays.'))
-    .option('--all-projects', 'look through its whole catalogue again')
-    .option('--no-login', 'forget user name and password')
-    .option('--active', 'may be used')
-    .option('--no-active', 'its images can neither be launched nor pulled')
+  withSettings(registry.command('update <host>').description('Change a registry. Settings that you leave out stay.'))
+    .option('--all-projects', 'scan the whole catalogue again')
+    .option('--no-login', 'remove the user name and the password')
+    .option('--active', 'activate the registry')
+    .option('--no-active', 'deactivate the registry: its images can neither be launched nor pulled')
     .action(async (name: string, { json = false, ...flags }: RegistryFlags) => {
       const password = await passwordOf(flags, flags.username !== undefined)
       const { api } = await connect()
@@ -71,7 +73,7 @@ export function addRegistryCommands(program: Command): void {
 
   registry
     .command('rm <host>')
-    .description('Forget it and what was found there; images on agents stay.')
+    .description('Remove a registry and the list of its images. Images on agents stay.')
     .action(async (name: string) => {
       const { api } = await connect()
       await api.deleteRegistry({ params: { name } })
@@ -79,7 +81,7 @@ export function addRegistryCommands(program: Command): void {
 
   registry
     .command('rescan [host]')
-    .description('Look for images: in one registry, or in all active ones.')
+    .description('Scan one registry, or all active ones, for images.')
     .option('--json', 'print JSON')
     .action(async (name: string | undefined, { json = false }: RegistryFlags) => {
       const { api } = await connect()
@@ -115,12 +117,12 @@ function outcomeOf(tasks: readonly Task[]): string {
 
 function withSettings(command: Command): Command {
   return command
-    .option('--url <address>', 'https://HOST is the default; http://HOST for one of this computer')
-    .option('--project <name...>', 'look through these name spaces or repositories only; Docker Hub needs some')
-    .option('--username <name>', 'asks for the password')
+    .option('--url <address>', 'address (default: https://HOST); http://HOST for a registry on this computer')
+    .option('--project <name...>', 'scan only these name spaces or repositories; needed for Docker Hub')
+    .option('--username <name>', 'user name; the password is asked for')
     .option('--password', 'ask for a new password')
     .option('--password-stdin', 'read the password from standard input')
-    .option('--allow-http', 'yes, without encryption over the network')
+    .option('--allow-http', 'allow an unencrypted connection to another computer')
     .option('--json', 'print JSON')
 }
 

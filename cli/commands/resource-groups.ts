@@ -33,18 +33,22 @@ interface AccessFlags {
 
 /** Adds `berth admin resource-group …`, for superadmins, and `berth resource-group ls` for all users. */
 export function addResourceGroupCommands(program: Command): void {
-  const own = program.command('resource-group').description('Agents to choose from.')
-  addList(own.command('ls').description('Those that you may use.'))
+  const own = program.command('resource-group').description('Resource groups: the hosts to choose from.')
+  addList(own.command('ls').description('List the resource groups that you may use.'))
   const admin = adminOf(program)
-  const group = admin.command('resource-group').description('Agents that share one queue.')
+  const group = admin.command('resource-group').description('Resource groups: agents that share one queue.')
 
   addList(group.command('ls'))
 
-  withSettings(group.command('create <name>').description('Make a group; agents join it by a token of the group.'))
+  withSettings(
+    group
+      .command('create <name>')
+      .description('Make a resource group. Agents join it with a join string of the group.'),
+  )
     .option('--inactive', 'closed at first')
     .option(
       '--domains <list>',
-      'who may use it, separated by commas, or none; your own domain if left out',
+      'domains that may use the group, separated by commas, or none (default: your own)',
       parseDomains,
     )
     .action(async (name: string, { json = false, inactive, domains, ...flags }: GroupFlags & CreateFlags) => {
@@ -55,9 +59,9 @@ export function addResourceGroupCommands(program: Command): void {
       createOutput(json).data(created, () => created.name)
     })
 
-  withSettings(group.command('update <name>').description('Change settings; what is left out stays.'))
-    .option('--active', 'open it')
-    .option('--no-active', 'close it: nothing new, and nothing that waits is started')
+  withSettings(group.command('update <name>').description('Change a resource group. Settings that you leave out stay.'))
+    .option('--active', 'open the group')
+    .option('--no-active', 'close the group: no session starts in it, and none can be launched')
     .action(async (name: string, { json = false, active, ...flags }: GroupFlags) => {
       const { api } = await connect()
       const body = { ...changeOf(flags), ...(active === undefined ? {} : { active }) }
@@ -67,7 +71,7 @@ export function addResourceGroupCommands(program: Command): void {
 
   group
     .command('rm <name>')
-    .description('Delete a resource group without agents and live sessions.')
+    .description('Delete a resource group that has no agents and no live sessions.')
     .action(async (name: string) => {
       const { api } = await connect()
       await api.deleteResourceGroup({ params: { name } })
@@ -76,7 +80,7 @@ export function addResourceGroupCommands(program: Command): void {
 
   group
     .command('access <name>')
-    .description('Who may use it. Superadmins always may.')
+    .description('Show who may use a resource group. Superadmins always may.')
     .option('--json', 'print JSON')
     .action(async (name: string, { json = false }: AccessFlags) => {
       const { api } = await connect()
@@ -84,20 +88,22 @@ export function addResourceGroupCommands(program: Command): void {
       createOutput(json).data(items, () => accessTable(items))
     })
 
-  withHolder(group.command('grant <name>').description('Let a domain, a project or a user use it.')).action(
-    async (name: string, { json = false, ...flags }: AccessFlags) => {
-      const { api } = await connect()
-      const { items } = await api.grantResourceGroupAccess({ params: { name }, body: await holderOf(api, flags) })
-      createOutput(json).data(items, () => accessTable(items))
-    },
-  )
+  withHolder(
+    group.command('grant <name>').description('Allow a domain, a project or a user to use a resource group.'),
+  ).action(async (name: string, { json = false, ...flags }: AccessFlags) => {
+    const { api } = await connect()
+    const { items } = await api.grantResourceGroupAccess({ params: { name }, body: await holderOf(api, flags) })
+    createOutput(json).data(items, () => accessTable(items))
+  })
 
-  withHolder(group.command('withdraw <name>').description('Take it away. What runs goes on; what waits waits.')).action(
-    async (name: string, flags: AccessFlags) => {
-      const { api } = await connect()
-      await api.withdrawResourceGroupAccess({ params: { name }, query: await holderOf(api, flags) })
-    },
-  )
+  withHolder(
+    group
+      .command('withdraw <name>')
+      .description('Withdraw the access. Running sessions go on; waiting ones keep waiting.'),
+  ).action(async (name: string, flags: AccessFlags) => {
+    const { api } = await connect()
+    await api.withdrawResourceGroupAccess({ params: { name }, query: await holderOf(api, flags) })
+  })
 }
 
 interface CreateFlags {
@@ -117,7 +123,7 @@ function addList(command: Command): void {
 
 function withHolder(command: Command): Command {
   return command
-    .option('--domain <name>', 'everybody of the domain')
+    .option('--domain <name>', 'everyone in the domain')
     .option('--group <group>', 'sessions of the project (name, domain/name or id)')
     .option('--user <user>', 'one user (e-mail address or id)')
     .option('--json', 'print JSON')
@@ -125,7 +131,7 @@ function withHolder(command: Command): Command {
 
 async function holderOf(api: ApiClient, { domain, group, user }: AccessFlags): Promise<ResourceGroupAccessChange> {
   if ([domain, group, user].filter(holder => holder !== undefined).length !== 1) {
-    throw new AppError('bad_request', { why: 'Name who it is for: --domain, --group or --user.' })
+    throw new AppError('bad_request', { why: 'Give --domain, --group or --user.' })
   }
   return {
     ...(domain === undefined ? {} : { domain }),
@@ -142,9 +148,9 @@ const accessTable = (items: readonly ResourceGroupAccess[]) =>
 
 function withSettings(command: Command): Command {
   return command
-    .option('--description <text>', 'what it is for')
-    .addOption(new Option('--sequencer <name>', 'who is next').choices(SEQUENCERS))
-    .addOption(new Option('--selector <name>', 'which agent').choices(SELECTORS))
+    .option('--description <text>', 'what the group is for')
+    .addOption(new Option('--sequencer <name>', 'which session starts next').choices(SEQUENCERS))
+    .addOption(new Option('--selector <name>', 'which agent gets a session').choices(SELECTORS))
     .option('--options <json>', 'reserveAfterSeconds, weights, splitShares, requireIsolation', parseOptions)
     .option('--json', 'print JSON')
 }
@@ -164,7 +170,7 @@ function parseOptions(text: string): ResourceGroupOptions {
   try {
     value = JSON.parse(text)
   } catch {
-    throw new InvalidArgumentError(`It is not JSON (${example}).`)
+    throw new InvalidArgumentError(`The value is not JSON (${example}).`)
   }
   const parsed = ResourceGroupOptions.safeParse(value)
   if (parsed.success) return parsed.data

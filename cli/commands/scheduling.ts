@@ -9,7 +9,7 @@ export function addSchedulingCommands(program: Command): void {
   const admin = adminOf(program)
   admin
     .command('pause')
-    .description('Start no sessions until `berth admin resume`; what runs goes on.')
+    .description('Start no sessions until `berth admin resume`. Running sessions go on.')
     .option('--json', 'print JSON')
     .action(async ({ json = false }: { json?: boolean }) => {
       const { api } = await connect()
@@ -18,7 +18,7 @@ export function addSchedulingCommands(program: Command): void {
     })
   admin
     .command('resume')
-    .description('Start sessions again, after a restore once the agents are back, or after a pause.')
+    .description('Start sessions again: after a pause, or after a restore once the agents are connected.')
     .option('--json', 'print JSON')
     .action(async ({ json = false }: { json?: boolean }) => {
       const { api } = await connect()

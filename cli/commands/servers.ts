@@ -23,11 +23,11 @@ export function addServerCommands(program: Command): void {
       'Start manager, agent and console on this computer and open the console. Ctrl-C stops them, not the sessions.',
     )
     .addOption(dataOption())
-    .option('--config <file>', 'settings; default: berth.toml in the data directory')
-    .option('--port <number>', 'port of the console, 0 = any free one (BERTH_PORT; default 8400)', parsePort)
+    .option('--config <file>', 'settings file (default: berth.toml in the data directory)')
+    .option('--port <number>', 'port of the console, 0 = any free port (BERTH_PORT; default 8400)', parsePort)
     .option('--no-open', 'do not open a browser')
     .option('--no-engine', 'without an agent, for a computer without a Docker Engine (BERTH_NO_ENGINE=1)')
-    .addOption(new Option('--ticket', 'with --json: a one-time sign-in ticket in the url').hideHelp())
+    .addOption(new Option('--ticket', 'with --json: put a one-time sign-in ticket into the url').hideHelp())
     .option('--json', 'print one line of JSON when the console answers and the agent is connected')
     .addHelpText('after', () => variablesHelp('up'))
     .action(async (flags: UpFlags) => {
@@ -50,11 +50,11 @@ export function addServerCommands(program: Command): void {
         if (!(error instanceof Interrupted)) throw error
       })
     })
-  addServer(program, 'manager', 'manager/main.ts', 'The manager alone; configured by environment variables.')
-  addServer(program, 'agent', 'agent/main.ts', 'The agent of one Docker Engine.')
+  addServer(program, 'manager', 'manager/main.ts', 'Run only the manager, configured by environment variables.')
+  addServer(program, 'agent', 'agent/main.ts', 'Run the agent for one Docker Engine.')
     .option(
       '--join <string>',
-      'of `berth admin agent join-token`, for the first start (BERTH_JOIN, which other users of the host cannot see)',
+      'join string from `berth admin agent join-token`, for the first start; with BERTH_JOIN instead, other users of the host cannot see it',
     )
     .option(
       '--replace',
@@ -64,12 +64,13 @@ export function addServerCommands(program: Command): void {
     program,
     'wsproxy',
     'proxy/web/main.ts',
-    'The console and its local proxy for browsers, for the manager at BERTH_MANAGER_URL.',
+    'Run the console and its local proxy for browsers, for the manager at BERTH_MANAGER_URL.',
   )
 }
 
 export function parsePort(text: string): number {
   const port = Number(text)
-  if (!/^\d+$/.test(text) || port > 65_535) throw new InvalidArgumentError('It must be a number from 0 to 65535.')
+  if (!/^\d+$/.test(text) || port > 65_535)
+    throw new InvalidArgumentError('The value must be a number from 0 to 65535.')
   return port
 }

@@ -2,17 +2,17 @@ import { expect, test } from 'vitest'
 import { parsePriority, whatIfText } from './session-waiting.ts'
 
 test('a dry run says whether it would start, else why not, when where that is known, and what would start', () => {
-  expect(whatIfText({ startsNow: true, reason: null, smaller: [], notices: [] })).toBe('It would start now.')
+  expect(whatIfText({ startsNow: true, reason: null, smaller: [], notices: [] })).toBe('The session would start now.')
   const reason = { code: 'capacity' as const, message: 'It needs 4 CPU; at most 2 free now.' }
   const smaller = [{ slot: 'mem' as const, amount: String(2 ** 31) }]
   expect(whatIfText({ startsNow: false, reason, smaller, notices: [] }).split('\n')).toEqual([
-    'It would wait: It needs 4 CPU; at most 2 free now.',
-    'When it would start is unknown.',
-    'With 2 GiB RAM it would start now.',
+    'The session would wait: It needs 4 CPU; at most 2 free now.',
+    'The time of its start is unknown.',
+    'With 2 GiB RAM the session would start now.',
   ])
   const known = { ...reason, expectedBy: '2026-11-20T12:00:00.000Z' }
   expect(whatIfText({ startsNow: false, reason: known, smaller: [], notices: [] })).toContain(
-    'It would start at 2026-11-20T12:00:00.000Z at the latest.',
+    'The session would start at 2026-11-20T12:00:00.000Z at the latest.',
   )
 })
 

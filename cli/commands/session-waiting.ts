@@ -5,16 +5,18 @@ import { bytes } from './text.ts'
 /** Output of `berth session create --dry-run`. */
 export function whatIfText({ startsNow, reason, smaller, notices }: WhatIf): string {
   const lines = notices.map(notice => notice.message)
-  if (startsNow) return [...lines, 'It would start now.'].join('\n')
+  if (startsNow) return [...lines, 'The session would start now.'].join('\n')
   if (reason) {
-    lines.push(`It would wait: ${reason.message}`)
+    lines.push(`The session would wait: ${reason.message}`)
     lines.push(
-      reason.expectedBy ? `It would start at ${reason.expectedBy} at the latest.` : 'When it would start is unknown.',
+      reason.expectedBy
+        ? `The session would start at ${reason.expectedBy} at the latest.`
+        : 'The time of its start is unknown.',
     )
   }
   for (const { slot, amount } of smaller) {
     const text = slot === 'mem' ? bytes(Number(amount)) : amount
-    lines.push(`With ${text} ${SLOTS[slot].label} it would start now.`)
+    lines.push(`With ${text} ${SLOTS[slot].label} the session would start now.`)
   }
   return lines.join('\n')
 }
@@ -39,7 +41,7 @@ const exitText = (code: number | null) => (code === null ? '' : ` (exit code ${c
 
 export function parsePriority(text: string): number {
   const priority = Priority.safeParse(text.trim() === '' ? undefined : Number(text))
-  if (!priority.success) throw new InvalidArgumentError('It must be a whole number from -10 to 10.')
+  if (!priority.success) throw new InvalidArgumentError('The value must be a whole number from -10 to 10.')
   return priority.data
 }
 

@@ -54,27 +54,30 @@ export function addSessionCommands(program: Command): void {
 
   session
     .command('create')
-    .description('Ask for a session.')
+    .description('Launch a session.')
     .requiredOption('--image <reference>', 'see `berth image ls`')
     .option('--name <name>', '4 to 64 letters, digits and inner - _ .')
     .option('--cpu <cores>', 'e.g. 2 or 0.5', parseAmountOf('cpu'))
     .option('--mem <amount>', 'e.g. 4g', parseAmountOf('mem'))
     .option('--shm <amount>', 'shared memory, part of --mem', parseAmountOf('mem'))
     .option('--gpu <devices>', 'whole GPUs', parseAmountOf('cuda.device'))
-    .option('--gpu-shares <shares>', 'a part of a GPU, e.g. 0.5', parseAmountOf('cuda.shares'))
+    .option('--gpu-shares <shares>', 'a share of a GPU, e.g. 0.5', parseAmountOf('cuda.shares'))
     .option('--env <NAME=VALUE>', 'environment variable, may be repeated', collectVariable, {})
-    .option('--count <number>', 'how many of them', parseCount, 1)
-    .option('--command <line>', 'run by the shell of the image when the session starts')
-    .option('--batch', 'the session is its --command: it ends with its exit code')
-    .option('--idle-timeout <time>', 'end it when nothing happens in it for so long, e.g. 90m', durationOption)
-    .option('--max-lifetime <time>', 'end it so long after its start, whatever it does, e.g. 8h', durationOption)
-    .option('--resource-group <name>', 'agents to choose from')
-    .option('--group <name>', 'the project whose limits it counts for')
-    .option('--cluster-size <kernels>', 'so many containers on one host, each with these resources', parseCount)
-    .option('--priority <number>', 'larger goes first: -10 to 0, for admins up to 10', parsePriority)
-    .option('--depends-on <session>', 'start once it has ended with exit code 0; may be repeated', collect)
-    .option('--dry-run', 'create nothing: say whether it would start now, and why not')
-    .option('--wait', 'until it runs, or with --batch has ended (fails if it does not, or ends badly)')
+    .option('--count <number>', 'how many sessions to launch', parseCount, 1)
+    .option('--command <line>', 'command that the shell of the image runs when the session starts')
+    .option('--batch', 'run --command as a batch job: the session ends with its exit code')
+    .option('--idle-timeout <time>', 'end the session when it is idle for this time, e.g. 90m', durationOption)
+    .option('--max-lifetime <time>', 'end the session this time after its start, e.g. 8h', durationOption)
+    .option('--resource-group <name>', 'resource group (see `berth resource-group ls`)')
+    .option('--group <name>', 'project whose limits the session counts towards')
+    .option('--cluster-size <kernels>', 'number of containers on one host, each with these resources', parseCount)
+    .option('--priority <number>', 'order in the queue, larger first: -10 to 0, for admins up to 10', parsePriority)
+    .option('--depends-on <session>', 'start once this session has ended with exit code 0; may be repeated', collect)
+    .option('--dry-run', 'launch nothing: show whether the session would start now, and if not, why')
+    .option(
+      '--wait',
+      'wait until the session runs, or with --batch has ended; fails if it does not start or does not end with exit code 0',
+    )
     .option('--json', 'print JSON')
     .action(async (flags: CreateFlags) => {
       const { api } = await connect()
@@ -91,10 +94,10 @@ export function addSessionCommands(program: Command): void {
 
   session
     .command('extend <session>')
-    .description('Put its end off: the idle time counts anew; --by lengthens the maximum lifetime.')
+    .description('Postpone the end of a session. The idle time starts again; --by makes the maximum lifetime longer.')
     .option(
       '--by <time>',
-      'e.g. 2h; if left out and the lifetime ends it next: by what it was, as far as allowed',
+      'e.g. 2h (default, if the maximum lifetime ends the session next: its initial value, as far as allowed)',
       durationOption,
     )
     .option('--json', 'print JSON')
@@ -109,8 +112,11 @@ export function addSessionCommands(program: Command): void {
 
   session
     .command('restart <session>')
-    .description('Start one of yours that has ended again: as it was asked for, on its agent, with its files.')
-    .option('--wait', 'until it runs, or a batch session has ended (fails if it does not, or ends badly)')
+    .description('Start an ended session of yours again, with the same settings, on the same host, with its files.')
+    .option(
+      '--wait',
+      'wait until the session runs, or a batch session has ended; fails if it does not start or does not end with exit code 0',
+    )
     .option('--json', 'print JSON')
     .action(async (reference: string, flags: JsonFlag & { wait?: boolean }) => {
       const connection = await connect()
@@ -122,9 +128,9 @@ export function addSessionCommands(program: Command): void {
 
   session
     .command('stats <session>')
-    .description('Its figures over time: 5 minutes by the second, 7 days by the minute.')
+    .description('Usage of a session over time: the last 5 minutes by the second, the last 7 days by the minute.')
     .option('--last <time>', 'how far back, e.g. 5m or 2d', durationOption, 3_600)
-    .option('--step <time>', 'one line for so long', durationOption)
+    .option('--step <time>', 'time per line', durationOption)
     .option('--json', 'print JSON')
     .action(async (reference: string, flags: JsonFlag & { last: number; step?: number }) => {
       const connection = await connect()
@@ -139,8 +145,8 @@ export function addSessionCommands(program: Command): void {
 
   session
     .command('ls')
-    .description('Live sessions, newest first; --all shows finished ones too.')
-    .option('--all', 'finished ones too')
+    .description('List live sessions, newest first. --all shows finished ones too.')
+    .option('--all', 'also show finished sessions')
     .option('--status <list>', 'live, finished, or statuses separated by commas')
     .option('--json', 'print JSON')
     .action(async (flags: JsonFlag & { all?: boolean; status?: string }) => {
@@ -153,7 +159,7 @@ export function addSessionCommands(program: Command): void {
 
   session
     .command('show <session>')
-    .description('One session with its resources, apps and reason.')
+    .description('Show one session with its resources, apps and status reason.')
     .option('--json', 'print JSON')
     .action(async (reference: string, { json = false }: JsonFlag) => {
       const found = await findSession(await connect(), reference)
@@ -165,7 +171,7 @@ export function addSessionCommands(program: Command): void {
     .description(
       'Cancel waiting sessions, terminate running ones. Only /home/work is kept, for about a day while there is room.',
     )
-    .option('--wait', 'until they have ended')
+    .option('--wait', 'wait until the sessions have ended')
     .option('--json', 'print JSON')
     .action(async (references: string[], flags: JsonFlag & { wait?: boolean }) => {
       const connection = await connect()
@@ -186,9 +192,9 @@ export function addSessionCommands(program: Command): void {
 
   session
     .command('logs <session>')
-    .description('Log of the main container, or of another one.')
+    .description('Show the log of the main container, or of another one.')
     .option('--kernel <role>', 'e.g. sub1')
-    .option('--tail <lines>', 'how many of the last lines', parseCount, 2000)
+    .option('--tail <lines>', 'number of last lines', parseCount, 2000)
     .option('--json', 'print JSON')
     .action(async (reference: string, flags: JsonFlag & { tail: number; kernel?: string }) => {
       const connection = await connect()
@@ -206,7 +212,9 @@ export function addSessionCommands(program: Command): void {
   session
     .command('priority <session>')
     .argument('<number>', '-10 to 10', parsePriority)
-    .description('When a waiting session is tried: larger goes first. Owners may lower it, admins raise it.')
+    .description(
+      'Set the order of a waiting session in the queue: larger goes first. Owners may lower the priority, admins may raise it.',
+    )
     .option('--json', 'print JSON')
     .allowUnknownOption()
     .action(async (reference: string, priority: number, { json = false }: JsonFlag) => {
@@ -219,7 +227,7 @@ export function addSessionCommands(program: Command): void {
 
   session
     .command('events <session>')
-    .description('Every state of the session with its reason.')
+    .description('Show every status change of a session with its reason.')
     .option('--json', 'print JSON')
     .action(async (reference: string, { json = false }: JsonFlag) => {
       const connection = await connect()
@@ -246,8 +254,7 @@ async function tellOfCreated({ api, output, items, wait = false }: Created): Pro
   const { signal } = interrupt
   const sessions = wait ? await waitForCreated({ api, sessions: items, signal, output }) : items
   output.data(sessions.length > 1 ? sessions : sessions[0], () => sessions.map(describe).join('\n'))
-  if (signal.aborted)
-    output.note('Nobody waits for it any longer; what was asked for stays (berth session rm ends it).')
+  if (signal.aborted) output.note('The command stopped waiting. The session stays; \`berth session rm\` ends it.')
   signal.throwIfAborted()
   if (!wait) return
   const jobs = sessions.filter(one => one.kind === 'batch')
@@ -257,7 +264,7 @@ async function tellOfCreated({ api, output, items, wait = false }: Created): Pro
 
 function specOf(flags: CreateFlags): SessionSpec {
   const { image, name, shm, env, count, command, resourceGroup = 'default' } = flags
-  if (flags.batch && !command) throw new AppError('bad_request', { why: 'A batch session is its --command: name one.' })
+  if (flags.batch && !command) throw new AppError('bad_request', { why: 'A batch session needs --command.' })
   const resources = {
     ...(flags.cpu ? { cpu: flags.cpu } : {}),
     ...(flags.mem ? { mem: flags.mem } : {}),
@@ -330,7 +337,7 @@ function card(session: Session): string {
 function endText({ ends }: Session): string {
   if (!ends) return ''
   const left = durationText((Date.parse(ends.at) - Date.now()) / 1000)
-  const how = ends.why === 'idle_timeout' ? 'unless something happens in it' : 'its maximum lifetime is over then'
+  const how = ends.why === 'idle_timeout' ? 'unless it is used' : 'maximum lifetime'
   return `in ${left}, at ${ends.at} (${how}; berth session extend)`
 }
 
@@ -359,12 +366,13 @@ const eventLine = (event: SessionEvent) =>
 
 function parseCount(text: string): number {
   const count = Number(text)
-  if (!Number.isInteger(count) || count < 1) throw new InvalidArgumentError('It must be a whole number of 1 or more.')
+  if (!Number.isInteger(count) || count < 1)
+    throw new InvalidArgumentError('The value must be a whole number of 1 or more.')
   return count
 }
 
 function collectVariable(text: string, all: Record<string, string>): Record<string, string> {
   const at = text.indexOf('=')
-  if (at < 1) throw new InvalidArgumentError('It must be NAME=VALUE.')
+  if (at < 1) throw new InvalidArgumentError('The value must have the form NAME=VALUE.')
   return { ...all, [text.slice(0, at)]: text.slice(at + 1) }
 }

@@ -8,7 +8,7 @@ import { adminOf } from './admin.ts'
 /** `berth admin settings …`, for superadmins. */
 export function addSettingsCommands(program: Command): void {
   const admin = adminOf(program)
-  const settings = admin.command('settings').description('Sign-up, links and mail of the whole Berth.')
+  const settings = admin.command('settings').description('Settings of the whole system: sign-up, links and mail.')
 
   settings
     .command('show')
@@ -21,14 +21,14 @@ export function addSettingsCommands(program: Command): void {
 
   settings
     .command('set [changes...]')
-    .description('Change settings: key=value …; an empty value, or null, empties one.')
+    .description('Change settings: key=value … An empty value or null clears a setting.')
     .option('--smtp-password', 'ask for the password of the mail server')
-    .option('--smtp-password-stdin', 'read it from standard input')
+    .option('--smtp-password-stdin', 'read the password of the mail server from standard input')
     .option('--json', 'print JSON')
     .action(async (changes: string[], flags: { smtpPassword?: true; smtpPasswordStdin?: true; json?: boolean }) => {
       const body = parseChanges(changes)
       const asked = flags.smtpPassword ?? flags.smtpPasswordStdin ?? false
-      if (!asked && changes.length === 0) throw new AppError('bad_request', { why: 'Name at least one key=value.' })
+      if (!asked && changes.length === 0) throw new AppError('bad_request', { why: 'Give at least one key=value.' })
       const { api } = await connect()
       const smtpPassword = flags.smtpPasswordStdin ? await readStandardInput() : asked ? await askPassword() : undefined
       const changed = await api.updateSettings({
@@ -39,11 +39,11 @@ export function addSettingsCommands(program: Command): void {
 
   settings
     .command('test-mail <address>')
-    .description('Send a mail with the settings as they are, and say how that went.')
+    .description('Send a test mail to yourself with the current settings, and show the result.')
     .action(async (to: string) => {
       const { api } = await connect()
       await api.sendTestMail({ body: { to } })
-      createOutput(false).note(`The mail server took a mail to ${to}.`)
+      createOutput(false).note(`The mail server accepted a mail to ${to}.`)
     })
 }
 
@@ -56,9 +56,14 @@ export function parseChanges(changes: readonly string[]): SystemSettingsChange {
     const at = change.indexOf('=')
     const [key, text] = [change.slice(0, at), change.slice(at + 1)]
     const schema = at > 0 && Object.hasOwn(shape, key) ? shape[key as keyof typeof shape] : undefined
-    if (key === 'smtpPassword') throw new AppError('bad_request', { why: 'Use --smtp-password: others see commands.' })
+    if (key === 'smtpPassword')
+      throw new AppError('bad_request', {
+        why: 'Use --smtp-password instead: other users of this computer can see command lines.',
+      })
     if (!schema) {
-      throw new AppError('bad_request', { why: `"${change}" is no key=value of ${Object.keys(shape).join(', ')}.` })
+      throw new AppError('bad_request', {
+        why: `"${change}" does not have the form key=value with a key of ${Object.keys(shape).join(', ')}.`,
+      })
     }
     const tries = meanings(text).map(meaning => schema.safeParse(meaning))
     const good = tries.find(parsed => parsed.success)

@@ -26,8 +26,8 @@ export function addSshKeypairCommands(program: Command): void {
 
   keypair
     .command('generate')
-    .description('Make a new pair. The private key is shown this once and stored nowhere.')
-    .option('--out <file>', 'write the private key there (mode 0600), the public one beside it as FILE.pub')
+    .description('Make a new key pair. The private key is shown only this once and is not stored.')
+    .option('--out <file>', 'write the private key to FILE (mode 0600) and the public key to FILE.pub')
     .option('--json', 'print JSON')
     .action(async ({ out, json = false }: KeyFlags) => {
       const { api } = await connect()
@@ -51,7 +51,7 @@ export function addSshKeypairCommands(program: Command): void {
 
   keypair
     .command('rm')
-    .description('Remove it; sessions that run keep it.')
+    .description('Remove your key. Running sessions keep it.')
     .action(async () => {
       const { api } = await connect()
       await api.deleteSshKeypair()
@@ -85,7 +85,7 @@ async function generateInto(file: string, api: ApiClient): Promise<NewSshKeypair
 
 async function create(files: AsyncDisposableStack, file: string, mode: number): Promise<void> {
   await writeFile(file, '', { mode, flag: 'wx' }).catch((error: unknown) => {
-    throw new AppError('bad_request', { why: `${file} exists already, or cannot be written.` }, { cause: error })
+    throw new AppError('bad_request', { why: `${file} already exists or cannot be written.` }, { cause: error })
   })
   files.defer(() => rm(file, { force: true }))
 }

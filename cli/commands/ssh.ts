@@ -18,17 +18,17 @@ const loadAccess = () => import('../ssh/access.ts')
 export function addSshCommands(program: Command): void {
   program
     .command('ssh <session> [arguments...]')
-    .description('Shell in the session, or a command: berth ssh exp -- nvidia-smi')
+    .description('Open a shell in a session, or run a command: berth ssh exp -- nvidia-smi')
     .passThroughOptions()
     .action((session: string, args: string[]) => runOpenSsh('ssh', session, options => [...options, HOST, ...args]))
   program
     .command('sftp <session> [arguments...]')
-    .description('Move files interactively; arguments go to sftp, e.g. -b batch-file.')
+    .description('Move files interactively. Arguments go to sftp, e.g. -b batch-file.')
     .passThroughOptions()
     .action((session: string, args: string[]) => runOpenSsh('sftp', session, options => [...options, ...args, HOST]))
   program
     .command('scp <session> <paths...>')
-    .description('Copy files; a path of the session starts with a colon: berth scp exp :data.csv .')
+    .description('Copy files. Paths in the session start with a colon: berth scp exp :data.csv .')
     .passThroughOptions()
     .action((session: string, paths: string[]) =>
       runOpenSsh('scp', session, options => [
@@ -39,7 +39,7 @@ export function addSshCommands(program: Command): void {
 
   program
     .command('ssh-config [session...]')
-    .description('Print Host blocks for ~/.ssh/config; of all running sessions where none is named.')
+    .description('Print Host blocks for ~/.ssh/config, for the named sessions or for all running ones.')
     .action(async (references: string[]) => {
       const { hostBlock, stdioOptions, writeSshFiles } = await loadAccess()
       const connection = await connect()
@@ -63,8 +63,8 @@ export function addSshCommands(program: Command): void {
     .command('stdio <session> [app]', { hidden: true })
     .description('Connect standard input and output to an app of a session (ProxyCommand of ssh).')
     .option('--config-dir <directory>', 'where the sign-in is (BERTH_CONFIG_DIR)')
-    .option('--endpoint <url>', 'address of the Berth (BERTH_ENDPOINT)')
-    .option('--keypair', 'sign with the keypair of the environment, and with nothing else')
+    .option('--endpoint <url>', 'address of Berth (BERTH_ENDPOINT)')
+    .option('--keypair', 'sign requests only with the keypair of the environment')
     .action(async (reference: string, app: string | undefined, flags: StdioFlags) => {
       const { applyStdioFlags, carryStdio } = await import('../ssh/stdio.ts')
       applyStdioFlags(flags)
@@ -102,7 +102,7 @@ async function runOpenSsh(
         reject(
           new AppError(
             'unavailable',
-            { why: `The program "${client}" of OpenSSH could not be started.` },
+            { why: `The OpenSSH program "${client}" could not be started. Is it installed?` },
             { cause: error },
           ),
         ),

@@ -17,10 +17,10 @@ interface UsageFlags {
 export function addUsageCommands(program: Command): void {
   program
     .command('usage')
-    .description('What you, your keypairs, projects and domain hold, and may still ask for.')
-    .option('--user <user>', 'of another user (e-mail address or id); for admins')
-    .option('--group <group>', 'of one project (name, domain/name or id)')
-    .option('--domain <name>', 'of a domain and its projects; for admins')
+    .description('Show what you, your keypairs, projects and domain use, and what is left.')
+    .option('--user <user>', 'usage of another user (e-mail address or id); admins only')
+    .option('--group <group>', 'usage of one project (name, domain/name or id)')
+    .option('--domain <name>', 'usage of a domain and its projects; admins only')
     .option('--json', 'print JSON')
     .action(async ({ user, group, domain, json = false }: UsageFlags) => {
       const { api } = await connect()
@@ -37,7 +37,7 @@ export function addUsageCommands(program: Command): void {
   admin
     .command('recalculate')
     .description(
-      'Compare usage with the containers on every connected agent, repair what differs, and say what it was.',
+      'Compare the recorded usage with the containers on every connected agent, correct the differences and list them.',
     )
     .option('--json', 'print JSON')
     .action(async ({ json = false }: UsageFlags) => {
@@ -45,12 +45,12 @@ export function addUsageCommands(program: Command): void {
       const output = createOutput(json)
       const done = await api.recalculateUsage()
       for (const agent of done.agents) {
-        if (!agent.compared) output.note(`agent ${agent.name} was not compared, and left as it is: ${agent.why}`)
+        if (!agent.compared) output.note(`agent ${agent.name} was not compared and not changed: ${agent.why}`)
       }
       output.data(done, () => {
         const containers = done.agents.reduce((sum, agent) => sum + agent.containers, 0)
         if (done.findings.length === 0)
-          return `Everything agrees: ${containers} ${containers === 1 ? 'container' : 'containers'}.`
+          return `No differences: ${containers} ${containers === 1 ? 'container' : 'containers'}.`
         return done.findings.map(finding => `${finding.kind}  ${finding.message}`).join('\n')
       })
     })

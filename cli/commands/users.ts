@@ -28,17 +28,17 @@ interface UserFlags {
  */
 export function addUserCommands(program: Command): void {
   const admin = adminOf(program)
-  const user = admin.command('user').description('Accounts. They are deactivated, never deleted.')
+  const user = admin.command('user').description('User accounts. Accounts can be deactivated, but not deleted.')
 
   user
     .command('ls')
-    .description('Active users; see --all and --inactive.')
-    .option('--all', 'inactive ones too')
-    .option('--inactive', 'inactive ones only')
-    .option('--domain <name>', 'of this domain')
-    .option('--group <group>', 'in this project (name, domain/name or id)')
-    .addOption(new Option('--role <role>', 'with this role').choices(Role.options))
-    .option('--search <text>', 'part of the e-mail address or the name')
+    .description('List the active users; see also --all and --inactive.')
+    .option('--all', 'also inactive users')
+    .option('--inactive', 'only inactive users')
+    .option('--domain <name>', 'only users of this domain')
+    .option('--group <group>', 'only members of this project (name, domain/name or id)')
+    .addOption(new Option('--role <role>', 'only users with this role').choices(Role.options))
+    .option('--search <text>', 'only users whose e-mail address or name has this text')
     .option('--json', 'print JSON')
     .action(async ({ json = false, ...flags }: UserFlags) => {
       const { api } = await connect()
@@ -46,8 +46,12 @@ export function addUserCommands(program: Command): void {
       createOutput(json).data(items, () => userTable(items))
     })
 
-  withSettings(user.command('create <email>').description('Asks for the password, or reads it from standard input.'))
-    .option('--name <name>', 'the part before the @ if left out')
+  withSettings(
+    user
+      .command('create <email>')
+      .description('Create a user. The password is asked for, or read from standard input.'),
+  )
+    .option('--name <name>', 'name (default: the part of the address before the @)')
     .option('--password-stdin', 'read the password from standard input')
     .action(async (email: string, { json = false, name, passwordStdin, ...flags }: UserFlags) => {
       const { api } = await connect()
@@ -57,10 +61,14 @@ export function addUserCommands(program: Command): void {
       createOutput(json).data(created, () => userTable([created]))
     })
 
-  withSettings(user.command('update <user>').description('By e-mail address or id. What is left out stays.'))
+  withSettings(
+    user
+      .command('update <user>')
+      .description('Change a user, given by e-mail address or id. Settings that you leave out stay.'),
+  )
     .option('--name <name>', 'a new name')
-    .option('--password', 'ask for a new password; every sign-in of the user ends')
-    .option('--password-stdin', 'read it from standard input')
+    .option('--password', 'ask for a new password and end every sign-in of the user')
+    .option('--password-stdin', 'read the new password from standard input')
     .action(async (reference: string, { json = false, password, passwordStdin, ...flags }: UserFlags) => {
       const { api } = await connect()
       const id = await findUserId(api, reference)
@@ -75,7 +83,11 @@ export function addUserCommands(program: Command): void {
   for (const active of [true, false]) {
     user
       .command(`${active ? 'activate' : 'deactivate'} <user>`)
-      .description(active ? 'Let somebody in again.' : 'Ends sign-ins, tunnels and keypairs at once; sessions go on.')
+      .description(
+        active
+          ? 'Let a user sign in again.'
+          : 'Deactivate a user. Sign-ins, tunnels and keypairs end at once; sessions go on.',
+      )
       .option('--json', 'print JSON')
       .action(async (reference: string, { json = false }: UserFlags) => {
         const { api } = await connect()
@@ -99,8 +111,8 @@ async function readPassword(fromStdin = false): Promise<string> {
 function withSettings(command: Command): Command {
   return command
     .addOption(new Option('--role <role>', 'what the user may do').choices(Role.options))
-    .option('--domain <name>', 'in this domain; the own one if left out')
-    .option('--groups <names>', 'comma list of projects of the domain, instead of "default"', parseNames)
+    .option('--domain <name>', 'domain of the user (default: your own)')
+    .option('--groups <names>', 'projects of the domain, separated by commas, instead of "default"', parseNames)
     .option('--json', 'print JSON')
 }
 

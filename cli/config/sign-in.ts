@@ -34,11 +34,7 @@ const fileOf = (directory: string) => join(directory, 'sign-in.json')
 /** @throws AppError `not_signed_in` if there is none */
 export async function readSignIn(directory = configDirectory()): Promise<SignIn> {
   const text = await readFile(fileOf(directory), 'utf8').catch((error: unknown) => {
-    throw new AppError(
-      'not_signed_in',
-      { why: '`berth login --endpoint URL --email YOU` does that.' },
-      { cause: error },
-    )
+    throw new AppError('not_signed_in', { why: 'Run `berth login --endpoint URL --email YOU`.' }, { cause: error })
   })
   const found = parseJson(text)
   if (!isSignIn(found))

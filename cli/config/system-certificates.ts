@@ -39,11 +39,11 @@ export function explainFailure(url: string, error: unknown): never {
   const cause = causeOf(error)
   if (isUntrusted(error) && cause instanceof Error) {
     const why =
-      `Its certificate is not trusted: ${cause.message}. Add the authority that signed it to the certificates of this system, ` +
-      'or name its file in NODE_EXTRA_CA_CERTS.'
+      `The certificate of the server is not trusted: ${cause.message}. Add its certificate authority to this system, ` +
+      "or set NODE_EXTRA_CA_CERTS to the authority's file."
     throw new AppError('unavailable', { why }, { cause: error })
   }
   if (error instanceof Error && error.name === 'AbortError') throw error
-  const why = `Nothing answers at ${new URL(url).origin}. Does Berth run there, and is the address right?`
+  const why = `${new URL(url).origin} does not answer. Is the address right, and is Berth running there?`
   throw new AppError('unavailable', { why }, { cause: error })
 }

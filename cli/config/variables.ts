@@ -16,11 +16,11 @@ interface OwnVariable extends Variable {
 /** Variables that have no key in berth.toml for these commands; docs/configuration.md lists them as such. */
 export const VARIABLES_WITHOUT_KEY: readonly OwnVariable[] = [
   { name: 'BERTH_DATA', commands: ['up', 'manager', 'agent', 'wsproxy'], meaning: 'the data directory' },
-  { name: 'BERTH_NO_ENGINE', commands: ['up'], meaning: '1: no agent on this computer, as --no-engine' },
+  { name: 'BERTH_NO_ENGINE', commands: ['up'], meaning: '1: no agent on this computer, like --no-engine' },
   {
     name: 'BERTH_MASTER_KEY_FILE',
     commands: ['up', 'manager'],
-    meaning: 'key that secrets are sealed with; default DATA/master.key',
+    meaning: 'key that encrypts the secrets; default DATA/master.key',
   },
   {
     name: 'BERTH_ADMIN_PASSWORD',
@@ -32,14 +32,14 @@ export const VARIABLES_WITHOUT_KEY: readonly OwnVariable[] = [
   {
     name: 'BERTH_MANAGER_URL',
     commands: ['agent', 'wsproxy'],
-    meaning: 'address of the manager; an agent remembers the one of its join string',
+    meaning: 'address of the manager; an agent remembers the address in its join string',
   },
-  { name: 'BERTH_HOST', commands: ['manager'], meaning: 'address that it listens on; default 127.0.0.1' },
-  { name: 'BERTH_PORT', commands: ['manager'], meaning: 'port that it listens on; default 0 = any free one' },
+  { name: 'BERTH_HOST', commands: ['manager'], meaning: 'address that the server listens on; default 127.0.0.1' },
+  { name: 'BERTH_PORT', commands: ['manager'], meaning: 'port that the server listens on; default 0 = any free port' },
   {
     name: 'BERTH_TRUSTED_PROXIES',
     commands: ['manager'],
-    meaning: 'addresses of reverse proxies directly in front of it, by commas',
+    meaning: 'addresses of reverse proxies directly in front of the server, separated by commas',
   },
   {
     name: 'BERTH_CONSOLE_SECRET_FILE',
@@ -67,6 +67,6 @@ export function variablesHelp(command: ServerCommand): string {
   const variables = variablesOf(command)
   const width = Math.max(...variables.map(({ name }) => name.length))
   const lines = variables.map(({ name, meaning }) => `  ${name.padEnd(width)}  ${meaning}`)
-  const source = command === 'up' ? 'most are keys of berth.toml too' : 'berth.toml is read by berth up only'
+  const source = command === 'up' ? 'most can also be set in berth.toml' : 'only berth up reads berth.toml'
   return `\nEnvironment variables (${source}; docs/configuration.md):\n${lines.join('\n')}`
 }

@@ -78,7 +78,7 @@ const CASES: readonly [string, Facts, string, 'warning' | 'problem', RegExp][] =
     'problem',
     /SFTP/,
   ],
-  ['no session image', withEngine({ sessionImages: 0 }), 'session images', 'warning', /no image/],
+  ['no session image', withEngine({ sessionImages: 0 }), 'session images', 'warning', /no session image/],
   ['a full disk of the engine', withEngine({ rootFreeBytes: GIB / 2 }), 'disk of the engine', 'problem', /0\.5 GiB/],
   ['little room for images', withEngine({ rootFreeBytes: 2 * GIB }), 'disk of the engine', 'warning', /2\.0 GiB/],
   [
@@ -197,8 +197,8 @@ test('what stands behind parts of GPUs is said', () => {
     const facts = { ...withEngine({ cdi: true }), nvidia: { ...gpus, limitsMemory } }
     return diagnose(facts).checks.find(({ name }) => name === 'GPU')?.says
   }
-  expect(saysOf(false)).toContain('by accounting only')
-  expect(saysOf(true)).toContain('the agent tries')
+  expect(saysOf(false)).toContain('is not limited')
+  expect(saysOf(true)).toContain('The agent tests')
 })
 
 test('a wrong reverse proxy is told with the headers of each program and what to set', () => {

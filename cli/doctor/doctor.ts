@@ -30,6 +30,10 @@ export function describeDiagnosis({ level, checks }: Diagnosis): string {
     `${MARK[check.level]}  ${check.name}: ${check.says}`,
     ...(check.level === 'ok' ? [] : [`         → ${check.mend}`]),
   ])
-  const end = { ok: 'All is well.', warning: 'Berth will work; see the warnings.', problem: 'Mend the problems first.' }
+  const end = {
+    ok: 'No problems found.',
+    warning: 'Berth will work, but see the warnings.',
+    problem: 'Fix the problems first.',
+  }
   return [...lines, '', end[level]].join('\n')
 }

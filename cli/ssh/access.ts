@@ -40,7 +40,7 @@ export async function writeSshFiles(
 function safe<T>(schema: ZodType<T>, sent: unknown): T {
   const { success, data } = schema.safeParse(sent)
   if (success) return data
-  throw new AppError('bad_request', { why: 'The manager sent SSH data that cannot be used safely.' })
+  throw new AppError('bad_request', { why: 'The manager sent SSH data that is not safe to use.' })
 }
 
 function sshFilesOf({ user }: SshAccess, sessionId: string, folder: string): SshFiles {

@@ -126,12 +126,14 @@ export async function up({
 async function attach(socketPath: string, directory: string, options: PresentOptions): Promise<void> {
   const running = await askRunning(socketPath)
   if (!running)
-    throw new AppError('data_dir_locked', { why: `Another Berth is starting or stopping in ${directory}. Try again.` })
-  options.output.note(`Berth runs already (process ${running.pid}).`)
+    throw new AppError('data_dir_locked', {
+      why: `Another Berth is just starting or stopping in ${directory}. Try again.`,
+    })
+  options.output.note(`Berth is already running (process ${running.pid}).`)
   await present(running, options)
 }
 
-const LOCAL_HINT = 'For a browser on this computer that is signed in already, to let it open tunnels'
+const LOCAL_HINT = 'To let a browser on this computer that is already signed in open tunnels'
 
 type PresentOptions = Pick<UpOptions, 'open' | 'ticket' | 'output'>
 
@@ -144,7 +146,7 @@ async function present(running: Running, { open, ticket, output }: PresentOption
   )
   if (!open || !hasDisplay()) return
   if (!(await openDesktop(root, signInUrl)) && !(await openBrowser(signInPage)))
-    output.note('No browser could be opened; use the link above.')
+    output.note('The browser could not be opened. Use the link above.')
 }
 
 async function startAgent(manager: Supervised, spec: SpecOf, deps: SupervisorDeps): Promise<Supervised | undefined> {
@@ -164,18 +166,16 @@ async function startAgent(manager: Supervised, spec: SpecOf, deps: SupervisorDep
       try {
         const { join: replacing } = (await manager.current.ask('create_replace_token', owner)) as { join: string }
         const agent = await start(replacing, { BERTH_AGENT_REPLACE: '1' })
-        deps.note(
-          'The agent of this computer took the place of the one that this Docker Engine had; its sessions stay.',
-        )
+        deps.note('The agent of this computer replaced the earlier agent of this Docker Engine. Its sessions stay.')
         return agent
       } catch (again) {
-        deps.note(`The agent of this computer could not take its place: ${String(again)}`)
+        deps.note(`The agent of this computer could not replace the earlier one: ${String(again)}`)
       }
     }
     // The console is useful without the agent, and is needed to fix the problem.
     deps.note(
-      `Berth runs without an agent on this computer. ${error.message} ${typeof error.detail.why === 'string' ? error.detail.why : ''}\n` +
-        'Next, where that agent belongs to this Berth: berth admin agent join-token --replace AGENT, then berth agent --replace --join STRING.',
+      `Berth is running without an agent on this computer. ${error.message} ${typeof error.detail.why === 'string' ? error.detail.why : ''}\n` +
+        'If that agent belongs to this Berth, replace it: berth admin agent join-token --replace AGENT, then berth agent --replace --join STRING.',
     )
     return undefined
   }

@@ -107,9 +107,17 @@ async function answering(choice: EndpointChoice, fetch: ConnectionDeps['fetch'])
   const { origin } = new URL(choice.url)
   const reply = await fetch(`${origin}/healthz`, { redirect: 'manual', signal: AbortSignal.timeout(10_000) }).catch(
     (error: unknown) => {
-      throw new AppError('unavailable', { endpoint: origin, why: `Nothing answers at ${origin}.` }, { cause: error })
+      throw new AppError(
+        'unavailable',
+        { endpoint: origin, why: `${origin} does not answer. Check the address.` },
+        { cause: error },
+      )
     },
   )
-  if (!reply.ok) throw new AppError('unavailable', { endpoint: origin, why: `${origin} is not a Berth manager.` })
+  if (!reply.ok)
+    throw new AppError('unavailable', {
+      endpoint: origin,
+      why: `The server at ${origin} is not a Berth manager. Check the address.`,
+    })
   return origin
 }

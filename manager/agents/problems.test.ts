@@ -16,6 +16,6 @@ test('problems are told in one text, in the order of their subjects, until they 
 
 test('unknown containers are counted in words that fit their number', () => {
   expect(unknownProblem(0)).toBeNull()
-  expect(unknownProblem(1)).toMatch(/^A container there names this Berth, which did not sign it:/)
-  expect(unknownProblem(3)).toMatch(/^3 containers there name this Berth, which did not sign them:/)
+  expect(unknownProblem(1)).toMatch(/^1 container on the host carries the name of this Berth, but not its signature\./)
+  expect(unknownProblem(3)).toMatch(/^3 containers on the host carry the name of this Berth, but not its signature\./)
 })

@@ -14,29 +14,29 @@ export interface ProxyFault {
 /** Documentation of the headers for each reverse proxy program. */
 export const PROXY_DOCS = 'docs/admin/agents.md#what-the-reverse-proxy-must-send'
 
-const NAME_IT = (peer: string) => `set BERTH_TRUSTED_PROXIES=${peer} (console.trustedProxies) and start Berth again`
+const NAME_IT = (peer: string) => `set BERTH_TRUSTED_PROXIES=${peer} (console.trustedProxies) and restart Berth`
 
 const TEXTS: Readonly<Record<ProxyFaultCode, (peer: string) => { readonly says: string; readonly mend: string }>> = {
   fields_missing: peer => ({
     says: `The reverse proxy at ${peer} does not send X-Forwarded-For and X-Forwarded-Proto with every request.`,
-    mend: 'Let it send both.',
+    mend: 'Configure it to send both.',
   }),
   // Any program can make these fields up: the text must not talk an administrator into trusting a stranger.
   not_trusted: peer => ({
-    says: `Requests from ${peer} carry X-Forwarded fields, which Berth does not believe.`,
-    mend: `If ${peer} is your reverse proxy, ${NAME_IT(peer)}. If not, a program there makes the fields up.`,
+    says: `Requests from ${peer} carry X-Forwarded fields, but Berth does not trust that address.`,
+    mend: `If ${peer} is your reverse proxy, ${NAME_IT(peer)}. If not, a program there forges the fields.`,
   }),
   silent: peer => ({
     says: `Browsers use https, but their requests come from ${peer} over http and without X-Forwarded fields.`,
-    mend: `If ${peer} is your reverse proxy, let it send X-Forwarded-For and X-Forwarded-Proto, and ${NAME_IT(peer)}.`,
+    mend: `If ${peer} is your reverse proxy, configure it to send X-Forwarded-For and X-Forwarded-Proto, and ${NAME_IT(peer)}.`,
   }),
   scheme_wrong: peer => ({
     says: `The reverse proxy at ${peer} sends X-Forwarded-Proto: http for browsers that use https.`,
-    mend: 'Let it send X-Forwarded-Proto: https.',
+    mend: 'Configure it to send X-Forwarded-Proto: https.',
   }),
   host_changed: peer => ({
     says: `The reverse proxy at ${peer} changes the Host field, so browsers cannot sign in through it.`,
-    mend: 'Let it pass on the Host field of the browser.',
+    mend: 'Configure it to pass on the Host field of the browser.',
   }),
 }
 

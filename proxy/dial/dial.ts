@@ -43,7 +43,7 @@ export async function dialTunnel(options: DialOptions): Promise<Socket> {
   if (signal?.aborted) abort()
   else signal?.addEventListener('abort', abort, { once: true })
   const timer = setTimeout(
-    () => socket.destroy(new AppError('unavailable', { why: `No answer of the manager in ${timeoutMs} ms.` })),
+    () => socket.destroy(new AppError('unavailable', { why: `The manager did not answer within ${timeoutMs} ms.` })),
     timeoutMs,
   )
   try {

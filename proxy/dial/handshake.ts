@@ -120,7 +120,10 @@ function refusal({ status, headers, body }: Answer): AppError {
     const problem = parseJson(body)
     if (isProblem(problem)) return fromProblem(problem)
   }
-  return new AppError('unavailable', { why: `The manager answered HTTP ${status} to a tunnel.`, status })
+  return new AppError('unavailable', {
+    why: `The manager answered HTTP ${status} instead of opening the tunnel.`,
+    status,
+  })
 }
 
 function oneLine(name: string, value: string): string {
@@ -129,7 +132,7 @@ function oneLine(name: string, value: string): string {
 }
 
 function notOurs(what: string): AppError {
-  return new AppError('unavailable', { why: `What answers at the manager's address is not a manager: ${what}.` })
+  return new AppError('unavailable', { why: `The server at the manager's address is not a manager: ${what}.` })
 }
 
 function gone(cause?: Error): AppError {

@@ -114,7 +114,10 @@ export function createPath(deps: PathDeps): Path {
           if (!judge(error)) throw error
         }
         if (!isParked) {
-          if (parked >= limits.parked) throw new AppError('unavailable', { why: 'Too many connections wait already.' })
+          if (parked >= limits.parked)
+            throw new AppError('unavailable', {
+              why: 'Too many connections are waiting already. Try again in a moment.',
+            })
           isParked = true
           parked++
           signal = AbortSignal.any([signal, AbortSignal.timeout(limits.parkMs)])
@@ -155,7 +158,7 @@ export function createPath(deps: PathDeps): Path {
 }
 
 function waitedTooLong(lastError: string | null): AppError {
-  return new AppError('unavailable', { why: `Waited too long for the session. ${lastError ?? ''}`.trim() })
+  return new AppError('unavailable', { why: `The session could not be reached in time. ${lastError ?? ''}`.trim() })
 }
 
 /** Text for the console: the message of a coded error, a plain sentence for a network failure, and no internals otherwise. */

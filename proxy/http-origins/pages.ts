@@ -6,23 +6,23 @@ type Refusal = Extract<Admission, { kind: 'refuse' }>['reason']
 const REFUSALS: Record<Refusal, { readonly title: string; readonly text: string }> = {
   wrong_host: {
     title: 'This address belongs to another app',
-    text: 'The name in the address bar is not the one this port was opened for. Open the app again from the console.',
+    text: 'This port was opened for another app name than the one in the address bar. Open the app again from the console.',
   },
   foreign_origin: {
     title: 'Request from another site',
-    text: 'Another web page tried to reach this app through your browser. It was stopped; nothing was sent to the app.',
+    text: 'Another web page tried to reach this app through your browser. Berth stopped the request; nothing was sent to the app.',
   },
   bad_ticket: {
-    title: 'This link was used or is too old',
-    text: 'A link to an app works once and for one minute. Go back to the console and open the app again.',
+    title: 'This link was used before or is too old',
+    text: 'A link to an app works once, within one minute. Go back to the console and open the app again.',
   },
   worker: {
-    title: 'Service workers of the whole address are not allowed',
-    text: 'A service worker of this app would see the links that let a browser in. It was not registered; the app works without it.',
+    title: 'Service workers for the whole address are not allowed',
+    text: 'A service worker for the whole address could read the sign-in links of this app. Berth did not register it; the app works without one.',
   },
   no_cookie: {
     title: 'Open this app from the console',
-    text: 'This browser has not been let in yet, or the tunnel was opened anew. Go to the console and open the app there.',
+    text: 'This browser is not signed in to the app, or the app was opened anew. Open the app from the console.',
   },
 }
 
@@ -40,7 +40,7 @@ export function failurePage(failure: {
 }): string {
   const next = failure.retry
     ? 'The app may still be starting; this page tries again every few seconds.'
-    : 'Look at the session in the console; its page says what happened and what can be done.'
+    : 'The page of the session in the console says what happened and what you can do.'
   return page({
     title: `${failure.app} in session "${failure.session}" does not answer`,
     text: `${failure.message} ${next}`,

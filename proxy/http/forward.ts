@@ -93,7 +93,7 @@ export function forwardRequest(
             drain()
             sent.destroy()
           })
-        } else reject('The app answered with a status that does not exist.')
+        } else reject('The app answered with an HTTP status that does not exist.')
       }),
     )
     // Without these two listeners Node silently drops the connection, or waits.
@@ -222,7 +222,7 @@ export function forwardUpgrade(
     'response',
     contained((incoming: IncomingMessage) => {
       if (!isFinalStatus(incoming.statusCode)) {
-        outgoing.destroy(new Error('The app answered with a status that does not exist.'))
+        outgoing.destroy(new Error('The app answered with an HTTP status that does not exist.'))
         return
       }
       // The upgrade was refused: forward the answer, and close the connection at its end.

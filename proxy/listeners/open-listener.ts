@@ -41,7 +41,7 @@ async function explain(port: number, request: ListenerRequest, cause: unknown): 
     : process
       ? { kind: 'process', name: process.name, pid: process.pid }
       : null
-  const why = `Port ${port} is taken by ${nameOf(tunnel, process)}. Choose another port, for example ${offered}, or take a random one.`
+  const why = `Port ${port} is taken by ${nameOf(tunnel, process)}. Choose another port, for example ${offered}, or use a random one.`
   return new AppError('port_in_use', { port, holder, offered, why }, { cause })
 }
 

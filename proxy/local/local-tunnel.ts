@@ -211,7 +211,7 @@ export async function openLocalTunnel(deps: LocalTunnelDeps): Promise<LocalTunne
     snapshot,
     issueUrl() {
       if (!origin)
-        throw new AppError('bad_request', { why: `${deps.appName} is not a web app; open its tunnel instead.` })
+        throw new AppError('bad_request', { why: `${deps.appName} is not a web app. Open its port instead.` })
       return origin.issueUrl()
     },
     wake: () => {
@@ -230,7 +230,7 @@ function injectionOf({ inject, app }: Grant): Grant['inject'] {
   if (checked.success) return checked.data
   throw new AppError('app_failed', {
     app: app.name,
-    why: 'The agent names a header for the secret of the app that Berth does not add to requests.',
+    why: 'The agent asks for a request header that Berth does not add.',
   })
 }
 

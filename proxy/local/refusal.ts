@@ -7,6 +7,6 @@ export function refusalOf(reason: TunnelCloseReason | undefined): AppError | und
   if (reason === 'dial_timeout')
     return new AppError('app_failed', { why: 'The app did not accept the connection in time.', reason })
   if (reason === 'kernel_not_found')
-    return new AppError('agent_unreachable', { why: 'The agent does not run this session.' })
+    return new AppError('agent_unreachable', { why: 'The host does not run this session.' })
   return undefined
 }

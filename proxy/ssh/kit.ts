@@ -27,7 +27,8 @@ export function createSshKits({ api, files }: SshKitsDeps): SshKits {
     async make(tunnel, settings, isOpen) {
       const access = checked(await api.getSshAccess({ params: { id: tunnel.sessionId } }))
       const checkOpen = () => {
-        if (!isOpen()) throw new AppError('tunnel_not_found', { why: 'The tunnel was closed meanwhile.' })
+        if (!isOpen())
+          throw new AppError('tunnel_not_found', { why: 'The tunnel was closed in the meantime. Open it again.' })
       }
       // If the tunnel closes after this check, its files are removed after they were written: changes of the files are
       // serialized.
@@ -82,5 +83,5 @@ export function siteFileOf({ tunnel, user, identityFile }: SshKit): KeyFile {
 function checked(sent: SshAccess): SshAccess {
   const { success, data } = SshAccess.safeParse(sent)
   if (success) return data
-  throw new AppError('bad_request', { why: 'The manager sent SSH data that cannot be used safely.' })
+  throw new AppError('bad_request', { why: 'The manager sent SSH data that is not safe to use.' })
 }

@@ -9,9 +9,9 @@ export function hostNames(port: number, allowed: readonly string[]): HostNames {
   return new Set([`localhost:${port}`, `127.0.0.1:${port}`, `[::1]:${port}`, ...more])
 }
 
-const FOREIGN_PAGE = 'Another web page sent this request; it was not carried out.'
+const FOREIGN_PAGE = 'Another web page sent this request. Berth did not carry it out.'
 const WRONG_PROXY =
-  'The reverse proxy in front of Berth changes the Host field. It must pass on the one of the browser; see docs/admin/agents.md.'
+  'The reverse proxy in front of Berth changes the Host field. Configure it to pass on the Host field of the browser; see docs/admin/agents.md.'
 
 /** The browser says that page and target are same-origin, yet the names differ: a reverse proxy has changed the Host field. */
 export function isRelayedWithAnotherName({ headers }: IncomingMessage): boolean {
@@ -36,7 +36,9 @@ export function checkAddress(request: IncomingMessage, names: HostNames, kind: '
   const hosts = request.headersDistinct.host ?? []
   const host = hosts[0]?.toLowerCase() ?? ''
   if (hosts.length !== 1 || !names.has(host)) {
-    throw new AppError('foreign_origin', { why: 'This server is not known under that name; see BERTH_ALLOWED_HOSTS.' })
+    throw new AppError('foreign_origin', {
+      why: 'This server does not answer to that host name. Add it to BERTH_ALLOWED_HOSTS if it should.',
+    })
   }
   const isReading = kind === 'request' && (request.method === 'GET' || request.method === 'HEAD')
   const origins = request.headersDistinct.origin ?? []

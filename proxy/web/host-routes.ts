@@ -60,14 +60,15 @@ export function createHostRoutes({ guests, version, thisComputer, proxyFaults, l
       if (path === LOCAL_PROOF_PATH && request.method === 'POST') {
         await guests.admit(credentialsOf(request))
         const code = z.tuple([z.string().max(200)]).safeParse(await readJson(request))
-        if (!code.success) throw new AppError('bad_request', { why: 'A code is expected.' })
+        if (!code.success) throw new AppError('bad_request', { why: 'The request lacks the code.' })
         const proof = thisComputer.prove(request, code.data[0], credentialsOf(request).originSecret)
         answerJson(response, { ok: true, value: proof ?? null })
         return
       }
       const call = methods.get(path)
-      if (!call) throw new AppError('not_found', { why: 'There is no such host method.' })
-      if (request.method !== 'POST') throw new AppError('bad_request', { why: 'Host methods are called by POST.' })
+      if (!call) throw new AppError('not_found', { why: 'This host method does not exist.' })
+      if (request.method !== 'POST')
+        throw new AppError('bad_request', { why: 'Host methods must be called with POST.' })
       const guest = await guests.admit(credentialsOf(request))
       const args = parseArguments(call, await readJson(request))
       const place = placeOf(request)
@@ -155,9 +156,10 @@ interface Call {
   readonly method: string
 }
 
-const ELSEWHERE = 'This browser runs on another computer than Berth. Use the desktop app or the berth command on yours.'
+const ELSEWHERE =
+  'This browser runs on another computer than Berth. Use the desktop app or the berth command on your computer.'
 const UNPROVEN =
-  'This browser has not shown that it runs on the computer of Berth. Run "berth up" there and open the second link that it prints in this browser; or use the desktop app or the berth command.'
+  'This browser has not proved that it runs on the computer of Berth. Run "berth up" there and open its second link in this browser, or use the desktop app or the berth command.'
 
 interface Circumstances extends Pick<HostRoutesDeps, 'version' | 'proxyFaults'> {
   readonly place: Place

@@ -148,7 +148,7 @@ function listenersOf({ manager, page, guests, names, log, host, files, proxies }
     if (target.startsWith('/host/')) return host.handle(request, response)
     if (page) page.request(request, response)
     else if (OF_SERVERS.test(target)) {
-      answerProblem(response, new AppError('not_found', { why: 'The console has no such address.' }))
+      answerProblem(response, new AppError('not_found', { why: 'This address does not exist in the console.' }))
     } else return files(request, response)
   }
 
@@ -161,7 +161,11 @@ function listenersOf({ manager, page, guests, names, log, host, files, proxies }
     }
     const forward = isManagerPath(request.url ?? '') ? manager : page
     if (forward) forward.upgrade(request, socket, head)
-    else answerProblemRaw(socket, new AppError('not_found', { why: 'Nothing here can be upgraded.' }))
+    else
+      answerProblemRaw(
+        socket,
+        new AppError('not_found', { why: 'This address does not accept WebSocket connections.' }),
+      )
   }
 
   return { onRequest, onUpgrade }

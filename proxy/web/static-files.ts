@@ -58,7 +58,7 @@ export function createStaticFiles(directory: string, log: Log) {
 
   return async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     if (request.method !== 'GET' && request.method !== 'HEAD') {
-      answerProblem(response, new AppError('not_found', { why: 'Only pages are here.' }))
+      answerProblem(response, new AppError('not_found', { why: 'This address serves only GET and HEAD requests.' }))
       return
     }
     try {
@@ -66,10 +66,13 @@ export function createStaticFiles(directory: string, log: Log) {
       const found = (await find(path)) ?? (extname(path ?? '') === '' ? await find('/index.html') : undefined)
       if (found) await send(request, response, found)
       else if ((await find('/index.html')) === undefined) sendMissingBuild(response)
-      else answerProblem(response, new AppError('not_found', { why: 'There is no such file.' }))
+      else answerProblem(response, new AppError('not_found', { why: 'The file does not exist.' }))
     } catch (error) {
       log.error({ error: String(error) }, 'a file of the console could not be read')
-      answerProblem(response, new AppError('unavailable', { why: 'The console cannot read its own files now.' }))
+      answerProblem(
+        response,
+        new AppError('unavailable', { why: 'The console cannot read its own files. Its log has the cause.' }),
+      )
     }
   }
 
@@ -135,6 +138,6 @@ function sendMissingBuild(response: ServerResponse) {
   })
   response.end(`<!doctype html><html lang="en"><meta charset="utf-8"><title>Berth: the console is not built</title>
 <body><main><h1>The console is not built yet</h1>
-<p>Run <code>npm run build</code> in the folder of Berth, then load this page again. The API below <code>/api/v1</code> works already.</p></main></body></html>
+<p>Run <code>npm run build</code> in the folder of Berth, then load this page again. The API at <code>/api/v1</code> already works.</p></main></body></html>
 `)
 }

@@ -32,7 +32,7 @@ export function watchProxies(trusted: readonly string[], log: Log, now: () => Da
     const { says, mend } = proxyFaultText({ code, peer })
     log.warn(
       { peer, code },
-      `the reverse proxy in front of the console is not set up right: ${says} ${mend} See ${PROXY_DOCS}.`,
+      `the reverse proxy in front of the console is misconfigured: ${says} ${mend} See ${PROXY_DOCS}.`,
     )
   }
 

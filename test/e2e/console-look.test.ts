@@ -56,7 +56,7 @@ const scenes: Scene[] = [
       await page.getByLabel('E-mail address').fill('mira@example.com')
       await page.getByLabel('Password', { exact: true }).fill('Right-one-1')
       await button(page, 'Sign in').click()
-      await page.getByLabel('Code of your authenticator app').waitFor()
+      await page.getByLabel('Code from your authenticator app').waitFor()
     },
   },
   {
@@ -356,7 +356,7 @@ const scenes: Scene[] = [
       await button(page, 'Set up').click()
       await page.getByLabel('Current password').fill('Right-one-1')
       await button(page, 'Continue').click()
-      await page.getByLabel(/^Code of/).fill('000000')
+      await page.getByLabel(/^Code from/).fill('000000')
       await button(page, 'Switch on').click()
       await page.getByText('Wrong, used or too old').waitFor()
     },
@@ -368,7 +368,7 @@ const scenes: Scene[] = [
       await button(page, 'Set up').click()
       await page.getByLabel('Current password').fill('Right-one-1')
       await button(page, 'Continue').click()
-      await page.getByLabel(/^Code of/).fill(TOTP_CODE)
+      await page.getByLabel(/^Code from/).fill(TOTP_CODE)
       await button(page, 'Switch on').click()
       await page.getByRole('heading', { name: 'Your recovery codes' }).waitFor()
     },

@@ -24,7 +24,7 @@ test('a dry run says what would happen, and creates nothing', async () => {
   const fits = await ask<WhatIf>('session', 'create', '--image', IMAGE, ...SIZE, '--dry-run')
   expect(fits).toMatchObject({ startsNow: true, reason: null })
   const { stdout } = await berth.cli('session', 'create', '--image', IMAGE, ...SIZE, '--cluster-size', '2', '--dry-run')
-  expect(stdout).toContain('It would start now.')
+  expect(stdout).toContain('The session would start now.')
   expect(await ask<Session[]>('session', 'ls')).toEqual([])
 })
 

@@ -31,7 +31,9 @@ export function consolePortOf(settings: Settings, flag: number | undefined, env 
   if (text === undefined) return DEFAULT_PORT
   const port = Number(text)
   if (!/^\d+$/.test(text) || port > 65_535)
-    throw new AppError('config_invalid', { why: `BERTH_PORT is "${text}"; it must be a number from 0 to 65535.` })
+    throw new AppError('config_invalid', {
+      why: `BERTH_PORT is "${text}"; the value must be a number from 0 to 65535.`,
+    })
   return port
 }
 

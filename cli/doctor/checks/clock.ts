@@ -16,11 +16,11 @@ export const clock: Check = {
     const known = others.flatMap(({ name, aheadMs }) => (aheadMs === undefined ? [] : [{ name, aheadMs }]))
     if (known.length === 0) return undefined
     const off = known.find(({ aheadMs }) => Math.abs(aheadMs) > SKEW_MS)
-    if (!off) return ok(`It agrees with the ${known.map(({ name }) => name).join(' and the ')}.`)
+    if (!off) return ok(`The clock agrees with the ${known.map(({ name }) => name).join(' and the ')}.`)
     const seconds = Math.round(Math.abs(off.aheadMs) / 1000)
     return warning(
       `The clock of the ${off.name} is ${seconds} s ${off.aheadMs > 0 ? 'ahead of' : 'behind'} this computer's.`,
-      'Let both computers follow a time server: `timedatectl set-ntp true`.',
+      'Synchronise both computers with a time server: `timedatectl set-ntp true`.',
     )
   },
 }

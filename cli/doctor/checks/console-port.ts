@@ -4,9 +4,9 @@ export const consolePort: Check = {
   name: 'console port',
   run({ consolePort: { port, status } }) {
     if (status === 'free') return ok(`Port ${port} is free.`)
-    if (status === 'ours') return ok(`Port ${port} is the console of this Berth.`)
+    if (status === 'ours') return ok(`The console of this Berth uses port ${port}.`)
     return problem(
-      `Another program listens on port ${port}.`,
+      `Another program is using port ${port}.`,
       'Close that program, or choose another port: `berth up --port N` (0 = any).',
     )
   },

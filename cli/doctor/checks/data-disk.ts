@@ -1,7 +1,7 @@
 import { DISK_PROBLEM_BYTES, DISK_WARNING_BYTES, gib } from '../amounts.ts'
 import { type Check, ok, problem, warning } from '../check.ts'
 
-const MEND = 'Free space, or name a data directory on a larger disk with --data.'
+const MEND = 'Free space, or choose a data directory on a larger disk with --data.'
 
 export const dataDisk: Check = {
   name: 'disk of the data directory',

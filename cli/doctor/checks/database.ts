@@ -8,8 +8,8 @@ export const database: Check = {
   name: 'database',
   run({ database: found }) {
     if (found.kind === 'embedded') {
-      if (!found.readable) return ok('Embedded; only the user who runs Berth may look at it.')
-      if (found.version === undefined) return ok('Embedded; it is made at the first start.')
+      if (!found.readable) return ok('Embedded; only the user who runs Berth can check it.')
+      if (found.version === undefined) return ok('Embedded; will be created at the first start.')
       if (found.version !== EMBEDDED_MAJOR)
         return problem(
           `The data directory holds PostgreSQL ${found.version}; this Berth has ${EMBEDDED_MAJOR}.`,
@@ -17,7 +17,7 @@ export const database: Check = {
         )
       if (found.mode !== undefined && (found.mode & 0o027) !== 0)
         return problem(
-          'Other users may look into the files of the database, so PostgreSQL will not start.',
+          'Other users can read the files of the database, so PostgreSQL will not start.',
           'chmod 700 DATA/db/cluster',
         )
       return ok(`Embedded PostgreSQL ${found.version}.`)

@@ -1,7 +1,7 @@
 import { DISK_PROBLEM_BYTES, DISK_WARNING_BYTES, gib } from '../amounts.ts'
 import { type Check, ok, problem, warning } from '../check.ts'
 
-const MEND = 'See `docker system df`; `docker image prune` removes images that nothing uses.'
+const MEND = 'See `docker system df`; `docker image prune` removes unused images.'
 
 export const engineDisk: Check = {
   name: 'disk of the engine',

@@ -6,8 +6,9 @@ export const firewall: Check = {
     if (engine.status === 'unreachable') return undefined
     const partial = 'Sessions can reach the services of this host and its cloud metadata address.'
     if (platform !== 'linux') return warning(partial, 'Run the agent on Linux, where it sets up a firewall.')
-    if (!iptables) return warning(`There is no iptables. ${partial}`, 'Install it: apt-get install iptables.')
-    if (!isRoot) return warning(`Only root may set up the firewall. ${partial}`, 'Run the agent as root.')
+    if (!iptables)
+      return warning(`iptables is not installed. ${partial}`, 'Install iptables: apt-get install iptables.')
+    if (!isRoot) return warning(`Only root can set up the firewall. ${partial}`, 'Run the agent as root.')
     return ok('The agent can set up the firewall.')
   },
 }

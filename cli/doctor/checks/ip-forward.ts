@@ -6,8 +6,8 @@ export const ipForward: Check = {
     if (on === undefined || engine.status === 'unreachable') return undefined
     if (on) return ok('On.')
     return problem(
-      'It is off: sessions do not reach the internet.',
-      'sysctl -w net.ipv4.ip_forward=1, and look for what turns it off in /etc/sysctl.d.',
+      'Off: sessions cannot reach the internet.',
+      'Run sysctl -w net.ipv4.ip_forward=1, and look in /etc/sysctl.d for the setting that switches forwarding off.',
     )
   },
 }

@@ -6,7 +6,7 @@ export const liveRestore: Check = {
     if (engine.status === 'unreachable') return undefined
     if (engine.liveRestore) return ok('Sessions survive a restart of the engine.')
     return warning(
-      'It is off: sessions end when the engine restarts, at its next update for instance.',
+      'Off: sessions end when the engine restarts, for instance at its next update.',
       'Add "live-restore": true to /etc/docker/daemon.json, then `systemctl reload docker`.',
     )
   },

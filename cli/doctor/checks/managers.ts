@@ -5,10 +5,10 @@ export const managers: Check = {
   name: 'managers',
   run({ managerWarnings }) {
     if (managerWarnings === undefined) return undefined
-    if (managerWarnings.length === 0) return ok('Nothing is wrong with those on this database.')
+    if (managerWarnings.length === 0) return ok('The managers on this database have no problems.')
     return warning(
       managerWarnings.map(textOf).join(' '),
-      '`berth admin manager ls` says which managers, and what to do.',
+      '`berth admin manager ls` shows which managers, and what to do.',
     )
   },
 }

@@ -6,6 +6,6 @@ export const nodeVersion: Check = {
   name: 'Node',
   run({ nodeVersion: version }) {
     if (Number.parseInt(version.replace(/^v/, ''), 10) >= OLDEST_MAJOR) return ok(`${version}.`)
-    return problem(`${version} is too old.`, `Install Node ${OLDEST_MAJOR}, or run \`npm ci\`, which brings it along.`)
+    return problem(`${version} is too old.`, `Install Node ${OLDEST_MAJOR}, or run \`npm ci\`, which installs it.`)
   },
 }

@@ -5,7 +5,7 @@ export const reverseProxy: Check = {
   name: 'reverse proxy',
   run({ proxyFaults }) {
     if (proxyFaults === undefined) return undefined
-    if (proxyFaults.length === 0) return ok('No request has shown a fault of one in front of the console.')
+    if (proxyFaults.length === 0) return ok('No request has shown a fault of a reverse proxy in front of the console.')
     const says = proxyFaults.map(
       fault => `${proxyFaultText(fault).says} Seen from ${fault.firstSeen} to ${fault.lastSeen}.`,
     )

@@ -6,6 +6,6 @@ export const secretFiles: Check = {
     if (platform === 'win32' || secrets.length === 0) return undefined
     const open = secrets.filter(({ mode }) => (mode & 0o077) !== 0).map(({ path }) => path)
     if (open.length === 0) return ok(`${secrets.length}, each readable by its owner only.`)
-    return problem(`Other users may read ${open.join(', ')}.`, `chmod 600 ${open.join(' ')}`)
+    return problem(`Other users can read ${open.join(', ')}.`, `chmod 600 ${open.join(' ')}`)
   },
 }

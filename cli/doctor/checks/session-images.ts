@@ -6,8 +6,8 @@ export const sessionImages: Check = {
     if (engine.status === 'unreachable') return undefined
     if (engine.sessionImages > 0) return ok(`${engine.sessionImages} on the engine.`)
     return warning(
-      'There is no image on the engine that says what it offers to sessions.',
-      'Run `npm start` once: it builds a first one. Or pull one with `docker pull`.',
+      'The engine has no session image.',
+      'Run `npm start` once, which builds a first image, or pull one with `docker pull`.',
     )
   },
 }

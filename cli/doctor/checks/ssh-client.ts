@@ -4,6 +4,6 @@ export const sshClient: Check = {
   name: 'OpenSSH client',
   run({ sshVersion }) {
     if (sshVersion !== undefined) return ok(`${sshVersion}.`)
-    return warning('There is none: `berth ssh`, `sftp` and `scp` need it.', 'apt-get install openssh-client')
+    return warning('OpenSSH is not installed: `berth ssh`, `sftp` and `scp` need it.', 'apt-get install openssh-client')
   },
 }

@@ -9,7 +9,7 @@ export const storageDriver: Check = {
     if (FINE.has(engine.storageDriver)) return ok(`${engine.storageDriver}.`)
     return warning(
       `${engine.storageDriver} copies whole layers: sessions start slowly and fill the disk.`,
-      'Keep the Docker root on ext4 or xfs and set "storage-driver": "overlay2" in /etc/docker/daemon.json (images have to be pulled again).',
+      'Keep the Docker root on ext4 or xfs and set "storage-driver": "overlay2" in /etc/docker/daemon.json (then pull the images again).',
     )
   },
 }

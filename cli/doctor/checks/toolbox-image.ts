@@ -7,8 +7,8 @@ export const toolboxImage: Check = {
     const { image, present } = engine.toolbox
     if (present) return ok(`${image} is on the engine.`)
     return problem(
-      `${image} is not on the engine: there is no terminal, SSH or SFTP in sessions.`,
-      'Run `npm start` once on this machine: it builds the image. On other hosts, load it with `docker load`.',
+      `${image} is not on the engine: sessions have no terminal, SSH or SFTP.`,
+      'Run `npm start` once on this machine, which builds the image. On other hosts, load it with `docker load`.',
     )
   },
 }

@@ -8,7 +8,7 @@ import { AppError } from '#manager/contract'
 export function readablePath(pathname: string): string {
   const path = /%(2e|2f|5c|25)|\/\/|\\/i.test(pathname) ? undefined : decode(pathname)
   if (path !== undefined) return path
-  throw new AppError('bad_request', { why: 'This path cannot be understood in one way only.' })
+  throw new AppError('bad_request', { why: 'This path is ambiguous.' })
 }
 
 function decode(pathname: string): string | undefined {

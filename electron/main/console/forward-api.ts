@@ -74,7 +74,7 @@ async function askForToken(request: Request): Promise<string> {
 async function keepToken(answer: Response, account: Account): Promise<Response> {
   const signed = Signed.safeParse(parseJson(await answer.text()))
   if (!signed.success || signed.data.token === null) {
-    return problem(new AppError('unavailable', { why: 'The manager did not issue a token to the desktop app.' }))
+    return problem(new AppError('unavailable', { why: 'The manager did not send a token to the desktop app.' }))
   }
   await account.signIn(signed.data.token, signed.data.user.id)
   return new Response(JSON.stringify({ ...signed.data, token: null }), {

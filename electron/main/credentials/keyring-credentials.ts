@@ -34,7 +34,7 @@ export async function openKeyringCredentials(openEntry?: OpenEntry): Promise<Cre
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error)
     return createMemoryCredentials(
-      `The credential store of this computer cannot be used, so you will have to sign in again after quitting. (${why})`,
+      `The credential store of this computer does not work, so you have to sign in again after quitting. (${why})`,
     )
   }
 }
@@ -46,7 +46,7 @@ async function probe(entryOf: OpenEntry): Promise<void> {
   await entry.setPassword(value, signal)
   const read = await entry.getPassword(signal)
   await entry.deleteCredential(signal)
-  if (read !== value) throw new Error('it is locked')
+  if (read !== value) throw new Error('the store is locked')
 }
 
 /** Loaded only when needed: a missing native library must not keep the app from starting. */

@@ -23,7 +23,8 @@ export function createHostApi(deps: HostApiDeps): (page: InvokeEvent['sender']) 
       settings: async () => (await proxy()).settings(),
       saveSettings: async settings => (await proxy()).saveSettings(settings),
       async openExternal(url) {
-        if (!isExternalUrlAllowed(url)) throw new AppError('forbidden', { why: 'This kind of link is not opened.' })
+        if (!isExternalUrlAllowed(url))
+          throw new AppError('forbidden', { why: 'Berth does not open this kind of link.' })
         await electron.shell.openExternal(url)
         return true
       },

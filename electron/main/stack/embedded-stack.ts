@@ -105,8 +105,10 @@ function readLine(child: ChildProcess): Promise<z.infer<typeof Line>> {
   if (!stdout) throw new Error('the child has no stdout')
   return new Promise((resolve, reject) => {
     const fail = (why: string, cause?: unknown) => reject(new AppError('unavailable', { why }, { cause }))
-    child.once('error', error => fail('The local services could not be started.', error))
-    child.once('exit', code => fail(`The local services ended while starting (exit code ${String(code)}).`))
+    child.once('error', error => fail('The Berth services on this computer could not be started.', error))
+    child.once('exit', code =>
+      fail(`The Berth services on this computer ended while starting (exit code ${String(code)}).`),
+    )
     createInterface({ input: stdout }).on('line', text => {
       const line = Line.safeParse(parseJson(text))
       if (line.success) resolve(line.data)

@@ -16,8 +16,8 @@ export function quitQuestion({ tunnels, connections, stack }: Running): string |
   const parts = [
     tunnels > 0 &&
       `${count(tunnels, 'open tunnel')} with ${count(connections, 'connection')} (SSH, SFTP, Jupyter) will be cut.`,
-    stack && 'The Berth services of this computer will stop; other people’s consoles lose them too.',
-    'Sessions keep running either way, and unsaved work in them is not lost.',
+    stack && 'The Berth services on this computer will stop, also for other people who use them.',
+    'Sessions keep running either way, with your unsaved work.',
   ]
   return parts.filter(part => part !== false).join('\n')
 }

@@ -24,5 +24,5 @@ test.each([
 test('quitting is asked about only where something would be cut', () => {
   expect(quitQuestion({ tunnels: 0, connections: 0, stack: false })).toBeUndefined()
   expect(quitQuestion({ tunnels: 2, connections: 1, stack: false })).toContain('2 open tunnels with 1 connection ')
-  expect(quitQuestion({ tunnels: 0, connections: 0, stack: true })).toContain('services of this computer')
+  expect(quitQuestion({ tunnels: 0, connections: 0, stack: true })).toContain('services on this computer')
 })

@@ -83,7 +83,7 @@ test('access to a resource group is given by e-mail address and by the name of a
 })
 
 test.each([
-  ['{reserve', 'It is not JSON'],
+  ['{reserve', 'The value is not JSON'],
   ['{"reserveAfterSeconds":-1}', 'reserveAfterSeconds: must be at least 0'],
   ['{"reserve":1}', 'must not have a field "reserve"'],
   ['{"weights":{"ada@example.org":2}}', 'weights.ada@example.org: has a key that does not fit: must be an id'],
@@ -97,12 +97,12 @@ test('images: what nobody holds is not removed, and a minimum goes only when tha
   await cluster.join()
   const gone = await admin('image', 'rm', 'nosuch/image:1')
   expect(gone).toMatchObject({ code: 4, out: '' })
-  expect(gone.err).toContain('No agent holds "nosuch/image:1".')
+  expect(gone.err).toContain('No agent has the image "nosuch/image:1".')
   const reference = 'berth/python:3.13'
   await admin('image', 'set-minimum', reference, '--cpu', '1')
   const bare = await admin('image', 'set-minimum', reference)
   expect(bare).toMatchObject({ code: 2 })
-  expect(bare.err).toContain('Name the minimum (--cpu, --mem, …), or --reset.')
+  expect(bare.err).toContain('Give the minimum (--cpu, --mem, …), or --reset.')
   const images = (await cluster.api.listImages()).items
   expect(images.find(image => image.reference === reference)?.minimum.cpu).toBe('1')
 })
@@ -121,7 +121,7 @@ test('a domain may name registries that Berth does not know, and the admin is to
   await admin('registry', 'add', 'cr.example.org')
   const warned = await admin('domain', 'create', 'physics', '--registries', 'cr.example.org,nosuch.example.org')
   expect(warned).toMatchObject({ code: 0 })
-  expect(warned.err).toContain('Berth knows no registry "nosuch.example.org". It knows cr.example.org.')
+  expect(warned.err).toContain('there is no registry "nosuch.example.org". Known registries: cr.example.org.')
   expect((await admin('domain', 'update', 'physics', '--registries', 'cr.example.org')).err).toBe('')
   const all = await admin('domain', 'update', 'physics', '--registries', 'all')
   expect(all).toMatchObject({ code: 0, err: '', out: expect.stringMatching(/physics +yes +∞ +all/) as string })
@@ -161,15 +161,15 @@ test.each([
   [
     'admin user create ada@example.org --name Ada',
     2,
-    'There is no terminal to ask in ("Password"). Pass it by standard input: --password-stdin.',
+    'There is no terminal to ask for "Password". Pass the value by standard input: --password-stdin.',
   ],
   ['usage --user nobody@example.org', 4, 'There is no user "nobody@example.org".'],
-  ['admin policy assign default', 2, 'Name who gets it: --user or --keypair.'],
-  ['admin resource-group grant default', 2, 'Name who it is for: --domain, --group or --user.'],
+  ['admin policy assign default', 2, 'Give --user or --keypair.'],
+  ['admin resource-group grant default', 2, 'Give --domain, --group or --user.'],
   ['admin resource-group access nosuch', 4, 'There is no resource group "nosuch".'],
   ['admin preset rm nosuch', 4, 'There is no preset "nosuch".'],
-  ['session create --image berth/python:3.13 --batch', 2, 'A batch session is its --command: name one.'],
-  ['login --endpoint http://127.0.0.1:1 --email a@b.co --password-stdin', 1, 'Nothing answers at http://127.0.0.1:1.'],
+  ['session create --image berth/python:3.13 --batch', 2, 'A batch session needs --command.'],
+  ['login --endpoint http://127.0.0.1:1 --email a@b.co --password-stdin', 1, 'http://127.0.0.1:1 does not answer.'],
 ] as const)('berth %s ends with %i and says what is wrong', async (line, code, said) => {
   const outcome = await cli.run(line.split(' '), 'Their-own-pass-1')
   expect(outcome.err).toContain(said)

@@ -40,7 +40,7 @@ test('Ctrl-C closes the port of an app that is open, and that is no failure', as
   const { port } = JSON.parse(line.toString()) as { port: number }
   child.kill('SIGTERM')
   const [code] = (await once(child, 'close')) as [number]
-  expect({ code, err: await err }).toEqual({ code: 0, err: 'Ctrl-C closes it.\n' })
+  expect({ code, err: await err }).toEqual({ code: 0, err: 'Press Ctrl-C to close it.\n' })
   const free = createServer().listen(port, '127.0.0.1')
   await once(free, 'listening')
   free.close()

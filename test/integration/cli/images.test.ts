@@ -74,7 +74,7 @@ test('an admin pulls to agents and cleans up', async () => {
   expect(pull.out).toMatch(new RegExp(`${bad.name} +failed +no space left on device`))
   const dry = await berth(['admin', 'image', 'clean-up', '--dry-run', '--json'])
   expect((JSON.parse(dry.out) as AgentCleanUp[]).map(item => item.agentId)).toEqual([good.id, bad.id])
-  expect(dry.err).toContain('It would free at least 0 B.')
+  expect(dry.err).toContain('At least 0 B would be freed.')
   expect(await berth(['admin', 'image', 'rm', reference, '--agent', good.id])).toMatchObject({ code: 1 })
   expect(await berth(['admin', 'registry', 'rm', cr.name])).toMatchObject({ code: 0 })
   expect(await berth(['admin', 'registry', 'rm', cr.name])).toMatchObject({ code: 4 })

@@ -58,7 +58,7 @@ describe('with --json every failure is JSON', () => {
   test.each([
     [['session', 'ls', '--json', '--nonsense'], "unknown option '--nonsense'"],
     [['session', 'create', '--json'], "required option '--image <reference>' not specified"],
-    [['session', 'priority', 'x', '99', '--json'], 'It must be a whole number from -10 to 10.'],
+    [['session', 'priority', 'x', '99', '--json'], 'The value must be a whole number from -10 to 10.'],
   ])('of the command line: %s', async (args, why) => {
     const { code, out, err } = await cli.run(args)
     expect({ code, out }).toEqual({ code: 2, out: '' })
@@ -70,6 +70,6 @@ describe('with --json every failure is JSON', () => {
   test('without it, they are words', async () => {
     const { code, err } = await cli.run(['session', 'priority', 'x', '99'])
     expect(code).toBe(2)
-    expect(err).toContain('It must be a whole number from -10 to 10.')
+    expect(err).toContain('The value must be a whole number from -10 to 10.')
   })
 })

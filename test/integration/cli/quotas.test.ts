@@ -59,5 +59,5 @@ test('policies, usage, presets, access and recalculation by command', async () =
   expect((await berth(['resource-group', 'ls'])).out).toMatch(/default/)
 
   expect(await json<Recalculation>('admin', 'recalculate')).toMatchObject({ findings: [] })
-  expect((await berth(['admin', 'recalculate'])).out).toBe('Everything agrees: 1 container.\n')
+  expect((await berth(['admin', 'recalculate'])).out).toBe('No differences: 1 container.\n')
 }, 180_000)

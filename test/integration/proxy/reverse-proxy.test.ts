@@ -100,7 +100,7 @@ test('with its fields, and named, nothing is wrong: the cookie is Secure and the
 })
 
 test.each([
-  ['as it is, and not named', [], [], 'silent', /let it send X-Forwarded-For.*TRUSTED_PROXIES=127\.0\.0\.1/],
+  ['as it is, and not named', [], [], 'silent', /configure it to send X-Forwarded-For.*TRUSTED_PROXIES=127\.0\.0\.1/],
   ['as it is, and named', [], ['127.0.0.1'], 'fields_missing', /does not send X-Forwarded-For and X-Forwarded-Proto/],
   ['with option forwardfor alone', FIELDS.slice(0, 1), ['127.0.0.1'], 'fields_missing', /does not send/],
   ['with its fields, and not named', FIELDS, [], 'not_trusted', /TRUSTED_PROXIES=127\.0\.0\.1/],
