@@ -47,7 +47,10 @@ export function createHost(deps: HostDeps): Host {
       isDesktop: true,
       ...mapMethods((group, method) => async (...args) => {
         const call = bridge[group]?.[method]
-        if (!call) throw new AppError('internal', { why: `The desktop app does not offer ${group}.${method}.` })
+        if (!call)
+          throw new AppError('internal', {
+            why: `The desktop app does not support ${group}.${method}. Update the app.`,
+          })
         return valueOf(await call(...args))
       }),
       on: (event, listener) => hostEvents.on(event, listener),

@@ -87,7 +87,7 @@ export function createPageRouter(): Router {
     if (account.state === 'signed_in' && typeof local === 'string') {
       const isProven = await account.proveLocal(local).catch(() => false)
       if (!isProven)
-        useNotifications().info('This link is too old, or of another computer. Run "berth up" for a new one.')
+        useNotifications().info('This link is too old, or belongs to another computer. Run "berth up" for a new one.')
       return { path: to.path, query, replace: true }
     }
     if (to.meta.open || account.state !== 'signed_out') return true

@@ -15,11 +15,11 @@ test('text is copied without a word', async () => {
 
 test('a page that came by plain http has no clipboard, and says so', async () => {
   expect(await useCopy({})('text')).toBe(false)
-  expect(told()).toEqual([expect.stringContaining('only at https and localhost')])
+  expect(told()).toEqual([expect.stringContaining('only on https and localhost')])
 })
 
 test('a browser that refuses is no failure of the page either', async () => {
   const clipboard = { writeText: () => Promise.reject(new DOMException('Document is not focused', 'NotAllowedError')) }
   expect(await useCopy({ clipboard: clipboard as never })('text')).toBe(false)
-  expect(told()).toEqual([expect.stringContaining('did not let the page copy')])
+  expect(told()).toEqual([expect.stringContaining('did not allow copying')])
 })

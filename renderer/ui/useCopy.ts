@@ -8,14 +8,16 @@ export function useCopy(page: Page = navigator) {
   const notifications = useNotifications()
   return async (text: string): Promise<boolean> => {
     if (!page.clipboard) {
-      notifications.info('The browser lets pages copy only at https and localhost addresses. Select the text instead.')
+      notifications.info(
+        'Browsers allow copying only on https and localhost addresses. Select and copy the text instead.',
+      )
       return false
     }
     try {
       await page.clipboard.writeText(text)
       return true
     } catch {
-      notifications.info('The browser did not let the page copy. Click into the page and try again.')
+      notifications.info('The browser did not allow copying. Click into the page and try again.')
       return false
     }
   }

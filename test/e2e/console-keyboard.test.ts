@@ -55,8 +55,8 @@ describe('the focus comes back', () => {
     await it.page.keyboard.type('Right-one-1')
     await it.page.getByLabel(/^Code of/).fill(TOTP_CODE)
     await it.page.keyboard.press('Enter')
-    await button(it.page, 'I have kept them').press('Enter')
-    await button(it.page, 'I have kept them').waitFor({ state: 'hidden' })
+    await button(it.page, 'I have saved the codes').press('Enter')
+    await button(it.page, 'I have saved the codes').waitFor({ state: 'hidden' })
     await expectFocus(it.page, 'New recovery codes')
   })
 

@@ -71,7 +71,7 @@ const scenes: Scene[] = [
       await page.getByLabel('E-mail address').fill('mira@example.com')
       await page.getByLabel('Password', { exact: true }).fill('Right-one-1')
       await button(page, 'Sign in').click()
-      await button(page, 'Send it again').waitFor()
+      await button(page, 'Send the link again').waitFor()
     },
   },
   {
@@ -323,9 +323,9 @@ const scenes: Scene[] = [
     name: 'terminal-of-somebody-else',
     path: `/terminal/${aSession(7).id}`,
     world: { sessions: [aSession(7, OTHER)] },
-    act: page => page.getByText('This is the session of somebody else').waitFor(),
+    act: page => page.getByText('This session belongs to somebody else').waitFor(),
   },
-  { name: 'account', path: '/account', act: page => page.getByText('You have none yet').waitFor() },
+  { name: 'account', path: '/account', act: page => page.getByText('You have not added a key yet').waitFor() },
   {
     name: 'account-on',
     path: '/account',
@@ -358,7 +358,7 @@ const scenes: Scene[] = [
       await button(page, 'Continue').click()
       await page.getByLabel(/^Code from/).fill('000000')
       await button(page, 'Switch on').click()
-      await page.getByText('Wrong, used or too old').waitFor()
+      await page.getByText('The code is wrong or expired').waitFor()
     },
   },
   {
@@ -373,7 +373,7 @@ const scenes: Scene[] = [
       await page.getByRole('heading', { name: 'Your recovery codes' }).waitFor()
     },
   },
-  { name: 'not-found', path: '/nowhere', act: page => page.getByText('There is no such page').waitFor() },
+  { name: 'not-found', path: '/nowhere', act: page => page.getByText('Page not found').waitFor() },
 ]
 
 async function open(scene: Scene, url: string) {

@@ -48,7 +48,7 @@ describe('signing in', () => {
     await loadPage(app, `${it.double.url}/#/sign-in`)
     await app.getByText('Berth on this computer').waitFor()
     await button(app, 'Change…').click()
-    await app.getByLabel('Another one in the network').check()
+    await app.getByLabel('Berth on another computer').check()
     await button(app, 'Connect').click()
     await app.getByText('Enter an address').waitFor()
     await app.getByLabel('Address', { exact: true }).fill('berth.example.org')
@@ -64,7 +64,7 @@ describe('signing in', () => {
     await app.addInitScript(pretendDesktop, { ok: false, error })
     await loadPage(app, `${it.double.url}/#/sign-in`)
     await button(app, 'Change…').click()
-    await app.getByLabel('Another one in the network').check()
+    await app.getByLabel('Berth on another computer').check()
     await app.getByLabel('Address', { exact: true }).fill('nowhere.example')
     await button(app, 'Connect').click()
     await app.getByText('Nothing answers at https://nowhere.example.').waitFor()
@@ -212,7 +212,7 @@ describe('the list', () => {
   test('stays small and fast with 10,000 sessions', async () => {
     const sessions = Array.from({ length: 10_000 }, (_, index) => aSession(index))
     await using it = await open('/nowhere', { sessions })
-    await it.page.getByText('There is no such page').waitFor()
+    await it.page.getByText('Page not found').waitFor()
     // Time of the page's own thread, not of the clock: other work on the machine is not the page's fault.
     const devtools = await it.page.context().newCDPSession(it.page)
     await devtools.send('Performance.enable', { timeDomain: 'threadTicks' })
@@ -338,7 +338,7 @@ describe('the list', () => {
     const stuck = it.world.sessions.find(({ name }) => name === 'notebook')!
     it.world.failures.set(`DELETE /api/v1/sessions/${stuck.id}`, { code: 'unavailable', detail: {} })
     await button(it.page, 'Terminate…').click()
-    await it.page.getByText('Only home folders stay').waitFor()
+    await it.page.getByText('Only home folders are kept').waitFor()
     await button(it.page, 'Terminate 2 sessions').click()
     await it.page.getByText('1 of 2 are still there: notebook').waitFor()
     await it.page.locator('tr.row', { hasText: 'train-resnet-50' }).getByText('Terminating').waitFor()
@@ -346,7 +346,7 @@ describe('the list', () => {
     await button(it.page, 'Keep').click()
     await button(it.page, 'Keep').waitFor({ state: 'hidden' })
     await button(it.page, 'Terminate data-clean_up.v2').click()
-    await it.page.getByText('Only the home folder stays').waitFor()
+    await it.page.getByText('Only the home folder is kept').waitFor()
     expect(await it.page.getByText('are still there').count()).toBe(0)
   })
 

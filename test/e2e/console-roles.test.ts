@@ -70,7 +70,7 @@ test('the address of a terminal of somebody else says whose it is, and dials not
   const page = await it.page.context().newPage()
   page.on('websocket', () => (dialled += 1))
   await page.goto(`${it.double.url}/#/terminal/${theirs?.id ?? ''}`)
-  await page.getByText('This is the session of somebody else').waitFor()
+  await page.getByText('This session belongs to somebody else').waitFor()
   await page.getByText(OTHER.ownerEmail).waitFor()
   expect(dialled).toBe(0)
 })
@@ -78,7 +78,7 @@ test('the address of a terminal of somebody else says whose it is, and dials not
 describe('a wrong reverse proxy', () => {
   const seen = { firstSeen: ago(60), lastSeen: ago(2) }
   const proxyFaults = [{ code: 'not_trusted', peer: '10.20.0.9', ...seen }] as const
-  const notice = (page: Page) => page.getByText('The reverse proxy in front of Berth is not set up right.')
+  const notice = (page: Page) => page.getByText('The reverse proxy in front of Berth is misconfigured.')
 
   test('is told to a superadmin with what to set, until it is dismissed or another one shows', async () => {
     await using it = await openConsole(browser, '/sessions', { role: 'superadmin', proxyFaults })

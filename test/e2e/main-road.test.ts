@@ -309,7 +309,7 @@ describe('what happened to a session', () => {
 
   test('it ends when that is confirmed, and moves to the finished ones', async () => {
     await button(page, `Terminate ${SESSION}`).click()
-    await page.getByText('Only the home folder stays').waitFor()
+    await page.getByText('Only the home folder is kept').waitFor()
     expect(await audit(page)).toEqual([])
     await button(page, 'Terminate session').click()
     await rowOf(page, SESSION).waitFor({ state: 'detached' })

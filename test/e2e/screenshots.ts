@@ -167,7 +167,7 @@ try {
   await shoot(page, 'again')
 
   await page.goto(`${berth.url}/#/account`)
-  await page.getByText('You have none yet').waitFor()
+  await page.getByText('You have not added a key yet').waitFor()
   await page.getByLabel('Try a preferred port first').waitFor()
   await shoot(page, 'account', await page.evaluate(() => document.documentElement.scrollHeight))
 

@@ -18,7 +18,7 @@ export function useProof() {
     return tried.value && password.value === '' ? 'Enter your current password' : ''
   })
   const codeError = computed(() => {
-    if (refused.value === 'code') return 'Wrong, used or too old: enter the code that your app shows now'
+    if (refused.value === 'code') return 'The code is wrong or expired: enter the code that your app shows now'
     return tried.value && code.value.trim().length < 6 ? 'Enter the code' : ''
   })
   /** The failure, if it concerns neither field. */

@@ -29,11 +29,11 @@ const BUILT_IN: readonly App[] = [
 
 const LOOKS: readonly { readonly match: RegExp; readonly icon: string; readonly hint: string }[] = [
   { match: /^terminal$/, icon: mdiConsole, hint: 'A shell that survives reconnects' },
-  { match: /^sshd$/, icon: mdiFolderNetworkOutline, hint: 'Files and shell from your own programs' },
+  { match: /^sshd$/, icon: mdiFolderNetworkOutline, hint: 'Files and a shell from your own programs' },
   { match: /jupyterlab/, icon: mdiNotebookOutline, hint: 'Notebooks, files and consoles' },
   { match: /jupyter|notebook/, icon: mdiNotebookOutline, hint: 'Notebooks in the browser' },
   { match: /code|vscode/, icon: mdiMicrosoftVisualStudioCode, hint: 'An editor in the browser' },
-  { match: /tensorboard|mlflow|wandb/, icon: mdiChartLine, hint: 'Curves of your training' },
+  { match: /tensorboard|mlflow|wandb/, icon: mdiChartLine, hint: 'Charts of your training runs' },
   { match: /vnc|desktop|rdp/, icon: mdiMonitor, hint: 'A graphical desktop' },
 ]
 
@@ -55,6 +55,6 @@ function lookOf({ name, protocol }: App): { icon: string; hint: string } {
   const known = LOOKS.find(({ match }) => match.test(name))
   if (known) return known
   return protocol === 'http'
-    ? { icon: mdiApplicationOutline, hint: 'Opens in a tab of its own' }
+    ? { icon: mdiApplicationOutline, hint: 'Opens in a new tab' }
     : { icon: mdiLanConnect, hint: 'A port for your own program' }
 }

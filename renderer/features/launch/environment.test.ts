@@ -62,6 +62,6 @@ describe('an environment variable', () => {
       { name: 'A', value: '1' },
       { name: 'A', value: '2' },
     ]
-    expect(environError(rows)).toBe('A: is there twice')
+    expect(environError(rows)).toBe('A: appears twice')
   })
 })

@@ -12,7 +12,7 @@ export function rowError(row: EnvironmentRow, rows: readonly EnvironmentRow[]): 
   if (row.name === '') return row.value === '' ? '' : 'Needs a name'
   if (!NAME.test(row.name)) return 'Letters, digits and “_”, not beginning with a digit'
   if (RESERVED_ENVIRONMENT.test(row.name)) return 'Is set by Berth itself'
-  if (rows.some(other => other !== row && other.name === row.name)) return 'Is there twice'
+  if (rows.some(other => other !== row && other.name === row.name)) return 'Appears twice'
   return row.value.length > 32_768 ? 'Is longer than 32,768 characters' : ''
 }
 

@@ -52,12 +52,12 @@ export function forecast({ requested, count, resources, largest, free, holders }
     return { kind: 'waits', text: `Will be queued until there is ${words.join(' and ')}.${queue}` }
   }
   const pull = holders === 0 ? ' The image is pulled first.' : ''
-  const start = count > 1 ? 'The first starts now, the others as there is room.' : 'Starts now.'
+  const start = count > 1 ? 'The first starts now, the others when there is room.' : 'Starts now.'
   return { kind: 'now', text: `${start}${pull}` }
 }
 
 function limitText(requested: ResourceSlots, { left, sessionsLeft }: Resources): string {
-  if (sessionsLeft === 0) return 'you have as many sessions as you may have at the same time.'
+  if (sessionsLeft === 0) return 'you have reached your limit of running sessions.'
   const limits = parseSlots(left)
   const over = SLOT_NAMES.find(slot => (requested[slot] ?? 0) > (limits[slot] ?? Infinity))
   return over ? `your limits leave ${leftText(over, limits[over] ?? 0)}.` : ''
@@ -82,13 +82,13 @@ export function quotaNote(slot: SlotName, largest: ResourceSlots, left: Resource
 /** Text of the number of sessions that the user may still start; empty if there is no limit. */
 export function sessionsLeftText(sessionsLeft: number | null): string {
   if (sessionsLeft === null) return ''
-  if (sessionsLeft <= 0) return 'No session left: the new one waits until one of yours ends'
+  if (sessionsLeft <= 0) return 'Session limit reached: a new session waits until one of yours ends'
   return `${sessionsLeft} ${sessionsLeft === 1 ? 'session' : 'sessions'} left`
 }
 
 /** Says whether parts of a GPU are enforced: a part must not look like more than it is. */
 export function partsText(partsHold: Resources['partsHold']): string {
   const one = '1.00 is one whole GPU.'
-  if (partsHold === 'enforced') return `${one} Its memory is enforced: nobody can take more than their part.`
-  return `${one} Parts are added up, not enforced: others on the GPU could use more of its memory than theirs.`
+  if (partsHold === 'enforced') return `${one} Memory limits are enforced: no session can use more than its share.`
+  return `${one} Memory limits are not enforced: other sessions on the GPU could use more memory than their share.`
 }

@@ -57,11 +57,11 @@ describe('a name', () => {
     ['abc', '1 more character (4 to 64)'],
     ['my session', 'No spaces; use “-” instead'],
     ['naïve', '“ï” is not allowed: letters, digits, “-”, “_” and “.”'],
-    ['-abc', 'Has to begin with a letter or digit'],
-    ['abcd-', 'Has to end with a letter or digit'],
+    ['-abc', 'Must begin with a letter or digit'],
+    ['abcd-', 'Must end with a letter or digit'],
     ['../../etc', '“/” is not allowed: letters, digits, “-”, “_” and “.”'],
     ['a'.repeat(65), 'At most 64 characters'],
-    ['taken', '“taken” is the name of a live session of yours'],
+    ['taken', 'You have a live session named “taken”'],
     ['good_name-1.2', ''],
   ])('%s', (name, error) => expect(nameError(name, 1, new Set(['taken']))).toBe(error))
 
@@ -94,7 +94,9 @@ describe('the form', () => {
   test('names the field of every mistake', () => {
     expect(check({ cpu: 9000 })).toHaveProperty('cpu')
     expect(check({ mem: GIB / 4 })).toHaveProperty('mem')
-    expect(check({ mem: GIB, shmem: 2 * GIB })).toEqual({ shmem: 'Shared memory is a part of RAM and cannot be more' })
+    expect(check({ mem: GIB, shmem: 2 * GIB })).toEqual({
+      shmem: 'Shared memory is part of the RAM and cannot be larger',
+    })
     expect(check({ count: 51 })).toHaveProperty('count')
     expect(check({ count: 1.5 })).toHaveProperty('count')
     expect(check({ image: 'gone:1' })).toHaveProperty('image')
@@ -146,14 +148,14 @@ describe('the form', () => {
   test('says how many sessions are left, where their number is limited', () => {
     expect([null, 0, 1, 3].map(sessionsLeftText)).toEqual([
       '',
-      'No session left: the new one waits until one of yours ends',
+      'Session limit reached: a new session waits until one of yours ends',
       '1 session left',
       '3 sessions left',
     ])
   })
 
   test('never calls a part of a GPU more than it is', () => {
-    expect(partsText('enforced')).toContain('nobody can take more than their part')
+    expect(partsText('enforced')).toContain('no session can use more than its share')
     expect(partsText('accounted')).toContain('not enforced')
     expect(partsText(null)).toContain('not enforced')
   })
@@ -256,7 +258,7 @@ describe('the forecast', () => {
     })
     expect(ask({ cpu: 1000 }, largest, { sessionsLeft: 0 })).toEqual({
       kind: 'waits',
-      text: 'Will be queued: you have as many sessions as you may have at the same time.',
+      text: 'Will be queued: you have reached your limit of running sessions.',
     })
     expect(ask({ cpu: 1000 }, largest, { left: { cpu: '0.5' } }).text).toBe(
       'Will be queued: your limits leave 0.5 CPU cores.',
@@ -303,7 +305,7 @@ describe('while no agent is connected', () => {
     const preset = { name: 'small', slots: { cpu: '2', mem: '4g' }, shmem: null, fits: false } as Preset
     expect(presetHindrance(preset, undefined, room)).toBe('')
     const gpu = { ...preset, slots: { ...preset.slots, 'cuda.device': '1' } }
-    expect(presetHindrance(gpu, undefined, room)).toBe('GPUs are not known while no host is connected')
+    expect(presetHindrance(gpu, undefined, room)).toBe('No host is connected, so its GPUs are not known')
   })
 })
 

@@ -204,7 +204,7 @@ export function validate(form: LaunchForm, { limits, images, taken, topPriority 
   const mem = amountError('mem', form.mem, limits.mem)
   if (mem) errors.mem = mem
   if (Number.isNaN(form.shmem)) errors.shmem = UNREAD
-  if (form.shmem > form.mem) errors.shmem = 'Shared memory is a part of RAM and cannot be more'
+  if (form.shmem > form.mem) errors.shmem = 'Shared memory is part of the RAM and cannot be larger'
   const gpu = limits.gpu ? amountError(limits.gpu.slot, form.gpu, limits.gpu) : ''
   if (gpu) errors.gpu = gpu
   if (!isCount(form.count)) errors.count = `A whole number from 1 to ${MOST_SESSIONS}`
@@ -222,7 +222,7 @@ export function validate(form: LaunchForm, { limits, images, taken, topPriority 
   return errors
 }
 
-const UNREAD = 'Not an amount that can be read'
+const UNREAD = 'Not a valid amount'
 /** @returns empty for an amount within the range */
 const amountError = (slot: SlotName, value: number, range: Range) =>
   Number.isNaN(value) ? UNREAD : rangeFault(slot, value, range)
@@ -247,16 +247,17 @@ export function nameError(name: string, count: number, taken: ReadonlySet<string
   if (/\s/.test(name)) return 'No spaces; use “-” instead'
   const strange = /[^A-Za-z0-9._-]/u.exec(name)?.[0]
   if (strange) return `“${strange}” is not allowed: letters, digits, “-”, “_” and “.”`
-  if (/^[^A-Za-z0-9]/.test(name)) return 'Has to begin with a letter or digit'
+  if (/^[^A-Za-z0-9]/.test(name)) return 'Must begin with a letter or digit'
   if (name.length < 4) return `${4 - name.length} more ${name.length === 3 ? 'character' : 'characters'} (4 to 64)`
-  if (/[^A-Za-z0-9]$/.test(name)) return 'Has to end with a letter or digit'
+  if (/[^A-Za-z0-9]$/.test(name)) return 'Must end with a letter or digit'
   const many = isCount(count) && count > 1
   const longest = many ? `${name}-${count}` : name
-  if (longest.length > 64) return many ? 'Too long with the numbers added (64)' : 'At most 64 characters'
+  if (longest.length > 64)
+    return many ? 'Too long: with the added number, at most 64 characters' : 'At most 64 characters'
   if (!SESSION_NAME.test(name)) return 'Not a valid name'
   const names = many ? Array.from({ length: count }, (_, index) => `${name}-${index + 1}`) : [name]
   const used = names.find(each => taken.has(each))
-  return used ? `“${used}” is the name of a live session of yours` : ''
+  return used ? `You have a live session named “${used}”` : ''
 }
 
 /** Converts the form to the request for the manager; only for a form without errors. */

@@ -16,7 +16,7 @@ describe('what the manager says about a request', () => {
   test('is shown in a line: now, or why it would wait', () => {
     expect(outlookOf(answer({ startsNow: true }), one)).toEqual({ kind: 'now', text: 'Starts now.', offer: null })
     expect(outlookOf(answer({ startsNow: true }), { ...one, count: 3, pulled: true }).text).toBe(
-      'The first starts now, the others as there is room. The image is pulled first.',
+      'The first starts now, the others when there is room. The image is pulled first.',
     )
     expect(outlookOf(answer(), one).text).toBe('Will be queued: 2 GPUs are needed, 1 is free.')
     expect(outlookOf(answer({ reason: null }), one).text).toBe('Will be queued.')

@@ -46,7 +46,7 @@ export function outlookOf(
 ): Outlook {
   if (startsNow) {
     const pull = pulled ? ' The image is pulled first.' : ''
-    const start = count > 1 ? 'The first starts now, the others as there is room.' : 'Starts now.'
+    const start = count > 1 ? 'The first starts now, the others when there is room.' : 'Starts now.'
     return { kind: 'now', text: `${start}${pull}`, offer: null }
   }
   const why = reason ? `: ${inSentence(localTimes(reason.message)).replace(/\.?$/, '.')}` : '.'

@@ -27,10 +27,10 @@ describe('a preset', () => {
     expect(hindrance(preset())).toBe('')
     expect(hindrance(tight, { left: { cpu: 1000 } })).toBe('Your limits leave 1 CPU core')
     expect(hindrance(tight, { largest: { cpu: 8000, mem: 16 * GIB } })).toBe('The largest host has no GPU')
-    expect(hindrance(tight, { sessionsLeft: 0 })).toBe('No session left')
-    expect(hindrance(tight, { free: { ...all, mem: 2 * GIB } })).toBe('Now free: 2 GiB RAM')
-    expect(hindrance(tight)).toBe('No host has room for it now')
-    expect(presetHindrance(preset(), 'cuda.shares', room)).toBe('For GPUs of another kind')
+    expect(hindrance(tight, { sessionsLeft: 0 })).toBe('Session limit reached')
+    expect(hindrance(tight, { free: { ...all, mem: 2 * GIB } })).toBe('Free now: 2 GiB RAM')
+    expect(hindrance(tight)).toBe('No host has room for this now')
+    expect(presetHindrance(preset(), 'cuda.shares', room)).toBe('For another kind of GPU')
   })
 
   test('fills the fields, and takes the GPU away that it does not name', () => {

@@ -36,15 +36,15 @@ export function presetHindrance(preset: Preset, gpu: GpuSlot | undefined, room: 
   if (limited) return `Your limits leave ${leftText(limited, Math.max(0, room.left[limited] ?? 0))}`
   if (!isKnown(room.largest)) {
     // The preset can be requested and waits; which GPUs there will be is unknown.
-    return GPU_SLOTS.some(name => (slots[name] ?? 0) > 0) ? 'GPUs are not known while no host is connected' : ''
+    return GPU_SLOTS.some(name => (slots[name] ?? 0) > 0) ? 'No host is connected, so its GPUs are not known' : ''
   }
   const tooLarge = over(room.largest)
   if (tooLarge) return `The largest host has ${leftText(tooLarge, room.largest[tooLarge] ?? 0)}`
-  if (GPU_SLOTS.some(name => name !== gpu && (slots[name] ?? 0) > 0)) return 'For GPUs of another kind'
+  if (GPU_SLOTS.some(name => name !== gpu && (slots[name] ?? 0) > 0)) return 'For another kind of GPU'
   if (preset.fits) return ''
-  if (room.sessionsLeft !== null && room.sessionsLeft <= 0) return 'No session left'
+  if (room.sessionsLeft !== null && room.sessionsLeft <= 0) return 'Session limit reached'
   const busy = over(room.free)
-  return busy ? `Now free: ${leftText(busy, Math.max(0, room.free[busy] ?? 0))}` : 'No host has room for it now'
+  return busy ? `Free now: ${leftText(busy, Math.max(0, room.free[busy] ?? 0))}` : 'No host has room for this now'
 }
 
 /**

@@ -36,7 +36,7 @@ test('the words follow the number of sessions without another question', async (
   using it = outlookOver(whatIf)
   await vi.waitFor(() => expect(it.outlook.value?.text).toBe('Starts now.'))
   it.count.value = 3
-  expect(it.outlook.value?.text).toBe('The first starts now, the others as there is room.')
+  expect(it.outlook.value?.text).toBe('The first starts now, the others when there is room.')
   expect(whatIf).toHaveBeenCalledOnce()
 })
 

@@ -25,7 +25,7 @@ test.each([
 })
 
 test('the reason is named', () => {
-  expect(endingText(ends(60), NOW)?.why).toContain('Nothing has happened')
+  expect(endingText(ends(60), NOW)?.why).toContain('has been idle')
   expect(endingText(ends(60, 'max_lifetime'), NOW)?.why).toContain('maximum lifetime')
 })
 

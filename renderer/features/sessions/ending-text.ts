@@ -17,9 +17,7 @@ export function endingText(
   if (!ends?.warnedAt) return undefined
   const left = Date.parse(ends.at) - now.getTime()
   const cause =
-    ends.why === 'idle_timeout'
-      ? 'Nothing has happened in the session for a while.'
-      : 'Its maximum lifetime is over then.'
+    ends.why === 'idle_timeout' ? 'The session has been idle for a while.' : 'The maximum lifetime of the session ends.'
   const files =
     clusterSize === 1 ? 'Only the home folder is kept, for about a day while there is room.' : 'All files are deleted.'
   return {
