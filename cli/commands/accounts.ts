@@ -78,10 +78,7 @@ function addTotpCommands(program: Command): void {
   const totp = program.command('totp').description('Your own second factor: codes from an authenticator app.')
   const withPassword = (command: Command) =>
     command
-      .option(
-        '--password-stdin',
-        'read the password of the mail server from standard input, and the code from its second line',
-      )
+      .option('--password-stdin', 'read the password from standard input, and the code from its second line')
       .option('--json', 'print JSON')
 
   totp

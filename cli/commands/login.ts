@@ -27,7 +27,7 @@ export function addLoginCommands(program: Command): void {
     .option('--endpoint <url>', 'address of the console or the manager (BERTH_ENDPOINT)')
     .option('--allow-http', 'allow sending password and token unencrypted to another computer')
     .requiredOption('--email <address>', 'your e-mail address')
-    .option('--password-stdin', 'read the password of the mail server from standard input')
+    .option('--password-stdin', 'read the password from standard input')
     .option('--totp <code>', 'code from your authenticator app, or a recovery code')
     .option('--totp-stdin', 'read the code from standard input, from the line after the password')
     .option('--json', 'print JSON')

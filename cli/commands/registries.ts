@@ -121,7 +121,7 @@ function withSettings(command: Command): Command {
     .option('--project <name...>', 'scan only these name spaces or repositories; needed for Docker Hub')
     .option('--username <name>', 'user name; the password is asked for')
     .option('--password', 'ask for a new password')
-    .option('--password-stdin', 'read the password of the mail server from standard input')
+    .option('--password-stdin', 'read the password from standard input')
     .option('--allow-http', 'allow an unencrypted connection to another computer')
     .option('--json', 'print JSON')
 }

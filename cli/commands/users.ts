@@ -52,7 +52,7 @@ export function addUserCommands(program: Command): void {
       .description('Create a user. The password is asked for, or read from standard input.'),
   )
     .option('--name <name>', 'name (default: the part of the address before the @)')
-    .option('--password-stdin', 'read the password of the mail server from standard input')
+    .option('--password-stdin', 'read the password from standard input')
     .action(async (email: string, { json = false, name, passwordStdin, ...flags }: UserFlags) => {
       const { api } = await connect()
       const password = await readPassword(passwordStdin)

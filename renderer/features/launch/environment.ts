@@ -11,9 +11,9 @@ const NAME = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/
 export function rowError(row: EnvironmentRow, rows: readonly EnvironmentRow[]): string {
   if (row.name === '') return row.value === '' ? '' : 'Needs a name'
   if (!NAME.test(row.name)) return 'Letters, digits and “_”, not beginning with a digit'
-  if (RESERVED_ENVIRONMENT.test(row.name)) return 'Berth sets this variable itself'
+  if (RESERVED_ENVIRONMENT.test(row.name)) return 'Is set by Berth itself'
   if (rows.some(other => other !== row && other.name === row.name)) return 'Appears twice'
-  return row.value.length > 32_768 ? 'The value is longer than 32,768 characters' : ''
+  return row.value.length > 32_768 ? 'Is longer than 32,768 characters' : ''
 }
 
 export function environError(rows: readonly EnvironmentRow[]): string {
