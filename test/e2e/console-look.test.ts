@@ -94,7 +94,7 @@ const scenes: Scene[] = [
       await page.getByLabel('Password', { exact: true }).fill('Right-one-1')
       await page.getByLabel('Password again').fill('Right-one-1')
       await button(page, 'Sign up').click()
-      await page.getByText('Look into your mail').waitFor()
+      await page.getByText('Check your mail').waitFor()
       expect(page.url()).not.toContain('berth_')
       expect(double.world.changes.at(-1)?.body).toMatchObject({ invitation: 'berth_aaaaaaaaaaaaaaaaaaaaaaaa' })
     },
