@@ -74,7 +74,7 @@ export function addSshCommands(program: Command): void {
     })
 }
 
-const KEYPAIR_NOTE = `# Set BERTH_ACCESS_KEY and BERTH_SECRET_KEY where ssh runs: keys are not written here.\n`
+const KEYPAIR_NOTE = `# Set BERTH_ACCESS_KEY and BERTH_SECRET_KEY where ssh runs: this file does not have the keys.\n`
 
 /** Placeholder host name, never resolved: HostName and HostKeyAlias are given. */
 const HOST = 'berth-session'

@@ -26,7 +26,7 @@ export async function accessBySignIn(): Promise<Access & { readonly signIn: Sign
   const endpoint = trimmed(signIn.endpoint)
   const wanted = process.env.BERTH_ENDPOINT
   if (wanted && URL.parse(wanted)?.origin !== new URL(endpoint).origin) {
-    const why = `BERTH_ENDPOINT is ${wanted}, the sign-in is for ${endpoint}. Sign in there first: berth login --endpoint ${wanted} --email YOU.`
+    const why = `BERTH_ENDPOINT is ${wanted}, but you are signed in to ${endpoint}. Sign in first: berth login --endpoint ${wanted} --email YOU.`
     throw new AppError('not_signed_in', { why })
   }
   return { endpoint, credentials: latestOf(signIn), signIn }
@@ -56,7 +56,7 @@ async function accessByKeypair(keypair: SigningKeypair): Promise<Access> {
 
 async function endpointOfSignIn(): Promise<string> {
   const signIn = await readSignIn().catch((error: unknown) => {
-    const why = 'With BERTH_ACCESS_KEY, set BERTH_ENDPOINT to the address of the Berth.'
+    const why = 'With BERTH_ACCESS_KEY, also set BERTH_ENDPOINT to the address of Berth.'
     throw new AppError('config_invalid', { why }, { cause: error })
   })
   return signIn.endpoint
@@ -72,7 +72,7 @@ export function keypairOf(env: Readonly<Record<string, string | undefined>>): Si
   const { BERTH_ACCESS_KEY: accessKey, BERTH_SECRET_KEY: secretKey } = env
   if (!accessKey && !secretKey) return undefined
   if (!accessKey || !secretKey) {
-    throw new AppError('config_invalid', { why: 'Set both BERTH_ACCESS_KEY and BERTH_SECRET_KEY, or none.' })
+    throw new AppError('config_invalid', { why: 'Set both BERTH_ACCESS_KEY and BERTH_SECRET_KEY, or neither.' })
   }
   if (!ACCESS_KEY.test(accessKey)) {
     throw new AppError('config_invalid', {

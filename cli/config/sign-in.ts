@@ -38,7 +38,7 @@ export async function readSignIn(directory = configDirectory()): Promise<SignIn>
   })
   const found = parseJson(text)
   if (!isSignIn(found))
-    throw new AppError('not_signed_in', { why: `${fileOf(directory)} is damaged; run \`berth login\` again.` })
+    throw new AppError('not_signed_in', { why: `${fileOf(directory)} is damaged. Run \`berth login\` again.` })
   return found
 }
 

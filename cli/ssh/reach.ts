@@ -13,8 +13,8 @@ export const REACH_SECONDS = 15
 export const START_MS = REACH_SECONDS * 1_000 - 1_000
 
 export const NO_ANSWER =
-  `The session did not answer within ${REACH_SECONDS} seconds: its host is out of reach or overloaded, or the session is ` +
-  'frozen. `berth session show` tells more.'
+  `The session did not answer within ${REACH_SECONDS} seconds: the host cannot be reached or is overloaded, or the session is ` +
+  'frozen. See `berth session show`.'
 
 /** @throws AppError `unavailable` if the tunnel cannot be opened in time; those of `tunnel.open` */
 export async function openSshTunnel(

@@ -56,4 +56,4 @@ function reasonOf({ errored, outcome, readableDidRead }: TunnelStream): string {
 }
 
 const CUT =
-  'The connection to the session was cut: the session has ended, or the network was lost. `berth session ls` tells.'
+  'The connection to the session was cut: the session has ended, or the network failed. Check with `berth session ls`.'
