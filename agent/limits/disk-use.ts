@@ -40,7 +40,7 @@ async function useOfSmallTree(path: string): Promise<Amount | undefined> {
         if (found.isDirectory()) open.push(child)
       }
     }
-    return { bytes: seen.values().reduce((total, count) => total + count, 0) * 512, inodes: seen.size }
+    return { bytes: [...seen.values()].reduce((total, count) => total + count, 0) * 512, inodes: seen.size }
   } catch {
     return undefined // e.g. a file that vanished, or a path that is too long
   }
