@@ -62,6 +62,24 @@ export function variablesOf(command: ServerCommand): Variable[] {
   return [...new Map(all.toReversed().map(({ name, meaning }) => [name, { name, meaning }])).values()].toReversed()
 }
 
+/** Variables of the Docker clients, besides DOCKER_HOST, that the agent reads, and those that developers and tests set. */
+const FURTHER: Readonly<Record<ServerName, readonly string[]>> = {
+  manager: [],
+  agent: ['DOCKER_TLS_VERIFY', 'DOCKER_CERT_PATH', 'BERTH_AGENT_CLAIM'],
+  console: ['BERTH_CONSOLE_DIR', 'BERTH_CONSOLE_DEV_URL'],
+}
+
+/** Names of the variables that a server of `berth up` takes from the environment; `berth up` sets the others itself. */
+export function variablesUnderUp(server: ServerName): string[] {
+  const isPassedOn = ({ commands }: OwnVariable) =>
+    commands.includes('up') && commands.some(command => command !== 'up' && SERVER_OF[command] === server)
+  return [
+    ...VARIABLES_WITHOUT_KEY.filter(isPassedOn).map(({ name }) => name),
+    ...SETTINGS.filter(({ servers }) => servers.includes(server)).map(({ variable }) => variable),
+    ...FURTHER[server],
+  ]
+}
+
 /** The last section of the `--help` of a command. */
 export function variablesHelp(command: ServerCommand): string {
   const variables = variablesOf(command)

@@ -1,9 +1,10 @@
 import { expect, test } from 'vitest'
+import { type ServerName } from '../config/berth-toml/settings.ts'
 import { childEnvironment } from './child-environment.ts'
 
 const SECRETS = { BERTH_ADMIN_PASSWORD: 'a', DATABASE_URL: 'b', DOCKER_HOST: 'c', AWS_SECRET_ACCESS_KEY: 'd' }
 
-test.each([
+test.each<[ServerName, Record<string, string>]>([
   ['manager', { BERTH_ADMIN_PASSWORD: 'a', DATABASE_URL: 'b' }],
   ['agent', { DOCKER_HOST: 'c' }],
   ['console', {}],
@@ -16,6 +17,25 @@ test('the address of the console moves the console alone', () => {
   expect(childEnvironment('console', environment)).toEqual(environment)
   expect(childEnvironment('manager', environment)).toEqual({})
   expect(childEnvironment('agent', environment)).toEqual({})
+})
+
+test.each(['manager', 'agent', 'console'] as const)('the %s gets no credentials of the command line', server => {
+  const environment = { BERTH_ACCESS_KEY: 'a', BERTH_SECRET_KEY: 'b', BERTH_TOKEN: 'c', BERTH_NOT_IN_ANY_TABLE: 'd' }
+  expect(childEnvironment(server, environment)).toEqual({})
+})
+
+test('each server gets the variables that configure it', () => {
+  const environment = {
+    BERTH_MASTER_KEY_FILE: '/key',
+    BERTH_ALLOWED_HOSTS: 'berth.example.org',
+    BERTH_TOOLBOX_IMAGE: 'toolbox',
+    DOCKER_TLS_VERIFY: '1',
+    BERTH_CONSOLE_DIR: '/page',
+    BERTH_JOIN: 'made by berth up itself',
+  }
+  expect(Object.keys(childEnvironment('manager', environment))).toEqual(['BERTH_MASTER_KEY_FILE', 'BERTH_ALLOWED_HOSTS'])
+  expect(Object.keys(childEnvironment('agent', environment))).toEqual(['BERTH_TOOLBOX_IMAGE', 'DOCKER_TLS_VERIFY'])
+  expect(Object.keys(childEnvironment('console', environment))).toEqual(['BERTH_ALLOWED_HOSTS', 'BERTH_CONSOLE_DIR'])
 })
 
 test('a token of the command line and ways to run code are not handed on; undefined is not text', () => {

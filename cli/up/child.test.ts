@@ -21,7 +21,7 @@ afterEach(() => rm(directory, { recursive: true }))
 async function startTalker(logFile: string) {
   const script = join(directory, 'talker.mjs')
   await writeFile(script, TALKER)
-  return await startChild({ name: 'talker', script, environment: {}, logFile, readyWithinMs: 20_000 })
+  return await startChild({ name: 'manager', script, environment: {}, logFile, readyWithinMs: 20_000 })
 }
 
 test.runIf(process.platform === 'linux')('a full disk for its log does not stop a server, nor us', async () => {

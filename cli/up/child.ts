@@ -1,13 +1,14 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { AppError } from '#manager/contract'
+import { type ServerName } from '../config/berth-toml/settings.ts'
 import { serverError } from '../server-error.ts'
 import { SERVER_OPTIONS } from '../server-options.ts'
 import { childEnvironment } from './child-environment.ts'
 import { createLogFile } from './log-file.ts'
 
 export interface ChildSpec {
-  readonly name: string
+  readonly name: ServerName
   /** Script, relative to the working copy or absolute. */
   readonly script: string
   /** Variables added to the inherited ones (`child-environment.ts`). */
