@@ -19,7 +19,10 @@ export interface TerminalLink {
 }
 export interface TerminalListener {
   onData(data: Uint8Array): void
-  /** The link ended without `close()`. `code` is one of TUNNEL_CLOSE, or 1006 if the network cut it. */
+  /**
+   * The link ended without `close()`; possibly before `AttachTerminal` has resolved. `code` is one of TUNNEL_CLOSE, or 1006 if
+   * the network cut it.
+   */
   onClosed(code: number): void
 }
 /** Attaches a shell. @throws AppError if the shell cannot be attached */
@@ -65,18 +68,20 @@ export function attachBySocket(origin: string, originSecret: () => string): Atta
 /** Attaches from the desktop app: its main process holds the WebSocket, because the page has no credentials. */
 export function attachByHost({ terminal, on }: Pick<Host, 'terminal' | 'on'>): AttachTerminal {
   return async (spec, listener) => {
-    // The first bytes may arrive before the reply that tells this link's id.
-    const early: { id: string; data: Uint8Array }[] = []
+    // Events may arrive before the reply that tells this link's id: they wait here, and are then handled in their order.
+    const early: { id: string; handle: () => void }[] = []
     let own: string | undefined
+    const handleOwn = (id: string, handle: () => void) => {
+      if (own === undefined) early.push({ id, handle })
+      else if (id === own) handle()
+    }
     const stops = [
-      on('terminal:data', ({ id, data }) => {
-        if (own === undefined) early.push({ id, data })
-        else if (id === own) listener.onData(data)
-      }),
+      on('terminal:data', ({ id, data }) => handleOwn(id, () => listener.onData(data))),
       on('terminal:closed', ({ id, code }) => {
-        if (id !== own) return
-        stop()
-        listener.onClosed(code)
+        handleOwn(id, () => {
+          stop()
+          listener.onClosed(code)
+        })
       }),
     ]
     const stop = () => stops.forEach(stopListening => stopListening())
@@ -87,7 +92,7 @@ export function attachByHost({ terminal, on }: Pick<Host, 'terminal' | 'on'>): A
       throw error
     }
     const id = own
-    for (const chunk of early) if (chunk.id === id) listener.onData(chunk.data)
+    for (const event of early) if (event.id === id) event.handle()
     return {
       write: data => void terminal.write(id, data).catch(() => undefined),
       resize: ({ cols, rows }) => void terminal.resize(id, { cols, rows }).catch(() => undefined),
