@@ -250,7 +250,7 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
       homeOf: kernelId => files.paths(kernelId).scratch,
       floorBytes: config.freeSpaceFloorBytes,
       limits: config.homeLimits,
-      isHomeLimited: async () => (await files.homeQuota()).kind !== 'none',
+      homeLimits: async kernelId => (await files.homeQuota()).unenforced(files.paths(kernelId).scratch),
       stop: (kernelId, why) => kernels.halt(kernelId, why),
       log,
     }),

@@ -31,8 +31,8 @@ import { type SessionUser } from '../docker/container-config.ts'
 export interface KernelFiles {
   /** Owner of the files and processes of new sessions, never root. @throws `config_invalid` */
   user(): Promise<SessionUser>
-  /** The quota that enforces the limits of homes; `none`: only the disk guard does. */
-  homeQuota(): Promise<Pick<HomeQuota, 'kind' | 'why'>>
+  /** The quota of homes; the disk guard enforces the limits that it leaves. */
+  homeQuota(): Promise<Pick<HomeQuota, 'kind' | 'why' | 'unenforced'>>
   /**
    * @param filesOf an ended kernel whose home this kernel takes over; `discard` gives it back until `ownScratch` is called
    *

@@ -9,9 +9,10 @@ export interface DiskGuardDeps {
   readonly homeOf: (kernelId: string) => string
   /** Free space kept as a reserve for all sessions. */
   readonly floorBytes: number
+  /** Limits of a home, and of everything that the session writes outside it. */
   readonly limits: DiskLimits
-  /** The file system itself enforces the limit of homes. */
-  readonly isHomeLimited: () => Promise<boolean>
+  /** The part of the limits that the file system of the home does not enforce; asked only for a home above the limits. */
+  readonly homeLimits: (kernelId: string) => Promise<DiskLimits>
   readonly stop: Stop
   readonly log: Log
   readonly signal: AbortSignal
@@ -30,6 +31,7 @@ const REST_SHORT = 5
 
 interface Area {
   readonly where: string
+  readonly isHome: boolean
   readonly path: string
   device: number
   before: Amount
@@ -58,7 +60,7 @@ interface Watermark {
  * margin. Space held by a deleted but open file is attributed to no session: the session with other growth is ended, or none.
  */
 export function createDiskGuard(deps: DiskGuardDeps): { look(): Promise<void> } {
-  const { running, homeOf, floorBytes, limits, stop, log, signal } = deps
+  const { running, homeOf, floorBytes, limits, homeLimits, stop, log, signal } = deps
   const watched = new Map<string, Watched>()
   const marks = new Map<number, Watermark>()
   const pauseMs = limits.bytes === undefined && limits.inodes === undefined ? MEASURE_AMPLE_MS : MEASURE_LIMITED_MS
@@ -66,8 +68,8 @@ export function createDiskGuard(deps: DiskGuardDeps): { look(): Promise<void> } 
   async function areasOf(kernel: RunningKernel): Promise<Area[]> {
     const layer = await writableLayer(kernel.pid)
     const paths = [
-      { where: 'in /home/work', path: homeOf(kernel.kernelId) },
-      ...(layer === undefined ? [] : [{ where: 'outside of /home/work', path: layer }]),
+      { where: 'in /home/work', isHome: true, path: homeOf(kernel.kernelId) },
+      ...(layer === undefined ? [] : [{ where: 'outside of /home/work', isHome: false, path: layer }]),
     ]
     const none: Amount = { bytes: 0, inodes: 0 }
     return Promise.all(
@@ -98,13 +100,16 @@ export function createDiskGuard(deps: DiskGuardDeps): { look(): Promise<void> } 
   }
 
   async function endThoseOverLimit(): Promise<void> {
-    const isHomeLimited = await deps.isHomeLimited()
     for (const [kernelId, { areas }] of watched) {
-      const message = (isHomeLimited ? areas.slice(1) : areas)
-        .map(area => overLimit(area.where, area.now, limits))
-        .find(found => found !== undefined)
+      const messages = await Promise.all(areas.map(area => excess(kernelId, area)))
+      const message = messages.find(found => found !== undefined)
       if (message !== undefined) await end(kernelId, message)
     }
+  }
+
+  async function excess(kernelId: string, { where, isHome, now }: Area): Promise<string | undefined> {
+    const message = overLimit(where, now, limits)
+    return message === undefined || !isHome ? message : overLimit(where, now, await homeLimits(kernelId))
   }
 
   async function endFiller(found: FileSystem, mark: Watermark): Promise<void> {

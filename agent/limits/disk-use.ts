@@ -12,13 +12,14 @@ const SMALL_TREE = 200
 
 /**
  * Space below a directory. `du` counts all but small trees: it walks by descriptors, so a path that is too long for the system
- * hides nothing. Stays on the file system.
+ * hides nothing. It enters subvolumes of btrfs, which have device numbers of their own; nothing else is mounted below these
+ * directories.
  * @returns undefined if the directory does not exist, or takes longer than a minute
  */
 export async function diskUse(path: string, signal: AbortSignal): Promise<Amount | undefined> {
   const small = await useOfSmallTree(path)
   if (small) return small
-  const [kib, inodes] = await Promise.all([du(['-sxk'], path, signal), du(['-sx', '--inodes'], path, signal)])
+  const [kib, inodes] = await Promise.all([du(['-sk'], path, signal), du(['-s', '--inodes'], path, signal)])
   // busybox does not count inodes.
   return kib === undefined ? undefined : { bytes: kib * 1024, inodes: inodes ?? 0 }
 }
@@ -35,7 +36,7 @@ async function useOfSmallTree(path: string): Promise<Amount | undefined> {
         if (seen.size >= SMALL_TREE) return undefined
         const child = join(directory, name)
         const found = await lstat(child)
-        if (found.dev !== dev) continue
+        if (found.dev !== dev) return undefined // inode numbers of a subvolume are its own
         seen.set(found.ino, found.blocks)
         if (found.isDirectory()) open.push(child)
       }

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
+import { diskUse } from './disk-use.ts'
 import { removeTree } from '../kernel/remove-tree.ts'
 import { findHomeQuota, longestMount, type Mount, projectOf } from './home-quota.ts'
 
@@ -102,7 +103,7 @@ describe.runIf(isRoot)('as root', () => {
     const off = await findHomeQuota({ directory: disk.path, limits: { bytes: 8 * MiB, inodes: undefined } })
     expect(off).toMatchObject({ kind: 'none', why: expect.stringContaining('btrfs quota enable') as string })
     await run('btrfs', ['quota', 'enable', disk.path])
-    const quota = await findHomeQuota({ directory: disk.path, limits: { bytes: 8 * MiB, inodes: undefined } })
+    const quota = await findHomeQuota({ directory: disk.path, limits: { bytes: 8 * MiB, inodes: 100 } })
     expect(quota.kind).toBe('btrfs')
     for (const home of [mallory, alice]) {
       await quota.create(home)
@@ -115,8 +116,17 @@ describe.runIf(isRoot)('as root', () => {
     await removeTree(mallory)
     await expect(run('stat', [mallory])).rejects.toThrow()
     // A folder of before the quota.
-    await mkdir(join(disk.path, 'old'))
-    await quota.limit(join(disk.path, 'old'))
+    const old = join(disk.path, 'old')
+    await mkdir(old)
+    await quota.limit(old)
+    expect(await quota.unenforced(old)).toEqual({ bytes: 8 * MiB, inodes: 100 })
+    expect(await quota.unenforced(alice)).toEqual({ bytes: undefined, inodes: 100 })
+    // A subvolume of its own, to which the quota does not apply.
+    await run('btrfs', ['subvolume', 'create', join(alice, 'inner')], { uid: 65_534, gid: 65_534 })
+    await writeAs(65_534, join(alice, 'inner', 'x'), 20)
+    expect(await diskUse(alice, AbortSignal.timeout(10_000))).toMatchObject({ bytes: 24 * MiB, inodes: 4 })
+    expect(await quota.unenforced(alice)).toEqual({ bytes: 8 * MiB, inodes: 100 })
+    expect(await quota.unenforced(mallory)).toEqual({ bytes: 8 * MiB, inodes: 100 })
   })
 })
 

@@ -13,6 +13,8 @@ export interface HomeQuota {
   create(path: string): Promise<void>
   /** Sets the limits of a home; safe to repeat. */
   limit(path: string): Promise<void>
+  /** Limits of a home that the file system does not enforce: the disk guard does. They are never stricter than the limits. */
+  unenforced(path: string): Promise<DiskLimits>
 }
 
 /** Runs a program, without a shell. @throws if it cannot be run, or its exit code is not 0 */
@@ -33,16 +35,23 @@ export interface HomeQuotaOptions {
 }
 
 const execute = promisify(execFile)
+/**
+ * The disk guard ends a session in a project above this multiple of the limit. The excess is then files outside the project,
+ * and not the few that the agent itself, which as root no quota stops, writes into a full home.
+ */
+const PROJECT_MARGIN = 1.1
 
 /**
  * Detects the quota support of the file system of the homes. It changes nothing on the host: an administrator must have enabled
  * quotas (`btrfs quota enable`, the mount option `prjquota`).
  *
- * The owner of a file may take it out of a *project* (FS_IOC_FSSETXATTR): such a quota stops accidents, and the disk guard
- * stops the rest. A subvolume of btrfs cannot be left.
+ * Threat model: a session may get around the quota of its home. The owner of a file may take it out of a *project*
+ * (FS_IOC_FSSETXATTR), and anybody may create a subvolume inside a subvolume of btrfs, where the quota of the outer one does
+ * not count. The disk guard enforces the limits of such homes (`unenforced`).
  */
 export async function findHomeQuota(options: HomeQuotaOptions): Promise<HomeQuota> {
   const { directory, limits, run = runProgram, mountOf = mountOfPath } = options
+  const noQuota = (why: string) => withoutQuota(limits, why)
   if (limits.bytes === undefined && limits.inodes === undefined)
     return noQuota('No limit for home folders is configured.')
   if (process.getuid?.() !== 0) return noQuota('The agent does not run as root, which quotas need.')
@@ -64,17 +73,18 @@ export async function findHomeQuota(options: HomeQuotaOptions): Promise<HomeQuot
   )
 }
 
-function noQuota(why: string): HomeQuota {
+function withoutQuota(limits: DiskLimits, why: string): HomeQuota {
   return {
     kind: 'none',
     why,
     create: path => mkdir(path, { mode: 0o700 }).then(() => undefined),
     limit: () => Promise.resolve(),
+    unenforced: () => Promise.resolve(limits),
   }
 }
 
 /** A subvolume per home; btrfs has no limit of inodes, so the disk guard counts them. Removed by `rm -r` like a folder. */
-function btrfsQuota({ bytes }: DiskLimits, run: Run): HomeQuota {
+function btrfsQuota({ bytes, inodes }: DiskLimits, run: Run): HomeQuota {
   return {
     kind: 'btrfs',
     async create(path) {
@@ -90,6 +100,11 @@ function btrfsQuota({ bytes }: DiskLimits, run: Run): HomeQuota {
       // A home older than the quota is a plain folder: only the disk guard watches it.
       if (bytes === undefined || !(await isSubvolume(path))) return
       await run('btrfs', ['qgroup', 'limit', String(bytes), path])
+    },
+    async unenforced(path) {
+      const isLimited = await isSubvolume(path).catch(() => false) // the home is gone
+      const inner = isLimited ? await run('btrfs', ['subvolume', 'list', '-o', path]) : ''
+      return { bytes: isLimited && inner.trim() === '' ? undefined : bytes, inodes }
     },
   }
 }
@@ -114,7 +129,12 @@ function projectQuota({ bytes, inodes }: DiskLimits, { mountPoint }: Mount, run:
       const blocks = String(bytes === undefined ? 0 : Math.ceil(bytes / 1024))
       await run('setquota', ['-P', project, '0', blocks, '0', String(inodes ?? 0), mountPoint])
     },
+    unenforced: () => Promise.resolve({ bytes: withMargin(bytes), inodes: withMargin(inodes) }),
   }
+}
+
+function withMargin(limit: number | undefined): number | undefined {
+  return limit === undefined ? undefined : Math.ceil(limit * PROJECT_MARGIN)
 }
 
 /** Project id from the inode number, which stays when the home is renamed; above the ids that administrators choose. */

@@ -33,7 +33,10 @@ test('each server gets the variables that configure it', () => {
     BERTH_CONSOLE_DIR: '/page',
     BERTH_JOIN: 'made by berth up itself',
   }
-  expect(Object.keys(childEnvironment('manager', environment))).toEqual(['BERTH_MASTER_KEY_FILE', 'BERTH_ALLOWED_HOSTS'])
+  expect(Object.keys(childEnvironment('manager', environment))).toEqual([
+    'BERTH_MASTER_KEY_FILE',
+    'BERTH_ALLOWED_HOSTS',
+  ])
   expect(Object.keys(childEnvironment('agent', environment))).toEqual(['BERTH_TOOLBOX_IMAGE', 'DOCKER_TLS_VERIFY'])
   expect(Object.keys(childEnvironment('console', environment))).toEqual(['BERTH_ALLOWED_HOSTS', 'BERTH_CONSOLE_DIR'])
 })
