@@ -1,7 +1,7 @@
 import { once } from 'node:events'
-import { createServer } from 'node:http'
-import { type AddressInfo, connect } from 'node:net'
-import { text } from 'node:stream/consumers'
+import { Agent, createServer } from 'node:http'
+import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net'
+import { buffer, text } from 'node:stream/consumers'
 import { expect, test } from 'vitest'
 import { silentLog } from '../log.ts'
 import { createHttpServer } from './create-server.ts'
@@ -64,4 +64,64 @@ test('an answer that comes before all of the request says that the connection en
   server.close()
   early.close()
   early.closeAllConnections()
+})
+
+/** A forwarder to an upstream of raw bytes; `failures` are those that the forwarder reported. */
+async function forwarding(onConnection: (socket: Socket) => void) {
+  const upstream = createTcpServer(socket => void onConnection(socket.on('error', () => undefined)))
+  upstream.listen(0, '127.0.0.1')
+  await once(upstream, 'listening')
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  const options = { host: '127.0.0.1', port: (upstream.address() as AddressInfo).port, agent }
+  const failures: Error[] = []
+  const server = createHttpServer({
+    onRequest: (request, response) =>
+      forwardRequest(request, response, { options, headers: () => ['Host', 'a'], log: silentLog }, error => {
+        failures.push(error)
+        response.writeHead(502).end()
+      }),
+    log: silentLog,
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    failures,
+    async exchange(request: string): Promise<Buffer> {
+      const client = connect((server.address() as AddressInfo).port, '127.0.0.1').on('error', () => undefined)
+      client.write(request)
+      return await buffer(client)
+    },
+    [Symbol.dispose]() {
+      agent.destroy()
+      for (const closing of [server, upstream]) closing.close()
+    },
+  }
+}
+
+test('small answers keep every byte, and their connection serves the next request', async () => {
+  const body = Buffer.from(Array.from({ length: 256 }, (_, i) => i))
+  let connections = 0
+  using proxy = await forwarding(socket => {
+    connections++
+    socket.on('data', chunk => {
+      const head = `HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n`
+      socket.write(chunk.toString().startsWith('HEAD') ? head : Buffer.concat([Buffer.from(head), body]))
+    })
+  })
+  for (const method of ['GET', 'HEAD', 'GET']) {
+    const answer = await proxy.exchange(`${method} / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`)
+    const bodyAt = answer.indexOf('\r\n\r\n') + 4
+    expect(answer.toString('latin1', 0, bodyAt)).toMatch(/^HTTP\/1.1 200 OK\r\nContent-Length: 256\r\n/)
+    expect(answer.subarray(bodyAt)).toEqual(method === 'HEAD' ? Buffer.alloc(0) : body)
+  }
+  expect({ connections, failures: proxy.failures }).toEqual({ connections: 1, failures: [] })
+})
+
+test('an answer whose body is broken from its first byte is cut, and no second answer follows', async () => {
+  using proxy = await forwarding(socket => {
+    socket.on('data', () => socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nnothing\r\n'))
+  })
+  const answer = (await proxy.exchange('GET / HTTP/1.1\r\nHost: a\r\n\r\n')).toString()
+  expect(answer).not.toContain('502')
+  expect(answer).not.toMatch(/\r\n0\r\n\r\n$/)
+  expect(proxy.failures).toEqual([])
 })

@@ -45,9 +45,11 @@ export function forwardRequest(
   const isRepeatable = !hasBody(request.rawHeaders) && ['GET', 'HEAD', 'OPTIONS'].includes(request.method ?? '')
   let outgoing: ClientRequest | undefined
   let failed = false
+  /** The upstream has begun an answer; its head goes out in the next tick. */
+  let answered = false
 
   function fail(error: Error) {
-    if (failed || response.destroyed || response.headersSent) return
+    if (failed || answered || response.destroyed) return
     failed = true
     whenUploaded(
       request,
@@ -86,6 +88,7 @@ export function forwardRequest(
       'response',
       contained((incoming: IncomingMessage) => {
         if (isFinalStatus(incoming.statusCode)) {
+          answered = true
           answer(incoming, request, response, { upstream, contained })
           incoming.on('end', () => {
             if (request.complete) return
@@ -113,7 +116,7 @@ export function forwardRequest(
     sent.on(
       'error',
       contained((error: Error) => {
-        const isStale = sent.reusedSocket && !response.headersSent && isRepeatable && attempt < STALE_RETRIES
+        const isStale = sent.reusedSocket && !answered && isRepeatable && attempt < STALE_RETRIES
         if (isStale && !failed && !response.destroyed) send(attempt + 1)
         else fail(error)
       }),
@@ -145,18 +148,49 @@ function answer(
     incoming.destroy()
     return
   }
-  response.sendDate = false
-  closeIfEarly(request, response)
-  // The head and the available part of the body go out together: one write, one packet.
-  const { socket } = response
-  socket?.cork()
-  // The upstream's reason phrase is not forwarded: it may hold any byte, and RFC 9112 section 4 tells clients to ignore it.
-  response.writeHead(incoming.statusCode ?? 502, answerHeadersOf(incoming, upstream))
-  response.flushHeaders()
   incoming.on('error', () => response.destroy())
   incoming.on('close', () => {
     if (!incoming.complete) response.destroy()
   })
+  // By the next tick Node has parsed all that came with the head: a small answer is complete then.
+  process.nextTick(
+    contained(() => {
+      if (response.destroyed) {
+        incoming.destroy()
+        return
+      }
+      response.sendDate = false
+      closeIfEarly(request, response)
+      // The upstream's reason phrase is not forwarded: it may hold any byte, and RFC 9112 section 4 tells clients to ignore it.
+      response.writeHead(incoming.statusCode ?? 502, answerHeadersOf(incoming, upstream))
+      if (incoming.complete && request.complete && incoming.readableLength <= SMALL_BYTES) sendWhole(incoming, response)
+      else stream(incoming, request, response, contained)
+    }),
+  )
+}
+
+/** Longest body that is sent in one piece with its head. */
+const SMALL_BYTES = 16 * 1024
+
+/** Sends a complete answer in one write and without a pipe, which would take as long as the rest of a small request. */
+function sendWhole(incoming: IncomingMessage, response: ServerResponse): void {
+  // Read before the answer ends: the end of the reading gives the connection back to the agent.
+  const body = incoming.read() as Buffer | null
+  // Node joins a text with the head; a buffer would be a second piece. Latin-1 keeps every byte.
+  if (body === null) response.end()
+  else response.end(body.toString('latin1'), 'latin1')
+}
+
+function stream(
+  incoming: IncomingMessage,
+  request: IncomingMessage,
+  response: ServerResponse,
+  contained: ReturnType<typeof containedBy>,
+): void {
+  // The head and the available part of the body go out together: one write, one packet.
+  const { socket } = response
+  socket?.cork()
+  response.flushHeaders()
   incoming.pipe(response, { end: false })
   incoming.on('end', () => {
     whenUploaded(
