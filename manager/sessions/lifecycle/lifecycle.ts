@@ -129,8 +129,8 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
     failAttempt: (id, attempt, cause) => outcomes.markFailed(id, attempt, { cause, isFinal: false }),
     cleanUp: (agentId, kernelId, attempt) =>
       background.run('clean-up', kernelId, () => cleanUp(agentId, kernelId, attempt)),
-    markRunning: outcomes.markRunning,
-    markDone: outcomes.markDone,
+    markRunning: (id, started) => outcomes.markRunning(id, started),
+    markDone: (id, done) => outcomes.markDone(id, done),
     startInFlight: kernelId => starts.of(kernelId)?.settled,
     // Starts are not cancelled: they continue on their agents, and the next manager takes them over.
     [Symbol.asyncDispose]: () => background[Symbol.asyncDispose](),

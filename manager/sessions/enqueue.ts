@@ -1,0 +1,100 @@
+import { type Notice, type Reason, SessionId, type SessionSpec } from '#manager/contract'
+import { type EventPublisher } from '../events/bus.ts'
+import { toApp } from '../images/apps.ts'
+import { imagesOf } from '../images/images.ts'
+import { admit, requireWithinLimits } from '../quotas/admission.ts'
+import { emptyAgent, type PlacingPresence } from '../scheduler/snapshot.ts'
+import { listAgents } from '../store/agents/agents.ts'
+import { newId } from '../store/new-id.ts'
+import { type Store } from '../store/open-store.ts'
+import { type KeyedRequest } from '../store/operation/idempotency-keys.ts'
+import { readLifetimeLimits } from '../store/sessions/lifetime.ts'
+import { type NewSession } from '../store/sessions/sessions.ts'
+import { type Caller } from '../users/authorize.ts'
+import { resolveDependencies } from './dependencies.ts'
+import { resolveLifetime } from './lifetime/ends.ts'
+import { generateName, sessionNames } from './names.ts'
+import { requirePriority } from './priority.ts'
+import { resolveSpec } from './resolve-spec.ts'
+import { type LeftFiles } from './restart.ts'
+import { writeNewSessions } from './write-new-sessions.ts'
+
+export interface EnqueueDeps {
+  readonly store: Store
+  readonly presence: PlacingPresence
+  readonly events: EventPublisher
+  /** Called when new sessions have been requested. */
+  readonly onEnqueued: () => void
+}
+
+export interface Enqueued {
+  readonly ids: readonly SessionId[]
+  readonly notices: readonly Notice[]
+}
+
+const REQUESTED: Reason = { code: 'requested', message: 'Requested, waiting for the scheduler.' }
+
+/**
+ * Checks a request and writes its sessions as PENDING, all or none.
+ *
+ * @returns a function; `files` are the home directory that the session continues with, `keyed` the idempotency key of the
+ *   request: if an earlier request with it created sessions, these are returned and nothing is created
+ */
+export function createEnqueue({ store, presence, events, onEnqueued }: EnqueueDeps) {
+  return async function enqueue(
+    caller: Caller,
+    spec: SessionSpec,
+    { files, keyed }: { files?: LeftFiles | undefined; keyed?: KeyedRequest | undefined } = {},
+  ): Promise<Enqueued> {
+    if (keyed?.created) return { ids: keyed.created.map(id => SessionId.parse(id)), notices: [] }
+    const { sessions, domain, notices } = await check(caller, spec, files)
+    await writeNewSessions(store, sessions, { reason: REQUESTED, actor: caller.email, keyed })
+    for (const { id } of sessions) {
+      events.publish({ topic: 'session', id, version: 1 }, { userId: caller.userId, domain })
+    }
+    onEnqueued()
+    return { ids: sessions.map(({ id }) => id), notices }
+  }
+
+  async function check(caller: Caller, spec: SessionSpec, files: LeftFiles | undefined) {
+    const asker = await admit(store.db, caller, spec)
+    const inGroup = await listAgents(store.db, spec.resourceGroup)
+    // Only the agent that has the files can run it, so only that agent's images and resources count.
+    const rows = files ? inGroup.filter(({ id }) => id === files.agentId) : inGroup
+    const images = await imagesOf(store.db, caller, spec.image)
+    const empty = rows.map(row => emptyAgent(row, presence))
+    const resolved = resolveSpec(spec, images, empty)
+    const { image, reference, requested, shmemBytes, shmemFromImage, notices } = resolved
+    await requireWithinLimits(store.db, asker, { requested, clusterSize: spec.clusterSize ?? 1 })
+    const lifetime = resolveLifetime(spec, await readLifetimeLimits(store.db, caller.userId, caller.keypair))
+    requirePriority(caller, asker.domain, spec.priority ?? 0)
+    const dependsOn = await resolveDependencies(store.db, caller.userId, spec.dependsOn ?? [])
+    const names = sessionNames(spec.name ?? generateName(), spec.count)
+    const ids = names.map(() => newId(SessionId)).toSorted()
+    const sessions = names.map((name, index): NewSession => ({
+      id: ids[index] ?? newId(SessionId),
+      name,
+      ownerId: caller.userId,
+      keypair: caller.keypair,
+      domain: asker.domain,
+      groupId: asker.groupId,
+      status: 'PENDING',
+      reason: REQUESTED,
+      resourceGroup: spec.resourceGroup,
+      image: reference,
+      imageDigest: image.id,
+      requested,
+      clusterSize: spec.clusterSize ?? 1,
+      priority: spec.priority ?? 0,
+      dependsOn,
+      shmemBytes,
+      shmemFromImage,
+      environ: spec.environ,
+      startupCommand: spec.startupCommand ?? null,
+      ...lifetime,
+      filesOf: files?.kernelId,
+      apps: image.apps.map(toApp),
+    }))
+    return { sessions, domain: asker.domain, notices }
+  }
+}

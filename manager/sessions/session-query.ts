@@ -1,0 +1,64 @@
+import {
+  AppError,
+  FINISHED_STATUSES,
+  type GroupId,
+  LIVE_STATUSES,
+  SessionId,
+  SessionStatus,
+  type UserId,
+} from '#manager/contract'
+import { type SessionFilter } from '../store/sessions/session-list.ts'
+import { type Caller, visibleTo } from '../users/authorize.ts'
+
+export interface SessionQuery {
+  readonly limit: number
+  readonly cursor?: string | undefined
+  readonly status?: string | undefined
+  /** Comma-separated. */
+  readonly ids?: string | undefined
+  readonly name?: string | undefined
+  readonly mine?: boolean | undefined
+  readonly owner?: UserId | undefined
+  readonly domain?: string | undefined
+  readonly group?: GroupId | undefined
+}
+
+export interface SessionPage {
+  readonly filter: SessionFilter
+  readonly limit: number
+  /** The last id of the previous page. */
+  readonly before: SessionId | undefined
+}
+
+/**
+ * Turns the query of a list into a filter that admits only what the caller may see.
+ * @throws AppError `bad_request` if the cursor is none
+ */
+export function pageOf(
+  caller: Caller,
+  { limit: asked, cursor, status, ids: named, name, mine, owner, domain, group }: SessionQuery,
+): SessionPage {
+  const before = cursor === undefined ? undefined : SessionId.safeParse(cursor)
+  if (before && !before.success)
+    throw new AppError('bad_request', {
+      why: 'The cursor is not valid. Use the one that the last page of this list returned.',
+    })
+  const visible = mine ? { ownerId: caller.userId } : visibleTo(caller)
+  const ids = named === undefined ? undefined : parseIds(named)
+  const filter = { visible, ids, statuses: parseStatuses(status), name, ownerId: owner, domain, groupId: group }
+  // Sessions requested by id come on one page, whatever its usual size.
+  return { filter, limit: Math.max(asked, ids?.length ?? 0), before: before?.data }
+}
+
+/** The schema of the route has checked the text. */
+function parseStatuses(text: string | undefined): readonly SessionStatus[] | undefined {
+  if (!text) return undefined
+  if (text === 'live') return LIVE_STATUSES
+  if (text === 'finished') return FINISHED_STATUSES
+  return text.split(',').map(status => SessionStatus.parse(status))
+}
+
+/** The schema of the route has checked the text. */
+function parseIds(text: string): readonly SessionId[] {
+  return text.split(',').map(id => SessionId.parse(id))
+}

@@ -1,0 +1,73 @@
+import { AppError, clusterRoles, KernelId, type Reason } from '#manager/contract'
+import { holdResourceGroup } from '../store/identity/removal.ts'
+import { noSuchResourceGroup } from '../store/missing.ts'
+import { newId } from '../store/new-id.ts'
+import { type Store } from '../store/open-store.ts'
+import { type KeyedRequest } from '../store/operation/idempotency-keys.ts'
+import { insertKernels } from '../store/sessions/kernels.ts'
+import { insertSessionEvents } from '../store/sessions/session-events.ts'
+import { insertSessions, type NewSession } from '../store/sessions/sessions.ts'
+import { isForeignKeyViolation, isUniqueViolation } from '../store/violations.ts'
+
+/**
+ * Writes new sessions with their kernels and first events, all or none. What changed since the request was checked shows
+ * as a violated constraint, and becomes the error of the check.
+ *
+ * @throws AppError `resource_group_not_found`, `files_gone`, `group_not_found`, `session_name_taken`
+ */
+export async function writeNewSessions(
+  store: Store,
+  sessions: readonly NewSession[],
+  { reason, actor, keyed }: { reason: Reason; actor: string; keyed?: KeyedRequest | undefined },
+): Promise<void> {
+  try {
+    await store.transaction(async trx => {
+      const { resourceGroup } = sessions[0] ?? {}
+      // The resource group may have been deleted since the request was admitted.
+      if (resourceGroup !== undefined && !(await holdResourceGroup(trx, resourceGroup))) {
+        throw noSuchResourceGroup(resourceGroup)
+      }
+      await insertSessions(trx, sessions)
+      await insertKernels(
+        trx,
+        sessions.flatMap(({ id: sessionId, status, requested: slots, clusterSize = 1 }) =>
+          clusterRoles(clusterSize).map(role => ({ id: newId(KernelId), sessionId, role, status, slots })),
+        ),
+      )
+      await insertSessionEvents(
+        trx,
+        sessions.map(session => ({
+          sessionId: session.id,
+          kernelId: null,
+          from: null,
+          to: session.status,
+          reason,
+          actor,
+        })),
+      )
+      await keyed?.noteCreated(
+        trx,
+        sessions.map(({ id }) => id),
+      )
+    })
+  } catch (error) {
+    if (isUniqueViolation(error, 'sessions_files_of')) {
+      throw new AppError(
+        'files_gone',
+        { why: 'Another session has taken over the files of this session.' },
+        { cause: error },
+      )
+    }
+    if (isForeignKeyViolation(error, 'sessions_group_id_fkey')) {
+      throw new AppError(
+        'group_not_found',
+        { why: 'The project was deleted a moment ago. Choose another one.' },
+        { cause: error },
+      )
+    }
+    if (!isUniqueViolation(error, 'sessions_live_name')) throw error
+    const names = sessions.map(session => session.name)
+    const why = `You have a live session named ${names.map(name => `"${name}"`).join(' or ')}. Choose another name.`
+    throw new AppError('session_name_taken', { names, why }, { cause: error })
+  }
+}
