@@ -51,9 +51,9 @@ export type Invitation = z.infer<typeof Invitation>
 
 export const InvitationSpec = z
   .strictObject({
-    domain: DomainName.optional().describe('Own domain if left out; another one as superadmin only.'),
-    note: PlainText.max(200).default('').describe('For whom it is.'),
-    days: z.number().int().min(1).max(90).default(7).describe('How long it can be used.'),
+    domain: DomainName.optional().describe('Default: your own domain. Only superadmins may choose another one.'),
+    note: PlainText.max(200).default('').describe('Who the invitation is for.'),
+    days: z.number().int().min(1).max(90).default(7).describe('How many days the invitation is valid.'),
   })
   .meta({ id: 'InvitationSpec' })
 export type InvitationSpec = z.infer<typeof InvitationSpec>
@@ -64,7 +64,7 @@ export const NewInvitation = Invitation.extend({
   url: z.string(),
   notices: z
     .array(z.object({ code: z.enum(['sign_up_closed', 'domain_inactive']), message: z.string() }))
-    .describe('Why its link would be refused now.'),
+    .describe('Reasons why the link would be refused now.'),
 }).meta({ id: 'NewInvitation' })
 export type NewInvitation = z.infer<typeof NewInvitation>
 
@@ -79,8 +79,8 @@ export type TotpStatus = z.infer<typeof TotpStatus>
 /** Secret for an authenticator app. Shown once. */
 export const TotpEnrolment = z
   .object({
-    secret: z.string().describe('Base32, to type in.'),
-    uri: z.string().describe('otpauth:// address, to show as a QR code.'),
+    secret: z.string().describe('The secret in base32, to type in.'),
+    uri: z.string().describe('The otpauth:// address, to show as a QR code.'),
   })
   .meta({ id: 'TotpEnrolment' })
 export type TotpEnrolment = z.infer<typeof TotpEnrolment>

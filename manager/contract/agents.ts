@@ -21,8 +21,8 @@ export const Device = z
     memBytes: z.number(),
     mode: DeviceMode,
     isolation: Isolation,
-    isolationReason: z.string().nullable().describe('Why it is of this class, where that is not plain from the mode.'),
-    problem: z.string().nullable().describe('Why nothing is started on it; null for a healthy one.'),
+    isolationReason: z.string().nullable().describe('Reason for the class, unless the mode implies it.'),
+    problem: z.string().nullable().describe('Reason why no session starts on the device; null if it is healthy.'),
     plugin: z.enum(['nvidia', 'simulated']),
   })
   .meta({ id: 'Device' })
@@ -38,9 +38,9 @@ export const DeviceFigures = z.object({
 export type DeviceFigures = z.infer<typeof DeviceFigures>
 
 export const AgentDevice = Device.extend({
-  occupied: z.string().describe('What sessions hold of it, in its slot: 1 device, or a part like 0.30.'),
-  utilization: DeviceFigures.shape.utilization.describe('Percent, now; null where it is not known.'),
-  memUsedBytes: DeviceFigures.shape.memBytes.describe('Now; null where it is not known.'),
+  occupied: z.string().describe('Amount that sessions hold, in its slot: 1 device, or a share like 0.30.'),
+  utilization: DeviceFigures.shape.utilization.describe('Current use in percent; null if not known.'),
+  memUsedBytes: DeviceFigures.shape.memBytes.describe('Current value; null if not known.'),
 }).meta({ id: 'AgentDevice' })
 export type AgentDevice = z.infer<typeof AgentDevice>
 
@@ -64,13 +64,13 @@ export const Agent = z
       .array(z.object({ id: z.uuid(), url: z.string(), via: z.string().nullable() }))
       .optional()
       .describe(
-        'The managers that it has a connection to; `via` is the address of the one in between where it cannot dial.',
+        'The managers to which the agent is connected; `via` is the address of the manager in between if the agent cannot dial.',
       ),
     problem: z
       .string()
       .nullable()
       .optional()
-      .describe('What it reports and cannot be taken up; tried again all the time.'),
+      .describe('Part of its reports that could not be processed; every report tries again.'),
   })
   .meta({ id: 'Agent' })
 export type Agent = z.infer<typeof Agent>
@@ -81,7 +81,7 @@ export const UnknownContainer = z
     kernelId: KernelId,
     sessionId: SessionId,
     sessionName: z.string(),
-    ownerEmail: z.string().describe('Whose it is, as its label says; not checked.'),
+    ownerEmail: z.string().describe('Owner according to its label; not verified.'),
     image: z.string(),
     slots: WireSlots,
     startedAt: z.iso.datetime(),
@@ -99,18 +99,20 @@ export const Resources = z
     largest: WireSlots,
     /** Largest request that one agent could start now. */
     free: WireSlots,
-    left: WireSlots.describe('What limits leave the caller to ask for; a slot that is left out is unlimited.'),
+    left: WireSlots.describe('Amounts that the limits leave to the caller; a missing slot is unlimited.'),
     partsHold: z
       .enum(['enforced', 'accounted'])
       .nullable()
-      .describe('How parts of GPUs hold: `accounted` as soon as one does so; null where none is given out in parts.'),
-    sessionsLeft: z.int().nullable().describe('How many more sessions limits let start now; null = any number.'),
+      .describe(
+        'How memory limits of GPU shares work: `accounted` if at least one GPU does not enforce them; null if no GPU is shared.',
+      ),
+    sessionsLeft: z.int().nullable().describe('How many more sessions the limits allow now; null = unlimited.'),
     capacity: WireSlots,
     occupied: WireSlots,
     agents: z.object({ connected: z.int(), lost: z.int() }),
     sessions: z
       .object({ running: z.int(), pending: z.int() })
-      .describe('In the resource groups that the caller may use, or in the one that was asked for.'),
+      .describe('In the resource groups that the caller may use, or in the requested one.'),
   })
   .meta({ id: 'Resources' })
 export type Resources = z.infer<typeof Resources>

@@ -7,16 +7,24 @@ export const AuditEntry = z
   .object({
     id: z.int(),
     at: z.iso.datetime(),
-    actorId: UserId.nullable().describe('Null for the system, and for who is not signed in.'),
+    actorId: UserId.nullable().describe('Null for the system, and for callers that are not signed in.'),
     actor: z.string().nullable().describe('E-mail address at that time.'),
-    actedAs: z.string().nullable().describe('Owner of the target, where an admin acts on what is somebody else’s.'),
-    domain: z.string().nullable().describe('Whose admins see it: that of the owner of the target, or of the actor.'),
-    action: z.string().describe('Name of the route, or of what the system did.'),
+    actedAs: z
+      .string()
+      .nullable()
+      .describe('Owner of the target, if an admin acted on something that belongs to another user.'),
+    domain: z
+      .string()
+      .nullable()
+      .describe("The domain whose admins see the row: the domain of the target's owner, or of the actor."),
+    action: z.string().describe('Name of the route, or of the action of the system.'),
     target: z.string().nullable().describe('Kind and id, e.g. `session:0198…`.'),
     result: z.string().describe('`ok`, or the code of the error.'),
     detail: z
       .record(z.string(), z.unknown())
-      .describe('Ids, flags and numbers; never secrets, never free text. `repeats`: so often again.'),
+      .describe(
+        'Ids, flags and numbers; never secrets or free text. `repeats`: the number of equal requests after this one.',
+      ),
     address: z.string().nullable(),
   })
   .meta({ id: 'AuditEntry' })

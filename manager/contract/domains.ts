@@ -23,7 +23,7 @@ export const DEFAULT_DOMAIN = 'default'
 
 const shared = {
   description: PlainLines.max(500),
-  limits: WireSlots.describe('What all sessions together may hold; a slot that is left out is unlimited.'),
+  limits: WireSlots.describe('Limit for all sessions together; a missing slot is unlimited.'),
 }
 
 /** A domain, the top layer: a company or a school. A user belongs to exactly one. */
@@ -31,8 +31,8 @@ export const Domain = z
   .object({
     name: DomainName,
     ...shared,
-    active: z.boolean().describe('False: nobody of it can sign in or launch.'),
-    allowedRegistries: z.array(z.string()).nullable().describe('Whose images may be launched; null = of all.'),
+    active: z.boolean().describe('False: users of the domain cannot sign in or launch sessions.'),
+    allowedRegistries: z.array(z.string()).nullable().describe('Registries whose images may be launched; null = all.'),
     createdAt: z.iso.datetime(),
     version: z.int(),
   })
@@ -74,8 +74,8 @@ export const Group = z
     domain: DomainName,
     name: z.string(),
     ...shared,
-    active: z.boolean().describe('False: no new sessions in it.'),
-    members: z.int().describe('How many users are in it.'),
+    active: z.boolean().describe('False: no new sessions in the project.'),
+    members: z.int().describe('Number of members.'),
     createdAt: z.iso.datetime(),
     version: z.int(),
   })
@@ -84,7 +84,7 @@ export type Group = z.infer<typeof Group>
 
 export const GroupSpec = z
   .strictObject({
-    domain: DomainName.optional().describe('The own one if left out.'),
+    domain: DomainName.optional().describe('Default: your own domain.'),
     name: GroupName,
     description: shared.description.default(''),
     limits: shared.limits.default({}),
@@ -105,17 +105,15 @@ export const Purge = z.object({
   purge: z
     .stringbool()
     .optional()
-    .describe(
-      'Delete what belongs to it too: members, open invitations, records of ended sessions. It must be inactive.',
-    ),
+    .describe('Also delete members, open invitations and records of ended sessions. The object must be inactive.'),
 })
 
 /** Result of a deletion. */
 export const Removed = z
   .object({
-    name: z.string().describe('Of a project with its domain: `research/vision`.'),
-    members: z.int().describe('Users who were in the project.'),
-    sessions: z.int().describe('Records of ended sessions that were deleted with it.'),
+    name: z.string().describe('For a project with its domain: `research/vision`.'),
+    members: z.int().describe('Number of members that the project had.'),
+    sessions: z.int().describe('Number of records of ended sessions that were deleted too.'),
   })
   .meta({ id: 'Removed' })
 export type Removed = z.infer<typeof Removed>

@@ -15,9 +15,9 @@ export const Image = z
     digest: z.string().describe('Image id of the engine, sha256:…'),
     title: z.string(),
     description: z.string(),
-    sizeBytes: z.number().describe('On the engine; for one that no agent holds, of the download.'),
-    minimum: WireSlots.describe('A request below it is raised to it.'),
-    labelMinimum: WireSlots.describe('What its labels say; an admin may have changed `minimum`.'),
+    sizeBytes: z.number().describe('Size on the engine; for an image that no agent has, the size of the download.'),
+    minimum: WireSlots.describe('Smaller requests are raised to the minimum.'),
+    labelMinimum: WireSlots.describe('Minimum according to the labels; an admin may have changed `minimum`.'),
     shmem: z.string(),
     apps: z.array(
       z.object({ name: z.string(), title: z.string(), protocol: z.enum(['http', 'tcp']), path: z.string() }),
@@ -26,10 +26,10 @@ export const Image = z
       .number()
       .int()
       .min(0)
-      .describe('How many agents hold it, of the resource groups that the caller may use.'),
-    agentIds: z.array(AgentId).optional().describe('The agents that hold it; told to superadmins only.'),
-    registry: z.string().nullable().describe('Name of the registry that it is of; null for one made on an agent.'),
-    pullable: z.boolean().describe('An active registry offers it: agents that do not hold it pull it at launch.'),
+      .describe('Number of agents that have the image, in the resource groups that the caller may use.'),
+    agentIds: z.array(AgentId).optional().describe('The agents that have the image; only for superadmins.'),
+    registry: z.string().nullable().describe('Name of its registry; null for an image made on an agent.'),
+    pullable: z.boolean().describe('An active registry offers the image: agents without it pull it at launch.'),
     outdated: z.boolean().describe('The registry has a newer image under this name than the agents.'),
     /** False for images without labels of Berth or Backend.AI: terminal and SFTP only. */
     labelled: z.boolean(),
@@ -39,7 +39,7 @@ export type Image = z.infer<typeof Image>
 
 export const ImageChange = z.strictObject({
   reference: ImageReference,
-  minimum: WireSlots.nullable().describe('Replaces what its labels say, slot by slot; null = as they say.'),
+  minimum: WireSlots.nullable().describe('Replaces the minimum of the labels, slot by slot; null = use the labels.'),
 })
 export type ImageChange = z.infer<typeof ImageChange>
 
@@ -54,11 +54,11 @@ export const RemovalSpec = z.strictObject({ reference: ImageReference, ...Where 
 export type RemovalSpec = z.infer<typeof RemovalSpec>
 export const CleanUpSpec = z.strictObject({
   ...Where,
-  dryRun: z.boolean().default(false).describe('Say what would be removed, and remove nothing.'),
+  dryRun: z.boolean().default(false).describe('Only list the images that would be removed.'),
   includeLocal: z
     .boolean()
     .default(false)
-    .describe('Also session images that no registry is known to have: they cannot be pulled again.'),
+    .describe('Also remove session images that no registry is known to have; they cannot be pulled again.'),
 })
 export type CleanUpSpec = z.infer<typeof CleanUpSpec>
 
@@ -77,7 +77,7 @@ export const AgentCleanUp = z
       }),
     ),
     kept: z.array(z.object({ digest: z.string(), references: z.array(z.string()), why: z.string() })),
-    freedBytes: z.number().describe('With dryRun: at least so much would be freed.'),
+    freedBytes: z.number().describe('With dryRun: the space that would be freed at least.'),
     error: z.object({ code: z.string(), message: z.string() }).nullable(),
   })
   .meta({ id: 'AgentCleanUp' })

@@ -17,7 +17,7 @@ export const Keypair = z
     email: z.string(),
     active: z.boolean(),
     rateLimit: RateLimit.describe('Requests per 15 minutes.'),
-    resourcePolicy: z.string().describe('Limits what is made with it.'),
+    resourcePolicy: z.string().describe('Limits the sessions launched with the keypair.'),
     createdAt: z.iso.datetime(),
     lastUsedAt: z.iso.datetime().nullable(),
   })
@@ -25,7 +25,7 @@ export const Keypair = z
 export type Keypair = z.infer<typeof Keypair>
 
 export const NewKeypair = Keypair.extend({
-  secretKey: z.string().length(40).describe('Shown this once; nobody can have it shown again.'),
+  secretKey: z.string().length(40).describe('Shown only in this answer.'),
 }).meta({ id: 'NewKeypair' })
 export type NewKeypair = z.infer<typeof NewKeypair>
 

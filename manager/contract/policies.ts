@@ -17,15 +17,15 @@ const seconds = z
 
 /** In every key, null means unlimited. */
 const settings = {
-  limits: WireSlots.describe('What all sessions together may hold; a slot that is left out is unlimited.'),
+  limits: WireSlots.describe('Limit for all sessions together; a missing slot is unlimited.'),
   maxConcurrentSessions: z
     .int()
     .min(0)
     .max(1_000_000)
     .nullable()
-    .describe('Sessions that hold resources at the same time; further ones wait.'),
+    .describe('Number of sessions that may hold resources at the same time; further sessions wait.'),
   maxContainersPerSession: z.int().min(1).max(1000).nullable(),
-  idleTimeoutSeconds: seconds.nullable().describe('A session in which nothing happens for so long is ended.'),
+  idleTimeoutSeconds: seconds.nullable().describe('A session that is idle for this long is ended.'),
   maxLifetimeSeconds: seconds.nullable().describe('A session ends this long after its start.'),
   allowedStorageHosts: z.array(z.string().min(1).max(64)).max(100).nullable().describe('Null = all.'),
   maxFolders: z.int().min(0).max(1_000_000).nullable(),
@@ -39,8 +39,8 @@ export const ResourcePolicy = z
   .object({
     name: ResourcePolicyName,
     ...settings,
-    users: z.int().describe('How many users have it.'),
-    keypairs: z.int().describe('How many keypairs have it.'),
+    users: z.int().describe('Number of users with this policy.'),
+    keypairs: z.int().describe('Number of keypairs with this policy.'),
     createdAt: z.iso.datetime(),
     version: z.int(),
   })

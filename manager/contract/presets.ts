@@ -14,7 +14,7 @@ const Shmem = z
 
 const settings = {
   slots: WireSlots,
-  shmem: Shmem.nullable().describe('Shared memory, part of mem; null = what the image says.'),
+  shmem: Shmem.nullable().describe('Shared memory, part of mem; null = default of the image.'),
 }
 
 /** A named session size, offered in the launch dialog. */
@@ -22,7 +22,9 @@ export const Preset = z
   .object({
     name: PresetName,
     ...settings,
-    fits: z.boolean().describe('Whether the caller could start it now: limits, and free room on one agent.'),
+    fits: z
+      .boolean()
+      .describe('Whether the caller could start the preset now: within the limits, and with free room on one agent.'),
     createdAt: z.iso.datetime(),
     version: z.int(),
   })

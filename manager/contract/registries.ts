@@ -22,7 +22,7 @@ export const RegistryName = z
 const RegistryUrl = z
   .string()
   .max(512)
-  .describe('https://… (left out: from the name). http://… on this machine, or elsewhere with allowHttp.')
+  .describe('https://… (default: from the name). http://… on this machine, or elsewhere with allowHttp.')
 const Project = z
   .string()
   .max(255)
@@ -31,13 +31,11 @@ const Projects = z
   .array(Project)
   .max(500)
   .describe(
-    'Name spaces (or repositories) that a rescan walks; empty = the whole catalogue. Docker Hub has no catalogue: name some.',
+    'Name spaces (or repositories) that a rescan reads; empty = the whole catalogue. Required for Docker Hub, which has no catalogue.',
   )
 const Username = PlainText.min(1).max(255)
 const Password = z.string().min(1).max(8192)
-const AllowHttp = z
-  .boolean()
-  .describe('Yes, send images and the password unencrypted to a host that is not this machine.')
+const AllowHttp = z.boolean().describe('Allow sending images and the password unencrypted to another machine.')
 
 export const RegistrySpec = z
   .strictObject({

@@ -21,31 +21,35 @@ export const ResourceGroupOptions = z
       .min(0)
       .max(30 * 86_400)
       .optional()
-      .describe('A session that is blocked on capacity for so long has capacity held for it; 600 if left out.'),
+      .describe('Seconds after which capacity is held for a session that waits for capacity; default 600.'),
     weights: z
       .record(z.uuid(), z.number().positive().max(1000))
       .optional()
-      .describe('DRF: how much more than others a user may hold, by user id; 1 if left out.'),
+      .describe('DRF: factor of resources that a user may hold compared with others, by user id; default 1.'),
     requireIsolation: z
       .boolean()
       .optional()
       .describe(
-        'Nothing is placed on agents that cannot keep sessions off each other and off their host (isolation: partial).',
+        'Place no sessions on agents that cannot isolate sessions from each other and from the host (isolation: partial).',
       ),
     splitShares: z
       .boolean()
       .optional()
-      .describe('A part of a GPU that no single device has free may be spread evenly over several.'),
+      .describe('A GPU share that no single device has free may be spread evenly over several devices.'),
   })
   .meta({ id: 'ResourceGroupOptions' })
 export type ResourceGroupOptions = z.infer<typeof ResourceGroupOptions>
 
 const settings = {
   description: z.string().max(500),
-  sequencer: z.enum(SEQUENCERS).describe('Who is next: the oldest, the newest, or the user with the least share.'),
-  selector: z.enum(SELECTORS).describe('Which agent: fill one up, spread out, or each in turn.'),
+  sequencer: z
+    .enum(SEQUENCERS)
+    .describe('Which session is next: the oldest, the newest, or one of the user with the smallest share.'),
+  selector: z
+    .enum(SELECTORS)
+    .describe('Which agent gets a session: fill one agent up, spread out, or take each in turn.'),
   options: ResourceGroupOptions,
-  active: z.boolean().describe('False: no new sessions, and none that waits is started.'),
+  active: z.boolean().describe('False: no new sessions, and waiting ones are not started.'),
 }
 
 /** A resource group: agents that share one queue. */
@@ -66,7 +70,7 @@ export const ResourceGroupSpec = z
       .array(z.string().max(64))
       .max(100)
       .optional()
-      .describe('Who may use it from the start; the domain of who makes it if left out.'),
+      .describe('Domains that may use the group from the start; default: the domain of its creator.'),
   })
   .meta({ id: 'ResourceGroupSpec' })
 export type ResourceGroupSpec = z.infer<typeof ResourceGroupSpec>
@@ -79,7 +83,7 @@ export const ResourceGroupAccess = z
   .object({
     kind: z.enum(['domain', 'group', 'user']),
     id: z.string().describe('Name of the domain, or id.'),
-    name: z.string().describe('For people: the domain, domain/group, or an e-mail address.'),
+    name: z.string().describe('Text for people: the domain, domain/group, or an e-mail address.'),
   })
   .meta({ id: 'ResourceGroupAccess' })
 export type ResourceGroupAccess = z.infer<typeof ResourceGroupAccess>

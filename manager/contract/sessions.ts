@@ -106,7 +106,7 @@ export const Reason = z
     message: z.string(),
     needed: WireSlots.optional(),
     available: WireSlots.optional(),
-    expectedBy: z.iso.datetime().optional().describe('When it starts at the latest; only where that is known.'),
+    expectedBy: z.iso.datetime().optional().describe('Latest time of the start; only if known.'),
   })
   .meta({ id: 'Reason' })
 export type Reason = z.infer<typeof Reason>
@@ -144,7 +144,7 @@ const Seconds = z.int().min(1).max(31_536_000)
 /** Request for a new session. */
 export const SessionSpec = z
   .strictObject({
-    name: SessionName.optional().describe('Chosen by the manager if left out.'),
+    name: SessionName.optional().describe('Default: chosen by the manager.'),
     image: z.string().min(1).max(512).describe('Reference as listed by GET /api/v1/images, e.g. berth/python:3.13'),
     resources: WireSlots.default({}).describe('Raised to the minimum of the image, with a notice.'),
     shmem: z
@@ -159,26 +159,26 @@ export const SessionSpec = z
       )
       .default({})
       .refine(environ => Object.keys(environ).length <= 200, 'at most 200 variables'),
-    count: z.int().min(1).max(50).default(1).describe('How many sessions of this kind; names get -1, -2, …'),
+    count: z.int().min(1).max(50).default(1).describe('Number of equal sessions; -1, -2, … is added to their names.'),
     resourceGroup: z.string().max(64).default('default'),
     group: z
       .string()
       .max(64)
       .optional()
-      .describe('Id or name of the group (project); the only one, or the one named default, if left out.'),
+      .describe('Id or name of the group (project). Default: your only group, or the one named default.'),
     startupCommand: z
       .string()
       .max(16_384)
       .optional()
       .describe(
-        'Run by the shell of the image when the session starts. A batch session ends with it; an interactive one goes on.',
+        'Command that the shell of the image runs when the session starts. A batch session ends with the command; an interactive one goes on.',
       ),
-    kind: SessionKind.optional().describe('Interactive if left out. A batch session needs a startupCommand.'),
+    kind: SessionKind.optional().describe('Default: interactive. A batch session needs a startupCommand.'),
     idleTimeoutSeconds: Seconds.optional().describe(
-      'Ends it after so long without anything happening in it. A stricter resource policy wins. Not for batch sessions.',
+      'Ends the session when it has been idle for this long. A stricter resource policy wins. Not for batch sessions.',
     ),
     maxLifetimeSeconds: Seconds.optional().describe(
-      'Ends it that long after its start, whatever it does. A stricter resource policy wins.',
+      'Ends the session this long after its start, even if it is busy. A stricter resource policy wins.',
     ),
     clusterSize: z
       .int()
@@ -186,12 +186,12 @@ export const SessionSpec = z
       .max(MAX_CLUSTER_SIZE)
       .optional()
       .describe('Kernels (main1, sub1, …) on one agent, each with these resources; started all or none.'),
-    priority: Priority.optional().describe('Larger goes first. Users may go down to -10, admins up to 10.'),
+    priority: Priority.optional().describe('Larger goes first. Users may set -10 to 0, admins up to 10.'),
     dependsOn: z
       .array(z.string().min(1).max(64))
       .max(20)
       .optional()
-      .describe('Ids or names of own sessions that must end well (exit code 0) before this one starts.'),
+      .describe('Ids or names of your own sessions that must end with exit code 0 before this one starts.'),
   })
   .refine(spec => spec.kind !== 'batch' || (spec.startupCommand ?? '').trim() !== '', {
     path: ['startupCommand'],
@@ -219,7 +219,7 @@ export const SessionStats = z
     at: z.iso.datetime(),
     /** 1/1000 core in use over the last second. */
     cpuMilli: z.number(),
-    cpuSeconds: z.number().optional().describe('CPU time used since start; not from agents of an older version'),
+    cpuSeconds: z.number().optional().describe('CPU time used since the start; missing for agents of an older version'),
     memBytes: z.number(),
     memPeakBytes: z.number(),
     netRxBytes: z.number().describe('since start'),
@@ -275,7 +275,7 @@ export const SessionEnd = z
     warnedAt: z.iso
       .datetime()
       .nullable()
-      .describe('Of the last warning: they come 15, 5 and 1 minutes before the end. Null before the first.'),
+      .describe('Time of the last warning: warnings come 15, 5 and 1 minutes before the end. Null before the first.'),
   })
   .meta({ id: 'SessionEnd' })
 export type SessionEnd = z.infer<typeof SessionEnd>
@@ -284,7 +284,7 @@ export type SessionEnd = z.infer<typeof SessionEnd>
 export const SessionUsage = z
   .object({
     cpuSeconds: z.number().describe('CPU time used.'),
-    gpuSeconds: z.number().describe('GPU time held: GPUs and parts of GPUs, times how long it ran.'),
+    gpuSeconds: z.number().describe('GPU time held: GPUs and GPU shares, times the running time.'),
     memPeakBytes: z.number(),
   })
   .meta({ id: 'SessionUsage' })
@@ -295,18 +295,18 @@ export const Session = z
     id: SessionId,
     name: SessionName,
     status: SessionStatus,
-    reason: Reason.describe('Why it is in this status; for PENDING why it waits.'),
-    queuePosition: z.int().nullable().describe('1 = next; null when it does not wait.'),
+    reason: Reason.describe('Reason for the status; for PENDING, the reason for waiting.'),
+    queuePosition: z.int().nullable().describe('1 = next; null if the session is not waiting.'),
     /** False while RUNNING on an agent that is not connected. */
     reachable: z.boolean(),
     ownerId: UserId,
     ownerEmail: z.string(),
-    domain: z.string().describe('Of its owner when it was launched.'),
-    group: GroupRef.nullable().describe('The project that it counts for; null where that is not known.'),
+    domain: z.string().describe('The domain of the owner at launch.'),
+    group: GroupRef.nullable().describe('The project in whose limits the session counts; null if not known.'),
     resourceGroup: z.string(),
     image: z.string(),
     imageDigest: z.string().nullable(),
-    requested: WireSlots.describe('Of each kernel.'),
+    requested: WireSlots.describe('Per kernel.'),
     clusterSize: z.int(),
     priority: z.int(),
     dependsOn: z.array(SessionId),
@@ -317,10 +317,10 @@ export const Session = z
     result: z
       .enum(['success', 'failure'])
       .nullable()
-      .describe('How a batch session ended; null before, and for others.'),
-    idleTimeoutSeconds: z.int().nullable().describe('The effective one; null = never.'),
-    maxLifetimeSeconds: z.int().nullable().describe('The effective one; null = unlimited.'),
-    expiresAt: z.iso.datetime().nullable().describe('When its maximum lifetime is over; known once it runs.'),
+      .describe('Result of a batch session; null before its end, and for interactive sessions.'),
+    idleTimeoutSeconds: z.int().nullable().describe('Effective value; null = never.'),
+    maxLifetimeSeconds: z.int().nullable().describe('Effective value; null = unlimited.'),
+    expiresAt: z.iso.datetime().nullable().describe('End of the maximum lifetime; known once the session is running.'),
     ends: SessionEnd.nullable(),
     usage: SessionUsage.nullable().describe('Null before the first figures.'),
     apps: z.array(App),

@@ -22,33 +22,47 @@ const HostName = z
 
 /** Settings that a superadmin changes at runtime, for all managers on this database. Every key has a default. */
 const fields = {
-  allowSignUp: z.enum(SIGN_UP).describe('Who may make an account: nobody, whoever has an invitation, anybody.'),
-  signUpDomain: DomainName.describe('Domain of those who sign up without an invitation.'),
-  requireEmailVerification: z.boolean().describe('Whoever signs up must open a link sent to the address first.'),
-  browserIdleHours: z.number().int().min(1).max(720).describe('A browser is signed out when unused for so long.'),
-  browserMaxDays: z.number().int().min(1).max(MAX_BROWSER_DAYS).describe('A browser is signed out after that.'),
-  tokenDays: z.number().int().min(1).max(365).describe('Sign-ins of the CLI and the desktop app last so long.'),
+  allowSignUp: z.enum(SIGN_UP).describe('Who may make an account: nobody, people with an invitation, or anybody.'),
+  signUpDomain: DomainName.describe('Domain of people who sign up without an invitation.'),
+  requireEmailVerification: z
+    .boolean()
+    .describe('New users must open a link sent to their address before they can sign in.'),
+  browserIdleHours: z
+    .number()
+    .int()
+    .min(1)
+    .max(720)
+    .describe('A browser is signed out after being unused for this many hours.'),
+  browserMaxDays: z
+    .number()
+    .int()
+    .min(1)
+    .max(MAX_BROWSER_DAYS)
+    .describe('A browser is signed out after this many days.'),
+  tokenDays: z.number().int().min(1).max(365).describe('Sign-ins of the CLI and the desktop app last this many days.'),
   unconfirmedDays: z
     .number()
     .int()
     .min(1)
     .max(365)
-    .describe('Accounts whose address was not confirmed are removed after that; the address is free again.'),
+    .describe('Accounts whose address was not confirmed are removed after this many days; the address is free again.'),
   sessionDays: z
     .number()
     .int()
     .min(7)
     .max(36_500)
     .nullable()
-    .describe('Sessions are deleted so long after their end, with events, figures and logs; null keeps them for ever.'),
+    .describe(
+      'Sessions are deleted this many days after their end, with events, figures and logs; null keeps them for ever.',
+    ),
   auditDays: z
     .number()
     .int()
     .min(30)
     .max(36_500)
     .nullable()
-    .describe('Entries of the audit log are deleted after that; null keeps them for ever.'),
-  publicUrl: HttpUrl.nullable().describe('Address of the console in links that are mailed.'),
+    .describe('Entries of the audit log are deleted after this many days; null keeps them for ever.'),
+  publicUrl: HttpUrl.nullable().describe('Address of the console in mailed links.'),
   termsUrl: HttpUrl.nullable().describe('Terms of service to agree to when signing up.'),
   privacyUrl: HttpUrl.nullable().describe('Privacy policy to agree to when signing up.'),
   smtpHost: HostName.nullable().describe('Mail server; without it no mail is sent.'),
@@ -57,7 +71,7 @@ const fields = {
     .enum(SMTP_SECURITY)
     .describe('TLS from the first byte, STARTTLS (required), or none. Certificates are always verified.'),
   smtpUser: PlainText.min(1).max(254).nullable(),
-  smtpFrom: MailAddress.nullable().describe('Sender of our mail.'),
+  smtpFrom: MailAddress.nullable().describe('Sender address of mails.'),
 } as const
 
 export const SYSTEM_SETTINGS_DEFAULTS = {
@@ -105,12 +119,14 @@ export const AuthOptions = z
     verification: z
       .enum(['none', 'mail', 'admin'])
       .describe('How a sign-up is confirmed: not at all, by a mailed link, or by a link from an admin.'),
-    passwordReset: z.enum(['mail', 'admin']).describe('Who hands out links for a forgotten password.'),
+    passwordReset: z.enum(['mail', 'admin']).describe('How people get a link for a forgotten password.'),
     termsUrl: z.string().nullable(),
     privacyUrl: z.string().nullable(),
     firstStart: z
       .boolean()
-      .describe('There is one account, and nobody is signed in with it: the page may say where its password is.'),
+      .describe(
+        'There is only one account and nobody has signed in with it, so the page may say where its password is.',
+      ),
   })
   .meta({ id: 'AuthOptions' })
 export type AuthOptions = z.infer<typeof AuthOptions>

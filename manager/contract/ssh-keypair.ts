@@ -12,7 +12,7 @@ export const SSH_KEY_TYPES = [
 /** The user's own key. Every session of the user that starts from now on authorises it. */
 export const SshKeypair = z
   .object({
-    publicKey: z.string().nullable().describe('One line, as in a `.pub` file; null where there is none.'),
+    publicKey: z.string().nullable().describe('One line, as in a `.pub` file; null if there is no key.'),
     fingerprint: z.string().nullable().describe('As `ssh-keygen -l` shows it: `SHA256:…`.'),
   })
   .meta({ id: 'SshKeypair' })
@@ -22,7 +22,7 @@ export const NewSshKeypair = z
   .object({
     publicKey: z.string(),
     fingerprint: z.string(),
-    privateKey: z.string().describe('OpenSSH format. Shown this once and never stored.'),
+    privateKey: z.string().describe('OpenSSH format. Shown only in this answer and never stored.'),
   })
   .meta({ id: 'NewSshKeypair' })
 export type NewSshKeypair = z.infer<typeof NewSshKeypair>

@@ -11,9 +11,9 @@ export const RescanProgress = z
     repositoriesTotal: z.int(),
     tagsDone: z.int(),
     tagsTotal: z.int(),
-    images: z.int().describe('Found, with labels of Berth or Backend.AI.'),
-    unlabelled: z.int().describe('Left out, because they have none.'),
-    removed: z.int().describe('Known from before and no longer there.'),
+    images: z.int().describe('Number of images found with labels of Berth or Backend.AI.'),
+    unlabelled: z.int().describe('Number of images left out because they have no labels.'),
+    removed: z.int().describe('Number of known images that are gone.'),
     problemsTotal: z.int(),
     problems: z.array(z.object({ reference: z.string(), why: z.string() })),
   })

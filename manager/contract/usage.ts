@@ -15,11 +15,11 @@ export const ScopeUsage = z
     id: z.string().describe('User id, access key, group id, or name of the domain.'),
     name: z.string(),
     policy: z.string().nullable().describe('Resource policy of a user or keypair.'),
-    limits: WireSlots.describe('A slot that is left out is unlimited.'),
+    limits: WireSlots.describe('A missing slot is unlimited.'),
     held: WireSlots,
-    left: WireSlots.describe('Of the limited slots; never below 0.'),
+    left: WireSlots.describe('Rest of the limited slots; never below 0.'),
     maxSessions: z.int().nullable(),
-    sessions: z.int().describe('That hold resources now.'),
+    sessions: z.int().describe('Number of sessions that hold resources now.'),
   })
   .meta({ id: 'ScopeUsage' })
 export type ScopeUsage = z.infer<typeof ScopeUsage>
@@ -52,7 +52,7 @@ export const Recalculation = z
         agentId: AgentId,
         name: z.string(),
         compared: z.boolean(),
-        why: z.string().nullable().describe('Why it was not compared, and is left as it is.'),
+        why: z.string().nullable().describe('Reason why the agent was not compared and not changed.'),
         containers: z.int(),
       }),
     ),

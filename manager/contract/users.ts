@@ -16,9 +16,11 @@ export const User = z
     domain: z.string(),
     groups: z.array(GroupRef).describe('Projects that the user is in, by name.'),
     active: z.boolean(),
-    emailVerified: z.boolean().describe('False: signed up, and cannot sign in before confirming the address.'),
-    secondFactor: z.boolean().describe('Signing in needs a code.'),
-    resourcePolicy: z.string().describe('Limits all of their sessions together.'),
+    emailVerified: z
+      .boolean()
+      .describe('False: the user has signed up, but must confirm the address before signing in.'),
+    secondFactor: z.boolean().describe('Signing in needs a code from an authenticator app.'),
+    resourcePolicy: z.string().describe('Limits all sessions of the user together.'),
     createdAt: z.iso.datetime(),
   })
   .meta({ id: 'User' })
@@ -54,8 +56,8 @@ export const UserSpec = z
     name: PlainText.min(1).max(64),
     password: z.string().max(1024),
     role: Role.default('user'),
-    domain: DomainName.optional().describe('The own one if left out.'),
-    groups: GroupNames.optional().describe('Ids or names of groups of the domain; its group "default" if left out.'),
+    domain: DomainName.optional().describe('Default: your own domain.'),
+    groups: GroupNames.optional().describe('Ids or names of groups of the domain. Default: its group "default".'),
   })
   .meta({ id: 'UserSpec' })
 export type UserSpec = z.infer<typeof UserSpec>
@@ -69,7 +71,7 @@ export const UserChange = z
     name: PlainText.min(1).max(64).optional(),
     role: Role.optional(),
     domain: DomainName.optional(),
-    groups: GroupNames.optional().describe('Ids or names; these and no others.'),
+    groups: GroupNames.optional().describe('Ids or names of all groups of the user; the user leaves other groups.'),
     active: z.boolean().optional(),
     password: z.string().max(1024).optional(),
   })

@@ -11,10 +11,12 @@ export type Notice = z.infer<typeof Notice>
 export const WhatIf = z
   .object({
     startsNow: z.boolean(),
-    reason: Reason.nullable().describe('Why it would wait, with `expectedBy` only where that can be known.'),
+    reason: Reason.nullable().describe('Reason for waiting, with `expectedBy` only if known.'),
     smaller: z
       .array(z.object({ slot: z.enum(['cpu', 'mem', 'cuda.device', 'cuda.shares']), amount: z.string() }))
-      .describe('Changes of a single slot each of which would let it start at once; the mildest first.'),
+      .describe(
+        'Changes of a single slot, each of which would let the request start at once; the smallest change first.',
+      ),
     notices: z.array(Notice),
   })
   .meta({ id: 'WhatIf' })

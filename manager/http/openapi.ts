@@ -44,7 +44,8 @@ const KEY_PARAMETER = {
   name: IDEMPOTENCY_HEADER,
   required: false,
   schema: { type: 'string', minLength: 1, maxLength: 200 },
-  description: 'Chosen by the client, new for each request; the same request sent again with it is carried out once.',
+  description:
+    'Chosen by the client, new for each request. A repeated request with the same key is carried out only once.',
 }
 
 function routeOf(name: string | undefined): RouteSpec | undefined {
@@ -70,7 +71,7 @@ function refusalsOf(route: RouteSpec | undefined): number[] {
 /** Titles of the errors that have this status, so that a reader knows what to look for. */
 function descriptionOf(status: number): string {
   const titles = Object.values(ERRORS).flatMap(error => (error.status === status ? error.title : []))
-  return titles.length <= 3 ? titles.join('; ') : 'Refused; `code` says why.'
+  return titles.length <= 3 ? titles.join('; ') : 'Refused; `code` has the reason.'
 }
 
 /** Schemas that the paths refer to, and those that these schemas refer to in turn. */

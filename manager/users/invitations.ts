@@ -22,7 +22,7 @@ import { administers, type Caller, isSuperadmin } from './authorize.ts'
 import { linkTo } from './links.ts'
 import { hashToken, newToken } from './secrets.ts'
 
-/** One-time rights to sign up. An admin of a domain invites into it, a superadmin into any. */
+/** Invitations to sign up, each for one person. An admin of a domain invites into it, a superadmin into any. */
 export interface Invitations {
   list(
     caller: Caller,

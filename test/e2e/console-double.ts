@@ -47,7 +47,7 @@ export interface World {
   changes: { request: string; body: unknown }[]
   /** Lists of sessions are never answered. */
   holdLists?: boolean
-  /** What the sign-in page may offer. */
+  /** Options of the sign-in page. */
   authOptions?: Partial<AuthOptions>
   totp?: TotpStatus
   sshKey?: SshKeypair

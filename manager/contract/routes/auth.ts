@@ -5,12 +5,12 @@ import { Me } from '../users.ts'
 import { type RouteSpec } from './route-spec.ts'
 
 const LoginReply = Me.extend({
-  token: z.string().nullable().describe('Bearer token, only for kind "token".'),
+  token: z.string().nullable().describe('Bearer token; only for kind "token".'),
   originSecret: z
     .string()
     .nullable()
     .describe(
-      'Only for kind "browser", and given this once: goes with the cookie as the header x-berth-origin-secret.',
+      'Only for kind "browser", shown only in this answer: send it together with the cookie as the header x-berth-origin-secret.',
     ),
 })
 
@@ -24,9 +24,9 @@ export const AUTH_ROUTES = {
     body: z.strictObject({
       email: PlainText.min(1).max(254),
       password: z.string().max(1024),
-      totp: SecondFactor.optional().describe('After `totp_required`: the code of the authenticator app.'),
+      totp: SecondFactor.optional().describe('After `totp_required`: the code from the authenticator app.'),
       kind: z.enum(['browser', 'token']).default('browser').describe('A cookie for browsers, or a bearer token.'),
-      label: PlainText.max(100).optional().describe('Kept with the sign-in: for what it is, e.g. the host name.'),
+      label: PlainText.max(100).optional().describe('Description that is kept with the sign-in, e.g. the host name.'),
     }),
     reply: LoginReply,
   },
@@ -37,7 +37,10 @@ export const AUTH_ROUTES = {
     summary: 'Sign in with the one-time link that `berth up` opens.',
     body: z.strictObject({
       ticket: z.string().min(16).max(200),
-      kind: z.enum(['browser', 'token']).default('browser').describe('As for login: the desktop app asks for a token.'),
+      kind: z
+        .enum(['browser', 'token'])
+        .default('browser')
+        .describe('The same as for login; the desktop app asks for a token.'),
     }),
     reply: LoginReply,
   },
@@ -49,12 +52,18 @@ export const AUTH_ROUTES = {
     status: 204,
     reply: z.void(),
   },
-  me: { method: 'GET', path: '/api/v1/me', access: 'user', summary: 'Who is signed in.', reply: Me },
+  me: {
+    method: 'GET',
+    path: '/api/v1/me',
+    access: 'user',
+    summary: 'The caller: the user who is signed in.',
+    reply: Me,
+  },
   changePassword: {
     method: 'POST',
     path: '/api/v1/me/password',
     access: 'user',
-    summary: 'Change the own password; every other sign-in ends.',
+    summary: 'Change your own password. Every other sign-in ends.',
     body: z.strictObject({ oldPassword: z.string().max(1024), newPassword: z.string().max(1024) }),
     status: 204,
     reply: z.void(),

@@ -11,7 +11,7 @@ export const GRANT_ROUTES = {
   createGrant: {
     ...GRANT_CALLS.createGrant,
     access: 'user',
-    summary: 'Start the app if needed and obtain the right to tunnel to it for five minutes.',
+    summary: 'Start the app if needed, and get a grant for tunnels to it, valid for five minutes.',
     params: session.extend({ app: z.string().max(32) }),
     status: 201,
     reply: Grant,
@@ -19,7 +19,7 @@ export const GRANT_ROUTES = {
   renewGrant: {
     ...GRANT_CALLS.renewGrant,
     access: 'none',
-    summary: 'Extend a grant that has not expired; the grant itself, in `x-berth-grant`, is the credential.',
+    summary: 'Extend a grant that has not expired. The grant itself, in `x-berth-grant`, is the credential.',
     reply: Grant,
   },
 } as const satisfies Record<string, RouteSpec>

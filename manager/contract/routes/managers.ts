@@ -8,7 +8,7 @@ export const MANAGER_ROUTES = {
     method: 'GET',
     path: '/api/v1/managers',
     access: 'superadmin',
-    summary: 'The managers on this database, and what is wrong with them.',
+    summary: 'List the managers on this database, and their problems.',
     reply: z.object({ items: z.array(Manager), warnings: z.array(ManagerWarning) }),
   },
 } as const satisfies Record<string, RouteSpec>

@@ -17,7 +17,7 @@ export const SESSION_ROUTES = {
     path: '/api/v1/sessions',
     access: 'user',
     idempotencyKey: true,
-    summary: 'Ask for one or more sessions.',
+    summary: 'Launch one or more sessions.',
     body: SessionSpec,
     status: 201,
     reply: z.object({ items: z.array(Session), notices: z.array(Notice) }),
@@ -26,7 +26,8 @@ export const SESSION_ROUTES = {
     method: 'POST',
     path: '/api/v1/sessions/what-if',
     access: 'user',
-    summary: 'Whether a request would start now, else why not and which smaller one would. Creates nothing.',
+    summary:
+      'Check whether a request would start now, and if not, why, and which smaller request would. Creates nothing.',
     body: SessionSpec,
     reply: WhatIf,
   },
@@ -34,7 +35,7 @@ export const SESSION_ROUTES = {
     method: 'GET',
     path: '/api/v1/sessions',
     access: 'user',
-    summary: 'Own sessions; an admin of a domain sees those in it, a superadmin all. Newest first.',
+    summary: 'List your own sessions, newest first. An admin of a domain sees its sessions, a superadmin all.',
     query: Page.extend({
       status: z
         .string()
@@ -51,7 +52,7 @@ export const SESSION_ROUTES = {
         .string()
         .optional()
         .describe(
-          `At most ${MOST_SESSION_IDS} comma-separated ids: the answer has those that the caller may see, all on one page.`,
+          `At most ${MOST_SESSION_IDS} comma-separated ids: the answer has the sessions that the caller may see, on one page.`,
         )
         .refine(text => {
           const ids = text?.split(',') ?? []
@@ -64,7 +65,7 @@ export const SESSION_ROUTES = {
       group: GroupId.optional(),
     }),
     reply: pageOf(Session).extend({
-      total: z.int().describe('All that match; from 10,000 on it may be some seconds old.'),
+      total: z.int().describe('Number of all matches; from 10,000 on, it may be some seconds old.'),
     }),
   },
   getSession: {
@@ -89,7 +90,7 @@ export const SESSION_ROUTES = {
     path: '/api/v1/sessions/:id/extend',
     access: 'user',
     idempotencyKey: true,
-    summary: 'Put the end off that was warned of: the idle time counts from now, the maximum lifetime grows.',
+    summary: 'Postpone the end of a session: the idle time starts again, and the maximum lifetime grows.',
     params: session,
     body: z.strictObject({
       seconds: z
@@ -98,7 +99,7 @@ export const SESSION_ROUTES = {
         .max(31_536_000)
         .optional()
         .describe(
-          'By how much the maximum lifetime grows. Left out: by what it was, as far as allowed, if it is what ends it next.',
+          'Seconds by which the maximum lifetime grows. Default, if the maximum lifetime ends the session next: its initial value, as far as allowed.',
         ),
     }),
     reply: Session,
@@ -108,7 +109,7 @@ export const SESSION_ROUTES = {
     path: '/api/v1/sessions/:id/restart',
     access: 'user',
     idempotencyKey: true,
-    summary: 'Start an own session that has ended again: as it was asked for, on its agent, with its files.',
+    summary: 'Start an ended session of your own again, with the same settings, on the same agent, with its files.',
     params: session,
     status: 201,
     reply: Session,
@@ -120,22 +121,24 @@ export const SESSION_ROUTES = {
     summary: 'Figures over time: the last 5 minutes by the second, the last 7 days by the minute.',
     params: session,
     query: z.object({
-      from: z.iso.datetime().optional().describe('An hour before `to` if left out.'),
-      to: z.iso.datetime().optional().describe('Now if left out.'),
+      from: z.iso.datetime().optional().describe('Default: an hour before `to`.'),
+      to: z.iso.datetime().optional().describe('Default: now.'),
       step: z.coerce
         .number()
         .int()
         .min(1)
         .max(86_400)
         .optional()
-        .describe('Seconds per point. If left out or too fine for the time asked for, the finest there is.'),
+        .describe(
+          'Seconds per point. Default, also if the value is too small for the requested time: the smallest available.',
+        ),
     }),
     reply: z.object({
       step: z.int().describe('Seconds per point.'),
       items: z
         .array(SessionStats)
         .describe(
-          'Oldest first, at most 1,500. `at` is where the step begins; rates are means, totals are those at its end.',
+          'Oldest first, at most 1,500. `at` is the beginning of the step; rates are means over the step, totals are the values at its end.',
         ),
     }),
   },
@@ -143,7 +146,8 @@ export const SESSION_ROUTES = {
     method: 'PUT',
     path: '/api/v1/sessions/:id/priority',
     access: 'user',
-    summary: 'When a waiting session is tried: larger goes first. Owners may lower it, admins raise it.',
+    summary:
+      'Order of a waiting session in the queue: larger goes first. Owners may lower the priority, admins may raise it.',
     params: session,
     body: z.strictObject({ priority: Priority }),
     reply: Session,
@@ -164,7 +168,7 @@ export const SESSION_ROUTES = {
     params: session,
     query: z.object({
       tail: z.coerce.number().int().min(1).max(50_000).default(2000),
-      kernel: z.string().max(64).optional().describe('Role (sub1) or id; main1 if left out.'),
+      kernel: z.string().max(64).optional().describe('Role (sub1) or id of the container; default main1.'),
     }),
     reply: z.object({ text: z.string(), truncated: z.boolean() }),
   },

@@ -6,13 +6,13 @@ const path = '/api/v1/me/ssh-keypair'
 
 /** The caller's own SSH key, in addition to the key that each session has. */
 export const SSH_KEYPAIR_ROUTES = {
-  getSshKeypair: { method: 'GET', path, access: 'user', summary: 'The own SSH public key.', reply: SshKeypair },
+  getSshKeypair: { method: 'GET', path, access: 'user', summary: 'Your own SSH public key.', reply: SshKeypair },
   generateSshKeypair: {
     method: 'POST',
     path,
     access: 'user',
     idempotencyKey: true,
-    summary: 'Make a new SSH keypair; the reply is the only one with its private key. Replaces the one there is.',
+    summary: 'Make a new SSH key pair, in place of an existing one. Only this answer has its private key.',
     status: 201,
     reply: NewSshKeypair,
   },
@@ -20,7 +20,7 @@ export const SSH_KEYPAIR_ROUTES = {
     method: 'PUT',
     path,
     access: 'user',
-    summary: 'Upload the own public key. Replaces the one there is.',
+    summary: 'Upload your own public key, in place of an existing one.',
     body: SshPublicKey,
     reply: SshKeypair,
   },
@@ -28,7 +28,7 @@ export const SSH_KEYPAIR_ROUTES = {
     method: 'DELETE',
     path,
     access: 'user',
-    summary: 'Remove the own SSH key; sessions that run keep it.',
+    summary: 'Remove your own SSH key. Running sessions keep it.',
     status: 204,
     reply: z.void(),
   },

@@ -9,7 +9,8 @@ export const USAGE_ROUTES = {
     method: 'GET',
     path: '/api/v1/usage',
     access: 'user',
-    summary: 'Limit, held and left: of the caller, their keypairs, groups and domain. Admins may ask for others.',
+    summary:
+      "Limits, usage and the rest, of the caller and the caller's keypairs, groups and domain. Admins may ask for other users.",
     query: z
       .object({
         userId: UserId.optional().describe('For admins.'),
@@ -23,7 +24,8 @@ export const USAGE_ROUTES = {
     method: 'POST',
     path: '/api/v1/usage/recalculate',
     access: 'superadmin',
-    summary: 'Compare what the database says with the containers on every connected agent, and repair what differs.',
+    summary:
+      'Compare the records in the database with the containers on every connected agent, and correct the differences.',
     reply: Recalculation,
   },
 } as const satisfies Record<string, RouteSpec>

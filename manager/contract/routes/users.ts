@@ -11,7 +11,7 @@ export const USER_ROUTES = {
     method: 'GET',
     path: '/api/v1/users',
     access: 'domain_admin',
-    summary: 'Users, oldest first; an admin of a domain sees those of it, without superadmins.',
+    summary: 'List users, oldest first. An admin of a domain sees its users, except superadmins.',
     query: Page.extend({
       active: z.stringbool().optional(),
       domain: DomainName.optional(),

@@ -28,7 +28,11 @@ const Query = z.object({
     .describe('Comma-separated session ids whose live figures (`stats`) are wanted.')
     .transform(text => (text ? text.split(',') : []))
     .refine(ids => ids.every(id => SessionId.safeParse(id).success), 'must be a list of session ids'),
-  lastEventId: z.string().max(64).optional().describe('As the header Last-Event-ID, for the first connection.'),
+  lastEventId: z
+    .string()
+    .max(64)
+    .optional()
+    .describe('The same as the header Last-Event-ID, for the first connection.'),
 })
 
 export interface EventRouteDeps {
