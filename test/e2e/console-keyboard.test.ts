@@ -53,7 +53,7 @@ describe('the focus comes back', () => {
     await button(it.page, 'New recovery codes').press('Enter')
     await it.page.locator('input:focus').waitFor()
     await it.page.keyboard.type('Right-one-1')
-    await it.page.getByLabel(/^Code of/).fill(TOTP_CODE)
+    await it.page.getByLabel(/^Code from/).fill(TOTP_CODE)
     await it.page.keyboard.press('Enter')
     await button(it.page, 'I have saved the codes').press('Enter')
     await button(it.page, 'I have saved the codes').waitFor({ state: 'hidden' })

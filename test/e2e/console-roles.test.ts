@@ -84,7 +84,7 @@ describe('a wrong reverse proxy', () => {
     await using it = await openConsole(browser, '/sessions', { role: 'superadmin', proxyFaults })
     await notice(it.page).waitFor()
     await it.page.getByText('BERTH_TRUSTED_PROXIES=10.20.0.9').waitFor()
-    await it.page.getByText('What to write into its configuration').click()
+    await it.page.getByText('Lines for its configuration').click()
     await it.page.getByText('option forwardfor').waitFor()
     expect(await audit(it.page)).toEqual([])
     await mkdir(OUTPUT, { recursive: true })
