@@ -18,7 +18,7 @@ export interface Scope {
   readonly name: string
   /** Resource policy of a user or keypair. */
   readonly policy: string | null
-  /** A slot that is left out is unlimited. */
+  /** A missing slot is unlimited. */
   readonly limits: ResourceSlots
   /** Sessions that hold resources at the same time; null = any number. */
   readonly maxSessions: number | null

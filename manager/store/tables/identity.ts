@@ -5,7 +5,7 @@ export interface DomainsTable {
   name: string
   description: Default<string>
   active: Default<boolean>
-  /** Base units. Limit for all sessions of the domain together. A slot that is left out is unlimited. */
+  /** Base units. Limit for all sessions of the domain together. A missing slot is unlimited. */
   limits: DefaultJson<ResourceSlots>
   /** Names of registries whose images may be launched; null = all. */
   allowed_registries: DefaultJson<string[] | null>

@@ -6,7 +6,7 @@ import { type Default, type DefaultJson, type Json, type Time } from './columns.
  */
 export interface ResourcePoliciesTable {
   name: string
-  /** Base units. A slot that is left out is unlimited. */
+  /** Base units. A missing slot is unlimited. */
   limits: DefaultJson<ResourceSlots>
   max_concurrent_sessions: number | null
   max_containers_per_session: number | null
