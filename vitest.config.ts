@@ -3,6 +3,12 @@ import { defineConfig } from 'vitest/config'
 import { INTEGRATION_WORKERS } from './build/bootstrap/test-parts.ts'
 
 /**
+ * A worker evaluates each module once, not once for each file: a third of the CPU time. So a test undoes what it changes in
+ * its process: environment, listeners, spies, fake timers.
+ */
+const shared = { isolate: false }
+
+/**
  * Real databases, browsers and engines answer late on a busy machine: limits are generous, and a failed test gets one more
  * try. `npm test` names each test that needed it and fails when there are more than a few.
  */
@@ -11,6 +17,7 @@ const patient = {
   hookTimeout: 180_000,
   retry: 1,
   expect: { poll: { timeout: 10_000, interval: 25 } },
+  ...shared,
 }
 
 /** One engine, one browser: these projects run one file at a time. */
@@ -34,8 +41,7 @@ export default defineConfig({
           name: 'unit',
           include: ['{agent,build,cli,electron,manager,proxy}/**/*.test.ts', 'renderer/**/*.test.ts'],
           testTimeout: 20_000,
-          // A worker evaluates each module once, not once for each file: a third of the CPU time.
-          isolate: false,
+          ...shared,
           server: { deps: { inline: ['vuetify'] } },
         },
       },
@@ -52,7 +58,7 @@ export default defineConfig({
       },
       { extends: true, test: { name: 'engine', include: ['test/engine/**/*.test.ts'], ...serial } },
       { extends: true, test: { name: 'e2e', include: ['test/e2e/**/*.test.ts'], ...serial, maxConcurrency: 3 } },
-      { extends: true, test: { name: 'chaos', include: ['test/chaos/**/*.test.ts'], ...serial } },
+      { extends: true, test: { name: 'chaos', include: ['test/chaos/**/*.test.ts'], ...serial, isolate: true } },
     ],
   },
 })
