@@ -30,6 +30,8 @@ export async function ensureRenderer(note: Note, signal: AbortSignal): Promise<s
     const vite = join(ROOT, 'node_modules', 'vite', 'bin', 'vite.js')
     await runCommand(process.execPath, [vite, 'build', '--outDir', fresh, '--emptyOutDir', '--logLevel', 'warn'], {
       cwd: ROOT,
+      // Vite keeps a NODE_ENV that is set: below vitest it would build the console with the development build of Vue.
+      env: { ...process.env, NODE_ENV: 'production' },
       note,
       signal,
     })
