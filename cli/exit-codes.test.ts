@@ -19,7 +19,7 @@ test('an unknown failure ends with 1', () => {
   expect(exitCodeOf(new Error('boom'))).toBe(1)
 })
 
-test('what is interrupted ends as a shell says it of a signal, also in a prompt', () => {
+test('an interrupted command ends with the exit code that a shell uses for the signal, also in a prompt', () => {
   expect(exitCodeOf(new Interrupted('SIGINT'))).toBe(130)
   expect(exitCodeOf(new Interrupted('SIGTERM'))).toBe(143)
   expect(exitCodeOf(new DOMException('Aborted with Ctrl+C', 'AbortError'))).toBe(130)

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { DEFAULT_RATE_LIMIT } from '#manager/contract'
 import { pauseAfter, pollUntil } from './poll.ts'
 
-test('it is quick at first, and a keypair can wait for hours, at several places at once', () => {
+test('polling is quick at first, and a keypair can wait for hours at several places at once', () => {
   expect(pauseAfter(0)).toBe(250)
   expect(pauseAfter(2_000)).toBe(250)
   expect(pauseAfter(86_400_000)).toBe(10_000)

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createSparing } from './log.ts'
 
-test('what strangers cause is said once in a while, with how many were left out', () => {
+test('messages caused by strangers are logged at intervals, with the number of those left out', () => {
   let now = 0
   const sparing = createSparing(1_000, () => now)
   const said: number[] = []

@@ -18,7 +18,7 @@ test('events are read however they are cut, with any line end, and comments are 
   ])
 })
 
-test('a stream that goes silent is given up and opened again', async () => {
+test('a silent stream is closed and reopened', async () => {
   const opened: ServerResponse[] = []
   const server = createServer((_, response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' })

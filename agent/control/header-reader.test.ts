@@ -20,7 +20,7 @@ async function pair(): Promise<[Socket, Socket] & Disposable> {
 
 const lineOf = (socket: Socket) => new Promise<string | undefined>(resolve => readLine(socket, resolve))
 
-test('what comes in the same packet behind the line stays in the socket, also for the next line', async () => {
+test('bytes after the line in the same packet stay in the socket, also for the next line', async () => {
   using sockets = await pair()
   const [near, far] = sockets
   far.write('first\nsecond\nrest')

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 import { ManagerId } from '#manager/contract'
 import { openIdentity } from './identity.ts'
 
-test('what is remembered at the same moment by several connections leaves a whole file, with the last word', async () => {
+test('connections that save at the same moment leave a complete file with the latest content', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'berth-test-'))
   try {
     const identity = await openIdentity(directory)

@@ -37,6 +37,6 @@ test('a message that only a newer manager knows is passed over', async () => {
 })
 
 test.each(['{"type":', '[]', '{"id":1}', '{"type":7}', '{"type":"cancel","id":"one"}'])(
-  'what breaks the protocol ends the connection: %s',
+  'a protocol violation ends the connection: %s',
   async text => expect(await received(CANCEL, text)).toEqual({ types: ['cancel'], broken: true }),
 )

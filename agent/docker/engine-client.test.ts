@@ -14,7 +14,7 @@ test.each([
   ],
   ['(HTTP code 404) no such image - pull access denied - log in ', 'pull access denied - log in'],
   ['connect ECONNREFUSED /var/run/docker.sock', 'connect ECONNREFUSED /var/run/docker.sock'],
-])('what the engine said is quoted without the HTTP noise: %s', (message, said) => {
+])("the engine's message is quoted without HTTP details: %s", (message, said) => {
   expect(engineMessage(new Error(message))).toBe(said)
 })
 

@@ -14,7 +14,7 @@ test('lines are whole, wherever the chunks end', async () => {
   expect(await collect(Readable.from(chunks))).toEqual(['{"a":"ü"}', '{"b":2}\r', '{"c"'])
 })
 
-test('a connection that breaks throws at the one who reads', async () => {
+test('a broken connection throws at its reader', async () => {
   const stream = new Readable({ read: () => undefined })
   const collected = collect(stream)
   stream.destroy(new Error('aborted'))

@@ -126,7 +126,7 @@ test('a restart of the engine, and a GPU that comes back, are looked at anew', a
   expect(probes).toHaveLength(1)
 })
 
-test('a kernel waits for what is being tried on its GPU, and is then held to its part', async () => {
+test('a kernel waits for the test of its GPU, and then gets its memory limit', async () => {
   let settled = false
   const waiting = devices.settled(part('GPU-1', 30)).then(() => (settled = true))
   await devices.settled(part('GPU-0', 30))
@@ -138,7 +138,7 @@ test('a kernel waits for what is being tried on its GPU, and is then held to its
   expect(limited).toEqual([[4711, 'GPU-1', 12 * GiB]])
 })
 
-test('where limits do not hold none is set, nor for whole GPUs', async () => {
+test('no limit is set where limits are not enforced, nor for whole GPUs', async () => {
   await answer(ACCOUNTED)
   await devices.limit(part('GPU-1', 30), 4711)
   await devices.limit({ devices: [{ uuid: 'GPU-0', slot: 'cuda.device', amount: 1 }] }, 4711)
@@ -162,7 +162,7 @@ test('a session that has ended by itself needs no limit, and says nothing about 
   expect(classes()[1]?.[1]).toBe('enforced')
 })
 
-test('what could not be tried is tried again after some minutes', async () => {
+test('a probe that could not run is repeated after some minutes', async () => {
   await answer({ isolation: 'accounted', reason: 'The image is not here.', later: true })
   await later()
   expect(probes).toEqual([])

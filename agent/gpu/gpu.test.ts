@@ -64,7 +64,7 @@ test('the configuration names GPUs that are given out in parts at first; never o
   expect(await modes(A100)).toEqual(['whole', 'mig', 'mig'])
 })
 
-test('one lost GPU makes nvidia-smi fail for all: the others stay healthy, it becomes a problem', async () => {
+test('if a lost GPU makes nvidia-smi fail for all, only the lost GPU becomes a problem', async () => {
   const two = `echo '${T4}, 15360, [N/A], 0, 37, 1024, Tesla T4'; echo '${A100}, 40960, Disabled, 0, 0, 1, NVIDIA A100'`
   const options = await nvidiaSmi(two)
   const gpus = createNvidiaGpus(options)
@@ -93,7 +93,7 @@ test('one lost GPU makes nvidia-smi fail for all: the others stay healthy, it be
   ])
 })
 
-test('a driver that stops answering takes no device away; each says what is wrong', async () => {
+test('if the driver stops answering, all devices stay listed with the problem', async () => {
   const gpus = createNvidiaGpus(await nvidiaSmi(HEALTHY))
   await gpus.look(signal)
   await nvidiaSmi(`echo "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver." >&2; exit 9`)
@@ -128,7 +128,7 @@ test('an instance that its host has removed is gone', async () => {
   expect((await gpus.look(signal)).gpus.map(gpu => gpu.uuid.slice(0, 8))).toEqual(['GPU-5f1c', 'MIG-cba6'])
 })
 
-test('a driver that hangs does not hold up the end: what asks it is killed', async () => {
+test('a hanging driver does not delay the end: its query process is killed', async () => {
   const options = await nvidiaSmi('echo $$ > "$0.pid"; exec sleep 60')
   const stop = new AbortController()
   const [look, figures] = [createNvidiaGpus(options).look(stop.signal), createNvidiaGpus(options).figures(stop.signal)]

@@ -39,7 +39,7 @@ test('a limit is set on the control group of the container, for its GPU, and rea
   ])
 })
 
-test('what the driver rounds up by is let pass, more is not', async () => {
+test('a limit rounded up by the driver is accepted, a larger one is not', async () => {
   const set = async (hard: number) =>
     (await limitsWith(SAID.replace('1228', String(hard)))).set(77, 'GPU-1', 1228 * MiB)
   await set(1280)
@@ -61,7 +61,7 @@ test('everybody’s control group is never limited', async () => {
   }
 })
 
-test('where driver or kernel have no such limits it says which', async () => {
+test('the reason names what lacks memory limits: the driver or the kernel', async () => {
   const none = createNvidiaLimits({ program: '/bin/false', cgroupRoot: join(directory, 'cgroup') })
   expect(await none.missing()).toContain('R615')
   const old = createNvidiaLimits({ program: '/bin/true', cgroupRoot: directory })

@@ -38,7 +38,7 @@ test.each([
   else expect(row?.problem).toMatch(problem)
 })
 
-test('what is no row is left out, and a comma in a name does no harm', () => {
+test('lines that are not rows are left out, and a comma in a name is harmless', () => {
   const rows = parseGpuRows(
     `Unable to determine the device handle for GPU0000:CB:00.0: Unknown Error\r\n\n${T4}, 15109, [N/A], 0, 1, 2, Odd, Inc. T4\nNo devices were found\n`,
   )

@@ -22,7 +22,7 @@ test('fatal errors of the kernel log count, faults of a program do not', () => {
   ])
 })
 
-test('what was logged before the agent started is of the past', () => {
+test('log lines from before the start of the agent do not count', () => {
   expect(parseXids(OFF_THE_BUS, 5.1)).toEqual([])
 })
 

@@ -22,7 +22,7 @@ test('a pull counts layers and bytes, and never goes back when a layer is unpack
   expect(after(8)).toMatchObject({ layersDone: 2, layersTotal: 2, bytesDone: 2000, bytesTotal: 2000 })
 })
 
-test('a pull that has succeeded has all of its layers, whatever the engine told of them last', () => {
+test('a successful pull has all of its layers, whatever the engine reported last', () => {
   // As Docker 26 prints it with containerd's image store.
   const lines: PullLine[] = [
     { status: 'Pulling from lab/demo', id: '1' },

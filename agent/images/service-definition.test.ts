@@ -73,6 +73,6 @@ test.each([
     { command: ['x'], prestart: [{ action: 'write_file', args: { filename: 'a', body: [], mode: '755; id' } }] },
     'write_file',
   ],
-])('a definition that asks for what cannot be had is refused: %j', (definition, why) => {
+])('a definition with unavailable features is refused: %j', (definition, why) => {
   expect(() => commandOf(definition)).toThrow(why)
 })

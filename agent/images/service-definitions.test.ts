@@ -26,7 +26,7 @@ test('of an archive that does not end what came before is used', async () => {
   expect([...(await readArchive(archive)).keys()]).toEqual(['a'])
 })
 
-test('what is no archive holds nothing, and says so', async () => {
+test('a file that is not an archive is reported and has no definitions', async () => {
   const archive = pack()
   archive.finalize()
   expect((await readArchive(archive)).size).toBe(0)

@@ -82,7 +82,7 @@ test('a home is removed when its retention is over, not before, and never that o
   expect(await homes()).not.toContain(old)
 })
 
-test('a home with a path that is too long to be said is removed, and so are the others', async () => {
+test('a home with an overlong path is removed, and so are the others', async () => {
   const old = await Promise.all([1, 2, 3].map(() => endedHome(1e9)))
   for (const { scratch } of old.map(files.paths)) await makeDeep(scratch).then(() => utimes(scratch, 0, 0))
   expect(await sweep()).toEqual([])
@@ -96,7 +96,7 @@ test('so is that of a session whose start is undone', async () => {
   expect(await homes()).toEqual([])
 })
 
-test('one home that cannot be removed is complained of, and keeps nobody else’s', async () => {
+test('a home that cannot be removed is logged and does not keep other homes', async () => {
   const old = await Promise.all([1, 2, 3].map(() => endedHome(1e9)))
   const stuck = (await homes()).find(name => old.includes(name)) ?? ''
   await writeFile(join(directory, 'rm'), `#!/bin/sh\ncase "$*" in *${stuck}*) exit 1 ;; esac\nexec /bin/rm "$@"\n`)
@@ -117,7 +117,7 @@ test('the retention of a home whose end nobody saw begins when it is found', asy
   expect(await homes()).toEqual([kernelId])
 })
 
-test('a kernel that goes on with the files of another one has them, and gives them back if it does not start', async () => {
+test('a kernel takes over the files of another one, and returns them if it does not start', async () => {
   const [old, next] = [await endedHome(1e9), randomUUID()]
   // Tried twice, as after a crash of the agent.
   for (let attempt = 0; attempt < 2; attempt++) await files.createScratch(next, old)
@@ -182,7 +182,7 @@ test('a sweep ends with the agent', async () => {
   expect(complain).not.toHaveBeenCalled()
 })
 
-test('where room is short the homes of the past go at once, never that of a kernel', async () => {
+test('when space is short, homes of ended sessions are deleted at once, never the home of a live kernel', async () => {
   files = createKernelFiles({
     directory,
     scratchDirectory: join(directory, 'scratch'),
@@ -196,7 +196,7 @@ test('where room is short the homes of the past go at once, never that of a kern
   expect(await homes()).toEqual([running])
 })
 
-test('a start that was cut short by the end of the agent leaves no home', async () => {
+test('a start that the end of the agent interrupted leaves no home', async () => {
   const kernelId = randomUUID()
   await Promise.all([files.createScratch(kernelId), files.createControl(kernelId, [])])
   await files.writeEnvironment(kernelId, [])
@@ -331,7 +331,7 @@ describe.runIf(process.getuid?.() === 0)('as root', () => {
     }
   })
 
-  test('a folder of somebody else is no home', async () => {
+  test('a folder with another owner is not a home', async () => {
     const old = await endedHome(0)
     await lchown(files.paths(old).scratch, 12_345, 12_345)
     await expect(files.createScratch(randomUUID(), old)).rejects.toMatchObject({ code: 'files_gone' })

@@ -84,7 +84,7 @@ function kernelsOn(inspect: () => Promise<unknown>) {
   return kernels
 }
 
-test('what changed while the engine was looked at is not overwritten by what was seen before', async () => {
+test('changes during a read of the engine are not overwritten by its older result', async () => {
   const inspect = vi.fn(() => Promise.resolve<unknown>(inspection('running')))
   await using kernels = kernelsOn(inspect)
   const state = () => kernels.reports().map(report => report.state.state)
@@ -133,7 +133,7 @@ test('the files of a container that an agent started just before it crashed are 
   expect(files.ownScratch.mock.calls).toEqual([[KERNEL]])
 })
 
-test('nobody waits for homes to be removed: one sweep at a time, which ends with the agent', async () => {
+test('starts do not wait for the removal of homes: one sweep at a time, which ends with the agent', async () => {
   files.sweep.mockImplementation(async ({ signal }) => {
     await once(signal, 'abort')
   })

@@ -205,7 +205,7 @@ test('starts that wait for their turn say how many come first, and their deadlin
   clearInterval(heartbeat)
 })
 
-test('a start that nobody knows to wait is given up in time', async () => {
+test('a start without a confirmed report of its waiting is abandoned in time', async () => {
   const gate = Promise.withResolvers<undefined>()
   await using engine = await kernelsInMemory({
     devices: { settled: () => gate.promise, limit: () => Promise.resolve() },
@@ -224,7 +224,7 @@ test('an engine that gives no answer fails no start: it is tried again', async (
   expect(engine.state()).toMatchObject([{ state: 'running' }])
 })
 
-test('a container is gone only once the engine has said so twice', async () => {
+test('a container counts as gone only after the engine has reported it twice', async () => {
   await using engine = await kernelsInMemory()
   await engine.create()
   engine.hide(2)
@@ -236,7 +236,7 @@ test('a container is gone only once the engine has said so twice', async () => {
   expect(engine.state()).toMatchObject([{ state: 'gone' }])
 })
 
-test('a container of whose start no manager has heard in time is removed; one that was heard of stays', async () => {
+test('a container whose start no manager has confirmed in time is removed; a confirmed one stays', async () => {
   await using engine = await kernelsInMemory()
   const [heard, unheard] = [KernelId.parse(uuid('11')), KernelId.parse(uuid('12'))]
   await engine.create(aSpec({ kernelId: heard }), 200)
@@ -275,7 +275,7 @@ test('the kernel whose files the next one has is ended before', async () => {
   expect(engine.containers.size).toBe(1)
 })
 
-test('a process that ends with 255 was not taken along by the engine, and stays so', async () => {
+test('exit code 255 of a process does not count as a restart of the engine, also later', async () => {
   await using engine = await kernelsInMemory()
   await engine.create()
   engine.end(255)

@@ -7,7 +7,7 @@ const MERGED = `/var/lib/docker/overlay2/${'0123456789abcdef'.repeat(4)}/merged`
 test.each([
   `OCI runtime create failed: runc create failed: unable to start container process: error during container init: error mounting "/data/scratch/x" to rootfs at "/home/work": stat ${MERGED}/home/work: not a directory: unknown`,
   `failed to create task: lstat ${MERGED}/home/work: not a directory`,
-])('a file of the image in the way of a mount is told as that: %#', message => {
+])('a file of the image that blocks a mount is named as the cause: %#', message => {
   const { code, detail } = startFailure(fromEngine(message))
   expect(code).toBe('kernel_create_failed')
   expect(detail.why).toContain('/home/work is a file where it must be a folder')
@@ -19,11 +19,11 @@ test('anything else keeps the words of the engine, without paths of the host', (
   expect(detail.why).toBe('Docker could not start the container: permission denied: /etc/hosts')
 })
 
-test('a full disk of the engine is told as a full disk', () => {
+test('a full disk of the engine is reported as such', () => {
   expect(startFailure(fromEngine('write /x: no space left on device')).code).toBe('disk_full')
 })
 
-test('an engine that is away is told as that', () => {
+test('an unreachable engine is reported as such', () => {
   const error = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })
   expect(startFailure(error).code).toBe('engine_unreachable')
 })

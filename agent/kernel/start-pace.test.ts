@@ -19,7 +19,7 @@ test('an engine that gives no answer gets half as many, once for all starts that
   expect(nextPace(once, busy(4_000)).limit).toBe(2.5)
 })
 
-test('a slow engine gets fewer; one that is neither slow nor quick as many as before', () => {
+test('a slow engine gets fewer starts; an engine of medium speed gets as many as before', () => {
   expect(after(slow(0))).toBe(2.25)
   expect(after({ outcome: 'started', beganAt: 0, endedAt: 4_000 })).toBe(3)
 })

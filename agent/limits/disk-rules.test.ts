@@ -11,7 +11,7 @@ const grew = (kernelId: string, bytes: number, inodes = 0): Growth => ({
 })
 const floor = { bytes: GiB, inodes: 10_000 }
 
-test('above the floor nobody is ended, however fast somebody writes', () => {
+test('above the floor no session is ended, however fast it writes', () => {
   expect(filler([grew('mallory', 100 * GiB)], floor, floor)).toBeUndefined()
 })
 
@@ -35,7 +35,7 @@ test('inodes run out like bytes', () => {
   expect(inodeFloor(10 ** 8)).toBe(10_000)
 })
 
-test('a session above its own limit is told which', () => {
+test('a session above its own limit gets the name of the limit', () => {
   const limits = { bytes: GiB, inodes: 1000 }
   expect(overLimit('in /home/work', { bytes: GiB, inodes: 1000 }, limits)).toBeUndefined()
   expect(overLimit('in /home/work', { bytes: GiB + 1, inodes: 0 }, limits)).toContain('in /home/work took 1.0 GiB')

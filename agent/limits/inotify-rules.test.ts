@@ -11,7 +11,7 @@ const use = (kernelId: string, instances: number, watches = 0): ProcessUse => ({
   watches,
 })
 
-test('below three quarters of the limits nobody is touched', () => {
+test('below three quarters of the limits no session is touched', () => {
   expect(processesToEnd([use('mallory', 90), use('alice', 6)], LIMITS, 2)).toEqual([])
 })
 

@@ -103,7 +103,7 @@ test.each([
   expect(requests).toEqual([])
 })
 
-test('what a burst of tunnels left parked is closed again, on both sides; tunnels that run are left alone', async () => {
+test('parked sockets left after a burst of tunnels are closed on both sides; open tunnels are not touched', async () => {
   parked.clear()
   const served: Socket[] = []
   await using sockets = open(fingerprint, {

@@ -45,7 +45,7 @@ test('a slow reader gets everything a service sent before it closed', async () =
   expect(bytes).toBe(200_000)
 })
 
-test('where nothing listens the relay is refused with what socat said', async () => {
+test('a relay to a closed port is refused with the message of socat', async () => {
   const engine = await engineWith(exec => exec.end(piece(2, Buffer.from('E connect: Connection refused'))))
   await expect(openRelay(engine, KERNEL, 80)).rejects.toThrow(/ended.*refused/)
 })

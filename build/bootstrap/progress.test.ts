@@ -21,13 +21,13 @@ test('a step says its result and its time, and notes at most every five seconds'
   expect(lines).toEqual(['· Image: Step 3/9 (6.0 s)\n', '✓ Image: built (7.0 s)\n'])
 })
 
-test('a step that was done already is one short line', async () => {
+test('a finished step prints one short line', async () => {
   const { progress, lines } = recording()
   await progress.step('Image', () => Promise.resolve('already there'))
   expect(lines).toEqual(['✓ Image: already there\n'])
 })
 
-test('a failed step says why, and the failure goes on', async () => {
+test('a failed step prints the reason and rethrows the failure', async () => {
   const { progress, lines } = recording()
   await expect(progress.step('Image', () => Promise.reject(new Error('no network')))).rejects.toThrow('no network')
   expect(lines).toEqual(['✗ Image: no network (0.0 s)\n'])

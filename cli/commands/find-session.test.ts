@@ -36,6 +36,6 @@ test('a name that several others use is refused with their ids', async () => {
   })
 })
 
-test('a name that nobody uses is not found', async () => {
+test('an unused name is not found', async () => {
   await expect(findSession(seeing([]), 'work')).rejects.toMatchObject({ code: 'session_not_found' })
 })

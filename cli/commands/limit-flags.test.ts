@@ -7,7 +7,7 @@ function parse(args: readonly string[], orUnlimited = true): SlotFlags {
   return command.parse([...args], { from: 'user' }).opts()
 }
 
-test('what is not named stays, what is unlimited goes', () => {
+test('limits that are not named stay, unlimited ones are removed', () => {
   const before = { cpu: '4', mem: '17179869184', 'cuda.shares': '1.5' }
   expect(slotsOf(parse(['--cpu', '8', '--gpu-shares', 'unlimited']), before)).toEqual({ cpu: '8', mem: '17179869184' })
   expect(slotsOf(parse([]), before)).toEqual(before)

@@ -16,7 +16,7 @@ test('values are read by the form of their key', () => {
   })
 })
 
-test('a number out of range is told the range, not that it is no text', () => {
+test('the message for a number out of range has the range', () => {
   sayFormErrorsPlainly()
   expect(() => parseChanges(['tokenDays=0'])).toThrow('tokenDays: must be at least 1')
   expect(() => parseChanges(['smtpPort=999999'])).toThrow('smtpPort: must be at most 65535')

@@ -22,7 +22,7 @@ test('a sign-in is kept for its owner only and comes back', async () => {
   expect((await stat(join(directory, 'sign-in.json'))).mode & 0o777).toBe(0o600)
 })
 
-test('no sign-in, a removed one and a damaged one all say what to do', async () => {
+test('a missing, a removed and a damaged sign-in all say what to do', async () => {
   await expect(readSignIn(directory)).rejects.toMatchObject({ code: 'not_signed_in' })
   await writeSignIn(signIn, directory)
   await removeSignIn(directory)

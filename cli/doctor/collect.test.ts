@@ -41,7 +41,7 @@ test('versions and file modes are read from the data directory', async () => {
   expect(facts.secrets).toEqual([{ path: join(data, 'admin-password'), mode: 0o644 }])
 })
 
-test('a taken port is told from that of the Berth that runs here', async () => {
+test('a taken port is distinguished from the port of the running Berth', async () => {
   const server = createServer().listen(0, '127.0.0.1')
   await vi.waitFor(() => expect(server.listening).toBe(true))
   const { port } = server.address() as AddressInfo
@@ -84,7 +84,7 @@ test('a database that does not answer is reported without its password', async (
   expect(JSON.stringify(database)).not.toContain('s3cret')
 })
 
-test('a failing nvidia-smi is told from an absent one', async () => {
+test('a failing nvidia-smi is distinguished from a missing one', async () => {
   const program = join(data, 'nvidia-smi')
   expect(await lookAtNvidia(program)).toEqual({ status: 'absent' })
   await writeFile(program, '#!/bin/sh\necho "Driver/library version mismatch"\nexit 18\n', { mode: 0o755 })

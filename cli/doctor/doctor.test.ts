@@ -192,7 +192,7 @@ test.each([{ runtimes: ['runc', 'nvidia'] }, { cdi: true }])('GPUs are fine with
   expect(diagnose({ ...withEngine(change), nvidia: gpus }).level).toBe('ok')
 })
 
-test('what stands behind parts of GPUs is said', () => {
+test('the enforcement of GPU shares is shown', () => {
   const saysOf = (limitsMemory: boolean) => {
     const facts = { ...withEngine({ cdi: true }), nvidia: { ...gpus, limitsMemory } }
     return diagnose(facts).checks.find(({ name }) => name === 'GPU')?.says
@@ -201,7 +201,7 @@ test('what stands behind parts of GPUs is said', () => {
   expect(saysOf(true)).toContain('The agent tests')
 })
 
-test('a wrong reverse proxy is told with the headers of each program and what to set', () => {
+test('a wrong reverse proxy is reported with the headers of each program and the setting', () => {
   const fault = { code: 'silent', peer: '10.0.0.9', firstSeen: 'A', lastSeen: 'B' } as const
   const text = describeDiagnosis(diagnose({ ...HEALTHY, proxyFaults: [fault] }))
   for (const part of ['proxy_set_header X-Forwarded-Proto', 'option forwardfor', 'Caddy', 'TRUSTED_PROXIES=10.0.0.9']) {

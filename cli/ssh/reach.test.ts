@@ -15,7 +15,7 @@ test('a server that is not started in time is given up, with a reason', async ()
   await expect(opening).rejects.toMatchObject({ code: 'unavailable' })
 })
 
-test('what the manager says comes first', async () => {
+test("the manager's answer takes precedence", async () => {
   const gone = new Error('gone')
   await expect(
     openSshTunnel(

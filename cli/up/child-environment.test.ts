@@ -46,7 +46,7 @@ test('a token of the command line and ways to run code are not handed on; undefi
   expect(childEnvironment('manager', environment)).toEqual({})
 })
 
-test('what a program needs on its computer and in its network arrives, in whatever case it is written', () => {
+test('variables of the computer and the network reach the child, in upper or lower case', () => {
   const environment = {
     PATH: '/bin',
     HOME: '/home/a',

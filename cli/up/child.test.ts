@@ -30,7 +30,7 @@ test.runIf(process.platform === 'linux')('a full disk for its log does not stop 
   expect(await child.ask('ping')).toBe('alive')
 })
 
-test('whoever asks a server that has died is told so, again and again', async () => {
+test('every request to a server that has died fails with that reason', async () => {
   await using child = await startTalker(join(directory, 'log'))
   process.kill(child.pid, 'SIGKILL')
   await child.ended

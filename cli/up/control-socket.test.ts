@@ -35,7 +35,7 @@ test('the socket of a process that was killed is taken over', async () => {
   expect(lock).toBeDefined()
 })
 
-test('nobody there is undefined, not an error', async () => {
+test('a missing server is undefined, not an error', async () => {
   expect(await askRunning(controlSocketPath(directory))).toBeUndefined()
 })
 

@@ -25,7 +25,7 @@ test('a log that grows keeps its last lines and three files of those before, for
   expect((await stat(path)).mode & 0o777).toBe(0o600)
 })
 
-test('what an earlier start has written counts, and is appended to while there is room', async () => {
+test('the log of an earlier start counts, and new lines are appended while there is room', async () => {
   await writeFile(path, 'earlier\n')
   await write(['more\n'], createLogFile(path, 16))
   expect(await readFile(path, 'utf8')).toBe('earlier\nmore\n')
@@ -34,7 +34,7 @@ test('what an earlier start has written counts, and is appended to while there i
   expect(await readFile(`${path}.1`, 'utf8')).toBe('earlier\nmore\n')
 })
 
-test('what cannot be written is lost, and the log goes on once it can', async () => {
+test('lines that cannot be written are lost, and the log continues once writing works', async () => {
   const log = createLogFile(join(path, 'log'))
   const say = (text: string) => new Promise<void>(done => void log.write(text, () => done()))
   await writeFile(path, 'in the way')

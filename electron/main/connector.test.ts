@@ -25,7 +25,7 @@ test('requests that come together share one attempt', async () => {
   expect(connector.known).toEqual(aConnection('a'))
 })
 
-test('what failed is told, and tried again with the next request', async () => {
+test('a failure is reported, and the next request tries again', async () => {
   const { attempts, connector, onFailure } = setUp()
   const first = connector.current()
   attempts[0]?.reject(new Error('no network'))
@@ -46,7 +46,7 @@ test('nothing waits for an attempt under way to know what there is', () => {
   expect(connector.known).toBeUndefined()
 })
 
-test('what is put in its place is used from then on', async () => {
+test('a replacement is used from then on', async () => {
   const { attempts, connector } = setUp()
   const first = connector.current()
   attempts[0]?.reject(new Error('wrong address'))

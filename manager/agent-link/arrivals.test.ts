@@ -17,7 +17,7 @@ test('a message comes when it is read, while the process runs', () => {
   expect(arrivals.time()).toBe(performance.now())
 })
 
-test('what is read after a standstill came before it, until all that had piled up was read', () => {
+test('messages read after a standstill count as sent before it until the backlog is read', () => {
   using arrivals = watchArrivals()
   vi.advanceTimersByTime(1_000)
   const before = performance.now()

@@ -4,7 +4,7 @@ import { createStrangers } from './strangers.ts'
 
 const peer = () => new PassThrough()
 
-test('whoever has kept us waiting longest makes room; who has answered, and who is accepted, does not', () => {
+test('the connection that has waited longest makes room; connections that answered or were accepted do not', () => {
   const strangers = createStrangers({ count: 3, bytes: 100 })
   const sockets = Array.from({ length: 6 }, peer)
   const [agent, waits, silent, other, last, beyond] = sockets as [PassThrough, ...PassThrough[]]
@@ -22,7 +22,7 @@ test('whoever has kept us waiting longest makes room; who has answered, and who 
   expect(() => strangers.admit(peer())).toThrow(expect.objectContaining({ code: 'unavailable' }))
 })
 
-test('who is gone is not counted', async () => {
+test('closed connections are not counted', async () => {
   const strangers = createStrangers({ count: 1, bytes: 100 })
   const first = peer()
   strangers.admit(first).answered()

@@ -18,7 +18,7 @@ test.each([
   expect(describeRequest({ ...request, ...change }).target).toBe(target)
 })
 
-test('what else the path names, the fields that were sent, and the values that may be told', () => {
+test('a row has other ids of the path, the names of the fields, and the values on the allow-list', () => {
   const { detail } = describeRequest({
     ...request,
     path: '/api/v1/groups/:id/members/:userId',

@@ -30,7 +30,7 @@ async function read(lines: readonly string[]) {
   return { header, entries: list }
 }
 
-test('what was written is read again', async () => {
+test('a written backup can be read', async () => {
   expect(await read(await written())).toEqual({ header: HEADER, entries: ENTRIES })
 })
 
@@ -55,7 +55,7 @@ test('a file with a changed, missing, doubled or further line is refused', async
     await expect(read(changed)).rejects.toMatchObject({ code: 'backup_damaged' })
 })
 
-test('another format is told from a damaged file, and both from something else', async () => {
+test('another format, a damaged file and a foreign file are distinguished', async () => {
   const newer = await written({ ...HEADER, berthBackup: FORMAT_VERSION + 1 })
   await expect(read(newer)).rejects.toMatchObject({ code: 'data_version_unsupported' })
   await expect(read(['{"hello":1}'])).rejects.toThrow('not a backup of Berth')

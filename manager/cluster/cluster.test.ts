@@ -33,7 +33,7 @@ test('messages reach the others in their order, share notifications, and never c
   expect(Math.max(...sent.map(payload => Buffer.byteLength(payload)))).toBeLessThan(8_000)
 })
 
-test('what could not be told is told as a gap once there is a connection again', async () => {
+test('messages that could not be sent are reported as a gap once there is a connection again', async () => {
   const { a, b, broken } = pair()
   const [gapHere, gapThere, heard] = [vi.fn(), vi.fn(), vi.fn()]
   a.onGap(gapHere)
@@ -82,7 +82,7 @@ test('a listener that throws does not keep the others from their messages', asyn
   expect(heard).toHaveBeenCalledWith(1)
 })
 
-test('a turn is asked for once at a time, kept without asking, and gone with the connection', async () => {
+test('a turn is requested once at a time, kept without requests, and lost with the connection', async () => {
   const query = vi.fn(() => Promise.resolve([{ taken: true }]))
   const turns = createTurns(query)
   const taken = vi.fn()

@@ -14,13 +14,13 @@ test('managers of one version, with good clocks, that all agents can dial are we
   expect(judgeManagers([well, { ...well, url: 'https://b', clockAheadMs: 5_000 }])).toEqual([])
 })
 
-test('different versions are told once, with who has which', () => {
+test('different versions are reported once, with the managers of each', () => {
   const found = judgeManagers([well, { ...well, url: 'https://b', version: '1.1.0' }, { ...well, url: 'https://c' }])
   expect(found.map(({ code }) => code)).toEqual(['manager_versions_differ'])
   expect(found[0]?.message).toContain('https://b is 1.1.0')
 })
 
-test('a clock that is more than five seconds off is told, and in which direction', () => {
+test('a clock that is more than five seconds off is reported with its direction', () => {
   const found = judgeManagers([{ ...well, clockAheadMs: -61_000 }])
   expect(found).toEqual([
     {
@@ -30,7 +30,7 @@ test('a clock that is more than five seconds off is told, and in which direction
   ])
 })
 
-test('an address that agents cannot dial is told, whether they come another way or not at all', () => {
+test('an address that agents cannot dial is reported, whether they use another route or none', () => {
   const [found] = judgeManagers([{ ...well, agentsVia: 1, agentsMissing: 2 }])
   expect(found?.code).toBe('manager_not_dialled')
   expect(found?.message).toMatch(

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { silentLog } from '../log.ts'
 import { createPeers } from './peers.ts'
 
-test('what is told while the last message goes out goes out too, whenever that is', async () => {
+test('a message added while the last one is being sent is sent too', async () => {
   for (let ticks = 0; ticks < 12; ticks++) {
     const sent: string[] = []
     const notify = (payload: string) => {

@@ -65,7 +65,7 @@ test('a request that makes something is repeated with its key until it is answer
   expect(next.keys[0]).not.toBe(keys[0])
 })
 
-test('a refusal is told at once, and what has no key is not repeated', async () => {
+test('a refusal is returned at once, and a request without a key is not repeated', async () => {
   const taken = answering([refused('session_name_taken')])
   await expect(taken.api.createSession({ body })).rejects.toMatchObject({ code: 'session_name_taken' })
   const lost = answering([undefined])

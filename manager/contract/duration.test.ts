@@ -20,8 +20,8 @@ test.each([
   [45, '45 s'],
   [0, '0 s'],
   [172_805, '2 d'],
-])('%d seconds are said with two units at most', (seconds, text) => expect(durationText(seconds)).toBe(text))
+])('%d seconds are shown with at most two units', (seconds, text) => expect(durationText(seconds)).toBe(text))
 
-test('what was said is read again', () => {
+test('a formatted duration parses to the same value', () => {
   for (const seconds of [1, 90, 5400, 7200, 90_000]) expect(parseDuration(durationText(seconds))).toBe(seconds)
 })

@@ -12,7 +12,7 @@ const base = {
 const ofSession = (changes: Partial<Session>) => emptyLogText({ ...(base as Session), ...changes })
 const ended = (message: string) => ({ status: 'TERMINATED', reason: { code: 'exited', message } }) as const
 
-test('an empty log says what ran', () => {
+test('an empty log names the command that ran', () => {
   expect(ofSession({})).toContain('no start-up command')
   expect(ofSession({})).toContain('CMD, ENTRYPOINT')
   expect(ofSession({ startupCommand: 'make all' })).toBe('The start-up command has written nothing: make all.')

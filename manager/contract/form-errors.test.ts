@@ -31,6 +31,6 @@ test.each<[z.ZodType, unknown, string]>([
   [z.record(z.uuid(), z.number()), { ada: 1 }, 'has a key that does not fit: must be an id'],
   [z.union([z.string(), z.number()]), true, 'is not valid'],
   [z.string().regex(/a/, 'must hold an a'), 'b', 'must hold an a'],
-])('%#: a field is told in plain words: %s', (schema, value, said) => {
+])('%#: the message names the field in plain words: %s', (schema, value, said) => {
   expect(schema.safeParse(value).error?.issues[0]?.message).toBe(said)
 })

@@ -30,7 +30,7 @@ test('a grant is looked up once and then known for a while', async () => {
   await expect(grants.verify('secret', SESSION, 'terminal')).rejects.toThrow(AppError)
 })
 
-test('what is looked up while its sign-in ends is not remembered', async () => {
+test('a lookup during the end of its sign-in is not cached', async () => {
   const row = Promise.withResolvers<unknown>()
   await using grants = grantsOn(
     () => row.promise,

@@ -47,7 +47,7 @@ const originFrom = (remoteAddress: string, headers: Record<string, string>) => {
 }
 const believed = { address: '10.0.0.9', host: 'b:2', https: true, isForwarded: true }
 
-test('what a forwarder says is believed from the console, by its secret, and from named proxies', () => {
+test('forwarded fields are trusted from the console, by its secret, and from named proxies', () => {
   expect(originFrom('127.0.0.1', { ...FORWARDED, 'x-berth-console': SECRET })).toEqual(believed)
   expect(originFrom('10.1.1.1', { ...FORWARDED, 'x-berth-console': SECRET })).toEqual(believed)
   expect(originFrom('::ffff:192.0.2.7', FORWARDED)).toEqual(believed)

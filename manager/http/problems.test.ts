@@ -14,11 +14,11 @@ test.each([
   ['55P03', 'unavailable'],
   ['ECONNREFUSED', 'unavailable'],
   ['23505', 'internal'],
-])('a failure %s of the database is told as %s', (code, told) => {
+])('a failure %s of the database is reported as %s', (code, told) => {
   expect(toAppError(failed(code)).code).toBe(told)
 })
 
-test('an error of ours stays what it is', () => {
+test('an AppError is passed on unchanged', () => {
   const error = new AppError('forbidden')
   expect(toAppError(error)).toBe(error)
 })

@@ -31,7 +31,7 @@ test('placements are kept as long as they fit beside those before them', () => {
   expect(kept(placement(1, 2000), placement(2, 2000), placement(3, 1000))).toEqual([0, 2])
 })
 
-test('a device that was taken meanwhile, or by one before, is not given out again', () => {
+test('a device that was taken meanwhile, or by an earlier placement, is not assigned again', () => {
   expect(kept(placement(1, 100, 'A'), placement(2, 100, 'B'), placement(3, 100, 'B'))).toEqual([1])
 })
 

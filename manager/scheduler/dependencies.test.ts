@@ -28,7 +28,7 @@ test.each([
   ['ended as kernel_failed', on('train', 'TERMINATED', 0, 'kernel_failed')],
   ['is CANCELLED', on('train', 'CANCELLED')],
   ['is ERROR', on('train', 'ERROR')],
-])('one that %s can never be waited for, whatever the others do', (how, dependency) => {
+])('a dependency that %s can never succeed, whatever the others do', (how, dependency) => {
   const { failed } = judgeDependencies([on('other', 'RUNNING'), dependency])
   expect(failed.get(sessionId(1))).toEqual({
     code: 'dependency_failed',

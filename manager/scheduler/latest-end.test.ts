@@ -23,7 +23,7 @@ const scheduled: MortalKernel = {
 }
 const held = new Set([IMAGE])
 
-describe('what a kernel holds is free at the latest', () => {
+describe("the latest time at which a kernel's resources become free", () => {
   test('once its session runs: with its lifetime, and the time that an end takes', () => {
     expect(latestEndOf({ ...scheduled, startBy: at(99), expiresAt: at(110) }, held)).toBe(110 * MINUTE + terminatingMs)
   })
@@ -57,6 +57,6 @@ describe('what a kernel holds is free at the latest', () => {
   })
 })
 
-test('who has no maximum lifetime holds for nobody knows how long', () => {
+test('a kernel without a maximum lifetime has no known end', () => {
   expect(longestHold(null)).toBeNull()
 })

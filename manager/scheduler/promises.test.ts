@@ -254,7 +254,7 @@ describe('through any two hours of starts, pulls, ends and absences', () => {
     )
   })
 
-  test('who waits fits nowhere in what is free and not held', () => {
+  test('no waiting session fits into room that is free and not reserved', () => {
     fc.assert(
       fc.property(scenario, one => {
         simulate(one, ({ snapshot, result }) => {

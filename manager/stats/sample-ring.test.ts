@@ -19,7 +19,7 @@ const sample = (at: number, change: Partial<SessionStats> = {}): SessionStats =>
   ...change,
 })
 
-test('what went in comes out, oldest first, and no more than is kept', () => {
+test('samples come out oldest first, at most as many as are kept', () => {
   const stats = fc.record({
     cpuMilli: amount,
     memBytes: amount,

@@ -119,7 +119,7 @@ describe('the range of a question', () => {
   })
 })
 
-describe('what a session has used', () => {
+describe('usage of a session', () => {
   test('is unknown before the first figures', () => {
     expect(usageOf({ live: [null], stored: undefined, held: [{ gpus: 1, ms: 1000 }] })).toBeNull()
   })

@@ -25,7 +25,7 @@ test('figures of a session are the sums over its kernels; a GPU that they share 
   ])
 })
 
-test('what is not known of a GPU is not 0', () => {
+test('unknown figures of a GPU are not 0', () => {
   const known = { uuid: 'GPU-a', utilization: 90, memBytes: 100 }
   const unknown = { uuid: 'MIG-a', utilization: null, memBytes: null }
   expect(sumStats([stats(1, [known, unknown]), stats(2, [known])])?.gpus).toEqual([
@@ -37,7 +37,7 @@ test('what is not known of a GPU is not 0', () => {
   ])
 })
 
-test('one kernel is the session, and none has no figures', () => {
+test('the sum over one kernel is that kernel, and over no kernels there are no figures', () => {
   expect(sumStats([stats(1)])).toEqual(stats(1))
   expect(sumStats([])).toBeNull()
 })

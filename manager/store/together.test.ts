@@ -30,7 +30,7 @@ test('questions of one turn are one query, and each gets its own answer', async 
   expect(asked.map(({ questions }) => questions)).toEqual([[1, 2, 3]])
 })
 
-test('what is asked while a query runs is not answered by it, but by the next one', async () => {
+test('requests during a running query get the answer of the next query', async () => {
   const { ask, at, asked } = slowly()
   const first = ask(1)
   const running = await at(0)
@@ -42,7 +42,7 @@ test('what is asked while a query runs is not answered by it, but by the next on
   expect(asked.map(({ questions }) => questions)).toEqual([[1], [1, 2]])
 })
 
-test('a query that fails, fails for those who asked, and for nobody after them', async () => {
+test('a failing query fails for its callers, not for later ones', async () => {
   const { ask, at } = slowly()
   const first = ask(1)
   ;(await at(0)).fail()

@@ -100,7 +100,7 @@ test('texts of a terminal go to its owner, whole', async () => {
   await expect.poll(() => texts).toEqual(['{"resize":{}}'])
 })
 
-test('a beat pings; after a close that nobody answers, the second one gives the wire up', () => {
+test('a beat sends a ping; after an unanswered close, the second beat drops the connection', () => {
   const { wire, end } = anEnd()
   wire.said()
   end.beat()

@@ -40,7 +40,7 @@ test('an agent gets its own sockets only, the freshest first', async () => {
   expect(parked.count(B)).toBe(1)
 })
 
-test('who waits gets the next socket that is parked, in the order of asking', async () => {
+test('waiting requests get the next parked sockets in their order', async () => {
   using parked = createParkedSockets()
   const waiting = [parked.take(A, never), parked.take(A, never)]
   const [first, second] = [await pair(), await pair()]
@@ -75,7 +75,7 @@ test('a taken socket has no listeners of the pool left', async () => {
   expect(near.eventNames().map(name => [name, near.listenerCount(name)])).toEqual(before)
 })
 
-test('an agent that has gone fails who waits for it at once; a client that has gone waits no more', async () => {
+test('requests fail at once when their agent is gone; a client that is gone waits no more', async () => {
   using parked = createParkedSockets()
   const waiting = parked.take(A, never)
   parked.drop(A)

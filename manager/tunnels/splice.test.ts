@@ -121,7 +121,7 @@ test('with the answer a client still waits for an agent that takes nothing', asy
   expect(client.socket.isPaused()).toBe(false)
 })
 
-test('a client that waited for a data socket that died goes on with the next', async () => {
+test('a client whose data socket died continues with the next one', async () => {
   const agent = stub()
   agent.fill()
   const { client, spare } = spliceStubs({ agent })

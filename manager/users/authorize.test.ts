@@ -55,7 +55,7 @@ describe('routes', () => {
     }
   })
 
-  test('an access that nobody thought of is refused to everybody but superadmins', () => {
+  test('an unknown kind of access is refused to everybody except superadmins', () => {
     expect(refused(() => authorizeRoute('new' as Access, admin))).toBe('forbidden')
     expect(refused(() => authorizeRoute('new' as Access, null))).toBe('not_signed_in')
   })

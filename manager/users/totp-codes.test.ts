@@ -75,7 +75,7 @@ describe('recovery codes', () => {
     }
   })
 
-  test('what is kept tells nothing of the code', () => {
+  test('the stored value reveals nothing about the code', () => {
     const code = newRecoveryCode()
     expect(hashRecoveryCode(code)).toHaveLength(32)
     expect(hashRecoveryCode(code).toString('hex')).not.toContain(code.replaceAll('-', ''))

@@ -69,7 +69,7 @@ test.each<[string, string]>([
   expect((await failure(dial(manager.managerUrl))).code).toBe('unavailable')
 })
 
-test('nobody there, silence, and a client that gave up each end the dial', async () => {
+test('a closed port, silence, and a client that gave up each end the dial', async () => {
   expect((await failure(dial('http://127.0.0.1:1'))).code).toBe('unavailable')
   using manager = await answering(() => undefined)
   expect((await failure(dial(manager.managerUrl, { timeoutMs: 50 }))).code).toBe('unavailable')

@@ -49,7 +49,7 @@ test('a manager that forgot the grant is asked for another one', async () => {
   expect(api.createGrant).toHaveBeenCalledTimes(2)
 })
 
-test('a failed renewal is told and tried again, and the grant in hand serves until it expires', async () => {
+test('a failed renewal is reported and repeated, and the current grant stays valid until it expires', async () => {
   const { api, keeper, onRenewed, onRenewalFailed } = aKeeper()
   await keeper.current()
   api.renewGrant.mockRejectedValueOnce(new AppError('unavailable'))
@@ -69,7 +69,7 @@ test('clocks that disagree do not make a grant immortal or useless', async () =>
   expect(api.createGrant).toHaveBeenCalledTimes(1)
 })
 
-test('a keeper that was disposed asks no more', async () => {
+test('a disposed keeper sends no more requests', async () => {
   const { api, keeper } = aKeeper()
   await keeper.current()
   keeper[Symbol.dispose]()

@@ -96,7 +96,7 @@ test.each([
   expect(answerHeaders(['Service-Worker-Allowed', value], '/static/sw.js')).toEqual(kept)
 })
 
-test('what is loaded from beside the opening path is not taken from the cache for a worker', () => {
+test('files loaded from beside the opening path are not taken from the cache for a worker', () => {
   expect(answerHeaders(['Cache-Control', 'max-age=9'], '/sw.js?v=1')).toEqual([
     'Cache-Control',
     'max-age=9',

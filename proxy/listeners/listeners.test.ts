@@ -25,7 +25,7 @@ test('a port is remembered per session name and app, with the session that had i
   expect(await other.recall('other', 'sshd')).toBeUndefined()
 })
 
-test('a damaged memory counts as empty and is written anew', async () => {
+test('a damaged file of remembered values counts as empty and is rewritten', async () => {
   await writeFile(join(directory, 'ports.json'), '{ not json')
   const memory = createPortMemory(directory)
   expect(await memory.recall('train', 'sshd')).toBeUndefined()

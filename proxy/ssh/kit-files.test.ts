@@ -31,7 +31,7 @@ test('two processes with a tunnel to one session keep a block each; the latest i
   expect(await ports()).toEqual([3, 2])
 })
 
-test('what one of them removes is its own; keys and pinned host key go with the last', async () => {
+test('each entry removes only its own lines; keys and the pinned host key are removed with the last entry', async () => {
   const [desktop, console] = [ofProcess('a'), ofProcess('b')]
   await desktop.install(entry(1), content)
   await console.install(entry(2), content)
@@ -50,7 +50,7 @@ test('sessions of one name get an alias each', async () => {
   expect(await files.install(entry(2, 'session-2'), content)).toMatchObject({ alias: 'berth-train-sion-2' })
 })
 
-test('what is removed right after it was asked for is removed', async () => {
+test('an entry that is removed right after its request is really removed', async () => {
   const files = ofProcess('a')
   await Promise.all([files.install(entry(1), content), files.remove('session-1')])
   expect(await blocks()).toEqual([])

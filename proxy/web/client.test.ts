@@ -9,7 +9,7 @@ const from = (remoteAddress: string, fields: Record<string, string[]> = {}) => {
 }
 const said = { 'x-forwarded-for': ['6.6.6.6, 203.0.113.9'], 'x-forwarded-proto': ['https'] }
 
-test.each([['127.0.0.1'], ['::1'], ['10.0.0.8']])('%s, which is not named, is believed nothing', peer => {
+test.each([['127.0.0.1'], ['::1'], ['10.0.0.8']])('forwarded fields of %s, which is not named, are ignored', peer => {
   expect(clientOf(from(peer, said), ['10.0.0.7'])).toEqual({ address: peer, scheme: 'http' })
 })
 
@@ -25,7 +25,7 @@ test.each([
   ['http://berth.example.org', '10.0.0.7', 'http'],
   ['https://berth.example.org:444', '10.0.0.7', 'http'],
   ['https://evil.example', '10.0.0.7', 'http'],
-])('where no proxy says the scheme, Origin %s from %s means %s', (origin, peer, scheme) => {
+])('without a scheme from a proxy, Origin %s from %s means %s', (origin, peer, scheme) => {
   const fields = { host: ['berth.example.org'], origin: [origin] }
   expect(clientOf(from(peer, fields), ['10.0.0.7']).scheme).toBe(scheme)
 })

@@ -51,7 +51,7 @@ test.each([
   ['a proxy that names its client', { 'x-forwarded-for': '192.0.2.1' }, {}],
   ['a proxy that names itself', { via: '1.1 proxy' }, {}],
   ['a proxy that speaks HTTP/1.0, as nginx does by default', {}, { httpVersion: '1.0' }],
-] as const)('%s is not local, whatever it has and whatever is asked for', async (_name, headers, more) => {
+] as const)('%s is not local, whatever proof and request it sends', async (_name, headers, more) => {
   const [strict, open] = await Promise.all([
     openThisComputer({ dataDir, policy: 'required' }),
     openThisComputer({ dataDir, policy: 'off' }),

@@ -22,7 +22,7 @@ async function say(bytes: string): Promise<string> {
 
 const REQUEST = 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n'
 
-test('what is no request is answered with a problem', async () => {
+test('input that is not an HTTP request is answered with a problem', async () => {
   expect(await say('garbage\r\n\r\n')).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n[^]*"code":"bad_request"/)
 })
 

@@ -52,7 +52,7 @@ function aWatch(trusted = ['127.0.0.1']) {
   return { watch, told }
 }
 
-test('a fault is logged once, in words that say what to set, and remembered with its first and last time', () => {
+test('a fault is logged once with the setting to change, and kept with its first and last time', () => {
   const { watch, told } = aWatch()
   for (let i = 0; i < 3; i++) watch.look(from('10.0.0.9', both))
   expect(told).toHaveLength(1)
@@ -67,7 +67,7 @@ test('a fault is logged once, in words that say what to set, and remembered with
   ])
 })
 
-test('a fault is gone once the proxy says all, and not by a request that came directly', () => {
+test('a fault ends once the proxy sends all fields, not with a direct request', () => {
   const { watch } = aWatch()
   watch.look(from('127.0.0.1', BROWSER))
   watch.look(from('127.0.0.1', { ...BROWSER, host: 'localhost:8400' }))

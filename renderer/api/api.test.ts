@@ -30,7 +30,7 @@ describe('a network that changes while a request is in flight', () => {
     expect(sent).toEqual(['GET', 'GET', 'GET'])
   })
 
-  test('is told after three attempts', async () => {
+  test('is reported after three attempts', async () => {
     const { api, sent } = brokenNetwork(9)
     await expect(api.listImages()).rejects.toMatchObject({ code: 'unavailable' })
     expect(sent).toHaveLength(3)

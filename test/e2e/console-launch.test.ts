@@ -245,7 +245,7 @@ test('tabbing through the form leaves the title of the dialog where it is', asyn
   expect(Math.max(...tops)).toBe(0)
 })
 
-test('an amount below the minimum of the image is raised to it, and said', async () => {
+test('an amount below the minimum of the image is raised to it, with a notice', async () => {
   await using it = await openConsole(browser, '/sessions', LIMITED)
   await openLaunchDialog(it.page)
   const cpu = it.page.getByRole('textbox', { name: 'CPU', exact: true })

@@ -437,7 +437,7 @@ describe('the list', () => {
   })
 })
 
-test('a part of the page that was lost on the way is fetched anew, and the page wanted comes up', async () => {
+test('a part of the page that failed to load is fetched again, and the wanted page opens', async () => {
   await using it = await open('/sessions')
   await it.page.getByText('notebook').waitFor()
   let lost = 0

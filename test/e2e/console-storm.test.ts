@@ -10,7 +10,7 @@ beforeAll(async () => {
 })
 afterAll(() => browser.close())
 
-test('1,500 sessions that end at once are told by few requests, and all are gone from the list', async () => {
+test('1,500 sessions that end at once need few requests, and all leave the list', async () => {
   await using it = await openMany(browser)
   const figures = await massEnd(it)
   console.info('mass end', JSON.stringify(figures))

@@ -57,7 +57,7 @@ afterEach(() => {
 })
 
 describe('signing in', () => {
-  test('whoever is not signed in is asked to, and lands on the page they wanted', async () => {
+  test('a visitor who is not signed in gets the sign-in page, and then the page they wanted', async () => {
     page = await admin.openTab('/sessions?list=finished')
     await page.getByRole('heading', { name: 'Sign in to Berth' }).waitFor()
     expect(await audit(page)).toEqual([])

@@ -167,7 +167,7 @@ describe('after kill -9 of the agent', () => {
     expect([await containers(), await networks()]).toEqual([[], 0])
   })
 
-  test('an end that nobody saw is reported with its exit code', async () => {
+  test('an unobserved end is reported with its exit code', async () => {
     const first = await start({ BERTH_JOIN: manager.join() })
     await first.firstLine
     const spec = aKernelSpec({ startupCommand: 'while [ ! -e /home/work/go ]; do sleep 0.1; done; exit 9' })
@@ -212,7 +212,7 @@ describe('after kill -9 of the agent', () => {
     },
   )
 
-  test('a container with copied labels is not taken for a session', async () => {
+  test('a container with copied labels does not count as a session', async () => {
     const first = await start({ BERTH_JOIN: manager.join() })
     await first.firstLine
     const { containerId } = await create()

@@ -140,7 +140,7 @@ while True:
 `
 const WATCH_ONE = 'import ctypes, sys; sys.exit(0 if ctypes.CDLL(None).inotify_init() >= 0 else 9)'
 
-test('inotify: who takes all instances loses them, and is ended when it goes on', async () => {
+test('inotify: a session that takes all instances loses them, and is ended if it continues', async () => {
   const [mallory, alice] = await Promise.all([session(PYTHON), session(PYTHON)])
   const watch = async () => (await execIn(alice.containerId, 'python3', '-c', WATCH_ONE)).exitCode
   const attack = execIn(mallory.containerId, 'python3', '-u', '-c', TAKE_ALL)

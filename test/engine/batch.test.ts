@@ -89,7 +89,7 @@ test('an interactive session runs its start-up command and goes on after it, als
   expect((await berth.cli('session', 'rm', 'stays', '--wait')).code).toBe(0)
 })
 
-test('what a session used is true: CPU seconds come from the counters of its container', async () => {
+test('usage of a session is exact: CPU seconds come from the counters of its container', async () => {
   // As much CPU time as that, however long it takes on a busy machine; then still for the last figures to be seen.
   const burn = 'import time\nwhile time.process_time() < 1.5: pass\ntime.sleep(4)'
   const { id } = sessionOf(await create('burner', '--batch', '--wait', '--command', `python3 -c '${burn}'`))

@@ -20,7 +20,7 @@ async function ask<T>(...words: string[]): Promise<T> {
 
 const create = (...words: string[]) => ask<Session>('session', 'create', '--image', IMAGE, ...SIZE, ...words)
 
-test('a dry run says what would happen, and creates nothing', async () => {
+test('a dry run reports the outcome and creates nothing', async () => {
   const fits = await ask<WhatIf>('session', 'create', '--image', IMAGE, ...SIZE, '--dry-run')
   expect(fits).toMatchObject({ startsNow: true, reason: null })
   const { stdout } = await berth.cli('session', 'create', '--image', IMAGE, ...SIZE, '--cluster-size', '2', '--dry-run')

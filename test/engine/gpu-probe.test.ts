@@ -100,14 +100,14 @@ describe.skipIf(!hasCompiler)('a part of a GPU, by a fake driver', () => {
     await rm(join(fake.directory, 'unsupported'))
   })
 
-  test('what cannot be tried is accounted, with the reason', async () => {
+  test('a GPU that cannot be tested is accounted, with the reason', async () => {
     await fake.behave('container')
     expect((await probe('berth-test/no-such:1')).reason).toContain('berth-test/no-such:1 is not on this host')
     const { reason } = await probe('berth/toolbox:latest')
     expect(reason).toMatch(/could not be tested/)
   })
 
-  test('what a crash left behind is removed, and nothing else, whatever its image calls it', async () => {
+  test('only containers left by a crash are removed, whatever labels an image has', async () => {
     const { HostConfig: _, ...left } = probeContainer(UUID, IMAGE)
     await docker.createContainer(left)
     const other = await docker.createContainer({ Image: IMAGE, Labels: { 'berth.gpu-probe': UUID } })

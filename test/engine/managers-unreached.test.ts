@@ -55,7 +55,7 @@ test('a manager that an agent cannot dial launches, shows figures and logs, open
     .toBe('TERMINATED')
 })
 
-test('who looks at managers and agents sees which of them cannot be dialled', async () => {
+test('the lists of managers and agents show which of them cannot be dialled', async () => {
   const { api } = await managers.admin(a)
   const listed = async () =>
     (await api.listManagers()).items.map(({ url, agents, agentsVia }) => ({ url, agents, agentsVia }))
@@ -88,7 +88,7 @@ test('a manager that has just started opens a terminal at once, although no agen
   await fresh.kill('SIGTERM')
 })
 
-test('a manager behind one that was killed has its agent back as soon as that is back; its sessions ran on', async () => {
+test('a manager that is reached through a killed one gets its agent back with it; sessions kept running', async () => {
   const { api, token } = await managers.admin(b)
   const id = await launchAt(api)
   const isReachable = async () => (await api.getSession({ params: { id } })).reachable

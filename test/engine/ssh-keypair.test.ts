@@ -110,7 +110,7 @@ test('a user generates a key, sees its private half once, and enters a new sessi
   expect((await berth.cli('ssh-keypair', 'show')).stdout).toContain('no SSH key')
 })
 
-test('what would be more than a key is refused, and nothing is kept of it', async () => {
+test('input with more than a key is refused, and none of it is kept', async () => {
   const set = (publicKey: string) => api.setSshPublicKey({ body: { publicKey } })
   await run('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', join(directory, 'good')])
   const good = (await readFile(join(directory, 'good.pub'), 'utf8')).trim()
@@ -159,7 +159,7 @@ test('a job with a keypair in its environment needs no sign-in: it launches, tun
   expect((await api.getSession({ params: { id } })).status).toBe('RUNNING')
 })
 
-test('half a keypair in the environment is told, not passed over', async () => {
+test('half a keypair in the environment is an error', async () => {
   const env = { ...process.env, BERTH_ENDPOINT: berth.url, BERTH_ACCESS_KEY: 'AKIA', BERTH_SECRET_KEY: '' }
   const { code, stderr } = await execute([join(root, 'bin/berth'), 'whoami'], env)
   expect(code).not.toBe(0)

@@ -106,7 +106,7 @@ test('the port is that of the flag, the variable, the file, or 8400', () => {
   expect(() => consolePortOf(NO_SETTINGS, undefined, { BERTH_PORT: 'x' })).toThrow('BERTH_PORT is "x"')
 })
 
-test('every fault is told at once, with file, line, column, key and what is allowed', () => {
+test('all faults are reported together, with file, line, column, key and allowed values', () => {
   const document = '# c\n[console]\n  port = "x"\nprot = 1\n\n[agent]\nnetwork = 5\n[agent.scratch]\nfloorMib = 1.5\n'
   expect(faultsOf(document)).toEqual([
     `${FILE}:3:3: console.port must be a whole number from 0 to 65535 (0 = any free port)`,

@@ -41,7 +41,7 @@ test('the password goes to the registry, and not to where it redirects', async (
 })
 
 test.each(['http://169.254.169.254/latest/meta-data', 'file:///etc/passwd', 'http://[fe80::1]/', 'nonsense://x'])(
-  'nobody follows it to %s',
+  'a redirect to %s is not followed',
   async location => {
     const registry = await serve((_, response) => response.writeHead(302, { location }).end())
     await expect(ask(registry.url)).rejects.toMatchObject({ code: 'registry_failed' })
@@ -72,7 +72,7 @@ test('an answer without end is not read to its end', async () => {
   expect(sent).toBeLessThan(50_000_000)
 })
 
-test('no answer, a broken one, and a cancelled request are told apart', async () => {
+test('a missing answer, a broken one, and a cancelled request are distinguished', async () => {
   const broken = await serve((request, response) => (request.url === '/never' ? undefined : response.socket?.destroy()))
   await expect(ask(broken.url)).rejects.toMatchObject({ code: 'registry_unreachable' })
   await expect(ask('http://127.0.0.1:1')).rejects.toMatchObject({ code: 'registry_unreachable' })

@@ -41,7 +41,7 @@ test('a configuration without labels is one, and one without an architecture is 
   expect(kindOf(() => readConfig(bytes({ os: 'linux' })))).toBe('broken')
 })
 
-test('what is not what its digest says is refused', () => {
+test('content that does not match its digest is refused', () => {
   const body = bytes({ a: 1 })
   expect(kindOf(() => checkDigest(body, digestOf(body), 'configuration'))).toBe('fine')
   expect(kindOf(() => checkDigest(bytes({ a: 2 }), digestOf(body), 'configuration'))).toBe('broken')

@@ -225,7 +225,7 @@ describe('every plan with clusters, whichever sequencer, selector and options', 
     )
   })
 
-  test('what fits is what can be taken: `fits` counts as `take` chooses', () => {
+  test('`fits` is true exactly if `take` succeeds', () => {
     fc.assert(
       fc.property(
         fc.array(fc.nat(100), { maxLength: 5 }),

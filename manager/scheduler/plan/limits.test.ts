@@ -27,7 +27,7 @@ const run = (pending: PendingSession[], scopes: Map<string, Scope>, more: Partia
   plan({ agents, pending, scopes, ...more }, fifo, concentrated)
 
 describe('a session over a limit', () => {
-  test('blocks nobody: a smaller one behind it starts', () => {
+  test('does not block others: a smaller session behind it starts', () => {
     const scopes = scopesOf(aScope('user', { cpu: 4000 }, { held: { cpu: 2000 }, sessions: 1 }))
     const pending = [
       aSession(1, { cpu: 3000 }, { scopes: ['user u'] }),
@@ -67,7 +67,7 @@ describe('a session over a limit', () => {
     },
   )
 
-  test('is told the first limit that holds, in one order', () => {
+  test('gets the first limit that applies, in a fixed order', () => {
     const all = ALL.map(key => aScope(key.split(' ')[0] as Scope['kind'], { cpu: 1000 }))
     const reasonOf = (scopes: Scope[], groupAllowed?: boolean) =>
       run([aSession(1, { cpu: 2000 }, { scopes: ALL, groupAllowed })], scopesOf(...scopes)).reasons.get(sessionId(1))
@@ -121,7 +121,7 @@ test('parts of a core and of a GPU add up exactly: three times 0.3 are 0.9', () 
   })
 })
 
-test('what is not asked for keeps nobody waiting, even where a lowered limit is exceeded', () => {
+test('a slot that is not requested does not delay a session, even if its lowered limit is exceeded', () => {
   const scopes = scopesOf(aScope('user', { cpu: 4000, 'cuda.device': 1 }, { held: { 'cuda.device': 2 } }))
   expect(run([aSession(1, { cpu: 1000 }, { scopes: ['user u'] })], scopes).placements).toHaveLength(1)
 })

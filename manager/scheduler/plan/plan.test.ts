@@ -10,7 +10,7 @@ const where = (result: Plan) => Object.fromEntries(result.placements.map(p => [p
 const reasonOf = (result: Plan, n: number) => result.reasons.get(sessionId(n))
 
 describe('where a session goes', () => {
-  test('CPU work keeps off the GPU host, GPU work goes there', () => {
+  test('CPU sessions avoid the GPU host, GPU sessions use it', () => {
     const agents = [anAgent(1, { cpu: 8000, mem: 8 * GiB, 'cuda.device': 2 }), anAgent(2, { cpu: 8000, mem: 8 * GiB })]
     const result = decide(agents, [aSession(1, { cpu: 1000, mem: GiB }), aSession(2, { cpu: 1000, 'cuda.device': 1 })])
     expect(where(result)).toEqual({ [sessionId(1)]: agentId(2), [sessionId(2)]: agentId(1) })
@@ -148,7 +148,7 @@ describe('why a session waits', () => {
   })
 })
 
-test('a session that does not fit blocks nobody behind it', () => {
+test('a session that does not fit does not block later ones', () => {
   const result = decide(
     [anAgent(1, { cpu: 4000 }, { occupied: { cpu: 2000 } })],
     [aSession(1, { cpu: 4000 }), aSession(2, { cpu: 1000 })],

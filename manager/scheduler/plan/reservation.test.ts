@@ -49,7 +49,7 @@ describe('the one reservation', () => {
     expect(plan({ agents: [halfBusy(null)], pending: [large], now: NOW }, drf, concentrated).reservation).toBeDefined()
   })
 
-  test('what it does not need is given out as before', () => {
+  test('resources that the reservation does not need stay available', () => {
     const cpuOnly = (n: number) => aSession(n, { cpu: 1000 }, { enqueuedAt: NOW })
     const pending = [large, cpuOnly(2), cpuOnly(3), cpuOnly(4)]
     const result = plan({ agents: [halfBusy(null)], pending, now: NOW }, fifo, concentrated)
@@ -57,7 +57,7 @@ describe('the one reservation', () => {
     expect(result.placements.map(p => p.sessionId)).toEqual([sessionId(2), sessionId(3)])
   })
 
-  test('held capacity is lent to who is over before it is needed, at the latest', () => {
+  test('held capacity is lent to sessions that end before it is needed', () => {
     const hold = (minutes: number) => ({ imageThereMs: minutes * MINUTE, imagePulledMs: Infinity })
     const short = aSession(2, { 'cuda.device': 2 }, { enqueuedAt: NOW, longestHold: hold(30) })
     const long = aSession(3, { 'cuda.device': 1 }, { enqueuedAt: NOW, longestHold: hold(31) })
@@ -145,7 +145,7 @@ describe('the one reservation', () => {
       }
     })
 
-    test('for a moment keeps nobody from another agent, its session least of all', () => {
+    test('for a moment does not keep sessions from another agent', () => {
       const free = anAgent(2, { cpu: 8000, 'cuda.device': 4 })
       const small = aSession(2, { cpu: 1000, 'cuda.device': 1 }, { enqueuedAt: NOW })
       const result = pass([away, free], [large, small])

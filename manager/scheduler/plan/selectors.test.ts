@@ -32,7 +32,7 @@ describe('where many like sessions go', () => {
 })
 
 describe('no GPU is left without a use', () => {
-  test('a part of a GPU goes where one is broken into already, on whichever agent that is', () => {
+  test('a GPU share goes to a GPU that is already shared, on any agent', () => {
     const shares = (occupied: number) => [{ uuid: 'A', slot: 'cuda.shares' as const, total: 100, occupied }]
     const agents = [
       anAgent(1, { cpu: 2000, 'cuda.shares': 100 }, { devices: shares(0) }),

@@ -13,7 +13,7 @@ test('a request that fits says where it would start', () => {
   })
 })
 
-test('one that does not fit says why, and which change of one slot would let it start; each of them does', () => {
+test('a request that does not fit says why, and each proposed change of one slot lets it start', () => {
   const agents = [
     anAgent(1, { cpu: 8000, mem: 8 * GiB }, { occupied: { cpu: 6000 } }),
     anAgent(2, { cpu: 8000, mem: 8 * GiB }, { occupied: { mem: 5 * GiB } }),
@@ -31,7 +31,7 @@ test('one that does not fit says why, and which change of one slot would let it 
   }
 })
 
-test('those who are ahead get theirs first, and nothing below the minimum is proposed', () => {
+test('sessions ahead in the queue are placed first, and no proposal is below the minimum', () => {
   const agents = [anAgent(1, { cpu: 4000 })]
   const ahead = [aSession(1, { cpu: 3600 })]
   const answer = ask(agents, aSession(9, { cpu: 1000 }), ahead)

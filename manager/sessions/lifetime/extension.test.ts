@@ -34,7 +34,7 @@ describe('an extension', () => {
     expect(extensionOf({ ...session, allowedMs: 3 * HOUR }, undefined)).toEqual({ ok: true, expiresAt: 3 * HOUR })
   })
 
-  test('beyond the policy is refused, and says what is allowed', () => {
+  test('beyond the policy is refused, with the allowed maximum', () => {
     const refused = extensionOf({ ...session, allowedMs: 3 * HOUR }, 2 * HOUR)
     expect(refused).toMatchObject({ ok: false, latest: 3 * HOUR })
     expect(extensionOf({ ...session, allowedMs: 2 * HOUR }, undefined)).toMatchObject({ ok: false, latest: 2 * HOUR })

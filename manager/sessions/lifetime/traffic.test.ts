@@ -18,7 +18,7 @@ function meter() {
   }
 }
 
-test('what went through before the first look says nothing', () => {
+test('traffic from before the first reading does not count', () => {
   expect(meter().at(0, { tunnels: 1, bytesDown: 5_000_000 })).toMatchObject({ tunnels: 1, tunnelBytes: 0 })
 })
 

@@ -55,7 +55,7 @@ test('disposing stops it, and ends the wait for one that does not start', async 
   expect(broken.attempts).toBe(2)
 })
 
-test('a first start that fails is told, not repeated', async () => {
+test('a failed first start is reported, not repeated', async () => {
   const server = aServer()
   server.canStart = false
   await expect(superviseServer({ ...options, start: () => server.start() })).rejects.toThrow('no space left')

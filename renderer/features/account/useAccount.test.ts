@@ -109,7 +109,7 @@ test('signing out on purpose begins every other page anew, and leaves no secret'
   await vi.waitFor(() => expect(heard).toHaveBeenCalledOnce())
 })
 
-test('a page on which nobody is signed in goes on when somebody signs in in another tab', async () => {
+test('a page without a sign-in continues when somebody signs in in another tab', async () => {
   const me = vi.fn(() => Promise.reject<Me>(new AppError('not_signed_in')))
   const { pinia, secret } = withServices({ me })
   pages.push(pinia)
@@ -124,7 +124,7 @@ test('a page on which nobody is signed in goes on when somebody signs in in anot
   expect(reload).not.toHaveBeenCalled()
 })
 
-test('a page that was signed out goes on with the same person, and begins anew for another one', async () => {
+test('a signed-out page continues with the same person, and starts again for another one', async () => {
   const { account } = await signedIn({ logout: () => Promise.resolve() })
   await account.signOut()
   using tab = anotherTab()

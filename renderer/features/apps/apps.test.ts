@@ -69,7 +69,7 @@ describe('opening an app', () => {
     expect(openings.get('jupyterlab')).toMatchObject({ status: 'ready', url: null })
   })
 
-  test('where the browser blocks the tab the address becomes a link', async () => {
+  test('if the browser blocks the tab, the address becomes a link', async () => {
     windowOpen.mockReturnValue(null)
     openApp.mockResolvedValue({ url: 'http://x.localhost:1/?t=1', tunnel: TUNNEL })
     const { open, openings } = inPage()

@@ -28,7 +28,7 @@ describe('the timeline', () => {
     const events = [event(0, 'PENDING'), event(2000, 'PREPARING'), event(6000, 'RUNNING'), event(9e6, 'TERMINATING')]
     expect(timelineRows(events, new Date(START + 9e6 + 1000)).map(row => row.share)).toEqual([0.5, 1, null, 0.25])
   })
-  test('moves are told by the session or by its kernels, and none of them twice', () => {
+  test('transitions are counted by the session or by its kernels, none of them twice', () => {
     const rows = timelineRows(
       [
         event(0, 'PENDING'),

@@ -199,7 +199,7 @@ describe('how long and when', () => {
     }
   })
 
-  test('a bare number is no duration: nobody means seconds', () => {
+  test('a number without a unit is not a duration', () => {
     expect(durationError('8')).toBe('Add a unit: 8h or 8m')
     expect(durationError('59s')).toBe('At least 1 minute')
     expect(['', '60s', '8h', '1h30m'].map(durationError)).toEqual(['', '', '', ''])
@@ -212,7 +212,7 @@ describe('how long and when', () => {
     expect(validate(form({ priority: 10 }), { ...admin, topPriority: 10 })).toEqual({})
   })
 
-  test('again asks for the same, but for what it waited for', () => {
+  test('repeats the request, without its dependencies', () => {
     const ended = aSession(1, {
       kind: 'batch',
       startupCommand: 'make',

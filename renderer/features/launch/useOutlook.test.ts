@@ -40,7 +40,7 @@ test('the words follow the number of sessions without another question', async (
   expect(whatIf).toHaveBeenCalledOnce()
 })
 
-test('a refusal of the request is said, another failure is not', async () => {
+test('a refusal of the request is shown, another failure is not', async () => {
   using refused = outlookOver(() => Promise.reject(new AppError('over_user_policy', { why: 'You may have 1 GPU.' })))
   await vi.waitFor(() => expect(refused.outlook.value).toMatchObject({ kind: 'never' }))
   using failed = outlookOver(() => Promise.reject(new AppError('unavailable')))

@@ -29,7 +29,7 @@ test('the reason is named', () => {
   expect(endingText(ends(60, 'max_lifetime'), NOW)?.why).toContain('maximum lifetime')
 })
 
-test('what becomes of its files is said: homes of several containers are not kept', () => {
+test('the text says what happens to the files: homes of several containers are not kept', () => {
   expect(endingText(ends(60), NOW)?.why).toContain('Only the home folder is kept')
   expect(endingText({ ...ends(60), clusterSize: 2 }, NOW)?.why).toContain('All files are deleted')
 })

@@ -29,7 +29,7 @@ test('every view comes back from its address', () => {
   )
 })
 
-test('what an address says that there is not, is left out', () => {
+test('unknown values in the address are left out', () => {
   expect(readListView({ list: 'all', status: 'RUNNING,SLEEPING,TERMINATED', sort: '-colour', q: ['a', 'b'] })).toEqual({
     ...PLAIN,
     statuses: ['RUNNING'],

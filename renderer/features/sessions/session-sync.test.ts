@@ -155,7 +155,7 @@ test('whatever the order of hints, answers and resyncs, the page ends equal to t
   )
 })
 
-test('a storm of hints costs one round a second, each of which asks once for what changed', async () => {
+test('many hints cause one fetch a second, with one request for the changed sessions', async () => {
   const page = aPage(answer => Promise.resolve(answer))
   for (let each = 0; each < SESSIONS; each++) page.server.set(idOf(each), aSession(each))
   page.sync.resync(LISTS)
@@ -198,7 +198,7 @@ test('a request that fails is tried again, by itself', async () => {
   expect(page.held.size).toBe(1)
 })
 
-test('what is in flight when it is cleared brings nothing', async () => {
+test('a fetch that is in flight when the store is cleared has no effect', async () => {
   const page = aPage(answer => new Promise(resolve => setTimeout(() => resolve(answer), 100)))
   page.server.set(idOf(1), aSession(1))
   const loaded = page.sync.load('live')

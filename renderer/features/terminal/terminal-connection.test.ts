@@ -60,7 +60,7 @@ describe('a terminal connection', () => {
     expect(it.sent).toEqual(['a'])
   })
 
-  test('attempts go on while the manager is away', async () => {
+  test('attempts continue while the manager is away', async () => {
     const { it, connection } = aTerminal()
     it.failing = true
     it.status = new AppError('unavailable')
@@ -77,7 +77,7 @@ describe('a terminal connection', () => {
     ['the state of the session', 1006, 'TERMINATED', 'session_ended'],
     ['the end of the shell in a session that ends', 1000, 'TERMINATING', 'session_ended'],
     ['the end of the shell alone', 1000, 'RUNNING', 'exited'],
-  ] as const)('%s decides what is said, and nothing is dialled again', async (_what, code, status, state) => {
+  ] as const)('%s decides the message, and nothing is dialled again', async (_what, code, status, state) => {
     const { it, connection } = aTerminal()
     connection.start(SIZE)
     await settle()
@@ -99,7 +99,7 @@ describe('a terminal connection', () => {
   })
 
   test.each(['forbidden', 'session_not_found'] as const)(
-    'a handshake that the manager refuses for good (%s) is told and not tried again, though the session can be read',
+    'a handshake that the manager refuses permanently (%s) is reported and not repeated, although the session can be read',
     async code => {
       const { it, connection } = aTerminal()
       it.refusal = new AppError(code)
@@ -110,7 +110,7 @@ describe('a terminal connection', () => {
     },
   )
 
-  test('what an older line still reports is ignored', async () => {
+  test('messages of an older connection are ignored', async () => {
     const { it, connection } = aTerminal()
     connection.start(SIZE)
     await settle()

@@ -17,7 +17,7 @@ const mine = (change: Partial<ScopeUsage> = {}): ScopeUsage => ({
   ...change,
 })
 
-test('whoever runs nothing sees no use of their own, however full the cluster is', () => {
+test('a user without sessions sees no usage of their own, however full the cluster is', () => {
   const meters = ownMeters(mine(), CLUSTER)
   expect(meters.map(({ label, text, cluster }) => [label, text, cluster])).toEqual([
     ['Sessions', '0', '9 running'],
@@ -36,7 +36,7 @@ test('limits are what the own use is measured by', () => {
   ])
 })
 
-test('a limit of nothing is full only where something is held', () => {
+test('a limit of zero is full only if something is held', () => {
   const none = mine({ limits: { 'cuda.device': '0' } })
   expect(scopeMeters(none, CLUSTER.capacity).find(({ key }) => key === 'cuda.device')).toBeUndefined()
   const held = mine({ limits: { 'cuda.device': '0' }, held: { 'cuda.device': '1' } })

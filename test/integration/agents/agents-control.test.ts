@@ -289,7 +289,7 @@ describe('reconciliation', () => {
     expect(agent.containers.has(odd)).toBe(true)
   })
 
-  test('what an agent tells of the pull of another agent does not count', async () => {
+  test('a report of an agent about the pull of another agent does not count', async () => {
     const owner = await cluster.join()
     owner.script.create_kernel = ({ spec }, signal) => {
       owner.run(spec)

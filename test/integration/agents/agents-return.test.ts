@@ -64,7 +64,7 @@ test('an agent that comes back as it was is ready again, and not one row of it i
   await cluster.reach((await cluster.launch()).id, 'RUNNING')
 })
 
-test('one that was taken for lost is CONNECTED again, with what it has', async () => {
+test('an agent that counted as lost is CONNECTED again, with its sessions', async () => {
   const agent = await cluster.join()
   await agent.disconnect()
   const status = async () => (await cluster.api.listAgents()).items.map(item => item.status)
@@ -112,7 +112,7 @@ test('whatever has changed while it was away lands, however often it comes and g
   )
 })
 
-test('an image that is gone and comes back while the agent stays is told each time', async () => {
+test('an image that disappears and comes back while the agent stays is reported each time', async () => {
   const agent = await cluster.join({ images: [PYTHON] })
   const digests = async () => (await rowsOf(agent)).images.map(({ digest }) => digest)
   await expect.poll(digests).toEqual([PYTHON.id])

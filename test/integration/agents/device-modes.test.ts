@@ -33,7 +33,7 @@ const end = async (id: Awaited<ReturnType<typeof launch>>['id']) => {
   await cluster.reach(id, 'TERMINATED')
 }
 
-test('a GPU that an admin shares is given out in parts at once, and its agent is told', async () => {
+test('a GPU that an admin shares is available in shares at once, and its agent is told', async () => {
   const agent = await join()
   const changed = await setMode(agent, 'shared')
   expect(changed.capacity).toMatchObject({ 'cuda.device': '1', 'cuda.shares': '1' })
@@ -52,7 +52,7 @@ test('a GPU that an admin shares is given out in parts at once, and its agent is
   expect(agent.requests('set_device_modes').at(-1)).toEqual({ modes: { 'GPU-0': 'shared', 'GPU-1': 'whole' } })
 })
 
-test('a mode changes only while nothing holds the device; the refusal names who does', async () => {
+test('a mode changes only while no session uses the device; the refusal names the sessions', async () => {
   const agent = await join(1)
   await setMode(agent, 'shared')
   const session = await launch({ 'cuda.shares': '0.3' })
@@ -67,7 +67,7 @@ test('a mode changes only while nothing holds the device; the refusal names who 
   await cluster.reach((await launch({ 'cuda.device': '1' })).id, 'RUNNING')
 })
 
-test('MIG is not set here, neither on nor off, and unknown devices are said to be unknown', async () => {
+test('MIG cannot be switched on or off, and unknown devices are reported as unknown', async () => {
   const mig = { ...gpus(1)[0], uuid: 'MIG-0', mode: 'mig', isolation: 'mig' } as (typeof agent.devices)[number]
   const agent = await cluster.join({ capacity: ROOM, devices: [...gpus(1), mig] })
   expect(await refusal(setMode(agent, 'mig'))).toMatchObject({ code: 'device_mode_fixed' })
@@ -184,7 +184,7 @@ test('parts are called enforced only where every one is', async () => {
   await expect.poll(partsHold).toBe('accounted')
 })
 
-test('what an agent measures of its devices is shown with them; unknown stays unknown', async () => {
+test('figures of devices are shown with them; unknown ones stay unknown', async () => {
   const agent = await join(2)
   agent.deviceFigures = [{ uuid: 'GPU-0', utilization: null, memBytes: 3 * GiB }]
   await expect.poll(async () => (await deviceOf(agent)).memUsedBytes).toBe(3 * GiB)

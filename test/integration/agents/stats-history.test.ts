@@ -80,7 +80,7 @@ describe('minutes', () => {
     expect(hours.items.at(-1)?.netRxBytes).toBe(999)
   })
 
-  test('what the clock of this process says plays no part in it', async () => {
+  test('the clock of this process has no influence', async () => {
     const [id = newId(SessionId)] = await sessions(1)
     await write(id, 2, { cpuMilli: 100 })
     const kernelId = newId(KernelId)

@@ -107,7 +107,7 @@ test('images: what nobody holds is not removed, and a minimum goes only when tha
   expect(images.find(image => image.reference === reference)?.minimum.cpu).toBe('1')
 })
 
-test('a rescan that fails is no success: it is said, and the exit code is 1', async () => {
+test('a failed rescan is reported, and the exit code is 1', async () => {
   const closed = await closedRegistry()
   await admin('registry', 'add', closed, '--url', `http://${closed}`)
   const { code, out, err } = await admin('registry', 'rescan', closed)

@@ -54,7 +54,7 @@ test('signing out ends the sign-in there is, wherever BERTH_ENDPOINT points', as
   expect((await cli.run(['whoami'])).code).toBe(3)
 })
 
-test('a password goes unencrypted to no other machine, unless the user says so', async () => {
+test('a password is sent unencrypted to another machine only if the user allows it', async () => {
   await using other = await stranger()
   const address = Object.values(networkInterfaces())
     .flat()

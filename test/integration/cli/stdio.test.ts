@@ -99,7 +99,7 @@ test.each([
   ['the session has ended', (manager: StandIn) => manager.endSession(), 1, 'The session is not running'],
   ['there is no manager', (manager: StandIn) => manager.stop(), 1, 'does not answer. Is the address right'],
   ['the session has no sshd', (manager: StandIn) => manager.apps.clear(), 4, 'The session has no such app'],
-])('where %s, it says so at once', async (_, spoil: (manager: StandIn) => unknown, code, text) => {
+])('if %s, the command says so at once', async (_, spoil: (manager: StandIn) => unknown, code, text) => {
   const { manager, start } = await setUp(1)
   await spoil(manager)
   expect(await outcomeOf(start())).toEqual({ code, out: '', err: expect.stringContaining(text) as string })

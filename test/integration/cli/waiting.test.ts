@@ -56,7 +56,7 @@ describe('--wait', () => {
     expect(performance.now() - startedAt).toBeGreaterThan(2_000)
   })
 
-  test('ends with what does not mend itself', async () => {
+  test('ends at a permanent failure', async () => {
     await using api = await startScriptedApi({
       'POST /api/v1/sessions': made,
       [`GET /api/v1/sessions/${ID}`]: new AppError('session_not_found'),

@@ -71,7 +71,7 @@ test.each([
   ['looks at the queue', 'lock table agents in access exclusive mode'],
   ['writes what it has placed', 'lock table kernels in exclusive mode'],
 ])(
-  'a manager that hangs while it %s holds nobody up, and places nothing twice when it goes on',
+  'a manager that hangs while it %s does not delay others, and places nothing twice when it continues',
   async (_what, lock) => {
     await atA.pauseScheduling()
     const ids = await Promise.all(Array.from({ length: 2 * CORES }, () => launch(atA)))

@@ -64,7 +64,7 @@ test('a sign-in that ends at one manager ends its streams at the other at once, 
   await expect(apiOf(b.url, token).me()).rejects.toMatchObject({ code: 'not_signed_in' })
 })
 
-test('who is demoted or deactivated at one manager loses streams at the other, opened with a keypair too', async () => {
+test('a user who is demoted or deactivated at one manager loses streams at the other, also those opened with a keypair', async () => {
   await using stack = new AsyncDisposableStack()
   const { a, b } = stack.use(await two())
   const { api } = await managers.admin(a)
@@ -187,7 +187,7 @@ test('a manager that hangs loses its turn and its place, and has both again when
   await expect.poll(await create(a), { timeout: 10_000 }).toBe('RUNNING')
 })
 
-test('whoever takes the port of a manager that is down gets nothing from its agent', async () => {
+test('a program that takes the port of a stopped manager gets nothing from its agent', async () => {
   await using stack = new AsyncDisposableStack()
   const a = stack.use(await managers.start())
   const { path: home } = stack.use(await temporaryDirectory())

@@ -179,7 +179,7 @@ describe('a container that an agent made up', () => {
   })
 })
 
-test('what an agent says of the end of another agent’s kernel is kept nowhere', async () => {
+test('a report of an agent about the end of another agent’s kernel is not recorded', async () => {
   const honest = await cluster.join()
   const { id } = await cluster.launch({ kind: 'batch', startupCommand: 'train' })
   const kernelId = (await cluster.reach(id, 'RUNNING')).kernels[0]?.id
@@ -293,7 +293,7 @@ describe('a flood of reports', () => {
     return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1] ?? NaN) / 1024
   }
 
-  test('is held up: the manager keeps its memory and answers others', async () => {
+  test("is slowed down: the manager's memory stays bounded and others get answers", async () => {
     await using managers = await startManagers()
     await using manager = await managers.spawn()
     const { api } = await managers.admin(manager)

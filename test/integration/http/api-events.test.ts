@@ -65,7 +65,7 @@ test('a stream that was away too long, or knew another run of the manager, start
   }
 })
 
-test('live figures reach who watches a session and may see it, nobody else', async () => {
+test('live figures reach only clients that watch the session and may see it', async () => {
   const [owner, stranger] = [await manager.addUser('owner@example.org'), await manager.addUser('stranger@example.org')]
   const watch = '01900000-0000-7000-8000-000000000001'
   using watching = await openEventStream(manager.url, { ...owner, watch })
@@ -161,7 +161,7 @@ test('a stream of a keypair ends with the keypair, and with the domain of its ow
   await expect.poll(() => stays.isEnded()).toBe(true)
 })
 
-test('a change that nobody told ends streams with their next ping', async () => {
+test('a change without a notification ends streams with their next ping', async () => {
   await using own = await startTestManager()
   const { api } = await own.signIn()
   const keypair = await api.createKeypair({ body: {} })

@@ -41,7 +41,7 @@ test('metrics tell queues, states and what agents hold', async () => {
   await expect.poll(scrape, { timeout: 10_000 }).toContain(`berth_agent_occupied${of(',slot="cpu"')} 1`)
 })
 
-test('agents of one name are told apart', async () => {
+test('agents with the same name are distinguished', async () => {
   const twins = [await cluster.join({ name: 'twin' }), await cluster.join({ name: 'twin' })]
   const each = twins.map(({ id }) => `berth_agent_connected{agent="twin",agent_id="${id}",resource_group="default"} 1`)
   await expect.poll(scrape, { timeout: 10_000 }).toEqual(expect.arrayContaining(each))

@@ -73,7 +73,7 @@ test('a PostgreSQL whose processes are stopped: every request is refused within 
   await expect.poll(async () => (await ask(manager.url, token)).status, { timeout: 20_000 }).toBe(200)
 })
 
-test('connections that the server ends under load: nothing but 503 is told, and the next request is served', async () => {
+test('connections that the server ends under load get only 503, and the next request is served', async () => {
   await using manager = await startTestManager({ backend: 'embedded' })
   const { token } = await manager.signIn()
   await using other = await openToRead({ dataDir: manager.dataDir, databaseUrl: undefined, log: silentLog })

@@ -35,7 +35,7 @@ async function processesOf(data: string): Promise<string[]> {
 
 describe.skipIf(process.platform !== 'linux')('a server that is asked to end', () => {
   test.each([0.1, 0.3, 0.5, 0.8, 1.2, 2])(
-    '%d s after its start is gone, and so is all that it started',
+    '%d s after its start has ended, with all its child processes',
     async seconds => {
       await using data = await temporaryDirectory()
       await using database = await startDatabase()

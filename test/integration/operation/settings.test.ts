@@ -30,7 +30,7 @@ const NOTHING_SET = {
 } as const
 
 describe('system settings', () => {
-  test('a new Berth lets nobody sign up, sends no mail, and says so to everybody', async () => {
+  test('a new installation has no sign-up and no mail, and its public settings say so', async () => {
     expect(await admin.getSettings()).toMatchObject({
       allowSignUp: 'off',
       signUpDomain: 'default',
@@ -48,7 +48,7 @@ describe('system settings', () => {
     })
   })
 
-  test('what is left out stays, null empties, and a change counts at once', async () => {
+  test('missing settings stay, null clears one, and a change takes effect at once', async () => {
     await admin.updateSettings({ body: { allowSignUp: 'invitation', publicUrl: 'https://berth.example.org/' } })
     const changed = await admin.updateSettings({ body: { smtpHost: 'mail.example.org', smtpFrom: 'b@example.org' } })
     expect(changed).toMatchObject({
@@ -188,7 +188,7 @@ describe('mail', () => {
     }
   })
 
-  test('a certificate that nobody vouches for is refused, and nothing is sent', async () => {
+  test('an untrusted certificate is refused, and nothing is sent', async () => {
     const certificate = await makeCertificate()
     for (const security of ['starttls', 'tls'] as const) {
       await using server = await startSmtpServer({ certificate, security })
@@ -205,7 +205,7 @@ describe('mail', () => {
     expect(server.mails).toHaveLength(0)
   })
 
-  test('a refused address and a server that is away are told with the words of the server', async () => {
+  test("a refused address and an unreachable server are reported with the server's message", async () => {
     let port: number
     {
       await using server = await startSmtpServer()

@@ -104,7 +104,7 @@ describe.each(BACKENDS)('store on %s PostgreSQL', (_name, backend) => {
     expect([...users.keys()].filter(name => name.toLowerCase() === 'acme')).toHaveLength(1)
   })
 
-  test('a connection that is lost is told once, and one that is closed with the store not at all', async () => {
+  test('a lost connection is logged once, and one that is closed with the store is not logged', async () => {
     await using opened = await open()
     const lost: string[] = []
     const log: Log = { ...silentLog, warn: (_, message) => void lost.push(message) }
@@ -185,7 +185,7 @@ describe('embedded PostgreSQL', () => {
     })
   })
 
-  test('after kill -9 of its process what was acknowledged is there, and the server left behind is taken over', async () => {
+  test('after kill -9 of its process acknowledged writes are kept, and the remaining server is taken over', async () => {
     await using dir = await temporaryDirectory()
     for (let round = 1; round <= 3; round++) {
       const child = fork(join(import.meta.dirname, '../../fixtures/store-writer.ts'), [dir.path], { silent: true })
@@ -247,7 +247,7 @@ describe('embedded PostgreSQL', () => {
   })
 })
 
-test('an external database that does not answer, or is no URL, is said plainly', async () => {
+test('an external database that does not answer, or is not a URL, gives a clear error', async () => {
   await using dir = await temporaryDirectory()
   const open = (databaseUrl: string) => openStore({ dataDir: dir.path, databaseUrl, log: silentLog })
   await expect(open('postgresql://nobody@127.0.0.1:1/none')).rejects.toMatchObject({ code: 'unavailable' })

@@ -140,7 +140,7 @@ test('a used ticket, a forged one and that of another session are refused', asyn
   for (const attempt of bad) expect((await get(attempt)).status).toBe(403)
 })
 
-test('what is refused is refused before anything is dialled', async () => {
+test('requests are refused before anything is dialled', async () => {
   const { proxy, spec, manager } = await setUp()
   const { url } = await proxy.tunnel.openApp(spec)
   const { cookie, origin } = await letIn(url)

@@ -149,7 +149,7 @@ test('cookies that a page on another port plants sign nobody out', async () => {
   await context.close()
 })
 
-test('as many planted cookies as a browser keeps sign nobody out', async () => {
+test('the largest number of planted cookies that a browser keeps signs nobody out', async () => {
   const context = await browser.newContext()
   const page = await context.newPage()
   await signIn(page)

@@ -111,7 +111,7 @@ test.each([
     'scheme_wrong',
     /sends X-Forwarded-Proto: http for browsers/,
   ],
-] as const)('HAProxy %s is told once in the log and to superadmins, and the cookie is Secure', async (...row) => {
+] as const)('HAProxy %s is reported once in the log and to superadmins, and the cookie is Secure', async (...row) => {
   const [, frontend, trusted, code, words] = row
   const { web, manager, warnings, ask, signIn } = await setUp(frontend, trusted)
   for (let time = 0; time < 3; time++) await ask('GET', '/')
@@ -128,7 +128,7 @@ test.each([
   expect(await (await signIn(user)).info()).not.toHaveProperty('proxyFaults')
 })
 
-test('HAProxy that changes the Host field is told, as the reason why nobody can sign in', async () => {
+test('HAProxy that changes the Host field is reported as the reason why nobody can sign in', async () => {
   const { web, ask, warnings } = await setUp([...FIELDS, 'http-request set-header Host inside.example.org'], [])
   const answer = await ask('POST', '/api/v1/auth/login', ADMIN)
   expect(JSON.parse(answer.body)).toMatchObject({ code: 'foreign_origin', detail: /changes the Host field/ })

@@ -71,7 +71,7 @@ test('OpenSSH reads from the configuration exactly what was meant', async () => 
   expect(said.find(line => line.startsWith('userknownhostsfile'))).toContain(join(sshDirectory, 'berth', 'known_hosts'))
 })
 
-test('what the user says of all hosts does not send a session through a bastion, nor over an old connection', async () => {
+test('settings for all hosts do not send a session through a bastion or over an old connection', async () => {
   const { proxy, spec, ssh, config, sshDirectory } = await setUp()
   await mkdir(sshDirectory, { recursive: true })
   await writeFile(config, 'Host *\n  ProxyJump bastion.example.org\n  ControlMaster auto\n  ControlPath ~/.ssh/%h-%p\n')

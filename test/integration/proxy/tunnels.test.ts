@@ -67,7 +67,7 @@ test('a client that ends its half still gets the whole answer', async () => {
   expect(await text(client)).toBe('you said hello')
 })
 
-test('what is still buffered when the service closes arrives', async () => {
+test('data that is still buffered when the service closes arrives', async () => {
   const payload = Buffer.alloc(8 * 1024 * 1024, 'x')
   const { proxy, spec } = await setUp(socket => socket.end(payload))
   const client = await dial((await proxy.tunnel.open(spec)).port)
@@ -254,7 +254,7 @@ test('a port that is taken on ::1 only counts as taken', async () => {
   await expect(proxy.tunnel.open({ ...spec, port })).rejects.toMatchObject({ code: 'port_in_use' })
 })
 
-test('an app that is open moves to a port that is asked for, but not away from those who use it', async () => {
+test('an open app moves to a requested port, but not while it has connections', async () => {
   const { proxy, spec } = await setUp(echo)
   const { port: first } = await proxy.tunnel.open(spec)
   expect((await proxy.tunnel.open({ ...spec, port: first })).port).toBe(first)

@@ -203,7 +203,7 @@ test('other host names are refused, allowed ones are not, whatever the path', as
   }
 })
 
-test('what changes something must come from the own origin, if it comes from a page', async () => {
+test("a request of a page that changes something must come from the console's origin", async () => {
   const { web } = await setUp()
   const post = (origin?: string) =>
     ask(web.port, '/api/v1/echo', { method: 'POST', headers: origin === undefined ? {} : { origin } })
@@ -240,7 +240,7 @@ test('a request to the manager arrives with its own host and origin and the name
   })
 })
 
-test('what the manager refuses before it has read all of it is refused in its words, not as a broken connection', async () => {
+test("a request that the manager refuses before its end gets the manager's answer, not a broken connection", async () => {
   await using manager = await startTestManager()
   const { web } = await setUp({ managerUrl: manager.url })
   const headers = { 'content-type': 'application/json' }
@@ -250,7 +250,7 @@ test('what the manager refuses before it has read all of it is refused in its wo
   }
 })
 
-test('who still sends ten megabytes when it is clear that they are not wanted gets the answer all the same', async () => {
+test('a client that still sends ten megabytes after the refusal gets the answer', async () => {
   const context = await setUp()
   const { web, manager } = context
   const body = ' '.repeat(10_000_000)
@@ -385,7 +385,7 @@ test('a browser that is signed in at localhost opens nothing here before it has 
   }
 })
 
-test('a reverse proxy that changes the Host field is told as what it is', async () => {
+test('a reverse proxy that changes the Host field is reported as such', async () => {
   const { web } = await setUp()
   const headers = { origin: 'https://berth.example.org', 'sec-fetch-site': 'same-origin' }
   const answer = await ask(web.port, '/api/v1/echo', { method: 'POST', headers })
@@ -446,7 +446,7 @@ test.each(['', '?then=home'])('signing out%s closes the tunnels of that user', a
   expect(await call(context, 'tunnel', 'list')).toEqual({ ok: true, value: [] })
 })
 
-test('what runs in the background goes on with the sign-ins that are left', async () => {
+test('background work goes on with the remaining sign-ins', async () => {
   const { web, manager } = await setUp()
   const as = async (name: string, method: string, ...args: unknown[]) =>
     await ask(web.port, `/host/tunnel/${method}`, {

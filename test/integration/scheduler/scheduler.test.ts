@@ -270,7 +270,7 @@ describe.each(BACKENDS)('placements on %s PostgreSQL', (_name, backend) => {
     return rows.length > 0
   }
 
-  test('what was planned is not placed once its resource group, owner, project or domain is deactivated', async () => {
+  test('a planned session is not placed once its resource group, owner, project or domain is deactivated', async () => {
     await report({ cpu: 4000, mem: 8 * GiB })
     await enqueue(1, { cpu: 1000, mem: GiB })
     await sql`update sessions set group_id = (select id from groups)`.execute(store.db)

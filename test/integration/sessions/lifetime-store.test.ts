@@ -73,7 +73,7 @@ describe('lifetimes', () => {
   const setIdle = (id: SessionId, seconds: number) =>
     sql`update sessions set idle_since = now() - ${seconds} * interval '1 second' where id = ${id}`.execute(store.db)
 
-  test('a warning is told once at 15, 5 and 1 minutes before the end', async () => {
+  test('a warning is sent once at 15, 5 and 1 minutes before the end', async () => {
     const id = await anIdleSession(60, 3600)
     await using watch = look()
     for (const [minutes, hints] of [
@@ -90,7 +90,7 @@ describe('lifetimes', () => {
     expect(watch.hints).toEqual([id, id, id])
   })
 
-  test('a sign of life takes a warning back, and that is told as well', async () => {
+  test('activity withdraws a warning, and the change is published', async () => {
     const id = await anIdleSession(50 * 60, 3600)
     let bytesDown = 0
     await using watch = look({ activityOf: () => ({ ...NO_ACTIVITY, tunnels: 1, bytesDown }) })
@@ -110,7 +110,7 @@ describe('lifetimes', () => {
     await vi.waitFor(() => expect(watch.hints).toEqual([warned]))
   })
 
-  test('what is left of a session is told by the clock of the database, whatever the one of this process says', async () => {
+  test('the remaining time of a session comes from the clock of the database, not from this process', async () => {
     const id = await anIdleSession(1800, 3600)
     const live = createLiveFigures(store.now)
     const deps = { live, presence: { isReady: () => true }, positionOf: () => null }

@@ -151,7 +151,7 @@ describe('the maximum lifetime', () => {
     expect((await get(id)).ends).toMatchObject({ why: 'max_lifetime', warnedAt: expect.any(String) as string })
   })
 
-  test('makes what waits for it say when it starts at the latest', async () => {
+  test('lets a waiting session show its latest start time', async () => {
     agent = await cluster.join({ capacity: { cpu: 1000, mem: 4 * 2 ** 30 } })
     const body = { options: { reserveAfterSeconds: 1 } }
     await cluster.api.updateResourceGroup({ params: { name: 'default' }, body })

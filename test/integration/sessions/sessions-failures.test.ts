@@ -186,7 +186,7 @@ test('a session of two kernels of which one runs on an agent that is lost moves 
   for (const kernel of session.kernels) expect(elsewhere.containers.has(kernel.id)).toBe(false)
 })
 
-test('what an agent has left of an earlier attempt is removed there, and the start on the next agent goes on', async () => {
+test('leftovers of an earlier attempt are removed on its agent, and the start on the next agent goes on', async () => {
   const first = await cluster.join({ script: { create_kernel: broken } })
   const released = Promise.withResolvers<undefined>()
   const second = await cluster.join({ capacity: { cpu: 9000, mem: 32 * 2 ** 30 } })
@@ -321,7 +321,7 @@ describe('the end of a session', () => {
     ['exited', { oomKilled: false, engineRestarted: false }],
     ['oom_killed', { oomKilled: true, engineRestarted: false }],
     ['engine_restarted', { oomKilled: false, engineRestarted: true }],
-  ])('by itself is told apart: %s', async (code, how) => {
+  ])('by itself is distinguished: %s', async (code, how) => {
     const { agent, id, kernelId } = await running()
     agent.change(kernelId, { state: 'exited', containerId: 'c', exitCode: 7, ...how })
     const session = await cluster.reach(id, 'TERMINATED')
@@ -340,7 +340,7 @@ describe('the end of a session', () => {
     },
   )
 
-  test('by somebody who removed the container behind our back', async () => {
+  test('by somebody who removed the container outside of Berth', async () => {
     const { agent, id, kernelId } = await running()
     agent.containers.delete(kernelId)
     expect((await cluster.reach(id, 'TERMINATED')).reason.code).toBe('container_gone')

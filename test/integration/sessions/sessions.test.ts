@@ -127,7 +127,7 @@ describe('what is refused', () => {
     expect((await cluster.api.listSessions({ query: { status: 'live' } })).total).toBe(0)
   })
 
-  test('a request that is too large is told the slot, what it needs and what there is', async () => {
+  test('the refusal of a too large request has the slot, the need and the capacity', async () => {
     await cluster.join()
     expect(await refusal(cluster.launch({ resources: { cpu: '9' } }))).toMatchObject({
       code: 'request_too_large',

@@ -175,7 +175,7 @@ test('a client that goes away while it waits for the agent leaves nothing behind
   await expect.poll(() => path.streams.size).toBe(0)
 })
 
-test('a parked socket that is dead is passed over, and what the client has sent goes to the next one', async () => {
+test("a dead parked socket is skipped, and the client's data goes to the next one", async () => {
   await using path = await startPath({ service: echo, parked: 0, takeTimeoutMs: 5_000 })
   // Parks like an agent, then dies without answering a header, as a host does that lost its power.
   const dead = await connectTo(path.managerPort)

@@ -114,7 +114,7 @@ test('a sign-in that begins while the password is being changed waits, and is re
   expect(await loginsOf(made.id)).toBe(0)
 })
 
-test('who knows the old password only does not replace the one that was set meanwhile', async () => {
+test('a caller with only the old password cannot replace a password that was set meanwhile', async () => {
   using made = await services()
   const caller = { userId: made.id, email: made.email, role: 'user', domain: DEFAULT_DOMAIN } as const
   meanwhile = () => updateUser(db, made.id, { password_hash: 'of the admin' })

@@ -83,7 +83,7 @@ describe('signing up', () => {
     expect(user.groups.map(group => group.name)).toEqual(['default'])
   })
 
-  test('an address that has an account is answered alike, changes nothing, and its owner alone is told', async () => {
+  test('signing up with the address of an account gives the same answer and changes nothing; only its owner gets a mail', async () => {
     const email = newAddress()
     await manager.addUser(email)
     const before = await admin.listUsers({ query: { search: email } })
@@ -95,7 +95,7 @@ describe('signing up', () => {
     expect(await admin.listUsers({ query: { search: email } })).toEqual(before)
   })
 
-  test('who signs up with the address of somebody else gains nothing by the click of its owner', async () => {
+  test('signing up with the address of somebody else gains nothing when its owner opens the link', async () => {
     const email = newAddress()
     await signUp(email, { password: 'Of-a-stranger-3' })
     const ofStranger = await linkTo(email, 'verify')
@@ -190,7 +190,7 @@ describe('signing up', () => {
     expect(await codeOf(signUp(newAddress()))).toBe('ok')
   })
 
-  test('whoever has a network of IPv6 is one place, whichever of its addresses they send from', async () => {
+  test('an IPv6 network counts as one place, whichever of its addresses sends', async () => {
     const codes: unknown[] = []
     for (let i = 1; i <= 13; i++) {
       from = `2001:db8:0:1::${i.toString(16)}`
@@ -301,7 +301,7 @@ describe('a forgotten password', () => {
     expect(smtp.mailTo('nobody-at-all@example.org')).toBeUndefined()
   })
 
-  test('a stranger who asks again and again keeps nobody from a new password, and fills no mailbox', async () => {
+  test('repeated requests of a stranger do not prevent a new password and do not fill a mailbox', async () => {
     const email = newAddress()
     await manager.addUser(email)
     for (let i = 0; i < 9; i++) expect(await codeOf(request(email))).toBe('ok')

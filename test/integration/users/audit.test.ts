@@ -76,7 +76,7 @@ describe('every change is written down', () => {
     expect(out).toMatchObject({ actor: 'signs@example.org', action: 'logout', result: 'ok' })
   })
 
-  test('what was refused, what failed, and what was signed', async () => {
+  test('requests that were refused, that failed, and that were signed', async () => {
     const user = await manager.addUser('user@example.org')
     const unknown = '00000000-0000-7000-8000-000000000000'
     await expect(user.api.forgetAgent({ params: { id: unknown } })).rejects.toThrow()
@@ -121,7 +121,7 @@ describe('every change is written down', () => {
     expect((await newest({ limit: 1 }))[0]?.id).toBe(before)
   })
 
-  test('what happens without a request: links and tokens made on this computer, agents that join, a new master key', async () => {
+  test('events without a request: links and tokens made on this computer, agents that join, a new master key', async () => {
     await manager.manager.createSignInTicket()
     expect((await newest({ limit: 1 }))[0]).toMatchObject({ actor: null, action: 'createSignInTicket', address: null })
     await using data = await temporaryDirectory()
@@ -301,7 +301,7 @@ describe('the log', () => {
     await expect(pieces.next()).rejects.toMatchObject({ code: 'forbidden' })
   })
 
-  test('what was counted is told when the minute is over', async () => {
+  test('counts are written when the minute is over', async () => {
     await using store = await storeOf(manager)
     await using recorder = createAuditRecorder({ store, log: silentLog, windowMs: 200 })
     const [actor_id, actor] = [newId(UserId), 'counted@example.org']

@@ -120,7 +120,7 @@ describe.each(BACKENDS)('identity on %s PostgreSQL', (_name, backend) => {
     expect((await me(other.headers)).status).toBe(200)
   })
 
-  test('a forged cookie or token is nobody, and a bad token is not passed over for a good sign-in', async () => {
+  test('a forged cookie or token is refused, and a bad token is not ignored in favour of a good sign-in', async () => {
     const { cookie, headers: good } = await browser()
     for (const headers of [
       { ...good, cookie: `${cookie.slice(0, -3)}AAA` },
@@ -158,7 +158,7 @@ describe.each(BACKENDS)('identity on %s PostgreSQL', (_name, backend) => {
     expect((await owner.api.enrolTotp({ body: { password: 'Their-own-pass-1' } })).secret).toMatch(/^[A-Z2-7]+$/)
   })
 
-  test('a program that makes up where it comes from is counted as what it is', async () => {
+  test('a program that forges its origin counts by its real address', async () => {
     const email = 'rotating@example.org'
     const guess = (index: number, headers: Record<string, string>) =>
       rawRequest(`${manager.url}/api/v1/auth/login`, {
@@ -242,7 +242,7 @@ describe.each(BACKENDS)('identity on %s PostgreSQL', (_name, backend) => {
   })
 
   test.each(['superadmin', 'domain_admin'] as const)(
-    'a %s who is signed in cannot do to the own account by the routes of admins what needs the password',
+    'a %s cannot use the routes of admins on their own account for actions that need the password',
     async role => {
       const { id, api, token } = await manager.addUser(`own-${role}@example.org`, role)
       const params = { id: UserId.parse(id) }

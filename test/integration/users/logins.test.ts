@@ -48,7 +48,7 @@ async function open() {
   }
 }
 
-test('a sign-in that ends by time ends what was opened with it, once', async () => {
+test('a sign-in that expires ends its tunnels and streams, once', async () => {
   await using world = await open()
   const { id, token } = await world.signIn()
   world.goAhead(11 * HOUR)
@@ -118,7 +118,7 @@ test('the renewal of a grant keeps its sign-in alive, but not beyond its absolut
   expect(await endsIn(`ends_at = now() + interval '1 hour'`)).toBeLessThan(1.01)
 })
 
-test('whoever signs out while an app starts gets no grant, and is told why', async () => {
+test('a user who signs out while an app starts gets no grant, with the reason', async () => {
   await using world = await open()
   const { store, user: userId, logins } = world
   const sessionId = await running(world)
