@@ -1,20 +1,36 @@
 // Part of `npm run lint`: compares errors and reasons with their documentation, both ways, and checks every relative link of
-// every *.md file.
+// every *.md file, and the paths and source files that the pages name. Decisions and the changelog tell of their own time: the
+// paths in them may be gone.
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { dirname, join, relative } from 'node:path'
+import { basename, dirname, join, relative } from 'node:path'
 import { ERRORS, REASON_CODES } from '#manager/contract'
-import { differences, documentedCodes, documentedReasons, relativeLinks } from './doc-rules.ts'
+import { differences, documentedCodes, documentedReasons, namedPaths, relativeLinks } from './doc-rules.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
+/** Folders that pages name and that only a run makes. */
+const MADE = new Set(['test/output/'])
 const ELSEWHERE = new Set(['node_modules', 'dist', '.git', 'coverage', '.cache'])
 
-function papers(folder: string): string[] {
+function filesIn(folder: string): string[] {
   return readdirSync(folder, { withFileTypes: true }).flatMap(entry => {
     if (ELSEWHERE.has(entry.name)) return []
     const path = join(folder, entry.name)
-    if (entry.isDirectory()) return papers(path)
-    return entry.name.endsWith('.md') ? [path] : []
+    return entry.isDirectory() ? filesIn(path) : [path]
   })
+}
+
+const files = filesIn(ROOT)
+const papers = files.filter(path => path.endsWith('.md'))
+const names = new Set(files.map(path => basename(path)))
+const ofHistory = (paper: string) => /^(docs\/adr\/|CHANGELOG\.md$)/.test(relative(ROOT, paper))
+
+/** Whether a path that a page names is there: from the root or from the page's folder. Other first segments are no paths of ours. */
+function isThere(paper: string, path: string): boolean {
+  if (!path.includes('/')) return names.has(path)
+  const [first = ''] = path.split('/')
+  const bases = [ROOT, dirname(paper)].filter(base => existsSync(join(base, first)))
+  if (bases.length === 0) return !/\.(ts|mts|vue)$/.test(path)
+  return bases.some(base => existsSync(join(base, path)))
 }
 
 const errorsPage = join(ROOT, 'docs', 'errors.md')
@@ -23,10 +39,15 @@ const problems = [
   ...differences(Object.keys(ERRORS), documentedCodes(errors)),
   ...differences(REASON_CODES, documentedReasons(errors)),
 ]
-for (const paper of papers(ROOT)) {
-  for (const link of relativeLinks(readFileSync(paper, 'utf8'))) {
+for (const paper of papers) {
+  const text = readFileSync(paper, 'utf8')
+  for (const link of relativeLinks(text)) {
     if (!existsSync(join(dirname(paper), link)))
       problems.push(`${relative(ROOT, paper)} links to ${link}, which is not there`)
+  }
+  if (ofHistory(paper)) continue
+  for (const path of namedPaths(text)) {
+    if (!MADE.has(path) && !isThere(paper, path)) problems.push(`${relative(ROOT, paper)} names ${path}, which is not there`)
   }
 }
 for (const problem of problems) console.error(problem)

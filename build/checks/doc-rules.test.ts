@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { differences, documentedCodes, documentedReasons, relativeLinks } from './doc-rules.ts'
+import { differences, documentedCodes, documentedReasons, namedPaths, relativeLinks } from './doc-rules.ts'
 
 test('error codes are read from table rows and headings, not from running text', () => {
   const page = '# Errors\n| `port_in_use` | taken |\n|`internal`|\n### `not_found`\nSee `elsewhere`.\n'
@@ -25,4 +25,10 @@ test('reasons are the first cells below their heading, several of them in one ce
   const page =
     '| `an_error` | 400 |\n\n# Reasons\n\n| reason | what happened |\n|---|---|\n| one | … |\n| two, three_4 | … |\n'
   expect(documentedReasons(page)).toEqual(['one', 'two', 'three_4'])
+})
+
+test('paths and source files in inline code are found, patterns and commands are not', () => {
+  const page = 'See `manager/store/`, `tick.ts` and `App.vue`; not `npm test`, `*.ts`, `a/…`, `NNNN-what.ts`, `berth.toml` or `200/s x`.'
+  expect(namedPaths(page)).toEqual(['manager/store/', 'tick.ts', 'App.vue'])
+  expect(namedPaths('```\n`gone/away.ts`\n```')).toEqual([])
 })

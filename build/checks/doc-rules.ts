@@ -22,6 +22,15 @@ export function relativeLinks(markdown: string): string[] {
     .map(target => decodeURI(target.replace(/#.*$/, '')))
 }
 
+/** Files and folders that inline code names: paths with a slash, and names of source files. Patterns and examples are left out. */
+export function namedPaths(markdown: string): string[] {
+  const prose = markdown.replaceAll(/^(`{3,})[^\n]*\n[\s\S]*?^\1\s*$/gm, '')
+  return [...prose.matchAll(/`([^`\n]+)`/g)]
+    .map(match => match[1] ?? '')
+    .filter(text => /^[\w.@-]+(\/[\w.@-]+)*\/?$/.test(text) && !/NNNN/.test(text))
+    .filter(text => text.includes('/') || /^[a-zA-Z][\w.-]*\.(ts|mts|vue|cjs|mjs)$/.test(text))
+}
+
 /** Differences between the two lists, as sentences. */
 export function differences(defined: readonly string[], documented: readonly string[]): string[] {
   const missing = defined
