@@ -24,13 +24,15 @@ const papers = files.filter(path => path.endsWith('.md'))
 const names = new Set(files.map(path => basename(path)))
 const ofHistory = (paper: string) => /^(docs\/adr\/|CHANGELOG\.md$)/.test(relative(ROOT, paper))
 
-/** Whether a path that a page names is there: from the root or from the page's folder. Other first segments are no paths of ours. */
+/** Whether a path that a page names is there: from the root, from the page's folder, or as the tail of a path. */
 function isThere(paper: string, path: string): boolean {
   if (!path.includes('/')) return names.has(path)
   const [first = ''] = path.split('/')
   const bases = [ROOT, dirname(paper)].filter(base => existsSync(join(base, first)))
-  if (bases.length === 0) return !/\.(ts|mts|vue)$/.test(path)
-  return bases.some(base => existsSync(join(base, path)))
+  if (bases.some(base => existsSync(join(base, path)))) return true
+  // The tail of a path, as `plan/plan.ts` in a sentence about the scheduler.
+  if (/\.(ts|mts|vue)$/.test(path)) return files.some(file => file.endsWith(`/${path}`))
+  return bases.length === 0
 }
 
 const errorsPage = join(ROOT, 'docs', 'errors.md')
