@@ -49,7 +49,8 @@ for (const paper of papers) {
   }
   if (ofHistory(paper)) continue
   for (const path of namedPaths(text)) {
-    if (!MADE.has(path) && !isThere(paper, path)) problems.push(`${relative(ROOT, paper)} names ${path}, which is not there`)
+    if (!MADE.has(path) && !isThere(paper, path))
+      problems.push(`${relative(ROOT, paper)} names ${path}, which is not there`)
   }
 }
 for (const problem of problems) console.error(problem)

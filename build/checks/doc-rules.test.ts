@@ -28,7 +28,8 @@ test('reasons are the first cells below their heading, several of them in one ce
 })
 
 test('paths and source files in inline code are found, patterns and commands are not', () => {
-  const page = 'See `manager/store/`, `tick.ts` and `App.vue`; not `npm test`, `*.ts`, `a/…`, `NNNN-what.ts`, `berth.toml` or `200/s x`.'
+  const page =
+    'See `manager/store/`, `tick.ts` and `App.vue`; not `npm test`, `*.ts`, `a/…`, `NNNN-what.ts`, `berth.toml` or `200/s x`.'
   expect(namedPaths(page)).toEqual(['manager/store/', 'tick.ts', 'App.vue'])
   expect(namedPaths('```\n`gone/away.ts`\n```')).toEqual([])
 })
