@@ -5,7 +5,7 @@ import { type WebSocket, WebSocketServer } from 'ws'
 import { CONTROL_PROTOCOL } from '#agent/contract'
 import { dialManager } from './link.ts'
 
-/** What arrives of what a manager sends, and how that ends. */
+/** Messages that arrive from a manager, and the end of the connection. */
 async function received(...sent: readonly string[]): Promise<{ types: string[]; broken: boolean }> {
   const server = new WebSocketServer({ port: 0, host: '127.0.0.1', handleProtocols: () => CONTROL_PROTOCOL })
   server.on('connection', (socket: WebSocket) => {

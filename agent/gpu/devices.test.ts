@@ -10,7 +10,7 @@ const log = { info() {}, warn() {}, error() {} } as unknown as Log
 let found: FoundGpu[]
 let held: Set<string>
 let isEngineUp: boolean
-/** Of the probes that run, the next to answer first. */
+/** Running probes; the next to answer is first. */
 let probes: { uuid: string; answer: (verdict: Verdict) => void }[]
 let limited: unknown[]
 let devices: Devices

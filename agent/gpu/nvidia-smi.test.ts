@@ -62,7 +62,7 @@ GPU 2: A100-SXM4-40GB (UUID: GPU-2fa5cf01-9520-1bc1-995b-cc0c6d9bca7c)
   ])
 })
 
-// Of driver 575, shortened.
+// Output of driver 575, shortened.
 const XML = `<?xml version="1.0" ?>
 <!DOCTYPE nvidia_smi_log SYSTEM "nvsmi_device_v12.dtd">
 <nvidia_smi_log>

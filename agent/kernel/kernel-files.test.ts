@@ -55,7 +55,7 @@ async function endedHome(agoMs: number, kernelId: string = randomUUID()): Promis
   return kernelId
 }
 
-/** What a user can make with `mkdir` and `cd` alone: a path that no system call takes as a whole. */
+/** A path that a user can make with `mkdir` and `cd`, but that is too long for any system call. */
 const makeDeep = (home: string) =>
   run('bash', ['-c', 'for i in $(seq 30); do mkdir "$0"; cd "$0"; done', 'long'.repeat(50)], { cwd: home })
 

@@ -172,7 +172,7 @@ test('a container that ends while its creation is finished is seen to have ended
       settled: () => Promise.resolve(),
       limit() {
         engine.end(3)
-        // Nobody looks at a kernel that is being made.
+        // A kernel that is being created is not polled.
         engine.kernels.containerChanged(KERNEL)
         return Promise.resolve()
       },

@@ -36,7 +36,7 @@ test('every request to a server that has died fails with that reason', async () 
   await child.ended
   for (let time = 1; time <= 3; time++) {
     await expect(child.ask('ping')).rejects.toMatchObject({ code: 'unavailable' })
-    // What goes wrong with sending is told in the next turn.
+    // A send error is reported in the next turn of the event loop.
     await new Promise(setImmediate)
   }
 })

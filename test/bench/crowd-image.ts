@@ -3,7 +3,7 @@ import { PYTHON } from '../fixtures/scripted-agent.ts'
 
 export const APP = 'bench'
 
-/** What the simulated containers of a crowd are made of. */
+/** Image and size of the simulated containers of a crowd. */
 export const CROWD_IMAGE: AgentImage = {
   ...PYTHON,
   references: ['berth-bench/crowd:1'],

@@ -5,10 +5,10 @@ import { buildBenchImage } from './image.ts'
 import { round } from './statistics.ts'
 
 const SESSIONS = 10
-/** What a start leaves to do (looks at the engine, idle connections of the database) is over by then. */
+/** Time after which the work of a start (reading the engine, idle database connections) is done. */
 const SETTLE_MS = 20_000
 const WATCH_MS = 30_000
-/** Of `/proc/PID/stat`; the same on every Linux that Node runs on. */
+/** Clock ticks per second in `/proc/PID/stat`; the same on every Linux that Node runs on. */
 const TICKS_PER_SECOND = 100
 
 /** Processor time of a whole `berth up` (supervisor, manager, agent, console and PostgreSQL) with ten sessions that do nothing. */

@@ -39,7 +39,7 @@ export async function benchLaunch(stack: AsyncDisposableStack) {
   }
 }
 
-/** Of the timeline: each from the state before. */
+/** Durations from the timeline, each from the state before. */
 interface Stages {
   readonly scheduled: number
   readonly preparing: number

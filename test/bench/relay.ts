@@ -1,5 +1,5 @@
 /**
- * What a tunnel is measured against: a plain TCP relay, `socket.pipe` both ways, in a process of its own. Prints its port
+ * The yardstick of tunnels: a plain TCP relay, `socket.pipe` both ways, in a process of its own. Prints its port
  * to the parent. `node relay.ts HOST PORT`: where it forwards to.
  */
 import { connect, createServer, type AddressInfo } from 'node:net'

@@ -35,7 +35,7 @@ export async function residentMemory(
   return Object.fromEntries(await Promise.all(sizes)) as Record<Server, number>
 }
 
-/** Of one process. */
+/** Resident memory of one process. */
 export async function residentBytes(pid: number, kind: 'all' | 'anonymous'): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8')
   const field = kind === 'all' ? /^VmRSS:\s+(\d+) kB$/m : /^RssAnon:\s+(\d+) kB$/m

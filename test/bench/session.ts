@@ -14,7 +14,7 @@ export interface BenchSession {
   readonly berth: Berth
   readonly api: ApiClient
   readonly session: Session
-  /** Of the container, for yardsticks that go there directly. */
+  /** Address of the container, for yardsticks that connect to it directly. */
   readonly address: string
   /** A local port that leads to the app, as a browser gets it from the console. */
   openTunnel(app: string): Promise<Tunnel>

@@ -10,7 +10,7 @@ const BYTES = 300_000_000
 const ROUND_TRIPS = 2_000
 const CONNECTS = 300
 
-/** What HAProxy is compared by. */
+/** The figures that are compared with HAProxy. */
 interface StreamFigures {
   readonly downMBps: number
   readonly upMBps: number
@@ -45,7 +45,7 @@ export async function benchTunnel(stack: AsyncDisposableStack) {
     results.tunnel.push(ours)
     if (yardstick) results.haproxies.push(yardstick)
   }
-  // Of each pair of neighbours, because the machine changes from round to round.
+  // Compare neighbouring rounds, because the machine's speed changes from round to round.
   const ratio = (key: keyof Figures) => ratioOf(results.tunnel, results.relays, key)
   const overHaproxy = (key: keyof StreamFigures) =>
     haproxies ? ratioOf<keyof StreamFigures>(results.tunnel, results.haproxies, key) : null

@@ -101,7 +101,7 @@ const note = (text: string) => log.push(`${((Date.now() - startedAt) / 1000).toF
 const busy = new Set<string>()
 const work = new Set<Promise<void>>()
 
-/** One thing at a time is done to each of the five. */
+/** Each of the five processes suffers one action at a time. */
 function begin(what: string, act: () => Promise<void>): void {
   if (busy.has(what)) return
   busy.add(what)
@@ -191,7 +191,7 @@ async function load(until: number): Promise<void> {
         asked += made.length
       }
     } catch {
-      // That manager is away. Whether it has heard the request is not known; what it wrote is looked at in the end.
+      // The manager is away. It is unknown whether it got the request; its writes are checked at the end.
     }
   }
 }

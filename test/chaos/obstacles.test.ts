@@ -8,7 +8,7 @@ import { type Session } from '#manager/contract'
 import { execute, root } from '../fixtures/berth.ts'
 import { startWorld, TRUE_WITHIN_MS, type World } from '../fixtures/chaos-world.ts'
 
-/** What stands in the way without being killed: no engine, a full disk, taken ports, a second start. */
+/** Obstacles other than killed processes: no engine, a full disk, taken ports, a second start. */
 const run = promisify(execFile)
 let world: World
 

@@ -78,7 +78,7 @@ test('a session resolves names, and reaches neither another session nor what lis
   expect(await succeeds('nc', '-w', '2', nameServer, '5353', '-e', '/sleep', '0')).toBe(false)
 })
 
-/** What the engine hands on to its containers. */
+/** Settings that the engine passes to its containers. */
 const nameServer =
   /^nameserver\s+(?!127\.)(\d+(?:\.\d+){3})/m.exec(await readFile('/etc/resolv.conf', 'utf8'))?.[1] ?? '8.8.8.8'
 

@@ -2,7 +2,7 @@ import { type AuthOptions, type ErrorCode, type SshKeypair } from '#manager/cont
 import { OWNER } from './console-world.ts'
 import { type World } from './console-double.ts'
 
-/** What the double takes for a code of the app. */
+/** The code of the authenticator app that the double accepts. */
 export const TOTP_CODE = '123456'
 export const SSH_KEY: SshKeypair = {
   publicKey: 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIDm0n7Yk3m8v1s2l0xXJm0mQ3Jq7w2c5y8b4n6p1r9tZ mira@laptop',

@@ -28,7 +28,7 @@ import { answerAccount } from './console-double-account.ts'
 /** The same files in the same way as the real service of the console: compressed, with its headers. */
 const sendFile = createStaticFiles(new URL('../../dist/renderer/', import.meta.url).pathname, silentLog)
 
-/** What the double answers with; tests change it while the page is open. */
+/** The state behind the double's answers; tests change it while the page is open. */
 export interface World {
   signedIn: boolean
   role: Role
@@ -39,7 +39,7 @@ export interface World {
   presets?: Preset[]
   projects?: GroupRef[]
   resourceGroups?: ResourceGroup[]
-  /** What happens to a request; starts now if left out. */
+  /** The outcome of a request; by default the session starts now. */
   whatIf?: (spec: SessionSpec) => WhatIf
   /** The next request of this route (`METHOD path`) fails with this error. */
   failures: Map<string, { code: ErrorCode; detail?: Record<string, unknown> }>

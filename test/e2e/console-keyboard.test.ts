@@ -4,7 +4,7 @@ import { TOTP_CODE } from './console-double-account.ts'
 import { openConsole, startBrowser } from './console-open.ts'
 import { button } from './console-steps.ts'
 
-/** Where the focus is, for whoever has no mouse: in what has opened, and back where it was when that closes. */
+/** The focus for keyboard users: inside a dialog that opens, and back where it was when the dialog closes. */
 let browser: Browser
 beforeAll(async () => {
   browser = await startBrowser()

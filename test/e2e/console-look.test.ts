@@ -10,7 +10,7 @@ import { audit, loadPage, settle, SIZES } from '../fixtures/browser.ts'
 
 /** Screenshots of every state of the console, for eyes; axe (WCAG 2.2 AA) and the page's own error log, for machines. */
 const OUTPUT = new URL('../output/', import.meta.url).pathname
-/** Of the narrow windows, the one with a picture of every scene. */
+/** The narrow width at which every scene gets a picture. */
 const PICTURED = '390'
 
 let browser: Browser

@@ -7,7 +7,7 @@ import { openConsole, startBrowser } from './console-open.ts'
 import { ago, aSession, ENDED_KERNEL, statsOf } from './console-world.ts'
 import { loadPage } from '../fixtures/browser.ts'
 
-/** What the page does, against a manager of cardboard: states that the real one cannot be brought into at will. */
+/** Behaviour of the page with a stand-in for the manager, for states that are hard to produce with the real one. */
 let browser: Browser
 beforeAll(async () => {
   await mkdir(OUTPUT, { recursive: true })
@@ -230,7 +230,7 @@ describe('the list', () => {
     await it.page.getByLabel('Search sessions').fill('session-9876')
     await expect.poll(() => rowNames(it.page)).toEqual(['session-9876'])
 
-    // What a frame costs on this machine just now, with all that runs beside.
+    // Cost of a frame on this machine now, with its other load.
     await it.page.goto('about:blank')
     const plain = await perFrameMs(busyMs, () => it.page.evaluate(movePlainRows, FRAMES))
     const figures = [toFirstRow, perFrame, plain].map(ms => ms.toFixed(1)).join(', ')
@@ -342,7 +342,7 @@ describe('the list', () => {
     await button(it.page, 'Terminate 2 sessions').click()
     await it.page.getByText('1 of 2 are still there: notebook').waitFor()
     await it.page.locator('tr.row', { hasText: 'train-resnet-50' }).getByText('Terminating').waitFor()
-    // What went wrong is not said of the next one.
+    // The failure is not shown for the next sessions.
     await button(it.page, 'Keep').click()
     await button(it.page, 'Keep').waitFor({ state: 'hidden' })
     await button(it.page, 'Terminate data-clean_up.v2').click()

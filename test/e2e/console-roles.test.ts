@@ -7,7 +7,7 @@ import { button, rowOf } from './console-steps.ts'
 import { ago, aSession, ENDED_KERNEL, OTHER } from './console-world.ts'
 import { audit, inBothSchemes } from '../fixtures/browser.ts'
 
-/** What admins see of the sessions of other people, and what they are told they cannot do. */
+/** The view of admins on sessions of other people, and the actions that are refused to them. */
 let browser: Browser
 beforeAll(async () => {
   browser = await startBrowser()
@@ -58,7 +58,7 @@ describe.each([
     const notice = it.page.locator('.foreign')
     await notice.getByText(`This session belongs to ${OTHER.ownerEmail}.`).waitFor()
     expect(await notice.innerText()).toContain('Only the owner can open its apps and its terminal.')
-    expect(await notice.innerText()).toContain(`the owner reads your address, ${own}, in the timeline`)
+    expect(await notice.innerText()).toContain(`the owner sees your address, ${own}, in the timeline`)
     expect(await it.page.title()).toBe('theirs-here · Berth')
   })
 })

@@ -6,7 +6,7 @@ import { startBrowser } from './console-open.ts'
 import { signIn } from './console-steps.ts'
 import { aWorld } from './console-world.ts'
 
-/** What a browser that has never seen the console transfers: files, answers and their heads, as Chromium counts them. */
+/** Bytes that a browser without a cache transfers: files, answers and their heads, as Chromium counts them. */
 const ASSETS = new URL('../../dist/renderer/assets/', import.meta.url)
 const BUDGETS = { signIn: { requests: 12, bytes: 160_000 }, sessions: { requests: 24, bytes: 260_000 } }
 

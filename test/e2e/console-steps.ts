@@ -1,7 +1,7 @@
 import { type Locator, type Page } from 'playwright-core'
 import { execute, root } from '../fixtures/berth.ts'
 
-/** What people do in the console, in its own words. */
+/** Steps of people in the console, by its labels. */
 export const button = (page: Page, name: string | RegExp): Locator => page.getByRole('button', { name })
 export const rowOf = (page: Page, session: string): Locator => page.locator('tr.row', { hasText: session })
 

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startBrowser } from './console-open.ts'
 import { changesForSeconds, FINISHED, LIVE, massEnd, openMany, tabCount } from './console-storm.ts'
 
-/** What the list of sessions does when very much changes at once. Times are generous: `npm run bench -- console` measures them. */
+/** The list of sessions when very many sessions change at once. Times are generous: `npm run bench -- console` measures them. */
 let browser: Browser
 beforeAll(async () => {
   browser = await startBrowser()

@@ -12,7 +12,7 @@ import {
 import { type World } from './console-double.ts'
 
 const GIB = 2 ** 30
-/** Who is signed in. */
+/** The signed-in user. */
 export const OWNER = '01990000-0000-7000-8000-000000000001' as Session['ownerId']
 /** A colleague, whose sessions admins see. */
 export const OTHER: Pick<Session, 'ownerId' | 'ownerEmail'> = {

@@ -5,7 +5,7 @@ import { promisify } from 'node:util'
 
 const run = promisify(execFile)
 
-/** What the SSH dialog shows and hands out. */
+/** Data and files of the SSH dialog. */
 export interface SshFacts {
   readonly host: string
   readonly port: string

@@ -86,7 +86,7 @@ describe('signing in', () => {
   })
 })
 
-/** Where the console takes this page to be, which decides whether it may open ports here. */
+/** Whether the console treats this page as local, which decides whether the page may open ports here. */
 const placeOf = (tab: Page) =>
   tab.evaluate(async () => {
     const headers = {
@@ -119,7 +119,7 @@ describe('the computer of the browser', () => {
     await signIn(far, berth.adminEmail, berth.adminPassword)
     await far.getByText('Run berth up there').waitFor()
     expect(await placeOf(far)).toBe('unproven')
-    // What proves one sign-in is of no use with another.
+    // The local proof of one sign-in does not work with another.
     const proof = await tab.evaluate(() => localStorage.getItem('berth.local-proof') ?? '')
     await far.evaluate(stolen => localStorage.setItem('berth.local-proof', stolen), proof)
     expect(await placeOf(far)).toBe('unproven')

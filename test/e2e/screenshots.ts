@@ -69,7 +69,7 @@ async function launch(api: ApiClient, name: string, cpu: string, memory: string,
   return session.id
 }
 
-/** What was last seen of a session, for the message of a failure. */
+/** The last known state of a session, for the message of a failure. */
 let seen = ''
 
 async function until(condition: () => Promise<boolean>): Promise<void> {

@@ -44,7 +44,7 @@ test('kill -9 of the engine ends no session, and the agent finds both again', as
   const noticesBefore = manager.notices.length
   await engine.kill()
   await expect.poll(reachable, within).toBe(false)
-  // What was last seen is still told, but not as the truth.
+  // The last known state is still reported, but marked as not current.
   expect(manager.kernel(spec.kernelId)?.state).toMatchObject({ state: 'running', containerId })
   const impossible = manager.request('destroy_kernel', { kernelId: spec.kernelId, graceMs: 0 })
   await expect(impossible).rejects.toMatchObject({ code: 'engine_unreachable' })

@@ -11,7 +11,7 @@ import { sshExec } from '../fixtures/session-ssh.ts'
 import { inTerminal } from '../fixtures/terminal.ts'
 import { type SessionsCluster, startSessionsCluster } from '../fixtures/sessions-cluster.ts'
 
-/** What a user had open in a session when the agent's data directory was lost. */
+/** Apps and connections that were open when the agent's data directory was lost. */
 const stack = new AsyncDisposableStack()
 let cluster: SessionsCluster
 

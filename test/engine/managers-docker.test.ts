@@ -45,7 +45,7 @@ const kernelsOf = async (api: ApiClient) =>
     .flatMap(session => session.kernels.map(kernel => kernel.id as string))
     .toSorted()
 
-/** What an SSH server says first, through a tunnel of the local proxy by this manager. */
+/** The greeting of an SSH server, through a tunnel of the local proxy and this manager. */
 async function bannerThrough(manager: ManagerProcess, session: Session): Promise<string> {
   await using directory = await temporaryDirectory()
   const { token } = await managers.admin(manager)

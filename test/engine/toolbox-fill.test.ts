@@ -34,7 +34,7 @@ async function fill(toolbox = open()): Promise<string> {
   return name
 }
 
-/** What a program of the toolbox prints in a container that has the volume at /volume. */
+/** Output of a toolbox program in a container with the volume at /volume. */
 async function inVolume(volume: string, script: string): Promise<string> {
   const container = await docker.createContainer({
     Image: image,
@@ -52,7 +52,7 @@ async function inVolume(volume: string, script: string): Promise<string> {
     await container.remove()
   }
 }
-/** What is in the volume and not in the image, or the other way round, or other. */
+/** Differences between the files in the volume and in the image. */
 const difference = (volume: string) => inVolume(volume, 'diff -rq /opt/berth /volume')
 const MARK_ONLY = 'Only in /volume: .complete\n'
 

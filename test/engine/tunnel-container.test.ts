@@ -6,7 +6,7 @@ import { TERMINAL_PROTOCOL, TUNNEL_CLOSE } from '#manager/contract'
 import { docker, execIn, TOOLBOX_IMAGE } from '../fixtures/docker.ts'
 import { readAll, SESSION, startPath } from '../fixtures/tunnel-path.ts'
 
-/** What a tunnel and a terminal do inside a real container: the relay to its loopback, and tmux. */
+/** A tunnel and a terminal inside a real container: the relay to its loopback, and tmux. */
 const name = `berth-test-tunnel-${randomUUID()}`
 const PORT = 7000
 let address = ''

@@ -66,7 +66,7 @@ export function shapingOf(random: Random, { ids, labels }: Known): Shaping {
   }
 }
 
-/** What goes into one WebSocket message: mostly text of a message, whole or spoiled, and sometimes bytes. */
+/** Content of one WebSocket message: mostly the text of a message, whole or damaged, and sometimes bytes. */
 export function frameOf(random: Random, schemas: readonly Schema[], known: Known): string | Buffer {
   const value = valueOf(random, random.pick(schemas), shapingOf(random, known), 8)
   const text = JSON.stringify(twisted(random, value))

@@ -112,7 +112,7 @@ async function joined(api: ApiClient, url: string, resourceGroup: string): Promi
   return agent
 }
 
-/** What others may see of the agent and its session, but for the times that go on. */
+/** The visible state of the agent and its session, without times that change. */
 async function viewOf(api: ApiClient, agentId: AgentId, id: SessionId) {
   const agent = (await api.listAgents()).items.find(item => item.id === agentId)
   const session = await api.getSession({ params: { id } })
@@ -121,7 +121,7 @@ async function viewOf(api: ApiClient, agentId: AgentId, id: SessionId) {
   return { agent: rest, session: { name, status, result, reason, reachable, apps, kernels } }
 }
 
-/** What the manager asks this agent meanwhile is answered with something. */
+/** Answers requests of the manager in the meantime with random data. */
 function answerWildly(agent: ScriptedAgent, random: Random, known: Known): void {
   const shaping = shapingOf(random, known)
   for (const [name, schema] of Object.entries(REPLIES)) {

@@ -17,7 +17,7 @@ export interface Received {
 
 const MOST_BYTES = 1_000_000
 
-/** One request. @throws for an answer that takes too long, and for a connection that broke without one */
+/** Sends one request. @throws for an answer that takes too long, and for a connection that broke without one */
 export function send(agent: Agent, port: number, { method, path, headers, body }: Sent): Promise<Received> {
   const what = `${method} ${path}`
   const answered = new Promise<Received>((resolve, reject) => {

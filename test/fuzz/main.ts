@@ -35,7 +35,7 @@ if (chosen.length === 0) {
   console.error(`No such target. There are: ${TARGETS.map(({ name }) => name).join(', ')}.`)
   process.exit(2)
 }
-/** Of the inputs of all targets; each has the same share of it. What one does not need is left to those after it. */
+/** Time for all targets, shared equally. Time that a target does not need goes to the later ones. */
 let leftMs = values.seconds === undefined ? Infinity : Number(values.seconds) * 1000
 const weights = chosen.reduce((sum, { weight }) => sum + weight, 0)
 const failures: string[] = []

@@ -21,7 +21,7 @@ export interface Schema {
 export interface Shaping {
   /** Text where the schema wants one. */
   readonly textOf: (random: Random, schema: Schema) => string
-  /** What a `$ref` names. */
+  /** The schema that a `$ref` names. */
   readonly resolve?: (ref: string) => Schema | undefined
   /** A value where the schema takes any. */
   readonly anyOf?: (random: Random) => unknown

@@ -283,7 +283,7 @@ describe('reconciliation', () => {
     await agent.disconnect()
     agent.containers.set(odd, { ...container, label: await cluster.signed(label) })
     await agent.connect()
-    // What it says of its other containers counts.
+    // Its reports about other containers count.
     await expect.poll(() => agent.notTakenUp).toEqual([odd])
     await cluster.reach((await cluster.launch()).id, 'RUNNING')
     expect(agent.containers.has(odd)).toBe(true)

@@ -6,7 +6,7 @@ import { startDatabase } from '../../fixtures/postgres.ts'
 import { gpus, PYTHON, type ScriptedAgent } from '../../fixtures/scripted-agent.ts'
 import { type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
 
-// What agents tell when they come back: what is known is not written again, and what is not, is.
+// Reports of returning agents: known facts are not written again, new ones are.
 
 const stack = new AsyncDisposableStack()
 let cluster: SessionsCluster

@@ -148,7 +148,7 @@ describe('minutes', () => {
   test('a kernel that has done its work counts after restarts, too', async () => {
     const [id = newId(SessionId)] = await sessions(1)
     const siblings = [newId(KernelId), newId(KernelId), newId(KernelId)]
-    /** What each of them has used by the end of one run of the manager, each run in a minute of its own. */
+    /** Usage of each session at the end of one run of the manager; each run has its own minute. */
     async function run(...used: (number | undefined)[]) {
       await sql`update session_stats_minutes set minute = minute - interval '2 minutes'`.execute(store.db)
       await using recorder = startStatsRecorder({ store, log: silentLog })

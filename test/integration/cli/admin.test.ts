@@ -5,7 +5,7 @@ import { type Preset, type ResourcePolicy } from '#manager/contract'
 import { type Cli, createCli } from '../../fixtures/cli.ts'
 import { type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
 
-/** What administrators type, and what they are told: also where they type something wrong. */
+/** Commands of administrators and their output, also for wrong input. */
 
 const GiB = 2 ** 30
 let cluster: SessionsCluster
@@ -21,7 +21,7 @@ afterAll(async () => {
   await cli[Symbol.asyncDispose]()
 })
 
-/** Where nothing listens. */
+/** An address where nothing listens. */
 async function closedRegistry(): Promise<string> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')

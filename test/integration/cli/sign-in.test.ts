@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Cli, createCli, loginCommand, outcomeOf } from '../../fixtures/cli.ts'
 import { ADMIN, startTestManager, type TestManager } from '../../fixtures/manager.ts'
 
-/** Where the command line sends passwords and tokens, and where not. */
+/** The addresses to which the command line sends passwords and tokens. */
 
 let manager: TestManager
 let cli: Cli

@@ -317,7 +317,7 @@ describe('a flood of reports', () => {
       most = Math.max(most, await rssOf(manager.pid))
       await delay(50)
     }
-    // One such report is read at a time. Before there was back pressure it grew by more than two gigabytes; now it levels off at 340 MB.
+    // One such report is read at a time. Without backpressure the memory grew by more than two gigabytes; now it stays at 340 MB.
     expect(most - before).toBeLessThan(400)
     expect(took.toSorted((a, b) => a - b)[Math.floor(took.length * 0.9)]).toBeLessThan(250)
     // It is not read from, and not taken for lost because of that.

@@ -20,7 +20,7 @@ async function setUp() {
     else saying(answer)(socket, request)
   }
 
-  /** One request per answer; @returns what each was told */
+  /** Sends one request per answer. @returns the reply to each */
   async function attack(list: readonly string[], request = (path: string) => browser.head(`GET ${path} HTTP/1.1`)) {
     const before = await victim.descriptors()
     const told: Awaited<ReturnType<typeof exchange>>[] = []

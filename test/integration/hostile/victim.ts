@@ -16,7 +16,7 @@ export class Victim implements AsyncDisposable {
   readonly #lines: Interface
   readonly ready: Record<string, unknown>
   #said = ''
-  /** Of its log: lines of errors, and those that are no log at all, such as traces of what was not caught; the first ones. */
+  /** The first lines of its log that are errors, or not log lines at all, such as traces of uncaught errors. */
   readonly complaints: string[] = []
   #exit: number | string | undefined
 

@@ -132,7 +132,7 @@ test.each<[string, UserChange]>([
   await admin.updateUser({ params: { id: user.id }, body })
   await expect.poll(() => [bySignIn.isEnded(), byKeypair.isEnded()]).toEqual([true, true])
   using again = await openEventStream(manager.url, keypair)
-  // Whoever managed the account in its old domain may know the secret.
+  // Admins of the old domain may know the secret.
   expect(again.status).toBe(body.role === undefined ? 401 : 200)
 
   // Nobody's sign-in ends by it: only keypairs are there.

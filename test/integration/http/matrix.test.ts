@@ -35,7 +35,7 @@ const NOT_FOUND: Readonly<Record<Kind, ErrorCode>> = {
 }
 /** Terminal, apps, keys and files: the owner's alone. */
 const ENTERS: readonly string[] = ['getSshAccess', 'createGrant', 'restartSession']
-/** What needs the password where it is the own account. */
+/** Actions that need the password for one's own account. */
 const FOR_OTHERS: readonly string[] = ['createAccountLink', 'resetTotp']
 /** Bodies that the schema takes, so that what is tried is the right to do it. */
 const BODIES: Partial<Record<RouteName, unknown>> = {
@@ -188,7 +188,7 @@ describe(`the matrix: ${size} requests of 4 roles over ${routes.length} routes`,
     for (const { name, route, kind } of routes) {
       const cases = kind ? onObjects.filter(one => one.name === name) : without.filter(one => one.name === name)
       expect(cases.length, name).toBeGreaterThan(0)
-      // What everybody signed in may ask of an object by its id needs objects here, in all relations.
+      // Routes for all signed-in users on one object need objects here, in all relations.
       const single = /\/:(id|accessKey)\b/.test(route.path) && route.access !== 'superadmin'
       if (single) expect(kind, `${name}: the matrix has no such objects`).toBeDefined()
     }
@@ -216,7 +216,7 @@ describe(`the matrix: ${size} requests of 4 roles over ${routes.length} routes`,
   })
 
   test.each(without)('$name as $who', async ({ name, route, who }) => {
-    // What ends the sign-in gets one of its own.
+    // A route that ends the sign-in gets a separate sign-in.
     if (name === 'logout' && who !== 'anonymous') {
       const spare = await signIn(callers[who].email, PASSWORD)
       await spare.api.logout()

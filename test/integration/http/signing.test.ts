@@ -201,7 +201,7 @@ describe('a request signed in our own way', () => {
           .map(([name, value]) => `${name}: ${value}\r\n`)
           .join('')}`
       }
-      // Nobody reads the body of a GET, so nobody waits to hear what is wrong with it.
+      // The body of a GET is not read, so the answer does not wait for its check.
       await exchange(`${head('GET')}content-length: 4\r\n\r\nsent`)
       await exchange(`${head('GET')}transfer-encoding: chunked\r\n\r\n4\r\nsent\r\n0\r\n\r\n`)
       expect((await send(parts())).status).toBe(200)

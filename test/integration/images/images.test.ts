@@ -15,7 +15,7 @@ const BOB = { username: 'bob', password: 's3cret' }
 
 let cluster: SessionsCluster
 let cr: TestRegistry
-/** What the registry has as lab/r:4. */
+/** The image lab/r:4 of the registry. */
 let r4: { config: string; manifest: string }
 let name: string
 

@@ -142,7 +142,7 @@ describe.each(BACKENDS)('backup and restore on %s PostgreSQL', (_name, backend) 
   })
 })
 
-/** What works once, or opens doors for a while, as it was when the backup was made. */
+/** One-time links, tokens and sign-ins, as they were when the backup was made. */
 interface OneTimeThings {
   readonly resetToken: string
   readonly verifyToken: string

@@ -50,7 +50,7 @@ test('a restored database starts paused: running sessions are adopted or importe
       passphrase: 'a long enough passphrase',
       log: silentLog,
     })
-    // What the backup does not know: one ends, one that waited starts, a new one runs.
+    // Changes after the backup: one session ends, a waiting one starts, a new one runs.
     await api.deleteSession({ params: { id: ids.gone } })
     await reach('waiting', 'RUNNING')
     await api.deleteSession({ params: { id: ids.steady } }).catch(() => undefined)

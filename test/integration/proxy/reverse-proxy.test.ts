@@ -120,7 +120,7 @@ test.each([
   expect((await ask('GET', '/api/v1/me', undefined, headers)).status).toBe(200)
   expect(web.proxyFaults()).toMatchObject([{ code, peer: '127.0.0.1' }])
   expect(warnings).toEqual([expect.stringMatching(words)])
-  // Whoever comes through it is on another computer, whatever it does not say.
+  // A client behind the proxy counts as remote, even if the proxy sends no fields.
   expect(await info()).toMatchObject({ kind: 'remote', proxyFaults: [{ code }] })
   const user = { email: 'mira@example.org', password: 'Their-own-pass-1' }
   const { api } = await manager.signIn()

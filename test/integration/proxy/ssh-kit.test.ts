@@ -147,7 +147,7 @@ test('blocks of a process that is gone are removed at the start of the next, tho
   const file = join(sshDirectory, 'berth', 'config')
   const blockOf = (name: string, host: string) =>
     `\n# berth session=0190-${name} host=${host} pid=2147483646 run=gone alias=berth-${name} port=1\nHost berth-${name}\n`
-  // Of a home that two computers share, each can only tell of its own processes.
+  // If two computers share a home, each knows only its own processes.
   const blocks = [blockOf('old', await computerId()), blockOf('elsewhere', 'another-computer')]
   await writeFile(file, `${await readFile(file, 'utf8')}${blocks.join('')}`)
   await writeFile(join(sshDirectory, 'berth', 'id_container-berth-old'), 'key')

@@ -235,7 +235,7 @@ test('a request to the manager arrives with its own host and origin and the name
     origin: manager.url,
     'x-forwarded-host': host,
     'x-forwarded-for': '127.0.0.1',
-    // Those of other programs at this host name are none of its business.
+    // The console ignores cookies of other programs at this host name.
     cookie: 'berth_8400=of-a-sign-in',
   })
 })

@@ -23,7 +23,7 @@ const GiB = 2 ** 30
 const stack = new AsyncDisposableStack()
 let cluster: SessionsCluster
 let admin: ApiClient
-/** What the manager has, to plant what should not be there. */
+/** The manager's store, to insert wrong records. */
 let store: Store
 
 beforeAll(async () => {
@@ -145,7 +145,7 @@ test('recalculating finds nothing where all is well, whatever the sessions are d
   for (const { id } of sessions) await cluster.reach(id, 'RUNNING')
   const [first] = sessions
   if (!first) throw new Error('three sessions')
-  // One waits, one is being started, one is being taken down.
+  // One session waits, one is starting, one is ending.
   agent.script.destroy_kernel = () => new Promise<never>(() => undefined)
   await admin.deleteSession({ params: { id: first.id } })
   await cluster.launch({ resources: { cpu: '8' } })

@@ -39,7 +39,7 @@ describe('a session that depends on others', () => {
     })
     exit(prepare, 0)
     await cluster.reach(id, 'RUNNING')
-    // What has ended well already is nothing to wait for, by name or by id.
+    // A session that has already succeeded causes no wait, by name or by id.
     const after = await cluster.launch({ name: 'later', dependsOn: ['prepare', prepare.id] })
     expect(after.dependsOn).toEqual([prepare.id])
     await cluster.reach(after.id, 'RUNNING')

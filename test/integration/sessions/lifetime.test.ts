@@ -167,7 +167,7 @@ describe('the maximum lifetime', () => {
     const refused = await refusal(cluster.api.extendSession({ params: { id: first.id }, body: { seconds: 600 } }))
     expect(refused).toMatchObject({ code: 'extension_refused' })
     expect((await get(first.id)).expiresAt).toBe(first.session.expiresAt)
-    // Nobody waits any more: nothing is held for anybody.
+    // No session waits any more, so nothing is held.
     await cluster.api.deleteSession({ params: { id: waiting.id } })
     const extended = await cluster.api.extendSession({ params: { id: first.id }, body: { seconds: 600 } })
     expect(Date.parse(extended.expiresAt ?? '')).toBe(expiresAt + 600_000)

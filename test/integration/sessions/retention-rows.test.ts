@@ -29,7 +29,7 @@ test('every table has a rule; what is over goes, in portions and from two manage
   await insertKernels(db, [{ id: kernel, sessionId: session, status: 'TERMINATED', slots: {} }])
   const settings = await api.getSettings()
   for (const table of PRUNED) await sql`delete from ${sql.table(table)}`.execute(db)
-  /** One row that is as old as that. */
+  /** Inserts one row of this age. */
   const add: Record<PrunedTable, (age: string) => Promise<unknown>> = {
     logins: age =>
       sql`insert into logins (id, user_id, token_hash, kind, address, expires_at, ends_at)

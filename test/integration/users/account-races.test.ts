@@ -17,7 +17,7 @@ import { type Passwords } from '../../../manager/users/passwords.ts'
 import { createUsers } from '../../../manager/users/users.ts'
 import { openTestStore, type TestStore } from '../../fixtures/test-store.ts'
 
-/** What is decided on an account holds for what the account is when it happens, not for what it was when it was looked at. */
+/** Decisions on an account use its state at the time of the change, not at the time of the check. */
 
 let db: TestStore['store']['db']
 let world: TestStore

@@ -174,7 +174,7 @@ describe('signing up', () => {
     expect(await codeOf(signIn(unmailed))).toBe('ok')
     const { token: invitation } = await admin.createInvitation({ body: {} })
     const invited = newAddress()
-    // Nobody can mail a link, and an admin has handed the invitation out.
+    // Links cannot be mailed, and an admin has handed the invitation out.
     expect(await signUp(invited, { invitation })).toEqual({ next: 'sign_in' })
     expect(await codeOf(signIn(invited))).toBe('ok')
     const again = admin.createAccountLink({ params: { id }, body: { purpose: 'verify' } })

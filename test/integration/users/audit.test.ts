@@ -322,7 +322,7 @@ describe('the log', () => {
       { ...row, target: 'session:1', result: 'ok' },
       { ...row, target: 'session:1', detail: { a: 1, repeats: 3 } },
     ])
-    // Who is not signed in must not tell from the time of an answer whether a row was written for it.
+    // The response time must not show a caller without a sign-in whether a row was written.
     const anybody = { ...refused, actor_id: null, target: 'user:1' }
     for (let i = 0; i < 2; i++) await recorder.record(anybody)
     expect((await rows()).filter(({ target }) => target === 'user:1')).toHaveLength(2)
@@ -385,7 +385,7 @@ describe('the log', () => {
   })
 })
 
-/** What required fields hold while another one is marked. */
+/** Values of required fields while another field is marked. */
 let serial = 0
 const RIGHT: Readonly<Record<string, () => unknown>> = {
   cpu: () => '1',

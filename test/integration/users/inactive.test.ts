@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { type ApiClient, DEFAULT_RESOURCE_GROUP, type GroupId, type Session, type UserId } from '#manager/contract'
 import { type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
 
-/** What waits in something that an admin deactivates does not start, says so, and goes on afterwards. */
+/** Waiting sessions of a deactivated owner, project or domain do not start, with a reason, and continue afterwards. */
 
 let cluster: SessionsCluster
 let admin: ApiClient
@@ -71,7 +71,7 @@ test.each<[string, string, (place: Place, active: boolean) => Promise<unknown>]>
     }
     const statusOf = async ({ id }: Session) => (await admin.getSession({ params: { id } })).status
     expect(await statusOf(waiting)).toBe('PENDING')
-    // What depends on it waits with it: it has not failed.
+    // A dependent session waits too: its dependency has not failed.
     expect(await statusOf(after)).toBe('PENDING')
     await set(place, true)
     await cluster.reach(waiting.id, 'RUNNING')
