@@ -1,15 +1,21 @@
 import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { type Log } from '../log.ts'
 import { type Firewall, startFirewall } from './firewall.ts'
 import { parseCidr } from './subnets.ts'
 
 /**
- * FAKES of iptables, for the real tables are the host's: `restore` keeps what it was given, and there is a jump where a file says so.
+ * FAKES of iptables, for the real tables are the host's: `restore` keeps what it was given and counts its calls, there is a jump where a
+ * file says so, and `save` prints both.
  */
-const RESTORE = 'cat > "$(dirname "$0")/rules"'
+const RESTORE = 'cat > "$(dirname "$0")/rules"; echo >> "$(dirname "$0")/restores"'
+const SAVE = `cd "$(dirname "$0")"
+cat rules 2>/dev/null
+for jump in INPUT:INPUT DOCKER-USER:FORWARD OUTPUT:OUTPUT; do
+  if test -e "jump-\${jump%:*}"; then echo "-A \${jump%:*} -j BERTH-\${jump#*:}"; fi
+done`
 const IPTABLES = `file="$(dirname "$0")/jump-$4"
 case "$3" in
   -C) test -e "$file" ;;
@@ -22,7 +28,8 @@ let firewall: Firewall
 
 beforeEach(async () => {
   directory = await mkdtemp(join(tmpdir(), 'berth-test-firewall-'))
-  for (const [name, script] of [['iptables-restore', RESTORE] as const, ['iptables', IPTABLES] as const]) {
+  const programs = { 'iptables-restore': RESTORE, 'iptables-save': SAVE, iptables: IPTABLES }
+  for (const [name, script] of Object.entries(programs)) {
     await writeFile(join(directory, name), `#!/bin/sh\n${script}\n`)
     await chmod(join(directory, name), 0o755)
   }
@@ -46,13 +53,32 @@ const inPlace = async () => {
   return rules.includes('BERTH-INPUT') && jumped.every(({ status }) => status === 'fulfilled')
 }
 
+const restores = async () => (await readFile(join(directory, 'restores'), 'utf8')).length
+
 // Only root may try.
-test.skipIf(process.getuid?.() !== 0)('rules that somebody has removed are put back half a minute later', async () => {
-  await firewall.apply()
-  expect(firewall.state).toEqual({ isolation: 'full', reason: null })
-  expect(await inPlace()).toBe(true)
-  for (const name of ['rules', 'jump-INPUT', 'jump-DOCKER-USER']) await rm(join(directory, name))
-  expect(await inPlace()).toBe(false)
-  vi.advanceTimersByTime(30_000)
-  await expect.poll(inPlace).toBe(true)
+describe.skipIf(process.getuid?.() !== 0)('the rules', () => {
+  test.each([['rules'], ['jump-INPUT'], ['jump-DOCKER-USER']])(
+    'are put back half a minute after somebody has removed %s',
+    async name => {
+      await firewall.apply()
+      expect(firewall.state).toEqual({ isolation: 'full', reason: null })
+      expect(await inPlace()).toBe(true)
+      await rm(join(directory, name))
+      expect(await inPlace()).toBe(false)
+      vi.advanceTimersByTime(30_000)
+      await expect.poll(inPlace).toBe(true)
+    },
+  )
+
+  test('that are in place are not installed again, unless they cannot be listed', async () => {
+    await firewall.apply()
+    await firewall.apply()
+    expect(await restores()).toBe(1)
+    await rm(join(directory, 'iptables-save'))
+    await writeFile(join(directory, 'iptables-save'), '#!/bin/sh\nexit 1\n', { mode: 0o755 })
+    await firewall.apply()
+    await firewall.apply()
+    expect(await restores()).toBe(3)
+    expect(firewall.state.isolation).toBe('full')
+  })
 })

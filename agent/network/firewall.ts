@@ -24,6 +24,8 @@ export type FirewallOptions = Omit<FirewallSpec, 'nameServers' | 'agentUid'> & {
 
 const CHECK_EVERY_MS = 30_000
 const TIMEOUT_MS = 10_000
+/** A host with many published ports has thousands of rules. */
+const MAX_RULES_BYTES = 64 * 2 ** 20
 const NOT_ROOT =
   "The agent does not run as root, so it cannot set up iptables, and sessions run as the agent's user instead of one of their own."
 
@@ -35,11 +37,18 @@ export function startFirewall(options: FirewallOptions): Firewall {
   const { log, onChange } = options
   let state: Isolation = { isolation: 'partial', reason: 'The firewall has not been set up yet.' }
   let working: Promise<void> = Promise.resolve()
+  let installed: Installed | undefined
 
   async function applyOnce(): Promise<void> {
-    const next = await install(options).then(
-      (): Isolation => ({ isolation: 'full', reason: null }),
-      (error: unknown): Isolation => ({ isolation: 'partial', reason: reasonOf(error) }),
+    const next = await keepInstalled(options, installed).then(
+      (found): Isolation => {
+        installed = found
+        return { isolation: 'full', reason: null }
+      },
+      (error: unknown): Isolation => {
+        installed = undefined
+        return { isolation: 'partial', reason: reasonOf(error) }
+      },
     )
     if (next.isolation === state.isolation && next.reason === state.reason) return
     state = next
@@ -63,17 +72,37 @@ export function startFirewall(options: FirewallOptions): Firewall {
   }
 }
 
-async function install(options: FirewallOptions): Promise<void> {
+/** Rules as they were put in place. */
+interface Installed {
+  readonly input: string
+  /** What iptables prints for them. */
+  readonly rules: string
+}
+
+/** Puts the rules in place unless they still are: to look costs one process, to install four. */
+async function keepInstalled(options: FirewallOptions, before: Installed | undefined): Promise<Installed | undefined> {
   if (process.platform !== 'linux') throw new Error('This platform has no iptables.')
   if (process.getuid?.() !== 0) throw new Error(NOT_ROOT)
   await options.checkRange()
   const nameServers = nameServersOf(await readFile('/etc/resolv.conf', 'utf8').catch(() => ''))
   const spec = { ...options, nameServers, agentUid: process.geteuid?.() ?? 0 }
-  const restore = (chains: readonly Chain[]) => call('iptables-restore', ['--noflush', '-w', '5'], restoreInput(chains))
   const chains = firewallChains(spec)
+  const input = restoreInput(chains)
+  if (before?.input === input && before.rules === (await readRules(chains))) return before
+  const restore = (text: string) => call('iptables-restore', ['--noflush', '-w', '5'], text)
   // A kernel without the match for bridged frames does not show them to the rules either.
-  await restore(chains).catch(() => restore(firewallChains({ ...spec, bridged: false })))
+  await restore(input).catch(() => restore(restoreInput(firewallChains({ ...spec, bridged: false }))))
   for (const chain of chains) await jumpTo(chain)
+  const rules = await readRules(chains)
+  return rules === undefined ? undefined : { input, rules }
+}
+
+/** The rules in our chains and the jumps to them, one a line; undefined where they cannot be listed. */
+async function readRules(chains: readonly Chain[]): Promise<string | undefined> {
+  const saved = await call('iptables-save', ['-t', 'filter']).catch(() => undefined)
+  const isOurs = (line: string) =>
+    chains.some(({ name, from }) => line.startsWith(`-A ${name} `) || line === `-A ${from} -j ${name}`)
+  return saved?.split('\n').filter(isOurs).join('\n')
 }
 
 async function jumpTo({ name, from }: Chain): Promise<void> {
@@ -85,13 +114,18 @@ async function jumpTo({ name, from }: Chain): Promise<void> {
   if (!present) await call('iptables', ['-w', '5', '-I', from, '1', '-j', name])
 }
 
-/** Runs a program without a shell: the words of a rule are arguments. */
-function call(program: string, args: readonly string[], input?: string): Promise<void> {
+/** Runs a program without a shell: the words of a rule are arguments. @returns its standard output */
+function call(program: string, args: readonly string[], input?: string): Promise<string> {
   return new Promise((resolve, reject) => {
-    const child: ChildProcess = execFile(program, args, { timeout: TIMEOUT_MS }, (error, _stdout, stderr) => {
-      if (error) reject(new Error(stderr.trim() === '' ? error.message : stderr.trim(), { cause: error }))
-      else resolve()
-    })
+    const child: ChildProcess = execFile(
+      program,
+      args,
+      { timeout: TIMEOUT_MS, maxBuffer: MAX_RULES_BYTES },
+      (error, stdout, stderr) => {
+        if (error) reject(new Error(stderr.trim() === '' ? error.message : stderr.trim(), { cause: error }))
+        else resolve(stdout)
+      },
+    )
     // A program that is missing, or ends early, does not read its input; its exit reports the error.
     child.stdin?.on('error', () => undefined)
     child.stdin?.end(input ?? '')
