@@ -1,0 +1,181 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { type ManagerId } from '#manager/contract'
+import { type EngineLimits } from '../docker/container-config.ts'
+import { type EngineClient, engineMessage, isEngineUnreachable } from '../docker/engine-client.ts'
+import { type LabelTrust } from '../docker/kernel-labels.ts'
+import { removeContainer } from '../docker/remove-container.ts'
+import { type Log } from '../log.ts'
+import { type NetworksAhead } from '../network/networks-ahead.ts'
+import { inspectContainer, listContainers } from './containers.ts'
+import { type Entry, type KernelEntries } from './kernel-entries.ts'
+import { type KernelFiles } from './kernel-files.ts'
+import { sortContainers } from './kernel-rules.ts'
+import { removeVolumesOf, sweepVolumes } from './kernel-volumes.ts'
+import { type NetworkUse } from './network-use.ts'
+
+/**
+ * Keeps the entries equal to what the engine says, which is the truth (docs/adr/0007): adopts containers, notices their ends,
+ * and cleans up what belongs to no kernel. It leaves kernels alone while a creation or a destruction is in flight.
+ */
+export interface EngineView {
+  /** Whether the entries match the engine; false until the first look, and while the engine is away. */
+  readonly known: boolean
+  readonly limits: EngineLimits
+  /** Compares with all containers of the manager's kernels; without a manager, only the limits are noted. */
+  readonly rescan: (seen: EngineLimits) => Promise<void>
+  /** The entries may differ from the engine until the next rescan. */
+  readonly lose: () => void
+  /** The engine reported an event of a container: looks at it in the background. */
+  readonly containerChanged: (kernelId: string) => void
+  /** Settles when the sweep of files in flight, if any, is over. */
+  readonly swept: () => Promise<void>
+}
+
+export interface EngineViewDeps {
+  readonly engine: EngineClient
+  readonly files: Pick<KernelFiles, 'user' | 'ownScratch' | 'discard' | 'sweep'>
+  readonly entries: KernelEntries
+  readonly networkUse: Pick<NetworkUse, 'leave' | 'sweep'>
+  readonly ahead: Pick<NetworksAhead, 'refill' | 'forget'>
+  readonly trust: LabelTrust
+  readonly bootedAtSeconds: number | undefined
+  /** The control plane that the kernels belong to; undefined before the first welcome. */
+  readonly manager: () => ManagerId | undefined
+  readonly stop: AbortSignal
+  readonly log: Log
+}
+
+/** Delay before a second look: an engine under load is asked twice before a container counts as gone. */
+const GONE_AGAIN_MS = 1_000
+
+export function createEngineView(deps: EngineViewDeps): EngineView {
+  const { engine, files, entries, networkUse, ahead, stop, log } = deps
+  let limits: EngineLimits = { cpus: 0, memBytes: 0 }
+  let known = false
+  let sweeping: Promise<void> | undefined
+
+  const context = (endedWhileEngineWasAway: boolean, ranUnderEngine = false) => ({
+    trust: deps.trust,
+    bootedAtSeconds: deps.bootedAtSeconds,
+    endedWhileEngineWasAway,
+    ranUnderEngine,
+  })
+
+  async function refresh(kernelId: string): Promise<void> {
+    for (;;) {
+      const entry = entries.get(kernelId)
+      if (!entry?.containerId || entries.isBusy(kernelId)) return
+      const found = await inspectContainer(engine, entry.containerId, context(false, known))
+      // Another look was quicker, and may have seen less: only a look at the current entry counts.
+      if (entries.get(kernelId) !== entry) continue
+      if (entries.isBusy(kernelId)) return
+      if (found) entries.adopt(found)
+      else if (await isGone(entry)) await clearGone(entry)
+      return
+    }
+  }
+
+  /** A container counts as gone when the engine itself says so, twice; its absence from a list proves nothing. */
+  async function isGone(entry: Entry): Promise<boolean> {
+    const { containerId } = entry
+    if (containerId === null) return true
+    const { kernelId } = entry.label
+    for (const waitMs of [0, GONE_AGAIN_MS]) {
+      if (waitMs > 0) await delay(waitMs, undefined, { signal: stop }).catch(() => undefined)
+      if (await inspectContainer(engine, containerId, context(false, known))) return false
+      if (stop.aborted || entries.get(kernelId) !== entry || entries.isBusy(kernelId)) return false
+    }
+    return true
+  }
+
+  /**
+   * Cleans up after a container that was removed by someone else: its network and volumes, and its home after the retention.
+   * The entry stays until the manager has learnt of it and requests its end.
+   */
+  async function clearGone(entry: Entry): Promise<void> {
+    const { kernelId, managerId } = entry.label
+    const clearing = Promise.all([
+      networkUse.leave(entry.label),
+      files.discard(kernelId, { scratch: 'keep' }),
+      removeVolumesOf(engine, managerId, kernelId),
+    ])
+    entries.set(kernelId, { ...entry, state: { state: 'gone' }, address: null, pid: 0, clearing })
+    await clearing
+  }
+
+  async function compare(managerId: ManagerId): Promise<void> {
+    const afterOutage = !known
+    const before = entries.snapshot()
+    const ids = await listContainers(engine, managerId)
+    const found = await Promise.all(ids.map(id => inspectContainer(engine, id, context(afterOutage))))
+    const containers = found.filter(container => container !== undefined)
+    // Removals come first: they leave the entries as they are.
+    for (const { keep, container } of sortContainers(containers).toSorted((a, b) => Number(a.keep) - Number(b.keep))) {
+      const { kernelId } = container.label
+      // The entry has changed since the look began: the look is stale.
+      if (entries.isBusy(kernelId) || entries.get(kernelId) !== before.get(kernelId)) continue
+      // An agent that crashed right after the start has not yet given the home to the session's user.
+      if (keep && !before.has(kernelId)) await files.ownScratch(kernelId)
+      if (!keep) await removeContainer(engine, container.id)
+      else if (afterOutage && before.get(kernelId)?.state.state !== 'running') {
+        // This process never saw the container running: only the boot time tells whether the engine ended it.
+        const again = await inspectContainer(engine, container.id, context(false))
+        if (again) entries.adopt(again)
+      } else entries.adopt(container)
+    }
+    for (const [kernelId, entry] of before) {
+      if (entries.get(kernelId) !== entry || entries.isBusy(kernelId)) continue
+      if (containers.some(c => c.id === entry.containerId)) continue
+      if (entry.state.state === 'gone' || !(await isGone(entry))) continue
+      // If the removal fails now, the sweep retries it.
+      await clearGone(entry).catch(complainOfLeftover)
+    }
+    known = true
+    ahead.refill(managerId)
+  }
+
+  /** Networks, volumes and files without a kernel were left by a crashed agent, or by containers that someone else removed. */
+  async function sweep(managerId: ManagerId): Promise<void> {
+    await networkUse.sweep(managerId, complainOfLeftover)
+    await sweepVolumes(engine, managerId, { isLive: entries.isLive, complain: complainOfLeftover })
+    // In the background, one at a time: removing a large home takes minutes, and neither a look nor a manager should wait.
+    sweeping ??= files
+      .sweep({ isLive: entries.isLive, nowMs: Date.now(), complain: complainOfLeftover, signal: stop })
+      .catch(complainOfLeftover)
+      .finally(() => (sweeping = undefined))
+  }
+
+  function complainOfLeftover(error: unknown): void {
+    log.warn({ why: engineMessage(error) }, 'a left-over stays for now')
+  }
+
+  return {
+    get known() {
+      return known
+    },
+    get limits() {
+      return limits
+    },
+    async rescan(seen) {
+      limits = seen
+      // This comes first: no session can start without a user to run as.
+      await files.user()
+      const managerId = deps.manager()
+      if (!managerId) return
+      await compare(managerId)
+      await sweep(managerId)
+    },
+    lose() {
+      known = false
+      ahead.forget()
+    },
+    containerChanged(kernelId) {
+      refresh(kernelId).catch((error: unknown) => {
+        // The look after the outage will see the container.
+        if (!isEngineUnreachable(error))
+          log.error({ kernelId, why: engineMessage(error) }, 'a container cannot be read')
+      })
+    },
+    swept: async () => sweeping,
+  }
+}

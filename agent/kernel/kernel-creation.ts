@@ -1,0 +1,238 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import {
+  type KernelLabel,
+  type KernelReport,
+  type KernelSpec,
+  type RegistryAuth,
+  type RequestReply,
+} from '#agent/contract'
+import { type AgentId, AppError, type KernelId, type ManagerId, type PullProgress } from '#manager/contract'
+import { chooseCores } from '../docker/container-config.ts'
+import { engineMessage, fromEngine, isNoAnswer } from '../docker/engine-client.ts'
+import { type Log } from '../log.ts'
+import { type NetworksAhead } from '../network/networks-ahead.ts'
+import { type CreateDeps, type CreatedKernel, type Creation, createKernel, undoKernel } from './create-kernel.ts'
+import { type EngineView } from './engine-view.ts'
+import { type KernelEnd } from './kernel-end.ts'
+import { type Entry, type KernelEntries } from './kernel-entries.ts'
+import { labelOf } from './kernel-rules.ts'
+import { type NetworkUse } from './network-use.ts'
+import { createStartDeadline, type StartDeadline } from './start-deadline.ts'
+import { createUnheardStarts } from './unheard-starts.ts'
+
+export interface CreateOptions {
+  readonly startWithinMs: number
+  readonly prepareWithinMs?: number | undefined
+  readonly signal: AbortSignal
+  readonly registryAuth?: RegistryAuth | undefined
+}
+
+/** Starts kernels, each within its deadline, and undoes every start that fails or that no manager hears of. */
+export interface KernelCreation {
+  /** Replies when the container runs or everything is undone. Safe to repeat: an attempt that is known is not made again. */
+  readonly create: (spec: KernelSpec, options: CreateOptions) => Promise<RequestReply<'create_kernel'>>
+  /** A manager has processed a report of these kernels. @param sentAt when it was sent, on the clock of `performance.now()` */
+  readonly heard: (reports: readonly KernelReport[], sentAt: number) => void
+  readonly forget: (kernelId: string) => void
+}
+
+export interface KernelCreationDeps extends CreateDeps {
+  readonly agentId: AgentId
+  /** Called before every container: checks that the engine is still ours. @throws `engine_already_managed` */
+  readonly verifyEngine: () => Promise<void>
+  /** Cores of this machine; undefined unless they are numbered from 0. */
+  readonly cores: number | undefined
+  readonly entries: KernelEntries
+  readonly view: Pick<EngineView, 'known' | 'limits' | 'containerChanged'>
+  readonly destroy: KernelEnd['destroy']
+  readonly networkUse: Pick<NetworkUse, 'leave'>
+  readonly ahead: Pick<NetworksAhead, 'take' | 'refill'>
+  /** The control plane that the kernels belong to; undefined before the first welcome. */
+  readonly manager: () => ManagerId | undefined
+  /** A kernel was created: its SSH keys are those of this start. */
+  readonly onCreated: (kernelId: KernelId) => void
+  readonly onPull: (kernelId: KernelId, progress: PullProgress) => void
+  readonly stop: AbortSignal
+  readonly log: Log
+}
+
+interface Starting extends Pick<Creation, 'registryAuth'> {
+  readonly deadline: StartDeadline
+  readonly signal: AbortSignal
+}
+type Building = Starting & Pick<Creation, 'cpus'>
+
+const UNDO_RETRY_MS = 1_000
+
+export function createKernelCreation(deps: KernelCreationDeps): KernelCreation {
+  const { ahead, entries, view, files, destroy, stop, log } = deps
+  const unheard = createUnheardStarts({
+    takeBack: (kernelId, attempt) => destroy(kernelId, 0, attempt),
+    stop,
+    log,
+  })
+
+  /** Reply to a repeated create_kernel: the first one was answered already, or is still in flight. */
+  async function repeat(entry: Entry): Promise<RequestReply<'create_kernel'>> {
+    if (entry.creation) return entry.creation.promise
+    const { state, label } = entry
+    const ssh = await files.readSsh(label.kernelId)
+    if (state.state === 'running' && ssh) {
+      return { containerId: state.containerId, startedAt: state.startedAt, ssh }
+    }
+    // The container was started and has ended since; its end and exit code are reported like any other. A manager that takes
+    // over from another one repeats the request, and must not mistake this for a failed start, which it would retry.
+    if (state.state === 'exited' && ssh) {
+      return { containerId: state.containerId, startedAt: label.createdAt, ssh }
+    }
+    throw new AppError('kernel_create_failed', { why: 'The container of this attempt has already ended.' })
+  }
+
+  function begin(
+    spec: KernelSpec,
+    { deadline, signal, registryAuth }: Starting,
+  ): Promise<RequestReply<'create_kernel'>> {
+    const managerId = deps.manager()
+    if (!managerId) throw new AppError('unavailable', { why: 'The agent has not joined a manager yet.' })
+    // Kernels of one session meet on a network that has the session's key.
+    const network = (spec.clusterSize ?? 1) > 1 ? undefined : ahead.take(managerId)
+    const label = { ...labelOf(spec, managerId, deps.agentId), ...(network === undefined ? {} : { network }) }
+    const abort = new AbortController()
+    // Choose the cores and record them without an await in between: kernels that start together see each other's cores.
+    const cpus = coresFor(spec)
+    const wanted = AbortSignal.any([signal, abort.signal, stop])
+    const promise = build(spec, label, { cpus, deadline, signal: wanted, registryAuth })
+    entries.set(spec.kernelId, {
+      label,
+      containerId: null,
+      address: null,
+      pid: 0,
+      cpus,
+      user: '',
+      state: { state: 'starting', phase: 'preparing' },
+      creation: { promise, deadline, abort: why => abort.abort(why) },
+    })
+    return promise
+  }
+
+  /** Containers are pinned only if the engine may use all cores. */
+  function coresFor({ slots }: KernelSpec): readonly number[] {
+    const { cpus } = view.limits
+    if (deps.cores !== cpus) return []
+    return chooseCores(
+      slots.cpu ?? 0,
+      cpus,
+      Array.from(entries.values(), entry => entry.cpus),
+    )
+  }
+
+  async function build(
+    spec: KernelSpec,
+    label: KernelLabel,
+    options: Building,
+  ): Promise<RequestReply<'create_kernel'>> {
+    const { kernelId } = spec
+    try {
+      // The await also lets `begin` create the entry first.
+      await deps.verifyEngine().catch((error: unknown) => {
+        throw error instanceof AppError ? error : fromEngine(error, 'kernel_create_failed')
+      })
+      // The manager considers this kernel ended; on a host that was forgotten and came back it may still run.
+      if (spec.filesOf !== undefined) await destroy(spec.filesOf, 0)
+      const { container, ssh } = await createInTime(spec, label, options)
+      deps.onCreated(kernelId)
+      unheard.watch(kernelId, spec.attempt, options.deadline.startBy - performance.now())
+      entries.adopt(container)
+      // Engine events during the creation were ignored: look again.
+      view.containerChanged(kernelId)
+      if (container.state.state === 'running') {
+        log.info({ kernelId, containerId: container.id }, 'kernel runs')
+        return { containerId: container.id, startedAt: container.state.startedAt, ssh }
+      }
+      // The container has ended already; its end and exit code are reported like any other.
+      return { containerId: container.id, startedAt: new Date().toISOString(), ssh }
+    } catch (error) {
+      log.warn({ kernelId, why: engineMessage(error) }, 'kernel could not be created')
+      // Reply only after everything is removed: then the manager may start the session elsewhere.
+      await undo(label)
+      entries.forget(kernelId)
+      throw error
+    } finally {
+      ahead.refill(label.managerId)
+    }
+  }
+
+  /** Repeats the start while the engine does not answer: an overloaded engine is not the session's fault. */
+  async function createInTime(spec: KernelSpec, label: KernelLabel, options: Building): Promise<CreatedKernel> {
+    const { kernelId } = spec
+    const setPhase = (phase: 'pulling' | 'preparing') => {
+      const entry = entries.get(kernelId)
+      if (entry?.state.state !== 'starting' || entry.state.phase === phase) return
+      entries.set(kernelId, { ...entry, state: { state: 'starting', phase } })
+    }
+    for (;;) {
+      try {
+        return await createKernel(deps, {
+          ...options,
+          spec,
+          label,
+          limits: view.limits,
+          onPull: progress => {
+            setPhase('pulling')
+            deps.onPull(kernelId, progress)
+          },
+          onImage: () => setPhase('preparing'),
+        })
+      } catch (error) {
+        if (!isNoAnswer(error)) throw error
+        log.warn({ kernelId, why: engineMessage(error) }, 'the engine gave no answer; the start is tried again')
+        await undo(label)
+        if (!options.signal.aborted) continue
+        const why = 'Docker on the host is overloaded and did not answer in time.'
+        throw new AppError('engine_busy', { why }, { cause: error })
+      }
+    }
+  }
+
+  async function undo(label: KernelLabel): Promise<void> {
+    const { kernelId } = label
+    while (!stop.aborted) {
+      try {
+        await undoKernel(deps, label, () => deps.networkUse.leave(label))
+        return
+      } catch (error) {
+        log.warn({ kernelId, why: engineMessage(error) }, 'cleaning up is tried again')
+        await delay(UNDO_RETRY_MS, undefined, { signal: stop }).catch(() => undefined)
+      }
+    }
+  }
+
+  return {
+    async create(spec, { startWithinMs, prepareWithinMs, signal, registryAuth }) {
+      // Refused at once: without an engine, a failed start could not be undone.
+      if (!view.known) {
+        throw new AppError('engine_unreachable', { why: 'Docker on the host does not answer.' })
+      }
+      using deadline = createStartDeadline(startWithinMs, prepareWithinMs)
+      for (;;) {
+        const entry = entries.get(spec.kernelId)
+        const inTime = AbortSignal.any([signal, deadline.signal])
+        if (!entry) return await begin(spec, { deadline, signal: inTime, registryAuth })
+        if (entry.label.attempt > spec.attempt) {
+          throw new AppError('kernel_create_failed', { why: `Attempt ${entry.label.attempt} is already in progress.` })
+        }
+        if (entry.label.attempt < spec.attempt || entry.destruction) await destroy(spec.kernelId, 0)
+        else return await repeat(entry)
+      }
+    },
+    heard(reports, sentAt) {
+      for (const { kernelId, attempt, state } of reports) {
+        const entry = entries.get(kernelId)
+        if (state.state === 'starting' && state.ahead !== undefined && entry?.label.attempt === attempt)
+          entry.creation?.deadline.heardWaiting(sentAt)
+      }
+      unheard.heard(reports)
+    },
+    forget: kernelId => unheard.forget(kernelId),
+  }
+}

@@ -1,0 +1,93 @@
+import { type RequestReply, type StoppedFor } from '#agent/contract'
+import { AppError, type KernelId } from '#manager/contract'
+import { type EngineClient, engineMessage, isEngineUnreachable, isMissing, statusOf } from '../docker/engine-client.ts'
+import { type Log } from '../log.ts'
+import { endContainer } from './end-container.ts'
+import { type Entry, type KernelEntries } from './kernel-entries.ts'
+import { type KernelFiles } from './kernel-files.ts'
+import { type NetworkUse } from './network-use.ts'
+
+/** How kernels end: on request with everything that they hold, or by a kill that the next report explains. */
+export interface KernelEnd {
+  /**
+   * Calls for the same kernel share one destruction. Safe to repeat.
+   *
+   * @param attempt latest attempt to destroy; a newer one is left alone
+   */
+  readonly destroy: (kernelId: KernelId, graceMs: number, attempt?: number) => Promise<RequestReply<'destroy_kernel'>>
+  /** Kills a running kernel; its end is reported with this reason. Safe to repeat. */
+  readonly halt: (kernelId: string, why: StoppedFor) => Promise<void>
+}
+
+export interface KernelEndDeps {
+  readonly engine: EngineClient
+  readonly files: Pick<KernelFiles, 'discard'>
+  readonly entries: KernelEntries
+  readonly networkUse: Pick<NetworkUse, 'leave'>
+  /** Whether the entries match the engine: then a kernel without an entry does not exist. */
+  readonly isKnown: () => boolean
+  readonly log: Log
+}
+
+/** Reply for a kernel that has left nothing to tell of. */
+const NO_WORDS: RequestReply<'destroy_kernel'> = { exitCode: null, logTail: '' }
+
+export function createKernelEnd({ engine, files, entries, networkUse, isKnown, log }: KernelEndDeps): KernelEnd {
+  async function takeDown(entry: Entry, graceMs: number): Promise<RequestReply<'destroy_kernel'>> {
+    const { kernelId } = entry.label
+    if (entry.creation) {
+      entry.creation.abort(new AppError('kernel_create_failed', { why: 'The session was terminated.' }))
+      await entry.creation.promise.catch(() => undefined)
+      // The abort may have come too late; then there is a container to remove.
+      if (!entries.get(kernelId)) return NO_WORDS
+    }
+    await entry.clearing?.catch(() => undefined)
+    const id = entries.get(kernelId)?.containerId ?? null
+    let words = NO_WORDS
+    try {
+      if (id !== null) words = await endContainer({ engine, log }, id, graceMs)
+      await networkUse.leave(entry.label)
+    } catch (error) {
+      throw isEngineUnreachable(error)
+        ? new AppError('engine_unreachable', { why: engineMessage(error) }, { cause: error })
+        : error
+    }
+    await files.discard(kernelId, { scratch: 'keep' })
+    entries.forget(kernelId)
+    log.info({ kernelId, exitCode: words.exitCode }, 'kernel ended')
+    return words
+  }
+
+  return {
+    destroy(kernelId, graceMs, attempt = Infinity) {
+      const entry = entries.get(kernelId)
+      if (!entry) {
+        return isKnown()
+          ? Promise.resolve(NO_WORDS)
+          : Promise.reject(
+              new AppError('engine_unreachable', { why: 'The agent has not read the state of Docker yet.' }),
+            )
+      }
+      // The request came late: a newer attempt has replaced the one it refers to.
+      if (entry.label.attempt > attempt) return Promise.resolve(NO_WORDS)
+      entry.destruction ??= takeDown(entry, graceMs).finally(() => {
+        const current = entries.get(kernelId)
+        if (current) delete current.destruction
+      })
+      return entry.destruction
+    },
+    async halt(kernelId, why) {
+      const entry = entries.get(kernelId)
+      if (entry?.state.state !== 'running' || entry.destruction) return
+      const { containerId } = entry.state
+      entries.noteHalt(containerId, why)
+      await engine.calls
+        .getContainer(containerId)
+        .kill()
+        .catch((error: unknown) => {
+          // 409: the container has ended by itself in the meantime.
+          if (!isMissing(error) && statusOf(error) !== 409) throw error
+        })
+    },
+  }
+}
