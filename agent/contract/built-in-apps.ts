@@ -1,4 +1,4 @@
-import { type KernelApp } from './control.ts'
+import { type KernelApp } from './kernel-app.ts'
 
 /** Port in the container on which the session's SSH server listens. */
 export const SSHD_PORT = 2222

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { cleanLine, cleanLines, parseAmount, parseJson, type SlotName } from '#manager/contract'
-import { type AgentImage, KernelApp } from './control.ts'
+import { KernelApp } from './kernel-app.ts'
+import { type AgentImage } from './reports.ts'
 
 /** An app in the label `berth.image.apps` (JSON array). */
 const LabelledApp = KernelApp.extend({

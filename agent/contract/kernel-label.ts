@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { AgentId, KernelId, ManagerId, SessionId, UserId } from '#manager/contract'
-import { KernelApp } from './control.ts'
+import { KernelApp } from './kernel-app.ts'
 
 export const LABEL_KERNEL = 'berth.kernel'
 export const LABEL_SIGNATURE = 'berth.sig'

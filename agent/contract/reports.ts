@@ -1,0 +1,131 @@
+import { z } from 'zod'
+import {
+  CleanLine,
+  CleanLines,
+  Device,
+  DeviceFigures,
+  KernelId,
+  PullProgress,
+  SessionId,
+  SessionStats,
+  Token,
+} from '#manager/contract'
+import { Amounts, Attempt, Bytes, CEILINGS, ContainerId, ExitCode, ImageName, Milliseconds } from './fields.ts'
+import { KernelApp } from './kernel-app.ts'
+
+/** What an agent tells by itself: its full state, and notices of what changes before the next report. */
+
+/** An image on the engine, with what its labels say. */
+export const AgentImage = z.object({
+  references: z.array(ImageName).max(1_000),
+  /** Image id, sha256:… */
+  id: Token(128),
+  sizeBytes: Bytes,
+  title: CleanLine(200),
+  description: CleanLines(2_000),
+  minimum: Amounts,
+  shmemBytes: z.int().min(0).max(CEILINGS.mem),
+  apps: z.array(KernelApp).max(100),
+  labelled: z.boolean(),
+  /** `repository@sha256:…` of the manifests that it was pulled or pushed as; none for an image built here. */
+  repoDigests: z.array(ImageName).max(1_000).optional(),
+})
+export type AgentImage = z.infer<typeof AgentImage>
+
+/** Cause for which an agent ended a session by itself: a reason code, and a sentence for the owner of the session. */
+export const StoppedFor = z.object({
+  code: z.enum(['disk_limit', 'host_limit']),
+  message: z
+    .string()
+    .max(400)
+    .regex(/^[\x20-\x7e]*$/),
+})
+export type StoppedFor = z.infer<typeof StoppedFor>
+
+/** `starting`: being created; `running`; `exited`: container is there but ended; `gone`: container is not there. */
+export const KernelState = z.discriminatedUnion('state', [
+  z.object({
+    state: z.literal('starting'),
+    phase: z.enum(['preparing', 'pulling']),
+    /** Number of starts that come first in the agent's queue. Left out once this start has begun, and by older agents. */
+    ahead: z.int().min(0).optional(),
+  }),
+  z.object({ state: z.literal('running'), containerId: ContainerId, startedAt: z.iso.datetime() }),
+  z.object({
+    state: z.literal('exited'),
+    containerId: ContainerId,
+    exitCode: ExitCode,
+    oomKilled: z.boolean(),
+    /** The engine (or the machine) restarted, and the container ended with it. */
+    engineRestarted: z.boolean(),
+    stopped: StoppedFor.optional(),
+  }),
+  z.object({ state: z.literal('gone') }),
+])
+export type KernelState = z.infer<typeof KernelState>
+
+/** A signed container as found on the engine; `label` is a KernelLabel. */
+export const KernelReport = z.object({
+  kernelId: KernelId,
+  sessionId: SessionId,
+  attempt: Attempt,
+  state: KernelState,
+  label: z.unknown(),
+})
+export type KernelReport = z.infer<typeof KernelReport>
+
+const ReportedDevice = Device.extend({
+  uuid: Token(128),
+  model: CleanLine(200),
+  memBytes: Bytes,
+  isolationReason: CleanLine().nullable(),
+  problem: CleanLine().nullable(),
+})
+
+/** Full state of an agent; sent after welcome, whenever it changes, and with every heartbeat (`images` only when changed). */
+export const Report = z.object({
+  type: z.literal('report'),
+  sequence: z.int(),
+  version: CleanLine(64),
+  engine: z.object({ version: CleanLine(64), reachable: z.boolean() }),
+  /** CPU and memory in base units, with the reserve of the host already subtracted; devices are counted by the manager. */
+  capacity: Amounts,
+  /** Devices in the modes that the manager set last; a device whose mode nobody has set is in the mode of the agent's configuration. */
+  devices: z.array(ReportedDevice).max(CEILINGS['cuda.device']),
+  deviceFigures: z.array(DeviceFigures).optional(),
+  images: z.array(AgentImage).optional(),
+  kernels: z.array(KernelReport),
+  network: z.object({
+    isolation: z.enum(['full', 'partial']),
+    reason: CleanLine().nullable(),
+    /** Reason why no session can have a network on this agent now; left out by older agents. */
+    problem: CleanLine().nullable().optional(),
+  }),
+  /** Milliseconds since the epoch on the agent; the manager reports skew, and uses its own clock for records. */
+  clockMs: Milliseconds,
+})
+export type Report = z.infer<typeof Report>
+
+/** Notice that one kernel changed: the facts of the next report, sent without waiting for it. `ageMs`: time since the change. */
+export const KernelChanged = z.object({
+  type: z.literal('kernel_changed'),
+  kernel: KernelReport,
+  ageMs: Milliseconds,
+})
+/** Stats with plausible figures, which can be added up. Figures of a host whose clock or counter is wrong are refused. */
+const SaneStats = SessionStats.refine(
+  stats => Object.values(stats).every(value => typeof value !== 'number' || (value >= 0 && value <= 2 ** 63)),
+  'figures must not be negative, nor larger than any counter',
+)
+const SaneProgress = PullProgress.refine(
+  ({ layersDone, layersTotal, bytesDone, bytesTotal, layers }) =>
+    layers.length <= 1_000 && [layersDone, layersTotal, bytesDone, bytesTotal].every(value => value >= 0),
+  'progress must not be negative',
+)
+export const PullChanged = z.object({ type: z.literal('pull'), kernelId: KernelId, progress: SaneProgress })
+/** Progress of the pull_image with this id. */
+export const ImagePull = z.object({ type: z.literal('image_pull'), pullId: z.string(), progress: SaneProgress })
+export const StatsBatch = z.object({
+  type: z.literal('stats'),
+  kernels: z.array(z.object({ kernelId: KernelId, stats: SaneStats })),
+})

@@ -1,0 +1,159 @@
+import { z } from 'zod'
+import { InjectedHeader, KernelId, SessionId, SettableMode, UserId } from '#manager/contract'
+import { ContainerId, ExitCode } from './fields.ts'
+import { KernelReport } from './reports.ts'
+
+/**
+ * A kernel to create: the facts of its session and the user's request. It does not contain the commands of apps. The
+ * manager knows those only from agents that describe their images, and one agent must not decide what runs on another:
+ * each agent takes the commands from its own copy of the image.
+ */
+export const KernelSpec = z.object({
+  kernelId: KernelId,
+  sessionId: SessionId,
+  sessionName: z.string(),
+  role: z.string(),
+  /** Number of kernels of the session, all on this agent and on one network; left out for a single kernel. */
+  clusterSize: z.int().min(1).optional(),
+  attempt: z.int(),
+  owner: z.object({ id: UserId, email: z.string() }),
+  resourceGroup: z.string(),
+  /** `manifestDigest` (sha256:…): digest that the registry had under the reference when the session was made, if it is known. */
+  image: z.object({ reference: z.string(), digest: z.string(), manifestDigest: z.string().optional() }),
+  /** Base units. */
+  slots: z.record(z.string(), z.int()),
+  shmemBytes: z.int(),
+  devices: z.array(z.object({ uuid: z.string(), slot: z.string(), amount: z.int() })),
+  environ: z.record(z.string(), z.string()),
+  startupCommand: z.string().nullable(),
+  /**
+   * An interactive session goes on when the start-up command has ended; a batch session ends with it. Left out (older
+   * managers): the session ends with the command.
+   */
+  kind: z.enum(['interactive', 'batch']).optional(),
+  /** More public keys that may log in by SSH, `ssh-ed25519 AAAA… comment`. */
+  authorizedKeys: z.array(z.string()),
+  /** An ended kernel of this agent whose home the new one continues with; fails with `files_gone` if the home was not kept. */
+  filesOf: KernelId.optional(),
+  /** Time at which the session was requested, by the database's clock: its container cannot be older. */
+  requestedAt: z.iso.datetime().optional(),
+  /** The manager's MAC of the facts above, to be kept in the container's label. Left out by older managers. */
+  managerSignature: z.string().max(128).optional(),
+})
+export type KernelSpec = z.infer<typeof KernelSpec>
+
+/**
+ * Credentials for a pull from a registry. They are sent with the one request that needs them and stay in the memory of that
+ * request: agents neither keep nor log them.
+ */
+export const RegistryAuth = z.object({
+  /** Address of the registry as Docker knows it: `cr.example.org:5000`, or `https://index.docker.io/v1/`. */
+  serverAddress: z.string(),
+  username: z.string(),
+  password: z.string(),
+})
+export type RegistryAuth = z.infer<typeof RegistryAuth>
+
+/** An image on the engine that no container uses. */
+export const UnusedImage = z.object({
+  id: z.string(),
+  references: z.array(z.string()),
+  repoDigests: z.array(z.string()),
+  sizeBytes: z.number(),
+  /** Bytes of layers that no other image has. */
+  uniqueBytes: z.number(),
+  /** True if the image has labels of Berth or Backend.AI. */
+  labelled: z.boolean(),
+})
+export type UnusedImage = z.infer<typeof UnusedImage>
+
+/** SSH material made by the agent together with the kernel. */
+export const KernelSsh = z.object({
+  user: z.string(),
+  hostKey: z.string(),
+  privateKey: z.string(),
+  publicKey: z.string(),
+})
+export type KernelSsh = z.infer<typeof KernelSsh>
+
+/**
+ * Requests of the manager. Idempotent by (kernelId, attempt): a repeated create_kernel of the same attempt answers with
+ * the state of the first. `startWithinMs` counts on the agent's monotonic clock from receipt: an agent that cannot
+ * confirm in time removes the container itself and answers `kernel_create_failed`. A container is removed too if no report
+ * of it has arrived at a manager by then. While a start waits for its turn on the agent (`ahead`), each report that a
+ * manager took up gives the start at least `prepareWithinMs` from the time at which that report was sent.
+ */
+export const REQUESTS = {
+  create_kernel: {
+    input: z.object({
+      spec: KernelSpec,
+      startWithinMs: z.int(),
+      prepareWithinMs: z.int().optional(),
+      registryAuth: RegistryAuth.optional(),
+    }),
+    reply: z.object({ containerId: ContainerId, startedAt: z.iso.datetime(), ssh: KernelSsh }),
+  },
+  /**
+   * Stops and removes container, network and (after a while) scratch. An unknown kernel is no error: the reply has no exit code
+   * and an empty log. With `attempt`, a newer attempt is left alone, and the reply is the same.
+   */
+  destroy_kernel: {
+    input: z.object({ kernelId: KernelId, attempt: z.int().optional(), graceMs: z.int() }),
+    reply: z.object({ exitCode: ExitCode.nullable(), logTail: z.string() }),
+  },
+  get_ssh: { input: z.object({ kernelId: KernelId }), reply: KernelSsh },
+  /** Starts the app unless it runs, and waits until its port accepts. */
+  start_app: {
+    input: z.object({ kernelId: KernelId, app: z.string(), timeoutMs: z.int() }),
+    reply: z.object({ inject: InjectedHeader.nullable() }),
+  },
+  /** Asks the engine now, so that the reply is complete. Fails with `engine_unreachable` if the engine's state is not known. */
+  list_kernels: {
+    input: z.object({}),
+    reply: z.object({ kernels: z.array(KernelReport).max(10_000) }),
+  },
+  /**
+   * Replaces the set modes: a named device gets the given mode, any other device that of the agent's configuration. The manager
+   * repeats the request until a report shows the modes.
+   */
+  set_device_modes: {
+    input: z.object({ modes: z.record(z.string(), SettableMode) }),
+    reply: z.object({}),
+  },
+  get_logs: {
+    input: z.object({ kernelId: KernelId, tail: z.int() }),
+    reply: z.object({ text: z.string(), truncated: z.boolean() }),
+  },
+  /** Pulls an image. With `pullId`, notices report the progress. */
+  pull_image: {
+    input: z.object({ reference: z.string(), pullId: z.string().optional(), auth: RegistryAuth.optional() }),
+    reply: z.object({ id: z.string() }),
+  },
+  /** Lists all images that no container uses, except the toolbox. */
+  list_unused_images: { input: z.object({}), reply: z.object({ images: z.array(UnusedImage) }) },
+  /**
+   * Removes names from images, and images that have no name left. With `reference`, removes only that name. An image stays
+   * if a container or a starting kernel uses it, and so does the toolbox.
+   */
+  remove_images: {
+    input: z.object({ images: z.array(z.object({ id: z.string(), reference: z.string().optional() })) }),
+    reply: z.object({
+      removed: z.array(z.object({ id: z.string(), references: z.array(z.string()) })),
+      kept: z.array(z.object({ id: z.string(), why: z.string() })),
+      freedBytes: z.number(),
+    }),
+  },
+} as const
+export type RequestName = keyof typeof REQUESTS
+export type RequestInput<N extends RequestName> = z.infer<(typeof REQUESTS)[N]['input']>
+export type RequestReply<N extends RequestName> = z.infer<(typeof REQUESTS)[N]['reply']>
+
+export const Request = z.object({ type: z.literal('request'), id: z.int(), name: z.string(), input: z.unknown() })
+export const Reply = z.object({
+  type: z.literal('reply'),
+  id: z.int(),
+  value: z.unknown().optional(),
+  error: z.object({ code: z.string(), message: z.string(), detail: z.record(z.string(), z.unknown()) }).optional(),
+})
+/** The manager gives up on a request (caller gone, deadline): the agent stops the work where it can. */
+export const Cancel = z.object({ type: z.literal('cancel'), id: z.int() })
