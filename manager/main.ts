@@ -235,7 +235,8 @@ export async function startManager(
       return made
     },
     async createReplaceToken(id) {
-      const replaces = AgentId.parse(id)
+      const { data: replaces } = AgentId.safeParse(id)
+      if (!replaces) throw new AppError('agent_not_found', { agentId: id })
       if (sessions.agents.isConnected(replaces)) throw new AppError('agent_running_elsewhere', { agentId: replaces })
       const resourceGroup = 'default' // ignored: the group of the replaced agent is used
       const made = await sessions.agentService.createJoinToken({ resourceGroup, createdBy: null, replaces })

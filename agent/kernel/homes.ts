@@ -1,8 +1,9 @@
-import { spawn } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { constants, type Stats } from 'node:fs'
 import { chmod, chown, lstat, mkdir, open, readdir, readFile, rename } from 'node:fs/promises'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { AppError, parseJson } from '#manager/contract'
 import { type DiskLimits } from '../limits/disk-rules.ts'
 import { findHomeQuota, type HomeQuota } from '../limits/home-quota.ts'
@@ -165,8 +166,8 @@ async function readRecord(path: string): Promise<SessionUserRecord | undefined> 
 
 /**
  * Changes the owner by `chown`, which walks by descriptors, changes links themselves (-h), and changes the given directory
- * last: an interrupted run is detected and repeated. Hard links to other users' files keep their owner (--from). busybox does
- * not know that option: if the first run fails, a second one does without it.
+ * last: an interrupted run is detected and repeated. Hard links to other users' files keep their owner (--from). A `chown`
+ * that does not know this option (busybox) runs without it; one that knows it never does, whatever it fails of.
  */
 async function changeOwner(path: string, from: number, { uid, gid }: SessionUser): Promise<void> {
   const change = async (...options: string[]) => {
@@ -176,9 +177,13 @@ async function changeOwner(path: string, from: number, { uid, gid }: SessionUser
     )) as [number | null]
     return code
   }
-  if ((await change(`--from=${from}`)) === 0) return
-  const code = await change()
+  const code = (await chownKnowsFrom()) ? await change(`--from=${from}`) : await change()
   if (code !== 0) throw new Error(`The owner of ${path} could not be changed: chown ended with ${code ?? 'a signal'}`)
+}
+
+async function chownKnowsFrom(): Promise<boolean> {
+  const help = await promisify(execFile)('chown', ['--help']).catch(() => ({ stdout: '' }))
+  return help.stdout.includes('--from')
 }
 
 function notAHome(cause?: unknown): AppError {

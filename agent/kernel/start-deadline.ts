@@ -18,8 +18,10 @@ export interface StartDeadline extends Disposable {
 /** @param prepareWithinMs for a start whose image is present; `startWithinMs` includes extra time for the pull */
 export function createStartDeadline(startWithinMs: number, prepareWithinMs = startWithinMs): StartDeadline {
   const controller = new AbortController()
-  let startBy = performance.now() + startWithinMs
-  const arm = () => setTimeout(() => controller.abort(late(startWithinMs)), Math.max(0, startBy - performance.now()))
+  const startedAt = performance.now()
+  let startBy = startedAt + startWithinMs
+  const arm = () =>
+    setTimeout(() => controller.abort(late(startBy - startedAt)), Math.max(0, startBy - performance.now()))
   let timer = arm()
   return {
     signal: controller.signal,

@@ -12,7 +12,8 @@ const SOURCES = [
   'agent/contract',
   'manager/contract',
   'proxy/contract',
-  'build/vite-csp.ts',
+  'build/page-files.ts',
+  ...readdirSync(join(ROOT, 'build')).flatMap(name => (/^vite-.*\.ts$/.test(name) ? [`build/${name}`] : [])),
   'vite.config.ts',
   'package-lock.json',
 ]

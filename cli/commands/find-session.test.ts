@@ -36,6 +36,18 @@ test('a name that several others use is refused with their ids', async () => {
   })
 })
 
+test('the start of an id is looked for on all pages', async () => {
+  const old = session('0197a2b3-0000-7000-8000-000000000001', ME)
+  const pages = [
+    { items: [session('0197ffff-0000-7000-8000-000000000001', ME)], nextCursor: 'older' },
+    { items: [old], nextCursor: null },
+  ]
+  const listSessions = ({ query }: { query: { name?: string; cursor?: string } }) =>
+    Promise.resolve(query.name === undefined ? pages[query.cursor === undefined ? 0 : 1] : { items: [], nextCursor: null })
+  const connection = { api: { listSessions }, userId: () => Promise.resolve(ME) } as unknown as Connection
+  expect(await findSession(connection, '0197a2b3')).toBe(old)
+})
+
 test('an unused name is not found', async () => {
   await expect(findSession(seeing([]), 'work')).rejects.toMatchObject({ code: 'session_not_found' })
 })

@@ -14,8 +14,7 @@ export async function findSession({ api, userId }: Connection, reference: string
   const named = await choose(byName.items, userId, reference)
   if (named) return named
   if (/^[0-9a-f-]{8,}$/.test(reference)) {
-    const all = await api.listSessions({ query: { limit: 500 } })
-    const matches = all.items.filter(session => session.id.startsWith(reference))
+    const matches = await withPrefix(api, reference)
     if (matches.length > 1)
       throw new AppError('bad_request', {
         why: `"${reference}" fits ${matches.length} sessions. Give more of the name or id.`,
@@ -23,6 +22,20 @@ export async function findSession({ api, userId }: Connection, reference: string
     if (matches[0]) return matches[0]
   }
   throw new AppError('session_not_found', { why: `You have no session "${reference}". See \`berth session ls\`.` })
+}
+
+/** Looks through all sessions, page by page: the manager finds no parts of ids. */
+async function withPrefix(api: Connection['api'], prefix: string): Promise<Session[]> {
+  const matches: Session[] = []
+  let cursor: string | null = null
+  do {
+    const page: { items: Session[]; nextCursor: string | null } = await api.listSessions({
+      query: { limit: 500, ...(cursor === null ? {} : { cursor }) },
+    })
+    matches.push(...page.items.filter(session => session.id.startsWith(prefix)))
+    cursor = page.nextCursor
+  } while (cursor !== null)
+  return matches
 }
 
 /** @param named newest first */

@@ -106,5 +106,9 @@ function endpointOf(text: string | undefined, allowHttp = false): string {
     const why = `The password would be sent unencrypted to ${url.origin}. Use https://, or allow it with --allow-http.`
     throw new AppError('bad_request', { why })
   }
+  if (url.pathname !== '/') {
+    const why = `Berth answers at the root of its address only: use ${url.origin} instead of ${url.origin}${url.pathname}.`
+    throw new AppError('bad_request', { why })
+  }
   return url.origin
 }

@@ -2,6 +2,7 @@ import {
   type AgentId,
   type AgentPull,
   AppError,
+  type ErrorCode,
   type PullProgress,
   type PullSpec,
   type Task,
@@ -51,6 +52,7 @@ export function createPulls({ store, agents, registries, tasks }: PullsDeps): Pu
     }
     // The password is decrypted only when the pull begins, and kept only while it lasts.
     const auth = await registries.authOf(reference)
+    const codes = new Map<AgentId, ErrorCode>()
     const pullOne = async ({ id }: AgentRow) => {
       const pullId = newUuid()
       listeners.set(keyOf(id, pullId), progress => change(id, { progress }))
@@ -62,6 +64,7 @@ export function createPulls({ store, agents, registries, tasks }: PullsDeps): Pu
       } catch (error) {
         if (signal.aborted) return
         const { code, message, detail } = toWireError(error)
+        codes.set(id, code)
         change(id, {
           status: 'failed',
           error: { code, message: typeof detail.why === 'string' ? detail.why : message },
@@ -80,9 +83,10 @@ export function createPulls({ store, agents, registries, tasks }: PullsDeps): Pu
     }
     signal.throwIfAborted()
     const failed = [...states.values()].filter(({ status }) => status === 'failed')
-    if (failed.length === 0) return
-    const why = `${failed.length} of ${rows.length} agents could not pull the image. ${failed[0]?.error?.message ?? ''}`
-    throw new AppError('image_not_found', { reference, why: why.trim() })
+    const [first] = failed
+    if (!first) return
+    const why = `${failed.length} of ${rows.length} agents could not pull the image. ${first.error?.message ?? ''}`
+    throw new AppError(codes.get(first.agentId) ?? 'internal', { reference, why: why.trim() })
   }
 
   return {

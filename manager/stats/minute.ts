@@ -1,4 +1,5 @@
 import { type SessionStats } from '#manager/contract'
+import { addGpus } from './sum-stats.ts'
 import { type KeptMinute, type StatsMinute, type Totals } from '../store/tables/operation.ts'
 
 /** Weighted mean of the known values: null is skipped, not counted as 0. */
@@ -108,6 +109,6 @@ export function addMinutes(one: StatsMinute, other: StatsMinute): StatsMinute {
       one.scratchBytes === null && other.scratchBytes === null
         ? null
         : (one.scratchBytes ?? 0) + (other.scratchBytes ?? 0),
-    gpus: [...one.gpus, ...other.gpus.filter(({ uuid }) => one.gpus.every(gpu => gpu.uuid !== uuid))],
+    gpus: addGpus(one.gpus, other.gpus),
   }
 }

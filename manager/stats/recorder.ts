@@ -41,6 +41,7 @@ export function startStatsRecorder({ store, log, minuteMs = MINUTE_MS }: StatsRe
   /** CPU seconds by the end of each kernel's last minute, for agents that do not report them. */
   const cpuSeconds = new Map<KernelId, number>()
   const siblingsOf = new Map<SessionId, readonly KernelId[]>()
+  const startOf = (now: number) => now - (now % minuteMs)
   /** Start of the current minute. */
   let startedAt = startOf(store.now())
   let unsaved: Batch[] = []
@@ -70,7 +71,7 @@ export function startStatsRecorder({ store, log, minuteMs = MINUTE_MS }: StatsRe
   }
 
   function save(minutes: readonly SessionMinute[]): void {
-    const middle = startedAt + MINUTE_MS / 2
+    const middle = startedAt + minuteMs / 2
     // Drop batches by age, not by number: any number of sessions may end at once, each with a batch of its own.
     unsaved = [...unsaved.filter(batch => batch.middle > middle - MAX_BEHIND_MS), { middle, minutes }]
     saving = saving.then(async () => {
@@ -131,8 +132,4 @@ export function startStatsRecorder({ store, log, minuteMs = MINUTE_MS }: StatsRe
       await saving
     },
   }
-}
-
-function startOf(now: number): number {
-  return now - (now % MINUTE_MS)
 }

@@ -19,14 +19,18 @@ function add(a: SessionStats, b: SessionStats): SessionStats {
     netTxBytes: a.netTxBytes + b.netTxBytes,
     diskReadBytes: a.diskReadBytes + b.diskReadBytes,
     diskWriteBytes: a.diskWriteBytes + b.diskWriteBytes,
-    scratchBytes: a.scratchBytes === null || b.scratchBytes === null ? null : a.scratchBytes + b.scratchBytes,
-    // Kernels may share a device: each reports its own use of it.
-    gpus: [...Map.groupBy([...a.gpus, ...b.gpus], gpu => gpu.uuid)].map(([uuid, parts]) => ({
-      uuid,
-      utilization: capped(sumKnown(parts.map(part => part.utilization))),
-      memBytes: sumKnown(parts.map(part => part.memBytes)),
-    })),
+    scratchBytes: sumKnown([a.scratchBytes, b.scratchBytes]),
+    gpus: addGpus(a.gpus, b.gpus),
   }
+}
+
+/** The use of GPUs by two kernels, which may share a device: each reports its own use of it. Pure. */
+export function addGpus(one: SessionStats['gpus'], other: SessionStats['gpus']): SessionStats['gpus'][number][] {
+  return [...Map.groupBy([...one, ...other], gpu => gpu.uuid)].map(([uuid, parts]) => ({
+    uuid,
+    utilization: capped(sumKnown(parts.map(part => part.utilization))),
+    memBytes: sumKnown(parts.map(part => part.memBytes)),
+  }))
 }
 
 const capped = (percent: number | null) => (percent === null ? null : Math.min(100, percent))

@@ -140,7 +140,7 @@ export function createGuests(deps: GuestsDeps): Guests {
       entry.signIns.set(key, headers)
       const proxy = await entry.proxy
       // The user signed in again: connections that waited for it continue.
-      if (isNew && entry.signIns.size > 0) proxy.wake()
+      if (isNew) proxy.wake()
       return { me, proxy }
     },
     async signedOut(sent) {

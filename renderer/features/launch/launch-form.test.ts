@@ -219,7 +219,10 @@ describe('how long and when', () => {
       maxLifetimeSeconds: 5400,
       dependsOn: ['x' as SessionId],
       priority: -2,
+      clusterSize: 3,
     })
+    expect(toSpec(formLike(ended), limitsOf(image(), largest, GIB))).toMatchObject({ clusterSize: 3 })
+    expect(toSpec(form({}), limitsOf(image(), largest, GIB))).not.toHaveProperty('clusterSize')
     expect(formLike(ended)).toMatchObject({
       kind: 'batch',
       startupCommand: 'make',
@@ -323,7 +326,7 @@ describe('the first fault', () => {
 
   test('exists for every error that there can be', () => {
     const fields = Object.keys(form()) as LaunchField[]
-    for (const field of fields.filter(name => !['project', 'resourceGroup', 'kind'].includes(name))) {
+    for (const field of fields.filter(name => !['project', 'resourceGroup', 'kind', 'clusterSize'].includes(name))) {
       expect(firstFault({ [field]: 'wrong' })).toMatchObject({ field })
     }
   })

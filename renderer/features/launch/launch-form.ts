@@ -40,6 +40,8 @@ export interface LaunchForm {
   shmem: number
   gpu: number
   count: number
+  /** Kernels of each session. No field of the dialog sets it: a copy of a session keeps it. */
+  clusterSize: number
   environ: EnvironmentRow[]
   kind: SessionKind
   startupCommand: string
@@ -132,6 +134,7 @@ export function defaultForm(image: Image | undefined, largest: ResourceSlots): L
     shmem: Math.min(Math.max(parseAmount('mem', image?.shmem ?? '') ?? 0, 64 * MIB), mem),
     gpu: 0,
     count: 1,
+    clusterSize: 1,
     environ: [],
     kind: 'interactive',
     startupCommand: '',
@@ -170,6 +173,7 @@ export function formLike(session: Session): LaunchForm {
     shmem: parseAmount('mem', session.shmem) ?? 0,
     gpu: requested['cuda.shares'] ?? requested['cuda.device'] ?? 0,
     count: 1,
+    clusterSize: session.clusterSize,
     environ: Object.entries(session.environ).map(([name, value]) => ({ name, value })),
     kind: session.kind,
     startupCommand: session.startupCommand ?? '',
@@ -283,6 +287,7 @@ export function toSpec(form: LaunchForm, limits: LaunchLimits): SessionSpec {
     ...(isBatch(form) ? { kind: form.kind } : {}),
     ...(maxLifetimeSeconds === undefined ? {} : { maxLifetimeSeconds }),
     ...(idleTimeoutSeconds === undefined ? {} : { idleTimeoutSeconds }),
+    ...(form.clusterSize === 1 ? {} : { clusterSize: form.clusterSize }),
     ...(form.priority === 0 ? {} : { priority: form.priority }),
     ...(form.dependsOn.length === 0 ? {} : { dependsOn: form.dependsOn }),
   }

@@ -161,6 +161,32 @@ describe('the store of sessions', () => {
     expect(events.watched()).toEqual([])
   })
 
+  test('shows an answer that is newer than the last live figures', async () => {
+    const figures = (second: number) => ({ ...STATS, at: `2026-11-20T12:00:0${second}.000Z` })
+    has(aSession(1))
+    const store = useSessions()
+    await store.load('live')
+    const stop = store.watchStats([idOf(1)])
+    events.stats(idOf(1), figures(2))
+    stop()
+    store.put([aSession(1, { stats: figures(1), version: 2 })])
+    expect(store.statsOf(idOf(1))).toEqual(figures(2))
+    store.put([aSession(1, { stats: figures(3), version: 3 })])
+    expect(store.statsOf(idOf(1))).toEqual(figures(3))
+  })
+
+  test.each(['more', 'fetchOne', 'terminate'] as const)('an answer of %s after a sign-out brings nothing back', async name => {
+    has(...Array.from({ length: 700 }, (_, index) => aSession(index, { status: 'TERMINATED' })))
+    const store = useSessions()
+    await store.load('finished')
+    const id = idOf(699)
+    const pending = name === 'more' ? store.more('finished') : store[name](id)
+    store.clear()
+    await pending
+    expect(store.byId.size).toBe(0)
+    expect(store.lists.finished.status).toBe('idle')
+  })
+
   test('shows a termination with the answer of the manager', async () => {
     has(aSession(1))
     const store = useSessions()

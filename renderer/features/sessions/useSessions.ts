@@ -38,7 +38,9 @@ export const useSessions = defineStore('sessions', () => {
     live: { cursor: null, pages: 0 },
     finished: { cursor: null, pages: 0 },
   }
-  let fetchingMore = false
+  const fetchingMore = new Set<ListName>()
+  /** Aborted by `clear`: an answer that arrives later belongs to somebody who is signed out. */
+  let life = new AbortController()
   /** True if sessions have moved to the other list, or are gone, since the totals were read. */
   let moved = false
   /** Sessions just launched from this page: shown with an accent for a moment. */
@@ -82,15 +84,17 @@ export const useSessions = defineStore('sessions', () => {
   async function refreshTotals(): Promise<void> {
     if (!moved) return
     moved = false
+    const { signal } = life
     const partial = NAMES.filter(name => lists.value[name].status === 'ready' && !lists.value[name].complete)
     await Promise.all(
       partial.map(async name => {
-        const { total } = await api.listSessions({ query: { status: name, limit: 1 } })
+        const { total } = await api.listSessions({ query: { status: name, limit: 1 }, signal })
+        signal.throwIfAborted()
         setList(name, { total })
       }),
     ).catch(() => {
       // Keep the old totals; the next round asks again.
-      moved = true
+      moved ||= !signal.aborted
     })
   }
 
@@ -110,11 +114,11 @@ export const useSessions = defineStore('sessions', () => {
     name: ListName,
     cursor: string | null,
     pages: number,
-    signal?: AbortSignal,
+    signal: AbortSignal,
   ): Promise<ListPage> {
     const query = { status: name, limit: PAGE, ...(cursor === null ? {} : { cursor }) }
-    const page = await api.listSessions({ query, ...(signal ? { signal } : {}) })
-    signal?.throwIfAborted()
+    const page = await api.listSessions({ query, signal })
+    signal.throwIfAborted()
     take(page.items)
     ends[name] = { cursor: page.nextCursor, pages }
     const isFirst = lists.value[name].status !== 'ready'
@@ -153,22 +157,28 @@ export const useSessions = defineStore('sessions', () => {
   /** Fetches the next older page, if there is one; simultaneous calls make one request. */
   async function more(name: ListName): Promise<void> {
     const { cursor, pages } = ends[name]
-    if (cursor === null || fetchingMore) return
-    fetchingMore = true
+    if (cursor === null || fetchingMore.has(name)) return
+    fetchingMore.add(name)
     try {
-      await fetchPage(name, cursor, pages + 1)
+      await fetchPage(name, cursor, pages + 1, life.signal)
       commit.now()
     } catch {
       // Loaded rows stay; scrolling or the button asks again.
     } finally {
-      fetchingMore = false
+      fetchingMore.delete(name)
     }
   }
 
   /** Fetches one session by id from the server. @throws `session_not_found`, `unavailable` */
   async function fetchOne(id: SessionId): Promise<Session> {
-    const session = await api.getSession({ params: { id } })
-    put([session])
+    return await shown(api.getSession({ params: { id } }))
+  }
+
+  /** Shows the answer, unless the sessions are cleared meanwhile. */
+  async function shown(answer: Promise<Session>): Promise<Session> {
+    const { signal } = life
+    const session = await answer
+    if (!signal.aborted) put([session])
     return session
   }
 
@@ -188,24 +198,28 @@ export const useSessions = defineStore('sessions', () => {
 
   /** Postpones the end that the owner was warned of. @throws as the route */
   async function extend(id: SessionId): Promise<void> {
-    put([await api.extendSession({ params: { id }, body: {} })])
+    await shown(api.extendSession({ params: { id }, body: {} }))
   }
 
   /** Cancels or ends a session; the row changes with the answer, not before. @throws as the route */
   async function terminate(id: SessionId): Promise<void> {
-    put([await api.deleteSession({ params: { id } })])
+    await shown(api.deleteSession({ params: { id } }))
   }
 
   /** Starts the session again on the same agent with its files. @throws as the route */
   async function restart(id: SessionId): Promise<Session> {
-    const next = await api.restartSession({ params: { id } })
-    launched([next])
+    const next = await shown(api.restartSession({ params: { id } }))
+    markFresh([next])
     return next
   }
 
   /** Adds sessions that this page just launched: they show at once, before any hint. */
   function launched(items: readonly Session[]): void {
     put(items)
+    markFresh(items)
+  }
+
+  function markFresh(items: readonly Session[]): void {
     fresh.value = new Set(items.map(({ id }) => id))
   }
 
@@ -217,12 +231,16 @@ export const useSessions = defineStore('sessions', () => {
     })
   }
 
-  /** The newest live figures if the session has been watched, else those of the last answer. */
+  /** The newest figures: the last live ones, or those of an answer after the session was watched. */
   function statsOf(id: SessionId): SessionStats | null {
-    return liveStats.get(id) ?? byId.value.get(id)?.stats ?? null
+    const live = liveStats.get(id)
+    const answered = byId.value.get(id)?.stats ?? null
+    return live && !(answered && answered.at > live.at) ? live : answered
   }
 
   function clear(): void {
+    life.abort()
+    life = new AbortController()
     sync.clear()
     byId.value = new Map()
     liveStats.clear()

@@ -169,6 +169,11 @@ test.each([
   ['admin resource-group access nosuch', 4, 'There is no resource group "nosuch".'],
   ['admin preset rm nosuch', 4, 'There is no preset "nosuch".'],
   ['session create --image berth/python:3.13 --batch', 2, 'A batch session needs --command.'],
+  [
+    'login --endpoint http://127.0.0.1:1/berth --email a@b.co --password-stdin',
+    2,
+    'Berth answers at the root of its address only: use http://127.0.0.1:1 instead of http://127.0.0.1:1/berth.',
+  ],
   ['login --endpoint http://127.0.0.1:1 --email a@b.co --password-stdin', 1, 'http://127.0.0.1:1 does not answer.'],
 ] as const)('berth %s ends with %i and says what is wrong', async (line, code, said) => {
   const outcome = await cli.run(line.split(' '), 'Their-own-pass-1')

@@ -182,7 +182,7 @@ describe('a pull to agents', () => {
     const full = await cluster.join({
       script: {
         pull_image: () => {
-          throw new ScriptedError('image_not_found', 'no space left on device')
+          throw new ScriptedError('disk_full', 'no space left on device')
         },
       },
     })
@@ -203,8 +203,9 @@ describe('a pull to agents', () => {
     await expect.poll(async () => (await stateOf(full.id))?.status).toBe('failed')
     held.resolve(undefined)
     const { status, error, pull } = await ended(task)
-    expect([status, error?.message]).toEqual([
+    expect([status, error?.code, error?.message]).toEqual([
       'failed',
+      'disk_full',
       '1 of 2 agents could not pull the image. no space left on device',
     ])
     expect(pull?.map(state => state.status).toSorted()).toEqual(['done', 'failed'])

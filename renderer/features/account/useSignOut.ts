@@ -1,0 +1,17 @@
+import { useRouter } from 'vue-router'
+import { useResources } from '../sessions/useResources.ts'
+import { useSessions } from '../sessions/useSessions.ts'
+import { useUsage } from '../usage/useUsage.ts'
+import { useAccount } from './useAccount.ts'
+
+/** Signs out, forgets everything that was loaded for the person, and shows the sign-in page. */
+export function useSignOut(): () => Promise<void> {
+  const account = useAccount()
+  const loaded = [useSessions(), useResources(), useUsage()]
+  const router = useRouter()
+  return async () => {
+    await account.signOut()
+    for (const store of loaded) store.clear()
+    await router.replace({ name: 'sign-in' })
+  }
+}
