@@ -24,8 +24,10 @@ function add(a: SessionStats, b: SessionStats): SessionStats {
   }
 }
 
+type GpuFigures = SessionStats['gpus'][number]
+
 /** The use of GPUs by two kernels, which may share a device: each reports its own use of it. Pure. */
-export function addGpus(one: SessionStats['gpus'], other: SessionStats['gpus']): SessionStats['gpus'][number][] {
+export function addGpus(one: readonly GpuFigures[], other: readonly GpuFigures[]): GpuFigures[] {
   return [...Map.groupBy([...one, ...other], gpu => gpu.uuid)].map(([uuid, parts]) => ({
     uuid,
     utilization: capped(sumKnown(parts.map(part => part.utilization))),
