@@ -43,7 +43,9 @@ test('the start of an id is looked for on all pages', async () => {
     { items: [old], nextCursor: null },
   ]
   const listSessions = ({ query }: { query: { name?: string; cursor?: string } }) =>
-    Promise.resolve(query.name === undefined ? pages[query.cursor === undefined ? 0 : 1] : { items: [], nextCursor: null })
+    Promise.resolve(
+      query.name === undefined ? pages[query.cursor === undefined ? 0 : 1] : { items: [], nextCursor: null },
+    )
   const connection = { api: { listSessions }, userId: () => Promise.resolve(ME) } as unknown as Connection
   expect(await findSession(connection, '0197a2b3')).toBe(old)
 })

@@ -175,17 +175,20 @@ describe('the store of sessions', () => {
     expect(store.statsOf(idOf(1))).toEqual(figures(3))
   })
 
-  test.each(['more', 'fetchOne', 'terminate'] as const)('an answer of %s after a sign-out brings nothing back', async name => {
-    has(...Array.from({ length: 700 }, (_, index) => aSession(index, { status: 'TERMINATED' })))
-    const store = useSessions()
-    await store.load('finished')
-    const id = idOf(699)
-    const pending = name === 'more' ? store.more('finished') : store[name](id)
-    store.clear()
-    await pending
-    expect(store.byId.size).toBe(0)
-    expect(store.lists.finished.status).toBe('idle')
-  })
+  test.each(['more', 'fetchOne', 'terminate'] as const)(
+    'an answer of %s after a sign-out brings nothing back',
+    async name => {
+      has(...Array.from({ length: 700 }, (_, index) => aSession(index, { status: 'TERMINATED' })))
+      const store = useSessions()
+      await store.load('finished')
+      const id = idOf(699)
+      const pending = name === 'more' ? store.more('finished') : store[name](id)
+      store.clear()
+      await pending
+      expect(store.byId.size).toBe(0)
+      expect(store.lists.finished.status).toBe('idle')
+    },
+  )
 
   test('shows a termination with the answer of the manager', async () => {
     has(aSession(1))
