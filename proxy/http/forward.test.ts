@@ -68,7 +68,10 @@ test('an answer that comes before all of the request says that the connection en
 
 /** A forwarder to an upstream of raw bytes; `failures` are those that the forwarder reported. */
 async function forwarding(onConnection: (socket: Socket) => void) {
-  const upstream = createTcpServer(socket => void onConnection(socket.on('error', () => undefined)))
+  const upstream = createTcpServer(socket => {
+    socket.on('error', () => undefined)
+    onConnection(socket)
+  })
   upstream.listen(0, '127.0.0.1')
   await once(upstream, 'listening')
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
