@@ -1,0 +1,107 @@
+import { type AgentId } from '#manager/contract'
+import { type AgentService, createAgentService } from '../agents/service.ts'
+import { createUnknownContainers } from '../agents/unknown-containers.ts'
+import { createAgentRoutes } from '../http/routes/agents.ts'
+import { createGrantRoutes } from '../http/routes/grants.ts'
+import { createQuotaRoutes } from '../http/routes/quotas.ts'
+import { createResourceGroupRoutes } from '../http/routes/resource-groups.ts'
+import { createSchedulingRoutes } from '../http/routes/scheduling.ts'
+import { createSessionRoutes } from '../http/routes/sessions.ts'
+import { createResourceGroupAccesses } from '../quotas/access.ts'
+import { createResourcePolicies } from '../quotas/policies.ts'
+import { createPresets } from '../quotas/presets.ts'
+import { createResourceGroups } from '../quotas/resource-groups.ts'
+import { createLifetimeService } from '../sessions/lifetime/service.ts'
+import { createSetPriority } from '../sessions/priority.ts'
+import { createSessionService } from '../sessions/service.ts'
+import { createUsages } from '../usage/usage.ts'
+import { type ImagesPart } from './images-part.ts'
+import { followCluster } from './in-cluster.ts'
+import { type SessionsCore } from './sessions-core.ts'
+
+export interface SessionHandlersDeps {
+  /** URL at which agents reach this manager; read when a join token is created. */
+  readonly url: () => string
+  readonly keyFingerprint: string
+}
+
+export type SessionHandlers = ReturnType<typeof createSessionRoutes> &
+  ReturnType<typeof createAgentRoutes> &
+  ReturnType<typeof createGrantRoutes> &
+  ReturnType<typeof createSchedulingRoutes> &
+  ReturnType<typeof createResourceGroupRoutes> &
+  ImagesPart['handlers'] &
+  ReturnType<typeof createQuotaRoutes>
+
+/** Creates the services that users and admins call, on the running parts of `core`, with their routes. */
+export function createSessionHandlers(
+  core: SessionsCore,
+  { url, keyFingerprint }: SessionHandlersDeps,
+): { readonly handlers: SessionHandlers; readonly agentService: AgentService } {
+  const { store, log, events, live, changes, presence, agents, images, scheduling, lifecycle } = core
+  const { reports, scheduler, grants, trigger, limitsChanged } = core
+  const agentService = createAgentService({
+    store,
+    log,
+    gateway: followCluster(core),
+    presence,
+    changes,
+    events,
+    url,
+    keyFingerprint,
+    onAgentChanged: trigger,
+    deviceFigures: id => reports.deviceFigures(id),
+    onModesChanged: createTellModes(core),
+  })
+  const sessions = createSessionService({
+    store,
+    agents,
+    lifecycle,
+    events,
+    live,
+    presence,
+    positionOf: id => scheduler.positionOf(id),
+    onEnqueued: trigger,
+  })
+  const lifetimes = createLifetimeService({ store, changes, live, get: (...given) => sessions.get(...given) })
+  const setPriority = createSetPriority({
+    store,
+    changes,
+    onChanged: trigger,
+    get: (...given) => sessions.get(...given),
+  })
+  const handlers = {
+    ...createSessionRoutes({ sessions, lifetimes, setPriority }),
+    ...createAgentRoutes({
+      agents: agentService,
+      unknown: createUnknownContainers({ store, agents, reports }),
+    }),
+    ...images.handlers,
+    ...createGrantRoutes({ grants }),
+    ...createSchedulingRoutes(scheduling),
+    ...createResourceGroupRoutes({
+      groups: createResourceGroups({ store, onChanged: trigger }),
+      accesses: createResourceGroupAccesses({ db: store.db, onChanged: limitsChanged }),
+    }),
+    ...createQuotaRoutes({
+      policies: createResourcePolicies({ db: store.db, onChanged: limitsChanged }),
+      presets: createPresets({ db: store.db, presence }),
+      usages: createUsages({ store, agents, reports, figures: agentService, onChanged: trigger, log }),
+    }),
+  }
+  return { handlers, agentService }
+}
+
+/** Tells the agent of its device modes, through the manager that it is connected to. */
+function createTellModes({ cluster, reports, log }: Pick<SessionsCore, 'cluster' | 'reports' | 'log'>) {
+  const modesChanged = cluster.peers.topic<AgentId>('device_modes_changed')
+  const tellModesHere = (id: AgentId) =>
+    void reports
+      .modesChanged(id)
+      .catch((error: unknown) => log.info({ err: error, agentId: id }, 'an agent is told of its devices later'))
+  modesChanged.on(tellModesHere)
+  return (id: AgentId) => {
+    tellModesHere(id)
+    modesChanged.tell(id)
+  }
+}

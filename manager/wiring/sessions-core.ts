@@ -1,0 +1,236 @@
+import { type AgentId, type ManagerId, type SessionId } from '#manager/contract'
+import { type AgentGateway, startAgentGateway } from '../agent-link/gateway.ts'
+import { type ManagerKey } from '../agent-link/manager-key.ts'
+import { createLiveFigures } from '../stats/live.ts'
+import { createReports } from '../agents/reports.ts'
+import { type Cluster } from '../cluster/cluster.ts'
+import { type Audit } from '../audit/recorder.ts'
+import { type EventPublisher } from '../events/bus.ts'
+import { startGrants } from '../grants/grants.ts'
+import { type Upgrades } from '../agent-link/upgrades.ts'
+import { type Log } from '../log.ts'
+import { createImagesPart } from './images-part.ts'
+import { type SecretBox } from '../secrets/secret-box.ts'
+import { createSchedulingSwitch } from '../scheduler/pause.ts'
+import { type PlacingPresence } from '../scheduler/snapshot.ts'
+import { startScheduler } from '../scheduler/tick.ts'
+import { listAgents } from '../store/agents/agents.ts'
+import { startStatsRecorder } from '../stats/recorder.ts'
+import { type Store } from '../store/open-store.ts'
+import { NO_ACTIVITY, type SessionActivity } from '../tunnels/activity.ts'
+import { createSessionChanges } from '../sessions/changes.ts'
+import { startDeadlines } from '../sessions/deadlines.ts'
+import { createSeek, createTellReplaced } from './in-cluster.ts'
+import { createKernelSigner } from '../sessions/kernel-signature.ts'
+import { createLifecycle } from '../sessions/lifecycle/lifecycle.ts'
+import { startLifetimes } from '../sessions/lifetime/start-lifetimes.ts'
+import { DEFAULT_TIMINGS, type Timings } from '../scheduler/timings.ts'
+
+export interface SessionsCoreDeps {
+  readonly store: Store
+  readonly managerId: ManagerId
+  /** This manager's view of all managers on the database. */
+  readonly cluster: Cluster
+  /** Key with which this manager authenticates to agents. */
+  readonly key: ManagerKey
+  readonly events: EventPublisher
+  /** Opens the passwords of registries. */
+  readonly box: SecretBox
+  readonly upgrades: Upgrades
+  readonly log: Log
+  readonly timings?: SessionsPartTimings | undefined
+  readonly audit?: Audit | undefined
+}
+
+/** Shorter in tests. */
+export type SessionsPartTimings = Partial<Timings> & { readonly agentLostMs?: number; readonly slowTickMs?: number }
+
+/** Limits of the log tail that is kept with a session when its container ends. */
+const LAST_LINES = 10_000
+const LAST_CHARACTERS = 64 * 1024
+const LAST_LOG_MS = 3_000
+const DEVICE_MODES_MS = 10_000
+
+/** The running parts, by name, for the services that are created on them. */
+export type SessionsCore = Awaited<ReturnType<typeof startSessionsCore>>
+
+/**
+ * Wires and starts all parts. They are closed in reverse: first the connections to the agents, so that requests in
+ * flight end, then whatever waits for them. Kernels that are being started continue; the next start of a manager takes
+ * them over.
+ */
+export async function startSessionsCore(deps: SessionsCoreDeps) {
+  const { store, managerId, cluster, key, events, box, upgrades, log, timings = {} } = deps
+  await using stack = new AsyncDisposableStack()
+  const endedListeners: ((id: SessionId) => void)[] = []
+  const goneListeners: ((id: AgentId) => void)[] = []
+  const live = createLiveFigures(store.now)
+  const changes = createSessionChanges({ store, events, peers: cluster.peers })
+  changes.onApplied(({ sessionId, effects }) => {
+    if (effects.ended) for (const listener of endedListeners) listener(sessionId)
+  })
+
+  // Gateway, reports, lifecycle and scheduler know each other only through these two; both are set before anything runs.
+  const presence: PlacingPresence = {
+    isReady: id => gateway.isConnected(id) && reports.isReady(id),
+    strays: id => reports.strays(id),
+    engineIsDown: id => reports.engineIsDown(id),
+    isUnfit: id => reports.isUnfit(id),
+  }
+  const agents = {
+    ...presence,
+    request: ((agentId, name, input, options) =>
+      gateway.request(agentId, name, input, options)) as AgentGateway['request'],
+  }
+  const look = () => scheduler.trigger()
+  const wake = cluster.peers.topic<null>('wake')
+  wake.on(look)
+  cluster.turns.onTaken(look)
+  /** Wakes the schedulers of all managers: it is not known here which of them schedules the group. */
+  const trigger = () => {
+    look()
+    wake.tell(null)
+  }
+
+  const images = createImagesPart({ store, box, events, agents, log })
+  const pullOf: typeof images.registries.pullOf = (...given) => images.registries.pullOf(...given)
+  const scheduling = createSchedulingSwitch({ store, onResumed: trigger })
+  const signer = createKernelSigner(box, managerId)
+  const lifecycle = stack.use(createLifecycle({ store, changes, agents, pullOf, signer, log, timings }))
+  const recorder = stack.use(startStatsRecorder({ store, log }))
+  changes.onApplied(({ sessionId, effects }) => {
+    if (effects.ended) recorder.end(sessionId)
+  })
+  const { preparingMs, replyMarginMs } = { ...DEFAULT_TIMINGS, ...timings }
+  const reports = createReports({
+    store,
+    managerId,
+    signer,
+    events,
+    changes,
+    lifecycle,
+    live,
+    links: cluster.links,
+    isRestored: () => scheduling.isRestored(),
+    prepareWithinMs: preparingMs + replyMarginMs,
+    recorder,
+    lastLog: (agentId, kernelId) =>
+      agents.request(agentId, 'get_logs', { kernelId, tail: LAST_LINES }, { timeoutMs: LAST_LOG_MS }).then(
+        ({ text }) => text.slice(-LAST_CHARACTERS),
+        () => undefined,
+      ),
+    log,
+    onImagePull: (...given) => images.pulls.onProgress(...given),
+    tellDeviceModes: (agentId, modes) =>
+      agents.request(agentId, 'set_device_modes', { modes }, { timeoutMs: DEVICE_MODES_MS }),
+    // Wake only this manager's scheduler: every manager gets the agent's report itself.
+    onAgentChanged: look,
+  })
+  const listener = {
+    ...reports,
+    came: (id: AgentId, via: string | null) => cluster.links.add(id, via),
+    gone(id: AgentId) {
+      cluster.links.remove(id)
+      for (const gone of goneListeners) gone(id)
+    },
+    lost(id: AgentId): Promise<void> {
+      // The connection was closed here, but its close event has not arrived yet.
+      if (!gateway.isConnected(id)) cluster.links.remove(id)
+      return reports.lost(id)
+    },
+  }
+  const { agentLostMs, slowTickMs } = timings
+  const scheduler = stack.use(
+    startScheduler({
+      store,
+      presence,
+      start: id => lifecycle.start(id),
+      cancel: (id, reason) => lifecycle.cancel(id, reason),
+      hint: touched => changes.hint(touched),
+      managers: cluster.turns,
+      isPaused: () => scheduling.isPaused(),
+      log,
+      ...(slowTickMs === undefined ? {} : { slowTickMs }),
+    }),
+  )
+  changes.onApplied(({ effects, to }) => {
+    // Other sessions may depend on a session that ended without ever holding resources.
+    if (effects.freed || effects.ended || to === 'PENDING') look()
+  })
+  const grants = stack.use(startGrants({ store, agents, changes, log }))
+  stack.use(
+    startDeadlines({
+      store,
+      presence,
+      lifecycle,
+      changes,
+      pullQuietMs: ids => live.pullQuietMs(ids),
+      sinceWaitingMs: ids => live.sinceWaitingMs(ids),
+      isElsewhere: id => cluster.links.isElsewhere(id),
+      log,
+      timings,
+    }),
+  )
+  let activityOf: (id: SessionId) => SessionActivity = () => NO_ACTIVITY
+  stack.use(
+    startLifetimes({
+      store,
+      presence,
+      lifecycle,
+      changes,
+      windowOf: (...given) => live.window(...given),
+      activityOf: id => activityOf(id),
+      audit: deps.audit,
+      log,
+      timings,
+    }),
+  )
+  const gateway = stack.use(
+    startAgentGateway({
+      store,
+      managerId,
+      processId: cluster.processId,
+      key,
+      managers: () => cluster.members(),
+      seek: createSeek(cluster),
+      onReplaced: createTellReplaced(cluster),
+      upgrades,
+      listener,
+      audit: deps.audit,
+      log,
+      ...(agentLostMs === undefined ? {} : { lostMs: agentLostMs }),
+    }),
+  )
+  // Closed before the gateway, so that tasks cancelled here do not count as failed.
+  stack.use(images)
+  gateway.expect((await listAgents(store.db)).filter(agent => agent.status === 'CONNECTED').map(agent => agent.id))
+
+  const limitsChanged = () => {
+    trigger()
+    events.publish({ topic: 'resources', id: 'all', version: store.now() }, 'everyone')
+  }
+  const opened = stack.move()
+  return {
+    store,
+    cluster,
+    events,
+    log,
+    live,
+    changes,
+    presence,
+    agents,
+    gateway,
+    images,
+    scheduling,
+    lifecycle,
+    reports,
+    scheduler,
+    grants,
+    trigger,
+    limitsChanged,
+    watchTraffic: (of: (id: SessionId) => SessionActivity) => void (activityOf = of),
+    onSessionEnded: (listener: (id: SessionId) => void) => void endedListeners.push(listener),
+    onAgentGone: (listener: (id: AgentId) => void) => void goneListeners.push(listener),
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  }
+}
