@@ -28,6 +28,8 @@ const ofHistory = (paper: string) => /^(docs\/adr\/|CHANGELOG\.md$)/.test(relati
 function isThere(paper: string, path: string): boolean {
   if (!path.includes('/')) return names.has(path)
   const [first = ''] = path.split('/')
+  // Generated files exist only after a build.
+  if (ELSEWHERE.has(first)) return true
   const bases = [ROOT, dirname(paper)].filter(base => existsSync(join(base, first)))
   if (bases.some(base => existsSync(join(base, path)))) return true
   // The tail of a path, as `plan/plan.ts` in a sentence about the scheduler.
