@@ -1,13 +1,8 @@
 import { join } from 'node:path'
 import { z } from 'zod'
 import { AppError } from '#manager/contract'
-import { type HostSettings } from '#proxy/contract'
+import { type HostSettings, HostSettingsSchema } from '#proxy/contract'
 import { readIfThere, writeFileAtomically } from './files.ts'
-
-export const HostSettingsSchema = z.strictObject({
-  preferredSshPort: z.int().min(1024).max(65_535).nullable(),
-  manageSshConfig: z.boolean(),
-})
 
 export const DEFAULT_SETTINGS: HostSettings = { preferredSshPort: null, manageSshConfig: true }
 

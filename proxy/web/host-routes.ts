@@ -2,13 +2,20 @@ import { type IncomingMessage, type ServerResponse } from 'node:http'
 import { z, type ZodType } from 'zod'
 import { AppError, ORIGIN_SECRET_HEADER, toWireError } from '#manager/contract'
 import { LOCAL_PROOF_PATH, type ProxyFault } from '#proxy/contract'
-import { HOST_EVENTS_PATH, HOST_METHODS, type HostApi, type HostEvents, pathOf, type Reply } from '#proxy/contract'
+import {
+  HOST_EVENTS_PATH,
+  HOST_INPUTS,
+  HOST_METHODS,
+  type HostApi,
+  type HostEvents,
+  pathOf,
+  type Reply,
+} from '#proxy/contract'
 import { containedBy } from '../http/contain.ts'
 import { whenUploaded } from '../http/when-uploaded.ts'
 import { type Log } from '../log.ts'
 import { answerJson, answerProblem } from './answers.ts'
 import { type Credentials, type Guest, type Guests } from './guests.ts'
-import { HOST_INPUTS } from './host-inputs.ts'
 import { SECURITY_HEADERS } from './security-headers.ts'
 import { isDirect, type ThisComputer } from './this-computer.ts'
 

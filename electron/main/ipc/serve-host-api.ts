@@ -1,12 +1,8 @@
 import { z, type ZodType } from 'zod'
-import { channelOf, HOST_METHODS, type HostApi, type Reply } from '#proxy/contract'
+import { channelOf, HOST_METHODS, type HostApi, type HostInputs, type Reply } from '#proxy/contract'
 import { AppError, toWireError } from '#manager/contract'
 import { type ElectronSlice, type InvokeEvent } from '../electron-slice.ts'
 import { isTrusted } from '../security/console-origin.ts'
-
-type InputOf<F> = F extends (...args: infer A) => unknown ? ZodType<A> : never
-/** One schema per method; a missing one does not compile. */
-export type HostInputs = { readonly [G in keyof HostApi]: { readonly [M in keyof HostApi[G]]: InputOf<HostApi[G][M]> } }
 
 export interface ServeHostApiDeps {
   readonly ipcMain: ElectronSlice['ipcMain']

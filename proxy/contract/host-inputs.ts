@@ -1,0 +1,48 @@
+import { z, type ZodType } from 'zod'
+import { SessionId } from '#manager/contract'
+import { type HostApi } from './host-api.ts'
+import { KeyFormat, TunnelId, TunnelSpec } from './tunnels.ts'
+
+type InputOf<F> = F extends (...args: infer A) => unknown ? ZodType<A> : never
+/** One schema per bridge method for its arguments; a missing one does not compile. */
+export type HostInputs = { readonly [G in keyof HostApi]: { readonly [M in keyof HostApi[G]]: InputOf<HostApi[G][M]> } }
+
+export const HostSettingsSchema = z.strictObject({
+  preferredSshPort: z.int().min(1024).max(65_535).nullable(),
+  manageSshConfig: z.boolean(),
+})
+
+const NOTHING = z.tuple([])
+const spec = z.tuple([TunnelSpec])
+const size = { cols: z.int().min(1).max(1000), rows: z.int().min(1).max(1000) }
+const TerminalId = z.string().max(64)
+
+/** Schemas of the arguments of each bridge method, the same for the desktop app and the web proxy. */
+export const HOST_INPUTS = {
+  host: {
+    info: NOTHING,
+    settings: NOTHING,
+    saveSettings: z.tuple([HostSettingsSchema]),
+    openExternal: z.tuple([z.string().max(8192)]),
+    endpoint: NOTHING,
+    setEndpoint: z.tuple([
+      z.discriminatedUnion('kind', [
+        z.strictObject({ kind: z.literal('embedded') }),
+        z.strictObject({ kind: z.literal('remote'), url: z.url().max(2048) }),
+      ]),
+    ]),
+  },
+  tunnel: { open: spec, openApp: spec, list: NOTHING, close: z.tuple([TunnelId]) },
+  ssh: { connect: spec, keyFile: z.tuple([SessionId, KeyFormat]) },
+  terminal: {
+    open: z.tuple([
+      z.strictObject({ sessionId: SessionId, name: z.string().regex(/^[a-z0-9][a-z0-9-]{0,31}$/), ...size }),
+    ]),
+    write: z.tuple([
+      TerminalId,
+      z.instanceof(Uint8Array).refine(data => data.byteLength <= 1_048_576, 'at most 1 MiB'),
+    ]),
+    resize: z.tuple([TerminalId, z.strictObject(size)]),
+    close: z.tuple([TerminalId]),
+  },
+} satisfies HostInputs
