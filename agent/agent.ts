@@ -25,6 +25,7 @@ import { startGuards } from './limits/guards.ts'
 import { startFirewall } from './network/firewall.ts'
 import { createSessionNetworks } from './network/session-networks.ts'
 import { startStats } from './stats/stats.ts'
+import { createMountedStorage } from './storage/mounted-storage.ts'
 import { createToolbox } from './toolbox/toolbox.ts'
 import { createDataSockets } from './tunnel/data-sockets.ts'
 import { createStreams } from './tunnel/streams.ts'
@@ -37,6 +38,8 @@ const LOOK_AFTER_FAILURE_MS = 1_000
 
 /** The host's routes come and go without an event, so they are polled. */
 const NETWORK_LOOK_MS = 30_000
+/** File systems are mounted and unmounted without an event. */
+const STORAGE_LOOK_MS = 15_000
 const ELSEWHERE =
   'The agent runs in another network namespace than its Docker Engine, so it cannot set up a firewall there. It reaches apps through relays in the containers, which is slower. Run the agent in the network namespace of the engine.'
 
@@ -107,12 +110,14 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
     }),
   )
   const files = createKernelFiles(config)
+  const storage = createMountedStorage(config.storage, changed)
   const toolbox = createToolbox({ engine, image: config.toolboxImage, log })
   const kernels = stack.use(
     createKernelManager({
       engine,
       networks,
       files,
+      storage,
       toolbox,
       devices,
       trust: identity,
@@ -168,6 +173,7 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
   const timers = [
     setInterval(lookAgain, LOOK_AGAIN_MS),
     setInterval(() => (watch.state.reachable ? void networks.look() : undefined), NETWORK_LOOK_MS),
+    setInterval(() => void storage.look(), STORAGE_LOOK_MS),
     setInterval(() => (kernels.overdue ? lookAgain() : undefined), LOOK_AFTER_FAILURE_MS),
   ]
   stack.defer(() => timers.forEach(timer => clearInterval(timer)))
@@ -182,6 +188,7 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
     images: [...images.images],
     kernels: kernels.reports(),
     network: { ...firewall.state, problem: networks.problem },
+    storage: [...storage.markers],
   })
   const control = stack.use(
     startControl({
@@ -199,7 +206,7 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
         kernels.serve(managerId)
         // Wait, so that the first report does not say "engine away" only because the engine has not been asked yet.
         await watch.settled
-        await look().catch((error: unknown) => complain(log, error))
+        await Promise.all([look().catch((error: unknown) => complain(log, error)), storage.look()])
         const serve = streams.serve.bind(streams)
         const manager = { managerUrl: url, fingerprint, proven, dial, dataToken }
         return createDataSockets({ ...manager, count: parkedSockets, serve, log })

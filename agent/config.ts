@@ -1,6 +1,6 @@
 import { hostname } from 'node:os'
 import { isAbsolute, join, resolve } from 'node:path'
-import { AppError } from '#manager/contract'
+import { AppError, StoragePaths } from '#manager/contract'
 import { parseJoinString, type JoinInvitation } from './control/join-string.ts'
 import { type DiskLimits } from './limits/disk-rules.ts'
 import { type Cidr, parseCidr, SESSION_BITS } from './network/subnets.ts'
@@ -32,6 +32,8 @@ export interface Config {
   readonly scratchRetentionMs: number
   /** Limits of the files of one session. */
   readonly homeLimits: DiskLimits
+  /** Absolute directories that may be storages. */
+  readonly storage: readonly string[]
   readonly logLevel: string
 }
 
@@ -42,7 +44,7 @@ const MOST_AHEAD = 8
  * @param environment BERTH_DATA (required), BERTH_MANAGER_URL, BERTH_JOIN, BERTH_AGENT_REPLACE, DOCKER_HOST, BERTH_AGENT_NAME, BERTH_AGENT_NETWORK_RANGE,
  *   BERTH_AGENT_NETWORK_DENY, BERTH_AGENT_NETWORKS_AHEAD, BERTH_GPU_SHARED, BERTH_GPU_PROBE_IMAGE, BERTH_SIMULATED_GPUS, BERTH_TOOLBOX_IMAGE, BERTH_AGENT_SCRATCH,
  *   BERTH_AGENT_SCRATCH_FLOOR_MIB, BERTH_AGENT_HOME_LIMIT_MIB, BERTH_AGENT_HOME_FILES,
- *   BERTH_AGENT_SCRATCH_RETENTION_S, BERTH_AGENT_CLAIM, BERTH_LOG; described in agent/README.md
+ *   BERTH_AGENT_SCRATCH_RETENTION_S, BERTH_AGENT_CLAIM, BERTH_STORAGE, BERTH_LOG; described in agent/README.md
  * @throws `config_invalid`
  */
 export function readConfig(environment: Readonly<Record<string, string | undefined>>): Config {
@@ -90,8 +92,16 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
       bytes: limit('BERTH_AGENT_HOME_LIMIT_MIB', read('BERTH_AGENT_HOME_LIMIT_MIB'), 2 ** 20),
       inodes: limit('BERTH_AGENT_HOME_FILES', read('BERTH_AGENT_HOME_FILES'), 1),
     },
+    storage: storagePaths(read('BERTH_STORAGE')) ?? [join(data, 'storage')],
     logLevel: read('BERTH_LOG') ?? 'info',
   }
+}
+
+function storagePaths(text: string | undefined): string[] | undefined {
+  if (text === undefined) return undefined
+  const paths = StoragePaths.safeParse(text)
+  if (paths.success) return [...paths.data.values()]
+  throw invalid(`BERTH_STORAGE is "${text}"; it must look like local=/srv/berth,archive=/mnt/archive.`)
 }
 
 function cidr(name: string, text: string): Cidr {

@@ -33,6 +33,8 @@ const FLOORS = {
     'tasks',
     'registries',
     'quotas',
+    'storage',
+    'folders',
     'images',
     'stats',
     'tunnels',
@@ -56,6 +58,7 @@ const FLOORS = {
     'images',
     'tunnel',
     'toolbox',
+    'storage',
     'kernel',
   ],
 }

@@ -12,6 +12,7 @@ import { addAdminImageCommands, addImageCommands } from './commands/images.ts'
 import { addKeypairCommands } from './commands/keypairs.ts'
 import { addLoginCommands } from './commands/login.ts'
 import { addPolicyCommands } from './commands/policies.ts'
+import { addFolderCommands } from './commands/folders.ts'
 import { addPresetCommands } from './commands/presets.ts'
 import { addRegistryCommands } from './commands/registries.ts'
 import { addResourceGroupCommands } from './commands/resource-groups.ts'
@@ -56,6 +57,7 @@ function createProgram(json: boolean): Command {
   addAdminImageCommands(program)
   addRegistryCommands(program)
   addPolicyCommands(program)
+  addFolderCommands(program)
   addPresetCommands(program)
   addUsageCommands(program)
   addSchedulingCommands(program)

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { z } from 'zod'
-import { AppError } from '#manager/contract'
+import { AppError, StoragePaths } from '#manager/contract'
 
 export interface ManagerConfig {
   readonly dataDir: string
@@ -23,6 +23,8 @@ export interface ManagerConfig {
   readonly consoleSecret?: string | undefined
   /** Bearer token that a scraper of `/metrics` sends. */
   readonly metricsToken?: string | undefined
+  /** Absolute directory of each storage host, by its name; default `local` at DATA/storage. */
+  readonly storage?: ReadonlyMap<string, string> | undefined
   readonly logLevel: string
 }
 
@@ -61,6 +63,7 @@ const Environment = z.object({
   BERTH_CONSOLE_SECRET: blankIsAbsent(z.string().min(32, SHORT_SECRET).optional()),
   BERTH_CONSOLE_SECRET_FILE: blankIsAbsent(z.string().optional()),
   BERTH_METRICS_TOKEN_FILE: blankIsAbsent(z.string().optional()),
+  BERTH_STORAGE: blankIsAbsent(StoragePaths.optional()),
   BERTH_LOG: blankIsAbsent(z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info')),
 })
 
@@ -84,6 +87,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): M
     trustedProxies: data.BERTH_TRUSTED_PROXIES,
     consoleSecret: data.BERTH_CONSOLE_SECRET ?? readSecretFile('BERTH_CONSOLE_SECRET_FILE', data),
     metricsToken: readSecretFile('BERTH_METRICS_TOKEN_FILE', data),
+    storage: data.BERTH_STORAGE,
     logLevel: data.BERTH_LOG,
   }
 }

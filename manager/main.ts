@@ -28,6 +28,7 @@ import { createMetrics } from './metrics.ts'
 import { registerFigures } from './operation/figures.ts'
 import { openSecretBox } from './secrets/open-secret-box.ts'
 import { createManagerList } from './scheduler/managers.ts'
+import { startFoldersPart } from './wiring/folders-part.ts'
 import { type SessionsPartTimings } from './wiring/sessions-core.ts'
 import { startSessionsPart } from './wiring/sessions-part.ts'
 import { startRetention } from './operation/retention.ts'
@@ -119,6 +120,7 @@ export async function startManager(
   const restoredAt = await readRestoredAt(store.db)
   const signers = stack.use(createSigners({ store, box, log, restoredAt, peers: cluster.peers }))
   const audit = stack.use(createAuditRecorder({ store, log }))
+  const folders = stack.use(await startFoldersPart({ store, dataDir, paths: config.storage, log }))
   stack.use(startRetention({ store, settings, events: bus, log }))
   const authenticateUpgrade = createAuthenticateUpgrade({ logins, signers })
   const onActiveChanged = () => sessions.limitsChanged()
@@ -193,6 +195,7 @@ export async function startManager(
     ...createSshKeypairRoutes(createSshKeypairs(store)),
     ...createKeypairRoutes(createKeypairs({ store, box, onEnd: key => signers.end(key) })),
     ...sessions.handlers,
+    ...folders.handlers,
   }
   signal?.throwIfAborted()
   const http = stack.use(

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { AgentId, KernelId, ManagerId, SessionId, UserId } from '#manager/contract'
 import { KernelApp } from './kernel-app.ts'
+import { KernelFolder } from './kernel-folder.ts'
 
 export const LABEL_KERNEL = 'berth.kernel'
 export const LABEL_SIGNATURE = 'berth.sig'
@@ -28,6 +29,7 @@ export const KernelLabel = z.object({
   environ: z.record(z.string(), z.string()),
   startupCommand: z.string().nullable(),
   kind: z.enum(['interactive', 'batch']).optional(),
+  folders: z.array(KernelFolder).optional(),
   /** Apps with their commands; secrets are kept in the scratch directory's control folder, not here. */
   apps: z.array(z.unknown()).transform(apps => apps.flatMap(app => KernelApp.safeParse(app).data ?? [])),
   createdAt: z.iso.datetime(),

@@ -101,6 +101,8 @@ export const Report = z.object({
     /** Reason why no session can have a network on this agent now; left out by older agents. */
     problem: CleanLine().nullable().optional(),
   }),
+  /** Storages that are mounted on this agent: the UUID in each marker. Left out by older agents. */
+  storage: z.array(z.uuid()).max(100).optional(),
   /** Milliseconds since the epoch on the agent; the manager reports skew, and uses its own clock for records. */
   clockMs: Milliseconds,
 })

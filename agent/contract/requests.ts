@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { InjectedHeader, KernelId, SessionId, SettableMode, UserId } from '#manager/contract'
 import { ContainerId, ExitCode } from './fields.ts'
+import { KernelFolder } from './kernel-folder.ts'
 import { KernelReport } from './reports.ts'
 
 /**
@@ -33,6 +34,8 @@ export const KernelSpec = z.object({
   kind: z.enum(['interactive', 'batch']).optional(),
   /** More public keys that may log in by SSH, `ssh-ed25519 AAAA… comment`. */
   authorizedKeys: z.array(z.string()),
+  /** Left out where there are none. */
+  folders: z.array(KernelFolder).optional(),
   /** An ended kernel of this agent whose home the new one continues with; fails with `files_gone` if the home was not kept. */
   filesOf: KernelId.optional(),
   /** Time at which the session was requested, by the database's clock: its container cannot be older. */

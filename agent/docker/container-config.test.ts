@@ -32,6 +32,7 @@ const plan: ContainerPlan = {
   networkName: 'berth-net',
   toolboxVolume: 'berth-toolbox-1',
   paths: { scratch: '/data/scratch/1', control: '/data/kernels/1/run', etc: '/data/kernels/1/etc' },
+  folders: [],
   labels: { 'berth.kernel': '{}', 'berth.manager': 'm', 'berth.kernel-id': 'k' },
   cpus: [],
   limits: { cpus: 4, memBytes: 8 * GiB },

@@ -23,6 +23,8 @@ export interface ContainerPlan {
   readonly toolboxVolume: string
   /** Absolute paths on the engine's host. */
   readonly paths: { readonly scratch: string; readonly control: string; readonly etc: string }
+  /** Folders: directories of the engine's host, and where the session sees them. */
+  readonly folders: readonly { readonly source: string; readonly target: string; readonly readOnly: boolean }[]
   readonly labels: Readonly<Record<string, string>>
   /** Cores to pin to; empty = any. */
   readonly cpus: readonly number[]
@@ -106,6 +108,14 @@ export function containerConfig(spec: KernelSpec, plan: ContainerPlan): Containe
         { Type: 'bind', Source: `${plan.paths.etc}/shells`, Target: '/etc/shells', ReadOnly: true },
         { Type: 'bind', Source: plan.paths.control, Target: '/run/berth', ReadOnly: true },
         { Type: 'bind', Source: plan.paths.scratch, Target: HOME, ReadOnly: false },
+        // Nothing mounted below a folder on the host comes along, now or later.
+        ...plan.folders.map(({ source, target, readOnly }): MountSettings => ({
+          Type: 'bind',
+          Source: source,
+          Target: target,
+          ReadOnly: readOnly,
+          BindOptions: { Propagation: 'rprivate' },
+        })),
         terminals(plan.labels),
       ],
       ...gpuRequests(deviceIds(spec)),

@@ -1,12 +1,21 @@
 import { appsOfImage, type KernelLabel, type KernelSpec, type KernelSsh, type RegistryAuth } from '#agent/contract'
 import { AppError, type PullProgress } from '#manager/contract'
-import { containerConfig, type EngineLimits, sessionEnvironment } from '../docker/container-config.ts'
+import {
+  containerConfig,
+  type ContainerPlan,
+  type EngineLimits,
+  HOME,
+  sessionEnvironment,
+  type SessionUser,
+} from '../docker/container-config.ts'
 import { type EngineClient, fromEngine } from '../docker/engine-client.ts'
 import { type LabelTrust, signKernelLabel } from '../docker/kernel-labels.ts'
 import { ensureImage } from '../images/ensure-image.ts'
 import { type HeldImage } from '../images/pull.ts'
 import { type Devices } from '../gpu/devices.ts'
 import { type SessionNetworks } from '../network/session-networks.ts'
+import { type MountedStorage } from '../storage/mounted-storage.ts'
+import { makeMountPoint } from '../storage/mount-points.ts'
 import { type Toolbox } from '../toolbox/toolbox.ts'
 import { removeContainer } from '../docker/remove-container.ts'
 import { type FoundContainer, inspectContainer, listContainers } from './containers.ts'
@@ -18,6 +27,7 @@ export interface CreateDeps {
   readonly engine: EngineClient
   readonly networks: SessionNetworks
   readonly files: KernelFiles
+  readonly storage: Pick<MountedStorage, 'directoryOf'>
   readonly toolbox: Toolbox
   readonly devices: Pick<Devices, 'settled' | 'limit'>
   readonly trust: LabelTrust
@@ -102,6 +112,7 @@ async function build(
   ])
   signal.throwIfAborted()
 
+  const folders = await prepareFolders(deps, spec, user)
   const config = containerConfig(spec, {
     name: `berth-${spec.kernelId.slice(-12)}-${spec.attempt}`,
     image: image.id,
@@ -109,6 +120,7 @@ async function build(
     networkName: network.name,
     toolboxVolume,
     paths: files.paths(spec.kernelId),
+    folders,
     // App commands come from this engine's copy of the image, never from the manager, which may have them from another agent.
     labels: signKernelLabel({ ...label, apps: appsOfImage(image.labels) }, trust.labelKey),
     cpus,
@@ -144,6 +156,26 @@ async function build(
   signal.throwIfAborted()
   await files.ownScratch(spec.kernelId)
   return { container: found, ssh }
+}
+
+/**
+ * Finds the folders of the session on this host, gives them to the user of sessions, and makes the directories in the home at
+ * which they are mounted.
+ */
+async function prepareFolders(
+  { files, storage }: Pick<CreateDeps, 'files' | 'storage'>,
+  { kernelId, folders = [] }: KernelSpec,
+  user: SessionUser,
+): Promise<ContainerPlan['folders']> {
+  const home = files.paths(kernelId).scratch
+  const prepared: ContainerPlan['folders'][number][] = []
+  for (const folder of folders) {
+    const source = await storage.directoryOf(folder)
+    await files.ownFolder(source)
+    await makeMountPoint(home, folder.path, user)
+    prepared.push({ source, target: `${HOME}/${folder.path}`, readOnly: folder.readOnly })
+  }
+  return prepared
 }
 
 /** Environment of logins, which inherit nothing from the container: the image's variables, overridden by the session's. */

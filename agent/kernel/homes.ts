@@ -37,6 +37,11 @@ export interface Homes {
   list(): Promise<{ kernelId: string; changedMs: number }[]>
   /** Gives the session user a home that belongs to an earlier user of sessions; no-op for other homes. */
   handOver(kernelId: string): Promise<void>
+  /**
+   * Gives the session user the directory of a folder that is new, or that belongs to an earlier user of sessions.
+   * @throws `kernel_create_failed` if it belongs to anybody else
+   */
+  ownFolder(path: string): Promise<void>
 }
 
 export const KERNEL_DIRECTORY = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
@@ -143,7 +148,28 @@ export function createHomes({ directory, recordPath, accounts, limits }: HomesOp
         .toSorted((a, b) => a.changedMs - b.changedMs)
     },
     handOver,
+    async ownFolder(path) {
+      const { uid, gid, earlier } = await record()
+      const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants
+      const folder = await open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
+      try {
+        const found = await folder.stat()
+        if (found.uid === uid) return
+        if (asRoot && found.uid === 0) await folder.chown(uid, gid)
+        else if (asRoot && earlier.includes(found.uid)) await changeOwner(path, found.uid, { uid, gid })
+        else throw foreignFolder(path, found.uid, uid)
+      } finally {
+        await folder.close()
+      }
+    },
   }
+}
+
+function foreignFolder(path: string, owner: number, uid: number): AppError {
+  const why =
+    `The files of the folder at ${path} belong to uid ${owner}, and sessions of this host run as uid ${uid}. All hosts that ` +
+    'share a storage need the same uid: an admin gives the account berth-session the same uid on each.'
+  return new AppError('kernel_create_failed', { why })
 }
 
 /** Names that match the pattern; other names in the directory are not ours to touch. */

@@ -31,6 +31,8 @@ import { type SessionUser } from '../docker/container-config.ts'
 export interface KernelFiles {
   /** Owner of the files and processes of new sessions, never root. @throws `config_invalid` */
   user(): Promise<SessionUser>
+  /** @see Homes.ownFolder */
+  ownFolder(path: string): Promise<void>
   /** The quota of homes; the disk guard enforces the limits that it leaves. */
   homeQuota(): Promise<Pick<HomeQuota, 'kind' | 'why' | 'unenforced'>>
   /**
@@ -154,6 +156,7 @@ export function createKernelFiles(options: KernelFilesOptions): KernelFiles {
 
   return {
     user: () => homes.user(),
+    ownFolder: path => homes.ownFolder(path),
     homeQuota: () => homes.quota(),
     async createScratch(kernelId, filesOf) {
       await homes.user()

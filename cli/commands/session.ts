@@ -4,6 +4,7 @@ import {
   AppError,
   durationText,
   emptyLogText,
+  type FolderMountSpec,
   type Session,
   type SessionEvent,
   type SessionSpec,
@@ -16,6 +17,7 @@ import { createOutput, type Output, table } from '../output.ts'
 import { durationOption } from './duration.ts'
 import { everyPage } from './every-page.ts'
 import { findSession } from './find-session.ts'
+import { collectFolder } from './folder-flag.ts'
 import { parseAmountOf } from './limit-flags.ts'
 import { clusterRows, collect, parsePriority, startText, whatIfText } from './session-waiting.ts'
 import { age, amounts, bytes } from './text.ts'
@@ -40,6 +42,7 @@ interface CreateFlags {
   clusterSize?: number
   priority?: number
   dependsOn?: string[]
+  folder?: FolderMountSpec[]
   dryRun?: boolean
   wait?: boolean
   json?: boolean
@@ -73,6 +76,7 @@ export function addSessionCommands(program: Command): void {
     .option('--cluster-size <kernels>', 'number of containers on one host, each with these resources', parseCount)
     .option('--priority <number>', 'order in the queue, larger first: -10 to 0, for admins up to 10', parsePriority)
     .option('--depends-on <session>', 'start once this session has ended with exit code 0; may be repeated', collect)
+    .option('--folder <NAME[:PATH][:ro]>', 'mount a folder, at PATH below /home/work; may be repeated', collectFolder)
     .option('--dry-run', 'launch nothing: show whether the session would start now, and if not, why')
     .option(
       '--wait',
@@ -285,6 +289,7 @@ function specOf(flags: CreateFlags): SessionSpec {
     ...(flags.clusterSize === undefined ? {} : { clusterSize: flags.clusterSize }),
     ...(flags.priority === undefined ? {} : { priority: flags.priority }),
     ...(flags.dependsOn === undefined ? {} : { dependsOn: flags.dependsOn }),
+    ...(flags.folder === undefined ? {} : { folders: flags.folder }),
     ...(shm === undefined ? {} : { shmem: shm }),
     ...(command === undefined ? {} : { startupCommand: command }),
   }

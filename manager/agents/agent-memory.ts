@@ -25,6 +25,8 @@ export interface AgentMemory {
   images: readonly AgentImage[] | undefined
   /** Kernels that were missing from the last complete report. */
   missing: ReadonlySet<KernelId>
+  /** Markers of the storages that are mounted on it. */
+  storage: ReadonlySet<string>
   /** Containers that occupy resources the database considers free. */
   strays: readonly Stray[]
   /** Reported ends that may belong to a start in flight at another manager, with the time of the first report. */
@@ -38,6 +40,8 @@ export interface AgentMemories {
   forget(agentId: AgentId): void
   ready(): readonly AgentId[]
 }
+
+const NONE: ReadonlySet<string> = new Set()
 
 export function createMemories(): AgentMemories {
   const memories = new Map<AgentId, AgentMemory>()
@@ -67,6 +71,7 @@ function emptyMemory(): AgentMemory {
     tellingModes: false,
     images: undefined,
     missing: new Set(),
+    storage: NONE,
     strays: [],
     endedSince: new Map(),
   }

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { type AgentId, type DeviceFigures, type KernelId, type PullProgress } from '#manager/contract'
 import { type Report } from '#agent/contract'
 import { type AgentListener } from '../agent-link/listener.ts'
@@ -35,6 +36,8 @@ export interface Reports extends Omit<AgentListener, 'came' | 'gone'>, Omit<Repo
   engineIsDown(agentId: AgentId): boolean
   /** Whether the agent says that no session can start there now. */
   isUnfit(agentId: AgentId): boolean
+  /** Markers of the storages that are mounted on the agent. */
+  storage(agentId: AgentId): ReadonlySet<string>
   /** Figures of its devices, from its last report. */
   deviceFigures(agentId: AgentId): readonly DeviceFigures[]
   /** Sends the device modes set by an admin to the agent, if it is connected here. */
@@ -83,6 +86,9 @@ export function createReports(deps: ReportsDeps): Reports {
     const isUnfit = problems.has('network')
     watchClock(agentId, memory, { clockMs: report.clockMs, arrivedAt })
     const otherImages = await writeImages(agentId, memory, report.images)
+    const storage = new Set(report.storage)
+    const otherStorage = !isDeepStrictEqual(storage, memory.storage)
+    memory.storage = storage
     memory.deviceFigures = report.deviceFigures ?? []
     memory.engineDownSince = report.engine.reachable ? undefined : (memory.engineDownSince ?? arrivedAt)
     const otherState = await writeState(agentId, memory, report)
@@ -90,7 +96,7 @@ export function createReports(deps: ReportsDeps): Reports {
     tellModes(agentId, memory, report.devices)
     const failed = await takeUpKernels(agentId, memory, { report, arrivedAt })
     if (isUnfit !== wasUnfit) publishResources()
-    if (otherState || otherImages || isUnfit !== wasUnfit) deps.onAgentChanged()
+    if (otherState || otherImages || otherStorage || isUnfit !== wasUnfit) deps.onAgentChanged()
     return failed
   }
 
@@ -162,6 +168,7 @@ export function createReports(deps: ReportsDeps): Reports {
     isReady: agentId => memories.find(agentId)?.ready ?? false,
     engineIsDown: agentId => performance.now() - (memories.find(agentId)?.engineDownSince ?? Infinity) > ENGINE_LOST_MS,
     isUnfit: agentId => memories.find(agentId)?.problems.has('network') ?? false,
+    storage: agentId => memories.find(agentId)?.storage ?? new Set(),
     strays: agentId => memories.find(agentId)?.strays ?? [],
     deviceFigures: agentId => memories.find(agentId)?.deviceFigures ?? [],
     async modesChanged(agentId) {

@@ -68,6 +68,14 @@ export const ERRORS = {
   totp_required: { status: 401, retry: false, title: 'A code from your authenticator app is needed' },
   weak_password: { status: 400, retry: false, title: 'The password does not meet the rules' },
 
+  // folders
+  folder_exists: { status: 409, retry: false, title: 'A folder of this name exists' },
+  folder_in_use: { status: 409, retry: false, title: 'A session uses the folder' },
+  folder_not_found: { status: 404, retry: false, title: 'No such folder' },
+  over_folder_limit: { status: 409, retry: false, title: 'The resource policy allows no more folders' },
+  storage_away: { status: 503, retry: true, title: 'The storage of the folder is away' },
+  storage_host_not_found: { status: 404, retry: false, title: 'No such storage host' },
+
   // sessions
   agent_failed: { status: 502, retry: false, title: 'The host could not carry out the request' },
   agent_unreachable: { status: 503, retry: true, title: 'The host of this session is not connected' },

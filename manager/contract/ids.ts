@@ -14,5 +14,7 @@ export const UserId = id.brand<'UserId'>()
 export type UserId = z.infer<typeof UserId>
 export const GroupId = id.brand<'GroupId'>()
 export type GroupId = z.infer<typeof GroupId>
+export const FolderId = id.brand<'FolderId'>()
+export type FolderId = z.infer<typeof FolderId>
 export const ManagerId = id.brand<'ManagerId'>()
 export type ManagerId = z.infer<typeof ManagerId>

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { DeviceFigures } from './agents.ts'
 import { GroupRef } from './domains.ts'
+import { FolderMount, FolderMountSpecs } from './folders.ts'
 import { AgentId, KernelId, SessionId, UserId } from './ids.ts'
 import { parseAmount, WireSlots } from './resource-slots.ts'
 
@@ -78,6 +79,7 @@ export const REASON_CODES = [
   'capacity',
   'fragmentation', // enough in sum, not on one agent
   'image_nowhere', // no schedulable agent holds the image
+  'storage_nowhere', // no schedulable agent has the storage of its folders
   'queued_behind',
   'reserved', // next in the queue: capacity is held for it
   'group_inactive', // an admin has closed its resource group
@@ -192,6 +194,7 @@ export const SessionSpec = z
       .max(20)
       .optional()
       .describe('Ids or names of your own sessions that must end with exit code 0 before this one starts.'),
+    folders: FolderMountSpecs.optional().describe('Folders that the session mounts.'),
   })
   .refine(spec => spec.kind !== 'batch' || (spec.startupCommand ?? '').trim() !== '', {
     path: ['startupCommand'],
@@ -310,6 +313,7 @@ export const Session = z
     clusterSize: z.int(),
     priority: z.int(),
     dependsOn: z.array(SessionId),
+    folders: z.array(FolderMount).describe('Folders that it mounts; without those that were deleted since.'),
     shmem: z.string(),
     environ: z.record(z.string(), z.string()),
     startupCommand: z.string().nullable(),

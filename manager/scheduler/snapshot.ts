@@ -10,6 +10,7 @@ import { readUsageByOwner } from '../store/sessions/placements.ts'
 import { listMortalKernels } from '../store/sessions/occupants.ts'
 import { readPullable } from '../store/images/registry-images.ts'
 import { findReservation, findResourceGroup } from '../store/quotas/resource-groups.ts'
+import { readStorageOfPending } from '../store/sessions/session-folders.ts'
 import { type Db } from '../store/schema.ts'
 import { listPending, type QueuedRow } from '../store/sessions/queue.ts'
 import { judgeDependencies } from './dependencies.ts'
@@ -42,6 +43,8 @@ export interface PlacingPresence extends AgentPresence {
   engineIsDown(id: AgentId): boolean
   /** Whether the agent is connected and itself reports that no session can start there now. */
   isUnfit(id: AgentId): boolean
+  /** Markers of the storages that the agent has mounted. */
+  storage(id: AgentId): ReadonlySet<string>
 }
 
 const SHARES_PER_DEVICE = 100
@@ -74,12 +77,13 @@ export async function readGroup(
   asker?: ScopedSession,
 ): Promise<GroupState> {
   const group = await findResourceGroup(db, resourceGroup)
-  const [agents, pending, now, reservation, dependencies, usage] = await Promise.all([
+  const [agents, pending, now, reservation, dependencies, storage, usage] = await Promise.all([
     readAgents(db, await listAgents(db, resourceGroup), presence),
     listPending(db, resourceGroup),
     readClock(db),
     findReservation(db, resourceGroup),
     listDependencies(db, resourceGroup).then(judgeDependencies),
+    readStorageOfPending(db, resourceGroup),
     group?.sequencer === 'drf' ? readUsageByOwner(db, resourceGroup) : undefined,
   ])
   const scoped = pending.map(toScoped)
@@ -115,6 +119,7 @@ export async function readGroup(
         image: session.image,
         imageDigest: session.image_digest,
         pullable: pullable.has(`${session.image} ${session.image_digest}`),
+        storage: storage.get(session.id),
         failedAgents: session.failed_agents,
         onlyOn: session.files_on ?? undefined,
         longestHold: longestHold(session.max_lifetime_seconds),
@@ -147,6 +152,7 @@ export function emptyAgent(row: AgentRow, presence: PlacingPresence): AgentSnaps
     images: new Set(),
     schedulable: row.schedulable,
     unfit: presence.isUnfit(row.id),
+    storage: presence.storage(row.id),
     isolated: row.network_isolation === 'full',
     connected: presence.isReady(row.id),
     lost: row.status === 'LOST' || presence.engineIsDown(row.id),

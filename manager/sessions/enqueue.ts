@@ -11,6 +11,7 @@ import { type KeyedRequest } from '../store/operation/idempotency-keys.ts'
 import { readLifetimeLimits } from '../store/sessions/lifetime.ts'
 import { type NewSession } from '../store/sessions/sessions.ts'
 import { type Caller } from '../users/authorize.ts'
+import { resolveMounts } from '../folders/mounts.ts'
 import { resolveDependencies } from './dependencies.ts'
 import { resolveLifetime } from './lifetime/ends.ts'
 import { generateName, sessionNames } from './names.ts'
@@ -47,8 +48,8 @@ export function createEnqueue({ store, presence, events, onEnqueued }: EnqueueDe
     { files, keyed }: { files?: LeftFiles | undefined; keyed?: KeyedRequest | undefined } = {},
   ): Promise<Enqueued> {
     if (keyed?.created) return { ids: keyed.created.map(id => SessionId.parse(id)), notices: [] }
-    const { sessions, domain, notices } = await check(caller, spec, files)
-    await writeNewSessions(store, sessions, { reason: REQUESTED, actor: caller.email, keyed })
+    const { sessions, mounts, domain, notices } = await check(caller, spec, files)
+    await writeNewSessions(store, sessions, { reason: REQUESTED, actor: caller.email, keyed, mounts })
     for (const { id } of sessions) {
       events.publish({ topic: 'session', id, version: 1 }, { userId: caller.userId, domain })
     }
@@ -69,6 +70,7 @@ export function createEnqueue({ store, presence, events, onEnqueued }: EnqueueDe
     const lifetime = resolveLifetime(spec, await readLifetimeLimits(store.db, caller.userId, caller.keypair))
     requirePriority(caller, asker.domain, spec.priority ?? 0)
     const dependsOn = await resolveDependencies(store.db, caller.userId, spec.dependsOn ?? [])
+    const mounts = await resolveMounts(store.db, caller, spec.folders ?? [])
     const names = sessionNames(spec.name ?? generateName(), spec.count)
     const ids = names.map(() => newId(SessionId)).toSorted()
     const sessions = names.map((name, index): NewSession => ({
@@ -95,6 +97,6 @@ export function createEnqueue({ store, presence, events, onEnqueued }: EnqueueDe
       filesOf: files?.kernelId,
       apps: image.apps.map(toApp),
     }))
-    return { sessions, domain: asker.domain, notices }
+    return { sessions, mounts, domain: asker.domain, notices }
   }
 }

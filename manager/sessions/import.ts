@@ -13,6 +13,8 @@ import {
   type NewSession,
   type SessionRow,
 } from '../store/sessions/sessions.ts'
+import { insertSessionFolders } from '../store/sessions/session-folders.ts'
+import { listKnownFolders } from '../store/storage/folders.ts'
 import { findSessionOfKernel } from '../store/sessions/kernel-owner.ts'
 import { lockResourceGroup } from '../store/quotas/resource-groups.ts'
 import { toApp } from '../images/apps.ts'
@@ -120,8 +122,21 @@ async function insertRows(trx: Db, container: ImportedContainer) {
       amount,
     })),
   )
+  if (!known) await noteFolders(trx, label)
   await insertSessionEvents(trx, [{ sessionId, kernelId, from: null, to: 'RUNNING', reason, actor: null }])
   return { audience: { userId: ownerId, domain } }
+}
+
+/** Notes which folders the session has mounted, so that none of them is deleted under it. */
+async function noteFolders(trx: Db, { sessionId, folders = [] }: KernelLabel): Promise<void> {
+  const known = await listKnownFolders(
+    trx,
+    folders.map(({ folder }) => folder),
+  )
+  const rows = folders
+    .filter(({ folder }) => known.has(folder))
+    .map(({ folder, path, readOnly }) => ({ session_id: sessionId, folder_id: folder, path, read_only: readOnly }))
+  await insertSessionFolders(trx, rows)
 }
 
 /** Whether this is the missing kernel of a session that was imported just before by another of its kernels. */

@@ -59,6 +59,10 @@ function factsOf(kernel: Place & Omit<KernelSpec, 'authorizedKeys' | 'filesOf' |
     kernel.startupCommand,
     kernel.kind ?? null,
     kernel.requestedAt ?? null,
+    // Containers of versions without folders were signed without this fact.
+    ...(kernel.folders
+      ? [kernel.folders.map(({ storage, folder, path, readOnly }) => [storage, folder, path, readOnly])]
+      : []),
   ])
 }
 

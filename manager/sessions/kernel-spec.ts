@@ -1,5 +1,6 @@
-import { type KernelSpec } from '#agent/contract'
+import { type KernelFolder, type KernelSpec } from '#agent/contract'
 import { type KernelDeviceRow, type KernelRow } from '../store/sessions/kernels.ts'
+import { type SessionFolderRow } from '../store/sessions/session-folders.ts'
 import { type OwnedSessionRow } from '../store/sessions/sessions.ts'
 
 /**
@@ -9,7 +10,7 @@ import { type OwnedSessionRow } from '../store/sessions/sessions.ts'
 export function kernelSpecOf(
   session: OwnedSessionRow,
   kernel: KernelRow,
-  devices: readonly KernelDeviceRow[],
+  { devices, folders }: { devices: readonly KernelDeviceRow[]; folders: readonly SessionFolderRow[] },
   manifestDigest?: string,
 ): KernelSpec {
   return {
@@ -34,6 +35,16 @@ export function kernelSpecOf(
     requestedAt: session.created_at.toISOString(),
     kind: session.kind,
     authorizedKeys: session.owner_ssh_public_key === null ? [] : [session.owner_ssh_public_key],
+    ...(folders.length === 0 ? {} : { folders: folders.map(toKernelFolder) }),
     ...(session.files_of === null ? {} : { filesOf: session.files_of }),
   }
+}
+
+function toKernelFolder({
+  marker: storage,
+  folder_id: folder,
+  path,
+  read_only: readOnly,
+}: SessionFolderRow): KernelFolder {
+  return { storage, folder, path, readOnly }
 }

@@ -1,11 +1,16 @@
 import { type AgentId, AppError, formatSlots, isFinished, type KernelId, type SessionSpec } from '#manager/contract'
 import { findAgent } from '../store/agents/agents.ts'
 import { listKernels } from '../store/sessions/kernels.ts'
+import { type SessionFolderRow } from '../store/sessions/session-folders.ts'
 import { type Db } from '../store/schema.ts'
 import { findHeir, type OwnedSessionRow } from '../store/sessions/sessions.ts'
 
 /** The request that created the session. Its environment variables are used inside the manager only. */
-export function specOf(session: OwnedSessionRow, name: string | undefined): SessionSpec {
+export function specOf(
+  session: OwnedSessionRow,
+  folders: readonly SessionFolderRow[],
+  name: string | undefined,
+): SessionSpec {
   const { group_id, startup_command, idle_timeout_seconds, max_lifetime_seconds } = session
   return {
     ...(name === undefined ? {} : { name }),
@@ -20,6 +25,7 @@ export function specOf(session: OwnedSessionRow, name: string | undefined): Sess
     kind: session.kind,
     ...(idle_timeout_seconds === null ? {} : { idleTimeoutSeconds: idle_timeout_seconds }),
     ...(max_lifetime_seconds === null ? {} : { maxLifetimeSeconds: max_lifetime_seconds }),
+    folders: folders.map(folder => ({ folder: folder.folder_id, path: folder.path, readOnly: folder.read_only })),
     // A raised priority was granted by an admin for the first session only.
     priority: Math.min(session.priority, 0),
   }

@@ -13,6 +13,7 @@ import {
 import { type AgentRequests } from '../agent-link/connection.ts'
 import { type PlacingPresence } from '../scheduler/snapshot.ts'
 import { type KeyedRequest } from '../store/operation/idempotency-keys.ts'
+import { listSessionFolders } from '../store/sessions/session-folders.ts'
 import { listSessionEvents } from '../store/sessions/session-events.ts'
 import { countMatching, listSessions } from '../store/sessions/session-list.ts'
 import { findSession, findSessions, ownedOf, type OwnedSessionRow } from '../store/sessions/sessions.ts'
@@ -34,7 +35,7 @@ export interface SessionService {
   /**
    * Creates all sessions or none.
    * @throws `image_not_found`, `request_too_large`, `session_name_taken`, `dependency_not_found`, `forbidden`
-   *   (priority), `bad_request`, and as `admit` and `requireWithinLimits`
+   *   (priority), `bad_request`, `folder_not_found`, and as `admit` and `requireWithinLimits`
    */
   create(caller: Caller, spec: SessionSpec, keyed?: KeyedRequest): Promise<{ items: Session[]; notices: Notice[] }>
   /**
@@ -111,7 +112,8 @@ export function createSessionService(deps: SessionServiceDeps): SessionService {
       // A repeated request finds the files in use by the session that its first attempt made: do not look for them
       // again.
       const files = keyed?.created ? undefined : await filesOf(store.db, session)
-      const again = (name?: string) => enqueue(caller, specOf(session, name), { files, keyed })
+      const folders = (await listSessionFolders(store.db, [id])).get(id) ?? []
+      const again = (name?: string) => enqueue(caller, specOf(session, folders, name), { files, keyed })
       const { ids } = await again(session.name).catch((error: unknown) => {
         if (isAppError(error) && error.code === 'session_name_taken') return again()
         throw error

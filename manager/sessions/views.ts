@@ -1,4 +1,12 @@
-import { formatAmount, formatSlots, SESSION_NAME, type Session, type SessionId } from '#manager/contract'
+import {
+  type FolderMount,
+  formatAmount,
+  formatSlots,
+  SESSION_HOME,
+  SESSION_NAME,
+  type Session,
+  type SessionId,
+} from '#manager/contract'
 import { type LiveFigures } from '../stats/live.ts'
 import { sumStats } from '../stats/sum-stats.ts'
 import { type AgentPresence } from '../scheduler/snapshot.ts'
@@ -7,6 +15,7 @@ import { type KernelRow, listKernelDevices, listKernels } from '../store/session
 import { type Db } from '../store/schema.ts'
 import { type OwnedSessionRow } from '../store/sessions/sessions.ts'
 import { readLastMinutes } from '../store/sessions/session-stats.ts'
+import { listSessionFolders, type SessionFolderRow } from '../store/sessions/session-folders.ts'
 import { usageOf } from '../stats/usage.ts'
 import { appsOf } from '../images/apps.ts'
 import { endOf, toSessionEnd } from './lifetime/ends.ts'
@@ -24,7 +33,7 @@ export interface ViewDeps {
  * memory.
  */
 export async function toSessions(db: Db, rows: readonly OwnedSessionRow[], deps: ViewDeps): Promise<Session[]> {
-  const [kernels, minutes] = await Promise.all([
+  const [kernels, minutes, folders] = await Promise.all([
     listKernels(
       db,
       rows.map(row => row.id),
@@ -32,6 +41,10 @@ export async function toSessions(db: Db, rows: readonly OwnedSessionRow[], deps:
     readLastMinutes(
       db,
       rows.filter(row => row.started_at !== null).map(row => row.id),
+    ),
+    listSessionFolders(
+      db,
+      rows.map(row => row.id),
     ),
   ])
   const [devices, names] = await Promise.all([
@@ -71,6 +84,7 @@ export async function toSessions(db: Db, rows: readonly OwnedSessionRow[], deps:
       clusterSize: row.cluster_size,
       priority: row.priority,
       dependsOn: row.depends_on,
+      folders: (folders.get(row.id) ?? []).map(toMount),
       shmem: String(row.shmem_bytes),
       environ: row.environ,
       startupCommand: row.startup_command,
@@ -111,6 +125,10 @@ export async function toSessions(db: Db, rows: readonly OwnedSessionRow[], deps:
       version: row.version,
     }
   })
+}
+
+function toMount({ folder_id: folderId, name, path, read_only: readOnly }: SessionFolderRow): FolderMount {
+  return { folderId, name, path: `${SESSION_HOME}/${path}`, readOnly }
 }
 
 /**

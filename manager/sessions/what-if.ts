@@ -1,5 +1,7 @@
 import { formatAmount, type Notice, type SessionSpec, type WhatIf } from '#manager/contract'
 import { admit, requireWithinLimits } from '../quotas/admission.ts'
+import { resolveMounts } from '../folders/mounts.ts'
+import { readStorageOf } from '../store/sessions/session-folders.ts'
 import { imagesOf } from '../images/images.ts'
 import { isOffered } from '../images/known-images.ts'
 import { judgeDependencies } from '../scheduler/dependencies.ts'
@@ -37,6 +39,11 @@ export async function answerWhatIf(
   const lifetime = resolveLifetime(spec, await readLifetimeLimits(db, caller.userId, caller.keypair))
   requirePriority(caller, asker.domain, spec.priority ?? 0)
   const dependsOn = await resolveDependencies(db, caller.userId, spec.dependsOn ?? [])
+  const mounts = await resolveMounts(db, caller, spec.folders ?? [])
+  const storage = await readStorageOf(
+    db,
+    mounts.map(({ folderId }) => folderId),
+  )
   const dependencies = judgeDependencies(await findDependencies(db, asker.id, dependsOn))
   const doomed = dependencies.failed.get(asker.id)
   if (doomed) return { startsNow: false, reason: doomed, smaller: [], notices }
@@ -53,6 +60,7 @@ export async function answerWhatIf(
     imageDigest: image.id,
     image: reference,
     pullable: isOffered(image, images.offered.get(reference)),
+    storage: storage.length === 0 ? undefined : storage,
     failedAgents: [],
     longestHold: longestHold(lifetime.maxLifetimeSeconds),
   }

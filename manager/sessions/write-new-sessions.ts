@@ -1,4 +1,6 @@
 import { AppError, clusterRoles, KernelId, type Reason } from '#manager/contract'
+import { holdMounts } from '../folders/hold-mounts.ts'
+import { type Mount } from '../folders/mounts.ts'
 import { holdResourceGroup } from '../store/identity/removal.ts'
 import { noSuchResourceGroup } from '../store/missing.ts'
 import { newId } from '../store/new-id.ts'
@@ -9,16 +11,24 @@ import { insertSessionEvents } from '../store/sessions/session-events.ts'
 import { insertSessions, type NewSession } from '../store/sessions/sessions.ts'
 import { isForeignKeyViolation, isUniqueViolation } from '../store/violations.ts'
 
+/** What all of the new sessions have in common. */
+export interface NewSessionFacts {
+  readonly reason: Reason
+  readonly actor: string
+  readonly keyed?: KeyedRequest | undefined
+  readonly mounts: readonly Mount[]
+}
+
 /**
  * Writes new sessions with their kernels and first events, all or none. What changed since the request was checked shows
  * as a violated constraint, and becomes the error of the check.
  *
- * @throws AppError `resource_group_not_found`, `files_gone`, `group_not_found`, `session_name_taken`
+ * @throws AppError `folder_not_found`, `resource_group_not_found`, `files_gone`, `group_not_found`, `session_name_taken`
  */
 export async function writeNewSessions(
   store: Store,
   sessions: readonly NewSession[],
-  { reason, actor, keyed }: { reason: Reason; actor: string; keyed?: KeyedRequest | undefined },
+  { reason, actor, keyed, mounts }: NewSessionFacts,
 ): Promise<void> {
   try {
     await store.transaction(async trx => {
@@ -45,10 +55,9 @@ export async function writeNewSessions(
           actor,
         })),
       )
-      await keyed?.noteCreated(
-        trx,
-        sessions.map(({ id }) => id),
-      )
+      const ids = sessions.map(({ id }) => id)
+      await holdMounts(trx, ids, mounts)
+      await keyed?.noteCreated(trx, ids)
     })
   } catch (error) {
     if (isUniqueViolation(error, 'sessions_files_of')) {

@@ -17,6 +17,7 @@ import {
   type KeypairRequestsTable,
   type RecoveryCodesTable,
 } from './tables/identity.ts'
+import { type FoldersTable, type SessionFoldersTable, type StorageHostsTable } from './tables/storage.ts'
 import { type PresetsTable, type ResourceGroupAccessTable, type ResourcePoliciesTable } from './tables/quotas.ts'
 import {
   type ImageSettingsTable,
@@ -83,6 +84,9 @@ export interface Database {
   session_stats_minutes: SessionStatsMinutesTable
   managers: ManagersTable
   agent_links: AgentLinksTable
+  storage_hosts: StorageHostsTable
+  folders: FoldersTable
+  session_folders: SessionFoldersTable
 }
 
 /** First argument of every query function: the database or a transaction on it. */

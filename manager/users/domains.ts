@@ -25,6 +25,7 @@ import { insertGroup } from '../store/identity/groups.ts'
 import { parseSettings } from '../settings/rules.ts'
 import { deleteLogins } from '../store/identity/logins.ts'
 import { noSuchDomain } from '../store/missing.ts'
+import { countFoldersOfDomain } from '../store/storage/folders.ts'
 import { newId } from '../store/new-id.ts'
 import { type Store } from '../store/open-store.ts'
 import { countInDomain, countSessionsOf, deleteDomain, lockDomain } from '../store/identity/removal.ts'
@@ -34,7 +35,7 @@ import { holdSystemSettings, readSystemSettings } from '../store/operation/syste
 import { lockSuperadmins } from '../store/identity/users.ts'
 import { type Caller, isSuperadmin } from './authorize.ts'
 import { type Logins } from './logins.ts'
-import { type Contents, counted, endedSessions, liveSessions, purgeSessions, requireEmpty } from './removal.ts'
+import { type Contents, counted, endedSessions, folders, liveSessions, purgeSessions, requireEmpty } from './removal.ts'
 import { requireSuperadmin } from './superadmins.ts'
 
 /** Rules of domains. Superadmins make, change, deactivate and delete them. */
@@ -136,6 +137,7 @@ async function contentsOf(trx: Db, name: string): Promise<Contents> {
         some => `The domain has ${some} besides "${DEFAULT_GROUP}". Delete them first.`,
       ),
       ...liveSessions(sessions),
+      ...folders(await countFoldersOfDomain(trx, name)),
       ...(signUpDomain === name
         ? ['People who sign up get this domain. Set `signUpDomain` to another one first.']
         : []),

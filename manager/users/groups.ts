@@ -29,7 +29,8 @@ import { isUniqueViolation } from '../store/violations.ts'
 import { touchUser, type UserRow } from '../store/identity/users.ts'
 import { administers, type Caller, isSuperadmin, managesAccount } from './authorize.ts'
 import { baseUnits } from './domains.ts'
-import { counted, endedSessions, liveSessions, purgeSessions, requireEmpty } from './removal.ts'
+import { countFoldersOf } from '../store/storage/folders.ts'
+import { counted, endedSessions, folders, liveSessions, purgeSessions, requireEmpty } from './removal.ts'
 
 /**
  * Groups (projects): made, changed and deleted by superadmins and the admins of their domain. A caller who may not see a
@@ -130,7 +131,7 @@ export function createGroups({ store, events, onLimitsChanged }: GroupsDeps): Gr
         const group = await managed(caller, id, trx)
         const count = await countSessionsOf(trx, { groupId: id })
         const purgeable = [...counted(group.members, 'member'), ...endedSessions(count)]
-        const contents = { holds: liveSessions(count), purgeable }
+        const contents = { holds: [...liveSessions(count), ...folders(await countFoldersOf(trx, id))], purgeable }
         requireEmpty('group_in_use', name, contents, { purge, active: group.active })
         const gone = await removeAllMembers(trx, id)
         await deleteGroup(trx, id)

@@ -49,6 +49,16 @@ export function liveSessions({ live }: Pick<SessionCounts, 'live'>): string[] {
 export const endedSessions = ({ ended }: Pick<SessionCounts, 'ended'>): string[] =>
   counted(ended, 'record of an ended session', 'records of ended sessions')
 
+/** Next step about the folders of a project or of a domain's projects; nothing for none. */
+export function folders(count: number): string[] {
+  if (count === 0) return []
+  return [
+    count === 1
+      ? '1 folder of a project is left: delete it, also from the trash.'
+      : `${count} folders of projects are left: delete them, also from the trash.`,
+  ]
+}
+
 const BATCH = 500
 
 /**

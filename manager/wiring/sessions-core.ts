@@ -76,6 +76,7 @@ export async function startSessionsCore(deps: SessionsCoreDeps) {
     strays: id => reports.strays(id),
     engineIsDown: id => reports.engineIsDown(id),
     isUnfit: id => reports.isUnfit(id),
+    storage: id => reports.storage(id),
   }
   const agents = {
     ...presence,

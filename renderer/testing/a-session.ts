@@ -24,6 +24,7 @@ export function aSession(index: number, change: Partial<Session> = {}): Session 
     clusterSize: 1,
     priority: 0,
     dependsOn: [],
+    folders: [],
     shmem: '64m',
     environ: {},
     startupCommand: null,

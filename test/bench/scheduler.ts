@@ -38,7 +38,13 @@ const KINDS: readonly ResourceSlots[] = Array.from({ length: 30 }, (_, n) => ({
   ...(n % 3 === 2 ? {} : { 'cuda.device': n % 10 === 0 ? 2 : 1 }),
 }))
 const ROUNDS = 3
-const presence = { isReady: () => true, strays: () => [], engineIsDown: () => false, isUnfit: () => false }
+const presence = {
+  isReady: () => true,
+  strays: () => [],
+  engineIsDown: () => false,
+  isUnfit: () => false,
+  storage: () => new Set<string>(),
+}
 
 /** The decision alone, the same committed to PostgreSQL, and how long a request that cannot start waits for its reason. */
 export async function benchScheduler() {

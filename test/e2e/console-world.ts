@@ -56,6 +56,7 @@ export function aSession(index: number, change: Partial<Session> = {}): Session 
     clusterSize: 1,
     priority: 0,
     dependsOn: [],
+    folders: [],
     shmem: String(GIB / 4),
     environ: {},
     startupCommand: null,

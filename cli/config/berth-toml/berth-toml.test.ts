@@ -34,6 +34,9 @@ advertiseUrl = "https://m1.example.org"
 metricsTokenFile = "metrics-token"
 logLevel = "warn"
 
+[storage]
+hosts = ["local=/srv/berth", "far=/mnt/far"]
+
 [agent]
 name = "ws"
 dockerHost = "unix:///run/docker.sock"
@@ -67,6 +70,7 @@ test('every key reaches the servers that it is for, as the variable that they re
     DATABASE_URL: 'postgresql://u:p@h/d',
     BERTH_ADVERTISE_URL: 'https://m1.example.org',
     BERTH_METRICS_TOKEN_FILE: '/etc/berth/metrics-token',
+    BERTH_STORAGE: 'local=/srv/berth,far=/mnt/far',
     BERTH_LOG: 'warn',
   })
   expect(environmentOf(settings, 'agent', {})).toEqual({
@@ -83,6 +87,7 @@ test('every key reaches the servers that it is for, as the variable that they re
     BERTH_GPU_SHARED: 'GPU-1a,GPU-2b',
     BERTH_GPU_PROBE_IMAGE: 'python:3',
     BERTH_SIMULATED_GPUS: '/etc/berth/gpus.toml',
+    BERTH_STORAGE: 'local=/srv/berth,far=/mnt/far',
     BERTH_TOOLBOX_IMAGE: 'x:1',
     BERTH_LOG: 'error',
   })

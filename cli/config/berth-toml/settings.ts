@@ -33,6 +33,8 @@ const logLevel = (server: ServerName): Setting => ({
   servers: [server],
 })
 
+const STORAGE_HOST = /^[a-z0-9-]{1,64}=\/.*$/
+
 /** Every key of berth.toml. Each becomes an environment variable that a server reads: there is no key without effect. */
 export const SETTINGS: readonly Setting[] = [
   {
@@ -150,6 +152,14 @@ export const SETTINGS: readonly Setting[] = [
     meaning: 'empty networks kept ready for new sessions; default 2',
     variable: 'BERTH_AGENT_NETWORKS_AHEAD',
     servers: ['agent'],
+  },
+  {
+    key: 'storage.hosts',
+    schema: z.array(z.string().regex(STORAGE_HOST)),
+    allowed: 'a list of names with absolute paths, like ["local=/srv/berth"]',
+    meaning: 'directories for folders, NAME=PATH by commas; default local=DATA/storage',
+    variable: 'BERTH_STORAGE',
+    servers: ['manager', 'agent'],
   },
   {
     key: 'agent.scratch.directory',

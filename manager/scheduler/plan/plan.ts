@@ -1,7 +1,7 @@
 import { addSlots, type Reason, type ResourceSlots, type SessionId } from '#manager/contract'
 import { Candidates } from './candidates.ts'
 import { Limits } from './limits.ts'
-import { canTake, dependencyReason, explain, isAwaited, isWaitingFor } from './reasons.ts'
+import { canTake, dependencyReason, explain, hasStorage, isAwaited, isWaitingFor } from './reasons.ts'
 import { reserve, reservedReason, startOf } from './reservation.ts'
 import { Room } from './room.ts'
 import { type Selector } from './selectors.ts'
@@ -176,7 +176,7 @@ export class Pass {
   /** The agent of the reservation while it is briefly disconnected, as all agents are just after a manager has started. */
   #awaitedFor(holder: PendingSession, { agentId }: Reservation): AgentRooms | undefined {
     const rooms = this.#snapshot.active === false ? undefined : this.#byId.get(agentId)
-    return rooms && isAwaited(rooms.agent, this.#snapshot.options) ? agentsWithImage(holder, [rooms])[0] : undefined
+    return rooms && isAwaited(rooms.agent, this.#snapshot.options) ? ableAgents(holder, [rooms])[0] : undefined
   }
 
   #place(session: PendingSession): boolean {
@@ -292,14 +292,14 @@ export class Pass {
   }
 
   /**
-   * Agents that may take the session: those that hold its image, or all if the image can be pulled. Agents on which the
-   * session failed are left out as long as another one could hold it when empty.
+   * Agents that may take the session: those that hold its image, or all if the image can be pulled, and have the storages
+   * of its folders. Agents on which the session failed are left out as long as another one could hold it when empty.
    */
   #allowedFor(session: PendingSession): readonly AgentRooms[] {
     const able = this.#ableFor(session)
     const { failedAgents } = session
     if (failedAgents.length === 0) return able
-    const fresh = remembered(this.#fresh, `${imageKey(session)}|${failedAgents.join()}`, () => {
+    const fresh = remembered(this.#fresh, `${needsKey(session)}|${failedAgents.join()}`, () => {
       const failed = new Set(failedAgents)
       return able.filter(({ agent }) => !failed.has(agent.id))
     })
@@ -309,7 +309,7 @@ export class Pass {
   #ableFor(session: PendingSession): readonly AgentRooms[] {
     const { onlyOn } = session
     const open = () => (onlyOn === undefined ? this.#open : this.#open.filter(({ agent }) => agent.id === onlyOn))
-    return remembered(this.#able, imageKey(session), () => agentsWithImage(session, open()))
+    return remembered(this.#able, needsKey(session), () => ableAgents(session, open()))
   }
 }
 
@@ -325,16 +325,15 @@ const fits = (room: Room, { requested, clusterSize }: PendingSession, useHeld = 
 const entry = (id: SessionId, reason: Reason | undefined) => (reason ? [[id, reason] as const] : [])
 
 /**
- * Agents that can run the session's image. An image that no registry offers runs only on agents that hold it: another
- * agent would look it up by name, and find somebody else's image.
+ * Agents that can run the session's image and have the storages of its folders. An image that no registry offers runs only
+ * on agents that hold it: another agent would look it up by name, and find somebody else's image.
  */
-function agentsWithImage(session: PendingSession, open: readonly AgentRooms[]): readonly AgentRooms[] {
+function ableAgents(session: PendingSession, open: readonly AgentRooms[]): readonly AgentRooms[] {
   const { imageDigest: digest, pullable = false } = session
   if (digest === null) return []
-  if (pullable) return open
-  const holders = open.filter(({ agent }) => agent.images.has(digest))
+  const able = open.filter(({ agent }) => (pullable || agent.images.has(digest)) && hasStorage(agent, session))
   // Return the same list object wherever possible: caches use it as their key.
-  return holders.length === open.length ? open : holders
+  return able.length === open.length ? open : able
 }
 
 /** Whether the agent could still hold the session when empty, and still has the reserved devices. */
@@ -347,10 +346,11 @@ function stillThere({ devices }: Reservation, { agent, empty }: AgentRooms, sess
 function requestKey(session: PendingSession, useHeld: boolean): string {
   const { requested, clusterSize = 1, image, failedAgents } = session
   const { cpu, mem, 'cuda.device': devices, 'cuda.shares': shares } = requested
-  return `${cpu}|${mem}|${devices}|${shares}|${clusterSize}|${useHeld}|${imageKey(session)}|${image}|${failedAgents.join()}`
+  return `${cpu}|${mem}|${devices}|${shares}|${clusterSize}|${useHeld}|${needsKey(session)}|${image}|${failedAgents.join()}`
 }
 
-/** Images with the same key are on the same agents. */
-function imageKey({ imageDigest, pullable = false, onlyOn }: PendingSession): string {
-  return `${imageDigest}|${pullable}|${onlyOn ?? ''}`
+/** Sessions with the same key can run on the same agents, as far as images, files and storages decide. */
+function needsKey({ imageDigest, pullable = false, onlyOn, storage }: PendingSession): string {
+  const key = `${imageDigest}|${pullable}|${onlyOn ?? ''}`
+  return storage === undefined ? key : `${key}|${storage.map(({ marker }) => marker).join()}`
 }

@@ -14,7 +14,7 @@ export interface Situation {
   readonly empty: readonly Room[]
   /** Empty rooms of the agents that take sessions. */
   readonly open: readonly Room[]
-  /** Empty rooms of the agents that take sessions and hold the image, or can pull it. */
+  /** Empty rooms of the agents that take sessions, have the storages, and hold the image or can pull it. */
   readonly holders: readonly Room[]
   /** Current rooms of the agents that may take this session. */
   readonly rooms: readonly Room[]
@@ -42,7 +42,12 @@ export function dependencyReason({ waitsFor = [] }: PendingSession): Reason | un
 /** The one dominant reason why a session waits: the first that applies, in the order below. */
 export function explain(situation: Situation): Reason {
   return (
-    noAgent(situation) ?? filesAway(situation) ?? imageNowhere(situation) ?? tooLarge(situation) ?? noRoom(situation)
+    noAgent(situation) ??
+    filesAway(situation) ??
+    storageNowhere(situation) ??
+    imageNowhere(situation) ??
+    tooLarge(situation) ??
+    noRoom(situation)
   )
 }
 
@@ -77,6 +82,29 @@ function filesAway({ session: { onlyOn }, agents, options }: Situation): Reason 
     ? `The files of this session are on host ${agent.name}, which ${canTake(agent) ? 'does not isolate sessions as this resource group requires' : 'is not connected or takes no new sessions'}.`
     : 'The files of this session are on a host that does not belong to this resource group any more.'
   return { code: 'agents_unreachable', message }
+}
+
+/** Whether the agent has all storages that the session needs. */
+export function hasStorage({ storage: mounted }: AgentSnapshot, { storage = [] }: PendingSession): boolean {
+  return storage.every(({ marker }) => mounted?.has(marker) ?? false)
+}
+
+function storageNowhere({ session, agents, options, open, holders }: Situation): Reason | undefined {
+  const { storage = [], image, requested, clusterSize } = session
+  if (storage.length === 0) return undefined
+  const names = storage.map(({ name }) => `"${name}"`).join(' and ')
+  if (!agents.some(agent => canTake(agent, options) && hasStorage(agent, session))) {
+    const message = `Its folders are on the storage ${names}, which no host that takes sessions has mounted.`
+    return { code: 'storage_nowhere', message }
+  }
+  if (holders.length === 0) {
+    const message = `No host has both the storage ${names} and the image ${image}, and no registry offers the image.`
+    return { code: 'storage_nowhere', message }
+  }
+  const fits = (room: Room) => room.fits(requested, false, clusterSize)
+  if (holders.some(fits) || !open.some(fits)) return undefined
+  const message = `The hosts that have the storage ${names} of its folders are too small for this session.`
+  return { code: 'storage_nowhere', message }
 }
 
 function imageNowhere({ session, agents, open, holders }: Situation): Reason | undefined {

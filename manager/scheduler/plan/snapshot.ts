@@ -29,6 +29,8 @@ export interface AgentSnapshot {
   readonly devices: readonly DeviceSnapshot[]
   /** Digests of the images on its engine. */
   readonly images: ReadonlySet<string>
+  /** Markers of the storages that are mounted on it; left out = none. */
+  readonly storage?: ReadonlySet<string>
   /** Whether an admin lets the agent take new sessions. */
   readonly schedulable: boolean
   /** Whether the agent itself reports that no session can start there now. */
@@ -52,6 +54,13 @@ export interface LongestHold {
   readonly imagePulledMs: number
 }
 
+/** A storage that holds folders of a session. */
+export interface NeededStorage {
+  readonly marker: string
+  /** As admins have named it. */
+  readonly name: string
+}
+
 export interface PendingSession {
   readonly id: SessionId
   readonly ownerId: string
@@ -69,6 +78,8 @@ export interface PendingSession {
   readonly image: string
   /** Whether a registry offers the image, so that an agent without it can pull it. */
   readonly pullable?: boolean | undefined
+  /** Storages of its folders, each once, ordered by marker; left out = it mounts none. */
+  readonly storage?: readonly NeededStorage[] | undefined
   /** Agents on which earlier attempts failed: avoided while another agent could take the session. */
   readonly failedAgents: readonly AgentId[]
   /** The agent with the files that the session continues with; left out where there are none. */

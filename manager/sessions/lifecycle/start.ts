@@ -10,6 +10,7 @@ import { findAgent } from '../../store/agents/agents.ts'
 import { findHeldImage } from '../../store/images/images.ts'
 import { type Store } from '../../store/open-store.ts'
 import { type KernelRow, listKernelDevices, listKernels, updateKernel } from '../../store/sessions/kernels.ts'
+import { listSessionFolders } from '../../store/sessions/session-folders.ts'
 import { findSession, type OwnedSessionRow, setDescription } from '../../store/sessions/sessions.ts'
 import { type SessionChanges } from '../changes.ts'
 import { type KernelSigner } from '../kernel-signature.ts'
@@ -87,12 +88,18 @@ export function createStart(deps: StartDeps) {
     const { agentId, startWithinMs, pull } = options
     const ids = kernels.map(kernel => kernel.id)
     const devices = Map.groupBy(await listKernelDevices(store.db, ids), device => device.kernel_id)
+    const folders = (await listSessionFolders(store.db, [session.id])).get(session.id) ?? []
     const failed = new AbortController()
     // The start may be queued on the agent. The deadlines catch a start that waits too long, or for nothing.
     const timeoutMs = startWithinMs + timings.replyMarginMs + timings.turnMs
     const sending = { timeoutMs, signal: AbortSignal.any([options.signal, failed.signal]) }
     const starting = kernels.map(async kernel => {
-      const facts = kernelSpecOf(session, kernel, devices.get(kernel.id) ?? [], pull.manifestDigest)
+      const facts = kernelSpecOf(
+        session,
+        kernel,
+        { devices: devices.get(kernel.id) ?? [], folders },
+        pull.manifestDigest,
+      )
       const spec = { ...facts, managerSignature: deps.signer.sign(facts, agentId) }
       const { preparingMs: prepareWithinMs } = timings
       const input = { spec, startWithinMs, prepareWithinMs, ...(pull.auth ? { registryAuth: pull.auth } : {}) }

@@ -8,6 +8,7 @@ import { files } from './0006-files.ts'
 import { agentTrust } from './0008-agent-trust.ts'
 import { idempotency } from './0011-idempotency.ts'
 import { retention } from './0013-retention.ts'
+import { folders } from './0015-folders.ts'
 
 /** All migrations, in order of their names. Never edit a released migration; add one with the next number. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -20,4 +21,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0008-agent-trust': agentTrust,
   '0011-idempotency': idempotency,
   '0013-retention': retention,
+  '0015-folders': folders,
 }

@@ -55,11 +55,14 @@ export const KEPT = {
   registries: 'with what it is about',
   registry_images: 'with what it is about',
   image_settings: 'with what it is about',
+  storage_hosts: 'with what it is about',
+  folders: 'with what it is about',
 
   sessions: 'as a setting says',
   kernels: 'as a setting says',
   kernel_devices: 'as a setting says',
   session_events: 'as a setting says',
+  session_folders: 'as a setting says',
   audit_log: 'as a setting says',
 } as const satisfies Record<keyof Database, Kept>
 

@@ -15,7 +15,7 @@ const WHO = ['anonymous', 'user', 'domain_admin', 'superadmin'] as const
 type Who = (typeof WHO)[number]
 const RELATIONS = ['own', 'near', 'top', 'far'] as const
 type Relation = (typeof RELATIONS)[number]
-const KINDS = ['session', 'user', 'group', 'keypair', 'invitation'] as const
+const KINDS = ['session', 'user', 'group', 'keypair', 'invitation', 'folder'] as const
 type Kind = (typeof KINDS)[number]
 
 const PASSWORD = 'Their-own-pass-1'
@@ -25,6 +25,7 @@ const NAMES: Readonly<Record<Kind, RegExp>> = {
   group: /^\/api\/v1\/groups\/:id/,
   keypair: /^\/api\/v1\/keypairs\/:accessKey/,
   invitation: /^\/api\/v1\/invitations\/:id/,
+  folder: /^\/api\/v1\/folders\/:id/,
 }
 const NOT_FOUND: Readonly<Record<Kind, ErrorCode>> = {
   session: 'session_not_found',
@@ -32,6 +33,7 @@ const NOT_FOUND: Readonly<Record<Kind, ErrorCode>> = {
   group: 'group_not_found',
   keypair: 'keypair_not_found',
   invitation: 'invitation_not_found',
+  folder: 'folder_not_found',
 }
 /** Terminal, apps, keys and files: the owner's alone. */
 const ENTERS: readonly string[] = ['getSshAccess', 'createGrant', 'restartSession']
@@ -60,6 +62,8 @@ const size = onObjects.length + without.length
 /** The rules once more, in the words of the design, and nothing else. */
 function sees(who: Who, kind: Kind, relation: Relation): boolean {
   if (who === 'anonymous') return false
+  // Nobody but its owner, whatever the role.
+  if (kind === 'folder') return relation === 'own'
   if (who === 'superadmin') return true
   const admin = who === 'domain_admin'
   switch (kind) {
@@ -160,6 +164,8 @@ async function object(kind: Kind, who: Who, relation: Relation, name?: RouteName
       return name === 'deleteGroup' ? newGroup(relation) : (groups[relation] ?? '')
     case 'keypair':
       return (await owner.api.createKeypair({ body: {} })).accessKey
+    case 'folder':
+      return (await owner.api.createFolder({ body: { name: `folder-${crypto.randomUUID()}` } })).id
     case 'invitation': {
       const domain = relation === 'far' ? 'blue' : 'red'
       return (await cluster.api.createInvitation({ body: { domain } })).id

@@ -9,7 +9,13 @@ import { grantAccess } from '../../../manager/store/quotas/resource-group-access
 import { assignResourcePolicy, insertResourcePolicy } from '../../../manager/store/quotas/resource-policies.ts'
 import { insertAgent, insertWaiting, openTestStore, reportCapacity } from '../../fixtures/test-store.ts'
 
-const presence = { isReady: () => true, strays: () => [], engineIsDown: () => false, isUnfit: () => false }
+const presence = {
+  isReady: () => true,
+  strays: () => [],
+  engineIsDown: () => false,
+  isUnfit: () => false,
+  storage: () => new Set<string>(),
+}
 const GiB = 2 ** 30
 const GROUPS = ['default', 'second'] as const
 

@@ -47,6 +47,7 @@ describe('a resource group that cannot be scheduled', () => {
         strays: () => [],
         engineIsDown: () => false,
         isUnfit: () => false,
+        storage: () => new Set<string>(),
       },
       start: id => void started.push(id),
       cancel: () => Promise.resolve(),

@@ -16,7 +16,13 @@ import { BACKENDS } from '../../fixtures/database.ts'
 import { gpus } from '../../fixtures/scripted-agent.ts'
 import { insertAgent, insertWaiting, openTestStore, reportCapacity } from '../../fixtures/test-store.ts'
 
-const presence = { isReady: () => true, strays: () => [], engineIsDown: () => false, isUnfit: () => false }
+const presence = {
+  isReady: () => true,
+  strays: () => [],
+  engineIsDown: () => false,
+  isUnfit: () => false,
+  storage: () => new Set<string>(),
+}
 const GiB = 2 ** 30
 
 describe.each(BACKENDS)('placements on %s PostgreSQL', (_name, backend) => {

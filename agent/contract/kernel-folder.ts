@@ -1,0 +1,13 @@
+import { z } from 'zod'
+import { FolderId, mountPath } from '#manager/contract'
+
+/** A folder that a kernel mounts. */
+export const KernelFolder = z.object({
+  /** UUID in the marker of the storage. */
+  storage: z.uuid(),
+  folder: FolderId,
+  /** Relative to the home of the session. */
+  path: z.string().refine(path => mountPath(path) === path),
+  readOnly: z.boolean(),
+})
+export type KernelFolder = z.infer<typeof KernelFolder>

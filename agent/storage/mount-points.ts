@@ -1,0 +1,56 @@
+import { constants } from 'node:fs'
+import { type FileHandle, mkdir, open } from 'node:fs/promises'
+import { AppError } from '#manager/contract'
+import { type SessionUser } from '../docker/container-config.ts'
+
+const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW } = constants
+
+/**
+ * Makes the directories at which folders are mounted, owned by the user of sessions: those that the engine makes belong to
+ * root, and the user could write nothing beside the folder.
+ *
+ * Threat model: an earlier session may have left anything in the home. The path is walked by descriptors without following
+ * a link, so nothing is made outside of the home.
+ *
+ * @param home absolute   @param path relative to the home
+ * @throws `kernel_create_failed` where a file or a link is in the way
+ */
+export async function makeMountPoint(home: string, path: string, user: SessionUser): Promise<void> {
+  let at = await open(home, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
+  try {
+    for (const part of path.split('/')) {
+      const next = await enter(at, part, path, user)
+      await at.close()
+      at = next
+    }
+  } finally {
+    await at.close()
+  }
+}
+
+async function enter(parent: FileHandle, part: string, path: string, { uid, gid }: SessionUser): Promise<FileHandle> {
+  const child = `/proc/self/fd/${parent.fd}/${part}`
+  const isNew = await mkdir(child, 0o755).then(
+    () => true,
+    (error: unknown) => {
+      if (isCode(error, 'EEXIST')) return false
+      throw error
+    },
+  )
+  const opened = await open(child, O_RDONLY | O_DIRECTORY | O_NOFOLLOW).catch((error: unknown) => {
+    if (!isCode(error, 'ENOTDIR') && !isCode(error, 'ELOOP')) throw error
+    const why = `A folder is to be mounted at "${path}", where the home of the session has a file. Choose another path.`
+    throw new AppError('kernel_create_failed', { why }, { cause: error })
+  })
+  if (isNew && process.getuid?.() === 0) {
+    await opened.chown(uid, gid).catch(async (error: unknown) => {
+      await opened.close()
+      throw error
+    })
+  }
+  return opened
+}
+
+function isCode(error: unknown, code: string): boolean {
+  return error instanceof Error && 'code' in error && error.code === code
+}

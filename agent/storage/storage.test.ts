@@ -1,0 +1,79 @@
+import { mkdir, mkdtemp, readdir, rm, stat, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { FolderId } from '#manager/contract'
+import { createMountedStorage } from './mounted-storage.ts'
+import { makeMountPoint } from './mount-points.ts'
+
+const STORAGE = '0f7c29de-6f4f-4c8e-9a55-3f7f1f2f9b10'
+const folder = FolderId.parse('01990000-0000-7000-8000-000000000001')
+const user = { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 }
+
+let root: string
+beforeEach(async () => {
+  root = await mkdtemp(join(tmpdir(), 'berth-test-storage-'))
+})
+afterEach(() => rm(root, { recursive: true, force: true }))
+
+test('a storage is there while its marker is, and each change is told', async () => {
+  let changes = 0
+  const storage = createMountedStorage([join(root, 'away'), root], () => changes++)
+  await storage.look()
+  expect([storage.markers, changes]).toEqual([[], 0])
+  await writeFile(join(root, '.berth-storage'), `${STORAGE}\n`)
+  await storage.look()
+  await storage.look()
+  expect([storage.markers, changes]).toEqual([[STORAGE], 1])
+  await rm(join(root, '.berth-storage'))
+  await storage.look()
+  expect([storage.markers, changes]).toEqual([[], 2])
+})
+
+test('a link in place of the marker, of a folder, or a foreign text is no storage', async () => {
+  const storage = createMountedStorage([root], () => undefined)
+  await writeFile(join(root, 'elsewhere'), STORAGE)
+  await symlink('elsewhere', join(root, '.berth-storage'))
+  await storage.look()
+  expect(storage.markers).toEqual([])
+  await rm(join(root, '.berth-storage'))
+  await writeFile(join(root, '.berth-storage'), `${STORAGE}x`)
+  await storage.look()
+  expect(storage.markers).toEqual([])
+
+  await writeFile(join(root, '.berth-storage'), STORAGE)
+  await mkdir(join(root, 'folders'))
+  await symlink('/etc', join(root, 'folders', folder))
+  await expect(storage.directoryOf({ storage: STORAGE, folder })).rejects.toMatchObject({ code: 'storage_away' })
+})
+
+test('a folder is found only on its own storage, looked at anew', async () => {
+  const storage = createMountedStorage([root], () => undefined)
+  await mkdir(join(root, 'folders', folder), { recursive: true })
+  await expect(storage.directoryOf({ storage: STORAGE, folder })).rejects.toMatchObject({ code: 'storage_away' })
+  await writeFile(join(root, '.berth-storage'), STORAGE)
+  expect(await storage.directoryOf({ storage: STORAGE, folder })).toBe(join(root, 'folders', folder))
+  const other = FolderId.parse('01990000-0000-7000-8000-000000000002')
+  await expect(storage.directoryOf({ storage: STORAGE, folder: other })).rejects.toMatchObject({ code: 'storage_away' })
+})
+
+test('the directories of a mount point are made once', async () => {
+  await makeMountPoint(root, 'a/b c/d', user)
+  await makeMountPoint(root, 'a/b c/d', user)
+  expect((await stat(join(root, 'a/b c/d'))).isDirectory()).toBe(true)
+})
+
+test.each(['link', 'file', 'link/deeper', 'deep/link/x'])(
+  'nothing is made through a link or a file: %s',
+  async path => {
+    const outside = join(root, 'outside')
+    const home = join(root, 'home')
+    await mkdir(outside)
+    await mkdir(join(home, 'deep'), { recursive: true })
+    await symlink(outside, join(home, 'link'))
+    await symlink(outside, join(home, 'deep/link'))
+    await writeFile(join(home, 'file'), '')
+    await expect(makeMountPoint(home, path, user)).rejects.toMatchObject({ code: 'kernel_create_failed' })
+    expect(await readdir(outside)).toEqual([])
+  },
+)

@@ -1,0 +1,145 @@
+import { z } from 'zod'
+import { GroupRef } from './domains.ts'
+import { FolderId, UserId } from './ids.ts'
+
+/** Names that a session's home uses itself: a folder of that name would hide them. */
+const RESERVED = /^(id_container|\.terminfo|\.jupyter|\.tmux\.conf|\.[a-z0-9]+rc|\.[a-z0-9]+_profile)$/
+
+/** Name of a folder, and of the directory at which a session sees it. */
+export const FolderName = z
+  .string()
+  .regex(
+    /^\.?[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/,
+    'must be 1 to 64 letters, digits, "-", "_" or ".", and start with a letter, a digit, or "." and one of these',
+  )
+  .refine(name => !RESERVED.test(name), 'is a name that sessions use themselves; choose another')
+
+export const StorageHostName = z
+  .string()
+  .regex(/^[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?$/, 'must be 1 to 64 small letters, digits or inner "-"')
+
+/** Setting of manager and agents: `local=/srv/berth,archive=/mnt/archive`. The result maps names to absolute paths. */
+export const StoragePaths = z.string().transform((text, context): Map<string, string> => {
+  const pairs = text.split(',').map(pair => /^\s*([^=]+)=(\/.*?)\/*\s*$/.exec(pair))
+  const paths = new Map(pairs.map(pair => [pair?.[1] ?? '', pair?.[2] ?? '']))
+  const isSound =
+    pairs.every(pair => pair !== null) && [...paths.keys()].every(name => StorageHostName.safeParse(name).success)
+  if (isSound && paths.size === pairs.length) return paths
+  context.addIssue({
+    code: 'custom',
+    message: 'must look like local=/srv/berth,archive=/mnt/archive, with absolute paths',
+  })
+  return z.NEVER
+})
+
+/** The storage host of a Berth that is not configured otherwise, at `storage` in its data directory. */
+export const USUAL_STORAGE_HOST = 'local'
+
+/** A directory for folders, on a disk or a shared file system. */
+export const StorageHost = z
+  .object({
+    name: StorageHostName,
+    problem: z.string().nullable().describe('Why it cannot be used now; null if it can.'),
+  })
+  .meta({ id: 'StorageHost' })
+export type StorageHost = z.infer<typeof StorageHost>
+
+export const FolderPermission = z.enum(['ro', 'rw'])
+export type FolderPermission = z.infer<typeof FolderPermission>
+
+export const FolderStatus = z.enum(['ready', 'trashed', 'deleting'])
+export type FolderStatus = z.infer<typeof FolderStatus>
+
+/** A directory of a user or of a project that outlives sessions and that sessions mount. */
+export const Folder = z
+  .object({
+    id: FolderId,
+    name: FolderName,
+    storageHost: StorageHostName,
+    ownerId: UserId.nullable().describe('Null for the folder of a project.'),
+    group: GroupRef.nullable().describe('The project that owns it; null for the folder of a user.'),
+    permission: FolderPermission.describe('What sessions of the caller may do in it.'),
+    manageable: z.boolean().describe('Whether the caller may rename and delete it.'),
+    status: FolderStatus,
+    trashedAt: z.iso.datetime().nullable(),
+    createdAt: z.iso.datetime(),
+    version: z.int(),
+  })
+  .meta({ id: 'Folder' })
+export type Folder = z.infer<typeof Folder>
+
+/** Request for a new folder. */
+export const FolderSpec = z
+  .strictObject({
+    name: FolderName,
+    storageHost: StorageHostName.optional().describe('The first of the list if left out.'),
+    group: z
+      .string()
+      .max(64)
+      .optional()
+      .describe('Id or name of a project that is to own it, for admins. The caller owns it if left out.'),
+    permission: FolderPermission.optional().describe(
+      'What the members of the project may do in it; rw if left out. Only for the folder of a project.',
+    ),
+  })
+  .meta({ id: 'FolderSpec' })
+export type FolderSpec = z.infer<typeof FolderSpec>
+
+/** Change of a folder. A key that is left out keeps its value. */
+export const FolderChange = z
+  .strictObject({ name: FolderName, permission: FolderPermission })
+  .partial()
+  .meta({ id: 'FolderChange' })
+export type FolderChange = z.infer<typeof FolderChange>
+
+/** Home of a session: folders are mounted below it. */
+export const SESSION_HOME = '/home/work'
+const MOST_FOLDERS = 50
+const COMPONENT = /^[^/\0]{1,255}$/
+
+/**
+ * Path of a mount, relative to the home of the session and without a trailing slash.
+ *
+ * @returns undefined if the path is not below the home, or names what the session uses itself
+ */
+export function mountPath(path: string): string | undefined {
+  const relative = path.startsWith(`${SESSION_HOME}/`) ? path.slice(SESSION_HOME.length + 1) : path
+  const parts = relative.replace(/\/+$/, '').split('/')
+  const isPlain = parts.every(part => COMPONENT.test(part) && part !== '.' && part !== '..')
+  if (!isPlain || relative.length > 1_000 || hasControl(relative) || RESERVED.test(parts[0] ?? '')) return undefined
+  return parts.join('/')
+}
+
+function hasControl(text: string): boolean {
+  return /[\u0000-\u001f\u007f]/.test(text)
+}
+
+/** A folder that a new session mounts. */
+export const FolderMountSpec = z
+  .strictObject({
+    folder: z.string().min(1).max(64).describe('Id or name. A name is looked for among the own folders first.'),
+    path: z
+      .string()
+      .refine(
+        path => mountPath(path) !== undefined,
+        'must be a path below /home/work that sessions do not use themselves',
+      )
+      .optional()
+      .describe('Where the session sees it: absolute, or relative to /home/work. The name of the folder if left out.'),
+    readOnly: z.boolean().optional().describe('Mount it read-only, whatever the permission allows.'),
+  })
+  .meta({ id: 'FolderMountSpec' })
+export type FolderMountSpec = z.infer<typeof FolderMountSpec>
+
+export const FolderMountSpecs = z.array(FolderMountSpec).max(MOST_FOLDERS)
+
+/** A folder in a session. */
+export const FolderMount = z
+  .object({
+    folderId: FolderId,
+    name: FolderName,
+    path: z.string().describe('Absolute, in the session.'),
+    readOnly: z.boolean(),
+  })
+  .meta({ id: 'FolderMount' })
+export type FolderMount = z.infer<typeof FolderMount>

@@ -1,0 +1,25 @@
+import { AppError, type SessionId } from '#manager/contract'
+import { insertSessionFolders } from '../store/sessions/session-folders.ts'
+import { type Db } from '../store/schema.ts'
+import { holdFolders } from '../store/storage/folders.ts'
+import { type Mount } from './mounts.ts'
+
+/**
+ * Notes in the transaction that makes sessions which folders they mount. A folder that went to the trash since the request
+ * was checked is refused; one that is held here cannot go there while a session uses it.
+ *
+ * @throws AppError `folder_not_found`
+ */
+export async function holdMounts(trx: Db, sessionIds: readonly SessionId[], mounts: readonly Mount[]): Promise<void> {
+  const ready = await holdFolders(trx, [...new Set(mounts.map(({ folderId }) => folderId))])
+  const gone = mounts.find(({ folderId }) => !ready.has(folderId))
+  if (gone) {
+    throw new AppError('folder_not_found', { name: gone.name, why: `The folder "${gone.name}" went to the trash.` })
+  }
+  await insertSessionFolders(
+    trx,
+    sessionIds.flatMap(session_id =>
+      mounts.map(({ folderId, path, readOnly }) => ({ session_id, folder_id: folderId, path, read_only: readOnly })),
+    ),
+  )
+}

@@ -1,0 +1,29 @@
+import { AppError } from '#manager/contract'
+import { listPoliciesOf, type ResourcePolicyRow } from '../store/quotas/resource-policies.ts'
+import { countFoldersOfUser } from '../store/storage/folders.ts'
+import { type Db } from '../store/schema.ts'
+import { type Caller } from '../users/authorize.ts'
+
+/** Whether all of these policies allow the storage host. */
+export function mayUseHost(
+  policies: readonly Pick<ResourcePolicyRow, 'allowed_storage_hosts'>[],
+  host: string,
+): boolean {
+  return policies.every(({ allowed_storage_hosts: allowed }) => allowed === null || allowed.includes(host))
+}
+
+/**
+ * Refuses a further folder of a caller who has as many as the resource policy allows. Folders in the trash count.
+ *
+ * @param options `lock`: locks the caller's account until the transaction ends
+ * @throws AppError `over_folder_limit`
+ */
+export async function requireRoom(db: Db, caller: Caller, options: { lock?: boolean } = {}): Promise<void> {
+  const policies = await listPoliciesOf(db, caller)
+  const count = await countFoldersOfUser(db, caller.userId, options)
+  for (const { name, max_folders: limit } of policies) {
+    if (limit === null || count < limit) continue
+    const why = `Resource policy "${name}" allows ${limit === 1 ? '1 folder' : `${limit} folders`}, and you have ${count}. Delete one, also from the trash, or ask an admin for another policy.`
+    throw new AppError('over_folder_limit', { policy: name, limit, why })
+  }
+}

@@ -1,0 +1,239 @@
+import {
+  AppError,
+  type Folder,
+  type FolderChange,
+  FolderId,
+  type FolderSpec,
+  type GroupId,
+  type StorageHost,
+} from '#manager/contract'
+import { requireGroupOf } from '../quotas/group-of.ts'
+import { listPoliciesOf } from '../store/quotas/resource-policies.ts'
+import { type StorageHosts } from '../storage/storage-hosts.ts'
+import { listMemberships } from '../store/identity/groups.ts'
+import { newId } from '../store/new-id.ts'
+import { type Store } from '../store/open-store.ts'
+import { type Db } from '../store/schema.ts'
+import {
+  findFolder,
+  type FolderRow,
+  insertFolder,
+  isMember,
+  listFolders,
+  lockFolder,
+  readUsers,
+  updateFolder,
+} from '../store/storage/folders.ts'
+import { isForeignKeyViolation, isUniqueViolation } from '../store/violations.ts'
+import { administers, type Caller, isSuperadmin } from '../users/authorize.ts'
+import { manages, permissionOf } from './access.ts'
+import { mayUseHost, requireRoom } from './limits.ts'
+import { type Removals } from './removals.ts'
+
+/**
+ * The operations users have on folders, with their rules. A user who may not see a folder is told that it does not exist.
+ */
+export interface Folders {
+  /** The storage hosts that the caller's resource policy allows. */
+  hosts(caller: Caller): Promise<StorageHost[]>
+  /** The caller's own folders, then those of the projects that the caller is in or administers. */
+  list(caller: Caller, query: { trashed?: boolean | undefined }): Promise<Folder[]>
+  /**
+   * @throws AppError `folder_exists`, `over_folder_limit`, `storage_host_not_found`, `storage_away`, `group_not_found`,
+   *   `group_inactive`, `forbidden` (folder of a project), `bad_request` (permission of an own folder)
+   */
+  create(caller: Caller, spec: FolderSpec): Promise<Folder>
+  /** @throws AppError `folder_not_found`, `folder_exists`, `forbidden`, `bad_request` */
+  update(caller: Caller, id: FolderId, change: FolderChange): Promise<Folder>
+  /** @throws AppError `folder_not_found`, `folder_in_use`, `forbidden` */
+  trash(caller: Caller, id: FolderId): Promise<Folder>
+  /** @throws AppError `folder_not_found`, `folder_exists`, `forbidden` */
+  restore(caller: Caller, id: FolderId): Promise<Folder>
+  /** Removes the files in the background. @throws AppError `folder_not_found`, `folder_in_use` (not in the trash), `forbidden` */
+  remove(caller: Caller, id: FolderId): Promise<void>
+}
+
+export interface FoldersDeps {
+  readonly store: Store
+  readonly storage: StorageHosts
+  readonly removals: Pick<Removals, 'start'>
+}
+
+export function createFolders({ store, storage, removals }: FoldersDeps): Folders {
+  /** @throws AppError `folder_not_found` if the caller may neither use nor manage it */
+  async function visible(caller: Caller, id: FolderId, db: Db = store.db): Promise<{ row: FolderRow; view: Folder }> {
+    const row = await findFolder(db, id)
+    const member = row?.group_id != null && (await isMember(db, row.group_id, caller.userId))
+    const view = row && toFolder(caller, row, member)
+    if (!row || !view || row.status === 'deleting') throw new AppError('folder_not_found', { folderId: id })
+    return { row, view }
+  }
+
+  /** @throws AppError `folder_not_found`, `forbidden` */
+  async function managed(caller: Caller, id: FolderId, db: Db = store.db): Promise<FolderRow> {
+    const { row } = await visible(caller, id, db)
+    if (manages(caller, row)) return row
+    const why = 'It belongs to a project: only an admin changes it.'
+    throw new AppError('forbidden', { folderId: id, why })
+  }
+
+  async function view(caller: Caller, id: FolderId): Promise<Folder> {
+    return (await visible(caller, id)).view
+  }
+
+  /** @throws AppError `storage_host_not_found` */
+  async function hostFor(caller: Caller, { storageHost }: FolderSpec): Promise<string> {
+    const hosts = await hostsOf(caller)
+    const usual = hosts.find(({ problem }) => problem === null) ?? hosts[0]
+    const host = storageHost === undefined ? usual : hosts.find(({ name }) => name === storageHost)
+    if (host) return host.name
+    const names = hosts.map(({ name }) => `"${name}"`).join(', ')
+    const why =
+      names === ''
+        ? 'You may use no storage for folders. Ask an admin for one.'
+        : `You may use no storage host "${storageHost ?? ''}"; there is ${names}.`
+    throw new AppError('storage_host_not_found', { ...(storageHost === undefined ? {} : { name: storageHost }), why })
+  }
+
+  async function hostsOf(caller: Caller): Promise<StorageHost[]> {
+    const [hosts, policies] = await Promise.all([storage.list(), listPoliciesOf(store.db, caller)])
+    return hosts.filter(({ name }) => mayUseHost(policies, name))
+  }
+
+  /** @returns the project that is to own the folder; null for the caller */
+  async function groupFor(caller: Caller, { group, permission }: FolderSpec): Promise<GroupId | null> {
+    if (group === undefined) {
+      if (permission === undefined) return null
+      throw new AppError('bad_request', { why: 'Only the folder of a project has a permission: name its project.' })
+    }
+    const { id, domain } = await requireGroupOf(store.db, caller, group)
+    if (administers(caller, domain)) return id
+    throw new AppError('forbidden', { why: 'Only an admin makes folders for a project.' })
+  }
+
+  return {
+    hosts: caller => hostsOf(caller),
+
+    async list(caller, { trashed = false }) {
+      const status = trashed ? 'trashed' : 'ready'
+      const over = isSuperadmin(caller) ? true : caller.role === 'domain_admin' ? caller.domain : undefined
+      const [rows, groups] = await Promise.all([
+        listFolders(store.db, { status, member: caller.userId, administers: over }),
+        listMemberships(store.db, caller.userId),
+      ])
+      const memberOf = new Set(groups.map(({ id }) => id))
+      return rows.flatMap(row => toFolder(caller, row, row.group_id !== null && memberOf.has(row.group_id)) ?? [])
+    },
+
+    async create(caller, spec) {
+      const groupId = await groupFor(caller, spec)
+      const host = await hostFor(caller, spec)
+      const id = newId(FolderId)
+      if (groupId === null) await requireRoom(store.db, caller)
+      await storage.create(host, id)
+      const owner = groupId === null ? { user_id: caller.userId, group_id: null } : { user_id: null, group_id: groupId }
+      const row = { id, name: spec.name, storage_host: host, permission: spec.permission ?? 'rw', ...owner }
+      try {
+        await store.transaction(async trx => {
+          // Again, with the account locked: two requests at once must not share the last place.
+          if (groupId === null) await requireRoom(trx, caller, { lock: true })
+          await insertFolder(trx, row)
+        })
+      } catch (error) {
+        await storage.discard(host, id)
+        throw sayWhy(error, spec.name)
+      }
+      return view(caller, id)
+    },
+
+    async update(caller, id, change) {
+      const row = await managed(caller, id)
+      if (change.permission !== undefined && row.group_id === null) {
+        throw new AppError('bad_request', { why: 'Only the folder of a project has a permission.' })
+      }
+      await updateFolder(store.db, id, change).catch((error: unknown) => {
+        throw sayWhy(error, change.name ?? row.name)
+      })
+      return view(caller, id)
+    },
+
+    async trash(caller, id) {
+      await store.transaction(async trx => {
+        await lockFolder(trx, id)
+        const { status, name } = await managed(caller, id, trx)
+        if (status === 'trashed') return
+        await requireUnused(trx, id, name)
+        await updateFolder(trx, id, { status: 'trashed' })
+      })
+      return view(caller, id)
+    },
+
+    async restore(caller, id) {
+      await store.transaction(async trx => {
+        await lockFolder(trx, id)
+        const { status, name } = await managed(caller, id, trx)
+        if (status !== 'trashed') return
+        await updateFolder(trx, id, { status: 'ready' }).catch((error: unknown) => {
+          throw sayWhy(error, name)
+        })
+      })
+      return view(caller, id)
+    },
+
+    async remove(caller, id) {
+      const host = await store.transaction(async trx => {
+        await lockFolder(trx, id)
+        const { status, name, storage_host } = await managed(caller, id, trx)
+        if (status !== 'trashed') {
+          const why = `"${name}" is not in the trash. Move it there first; after that it can be deleted permanently.`
+          throw new AppError('folder_in_use', { name, why })
+        }
+        await requireUnused(trx, id, name)
+        await updateFolder(trx, id, { status: 'deleting' })
+        return storage_host
+      })
+      removals.start(host, id)
+    },
+  }
+}
+
+/** @throws AppError `folder_in_use` */
+async function requireUnused(trx: Db, id: FolderId, name: string): Promise<void> {
+  const { count, names } = await readUsers(trx, id)
+  if (count === 0) return
+  const more = count > names.length ? ` and ${count - names.length} more` : ''
+  const why = `Live sessions use "${name}": ${names.join(', ')}${more}. End them first.`
+  throw new AppError('folder_in_use', { name, why })
+}
+
+/** Explains a violation of the tables' rules in the user's words. */
+function sayWhy(error: unknown, name: string): unknown {
+  if (isUniqueViolation(error)) {
+    const why = `There is a folder "${name}" already. Choose another name.`
+    return new AppError('folder_exists', { name, why }, { cause: error })
+  }
+  if (isForeignKeyViolation(error, 'folders_group_id_fkey')) {
+    return new AppError('group_not_found', { why: 'The project was deleted a moment ago.' }, { cause: error })
+  }
+  return error
+}
+
+/** @returns undefined if the caller may neither use nor manage the folder */
+function toFolder(caller: Caller, row: FolderRow, member: boolean): Folder | undefined {
+  const permission = permissionOf(caller, row, member)
+  const manageable = manages(caller, row)
+  if (permission === undefined && !manageable) return undefined
+  return {
+    id: row.id,
+    name: row.name,
+    storageHost: row.storage_host,
+    ownerId: row.user_id,
+    group: row.group_id === null ? null : { id: row.group_id, name: row.group_name ?? '' },
+    permission: permission ?? 'ro',
+    manageable,
+    status: row.status,
+    trashedAt: row.trashed_at?.toISOString() ?? null,
+    createdAt: row.created_at.toISOString(),
+    version: row.version,
+  }
+}

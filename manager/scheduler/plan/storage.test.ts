@@ -1,0 +1,59 @@
+import { expect, test } from 'vitest'
+import { concentrated, fifo, plan } from './index.ts'
+import { agentId, anAgent, aSession, GiB, sessionId } from './plan-fixtures.ts'
+import { type GroupSnapshot } from './snapshot.ts'
+
+const small = { cpu: 1000, mem: GiB }
+const large = { cpu: 4000, mem: 8 * GiB }
+const HOMES = { marker: 'm1', name: 'homes' }
+const ARCHIVE = { marker: 'm2', name: 'archive' }
+const run = (snapshot: GroupSnapshot) => plan(snapshot, fifo, concentrated)
+
+test('a session with folders starts where their storages are, beside equal ones without folders', () => {
+  const agents = [anAgent(1, large), anAgent(2, large, { storage: new Set(['m1']) })]
+  const pending = [aSession(1, small, { storage: [HOMES] }), aSession(2, small)]
+  const { placements } = run({ agents, pending })
+  expect(placements.find(({ sessionId: id }) => id === sessionId(1))?.agentId).toBe(agentId(2))
+  expect(placements).toHaveLength(2)
+})
+
+test('a session that needs two storages starts where both are', () => {
+  const storage = (...markers: string[]) => ({ storage: new Set(markers) })
+  const agents = [
+    anAgent(1, large, storage('m1')),
+    anAgent(2, large, storage('m2')),
+    anAgent(3, large, storage('m1', 'm2')),
+  ]
+  const { placements } = run({ agents, pending: [aSession(1, small, { storage: [HOMES, ARCHIVE] })] })
+  expect(placements.map(placement => placement.agentId)).toEqual([agentId(3)])
+})
+
+test.each([
+  ['no host has the storage', [anAgent(1, large)], 'no host that takes sessions has mounted'],
+  [
+    'the host with the storage is not connected',
+    [anAgent(1, large), anAgent(2, large, { storage: new Set(['m1']), connected: false })],
+    'no host that takes sessions has mounted',
+  ],
+  [
+    'the host with the storage lacks the image',
+    [anAgent(1, large), anAgent(2, large, { storage: new Set(['m1']), images: new Set() })],
+    'No host has both the storage "homes" and the image python',
+  ],
+  [
+    'the host with the storage is too small',
+    [anAgent(1, large), anAgent(2, { cpu: 500, mem: GiB }, { storage: new Set(['m1']) })],
+    'are too small for this session',
+  ],
+])('%s: the session waits and says so', (_, agents, message) => {
+  const { placements, reasons } = run({ agents, pending: [aSession(1, small, { storage: [HOMES] })] })
+  expect(placements).toEqual([])
+  expect(reasons.get(sessionId(1))).toMatchObject({ code: 'storage_nowhere' })
+  expect(reasons.get(sessionId(1))?.message).toContain(message)
+})
+
+test('a full host with the storage is a matter of capacity', () => {
+  const agents = [anAgent(1, large), anAgent(2, small, { storage: new Set(['m1']), occupied: small })]
+  const { reasons } = run({ agents, pending: [aSession(1, small, { storage: [HOMES] })] })
+  expect(reasons.get(sessionId(1))?.code).toBe('capacity')
+})

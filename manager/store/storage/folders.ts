@@ -1,0 +1,194 @@
+import { sql, type Selectable } from 'kysely'
+import {
+  type FolderId,
+  type FolderPermission,
+  type FolderStatus,
+  type GroupId,
+  LIVE_STATUSES,
+  type UserId,
+} from '#manager/contract'
+import { type Db } from '../schema.ts'
+import { type FoldersTable } from '../tables/storage.ts'
+
+/** A folder with the data of its project that views and access rules need. */
+export type FolderRow = Selectable<FoldersTable> & {
+  readonly group_name: string | null
+  /** Domain of the project; null for the folder of a user. */
+  readonly group_domain: string | null
+}
+
+const selectFolders = (db: Db) =>
+  db
+    .selectFrom('folders')
+    .leftJoin('groups', 'groups.id', 'folders.group_id')
+    .selectAll('folders')
+    .select(['groups.name as group_name', 'groups.domain as group_domain'])
+
+export interface FolderFilter {
+  readonly status: FolderStatus
+  /** Folders of this user and of the projects that the user is in. */
+  readonly member: UserId
+  /** Also the folders of all projects of this domain; `true`: of all projects. */
+  readonly administers?: string | true | undefined
+}
+
+/** Folders of the user first, then those of projects, each ordered by name. */
+export function listFolders(db: Db, { status, member, administers }: FolderFilter): Promise<FolderRow[]> {
+  return selectFolders(db)
+    .where('folders.status', '=', status)
+    .where(eb =>
+      eb.or([
+        eb('folders.user_id', '=', member),
+        eb('folders.group_id', 'in', eb.selectFrom('group_members').select('group_id').where('user_id', '=', member)),
+        ...(administers === undefined
+          ? []
+          : [administers === true ? eb('folders.group_id', 'is not', null) : eb('groups.domain', '=', administers)]),
+      ]),
+    )
+    .orderBy(sql`folders.user_id is null`)
+    .orderBy(sql`lower(folders.name)`)
+    .orderBy('folders.id')
+    .execute()
+}
+
+export function findFolder(db: Db, id: FolderId): Promise<FolderRow | undefined> {
+  return selectFolders(db).where('folders.id', '=', id).executeTakeFirst()
+}
+
+export async function isMember(db: Db, groupId: GroupId, userId: UserId): Promise<boolean> {
+  const row = await db
+    .selectFrom('group_members')
+    .select('user_id')
+    .where('group_id', '=', groupId)
+    .where('user_id', '=', userId)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+export interface NewFolder {
+  readonly id: FolderId
+  readonly name: string
+  readonly storage_host: string
+  readonly user_id: UserId | null
+  readonly group_id: GroupId | null
+  readonly permission: FolderPermission
+}
+
+/** Fails with SQLSTATE 23505 if the owner has a folder of this name, and 23503 if the project is gone. */
+export async function insertFolder(db: Db, folder: NewFolder): Promise<void> {
+  await db.insertInto('folders').values(folder).execute()
+}
+
+/** Locks the row until the transaction ends: meanwhile no session takes the folder. */
+export async function lockFolder(trx: Db, id: FolderId): Promise<boolean> {
+  const row = await trx.selectFrom('folders').select('id').where('id', '=', id).forUpdate().executeTakeFirst()
+  return row !== undefined
+}
+
+/**
+ * Keeps these folders from being moved to the trash until the transaction ends.
+ * @returns ids of those that are ready
+ */
+export async function holdFolders(trx: Db, ids: readonly FolderId[]): Promise<Set<FolderId>> {
+  if (ids.length === 0) return new Set()
+  const rows = await trx
+    .selectFrom('folders')
+    .select('id')
+    .where('id', 'in', ids)
+    .where('status', '=', 'ready')
+    .orderBy('id')
+    .forShare()
+    .execute()
+  return new Set(rows.map(({ id }) => id))
+}
+
+/** Those of the ids that name folders which are not being deleted. */
+export async function listKnownFolders(db: Db, ids: readonly FolderId[]): Promise<Set<FolderId>> {
+  if (ids.length === 0) return new Set()
+  const query = db.selectFrom('folders').select('id').where('id', 'in', ids).where('status', '!=', 'deleting')
+  return new Set((await query.forShare().execute()).map(({ id }) => id))
+}
+
+export interface FolderUpdate {
+  readonly name?: string | undefined
+  readonly permission?: FolderPermission | undefined
+  readonly status?: FolderStatus | undefined
+}
+
+/** Fails with SQLSTATE 23505 if the owner has another folder of that name. */
+export async function updateFolder(db: Db, id: FolderId, { name, permission, status }: FolderUpdate): Promise<void> {
+  await db
+    .updateTable('folders')
+    .set({
+      ...(name === undefined ? {} : { name }),
+      ...(permission === undefined ? {} : { permission }),
+      ...(status === undefined
+        ? {}
+        : { status, trashed_at: status === 'ready' ? null : sql<Date>`coalesce(trashed_at, now())` }),
+      version: sql`version + 1`,
+    })
+    .where('id', '=', id)
+    .execute()
+}
+
+/** Names of live sessions that mount the folder, at most three, and how many there are. */
+export async function readUsers(db: Db, id: FolderId): Promise<{ count: number; names: string[] }> {
+  const rows = await db
+    .selectFrom('session_folders')
+    .innerJoin('sessions', 'sessions.id', 'session_folders.session_id')
+    .select(['sessions.id', 'sessions.name'])
+    .distinct()
+    .where('session_folders.folder_id', '=', id)
+    .where('sessions.status', 'in', LIVE_STATUSES)
+    .orderBy('sessions.id')
+    .execute()
+  return { count: rows.length, names: rows.slice(0, 3).map(({ name }) => name) }
+}
+
+export async function listDeleting(db: Db): Promise<Pick<FolderRow, 'id' | 'storage_host'>[]> {
+  return db.selectFrom('folders').select(['id', 'storage_host']).where('status', '=', 'deleting').execute()
+}
+
+export async function deleteFolderRow(db: Db, id: FolderId): Promise<void> {
+  await db.deleteFrom('folders').where('id', '=', id).where('status', '=', 'deleting').execute()
+}
+
+/** Number of folders of a project, those in the trash included. */
+export async function countFoldersOf(db: Db, groupId: GroupId): Promise<number> {
+  const { count } = await db
+    .selectFrom('folders')
+    .select(eb => eb.fn.countAll<number>().as('count'))
+    .where('group_id', '=', groupId)
+    .executeTakeFirstOrThrow()
+  return count
+}
+
+/**
+ * Number of folders of a user, those in the trash included.
+ * @param options `lock`: locks the account until the transaction ends, so that the number stays true
+ */
+export async function countFoldersOfUser(
+  db: Db,
+  userId: UserId,
+  { lock = false }: { lock?: boolean } = {},
+): Promise<number> {
+  if (lock) await db.selectFrom('users').select('id').where('id', '=', userId).forNoKeyUpdate().execute()
+  const { count } = await db
+    .selectFrom('folders')
+    .select(eb => eb.fn.countAll<number>().as('count'))
+    .where('user_id', '=', userId)
+    .where('status', '!=', 'deleting')
+    .executeTakeFirstOrThrow()
+  return count
+}
+
+/** Number of folders of the projects of a domain, those in the trash included. */
+export async function countFoldersOfDomain(db: Db, domain: string): Promise<number> {
+  const { count } = await db
+    .selectFrom('folders')
+    .innerJoin('groups', 'groups.id', 'folders.group_id')
+    .select(eb => eb.fn.countAll<number>().as('count'))
+    .where('groups.domain', '=', domain)
+    .executeTakeFirstOrThrow()
+  return count
+}

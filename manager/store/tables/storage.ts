@@ -1,0 +1,40 @@
+import {
+  type FolderId,
+  type FolderPermission,
+  type FolderStatus,
+  type GroupId,
+  type SessionId,
+  type UserId,
+} from '#manager/contract'
+import { type Default, type MaybeTime, type Time } from './columns.ts'
+
+export interface StorageHostsTable {
+  name: string
+  /** UUID in the marker file of the storage: proof that what is mounted there is this storage. */
+  marker: string
+  created_at: Time
+}
+
+/** Folders. Exactly one of `user_id` and `group_id` is set. */
+export interface FoldersTable {
+  id: FolderId
+  name: string
+  storage_host: string
+  user_id: UserId | null
+  group_id: GroupId | null
+  /** What the members of the project may do; `rw` for the folder of a user. */
+  permission: Default<FolderPermission>
+  status: Default<FolderStatus>
+  trashed_at: MaybeTime
+  created_at: Time
+  version: Default<number>
+}
+
+/** Folders that a session mounts. */
+export interface SessionFoldersTable {
+  session_id: SessionId
+  folder_id: FolderId
+  /** Relative to the home of the session. */
+  path: string
+  read_only: boolean
+}

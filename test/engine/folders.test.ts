@@ -1,0 +1,103 @@
+import { execFile } from 'node:child_process'
+import { readFile, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Session } from '#manager/contract'
+import { type Berth, startBerth } from '../fixtures/berth.ts'
+
+const run = promisify(execFile)
+const IMAGE = 'berth/python:3.13'
+
+let berth: Berth
+beforeAll(async () => {
+  berth = await startBerth()
+}, 120_000)
+afterAll(() => berth[Symbol.asyncDispose]())
+
+async function launch(name: string, ...folders: string[]): Promise<Session> {
+  const mounts = folders.flatMap(folder => ['--folder', folder])
+  const { stdout, stderr } = await berth.cli(
+    ...[
+      'session',
+      'create',
+      '--image',
+      IMAGE,
+      '--name',
+      name,
+      '--cpu',
+      '0.2',
+      '--mem',
+      '64m',
+      ...mounts,
+      '--wait',
+      '--json',
+    ],
+  )
+  if (stdout === '') throw new Error(stderr)
+  return JSON.parse(stdout) as Session
+}
+
+/** Runs a shell line in the session, as its user. */
+async function inSession({ kernels }: Session, line: string): Promise<string> {
+  const { stdout } = await run('docker', ['exec', kernels[0]?.containerId ?? '', 'sh', '-c', line])
+  return stdout.trim()
+}
+
+test('files in a folder outlive the session, are seen by others at once, and a read-only mount takes none', async () => {
+  expect(await berth.cli('folder', 'create', 'data')).toMatchObject({ code: 0 })
+  const first = await launch('first', 'data', 'data:deep/place:ro')
+  expect(first.folders).toMatchObject([
+    { name: 'data', path: '/home/work/data', readOnly: false },
+    { name: 'data', path: '/home/work/deep/place', readOnly: true },
+  ])
+  await inSession(first, 'echo kept > ~/data/notes && mkdir ~/data/sub')
+  expect(await inSession(first, 'cat ~/deep/place/notes')).toBe('kept')
+  expect(await inSession(first, 'touch ~/deep/place/x 2>&1 || true')).toContain('Read-only file system')
+  // The directories above a mount belong to the user, as all of the home does.
+  expect(await inSession(first, 'touch ~/deep/beside && echo made')).toBe('made')
+
+  const second = await launch('second', 'data')
+  await inSession(second, 'echo more >> ~/data/notes')
+  expect(await inSession(first, 'cat ~/data/notes')).toBe('kept\nmore')
+
+  const inUse = await berth.cli('folder', 'rm', 'data')
+  expect(inUse.stderr).toContain('first, second')
+  for (const name of ['first', 'second']) await berth.cli('session', 'rm', name, '--wait')
+
+  const third = await launch('third', 'data:/home/work/again')
+  expect(await inSession(third, 'cat ~/again/notes; stat -c %U ~/again ~/again/notes ~/again/sub')).toBe(
+    'kept\nmore\nwork\nwork\nwork',
+  )
+  await berth.cli('session', 'rm', 'third', '--wait')
+})
+
+test('a session cannot move its folder away, nor reach another one beside it', async () => {
+  await berth.cli('folder', 'create', 'guarded')
+  const session = await launch('guarded', 'guarded')
+  const { folderId } = session.folders[0] ?? { folderId: '' }
+  const directory = join(berth.data, 'storage', 'folders', folderId)
+  expect(await inSession(session, 'mv ~/guarded ~/elsewhere 2>&1 || true')).toContain('busy')
+  expect(await inSession(session, 'ls -a ~/guarded/..')).not.toContain(folderId)
+  await inSession(session, 'ln -s /etc/shadow ~/guarded/link && ln -s .. ~/guarded/up')
+  expect((await stat(directory)).mode & 0o777).toBe(0o700)
+  await berth.cli('session', 'rm', 'guarded', '--wait')
+
+  // The links are deleted with the folder, and nothing that they lead to.
+  expect(await berth.cli('folder', 'rm', 'guarded', '--permanently')).toMatchObject({ code: 0 })
+  await expect.poll(() => stat(directory).catch(() => undefined)).toBeUndefined()
+  expect((await readFile('/etc/shadow', 'utf8')).length).toBeGreaterThan(0)
+  expect((await berth.cli('folder', 'ls')).stdout).toContain('data')
+})
+
+test('a session that is started again has its folders again', async () => {
+  const before = await launch('again', 'data:in')
+  await berth.cli('session', 'rm', 'again', '--wait')
+  const api = await berth.api()
+  const next = await api.restartSession({ params: { id: before.id } })
+  expect(next.folders).toEqual(before.folders)
+  await expect.poll(async () => (await api.getSession({ params: { id: next.id } })).status).toBe('RUNNING')
+  const running = await api.getSession({ params: { id: next.id } })
+  expect(await inSession(running, 'cat ~/in/notes')).toBe('kept\nmore')
+  await berth.cli('session', 'rm', next.name, '--wait')
+})

@@ -1,0 +1,224 @@
+import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type ApiClient, type Folder } from '#manager/contract'
+import { refusal, type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
+
+let cluster: SessionsCluster
+let storage: string
+beforeAll(async () => {
+  cluster = await startSessionsCluster()
+  storage = join(cluster.source.dataDir, 'storage')
+})
+afterAll(() => cluster[Symbol.asyncDispose]())
+
+const marker = async () => (await readFile(join(storage, '.berth-storage'), 'utf8')).trim()
+const withStorage = async () => cluster.join({ storage: [await marker()] })
+const make = (name: string, api: ApiClient = cluster.api) => api.createFolder({ body: { name } })
+const trash = ({ id }: Folder, api: ApiClient = cluster.api) => api.trashFolder({ params: { id } })
+const namesOf = async (api: ApiClient, trashed = false) => {
+  const { items } = await api.listFolders({ query: trashed ? { trashed: 'true' } : {} })
+  return items.map(({ name }) => name)
+}
+
+describe('folders', () => {
+  test('are made as directories, renamed, moved to the trash, restored, and deleted with their files', async () => {
+    const folder = await make('first')
+    expect(folder).toMatchObject({
+      name: 'first',
+      storageHost: 'local',
+      group: null,
+      permission: 'rw',
+      status: 'ready',
+    })
+    const directory = join(storage, 'folders', folder.id)
+    await writeFile(join(directory, 'notes'), 'kept')
+    expect(await refusal(make('First'))).toMatchObject({ code: 'folder_exists' })
+
+    const renamed = await cluster.api.updateFolder({ params: { id: folder.id }, body: { name: 'Second' } })
+    expect(renamed).toMatchObject({ name: 'Second', version: 2 })
+    expect((await trash(folder)).status).toBe('trashed')
+    expect((await trash(folder)).status).toBe('trashed')
+    expect([await namesOf(cluster.api), await namesOf(cluster.api, true)]).toEqual([[], ['Second']])
+    expect((await cluster.api.restoreFolder({ params: { id: folder.id } })).status).toBe('ready')
+    expect(await readdir(directory)).toEqual(['notes'])
+
+    const remove = () => cluster.api.deleteFolder({ params: { id: folder.id } })
+    expect(await refusal(remove())).toMatchObject({ code: 'folder_in_use' })
+    await trash(folder)
+    await remove()
+    expect(await refusal(remove())).toMatchObject({ code: 'folder_not_found' })
+    await expect.poll(() => readdir(join(storage, 'folders'))).toEqual([])
+    await expect.poll(() => readdir(join(storage, 'removed'))).toEqual([])
+  })
+
+  test('a name in the trash is free, and keeps the other from being restored', async () => {
+    const first = await make('twice')
+    await trash(first)
+    const second = await make('twice')
+    expect(await refusal(cluster.api.restoreFolder({ params: { id: first.id } }))).toMatchObject({
+      code: 'folder_exists',
+    })
+    await trash(second)
+    await cluster.api.restoreFolder({ params: { id: first.id } })
+    await trash(first)
+  })
+
+  test('of another user do not exist', async () => {
+    await withStorage()
+    const folder = await make('mine')
+    const other = await cluster.addUser('other@localhost')
+    const params = { id: folder.id }
+    expect(await namesOf(other)).toEqual([])
+    for (const call of [
+      other.updateFolder({ params, body: { name: 'theirs' } }),
+      other.trashFolder({ params }),
+      other.restoreFolder({ params }),
+      other.deleteFolder({ params }),
+      other.createSession({ body: { image: 'berth/python:3.13', folders: [{ folder: folder.id }] } }),
+    ]) {
+      expect(await refusal(call)).toMatchObject({ code: 'folder_not_found' })
+    }
+    await make('mine', other)
+    expect(await namesOf(other)).toEqual(['mine'])
+    await trash(folder)
+    await cluster.reset()
+  })
+
+  test('of a project are made by admins, and seen by its members with their permission', async () => {
+    const { api } = cluster
+    const group = await api.createGroup({ body: { name: 'vision' } })
+    const member = await cluster.addUser('member@localhost')
+    const { items: users } = await api.listUsers({ query: { search: 'member@localhost' } })
+    const userId = users[0]?.id
+    if (!userId) throw new Error('no member')
+    await api.addGroupMember({ params: { id: group.id, userId } })
+    const { user } = await api.me()
+    await api.addGroupMember({ params: { id: group.id, userId: user.id } })
+    expect(await refusal(member.createFolder({ body: { name: 'set', group: 'vision' } }))).toMatchObject({
+      code: 'forbidden',
+    })
+    const folder = await api.createFolder({ body: { name: 'set', group: 'vision', permission: 'ro' } })
+    expect((await member.listFolders()).items).toMatchObject([{ name: 'set', permission: 'ro', manageable: false }])
+    expect(await refusal(trash(folder, member))).toMatchObject({ code: 'forbidden' })
+
+    const body = { image: 'berth/python:3.13', group: 'vision', folders: [{ folder: 'set' }] }
+    await withStorage()
+    const { items } = await member.createSession({ body })
+    expect(items[0]?.folders).toEqual([{ folderId: folder.id, name: 'set', path: '/home/work/set', readOnly: true }])
+    for (const { id } of items) await member.deleteSession({ params: { id } })
+
+    expect(await refusal(api.deleteGroup({ params: { id: group.id }, query: {} }))).toMatchObject({
+      code: 'group_in_use',
+    })
+    await api.removeGroupMember({ params: { id: group.id, userId } })
+    expect(await namesOf(member)).toEqual([])
+    expect(await refusal(member.createSession({ body: { ...body, group: 'default' } }))).toMatchObject({
+      code: 'folder_not_found',
+    })
+    await cluster.reset()
+    await trash(folder)
+  })
+
+  test('are as many, and where, as the resource policy allows', async () => {
+    const user = await cluster.addUser('limited@localhost')
+    await cluster.api.createResourcePolicy({ body: { name: 'two', maxFolders: 2 } })
+    const { items } = await cluster.api.listUsers({ query: { search: 'limited@localhost' } })
+    const userId = items[0]?.id
+    if (!userId) throw new Error('no user')
+    await cluster.api.assignResourcePolicy({ params: { name: 'two' }, body: { userId } })
+    const made = await Promise.allSettled(['a', 'b', 'c', 'd'].map(name => make(name, user)))
+    expect(made.filter(({ status }) => status === 'fulfilled')).toHaveLength(2)
+    expect(await refusal(make('e', user))).toMatchObject({
+      code: 'over_folder_limit',
+      detail: { policy: 'two', limit: 2 },
+    })
+    await cluster.api.updateResourcePolicy({
+      params: { name: 'two' },
+      body: { maxFolders: null, allowedStorageHosts: ['far'] },
+    })
+    expect((await user.listStorageHosts()).items).toEqual([])
+    expect(await refusal(make('e', user))).toMatchObject({ code: 'storage_host_not_found' })
+  })
+})
+
+describe('a session with folders', () => {
+  test('starts where the storage is, with its folders, and keeps them from the trash', async () => {
+    const { api } = cluster
+    const [data, more] = [await make('data'), await make('more')]
+    const folders = [{ folder: 'data' }, { folder: more.id, path: '/home/work/in/more', readOnly: true }]
+    const without = await cluster.join()
+    const session = await cluster.launch({ folders })
+    await expect.poll(() => cluster.reasonOf(session.id)).toBe('storage_nowhere')
+    expect(await api.whatIf({ body: { image: 'berth/python:3.13', folders } })).toMatchObject({
+      startsNow: false,
+      reason: { code: 'storage_nowhere' },
+    })
+
+    const agent = await withStorage()
+    const running = await cluster.reach(session.id, 'RUNNING')
+    expect(running.kernels[0]?.agentId).toBe(agent.id)
+    expect(running.kernels[0]?.agentId).not.toBe(without.id)
+    expect(agent.requests('create_kernel')[0]?.spec.folders).toEqual([
+      { storage: await marker(), folder: data.id, path: 'data', readOnly: false },
+      { storage: await marker(), folder: more.id, path: 'in/more', readOnly: true },
+    ])
+    const inUse = await refusal(trash(data))
+    expect(inUse).toMatchObject({ code: 'folder_in_use' })
+    expect(String(inUse.detail.why)).toContain(session.name)
+
+    await api.updateFolder({ params: { id: data.id }, body: { name: 'renamed' } })
+    expect((await api.getSession({ params: { id: session.id } })).folders[0]).toMatchObject({
+      name: 'renamed',
+      path: '/home/work/data',
+    })
+    await api.deleteSession({ params: { id: session.id } })
+    await cluster.reach(session.id, 'TERMINATED')
+    await trash(data)
+    await trash(more)
+    await cluster.reset()
+  })
+
+  test.each([
+    ['two at one path', [{ folder: 'one' }, { folder: 'two', path: 'one' }], 'bad_request'],
+    ['one inside the other', [{ folder: 'one' }, { folder: 'two', path: 'one/deep' }], 'bad_request'],
+    ['outside of the home', [{ folder: 'one', path: '/etc' }], 'bad_request'],
+    ['unknown', [{ folder: 'three' }], 'folder_not_found'],
+  ])('is refused with folders that are %s', async (_, folders, code) => {
+    await withStorage()
+    const names = await namesOf(cluster.api)
+    for (const name of ['one', 'two']) if (!names.includes(name)) await make(name)
+    expect(await refusal(cluster.launch({ folders }))).toMatchObject({ code })
+    expect((await cluster.api.listSessions({ query: { status: 'live' } })).total).toBe(0)
+    await cluster.reset()
+  })
+
+  test('and a request for the trash at the same time: one of them is refused', async () => {
+    await withStorage()
+    for (let round = 0; round < 5; round++) {
+      const folder = await make(`race-${round}`)
+      const [launched, trashed] = await Promise.allSettled([
+        cluster.launch({ folders: [{ folder: folder.id }] }),
+        trash(folder),
+      ])
+      expect([launched.status, trashed.status].toSorted()).toEqual(['fulfilled', 'rejected'])
+    }
+    await cluster.reset()
+  })
+})
+
+test('nothing is written where the storage is not mounted, and all is there when it is again', async () => {
+  const folder = await make('safe')
+  await rename(storage, `${storage}-away`)
+  const { items } = await cluster.api.listStorageHosts()
+  expect(items).toMatchObject([{ name: 'local', problem: expect.stringContaining('is not mounted') as string }])
+  expect(await refusal(make('lost'))).toMatchObject({ code: 'storage_away' })
+  // A restart makes the usual directory again, but takes no empty directory for the storage.
+  await cluster.restart()
+  expect(await refusal(make('lost'))).toMatchObject({ code: 'storage_away' })
+  expect(await readdir(storage)).toEqual([])
+  await rm(storage, { recursive: true })
+  await rename(`${storage}-away`, storage)
+  expect(await readdir(join(storage, 'folders'))).toContain(folder.id)
+  await make('found')
+})
