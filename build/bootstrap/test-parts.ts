@@ -29,8 +29,6 @@ export interface TestFlags {
   readonly keepGoing: boolean
   /** Writes the durations of this run to `test/durations.json`. */
   readonly storeDurations: boolean
-  /** Measures and prints the coverage of each folder. Off by default: costs a quarter more CPU time for unit and integration. */
-  readonly coverage: boolean
 }
 
 /** @throws Error naming the unknown flag */
@@ -38,12 +36,10 @@ export function parseTestFlags(args: readonly string[]): TestFlags {
   const only: Part[] = []
   let keepGoing = false
   let storeDurations = false
-  let coverage = false
   const rest = args.flatMap(arg => (arg.startsWith('--only=') ? ['--only', arg.slice('--only='.length)] : [arg]))
   for (let at = 0; at < rest.length; at++) {
     if (rest[at] === '--keep-going') keepGoing = true
     else if (rest[at] === '--store-durations') storeDurations = true
-    else if (rest[at] === '--coverage') coverage = true
     else if (rest[at] === '--only') {
       const part = PARTS.find(name => name === rest[at + 1])
       if (part === undefined) throw new Error(`--only takes one of ${PARTS.join(', ')}`)
@@ -52,7 +48,7 @@ export function parseTestFlags(args: readonly string[]): TestFlags {
     } else throw new Error(`${rest[at] ?? ''} is no flag of npm test; see npm test -- --help`)
   }
   const parts = only.length === 0 ? PARTS : PARTS.filter(part => only.includes(part))
-  return { parts, keepGoing, storeDurations, coverage }
+  return { parts, keepGoing, storeDurations }
 }
 
 /** Whether a part is a vitest project, and so reports counts. */

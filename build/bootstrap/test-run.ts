@@ -13,8 +13,6 @@ export interface RunOptions {
   readonly environment: NodeJS.ProcessEnv
   /** True: the output goes to `OUTPUT/<part>.log`, because another part prints at the same time. */
   readonly quiet: boolean
-  /** True: parts of `COVERED` write which statements their tests executed. */
-  readonly coverage: boolean
   /** Ends the part. */
   readonly signal: AbortSignal
 }
@@ -27,10 +25,10 @@ export interface Outcome {
 }
 
 /** Runs one part of `npm test` to its end. */
-export async function runPart(part: Part, { environment, quiet, coverage, signal }: RunOptions): Promise<Outcome> {
+export async function runPart(part: Part, { environment, quiet, signal }: RunOptions): Promise<Outcome> {
   const started = performance.now()
   rmSync(reportFile(part), { force: true })
-  const [command, args] = commandOf(part, coverage)
+  const [command, args] = commandOf(part)
   const child = spawn(command, args, {
     cwd: ROOT,
     env: quiet ? { ...environment, FORCE_COLOR: '0' } : environment,
@@ -84,15 +82,14 @@ export function coverageFolder(part: Part): string {
   return join(OUTPUT, 'coverage', part)
 }
 
-function commandOf(part: Part, withCoverage: boolean): [command: string, args: string[]] {
+function commandOf(part: Part): [command: string, args: string[]] {
   if (part === 'fuzz') return ['npm', ['run', '--silent', part, '--', '--seconds', FUZZ_SECONDS]]
   if (!isVitest(part)) return ['npm', ['run', '--silent', part]]
   const vitest = [join(ROOT, 'node_modules', 'vitest', 'vitest.mjs'), 'run', '--project', part]
   const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${reportFile(part)}`]
-  const coverage =
-    withCoverage && COVERED.includes(part)
-      ? ['--coverage', '--coverage.reporter=json', `--coverage.reportsDirectory=${coverageFolder(part)}`]
-      : []
+  const coverage = COVERED.includes(part)
+    ? ['--coverage', '--coverage.reporter=json', `--coverage.reportsDirectory=${coverageFolder(part)}`]
+    : []
   return [process.execPath, [...vitest, ...reporters, ...coverage]]
 }
 

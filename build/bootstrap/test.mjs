@@ -7,7 +7,6 @@ if (process.argv.slice(2).some(flag => flag === '--help' || flag === '-h')) {
 
   --only NAME          one of them: typecheck, lint, unit, integration, engine, e2e, fuzz (may be repeated)
   --keep-going         do not stop at the first that fails
-  --coverage           also measure and print which statements the unit and integration tests execute
   --store-durations    write how long each test file took to test/durations.json
   --help               this text
 `)

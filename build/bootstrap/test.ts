@@ -10,7 +10,7 @@ import { createProgress, StepError } from './progress.ts'
 import { ensureRenderer } from './renderer.ts'
 import { listenForStop } from './stop-signal.ts'
 import { describeCoverage, readCoverage } from './test-coverage.ts'
-import { parseTestFlags, type Part, stagesOf, type TestFlags } from './test-parts.ts'
+import { parseTestFlags, type Part, stagesOf } from './test-parts.ts'
 import { startTestPostgres } from './test-postgres.ts'
 import {
   addCounts,
@@ -50,7 +50,7 @@ async function prepareMachine(signal: AbortSignal): Promise<void> {
 }
 
 /** Runs the stages, and stops after the first that fails, unless told to keep going. */
-async function runStages({ parts, keepGoing, coverage }: TestFlags, signal: AbortSignal) {
+async function runStages(parts: readonly Part[], keepGoing: boolean, signal: AbortSignal) {
   const outcomes = new Map<Part, Outcome>()
   const failed = () => !keepGoing && [...outcomes.values()].some(({ code }) => code !== 0)
   for (const lanes of stagesOf(parts)) {
@@ -62,7 +62,7 @@ async function runStages({ parts, keepGoing, coverage }: TestFlags, signal: Abor
         signal.throwIfAborted()
         if (failed()) return
         if (!quiet) say(`\n▶ ${part}\n`)
-        const outcome = await runPart(part, { environment, quiet, coverage, signal })
+        const outcome = await runPart(part, { environment, quiet, signal })
         outcomes.set(part, outcome)
         if (quiet) say(`${outcome.code === 0 ? '' : `\n${outputOf(part)}\n`}${lineOf(part, outcome)}\n`)
       }
@@ -89,8 +89,7 @@ function storedDurations(): Durations {
 const stop = listenForStop(say)
 try {
   const started = performance.now()
-  const flags = parseTestFlags(process.argv.slice(2))
-  const { parts, storeDurations } = flags
+  const { parts, keepGoing, storeDurations } = parseTestFlags(process.argv.slice(2))
   mkdirSync(OUTPUT, { recursive: true })
   rmSync(join(OUTPUT, 'coverage'), { recursive: true, force: true })
   if (parts.some(part => part === 'integration' || part === 'engine' || part === 'e2e'))
@@ -98,7 +97,7 @@ try {
   await using postgres =
     parts.includes('integration') || parts.includes('engine') ? await startTestPostgres(platform.root) : undefined
   if (postgres !== undefined) environment.TEST_DATABASE_URL = postgres.url
-  const outcomes = await runStages(flags, stop.signal)
+  const outcomes = await runStages(parts, keepGoing, stop.signal)
   const reports = [...outcomes.values()].flatMap(({ report }) => report ?? [])
   const counts = reports.map(countTests).reduce(addCounts, NO_TESTS)
   const durations: Durations = Object.assign({}, ...reports.map(report => durationsOf(report, ROOT))) as Durations
