@@ -91,7 +91,7 @@ async function removeContainersOf(
 async function allDone<T extends readonly unknown[]>(parts: { readonly [K in keyof T]: Promise<T[K]> }): Promise<T> {
   const all = Promise.all(parts)
   await Promise.allSettled([...parts, all])
-  return (await all) as unknown as T
+  return all
 }
 
 async function build(
