@@ -1,19 +1,17 @@
 /**
  * Policy that is sent with every page of the console. Scripts come from our own files only; Vuetify and xterm set styles from
- * script, which needs the style exceptions; no page may frame the console (clickjacking).
+ * script, which needs the style exceptions; no page may frame the console (clickjacking). The built page repeats the policy
+ * (build/vite-csp.ts), except for frame-ancestors, which browsers accept from a header only.
  */
 export const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
-  "style-src 'self' 'unsafe-inline'",
   "style-src-elem 'self' 'unsafe-inline'",
   "style-src-attr 'unsafe-inline'",
-  "img-src 'self' data: blob:",
-  "font-src 'self' data:",
+  "img-src 'self' data:",
+  "font-src 'self'",
   "connect-src 'self'",
-  "manifest-src 'self'",
-  "worker-src 'self' blob:",
-  "form-action 'self'",
+  "form-action 'none'",
   "base-uri 'none'",
   "frame-ancestors 'none'",
 ].join('; ')

@@ -1,14 +1,12 @@
-/** Vuetify and xterm.js write style elements and attributes at run time; scripts are our own files only. */
+/** Vuetify and xterm.js write style elements and attributes at run time; scripts are our own files only. The same as that of the web proxy. */
 const POLICY = {
   'default-src': "'none'",
   'script-src': "'self'",
   'style-src-elem': "'self' 'unsafe-inline'",
   'style-src-attr': "'unsafe-inline'",
-  'img-src': "'self' data: blob:",
-  'font-src': "'self' data:",
+  'img-src': "'self' data:",
+  'font-src': "'self'",
   'connect-src': "'self'",
-  'worker-src': "'self'",
-  'manifest-src': "'self'",
   'base-uri': "'none'",
   'form-action': "'none'",
   'frame-ancestors': "'none'",
