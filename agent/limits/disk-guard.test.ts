@@ -67,6 +67,32 @@ test('without a quota the guard enforces the limits of homes', async () => {
   expect(await lookAt('tmpfs', bytes(7))).toBeUndefined()
 })
 
+test('a session whose limits cannot be read keeps no other session from its end', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'berth-test-guard-'))
+  try {
+    const homes = ['first', 'second'].map(name => join(directory, name))
+    for (const home of homes) {
+      await mkdir(home)
+      await bytes(9)(home)
+    }
+    const ended: string[] = []
+    const guard = createDiskGuard({
+      running: () => ['first', 'second'].map(id => ({ ...kernel, kernelId: id as KernelId })),
+      homeOf: id => join(directory, id),
+      floorBytes: 0,
+      limits: LIMITS,
+      homeLimits: id => (id === 'first' ? Promise.reject(new Error('no answer')) : Promise.resolve(LIMITS)),
+      stop: id => Promise.resolve(void ended.push(id)),
+      log: pino({ level: 'silent' }),
+      signal: new AbortController().signal,
+    })
+    await guard.look()
+    expect(ended).toEqual(['second'])
+  } finally {
+    await rm(directory, { recursive: true, force: true })
+  }
+})
+
 test.runIf(isRoot)('on btrfs the guard counts the files, and the bytes of a home that is a plain folder', async () => {
   expect(await lookAt('btrfs', files(25))).toMatch(/files and folders in \/home\/work.* 20/)
   expect(await lookAt('btrfs', bytes(9))).toMatch('in /home/work took 9 MiB')

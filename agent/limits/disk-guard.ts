@@ -101,9 +101,14 @@ export function createDiskGuard(deps: DiskGuardDeps): { look(): Promise<void> } 
 
   async function endThoseOverLimit(): Promise<void> {
     for (const [kernelId, { areas }] of watched) {
-      const messages = await Promise.all(areas.map(area => excess(kernelId, area)))
-      const message = messages.find(found => found !== undefined)
-      if (message !== undefined) await end(kernelId, message)
+      try {
+        const messages = await Promise.all(areas.map(area => excess(kernelId, area)))
+        const message = messages.find(found => found !== undefined)
+        if (message !== undefined) await end(kernelId, message)
+      } catch (error) {
+        // One session must not keep the guard from the other ones, and from a full disk.
+        log.error({ kernelId, err: error }, 'the disk limit of a session cannot be enforced')
+      }
     }
   }
 

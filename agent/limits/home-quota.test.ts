@@ -127,6 +127,14 @@ describe.runIf(isRoot)('as root', () => {
     expect(await diskUse(alice, AbortSignal.timeout(10_000))).toMatchObject({ bytes: 24 * MiB, inodes: 4 })
     expect(await quota.unenforced(alice)).toEqual({ bytes: 8 * MiB, inodes: 100 })
     expect(await quota.unenforced(mallory)).toEqual({ bytes: 8 * MiB, inodes: 100 })
+    // A home with so many subvolumes that they cannot be listed.
+    const deaf = await findHomeQuota({
+      directory: disk.path,
+      limits: { bytes: 8 * MiB, inodes: 100 },
+      run: (_program, [command]) =>
+        command === 'subvolume' ? Promise.reject(new Error('maxBuffer exceeded')) : Promise.resolve(''),
+    })
+    expect(await deaf.unenforced(alice)).toEqual({ bytes: 8 * MiB, inodes: 100 })
   })
 })
 

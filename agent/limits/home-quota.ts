@@ -13,12 +13,15 @@ export interface HomeQuota {
   create(path: string): Promise<void>
   /** Sets the limits of a home; safe to repeat. */
   limit(path: string): Promise<void>
-  /** Limits of a home that the file system does not enforce: the disk guard does. They are never stricter than the limits. */
+  /**
+   * Limits of a home that the file system does not enforce: the disk guard does. They are never stricter than the limits. Does
+   * not throw: a limit that cannot be checked counts as not enforced.
+   */
   unenforced(path: string): Promise<DiskLimits>
 }
 
-/** Runs a program, without a shell. @throws if it cannot be run, or its exit code is not 0 */
-export type Run = (program: string, args: readonly string[]) => Promise<string>
+/** Runs a program, without a shell. @throws if it cannot be run, takes longer than the timeout, or its exit code is not 0 */
+export type Run = (program: string, args: readonly string[], timeoutMs?: number) => Promise<string>
 
 export interface Mount {
   readonly mountPoint: string
@@ -35,6 +38,10 @@ export interface HomeQuotaOptions {
 }
 
 const execute = promisify(execFile)
+/** Setting the limit of an older home walks all its folders. */
+const TIMEOUT_MS = 600_000
+/** The disk guard waits for the answer, and watches no session in the meantime. */
+const LOOK_TIMEOUT_MS = 5_000
 /**
  * The disk guard ends a session in a project above this multiple of the limit. The excess is then files outside the project,
  * and not the few that the agent itself, which as root no quota stops, writes into a full home.
@@ -102,10 +109,18 @@ function btrfsQuota({ bytes, inodes }: DiskLimits, run: Run): HomeQuota {
       await run('btrfs', ['qgroup', 'limit', String(bytes), path])
     },
     async unenforced(path) {
-      const isLimited = await isSubvolume(path).catch(() => false) // the home is gone
-      const inner = isLimited ? await run('btrfs', ['subvolume', 'list', '-o', path]) : ''
-      return { bytes: isLimited && inner.trim() === '' ? undefined : bytes, inodes }
+      return { bytes: bytes !== undefined && (await isWholeSubvolume(path, run)) ? undefined : bytes, inodes }
     },
+  }
+}
+
+/** Whether the quota of a home counts everything in it. A list that fails, or that is too long to read, counts as a no. */
+async function isWholeSubvolume(path: string, run: Run): Promise<boolean> {
+  try {
+    if (!(await isSubvolume(path))) return false
+    return (await run('btrfs', ['subvolume', 'list', '-o', path], LOOK_TIMEOUT_MS)).trim() === ''
+  } catch {
+    return false // e.g. the home is gone
   }
 }
 
@@ -164,4 +179,5 @@ export function longestMount(mountinfo: string, path: string): Mount | undefined
   return best
 }
 
-const runProgram: Run = async (program, args) => (await execute(program, [...args])).stdout
+const runProgram: Run = async (program, args, timeout = TIMEOUT_MS) =>
+  (await execute(program, [...args], { timeout, killSignal: 'SIGKILL' })).stdout

@@ -53,6 +53,8 @@ const inPlace = async () => {
   return rules.includes('BERTH-INPUT') && jumped.every(({ status }) => status === 'fulfilled')
 }
 
+const replace = (program: string, script: string) => writeFile(join(directory, program), `#!/bin/sh\n${script}\n`)
+
 const restores = async () => (await readFile(join(directory, 'restores'), 'utf8')).length
 
 // Only root may try.
@@ -80,5 +82,34 @@ describe.skipIf(process.getuid?.() !== 0)('the rules', () => {
     await firewall.apply()
     expect(await restores()).toBe(3)
     expect(firewall.state.isolation).toBe('full')
+  })
+
+  test.each([
+    ['prints nothing', 'exit 0'],
+    ['has lost a rule', `${SAVE.replace('cat rules', 'sed "/BERTH-OUTPUT.*tcp-reset/d" rules')}`],
+    ['has lost a jump', SAVE.replace('INPUT:INPUT ', '')],
+  ])('are installed again as long as iptables-save %s', async (_, script) => {
+    await replace('iptables-save', script)
+    await firewall.apply()
+    await firewall.apply()
+    expect(await restores()).toBe(2)
+    await replace('iptables-save', SAVE)
+    await firewall.apply()
+    await firewall.apply()
+    expect(await restores()).toBe(3)
+  })
+
+  test('for bridged frames are tried again where the kernel has refused them', async () => {
+    const refuse = 'text=$(cat); case "$text" in *physdev*) exit 1 ;; esac; echo "$text" | '
+    await replace('iptables-restore', `${refuse} (${RESTORE})`)
+    await firewall.apply()
+    expect(firewall.state.isolation).toBe('full')
+    expect(await inPlace()).toBe(true)
+    // The module is loaded now.
+    await replace('iptables-restore', RESTORE)
+    await firewall.apply()
+    expect(await readFile(join(directory, 'rules'), 'utf8')).toContain('physdev')
+    await firewall.apply()
+    expect(await restores()).toBe(2)
   })
 })

@@ -11,7 +11,7 @@ export interface Isolation {
 
 export interface Firewall extends AsyncDisposable {
   readonly state: Isolation
-  /** Puts the rules in place, whatever happened to them. Never throws: a failure is in `state`. */
+  /** Looks at the rules, and installs them unless all of them are in place. Never throws: a failure is in `state`. */
   apply(): Promise<void>
 }
 
@@ -79,7 +79,12 @@ interface Installed {
   readonly rules: string
 }
 
-/** Puts the rules in place unless they still are: to look costs one process, to install four. */
+/**
+ * Puts the rules in place unless they still are: to look costs one process, to install four.
+ *
+ * @returns undefined if the next call must install again: another program has removed rules since, the rules cannot be listed, or
+ * this kernel has refused those for bridged frames, which a module that is loaded later makes possible
+ */
 async function keepInstalled(options: FirewallOptions, before: Installed | undefined): Promise<Installed | undefined> {
   if (process.platform !== 'linux') throw new Error('This platform has no iptables.')
   if (process.getuid?.() !== 0) throw new Error(NOT_ROOT)
@@ -90,11 +95,27 @@ async function keepInstalled(options: FirewallOptions, before: Installed | undef
   const input = restoreInput(chains)
   if (before?.input === input && before.rules === (await readRules(chains))) return before
   const restore = (text: string) => call('iptables-restore', ['--noflush', '-w', '5'], text)
-  // A kernel without the match for bridged frames does not show them to the rules either.
-  await restore(input).catch(() => restore(restoreInput(firewallChains({ ...spec, bridged: false }))))
+  const isComplete = await restore(input).then(
+    () => true,
+    async () => {
+      // A kernel without the match for bridged frames does not show them to the rules either.
+      await restore(restoreInput(firewallChains({ ...spec, bridged: false })))
+      return false
+    },
+  )
   for (const chain of chains) await jumpTo(chain)
-  const rules = await readRules(chains)
-  return rules === undefined ? undefined : { input, rules }
+  const rules = isComplete ? await readRules(chains) : undefined
+  return rules !== undefined && areListed(chains, rules) ? { input, rules } : undefined
+}
+
+/** Whether the listing has every jump and as many rules as were installed: iptables prints a rule in words of its own. */
+function areListed(chains: readonly Chain[], listing: string): boolean {
+  const lines = listing.split('\n')
+  return chains.every(
+    ({ name, from, rules }) =>
+      lines.includes(`-A ${from} -j ${name}`) &&
+      lines.filter(line => line.startsWith(`-A ${name} `)).length === rules.length,
+  )
 }
 
 /** The rules in our chains and the jumps to them, one a line; undefined where they cannot be listed. */
