@@ -131,7 +131,7 @@ export function createEngineView(deps: EngineViewDeps): EngineView {
       await clearGone(entry).catch(complainOfLeftover)
     }
     known = true
-    ahead.refill(managerId)
+    ahead.refill()
   }
 
   /** Networks, volumes and files without a kernel were left by a crashed agent, or by containers that someone else removed. */

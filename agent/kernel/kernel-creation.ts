@@ -45,7 +45,7 @@ export interface KernelCreationDeps extends CreateDeps {
   readonly entries: KernelEntries
   readonly view: Pick<EngineView, 'known' | 'limits' | 'containerChanged'>
   readonly destroy: KernelEnd['destroy']
-  readonly networkUse: Pick<NetworkUse, 'leave'>
+  readonly networkUse: Pick<NetworkUse, 'leave' | 'forget'>
   readonly ahead: Pick<NetworksAhead, 'take' | 'refill'>
   /** The control plane that the kernels belong to; undefined before the first welcome. */
   readonly manager: () => ManagerId | undefined
@@ -158,7 +158,7 @@ export function createKernelCreation(deps: KernelCreationDeps): KernelCreation {
       entries.forget(kernelId)
       throw error
     } finally {
-      ahead.refill(label.managerId)
+      ahead.refill()
     }
   }
 
@@ -187,6 +187,8 @@ export function createKernelCreation(deps: KernelCreationDeps): KernelCreation {
         if (!isNoAnswer(error)) throw error
         log.warn({ kernelId, why: engineMessage(error) }, 'the engine gave no answer; the start is tried again')
         await undo(label)
+        // The kernel is a member of its network again.
+        deps.networkUse.forget(kernelId)
         if (!options.signal.aborted) continue
         const why = 'Docker on the host is overloaded and did not answer in time.'
         throw new AppError('engine_busy', { why }, { cause: error })

@@ -83,6 +83,7 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
   const ahead = createNetworksAhead({
     networks,
     size: deps.networksAhead,
+    manager,
     isQuiet: () => view.known && [...entries.values()].every(({ state }) => state.state !== 'starting'),
     onFailure(error) {
       log.debug({ why: engineMessage(error) }, 'no network could be created ahead')

@@ -224,6 +224,21 @@ test('an engine that gives no answer fails no start: it is tried again', async (
   expect(engine.state()).toMatchObject([{ state: 'running' }])
 })
 
+test('a sweep leaves the network of a kernel that started at the second try', async () => {
+  const removed: string[] = []
+  const networks: Partial<KernelManagerDeps['networks']> = {
+    list: () => Promise.resolve([{ key: KERNEL, id: 'network' }]),
+    create: () => Promise.resolve({ id: 'network', name: 'network' }),
+    remove: (key, _managerId, isUsed) => Promise.resolve(isUsed() ? undefined : void removed.push(key)),
+  }
+  await using engine = await kernelsInMemory({ networks: networks as KernelManagerDeps['networks'] })
+  engine.silence(1)
+  await engine.create()
+  removed.length = 0
+  await engine.kernels.rescan({ cpus: CORES, memBytes: 2 ** 34 })
+  expect(removed).toEqual([])
+})
+
 test('a container counts as gone only after the engine has reported it twice', async () => {
   await using engine = await kernelsInMemory()
   await engine.create()

@@ -1,12 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
-import { type SessionNetworks } from './session-networks.ts'
+import { type AheadOutcome, type SessionNetworks } from './session-networks.ts'
 
 export interface NetworksAheadDeps {
-  readonly networks: Pick<SessionNetworks, 'createAhead' | 'remove'>
+  readonly networks: Pick<SessionNetworks, 'createAhead' | 'hasRoomAhead' | 'remove'>
+  /** The manager whose sessions come here; undefined before the first welcome. */
+  readonly manager: () => string | undefined
   /** Number of empty networks to keep; 0 = none. */
   readonly size: number
-  /** False while a session starts: the engine works for that session first. */
+  /** False while the engine is away, and while a session starts: the engine works for that session first. */
   readonly isQuiet: () => boolean
   readonly onFailure: (error: unknown) => void
   /** Rest between the last start and a creation, default 250 ms. */
@@ -25,9 +27,12 @@ export interface NetworksAhead extends AsyncDisposable {
   take(managerId: string): string | undefined
   /** Whether the network is ready or in creation, and must not be swept. */
   has(key: string): boolean
-  /** Call when a start has ended and when the engine has been looked at: creates the missing networks in the background. */
-  refill(managerId: string): void
-  /** Call when the engine went away, or another manager's sessions are served: the next sweep removes the networks. */
+  /**
+   * Call when a start has ended and when the engine has been looked at: creates the missing networks in the background, or removes
+   * the ready ones where sessions need the range.
+   */
+  refill(): void
+  /** Call when the engine went away, or another manager's sessions are served: the next refill removes the networks. */
   forget(): void
 }
 
@@ -36,23 +41,22 @@ const REST_MS = 250
 const REMOVE_WITHIN_MS = 5_000
 
 export function createNetworksAhead(deps: NetworksAheadDeps): NetworksAhead {
-  const { networks, size, isQuiet, onFailure, restMs = REST_MS } = deps
+  const { networks, size, manager, isQuiet, onFailure, restMs = REST_MS } = deps
   /** Keys of networks with their manager. */
   const ready = new Map<string, string>()
+  /** Networks to remove, with their manager. A sweep finds only those of the manager that is served now. */
+  const forgotten = new Map<string, string>()
   const creating = new Set<string>()
   const stop = new AbortController()
-  /** The manager whose sessions come here; undefined while the engine is away. */
-  let served: string | undefined
   let filling: Promise<void> | undefined
 
-  async function createOne(managerId: string): Promise<boolean> {
+  async function createOne(managerId: string): Promise<AheadOutcome> {
     const key = randomUUID()
     creating.add(key)
     try {
-      const isCreated = await networks.createAhead(key, managerId)
-      // Forgotten in the meantime: the sweep removes it.
-      if (isCreated && creating.has(key)) ready.set(key, managerId)
-      return isCreated
+      const outcome = await networks.createAhead(key, managerId, ready.size)
+      if (outcome === 'created') (creating.has(key) ? ready : forgotten).set(key, managerId)
+      return outcome
     } finally {
       creating.delete(key)
     }
@@ -60,18 +64,38 @@ export function createNetworksAhead(deps: NetworksAheadDeps): NetworksAhead {
 
   async function fill(): Promise<void> {
     await delay(restMs, undefined, { signal: stop.signal })
-    while (served !== undefined && ready.size < size && isQuiet() && !stop.signal.aborted) {
-      if (await createOne(served)) continue
-      // Addresses are short: those that wait here are for sessions, too.
-      await removeAll()
+    await removeForgotten()
+    for (;;) {
+      const managerId = manager()
+      if (managerId === undefined || !isQuiet() || stop.signal.aborted) return
+      const outcome = ready.size < size ? await createOne(managerId) : await checkRoom()
+      if (outcome === 'created') continue
+      if (outcome === 'short') await removeReady()
       return
     }
   }
 
-  async function removeAll(): Promise<void> {
-    const all = [...ready]
+  async function checkRoom(): Promise<'short' | 'enough'> {
+    return (await networks.hasRoomAhead(ready.size)) ? 'enough' : 'short'
+  }
+
+  function forgetReady(): void {
+    for (const [key, managerId] of ready) forgotten.set(key, managerId)
     ready.clear()
-    await Promise.all(all.map(([key, managerId]) => networks.remove(key, managerId, () => false)))
+  }
+
+  async function removeReady(): Promise<void> {
+    forgetReady()
+    await removeForgotten()
+  }
+
+  async function removeForgotten(): Promise<void> {
+    await Promise.all(
+      Array.from(forgotten, async ([key, managerId]) => {
+        await networks.remove(key, managerId, () => false)
+        forgotten.delete(key)
+      }),
+    )
   }
 
   return {
@@ -84,9 +108,8 @@ export function createNetworksAhead(deps: NetworksAheadDeps): NetworksAhead {
       return undefined
     },
     has: key => ready.has(key) || creating.has(key),
-    refill(managerId) {
+    refill() {
       if (size === 0 || stop.signal.aborted) return
-      served = managerId
       filling ??= fill()
         .catch((error: unknown) => {
           if (!stop.signal.aborted) onFailure(error)
@@ -94,13 +117,12 @@ export function createNetworksAhead(deps: NetworksAheadDeps): NetworksAhead {
         .finally(() => (filling = undefined))
     },
     forget() {
-      served = undefined
-      ready.clear()
+      forgetReady()
       creating.clear()
     },
     async [Symbol.asyncDispose]() {
       stop.abort()
-      const removal = Promise.resolve(filling).then(removeAll).catch(onFailure)
+      const removal = Promise.resolve(filling).then(removeReady).catch(onFailure)
       await Promise.race([removal, delay(REMOVE_WITHIN_MS, undefined, { ref: false })])
     },
   }

@@ -21,13 +21,19 @@ import {
 const BRIDGE_PREFIX = 'berth'
 /** Another agent on this engine, or another program, may take a subnet between our look and our call. */
 const ATTEMPTS = 8
-/** Networks are created ahead only while the range has this many free /28: they take no address that a session may need. */
+/**
+ * Networks are created ahead only while the range has this many /28 that no session uses, ready ones included: they take no address
+ * that a session may need.
+ */
 const SPARE_SUBNETS = 16
 
 export interface SessionNetwork {
   readonly id: string
   readonly name: string
 }
+
+/** `short`: the sessions may soon need all of the range. `refused`: another program was quicker; a later call may succeed. */
+export type AheadOutcome = 'created' | 'short' | 'refused'
 
 export interface SessionNetworks {
   /**
@@ -38,9 +44,11 @@ export interface SessionNetworks {
   create(member: NetworkMember, managerId: string): Promise<SessionNetwork>
   /**
    * Creates a bridge for a session to come, under a new key.
-   * @returns false, and creates nothing, if sessions may soon need all of the range
+   * @param ready number of networks that were created ahead and are empty
    */
-  createAhead(key: string, managerId: string): Promise<boolean>
+  createAhead(key: string, managerId: string, ready: number): Promise<AheadOutcome>
+  /** Whether the range has room for the sessions to come beside so many networks created ahead. */
+  hasRoomAhead(ready: number): Promise<boolean>
   /**
    * No-op if the network does not exist.
    * @param isUsed asked when no other operation on this network is in flight; true leaves it alone
@@ -208,11 +216,14 @@ export function createSessionNetworks(
     throw new AppError('kernel_create_failed', { why: 'Docker refused every network for the session.' })
   }
 
-  async function createAhead(key: string, managerId: string): Promise<boolean> {
+  async function createAhead(key: string, managerId: string, ready: number): Promise<AheadOutcome> {
     const present = await listUsable()
-    const taken = [...present.flatMap(subnetsOf), ...reserved]
-    if (!hasRoomFor(SPARE_SUBNETS, range, taken)) return false
-    return (await tryCreate(key, managerId, present)) !== undefined
+    if (!isRoomAhead(present, ready)) return 'short'
+    return (await tryCreate(key, managerId, present)) ? 'created' : 'refused'
+  }
+
+  function isRoomAhead(present: readonly NetworkInspectInfo[], ready: number): boolean {
+    return hasRoomFor(SPARE_SUBNETS - ready, range, [...present.flatMap(subnetsOf), ...reserved])
   }
 
   async function look(): Promise<void> {
@@ -222,7 +233,8 @@ export function createSessionNetworks(
 
   return {
     create: (member, managerId) => inTurn(networkKeyOf(member), () => noting(create(member, managerId))),
-    createAhead: (key, managerId) => inTurn(key, () => createAhead(key, managerId)),
+    createAhead: (key, managerId, ready) => inTurn(key, () => createAhead(key, managerId, ready)),
+    hasRoomAhead: async ready => isRoomAhead(await listUsable(), ready),
     remove: (key, managerId, isUsed) =>
       inTurn(key, async () => {
         if (!isUsed()) await removeByKey(key, managerId)

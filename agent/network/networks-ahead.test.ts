@@ -1,0 +1,116 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { type NetworkInspectInfo } from 'dockerode'
+import { expect, test } from 'vitest'
+import { LABEL_KERNEL_ID, LABEL_MANAGER } from '#agent/contract'
+import { type EngineClient } from '../docker/engine-client.ts'
+import { createNetworksAhead } from './networks-ahead.ts'
+import { createSessionNetworks } from './session-networks.ts'
+import { parseCidr } from './subnets.ts'
+
+const SIZE = 2
+type NewNetwork = Pick<NetworkInspectInfo, 'IPAM' | 'Labels'>
+
+/** Networks ahead on a FAKE engine that keeps networks in memory. @param cidr default: sixteen /28 */
+function networksInMemory(cidr = '10.250.77.0/24') {
+  const held = new Map<string, NetworkInspectInfo>()
+  let made = 0
+  let refusals = 0
+  let failures = 0
+  let manager = 'first'
+  const calls = {
+    listNetworks: ({ filters }: { filters?: { label: string[] } } = {}) =>
+      Promise.resolve(
+        [...held.values()].filter(({ Labels }) =>
+          (filters?.label ?? []).every(label => label === `${LABEL_MANAGER}=${Labels?.[LABEL_MANAGER]}`),
+        ),
+      ),
+    createNetwork({ IPAM, Labels }: NewNetwork) {
+      if (refusals > 0 && refusals--) return Promise.reject(Object.assign(new Error('overlaps'), { statusCode: 403 }))
+      const id = `network-${++made}`
+      held.set(id, { Id: id, Driver: 'bridge', IPAM, Labels } as NetworkInspectInfo)
+      return Promise.resolve({ id })
+    },
+    getNetwork: (id: string) => ({ remove: () => Promise.resolve(void held.delete(id)) }),
+  }
+  const range = parseCidr(cidr)
+  if (!range) throw new Error('a range')
+  const networks = createSessionNetworks({ calls } as unknown as EngineClient, { range, onChange: () => undefined })
+  const ahead = createNetworksAhead({
+    networks,
+    size: SIZE,
+    manager: () => manager,
+    isQuiet: () => true,
+    onFailure: () => void failures++,
+    restMs: 0,
+  })
+  return {
+    networks,
+    ahead,
+    made: () => made,
+    failures: () => failures,
+    serve(next: string) {
+      manager = next
+      ahead.forget()
+    },
+    refuse: (times: number) => void (refusals = times),
+    /** Managers of the networks that are ready. */
+    ready: () =>
+      [...held.values()].flatMap(({ Labels }) =>
+        ahead.has(Labels?.[LABEL_KERNEL_ID] ?? '') ? [Labels?.[LABEL_MANAGER]] : [],
+      ),
+    count: () => held.size,
+    async session(id: string) {
+      await networks.create({ kernelId: `kernel-${id}`, sessionId: `session-${id}` }, manager)
+    },
+    async [Symbol.asyncDispose]() {
+      await ahead[Symbol.asyncDispose]()
+      expect(failures).toBe(0)
+    },
+  }
+}
+
+test('networks that are ready count as free: sixteen /28 have room for all of them', async () => {
+  await using engine = networksInMemory()
+  engine.ahead.refill()
+  await expect.poll(engine.count).toBe(SIZE)
+  expect(engine.made()).toBe(SIZE)
+})
+
+test('ready networks are given back when sessions need the range, and created again when they do not', async () => {
+  await using engine = networksInMemory()
+  engine.ahead.refill()
+  await expect.poll(() => engine.ready().length).toBe(SIZE)
+  for (let i = 0; i < 14; i++) await engine.session(String(i))
+  await engine.networks.look()
+  expect(engine.networks.problem).toMatch('no free /28')
+  engine.ahead.refill()
+  await expect.poll(engine.count).toBe(14)
+  expect(engine.networks.problem).toBeNull()
+  for (let i = 0; i < 14; i++) await engine.networks.remove(`kernel-${i}`, 'first', () => false)
+  engine.ahead.refill()
+  await expect.poll(() => engine.ready().length).toBe(SIZE)
+})
+
+test('an engine that refuses a network leaves those that are ready', async () => {
+  await using engine = networksInMemory('10.250.76.0/23')
+  engine.ahead.refill()
+  await expect.poll(() => engine.ready().length).toBe(SIZE)
+  expect(engine.ahead.take('first')).toBeDefined()
+  engine.refuse(1)
+  engine.ahead.refill()
+  await delay(50)
+  expect(engine.ready()).toEqual(['first'])
+  engine.ahead.refill()
+  await expect.poll(() => engine.ready().length).toBe(SIZE)
+})
+
+test('the networks for sessions of a former manager are removed, and new ones are for the present one', async () => {
+  await using engine = networksInMemory()
+  engine.ahead.refill()
+  await expect.poll(() => engine.ready().length).toBe(SIZE)
+  engine.serve('second')
+  expect(engine.ahead.take('first')).toBeUndefined()
+  engine.ahead.refill()
+  await expect.poll(engine.ready).toEqual(['second', 'second'])
+  expect(engine.count()).toBe(SIZE)
+})
