@@ -45,6 +45,8 @@ export const TERMINALS = {
   device: 'devpts',
   o: `newinstance,ptmxmode=0666,mode=0620,gid=5,max=${PTY_LIMIT},nosuid,noexec`,
 } as const
+/** Neither file systems that are mounted below a folder on the host come along, nor any that are mounted later. */
+const NOTHING_BELOW = { Propagation: 'rprivate', NonRecursive: true } as const
 /** Docker refuses a smaller limit. */
 const MINIMUM_MEMORY = 6 * 2 ** 20
 
@@ -108,13 +110,12 @@ export function containerConfig(spec: KernelSpec, plan: ContainerPlan): Containe
         { Type: 'bind', Source: `${plan.paths.etc}/shells`, Target: '/etc/shells', ReadOnly: true },
         { Type: 'bind', Source: plan.paths.control, Target: '/run/berth', ReadOnly: true },
         { Type: 'bind', Source: plan.paths.scratch, Target: HOME, ReadOnly: false },
-        // Nothing mounted below a folder on the host comes along, now or later.
         ...plan.folders.map(({ source, target, readOnly }): MountSettings => ({
           Type: 'bind',
           Source: source,
           Target: target,
           ReadOnly: readOnly,
-          BindOptions: { Propagation: 'rprivate' },
+          BindOptions: NOTHING_BELOW,
         })),
         terminals(plan.labels),
       ],

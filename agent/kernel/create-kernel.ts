@@ -112,7 +112,7 @@ async function build(
   ])
   signal.throwIfAborted()
 
-  const folders = await prepareFolders(deps, spec, user)
+  const folders = await prepareFolders(deps, spec, { user, signal })
   const config = containerConfig(spec, {
     name: `berth-${spec.kernelId.slice(-12)}-${spec.attempt}`,
     image: image.id,
@@ -165,13 +165,14 @@ async function build(
 async function prepareFolders(
   { files, storage }: Pick<CreateDeps, 'files' | 'storage'>,
   { kernelId, folders = [] }: KernelSpec,
-  user: SessionUser,
+  { user, signal }: { user: SessionUser; signal: AbortSignal },
 ): Promise<ContainerPlan['folders']> {
   const home = files.paths(kernelId).scratch
   const prepared: ContainerPlan['folders'][number][] = []
   for (const folder of folders) {
+    signal.throwIfAborted()
     const source = await storage.directoryOf(folder)
-    await files.ownFolder(source)
+    await files.ownFolder(source, signal)
     await makeMountPoint(home, folder.path, user)
     prepared.push({ source, target: `${HOME}/${folder.path}`, readOnly: folder.readOnly })
   }

@@ -41,7 +41,7 @@ export interface Homes {
    * Gives the session user the directory of a folder that is new, or that belongs to an earlier user of sessions.
    * @throws `kernel_create_failed` if it belongs to anybody else
    */
-  ownFolder(path: string): Promise<void>
+  ownFolder(path: string, signal: AbortSignal): Promise<void>
 }
 
 export const KERNEL_DIRECTORY = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
@@ -148,7 +148,7 @@ export function createHomes({ directory, recordPath, accounts, limits }: HomesOp
         .toSorted((a, b) => a.changedMs - b.changedMs)
     },
     handOver,
-    async ownFolder(path) {
+    async ownFolder(path, signal) {
       const { uid, gid, earlier } = await record()
       const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants
       const folder = await open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
@@ -156,7 +156,7 @@ export function createHomes({ directory, recordPath, accounts, limits }: HomesOp
         const found = await folder.stat()
         if (found.uid === uid) return
         if (asRoot && found.uid === 0) await folder.chown(uid, gid)
-        else if (asRoot && earlier.includes(found.uid)) await changeOwner(path, found.uid, { uid, gid })
+        else if (asRoot && earlier.includes(found.uid)) await changeOwner(path, found.uid, { uid, gid }, signal)
         else throw foreignFolder(path, found.uid, uid)
       } finally {
         await folder.close()
@@ -195,10 +195,10 @@ async function readRecord(path: string): Promise<SessionUserRecord | undefined> 
  * last: an interrupted run is detected and repeated. Hard links to other users' files keep their owner (--from). A `chown`
  * that does not know this option (busybox) runs without it; one that knows it never does, whatever it fails of.
  */
-async function changeOwner(path: string, from: number, { uid, gid }: SessionUser): Promise<void> {
+async function changeOwner(path: string, from: number, { uid, gid }: SessionUser, signal?: AbortSignal): Promise<void> {
   const change = async (...options: string[]) => {
     const [code] = (await once(
-      spawn('chown', ['-hR', ...options, `${uid}:${gid}`, '--', path], { stdio: 'ignore' }),
+      spawn('chown', ['-hR', ...options, `${uid}:${gid}`, '--', path], { stdio: 'ignore', signal }),
       'exit',
     )) as [number | null]
     return code

@@ -32,7 +32,7 @@ export interface KernelFiles {
   /** Owner of the files and processes of new sessions, never root. @throws `config_invalid` */
   user(): Promise<SessionUser>
   /** @see Homes.ownFolder */
-  ownFolder(path: string): Promise<void>
+  ownFolder(path: string, signal: AbortSignal): Promise<void>
   /** The quota of homes; the disk guard enforces the limits that it leaves. */
   homeQuota(): Promise<Pick<HomeQuota, 'kind' | 'why' | 'unenforced'>>
   /**
@@ -156,7 +156,7 @@ export function createKernelFiles(options: KernelFilesOptions): KernelFiles {
 
   return {
     user: () => homes.user(),
-    ownFolder: path => homes.ownFolder(path),
+    ownFolder: (path, signal) => homes.ownFolder(path, signal),
     homeQuota: () => homes.quota(),
     async createScratch(kernelId, filesOf) {
       await homes.user()

@@ -42,13 +42,14 @@ async function enter(parent: FileHandle, part: string, path: string, { uid, gid 
     const why = `A folder is to be mounted at "${path}", where the home of the session has a file. Choose another path.`
     throw new AppError('kernel_create_failed', { why }, { cause: error })
   })
-  if (isNew && process.getuid?.() === 0) {
-    await opened.chown(uid, gid).catch(async (error: unknown) => {
-      await opened.close()
-      throw error
-    })
+  try {
+    // A directory of root that is not new: the agent crashed right after making it.
+    if (process.getuid?.() === 0 && (isNew || (await opened.stat()).uid === 0)) await opened.chown(uid, gid)
+    return opened
+  } catch (error) {
+    await opened.close()
+    throw error
   }
-  return opened
 }
 
 function isCode(error: unknown, code: string): boolean {

@@ -1,19 +1,21 @@
-import { constants } from 'node:fs'
-import { lstat, open } from 'node:fs/promises'
+import { lstat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { AppError, UUID } from '#manager/contract'
+import { setTimeout as delay } from 'node:timers/promises'
+import { AppError } from '#manager/contract'
 import { type KernelFolder } from '#agent/contract'
+import { readMarker } from './marker.ts'
 
-const MARKER = '.berth-storage'
+/** A share whose server is gone answers nothing, for minutes or for ever. */
+const ANSWER_MS = 3_000
 
 /** The storages that are mounted on this host, and the folders in them. */
 export interface MountedStorage {
   /** UUIDs of the storages that were there at the last look. */
   readonly markers: readonly string[]
-  /** Reads the markers; calls `onChange` if a storage came or went. */
+  /** Reads the markers, for three seconds at most; calls `onChange` if a storage came or went. */
   look(): Promise<void>
-  /** Directory of a folder on this host. @throws `storage_away` */
-  directoryOf(folder: Pick<KernelFolder, 'storage' | 'folder'>): Promise<string>
+  /** Directory of a folder on this host. @throws `storage_away`; `folder_not_found` where the storage has no such folder */
+  directoryOf(folder: Pick<KernelFolder, 'storage' | 'folder' | 'path'>): Promise<string>
 }
 
 /**
@@ -25,9 +27,20 @@ export interface MountedStorage {
  */
 export function createMountedStorage(paths: readonly string[], onChange: () => void): MountedStorage {
   let found: ReadonlyMap<string, string> = new Map()
+  const reading = new Map<string, Promise<string | undefined>>()
+
+  /** A file system that does not answer holds a thread of this process, so a path is read once at a time. */
+  function read(path: string): Promise<string | undefined> {
+    let answer = reading.get(path)
+    if (!answer) {
+      answer = readMarker(path).finally(() => reading.delete(path))
+      reading.set(path, answer)
+    }
+    return Promise.race([answer, delay(ANSWER_MS, undefined, { ref: false })])
+  }
 
   async function look(): Promise<void> {
-    const pairs = await Promise.all(paths.map(async path => [await readMarker(path), path] as const))
+    const pairs = await Promise.all(paths.map(async path => [await read(path), path] as const))
     const before = [...found.keys()].join()
     found = new Map(pairs.flatMap(([marker, path]) => (marker === undefined ? [] : [[marker, path] as const])))
     if ([...found.keys()].join() !== before) onChange()
@@ -38,29 +51,19 @@ export function createMountedStorage(paths: readonly string[], onChange: () => v
       return [...found.keys()]
     },
     look,
-    async directoryOf({ storage, folder }) {
-      await look()
+    async directoryOf({ storage, folder, path: at }) {
+      // Only the storage of this folder: another one that does not answer must not delay the start.
+      if (!found.has(storage)) await look()
       const path = found.get(storage)
-      if (path === undefined) {
-        throw new AppError('storage_away', { why: 'The storage of a folder is not mounted on this host any more.' })
+      if (path === undefined || (await read(path)) !== storage) {
+        const why = `The storage of the folder at "${at}" is not mounted on this host, or does not answer.`
+        throw new AppError('storage_away', { why })
       }
       const directory = join(path, 'folders', folder)
       const state = await lstat(directory).catch(() => undefined)
       if (state?.isDirectory()) return directory
-      throw new AppError('storage_away', { why: `The directory of folder ${folder} is missing on its storage.` })
+      const why = `The files of the folder at "${at}" are not on its storage any more. Launch the session without the folder.`
+      throw new AppError('folder_not_found', { why })
     },
-  }
-}
-
-/** @returns undefined where there is no marker */
-async function readMarker(path: string): Promise<string | undefined> {
-  const file = await open(join(path, MARKER), constants.O_RDONLY | constants.O_NOFOLLOW).catch(() => undefined)
-  if (!file) return undefined
-  try {
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(64), 0, 64, 0)
-    const text = buffer.toString('utf8', 0, bytesRead).trim()
-    return UUID.test(text) ? text : undefined
-  } finally {
-    await file.close()
   }
 }

@@ -40,21 +40,32 @@ test('a link in place of the marker, of a folder, or a foreign text is no storag
   await writeFile(join(root, '.berth-storage'), `${STORAGE}x`)
   await storage.look()
   expect(storage.markers).toEqual([])
+  await rm(join(root, '.berth-storage'))
+  await mkdir(join(root, '.berth-storage'))
+  await storage.look()
+  expect(storage.markers).toEqual([])
+  await rm(join(root, '.berth-storage'), { recursive: true })
 
   await writeFile(join(root, '.berth-storage'), STORAGE)
   await mkdir(join(root, 'folders'))
   await symlink('/etc', join(root, 'folders', folder))
-  await expect(storage.directoryOf({ storage: STORAGE, folder })).rejects.toMatchObject({ code: 'storage_away' })
+  await expect(storage.directoryOf({ storage: STORAGE, folder, path: 'data' })).rejects.toMatchObject({
+    code: 'folder_not_found',
+  })
 })
 
 test('a folder is found only on its own storage, looked at anew', async () => {
   const storage = createMountedStorage([root], () => undefined)
   await mkdir(join(root, 'folders', folder), { recursive: true })
-  await expect(storage.directoryOf({ storage: STORAGE, folder })).rejects.toMatchObject({ code: 'storage_away' })
+  await expect(storage.directoryOf({ storage: STORAGE, folder, path: 'data' })).rejects.toMatchObject({
+    code: 'storage_away',
+  })
   await writeFile(join(root, '.berth-storage'), STORAGE)
-  expect(await storage.directoryOf({ storage: STORAGE, folder })).toBe(join(root, 'folders', folder))
+  expect(await storage.directoryOf({ storage: STORAGE, folder, path: 'data' })).toBe(join(root, 'folders', folder))
   const other = FolderId.parse('01990000-0000-7000-8000-000000000002')
-  await expect(storage.directoryOf({ storage: STORAGE, folder: other })).rejects.toMatchObject({ code: 'storage_away' })
+  await expect(storage.directoryOf({ storage: STORAGE, folder: other, path: 'data' })).rejects.toMatchObject({
+    code: 'folder_not_found',
+  })
 })
 
 test('the directories of a mount point are made once', async () => {

@@ -61,7 +61,9 @@ export function addFolderCommands(program: Command): void {
   folder
     .command('permit <folder>')
     .addArgument(new Argument('<permission>').choices(['ro', 'rw']))
-    .description('What the members of the project may do in its folder: ro or rw. For sessions that start from now on.')
+    .description(
+      'What the members of the project may do in its folder: ro or rw. For sessions that are requested from now on.',
+    )
     .option('--json', 'print JSON')
     .action(async (reference: string, permission: FolderPermission, { json = false }: FolderFlags) => {
       const { api } = await connect()
@@ -73,12 +75,11 @@ export function addFolderCommands(program: Command): void {
   folder
     .command('rm <folder>')
     .description('Move a folder to the trash, from which `berth folder restore` takes it back.')
-    .option('--permanently', 'delete it and all its files; nothing brings them back')
+    .option('--permanently', 'delete a folder in the trash and all its files; nothing brings them back')
     .action(async (reference: string, { permanently = false }: FolderFlags) => {
       const { api } = await connect()
-      const { id, status } = await findFolder(api, reference, { trashToo: permanently })
-      if (status !== 'trashed') await api.trashFolder({ params: { id } })
-      if (permanently) await api.deleteFolder({ params: { id } })
+      if (permanently) await api.deleteFolder({ params: { id: (await findTrashed(api, reference)).id } })
+      else await api.trashFolder({ params: { id: (await findFolder(api, reference)).id } })
     })
 
   folder
@@ -87,7 +88,7 @@ export function addFolderCommands(program: Command): void {
     .option('--json', 'print JSON')
     .action(async (reference: string, { json = false }: FolderFlags) => {
       const { api } = await connect()
-      const { id } = await findFolder(api, reference, { trashToo: true, readyToo: false })
+      const { id } = await findTrashed(api, reference)
       const restored = await api.restoreFolder({ params: { id } })
       createOutput(json).data(restored, () => folderTable([restored]))
     })
@@ -109,22 +110,25 @@ export function addFolderCommands(program: Command): void {
 }
 
 /** @throws AppError `folder_not_found` */
-async function findFolder(
-  api: ApiClient,
-  reference: string,
-  { trashToo = false, readyToo = true }: { trashToo?: boolean; readyToo?: boolean } = {},
-): Promise<Folder> {
+async function findFolder(api: ApiClient, reference: string): Promise<Folder> {
+  return pick((await api.listFolders()).items, reference, `You have no folder "${reference}".`)
+}
+
+/** A folder in the trash. A folder outside of it that has the same name is never meant. @throws AppError `folder_not_found` */
+async function findTrashed(api: ApiClient, reference: string): Promise<Folder> {
+  const { items } = await api.listFolders({ query: { trashed: 'true' } })
+  return pick(items, reference, `There is no folder "${reference}" in the trash. \`berth folder rm\` moves one there.`)
+}
+
+function pick(folders: readonly Folder[], reference: string, noSuch: string): Folder {
   const wanted = reference.toLowerCase()
-  const isMeant = ({ id, name }: Folder) => id === wanted || name.toLowerCase() === wanted
-  const ready = readyToo ? (await api.listFolders()).items.filter(isMeant) : []
-  const trashed = trashToo ? (await api.listFolders({ query: { trashed: 'true' } })).items.filter(isMeant) : []
-  const found = ready.length > 0 ? ready : trashed
+  const found = folders.filter(({ id, name }) => id === wanted || name.toLowerCase() === wanted)
   const own = found.filter(({ group }) => group === null)
-  const [folder] = own.length > 0 ? own : found
-  if (folder && (own.length === 1 || found.length === 1)) return folder
+  const [folder, ...others] = own.length > 0 ? own : found
+  if (folder && others.length === 0) return folder
   const why = folder
-    ? `Several folders are named "${reference}": name one by its id, as \`berth folder ls --json\` shows it.`
-    : `You have no folder "${reference}"${readyToo ? '' : ' in the trash'}.`
+    ? `Several folders are named "${reference}": name one by its id, as \`berth folder ls\` shows it.`
+    : noSuch
   throw new AppError('folder_not_found', { name: reference, why })
 }
 

@@ -71,6 +71,7 @@ export const ERRORS = {
   // folders
   folder_exists: { status: 409, retry: false, title: 'A folder of this name exists' },
   folder_in_use: { status: 409, retry: false, title: 'A session uses the folder' },
+  folder_not_trashed: { status: 409, retry: false, title: 'The folder is not in the trash' },
   folder_not_found: { status: 404, retry: false, title: 'No such folder' },
   over_folder_limit: { status: 409, retry: false, title: 'The resource policy allows no more folders' },
   storage_away: { status: 503, retry: true, title: 'The storage of the folder is away' },

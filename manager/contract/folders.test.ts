@@ -52,6 +52,7 @@ describe('where a folder is mounted', () => {
     'id_container',
     'id_container/x',
     'x'.repeat(256),
+    'ä'.repeat(128),
     `${'x/'.repeat(501)}x`,
   ])('%j is refused', path => {
     expect(mountPath(path)).toBeUndefined()

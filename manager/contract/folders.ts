@@ -58,7 +58,8 @@ export const Folder = z
     storageHost: StorageHostName,
     ownerId: UserId.nullable().describe('Null for the folder of a project.'),
     group: GroupRef.nullable().describe('The project that owns it; null for the folder of a user.'),
-    permission: FolderPermission.describe('What sessions of the caller may do in it.'),
+    permission: FolderPermission.describe('What sessions may do in it; of a project: sessions of its members.'),
+    usable: z.boolean().describe('Whether sessions of the caller may mount it.'),
     manageable: z.boolean().describe('Whether the caller may rename and delete it.'),
     status: FolderStatus,
     trashedAt: z.iso.datetime().nullable(),
@@ -95,7 +96,24 @@ export type FolderChange = z.infer<typeof FolderChange>
 /** Home of a session: folders are mounted below it. */
 export const SESSION_HOME = '/home/work'
 const MOST_FOLDERS = 50
-const COMPONENT = /^[^/\0]{1,255}$/
+/** Limit of file systems, in bytes. */
+const LONGEST_COMPONENT = 255
+
+/** Whether a path is relative, plain and without a way up: what is signed in the label of a container must stay this. */
+export function isPlainPath(path: string): boolean {
+  const isPlain = (part: string) => part !== '' && part !== '.' && part !== '..' && bytesOf(part) <= LONGEST_COMPONENT
+  return path.length <= 1_000 && !/[\u0000-\u001f\u007f]/.test(path) && path.split('/').every(isPlain)
+}
+
+/** Length in UTF-8. */
+function bytesOf(text: string): number {
+  let bytes = 0
+  for (const char of text) {
+    const code = char.codePointAt(0) ?? 0
+    bytes += code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4
+  }
+  return bytes
+}
 
 /**
  * Path of a mount, relative to the home of the session and without a trailing slash.
@@ -104,14 +122,8 @@ const COMPONENT = /^[^/\0]{1,255}$/
  */
 export function mountPath(path: string): string | undefined {
   const relative = path.startsWith(`${SESSION_HOME}/`) ? path.slice(SESSION_HOME.length + 1) : path
-  const parts = relative.replace(/\/+$/, '').split('/')
-  const isPlain = parts.every(part => COMPONENT.test(part) && part !== '.' && part !== '..')
-  if (!isPlain || relative.length > 1_000 || hasControl(relative) || RESERVED.test(parts[0] ?? '')) return undefined
-  return parts.join('/')
-}
-
-function hasControl(text: string): boolean {
-  return /[\u0000-\u001f\u007f]/.test(text)
+  const plain = relative.replace(/\/+$/, '')
+  return isPlainPath(plain) && !RESERVED.test(plain.split('/', 1)[0] ?? '') ? plain : undefined
 }
 
 /** A folder that a new session mounts. */

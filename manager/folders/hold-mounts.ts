@@ -19,7 +19,13 @@ export async function holdMounts(trx: Db, sessionIds: readonly SessionId[], moun
   await insertSessionFolders(
     trx,
     sessionIds.flatMap(session_id =>
-      mounts.map(({ folderId, path, readOnly }) => ({ session_id, folder_id: folderId, path, read_only: readOnly })),
+      mounts.map(({ folderId, name, path, readOnly }) => ({
+        session_id,
+        folder_id: folderId,
+        name,
+        path,
+        read_only: readOnly,
+      })),
     ),
   )
 }

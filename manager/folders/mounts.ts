@@ -17,7 +17,7 @@ export interface Mount {
 /**
  * Resolves the folders of a request. A folder that the caller may not use is refused exactly like one that does not exist.
  *
- * @throws AppError `folder_not_found`, `bad_request` (two folders at one path, or one inside the other)
+ * @throws AppError `folder_not_found`, `group_inactive`, `bad_request` (two folders at one path, or one inside the other)
  */
 export async function resolveMounts(db: Db, caller: Caller, specs: readonly FolderMountSpec[]): Promise<Mount[]> {
   if (specs.length === 0) return []
@@ -26,11 +26,17 @@ export async function resolveMounts(db: Db, caller: Caller, specs: readonly Fold
     listMemberships(db, caller.userId),
   ])
   const memberOf = new Set(groups.map(({ id }) => id))
+  const missing = specs.find(spec => named(folders, spec.folder).length === 0)
+  if (missing) throw await unknown(db, caller, missing.folder)
   const mounts = specs.map((spec): Mount => {
     const folder = findByName(folders, spec.folder)
     const isMember = folder.group_id !== null && memberOf.has(folder.group_id)
     const permission = permissionOf(caller, folder, isMember)
-    if (permission === undefined) throw unknown(spec.folder)
+    if (permission === undefined) throw notYours(spec.folder)
+    if (folder.group_active === false) {
+      const why = `The project of the folder "${folder.name}" is deactivated. Leave the folder out, or ask an admin to activate the project.`
+      throw new AppError('group_inactive', { name: folder.group_name ?? '', why })
+    }
     const path = mountPath(spec.path ?? folder.name) ?? folder.name
     return { folderId: folder.id, name: folder.name, path, readOnly: spec.readOnly === true || permission === 'ro' }
   })
@@ -40,12 +46,11 @@ export async function resolveMounts(db: Db, caller: Caller, specs: readonly Fold
 
 /** The own folder of this id or name, in any letter case; else that of a project, if there is only one. */
 function findByName(folders: readonly FolderRow[], wanted: string): FolderRow {
-  const text = wanted.toLowerCase()
-  const found = folders.filter(({ id, name }) => id === text || name.toLowerCase() === text)
-  const [own] = found.filter(folder => folder.id === text || folder.user_id !== null)
+  const found = named(folders, wanted)
+  const [own] = found.filter(folder => folder.id === wanted.toLowerCase() || folder.user_id !== null)
   if (own) return own
   const [first, ...others] = found
-  if (!first) throw unknown(wanted)
+  if (!first) throw notYours(wanted)
   if (others.length === 0) return first
   const projects = found.map(({ group_name }) => `"${group_name ?? ''}"`).join(' and ')
   throw new AppError('folder_not_found', {
@@ -67,6 +72,19 @@ function refuseOverlap(mounts: readonly Mount[]): void {
   }
 }
 
-function unknown(wanted: string): AppError {
+function named(folders: readonly FolderRow[], wanted: string): FolderRow[] {
+  const text = wanted.toLowerCase()
+  return folders.filter(({ id, name }) => id === text || name.toLowerCase() === text)
+}
+
+/** The error for a folder that is not there; it says so if the folder is in the trash. */
+async function unknown(db: Db, caller: Caller, wanted: string): Promise<AppError> {
+  const [trashed] = named(await listFolders(db, { status: 'trashed', member: caller.userId }), wanted)
+  if (!trashed) return notYours(wanted)
+  const why = `The folder "${trashed.name}" is in the trash. Restore it first, or leave it out.`
+  return new AppError('folder_not_found', { name: trashed.name, why })
+}
+
+function notYours(wanted: string): AppError {
   return new AppError('folder_not_found', { name: wanted, why: `You have no folder "${wanted}".` })
 }

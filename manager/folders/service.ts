@@ -5,6 +5,7 @@ import {
   FolderId,
   type FolderSpec,
   type GroupId,
+  isAppError,
   type StorageHost,
 } from '#manager/contract'
 import { requireGroupOf } from '../quotas/group-of.ts'
@@ -49,7 +50,7 @@ export interface Folders {
   trash(caller: Caller, id: FolderId): Promise<Folder>
   /** @throws AppError `folder_not_found`, `folder_exists`, `forbidden` */
   restore(caller: Caller, id: FolderId): Promise<Folder>
-  /** Removes the files in the background. @throws AppError `folder_not_found`, `folder_in_use` (not in the trash), `forbidden` */
+  /** Removes the files in the background. @throws AppError `folder_not_found`, `folder_not_trashed`, `folder_in_use`, `forbidden` */
   remove(caller: Caller, id: FolderId): Promise<void>
 }
 
@@ -81,38 +82,42 @@ export function createFolders({ store, storage, removals }: FoldersDeps): Folder
     return (await visible(caller, id)).view
   }
 
-  /** @throws AppError `storage_host_not_found` */
+  /** @returns the storage host of the request, or the first that the caller may use @throws AppError `storage_host_not_found` */
   async function hostFor(caller: Caller, { storageHost }: FolderSpec): Promise<string> {
-    const hosts = await hostsOf(caller)
-    const usual = hosts.find(({ problem }) => problem === null) ?? hosts[0]
-    const host = storageHost === undefined ? usual : hosts.find(({ name }) => name === storageHost)
-    if (host) return host.name
-    const names = hosts.map(({ name }) => `"${name}"`).join(', ')
+    const names = await hostNamesOf(caller)
+    const name = storageHost === undefined ? names[0] : names.find(one => one === storageHost)
+    if (name !== undefined) return name
     const why =
-      names === ''
+      names.length === 0
         ? 'You may use no storage for folders. Ask an admin for one.'
-        : `You may use no storage host "${storageHost ?? ''}"; there is ${names}.`
+        : `You may use no storage host "${storageHost ?? ''}"; yours are ${names.map(one => `"${one}"`).join(', ')}.`
     throw new AppError('storage_host_not_found', { ...(storageHost === undefined ? {} : { name: storageHost }), why })
   }
 
-  async function hostsOf(caller: Caller): Promise<StorageHost[]> {
-    const [hosts, policies] = await Promise.all([storage.list(), listPoliciesOf(store.db, caller)])
-    return hosts.filter(({ name }) => mayUseHost(policies, name))
+  async function hostNamesOf(caller: Caller): Promise<string[]> {
+    const policies = await listPoliciesOf(store.db, caller)
+    return storage.names.filter(name => mayUseHost(policies, name))
   }
 
   /** @returns the project that is to own the folder; null for the caller */
-  async function groupFor(caller: Caller, { group, permission }: FolderSpec): Promise<GroupId | null> {
+  async function groupFor(caller: Caller, { name, group, permission }: FolderSpec): Promise<GroupId | null> {
     if (group === undefined) {
       if (permission === undefined) return null
       throw new AppError('bad_request', { why: 'Only the folder of a project has a permission: name its project.' })
     }
     const { id, domain } = await requireGroupOf(store.db, caller, group)
-    if (administers(caller, domain)) return id
+    if (administers(caller, domain)) {
+      requireNoDot(name)
+      return id
+    }
     throw new AppError('forbidden', { why: 'Only an admin makes folders for a project.' })
   }
 
   return {
-    hosts: caller => hostsOf(caller),
+    async hosts(caller) {
+      const names = new Set(await hostNamesOf(caller))
+      return (await storage.list()).filter(({ name }) => names.has(name))
+    },
 
     async list(caller, { trashed = false }) {
       const status = trashed ? 'trashed' : 'ready'
@@ -140,8 +145,11 @@ export function createFolders({ store, storage, removals }: FoldersDeps): Folder
           await insertFolder(trx, row)
         })
       } catch (error) {
-        await storage.discard(host, id)
-        throw sayWhy(error, spec.name)
+        const said = sayWhy(error, spec.name)
+        // After any other error the row may have been written: its directory stays. If the directory cannot be removed, an
+        // empty one stays, and the user needs the first error.
+        if (isAppError(said)) await storage.discard(host, id).catch(() => undefined)
+        throw said
       }
       return view(caller, id)
     },
@@ -151,6 +159,7 @@ export function createFolders({ store, storage, removals }: FoldersDeps): Folder
       if (change.permission !== undefined && row.group_id === null) {
         throw new AppError('bad_request', { why: 'Only the folder of a project has a permission.' })
       }
+      if (change.name !== undefined && row.group_id !== null) requireNoDot(change.name)
       await updateFolder(store.db, id, change).catch((error: unknown) => {
         throw sayWhy(error, change.name ?? row.name)
       })
@@ -186,7 +195,7 @@ export function createFolders({ store, storage, removals }: FoldersDeps): Folder
         const { status, name, storage_host } = await managed(caller, id, trx)
         if (status !== 'trashed') {
           const why = `"${name}" is not in the trash. Move it there first; after that it can be deleted permanently.`
-          throw new AppError('folder_in_use', { name, why })
+          throw new AppError('folder_not_trashed', { name, why })
         }
         await requireUnused(trx, id, name)
         await updateFolder(trx, id, { status: 'deleting' })
@@ -204,6 +213,12 @@ async function requireUnused(trx: Db, id: FolderId, name: string): Promise<void>
   const more = count > names.length ? ` and ${count - names.length} more` : ''
   const why = `Live sessions use "${name}": ${names.join(', ')}${more}. End them first.`
   throw new AppError('folder_in_use', { name, why })
+}
+
+/** Names like `.ssh` have a meaning to programs: a project must not put its files there. @throws AppError `bad_request` */
+function requireNoDot(name: string): void {
+  if (!name.startsWith('.')) return
+  throw new AppError('bad_request', { why: 'The name of a folder of a project must not start with a dot.' })
 }
 
 /** Explains a violation of the tables' rules in the user's words. */
@@ -229,7 +244,8 @@ function toFolder(caller: Caller, row: FolderRow, member: boolean): Folder | und
     storageHost: row.storage_host,
     ownerId: row.user_id,
     group: row.group_id === null ? null : { id: row.group_id, name: row.group_name ?? '' },
-    permission: permission ?? 'ro',
+    permission: row.permission,
+    usable: permission !== undefined,
     manageable,
     status: row.status,
     trashedAt: row.trashed_at?.toISOString() ?? null,

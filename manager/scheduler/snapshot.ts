@@ -77,15 +77,16 @@ export async function readGroup(
   asker?: ScopedSession,
 ): Promise<GroupState> {
   const group = await findResourceGroup(db, resourceGroup)
-  const [agents, pending, now, reservation, dependencies, storage, usage] = await Promise.all([
+  const [agents, pending, now, reservation, dependencies, usage] = await Promise.all([
     readAgents(db, await listAgents(db, resourceGroup), presence),
     listPending(db, resourceGroup),
     readClock(db),
     findReservation(db, resourceGroup),
     listDependencies(db, resourceGroup).then(judgeDependencies),
-    readStorageOfPending(db, resourceGroup),
     group?.sequencer === 'drf' ? readUsageByOwner(db, resourceGroup) : undefined,
   ])
+  // After the sessions: a session that was added meanwhile must not be planned without its storages.
+  const storage = await readStorageOfPending(db, resourceGroup)
   const scoped = pending.map(toScoped)
   const pullable = await readPullable(
     db,

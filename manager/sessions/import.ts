@@ -14,7 +14,7 @@ import {
   type SessionRow,
 } from '../store/sessions/sessions.ts'
 import { insertSessionFolders } from '../store/sessions/session-folders.ts'
-import { listKnownFolders } from '../store/storage/folders.ts'
+import { readFolderNames } from '../store/storage/folders.ts'
 import { findSessionOfKernel } from '../store/sessions/kernel-owner.ts'
 import { lockResourceGroup } from '../store/quotas/resource-groups.ts'
 import { toApp } from '../images/apps.ts'
@@ -129,13 +129,14 @@ async function insertRows(trx: Db, container: ImportedContainer) {
 
 /** Notes which folders the session has mounted, so that none of them is deleted under it. */
 async function noteFolders(trx: Db, { sessionId, folders = [] }: KernelLabel): Promise<void> {
-  const known = await listKnownFolders(
+  const names = await readFolderNames(
     trx,
     folders.map(({ folder }) => folder),
   )
-  const rows = folders
-    .filter(({ folder }) => known.has(folder))
-    .map(({ folder, path, readOnly }) => ({ session_id: sessionId, folder_id: folder, path, read_only: readOnly }))
+  const rows = folders.flatMap(({ folder, path, readOnly }) => {
+    const name = names.get(folder)
+    return name === undefined ? [] : [{ session_id: sessionId, folder_id: folder, name, path, read_only: readOnly }]
+  })
   await insertSessionFolders(trx, rows)
 }
 

@@ -13,7 +13,7 @@ import {
 import { type AgentRequests } from '../agent-link/connection.ts'
 import { type PlacingPresence } from '../scheduler/snapshot.ts'
 import { type KeyedRequest } from '../store/operation/idempotency-keys.ts'
-import { listSessionFolders } from '../store/sessions/session-folders.ts'
+import { listDeletedFolders, listSessionFolders } from '../store/sessions/session-folders.ts'
 import { listSessionEvents } from '../store/sessions/session-events.ts'
 import { countMatching, listSessions } from '../store/sessions/session-list.ts'
 import { findSession, findSessions, ownedOf, type OwnedSessionRow } from '../store/sessions/sessions.ts'
@@ -113,6 +113,11 @@ export function createSessionService(deps: SessionServiceDeps): SessionService {
       // again.
       const files = keyed?.created ? undefined : await filesOf(store.db, session)
       const folders = (await listSessionFolders(store.db, [id])).get(id) ?? []
+      const [deleted] = await listDeletedFolders(store.db, id)
+      if (deleted !== undefined) {
+        const why = `The folder "${deleted}" of this session was deleted. Launch a new session without it.`
+        throw new AppError('folder_not_found', { name: deleted, why })
+      }
       const again = (name?: string) => enqueue(caller, specOf(session, folders, name), { files, keyed })
       const { ids } = await again(session.name).catch((error: unknown) => {
         if (isAppError(error) && error.code === 'session_name_taken') return again()

@@ -8,9 +8,15 @@ import { once } from 'node:events'
  * @throws Error if files are left
  */
 export async function removeTree(path: string, signal: AbortSignal): Promise<void> {
-  const [code] = (await once(
-    spawn('rm', ['-rf', '--one-file-system', '--', path], { stdio: 'ignore', signal }),
-    'exit',
-  )) as [number | null]
+  const remove = () => run('rm', ['-rf', '--', path], signal)
+  if ((await remove()) === 0) return
+  // A manager that is not root cannot enter directories that their owner may not write to, as in a Go module cache.
+  await run('chmod', ['-R', 'u+rwX', '--', path], signal)
+  const code = await remove()
   if (code !== 0) throw new Error(`${path} could not be removed: rm ended with ${code ?? 'a signal'}`)
+}
+
+async function run(program: string, args: readonly string[], signal: AbortSignal): Promise<number | null> {
+  const [code] = (await once(spawn(program, args, { stdio: 'ignore', signal }), 'exit')) as [number | null]
+  return code
 }

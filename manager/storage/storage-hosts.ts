@@ -1,14 +1,11 @@
-import { randomUUID } from 'node:crypto'
-import { constants } from 'node:fs'
-import { lstat, mkdir, open, readdir, rename, rmdir } from 'node:fs/promises'
+import { mkdir, rename, rmdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { AppError, type FolderId, type StorageHost, UUID } from '#manager/contract'
-import { insertStorageHost, readMarkers } from '../store/storage/storage-hosts.ts'
+import { AppError, type FolderId, type StorageHost } from '#manager/contract'
+import { hasFolders, readMarkers, setMarker } from '../store/storage/storage-hosts.ts'
 import { type Db } from '../store/schema.ts'
+import { createMarkerReader, MARKER, writeMarker } from './marker.ts'
 import { removeTree } from './remove-tree.ts'
 
-/** File at the top of a storage that holds its UUID. */
-export const MARKER = '.berth-storage'
 const FOLDERS = 'folders'
 const REMOVED = 'removed'
 
@@ -24,7 +21,9 @@ const REMOVED = 'removed'
  * the marker is missing or another one: an unmounted share is an empty directory of the local disk.
  */
 export interface StorageHosts {
-  /** In the order of the configuration, each with the problem that it has now. */
+  /** In the order of the configuration. */
+  readonly names: readonly string[]
+  /** In the same order, each with the problem that it has now. */
   list(): Promise<StorageHost[]>
   /** Makes the directory of a new folder. @throws AppError `storage_host_not_found`, `storage_away` */
   create(host: string, id: FolderId): Promise<void>
@@ -36,6 +35,8 @@ export interface StorageHosts {
 
 /** @param paths absolute directory of each storage host, by its name */
 export function createStorageHosts({ db, paths }: { db: Db; paths: ReadonlyMap<string, string> }): StorageHosts {
+  const readMarker = createMarkerReader()
+
   /** @throws AppError `storage_host_not_found`, `storage_away` */
   async function rootOf(host: string): Promise<string> {
     const path = paths.get(host)
@@ -51,11 +52,19 @@ export function createStorageHosts({ db, paths }: { db: Db; paths: ReadonlyMap<s
   /** Marks a storage that is seen for the first time. @returns why the storage cannot be used, or null */
   async function problemOf(host: string, path: string): Promise<string | null> {
     const known = (await readMarkers(db)).get(host)
-    const found = await readMarker(path)
-    if (known === undefined) return adopt(host, path, found)
-    if (found === known) return null
-    if (found !== undefined) return `Another storage than that of "${host}" is mounted at ${path}.`
-    return `The storage "${host}" is not mounted at ${path}: there is no file ${MARKER}.`
+    try {
+      const read = await readMarker(path)
+      if (!read.answered) return `The storage "${host}" at ${path} does not answer.`
+      const found = read.marker
+      if (found !== undefined && found === known) return null
+      // While no folder is kept there, another directory may take the name.
+      if (known === undefined || !(await hasFolders(db, host))) return await adopt(host, path, found)
+      if (found !== undefined) return `Another storage than that of "${host}" is mounted at ${path}.`
+      return `The storage "${host}" is not mounted at ${path}: there is no file ${MARKER}.`
+    } catch (error) {
+      if (!isOfFileSystem(error)) throw error
+      return `The storage "${host}" at ${path} cannot be used: ${error.message}.`
+    }
   }
 
   async function adopt(host: string, path: string, found: string | undefined): Promise<string | null> {
@@ -63,11 +72,14 @@ export function createStorageHosts({ db, paths }: { db: Db; paths: ReadonlyMap<s
     if (marker === undefined) {
       return `${path} is no empty directory: the storage "${host}" needs one of its own, which exists and is mounted.`
     }
-    if (await insertStorageHost(db, host, marker)) return null
-    return `The storage at ${path} is another storage host of this Berth, and cannot be "${host}" too.`
+    if (await setMarker(db, host, marker)) return null
+    return (await readMarkers(db)).get(host) === undefined
+      ? `The storage at ${path} is another storage host of this Berth, and cannot be "${host}" too.`
+      : `Another manager uses another storage as "${host}": mount the same one at ${path}.`
   }
 
   return {
+    names: [...paths.keys()],
     list: () => Promise.all([...paths].map(async ([name, path]) => ({ name, problem: await problemOf(name, path) }))),
 
     async create(host, id) {
@@ -96,41 +108,9 @@ export function createStorageHosts({ db, paths }: { db: Db; paths: ReadonlyMap<s
   }
 }
 
-/** @returns undefined where there is no marker */
-async function readMarker(path: string): Promise<string | undefined> {
-  const file = await open(join(path, MARKER), constants.O_RDONLY | constants.O_NOFOLLOW).catch(() => undefined)
-  if (!file) return undefined
-  try {
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(64), 0, 64, 0)
-    const text = buffer.toString('utf8', 0, bytesRead).trim()
-    return UUID.test(text) ? text : undefined
-  } finally {
-    await file.close()
-  }
-}
-
-/** @returns undefined if the directory does not exist or is not empty */
-async function writeMarker(path: string): Promise<string | undefined> {
-  const found = await lstat(path).catch(() => undefined)
-  if (!found?.isDirectory()) return undefined
-  const names = await readdir(path)
-  // A file system of its own may hold `lost+found`.
-  if (names.some(name => name !== 'lost+found')) return readMarker(path)
-  const { O_WRONLY, O_CREAT, O_EXCL } = constants
-  const marker = randomUUID()
-  try {
-    const file = await open(join(path, MARKER), O_WRONLY | O_CREAT | O_EXCL, 0o644)
-    try {
-      await file.writeFile(`${marker}\n`)
-      await file.sync()
-    } finally {
-      await file.close()
-    }
-    return marker
-  } catch (error) {
-    if (!isCode(error, 'EEXIST')) throw error
-    return readMarker(path) // another manager was faster
-  }
+/** Whether a system call on a file has failed; the database's errors have codes too. */
+function isOfFileSystem(error: unknown): error is NodeJS.ErrnoException {
+  return error instanceof Error && 'syscall' in error && 'path' in error
 }
 
 function isCode(error: unknown, code: string): boolean {

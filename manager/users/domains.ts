@@ -25,7 +25,7 @@ import { insertGroup } from '../store/identity/groups.ts'
 import { parseSettings } from '../settings/rules.ts'
 import { deleteLogins } from '../store/identity/logins.ts'
 import { noSuchDomain } from '../store/missing.ts'
-import { countFoldersOfDomain } from '../store/storage/folders.ts'
+import { countFoldersOf } from '../store/storage/folders.ts'
 import { newId } from '../store/new-id.ts'
 import { type Store } from '../store/open-store.ts'
 import { countInDomain, countSessionsOf, deleteDomain, lockDomain } from '../store/identity/removal.ts'
@@ -137,7 +137,7 @@ async function contentsOf(trx: Db, name: string): Promise<Contents> {
         some => `The domain has ${some} besides "${DEFAULT_GROUP}". Delete them first.`,
       ),
       ...liveSessions(sessions),
-      ...folders(await countFoldersOfDomain(trx, name)),
+      ...folders(await countFoldersOf(trx, { domain: name })),
       ...(signUpDomain === name
         ? ['People who sign up get this domain. Set `signUpDomain` to another one first.']
         : []),

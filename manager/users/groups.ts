@@ -131,7 +131,10 @@ export function createGroups({ store, events, onLimitsChanged }: GroupsDeps): Gr
         const group = await managed(caller, id, trx)
         const count = await countSessionsOf(trx, { groupId: id })
         const purgeable = [...counted(group.members, 'member'), ...endedSessions(count)]
-        const contents = { holds: [...liveSessions(count), ...folders(await countFoldersOf(trx, id))], purgeable }
+        const contents = {
+          holds: [...liveSessions(count), ...folders(await countFoldersOf(trx, { groupId: id }))],
+          purgeable,
+        }
         requireEmpty('group_in_use', name, contents, { purge, active: group.active })
         const gone = await removeAllMembers(trx, id)
         await deleteGroup(trx, id)

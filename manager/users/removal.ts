@@ -1,4 +1,5 @@
 import { AppError, type ErrorCode } from '#manager/contract'
+import { type FolderCounts } from '../store/storage/folders.ts'
 import { type Store } from '../store/open-store.ts'
 import { countSessionsOf, deleteEndedSessions, type SessionCounts, type SessionsOf } from '../store/identity/removal.ts'
 
@@ -50,12 +51,10 @@ export const endedSessions = ({ ended }: Pick<SessionCounts, 'ended'>): string[]
   counted(ended, 'record of an ended session', 'records of ended sessions')
 
 /** Next step about the folders of a project or of a domain's projects; nothing for none. */
-export function folders(count: number): string[] {
-  if (count === 0) return []
+export function folders({ kept, deleting }: FolderCounts): string[] {
   return [
-    count === 1
-      ? '1 folder of a project is left: delete it, also from the trash.'
-      : `${count} folders of projects are left: delete them, also from the trash.`,
+    ...counted(kept, 'folder').map(some => `Projects own ${some}. Delete them first, also from the trash.`),
+    ...counted(deleting, 'folder').map(some => `The files of ${some} are still being deleted. Try again later.`),
   ]
 }
 

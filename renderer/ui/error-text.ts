@@ -29,6 +29,7 @@ const NEXT: Readonly<Partial<Record<ErrorCode, string>>> = {
   files_gone: 'Start a new session.',
   folder_exists: 'Choose another name.',
   folder_in_use: 'End the sessions that use it first.',
+  folder_not_trashed: 'Move it to the trash first.',
   folder_not_found: 'The folder may have been removed. Reload the list.',
   foreign_origin: 'Open the console at its own address.',
   grant_invalid: 'Open the app again.',

@@ -84,6 +84,8 @@ test('a session cannot move its folder away, nor reach another one beside it', a
   await berth.cli('session', 'rm', 'guarded', '--wait')
 
   // The links are deleted with the folder, and nothing that they lead to.
+  expect((await berth.cli('folder', 'rm', 'guarded', '--permanently')).stderr).toContain('in the trash')
+  expect(await berth.cli('folder', 'rm', 'guarded')).toMatchObject({ code: 0 })
   expect(await berth.cli('folder', 'rm', 'guarded', '--permanently')).toMatchObject({ code: 0 })
   await expect.poll(() => stat(directory).catch(() => undefined)).toBeUndefined()
   expect((await readFile('/etc/shadow', 'utf8')).length).toBeGreaterThan(0)

@@ -176,7 +176,9 @@ export class Pass {
   /** The agent of the reservation while it is briefly disconnected, as all agents are just after a manager has started. */
   #awaitedFor(holder: PendingSession, { agentId }: Reservation): AgentRooms | undefined {
     const rooms = this.#snapshot.active === false ? undefined : this.#byId.get(agentId)
-    return rooms && isAwaited(rooms.agent, this.#snapshot.options) ? ableAgents(holder, [rooms])[0] : undefined
+    return rooms && isAwaited(rooms.agent, this.#snapshot.options)
+      ? ableAgents({ ...holder, storage: undefined }, [rooms])[0]
+      : undefined
   }
 
   #place(session: PendingSession): boolean {

@@ -90,11 +90,17 @@ export function hasStorage({ storage: mounted }: AgentSnapshot, { storage = [] }
 }
 
 function storageNowhere({ session, agents, options, open, holders }: Situation): Reason | undefined {
-  const { storage = [], image, requested, clusterSize } = session
+  const { storage = [], image, requested, clusterSize, onlyOn } = session
   if (storage.length === 0) return undefined
   const names = storage.map(({ name }) => `"${name}"`).join(' and ')
   if (!agents.some(agent => canTake(agent, options) && hasStorage(agent, session))) {
     const message = `Its folders are on the storage ${names}, which no host that takes sessions has mounted.`
+    return { code: 'storage_nowhere', message }
+  }
+  if (onlyOn !== undefined) {
+    const agent = agents.find(({ id }) => id === onlyOn)
+    if (!agent || hasStorage(agent, session)) return undefined
+    const message = `The files of this session are on host ${agent.name}, which has not mounted the storage ${names} of its folders.`
     return { code: 'storage_nowhere', message }
   }
   if (holders.length === 0) {

@@ -57,3 +57,25 @@ test('a full host with the storage is a matter of capacity', () => {
   const { reasons } = run({ agents, pending: [aSession(1, small, { storage: [HOMES] })] })
   expect(reasons.get(sessionId(1))?.code).toBe('capacity')
 })
+
+test('a session that goes on with files on a host without the storage says which host it is', () => {
+  const agents = [anAgent(1, large), anAgent(2, large, { storage: new Set(['m1']) })]
+  const { reasons } = run({ agents, pending: [aSession(1, small, { storage: [HOMES], onlyOn: agentId(1) })] })
+  expect(reasons.get(sessionId(1))).toMatchObject({ code: 'storage_nowhere' })
+  expect(reasons.get(sessionId(1))?.message).toContain('host agent-1, which has not mounted the storage "homes"')
+})
+
+test('a reservation stays with its agent while the agent is briefly away, though its storages are unknown then', () => {
+  const now = 60 * 60_000
+  const full = anAgent(1, small, {
+    storage: new Set(['m1']),
+    occupied: small,
+    occupants: [{ slots: small, devices: [], latestEnd: now + 60_000 }],
+  })
+  const pending = [aSession(1, small, { storage: [HOMES] })]
+  const before = run({ agents: [full], pending, now })
+  expect(before.reservation?.agentId).toBe(agentId(1))
+  const away = { ...full, connected: false, storage: new Set<string>() }
+  const meanwhile = run({ agents: [away, anAgent(2, large)], pending, now, reservation: before.reservation })
+  expect(meanwhile.reservation).toEqual(before.reservation)
+})

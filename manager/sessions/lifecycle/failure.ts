@@ -4,9 +4,14 @@ import { type Change } from '../transition.ts'
 /**
  * Errors that mean the host cannot start anything. They are no fault of the session and cost it no attempt. Nothing is
  * retried there for ever all the same: an agent paces its starts while its engine is overloaded, and nothing is placed
- * on an agent that is away, or whose reports say that its network range is taken.
+ * on an agent that is away, or whose reports say that its network range is taken, or that it lacks the storage.
  */
-const HOST_UNFIT: ReadonlySet<string> = new Set(['engine_busy', 'engine_unreachable', 'network_range_taken'])
+const HOST_UNFIT: ReadonlySet<string> = new Set([
+  'engine_busy',
+  'engine_unreachable',
+  'network_range_taken',
+  'storage_away',
+])
 
 /** Why the start of a session on a host failed. */
 export interface Failure {
@@ -18,8 +23,8 @@ export interface Failure {
 export function failureOn(host: string, error: unknown): Failure {
   const isHosts = isAppError(error) && HOST_UNFIT.has(error.code)
   const message = `Starting on host ${host} failed: ${whyOf(error)}`
-  // Files that the agent no longer keeps will not be there next time either.
-  const isFinal = isAppError(error) && error.code === 'files_gone'
+  // Files that are no longer kept will not be there next time either.
+  const isFinal = isAppError(error) && (error.code === 'files_gone' || error.code === 'folder_not_found')
   return { cause: { code: isHosts ? 'host_unfit' : 'create_failed', message }, isFinal }
 }
 

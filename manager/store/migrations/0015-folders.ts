@@ -37,7 +37,10 @@ const STATEMENTS = [
   `create index folders_deleting on folders (id) where status = 'deleting'`,
   `create table session_folders (
     session_id uuid not null references sessions on delete cascade,
-    folder_id uuid not null references folders on delete cascade,
+    -- Null once the folder was deleted.
+    folder_id uuid references folders on delete set null,
+    -- Of the folder, when the session was asked for.
+    name text not null,
     -- Relative to the home of the session.
     path text not null,
     read_only boolean not null,

@@ -4,12 +4,13 @@ import { type Db } from '../schema.ts'
 export interface NewSessionFolder {
   readonly session_id: SessionId
   readonly folder_id: FolderId
+  /** Of the folder. */
+  readonly name: string
   readonly path: string
   readonly read_only: boolean
 }
 
 export interface SessionFolderRow extends NewSessionFolder {
-  readonly name: string
   /** Marker of its storage host. */
   readonly marker: string
 }
@@ -18,7 +19,7 @@ export async function insertSessionFolders(db: Db, rows: readonly NewSessionFold
   if (rows.length > 0) await db.insertInto('session_folders').values(rows).execute()
 }
 
-/** The folders of each of these sessions, ordered by path. */
+/** The folders of each of these sessions, ordered by path; without folders that were deleted since. */
 export async function listSessionFolders(
   db: Db,
   ids: readonly SessionId[],
@@ -28,8 +29,8 @@ export async function listSessionFolders(
     .selectFrom('session_folders')
     .innerJoin('folders', 'folders.id', 'session_folders.folder_id')
     .innerJoin('storage_hosts', 'storage_hosts.name', 'folders.storage_host')
-    .selectAll('session_folders')
-    .select(['folders.name', 'storage_hosts.marker'])
+    .select(['session_folders.session_id', 'session_folders.path', 'session_folders.read_only'])
+    .select(['folders.id as folder_id', 'folders.name', 'storage_hosts.marker'])
     .where('session_folders.session_id', 'in', ids)
     .orderBy('session_folders.path')
     .execute()
@@ -66,4 +67,16 @@ export async function readStorageOf(db: Db, ids: readonly FolderId[]): Promise<{
     .where('folders.id', 'in', ids)
     .orderBy('storage_hosts.marker')
     .execute()
+}
+
+/** Names of the folders that a session mounted and that were deleted since. */
+export async function listDeletedFolders(db: Db, id: SessionId): Promise<string[]> {
+  const rows = await db
+    .selectFrom('session_folders')
+    .select('name')
+    .where('session_id', '=', id)
+    .where('folder_id', 'is', null)
+    .orderBy('path')
+    .execute()
+  return rows.map(({ name }) => name)
 }

@@ -15,6 +15,8 @@ export type FolderRow = Selectable<FoldersTable> & {
   readonly group_name: string | null
   /** Domain of the project; null for the folder of a user. */
   readonly group_domain: string | null
+  /** False: an admin has deactivated the project. Null for the folder of a user. */
+  readonly group_active: boolean | null
 }
 
 const selectFolders = (db: Db) =>
@@ -22,7 +24,7 @@ const selectFolders = (db: Db) =>
     .selectFrom('folders')
     .leftJoin('groups', 'groups.id', 'folders.group_id')
     .selectAll('folders')
-    .select(['groups.name as group_name', 'groups.domain as group_domain'])
+    .select(['groups.name as group_name', 'groups.domain as group_domain', 'groups.active as group_active'])
 
 export interface FolderFilter {
   readonly status: FolderStatus
@@ -102,11 +104,15 @@ export async function holdFolders(trx: Db, ids: readonly FolderId[]): Promise<Se
   return new Set(rows.map(({ id }) => id))
 }
 
-/** Those of the ids that name folders which are not being deleted. */
-export async function listKnownFolders(db: Db, ids: readonly FolderId[]): Promise<Set<FolderId>> {
-  if (ids.length === 0) return new Set()
-  const query = db.selectFrom('folders').select('id').where('id', 'in', ids).where('status', '!=', 'deleting')
-  return new Set((await query.forShare().execute()).map(({ id }) => id))
+/** Names of those of the folders that are not being deleted. They stay so until the transaction ends. */
+export async function readFolderNames(trx: Db, ids: readonly FolderId[]): Promise<Map<FolderId, string>> {
+  if (ids.length === 0) return new Map()
+  const query = trx
+    .selectFrom('folders')
+    .select(['id', 'name'])
+    .where('id', 'in', ids)
+    .where('status', '!=', 'deleting')
+  return new Map((await query.forShare().execute()).map(({ id, name }) => [id, name]))
 }
 
 export interface FolderUpdate {
@@ -153,14 +159,25 @@ export async function deleteFolderRow(db: Db, id: FolderId): Promise<void> {
   await db.deleteFrom('folders').where('id', '=', id).where('status', '=', 'deleting').execute()
 }
 
-/** Number of folders of a project, those in the trash included. */
-export async function countFoldersOf(db: Db, groupId: GroupId): Promise<number> {
-  const { count } = await db
+export interface FolderCounts {
+  /** Folders, those in the trash included. */
+  readonly kept: number
+  /** Deleted folders whose files are still being removed. */
+  readonly deleting: number
+}
+
+/** Folders of one project, or of all projects of a domain. */
+export async function countFoldersOf(
+  db: Db,
+  of: { readonly groupId: GroupId } | { readonly domain: string },
+): Promise<FolderCounts> {
+  return db
     .selectFrom('folders')
-    .select(eb => eb.fn.countAll<number>().as('count'))
-    .where('group_id', '=', groupId)
+    .innerJoin('groups', 'groups.id', 'folders.group_id')
+    .select(sql<number>`count(*) filter (where folders.status <> 'deleting')`.as('kept'))
+    .select(sql<number>`count(*) filter (where folders.status = 'deleting')`.as('deleting'))
+    .where(eb => ('groupId' in of ? eb('groups.id', '=', of.groupId) : eb('groups.domain', '=', of.domain)))
     .executeTakeFirstOrThrow()
-  return count
 }
 
 /**
@@ -178,17 +195,6 @@ export async function countFoldersOfUser(
     .select(eb => eb.fn.countAll<number>().as('count'))
     .where('user_id', '=', userId)
     .where('status', '!=', 'deleting')
-    .executeTakeFirstOrThrow()
-  return count
-}
-
-/** Number of folders of the projects of a domain, those in the trash included. */
-export async function countFoldersOfDomain(db: Db, domain: string): Promise<number> {
-  const { count } = await db
-    .selectFrom('folders')
-    .innerJoin('groups', 'groups.id', 'folders.group_id')
-    .select(eb => eb.fn.countAll<number>().as('count'))
-    .where('groups.domain', '=', domain)
     .executeTakeFirstOrThrow()
   return count
 }

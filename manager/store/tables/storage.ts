@@ -33,7 +33,10 @@ export interface FoldersTable {
 /** Folders that a session mounts. */
 export interface SessionFoldersTable {
   session_id: SessionId
-  folder_id: FolderId
+  /** Null once the folder was deleted. */
+  folder_id: FolderId | null
+  /** Of the folder, when the session was requested. */
+  name: string
   /** Relative to the home of the session. */
   path: string
   read_only: boolean

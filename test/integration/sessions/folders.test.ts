@@ -1,4 +1,4 @@
-import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type ApiClient, type Folder } from '#manager/contract'
@@ -44,7 +44,7 @@ describe('folders', () => {
     expect(await readdir(directory)).toEqual(['notes'])
 
     const remove = () => cluster.api.deleteFolder({ params: { id: folder.id } })
-    expect(await refusal(remove())).toMatchObject({ code: 'folder_in_use' })
+    expect(await refusal(remove())).toMatchObject({ code: 'folder_not_trashed' })
     await trash(folder)
     await remove()
     expect(await refusal(remove())).toMatchObject({ code: 'folder_not_found' })
@@ -71,13 +71,13 @@ describe('folders', () => {
     const params = { id: folder.id }
     expect(await namesOf(other)).toEqual([])
     for (const call of [
-      other.updateFolder({ params, body: { name: 'theirs' } }),
-      other.trashFolder({ params }),
-      other.restoreFolder({ params }),
-      other.deleteFolder({ params }),
-      other.createSession({ body: { image: 'berth/python:3.13', folders: [{ folder: folder.id }] } }),
+      () => other.updateFolder({ params, body: { name: 'theirs' } }),
+      () => other.trashFolder({ params }),
+      () => other.restoreFolder({ params }),
+      () => other.deleteFolder({ params }),
+      () => other.createSession({ body: { image: 'berth/python:3.13', folders: [{ folder: folder.id }] } }),
     ]) {
-      expect(await refusal(call)).toMatchObject({ code: 'folder_not_found' })
+      expect(await refusal(call())).toMatchObject({ code: 'folder_not_found' })
     }
     await make('mine', other)
     expect(await namesOf(other)).toEqual(['mine'])
@@ -99,7 +99,11 @@ describe('folders', () => {
       code: 'forbidden',
     })
     const folder = await api.createFolder({ body: { name: 'set', group: 'vision', permission: 'ro' } })
-    expect((await member.listFolders()).items).toMatchObject([{ name: 'set', permission: 'ro', manageable: false }])
+    expect((await member.listFolders()).items).toMatchObject([
+      { name: 'set', permission: 'ro', usable: true, manageable: false },
+    ])
+    const dotted = api.createFolder({ body: { name: '.ssh', group: 'vision' } })
+    expect(await refusal(dotted)).toMatchObject({ code: 'bad_request' })
     expect(await refusal(trash(folder, member))).toMatchObject({ code: 'forbidden' })
 
     const body = { image: 'berth/python:3.13', group: 'vision', folders: [{ folder: 'set' }] }
@@ -107,6 +111,10 @@ describe('folders', () => {
     const { items } = await member.createSession({ body })
     expect(items[0]?.folders).toEqual([{ folderId: folder.id, name: 'set', path: '/home/work/set', readOnly: true }])
     for (const { id } of items) await member.deleteSession({ params: { id } })
+    await api.updateGroup({ params: { id: group.id }, body: { active: false } })
+    const inDefault = { ...body, group: 'default' }
+    expect(await refusal(member.createSession({ body: inDefault }))).toMatchObject({ code: 'group_inactive' })
+    await api.updateGroup({ params: { id: group.id }, body: { active: true } })
 
     expect(await refusal(api.deleteGroup({ params: { id: group.id }, query: {} }))).toMatchObject({
       code: 'group_in_use',
@@ -176,6 +184,13 @@ describe('a session with folders', () => {
     await cluster.reach(session.id, 'TERMINATED')
     await trash(data)
     await trash(more)
+    const gone = await refusal(api.restartSession({ params: { id: session.id } }))
+    expect(gone).toMatchObject({ code: 'folder_not_found' })
+    expect(String(gone.detail.why)).toContain('"renamed" is in the trash')
+    await api.deleteFolder({ params: { id: data.id } })
+    await expect.poll(async () => (await api.getSession({ params: { id: session.id } })).folders.length).toBe(1)
+    const deleted = await refusal(api.restartSession({ params: { id: session.id } }))
+    expect(deleted).toMatchObject({ code: 'folder_not_found', detail: { name: 'data' } })
     await cluster.reset()
   })
 
@@ -221,4 +236,32 @@ test('nothing is written where the storage is not mounted, and all is there when
   await rename(`${storage}-away`, storage)
   expect(await readdir(join(storage, 'folders'))).toContain(folder.id)
   await make('found')
+})
+
+test('another directory may take the place of a storage that keeps no folders, and none of one that does', async () => {
+  await using other = await startSessionsCluster()
+  const path = join(other.source.dataDir, 'storage')
+  const first = await readFile(join(path, '.berth-storage'), 'utf8')
+  await rm(path, { recursive: true })
+  await mkdir(path)
+  expect((await other.api.listStorageHosts()).items).toEqual([{ name: 'local', problem: null }])
+  expect(await readFile(join(path, '.berth-storage'), 'utf8')).not.toBe(first)
+  await make('kept', other.api)
+  await rm(join(path, '.berth-storage'))
+  expect(await refusal(make('lost', other.api))).toMatchObject({ code: 'storage_away' })
+})
+
+test('a storage that cannot be read is a problem of its own, and prevents no start', async () => {
+  await using other = await startSessionsCluster(undefined, {
+    storage: new Map([
+      ['odd', '/proc/self/cmdline'],
+      ['none', '/nowhere/at/all'],
+    ]),
+  })
+  const { items } = await other.api.listStorageHosts()
+  expect(items.map(({ name, problem }) => [name, problem === null])).toEqual([
+    ['odd', false],
+    ['none', false],
+  ])
+  expect(await refusal(make('lost', other.api))).toMatchObject({ code: 'storage_away' })
 })
