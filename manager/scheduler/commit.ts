@@ -120,7 +120,7 @@ async function writePlacements(
 ): Promise<readonly Touched[]> {
   const placed = placements.map(placement => {
     const name = names.get(placement.agentId) ?? placement.agentId
-    return { ...placement, reason: { code: 'placed', message: `Placed on agent ${name}.` } as const }
+    return { ...placement, reason: { code: 'placed', message: `Placed on host ${name}.` } as const }
   })
   const { touched, kernelsOf } = await markScheduled(trx, placed)
   const kernelIdOf = (sessionId: SessionId, index = 0) => {
