@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
-import { lstat, opendir, readFile, stat, statfs } from 'node:fs/promises'
-import { join } from 'node:path'
+import { lstat, readFile, stat, statfs } from 'node:fs/promises'
 import { promisify } from 'node:util'
+import { treeBelow } from '../tree-below.ts'
 import { type Amount } from './disk-rules.ts'
 
 const run = promisify(execFile)
@@ -17,33 +17,27 @@ const SMALL_TREE = 200
  * @returns undefined if the directory does not exist, or takes longer than a minute
  */
 export async function diskUse(path: string, signal: AbortSignal): Promise<Amount | undefined> {
-  const small = await useOfSmallTree(path)
+  const small = await useOfSmallTree(path, signal)
   if (small) return small
   const [kib, inodes] = await Promise.all([du(['-sk'], path, signal), du(['-s', '--inodes'], path, signal)])
   // busybox does not count inodes.
   return kib === undefined ? undefined : { bytes: kib * 1024, inodes: inodes ?? 0 }
 }
 
-/** @returns undefined if there are more files, or anything in the way of counting them */
-async function useOfSmallTree(path: string): Promise<Amount | undefined> {
+/** @returns undefined if aborted, if there are more files, or anything in the way of counting them */
+async function useOfSmallTree(path: string, signal: AbortSignal): Promise<Amount | undefined> {
   try {
     const { dev, blocks } = await lstat(path)
     // By inode: hard links count once, as with `du`.
     const seen = new Map<number, number>([[-1, blocks]])
-    const open = [path]
-    for (let directory = open.pop(); directory !== undefined; directory = open.pop()) {
-      for await (const { name } of await opendir(directory)) {
-        if (seen.size >= SMALL_TREE) return undefined
-        const child = join(directory, name)
-        const found = await lstat(child)
-        if (found.dev !== dev) return undefined // inode numbers of a subvolume are its own
-        seen.set(found.ino, found.blocks)
-        if (found.isDirectory()) open.push(child)
-      }
+    for await (const found of treeBelow(path)) {
+      if (seen.size >= SMALL_TREE || signal.aborted) return undefined
+      if (found.dev !== dev) return undefined // inode numbers of a subvolume are its own
+      seen.set(found.ino, found.blocks)
     }
     return { bytes: [...seen.values()].reduce((total, count) => total + count, 0) * 512, inodes: seen.size }
   } catch {
-    return undefined // e.g. a file that vanished, or a path that is too long
+    return undefined // e.g. too many levels of folders
   }
 }
 
