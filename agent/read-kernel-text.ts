@@ -3,8 +3,10 @@ import { readFileSync } from 'node:fs'
 /**
  * Text of a small file of /proc or /sys/fs/cgroup; '' if it is not there (any more).
  *
- * Synchronous: the kernel answers from memory within microseconds, and the thread pool costs four times as much processor time.
- * Give other work its turn between the files of one container and those of the next.
+ * Synchronous, because the thread pool costs four times as much processor time. The kernel answers most files from memory within
+ * microseconds. A known exception are cpu.stat, memory.stat and io.stat of cgroup v2: the kernel first sums the counters of all
+ * cores (rstat), which takes up to milliseconds on a large host, and the process does nothing else in that time. Give other
+ * work its turn between the files of one container and those of the next.
  */
 export function readKernelText(path: string): string {
   try {

@@ -18,7 +18,7 @@ export function startGuards(deps: GuardsDeps): AsyncDisposable {
   const disk = createDiskGuard({ ...deps, signal: stop.signal })
   const inotify = createInotifyGuard(deps)
   const loops = [
-    // The disk guard rests by itself, per session: its own look is only two system calls.
+    // The disk guard rests by itself, per session. Between the measurements its look asks each file system for its free space.
     repeat(() => disk.look(), { everyMs: DISK_EVERY_MS, rest: 0, log: deps.log, signal: stop.signal }),
     repeat(() => inotify.look(), { everyMs: INOTIFY_EVERY_MS, rest: REST, log: deps.log, signal: stop.signal }),
   ]

@@ -1,6 +1,5 @@
 import { computed, ref, watch } from 'vue'
 import { type Image, type Preset } from '#manager/contract'
-import { useServices } from '../../services.ts'
 import { errorText, type ErrorText } from '../../ui/error-text.ts'
 import { useNotifications } from '../../ui/useNotifications.ts'
 import { useAccount } from '../account/useAccount.ts'
@@ -34,7 +33,6 @@ const isSame = (a: object, b: object) => JSON.stringify(a) === JSON.stringify(b)
 
 /** The state of the launch dialog: form, limits, live errors, forecast, submit. */
 export function useLaunchForm() {
-  const { api } = useServices()
   const account = useAccount()
   const launch = useLaunch()
   const notifications = useNotifications()
@@ -172,9 +170,8 @@ export function useLaunchForm() {
     busy.value = true
     failure.value = null
     try {
-      const { items, notices } = await api.createSession({ body: toSpec(form.value, limits.value) })
+      const { notices } = await sessions.launch(toSpec(form.value, limits.value))
       remember(form.value)
-      sessions.launched(items)
       for (const notice of notices) notifications.info(notice.message)
       return true
     } catch (error) {

@@ -1,6 +1,14 @@
 // @vitest-environment happy-dom
 import { beforeEach, describe, expect, test, vi } from 'vitest'
-import { AppError, isFinished, type ApiClient, type Me, type Session, type SessionStats } from '#manager/contract'
+import {
+  AppError,
+  isFinished,
+  type ApiClient,
+  type Me,
+  type Session,
+  type SessionSpec,
+  type SessionStats,
+} from '#manager/contract'
 import { aSession, idOf, OWNER } from '../../testing/a-session.ts'
 import { withServices, type TestEvents } from '../../testing/services.ts'
 import { useAccount } from '../account/useAccount.ts'
@@ -173,6 +181,24 @@ describe('the store of sessions', () => {
     expect(store.statsOf(idOf(1))).toEqual(figures(2))
     store.put([aSession(1, { stats: figures(3), version: 3 })])
     expect(store.statsOf(idOf(1))).toEqual(figures(3))
+  })
+
+  test.each(['launch', 'restart'] as const)('an answer of %s shows as new, but not after a sign-out', async name => {
+    const createSession = () => Promise.resolve({ items: [aSession(1)], notices: [] })
+    withServices({ ...answers, createSession, restartSession: () => Promise.resolve(aSession(1)) })
+    await useAccount().begin()
+    const store = useSessions()
+    const ask = () => (name === 'launch' ? store.launch({} as SessionSpec) : store.restart(idOf(1)))
+    const pending = ask()
+    store.clear()
+    await pending
+    expect(store.byId.size).toBe(0)
+    expect(store.fresh.size).toBe(0)
+    await ask()
+    expect([...store.byId.keys()]).toEqual([idOf(1)])
+    expect([...store.fresh]).toEqual([idOf(1)])
+    store.clear()
+    expect(store.fresh.size).toBe(0)
   })
 
   test.each(['more', 'fetchOne', 'terminate'] as const)(

@@ -1,6 +1,14 @@
 import { defineStore } from 'pinia'
 import { computed, ref, shallowReactive, shallowRef, triggerRef, watch } from 'vue'
-import { isFinished, MOST_SESSION_IDS, type Session, type SessionId, type SessionStats } from '#manager/contract'
+import {
+  type ApiClient,
+  isFinished,
+  MOST_SESSION_IDS,
+  type Session,
+  type SessionId,
+  type SessionSpec,
+  type SessionStats,
+} from '#manager/contract'
 import { useServices } from '../../services.ts'
 import { createFrameTask } from '../../ui/frame-task.ts'
 import { useAccount } from '../account/useAccount.ts'
@@ -16,6 +24,8 @@ export interface ListState {
   /** False while the server has older sessions that are not loaded; `more` fetches them. */
   readonly complete: boolean
 }
+
+type LaunchAnswer = Awaited<ReturnType<ApiClient['createSession']>>
 
 const PAGE = 500
 /** Live sessions are all fetched, up to this number; finished ones page by page as the user scrolls to them. */
@@ -175,12 +185,13 @@ export const useSessions = defineStore('sessions', () => {
   }
 
   /** Shows the answer, unless the sessions are cleared meanwhile. */
-  async function shown(answer: Promise<Session>): Promise<Session> {
+  async function unlessCleared<T>(answer: Promise<T>, show: (value: T) => void): Promise<T> {
     const { signal } = life
-    const session = await answer
-    if (!signal.aborted) put([session])
-    return session
+    const value = await answer
+    if (!signal.aborted) show(value)
+    return value
   }
+  const shown = (answer: Promise<Session>) => unlessCleared(answer, session => put([session]))
 
   const resync = () => sync.resync(NAMES.filter(name => lists.value[name].status !== 'idle'))
 
@@ -208,18 +219,16 @@ export const useSessions = defineStore('sessions', () => {
 
   /** Starts the session again on the same agent with its files. @throws as the route */
   async function restart(id: SessionId): Promise<Session> {
-    const next = await shown(api.restartSession({ params: { id } }))
-    markFresh([next])
-    return next
+    return await unlessCleared(api.restartSession({ params: { id } }), next => putFresh([next]))
   }
 
-  /** Adds sessions that this page just launched: they show at once, before any hint. */
-  function launched(items: readonly Session[]): void {
+  /** Launches sessions; they show with the answer, before any hint. @throws as the route */
+  async function launch(spec: SessionSpec): Promise<LaunchAnswer> {
+    return await unlessCleared(api.createSession({ body: spec }), ({ items }) => putFresh(items))
+  }
+
+  function putFresh(items: readonly Session[]): void {
     put(items)
-    markFresh(items)
-  }
-
-  function markFresh(items: readonly Session[]): void {
     fresh.value = new Set(items.map(({ id }) => id))
   }
 
@@ -245,6 +254,7 @@ export const useSessions = defineStore('sessions', () => {
     byId.value = new Map()
     liveStats.clear()
     lists.value = { live: IDLE, finished: IDLE }
+    fresh.value = new Set()
     moved = false
     for (const name of NAMES) ends[name] = { cursor: null, pages: 0 }
   }
@@ -257,7 +267,7 @@ export const useSessions = defineStore('sessions', () => {
     fresh,
     load,
     more,
-    launched,
+    launch,
     fetchOne,
     put,
     extend,
