@@ -86,7 +86,7 @@ describe.skipIf(process.getuid?.() !== 0)('the rules', () => {
 
   test.each([
     ['prints nothing', 'exit 0'],
-    ['has lost a rule', `${SAVE.replace('cat rules', 'sed "/BERTH-OUTPUT.*tcp-reset/d" rules')}`],
+    ['has lost a rule', SAVE.replace('cat rules', 'sed "/BERTH-OUTPUT.*tcp-reset/d" rules')],
     ['has lost a jump', SAVE.replace('INPUT:INPUT ', '')],
   ])('are installed again as long as iptables-save %s', async (_, script) => {
     await replace('iptables-save', script)
