@@ -40,6 +40,8 @@ export interface HomeQuotaOptions {
 const execute = promisify(execFile)
 /** Setting the limit of an older home walks all its folders. */
 const TIMEOUT_MS = 600_000
+/** A session that makes thousands of subvolumes with long names lengthens what btrfs prints. */
+const MAX_OUTPUT_BYTES = 64 * 2 ** 20
 /** The disk guard waits for the answer, and watches no session in the meantime. */
 const LOOK_TIMEOUT_MS = 5_000
 /**
@@ -180,4 +182,4 @@ export function longestMount(mountinfo: string, path: string): Mount | undefined
 }
 
 const runProgram: Run = async (program, args, timeout = TIMEOUT_MS) =>
-  (await execute(program, [...args], { timeout, killSignal: 'SIGKILL' })).stdout
+  (await execute(program, [...args], { timeout, killSignal: 'SIGKILL', maxBuffer: MAX_OUTPUT_BYTES })).stdout
