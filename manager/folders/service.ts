@@ -148,7 +148,7 @@ export function createFolders({ store, storage, removals }: FoldersDeps): Folder
         const said = sayWhy(error, spec.name)
         // After any other error the row may have been written: its directory stays. If the directory cannot be removed, an
         // empty one stays, and the user needs the first error.
-        if (isAppError(said)) await storage.discard(host, id).catch(() => undefined)
+        if (isAppError(said) && REFUSALS.has(said.code)) await storage.discard(host, id).catch(() => undefined)
         throw said
       }
       return view(caller, id)
@@ -205,6 +205,9 @@ export function createFolders({ store, storage, removals }: FoldersDeps): Folder
     },
   }
 }
+
+/** Errors after which no folder was written. */
+const REFUSALS: ReadonlySet<string> = new Set(['folder_exists', 'group_not_found', 'over_folder_limit'])
 
 /** @throws AppError `folder_in_use` */
 async function requireUnused(trx: Db, id: FolderId, name: string): Promise<void> {

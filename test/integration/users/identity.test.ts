@@ -132,7 +132,12 @@ describe.each(BACKENDS)('identity on %s PostgreSQL', (_name, backend) => {
   })
 
   test('unknown address and wrong password look the same, in words and in time', async () => {
+    // The quickest of three: what other work on the machine adds comes and goes.
     const attempt = async (email: string) => {
+      const tries = [await attemptOnce(email), await attemptOnce(email), await attemptOnce(email)]
+      return { body: tries[0]?.body ?? '', ms: Math.min(...tries.map(({ ms }) => ms)) }
+    }
+    const attemptOnce = async (email: string) => {
       const startedAt = performance.now()
       const reply = await rawRequest(`${manager.url}/api/v1/auth/login`, {
         method: 'POST',
