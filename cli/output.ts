@@ -44,7 +44,7 @@ export function table(head: readonly string[], rows: readonly (readonly string[]
     .join('\n')
 }
 
-/** One line that tells a person what to do; with --json the problem itself. */
+/** Formats an error as one line that tells a person what to do; with --json as the problem itself. */
 export function describeFailure(error: unknown, json: boolean): string {
   if (json) return JSON.stringify({ error: wire(error) })
   if (isAppError(error)) return printable(`berth: ${error.message} (${error.code})${moreFields(error)}`)

@@ -13,7 +13,7 @@ import {
 import { Amounts, Attempt, Bytes, CEILINGS, ContainerId, ExitCode, ImageName, Milliseconds } from './fields.ts'
 import { KernelApp } from './kernel-app.ts'
 
-/** What an agent tells by itself: its full state, and notices of what changes before the next report. */
+/** Messages that the agent sends without a request: its full state, and notices of changes before the next report. */
 
 /** An image on the engine, with what its labels say. */
 export const AgentImage = z.object({

@@ -2,7 +2,7 @@ import { type FromAgent, REQUESTS, type RequestInput, type RequestName, type Req
 import { AppError, toWireError } from '#manager/contract'
 import { type Log } from '../log.ts'
 
-/** One handler per request of the contract; a missing handler does not compile. */
+/** Handlers by the name of their request. An agent that lacks one does not compile. */
 export type Handlers = {
   readonly [N in RequestName]: (input: RequestInput<N>, signal: AbortSignal) => Promise<RequestReply<N>>
 }

@@ -107,7 +107,7 @@ export function toGpu(instance: MigInstance, { model, problem }: GpuRow, memory:
   }
 }
 
-/** One GPU as /proc/driver/nvidia/gpus describes it, even if nvidia-smi fails. */
+/** Parses the description of a GPU in /proc/driver/nvidia/gpus, which is there even if nvidia-smi fails. */
 export function parseProcGpu(information: string): { uuid: string; model: string } | undefined {
   const field = (name: string) => new RegExp(`^${name}:\\s*(.+?)\\s*$`, 'm').exec(information)?.[1]
   const uuid = field('GPU UUID')

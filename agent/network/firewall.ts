@@ -72,10 +72,10 @@ export function startFirewall(options: FirewallOptions): Firewall {
   }
 }
 
-/** Rules as they were put in place. */
+/** Rules as they were put in place: the text for iptables-restore, and what it became. */
 interface Installed {
   readonly input: string
-  /** What iptables prints for them. */
+  /** Our rules and jumps as iptables-save prints them, one a line. */
   readonly rules: string
 }
 

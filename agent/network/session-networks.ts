@@ -86,7 +86,7 @@ export function networkKeyOf(member: NetworkMember): string {
 const isShared = ({ clusterSize = 1 }: NetworkMember) => clusterSize > 1
 
 /**
- * One bridge and one /28 per session. Docker's default address pools end after about 30 networks; ours hold 4096. Not
+ * Each session has a bridge and a /28 of its own. Docker's default address pools end after about 30 networks; ours hold 4096. Not
  * "internal": sessions may reach the outside. The firewall decides what they may not reach.
  */
 export function createSessionNetworks(

@@ -5,7 +5,7 @@ export type Finding =
   | { readonly level: 'ok'; readonly says: string }
   | { readonly level: 'warning' | 'problem'; readonly says: string; readonly mend: string }
 
-/** One question about this computer. Pure: all its inputs are in the facts. */
+/** A check answers one question about this computer. It is pure: all its inputs are in the facts. */
 export interface Check {
   readonly name: string
   /** @returns undefined if the question does not apply, e.g. about the disk of an engine that does not answer */

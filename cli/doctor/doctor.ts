@@ -24,7 +24,7 @@ export function diagnose(facts: Facts, checks: readonly Check[] = CHECKS): Diagn
   return { level, checks: found }
 }
 
-/** One line per check, followed by how to fix the problem. */
+/** Formats each check as one line, followed by how to fix the problem. */
 export function describeDiagnosis({ level, checks }: Diagnosis): string {
   const lines = checks.flatMap(check => [
     `${MARK[check.level]}  ${check.name}: ${check.says}`,

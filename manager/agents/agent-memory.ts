@@ -4,7 +4,7 @@ import { type Stray } from '../scheduler/strays.ts'
 import { type DeviceModes } from './devices.ts'
 import { createProblems, type Problems } from './problems.ts'
 
-/** What this process remembers of an agent, on one connection. Each part of `agents/` names the fields that it uses. */
+/** State of an agent that this process remembers during one connection. Each part of `agents/` names the fields that it uses. */
 export interface AgentMemory {
   /** Whether the agent was reconciled at least once on this connection, and its engine answers. */
   ready: boolean

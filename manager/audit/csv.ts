@@ -16,7 +16,7 @@ const COLUMNS = [
 
 export const csvHeader = () => `${COLUMNS.join(',')}\r\n`
 
-/** One line as in RFC 4180. */
+/** Formats an entry as one line of CSV (RFC 4180). */
 export function csvLine(entry: AuditEntry): string {
   const cells = COLUMNS.map(column => {
     const value = entry[column]

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { UserId } from './ids.ts'
 import { PlainText } from './plain-text.ts'
 
-/** One action that somebody took or was refused. Entries never change, and are kept for as long as `auditDays` says. */
+/** An entry records an action that somebody took or was refused. Entries never change, and are kept for `auditDays`. */
 export const AuditEntry = z
   .object({
     id: z.int(),

@@ -15,7 +15,7 @@ export function isEventHint(value: unknown): value is EventHint {
   return (TOPICS as readonly unknown[]).includes(topic) && isText(id) && Number.isSafeInteger(version)
 }
 
-/** One check per figure; if one is missing, this does not compile. */
+/** Checks by the name of their figure. The table does not compile if a figure has no check. */
 const FIGURES: Readonly<Record<Exclude<keyof SessionStats, 'at' | 'gpus'>, (value: unknown) => boolean>> = {
   cpuMilli: isNumber,
   cpuSeconds: value => value === undefined || isNumber(value),

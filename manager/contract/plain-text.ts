@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** One line of text for people. No control characters: the database refuses some of them, and terminals obey others. */
+/** A line of text for people. It has no control characters: the database refuses some of them, and terminals obey others. */
 export const PlainText = z.string().regex(/^\P{Cc}*$/u, 'must not hold control characters')
 
 /** Several lines of text for people: line feeds and tabs are allowed, other control characters are not. */

@@ -1,6 +1,6 @@
 import { AppError } from '#manager/contract'
 import { listPoliciesOf, type ResourcePolicyRow } from '../store/quotas/resource-policies.ts'
-import { countFoldersOfUser } from '../store/storage/folders.ts'
+import { lockFolderCount } from '../store/storage/folders.ts'
 import { type Db } from '../store/schema.ts'
 import { type Caller } from '../users/authorize.ts'
 
@@ -13,14 +13,14 @@ export function mayUseHost(
 }
 
 /**
- * Refuses a further folder of a caller who has as many as the resource policy allows. Folders in the trash count.
+ * Refuses a further folder of a caller who has as many as the resource policy allows. Folders in the trash count. Locks the
+ * account, so that two requests at once do not share the last place.
  *
- * @param options `lock`: locks the caller's account until the transaction ends
  * @throws AppError `over_folder_limit`
  */
-export async function requireRoom(db: Db, caller: Caller, options: { lock?: boolean } = {}): Promise<void> {
-  const policies = await listPoliciesOf(db, caller)
-  const count = await countFoldersOfUser(db, caller.userId, options)
+export async function requireRoom(trx: Db, caller: Caller): Promise<void> {
+  const policies = await listPoliciesOf(trx, caller)
+  const count = await lockFolderCount(trx, caller.userId)
   for (const { name, max_folders: limit } of policies) {
     if (limit === null || count < limit) continue
     const why = `Resource policy "${name}" allows ${limit === 1 ? '1 folder' : `${limit} folders`}, and you have ${count}. Delete one, also from the trash, or ask an admin for another policy.`

@@ -1,9 +1,7 @@
 import { AppError, type FolderId, type FolderMountSpec, mountPath } from '#manager/contract'
-import { listMemberships } from '../store/identity/groups.ts'
 import { type FolderRow, listFolders } from '../store/storage/folders.ts'
 import { type Db } from '../store/schema.ts'
 import { type Caller } from '../users/authorize.ts'
-import { permissionOf } from './access.ts'
 
 /** A folder of a request, resolved. */
 export interface Mount {
@@ -21,37 +19,32 @@ export interface Mount {
  */
 export async function resolveMounts(db: Db, caller: Caller, specs: readonly FolderMountSpec[]): Promise<Mount[]> {
   if (specs.length === 0) return []
-  const [folders, groups] = await Promise.all([
-    listFolders(db, { status: 'ready', member: caller.userId }),
-    listMemberships(db, caller.userId),
-  ])
-  const memberOf = new Set(groups.map(({ id }) => id))
-  const missing = specs.find(spec => named(folders, spec.folder).length === 0)
-  if (missing) throw await unknown(db, caller, missing.folder)
-  const mounts = specs.map((spec): Mount => {
+  const folders = await listFolders(db, { status: 'ready', member: caller.userId })
+  const mounts: Mount[] = []
+  for (const spec of specs) {
     const folder = findByName(folders, spec.folder)
-    const isMember = folder.group_id !== null && memberOf.has(folder.group_id)
-    const permission = permissionOf(caller, folder, isMember)
-    if (permission === undefined) throw notYours(spec.folder)
-    if (folder.group_active === false) {
-      const why = `The project of the folder "${folder.name}" is deactivated. Leave the folder out, or ask an admin to activate the project.`
-      throw new AppError('group_inactive', { name: folder.group_name ?? '', why })
-    }
-    const path = mountPath(spec.path ?? folder.name) ?? folder.name
-    return { folderId: folder.id, name: folder.name, path, readOnly: spec.readOnly === true || permission === 'ro' }
-  })
+    if (!folder) throw await noSuchFolder(db, caller, spec.folder)
+    mounts.push(toMount(folder, spec))
+  }
   refuseOverlap(mounts)
   return mounts
 }
 
+function toMount(folder: FolderRow, spec: FolderMountSpec): Mount {
+  const { id: folderId, name, permission, group_active, group_name } = folder
+  if (group_active === false) {
+    const why = `The project of the folder "${name}" is deactivated. Leave the folder out, or ask an admin to activate the project.`
+    throw new AppError('group_inactive', { name: group_name ?? '', why })
+  }
+  const path = mountPath(spec.path ?? name) ?? name
+  return { folderId, name, path, readOnly: spec.readOnly === true || permission === 'ro' }
+}
+
 /** The own folder of this id or name, in any letter case; else that of a project, if there is only one. */
-function findByName(folders: readonly FolderRow[], wanted: string): FolderRow {
+function findByName(folders: readonly FolderRow[], wanted: string): FolderRow | undefined {
   const found = named(folders, wanted)
-  const [own] = found.filter(folder => folder.id === wanted.toLowerCase() || folder.user_id !== null)
-  if (own) return own
-  const [first, ...others] = found
-  if (!first) throw notYours(wanted)
-  if (others.length === 0) return first
+  const own = found.find(folder => folder.id === wanted.toLowerCase() || folder.user_id !== null)
+  if (own || found.length < 2) return own ?? found[0]
   const projects = found.map(({ group_name }) => `"${group_name ?? ''}"`).join(' and ')
   throw new AppError('folder_not_found', {
     name: wanted,
@@ -78,13 +71,10 @@ function named(folders: readonly FolderRow[], wanted: string): FolderRow[] {
 }
 
 /** The error for a folder that is not there; it says so if the folder is in the trash. */
-async function unknown(db: Db, caller: Caller, wanted: string): Promise<AppError> {
+async function noSuchFolder(db: Db, caller: Caller, wanted: string): Promise<AppError> {
   const [trashed] = named(await listFolders(db, { status: 'trashed', member: caller.userId }), wanted)
-  if (!trashed) return notYours(wanted)
-  const why = `The folder "${trashed.name}" is in the trash. Restore it first, or leave it out.`
-  return new AppError('folder_not_found', { name: trashed.name, why })
-}
-
-function notYours(wanted: string): AppError {
-  return new AppError('folder_not_found', { name: wanted, why: `You have no folder "${wanted}".` })
+  const why = trashed
+    ? `The folder "${trashed.name}" is in the trash. Restore it first, or leave it out.`
+    : `You have no folder "${wanted}".`
+  return new AppError('folder_not_found', { name: trashed?.name ?? wanted, why })
 }

@@ -4,7 +4,10 @@ import { type StorageHosts } from '../storage/storage-hosts.ts'
 import { type Store } from '../store/open-store.ts'
 import { deleteFolderRow, listDeleting } from '../store/storage/folders.ts'
 
-/** Removal of the files of deleted folders, in the background. Closing interrupts it; the next start continues it. */
+/**
+ * Removal of the files of deleted folders in the background, one folder of a storage host at a time. Closing interrupts it; the
+ * next start continues it.
+ */
 export interface Removals extends AsyncDisposable {
   start(host: string, id: FolderId): void
 }
@@ -14,21 +17,30 @@ const RETRY_MS = 10 * 60_000
 /** Starts the removals that were interrupted, and tries those again that failed. */
 export function startRemovals({ store, storage, log }: { store: Store; storage: StorageHosts; log: Log }): Removals {
   const cut = new AbortController()
-  const running = new Map<FolderId, Promise<void>>()
+  const isCut = () => cut.signal.aborted
+  const pending = new Set<FolderId>()
+  /** End of the last removal of each storage host. */
+  const queues = new Map<string, Promise<void>>()
 
   async function remove(host: string, id: FolderId): Promise<void> {
+    if (isCut()) return
     try {
       await storage.remove(host, id, cut.signal)
       await deleteFolderRow(store.db, id)
     } catch (error) {
-      if (!cut.signal.aborted) log.warn({ err: error, folderId: id, host }, 'the files of a folder were not removed')
+      if (!isCut()) log.warn({ err: error, folderId: id, host }, 'the files of a folder were not removed')
     } finally {
-      running.delete(id)
+      pending.delete(id)
     }
   }
 
   const start = (host: string, id: FolderId) => {
-    if (!cut.signal.aborted && !running.has(id)) running.set(id, remove(host, id))
+    if (isCut() || pending.has(id)) return
+    pending.add(id)
+    queues.set(
+      host,
+      (queues.get(host) ?? Promise.resolve()).then(() => remove(host, id)),
+    )
   }
 
   const resume = () => {
@@ -45,7 +57,7 @@ export function startRemovals({ store, storage, log }: { store: Store; storage: 
     async [Symbol.asyncDispose]() {
       clearInterval(timer)
       cut.abort()
-      await Promise.all(running.values())
+      await Promise.all(queues.values())
     },
   }
 }

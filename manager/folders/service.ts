@@ -11,7 +11,6 @@ import {
 import { requireGroupOf } from '../quotas/group-of.ts'
 import { listPoliciesOf } from '../store/quotas/resource-policies.ts'
 import { type StorageHosts } from '../storage/storage-hosts.ts'
-import { listMemberships } from '../store/identity/groups.ts'
 import { newId } from '../store/new-id.ts'
 import { type Store } from '../store/open-store.ts'
 import { type Db } from '../store/schema.ts'
@@ -19,7 +18,6 @@ import {
   findFolder,
   type FolderRow,
   insertFolder,
-  isMember,
   listFolders,
   lockFolder,
   readUsers,
@@ -27,7 +25,7 @@ import {
 } from '../store/storage/folders.ts'
 import { isForeignKeyViolation, isUniqueViolation } from '../store/violations.ts'
 import { administers, type Caller, isSuperadmin } from '../users/authorize.ts'
-import { manages, permissionOf } from './access.ts'
+import { manages, mayMount } from './access.ts'
 import { mayUseHost, requireRoom } from './limits.ts'
 import { type Removals } from './removals.ts'
 
@@ -63,9 +61,8 @@ export interface FoldersDeps {
 export function createFolders({ store, storage, removals }: FoldersDeps): Folders {
   /** @throws AppError `folder_not_found` if the caller may neither use nor manage it */
   async function visible(caller: Caller, id: FolderId, db: Db = store.db): Promise<{ row: FolderRow; view: Folder }> {
-    const row = await findFolder(db, id)
-    const member = row?.group_id != null && (await isMember(db, row.group_id, caller.userId))
-    const view = row && toFolder(caller, row, member)
+    const row = await findFolder(db, id, caller.userId)
+    const view = row && toFolder(caller, row)
     if (!row || !view || row.status === 'deleting') throw new AppError('folder_not_found', { folderId: id })
     return { row, view }
   }
@@ -122,26 +119,20 @@ export function createFolders({ store, storage, removals }: FoldersDeps): Folder
     async list(caller, { trashed = false }) {
       const status = trashed ? 'trashed' : 'ready'
       const over = isSuperadmin(caller) ? true : caller.role === 'domain_admin' ? caller.domain : undefined
-      const [rows, groups] = await Promise.all([
-        listFolders(store.db, { status, member: caller.userId, administers: over }),
-        listMemberships(store.db, caller.userId),
-      ])
-      const memberOf = new Set(groups.map(({ id }) => id))
-      return rows.flatMap(row => toFolder(caller, row, row.group_id !== null && memberOf.has(row.group_id)) ?? [])
+      const rows = await listFolders(store.db, { status, member: caller.userId, administers: over })
+      return rows.flatMap(row => toFolder(caller, row) ?? [])
     },
 
     async create(caller, spec) {
       const groupId = await groupFor(caller, spec)
       const host = await hostFor(caller, spec)
       const id = newId(FolderId)
-      if (groupId === null) await requireRoom(store.db, caller)
       await storage.create(host, id)
       const owner = groupId === null ? { user_id: caller.userId, group_id: null } : { user_id: null, group_id: groupId }
       const row = { id, name: spec.name, storage_host: host, permission: spec.permission ?? 'rw', ...owner }
       try {
         await store.transaction(async trx => {
-          // Again, with the account locked: two requests at once must not share the last place.
-          if (groupId === null) await requireRoom(trx, caller, { lock: true })
+          if (groupId === null) await requireRoom(trx, caller)
           await insertFolder(trx, row)
         })
       } catch (error) {
@@ -237,10 +228,10 @@ function sayWhy(error: unknown, name: string): unknown {
 }
 
 /** @returns undefined if the caller may neither use nor manage the folder */
-function toFolder(caller: Caller, row: FolderRow, member: boolean): Folder | undefined {
-  const permission = permissionOf(caller, row, member)
+function toFolder(caller: Caller, row: FolderRow): Folder | undefined {
+  const usable = mayMount(caller, row)
   const manageable = manages(caller, row)
-  if (permission === undefined && !manageable) return undefined
+  if (!usable && !manageable) return undefined
   return {
     id: row.id,
     name: row.name,
@@ -248,7 +239,7 @@ function toFolder(caller: Caller, row: FolderRow, member: boolean): Folder | und
     ownerId: row.user_id,
     group: row.group_id === null ? null : { id: row.group_id, name: row.group_name ?? '' },
     permission: row.permission,
-    usable: permission !== undefined,
+    usable,
     manageable,
     status: row.status,
     trashedAt: row.trashed_at?.toISOString() ?? null,

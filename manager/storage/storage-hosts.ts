@@ -44,14 +44,18 @@ export function createStorageHosts({ db, paths }: { db: Db; paths: ReadonlyMap<s
       const why = `This Berth has no storage host "${host}".`
       throw new AppError('storage_host_not_found', { name: host, why })
     }
-    const problem = await problemOf(host, path)
+    const problem = await problemOf(host, path, (await readMarkers(db)).get(host))
     if (problem !== null) throw new AppError('storage_away', { name: host, why: problem })
     return path
   }
 
-  /** Marks a storage that is seen for the first time. @returns why the storage cannot be used, or null */
-  async function problemOf(host: string, path: string): Promise<string | null> {
-    const known = (await readMarkers(db)).get(host)
+  /**
+   * Marks a storage that is seen for the first time.
+   *
+   * @param known its marker, as the database has it
+   * @returns why the storage cannot be used, or null
+   */
+  async function problemOf(host: string, path: string, known: string | undefined): Promise<string | null> {
     try {
       const read = await readMarker(path)
       if (!read.answered) return `The storage "${host}" at ${path} does not answer.`
@@ -80,7 +84,12 @@ export function createStorageHosts({ db, paths }: { db: Db; paths: ReadonlyMap<s
 
   return {
     names: [...paths.keys()],
-    list: () => Promise.all([...paths].map(async ([name, path]) => ({ name, problem: await problemOf(name, path) }))),
+    async list() {
+      const markers = await readMarkers(db)
+      return Promise.all(
+        [...paths].map(async ([name, path]) => ({ name, problem: await problemOf(name, path, markers.get(name)) })),
+      )
+    },
 
     async create(host, id) {
       const root = await rootOf(host)

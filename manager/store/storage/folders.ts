@@ -17,14 +17,20 @@ export type FolderRow = Selectable<FoldersTable> & {
   readonly group_domain: string | null
   /** False: an admin has deactivated the project. Null for the folder of a user. */
   readonly group_active: boolean | null
+  /** Whether the user for whom the folder was read is in its project. */
+  readonly is_member: boolean
 }
 
-const selectFolders = (db: Db) =>
+const isMember = (userId: UserId) => sql<boolean>`exists (
+  select from group_members m where m.group_id = folders.group_id and m.user_id = ${userId}::uuid)`
+
+const selectFolders = (db: Db, member: UserId) =>
   db
     .selectFrom('folders')
     .leftJoin('groups', 'groups.id', 'folders.group_id')
     .selectAll('folders')
     .select(['groups.name as group_name', 'groups.domain as group_domain', 'groups.active as group_active'])
+    .select(isMember(member).as('is_member'))
 
 export interface FolderFilter {
   readonly status: FolderStatus
@@ -36,12 +42,12 @@ export interface FolderFilter {
 
 /** Folders of the user first, then those of projects, each ordered by name. */
 export function listFolders(db: Db, { status, member, administers }: FolderFilter): Promise<FolderRow[]> {
-  return selectFolders(db)
+  return selectFolders(db, member)
     .where('folders.status', '=', status)
     .where(eb =>
       eb.or([
         eb('folders.user_id', '=', member),
-        eb('folders.group_id', 'in', eb.selectFrom('group_members').select('group_id').where('user_id', '=', member)),
+        isMember(member),
         ...(administers === undefined
           ? []
           : [administers === true ? eb('folders.group_id', 'is not', null) : eb('groups.domain', '=', administers)]),
@@ -53,18 +59,9 @@ export function listFolders(db: Db, { status, member, administers }: FolderFilte
     .execute()
 }
 
-export function findFolder(db: Db, id: FolderId): Promise<FolderRow | undefined> {
-  return selectFolders(db).where('folders.id', '=', id).executeTakeFirst()
-}
-
-export async function isMember(db: Db, groupId: GroupId, userId: UserId): Promise<boolean> {
-  const row = await db
-    .selectFrom('group_members')
-    .select('user_id')
-    .where('group_id', '=', groupId)
-    .where('user_id', '=', userId)
-    .executeTakeFirst()
-  return row !== undefined
+/** @param member the user for whom `is_member` is read */
+export function findFolder(db: Db, id: FolderId, member: UserId): Promise<FolderRow | undefined> {
+  return selectFolders(db, member).where('folders.id', '=', id).executeTakeFirst()
 }
 
 export interface NewFolder {
@@ -180,17 +177,10 @@ export async function countFoldersOf(
     .executeTakeFirstOrThrow()
 }
 
-/**
- * Number of folders of a user, those in the trash included.
- * @param options `lock`: locks the account until the transaction ends, so that the number stays true
- */
-export async function countFoldersOfUser(
-  db: Db,
-  userId: UserId,
-  { lock = false }: { lock?: boolean } = {},
-): Promise<number> {
-  if (lock) await db.selectFrom('users').select('id').where('id', '=', userId).forNoKeyUpdate().execute()
-  const { count } = await db
+/** Locks the account of a user until the transaction ends. @returns number of folders, those in the trash included */
+export async function lockFolderCount(trx: Db, userId: UserId): Promise<number> {
+  await trx.selectFrom('users').select('id').where('id', '=', userId).forNoKeyUpdate().execute()
+  const { count } = await trx
     .selectFrom('folders')
     .select(eb => eb.fn.countAll<number>().as('count'))
     .where('user_id', '=', userId)
