@@ -26,6 +26,7 @@ import {
 import { isForeignKeyViolation, isUniqueViolation } from '../store/violations.ts'
 import { administers, type Caller, isSuperadmin } from '../users/authorize.ts'
 import { manages, mayMount } from './access.ts'
+import { createFolderHints, type FolderHintsDeps } from './hints.ts'
 import { mayUseHost, requireRoom } from './limits.ts'
 import { type Removals } from './removals.ts'
 
@@ -56,9 +57,12 @@ export interface FoldersDeps {
   readonly store: Store
   readonly storage: StorageHosts
   readonly removals: Pick<Removals, 'start'>
+  readonly events: FolderHintsDeps['events']
 }
 
-export function createFolders({ store, storage, removals }: FoldersDeps): Folders {
+export function createFolders({ store, storage, removals, events }: FoldersDeps): Folders {
+  const tell = createFolderHints({ store, events })
+
   /** @throws AppError `folder_not_found` if the caller may neither use nor manage it */
   async function visible(caller: Caller, id: FolderId, db: Db = store.db): Promise<{ row: FolderRow; view: Folder }> {
     const row = await findFolder(db, id, caller.userId)
@@ -142,6 +146,7 @@ export function createFolders({ store, storage, removals }: FoldersDeps): Folder
         if (isAppError(said) && REFUSALS.has(said.code)) await storage.discard(host, id).catch(() => undefined)
         throw said
       }
+      tell(row)
       return view(caller, id)
     },
 
@@ -154,45 +159,52 @@ export function createFolders({ store, storage, removals }: FoldersDeps): Folder
       await updateFolder(store.db, id, change).catch((error: unknown) => {
         throw sayWhy(error, change.name ?? row.name)
       })
+      tell(row)
       return view(caller, id)
     },
 
     async trash(caller, id) {
-      await store.transaction(async trx => {
+      const row = await store.transaction(async trx => {
         await lockFolder(trx, id)
-        const { status, name } = await managed(caller, id, trx)
-        if (status === 'trashed') return
-        await requireUnused(trx, id, name)
+        const folder = await managed(caller, id, trx)
+        if (folder.status === 'trashed') return folder
+        await requireUnused(trx, id, folder.name)
         await updateFolder(trx, id, { status: 'trashed' })
+        return folder
       })
+      tell(row)
       return view(caller, id)
     },
 
     async restore(caller, id) {
-      await store.transaction(async trx => {
+      const row = await store.transaction(async trx => {
         await lockFolder(trx, id)
-        const { status, name } = await managed(caller, id, trx)
-        if (status !== 'trashed') return
+        const folder = await managed(caller, id, trx)
+        if (folder.status !== 'trashed') return folder
         await updateFolder(trx, id, { status: 'ready' }).catch((error: unknown) => {
-          throw sayWhy(error, name)
+          throw sayWhy(error, folder.name)
         })
+        return folder
       })
+      tell(row)
       return view(caller, id)
     },
 
     async remove(caller, id) {
-      const host = await store.transaction(async trx => {
+      const row = await store.transaction(async trx => {
         await lockFolder(trx, id)
-        const { status, name, storage_host } = await managed(caller, id, trx)
-        if (status !== 'trashed') {
+        const folder = await managed(caller, id, trx)
+        const { name } = folder
+        if (folder.status !== 'trashed') {
           const why = `"${name}" is not in the trash. Move it there first; after that it can be deleted permanently.`
           throw new AppError('folder_not_trashed', { name, why })
         }
         await requireUnused(trx, id, name)
         await updateFolder(trx, id, { status: 'deleting' })
-        return storage_host
+        return folder
       })
-      removals.start(host, id)
+      removals.start(row.storage_host, id)
+      tell(row)
     },
   }
 }

@@ -1,6 +1,7 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { USUAL_STORAGE_HOST } from '#manager/contract'
+import { type EventPublisher } from '../events/bus.ts'
 import { startRemovals } from '../folders/removals.ts'
 import { createFolders } from '../folders/service.ts'
 import { createFolderRoutes } from '../http/routes/folders.ts'
@@ -10,6 +11,7 @@ import { type Store } from '../store/open-store.ts'
 
 export interface FoldersPartDeps {
   readonly store: Store
+  readonly events: Pick<EventPublisher, 'publish'>
   /** Absolute. */
   readonly dataDir: string
   /** Absolute directory of each storage host, by its name; one in the data directory if left out. */
@@ -23,7 +25,7 @@ export interface FoldersPart extends AsyncDisposable {
 }
 
 /** Marks new storage hosts before agents look for them. A storage host that is away does not prevent the start. */
-export async function startFoldersPart({ store, dataDir, paths, log }: FoldersPartDeps): Promise<FoldersPart> {
+export async function startFoldersPart({ store, events, dataDir, paths, log }: FoldersPartDeps): Promise<FoldersPart> {
   const usual = join(dataDir, 'storage')
   if (!paths) await mkdir(usual, { recursive: true, mode: 0o711 })
   const storage = createStorageHosts({ db: store.db, paths: paths ?? new Map([[USUAL_STORAGE_HOST, usual]]) })
@@ -32,7 +34,7 @@ export async function startFoldersPart({ store, dataDir, paths, log }: FoldersPa
   }
   const removals = startRemovals({ store, storage, log })
   return {
-    handlers: createFolderRoutes(createFolders({ store, storage, removals })),
+    handlers: createFolderRoutes(createFolders({ store, events, storage, removals })),
     [Symbol.asyncDispose]: () => removals[Symbol.asyncDispose](),
   }
 }

@@ -34,6 +34,24 @@ test('a stream gets what concerns its user; a superadmin gets everything', async
   await expect.poll(() => idsOf(all.of('hint'))).toEqual(['annas', 'berts', 'admins', 'shared'])
 })
 
+test('a folder is told to its owner only; the folder of a project to everyone, without its id', async () => {
+  const [owner, stranger] = [await manager.addUser('keeps@example.org'), await manager.addUser('looks@example.org')]
+  const admin = await manager.signIn()
+  using hers = await openEventStream(manager.url, owner)
+  using his = await openEventStream(manager.url, stranger)
+  const folder = await owner.api.createFolder({ body: { name: 'notes' } })
+  const params = { id: folder.id }
+  await owner.api.updateFolder({ params, body: { name: 'journal' } })
+  await owner.api.trashFolder({ params })
+  await owner.api.restoreFolder({ params })
+  await owner.api.trashFolder({ params })
+  await owner.api.deleteFolder({ params })
+  await admin.api.createFolder({ body: { name: 'data', group: 'default' } })
+  const folders = (stream: typeof hers) => idsOf(stream.of('hint').filter(each => (each.data as EventHint).topic === 'folder'))
+  await expect.poll(() => folders(hers)).toEqual([...Array<string>(6).fill(folder.id), 'all'])
+  await expect.poll(() => folders(his)).toEqual(['all'])
+})
+
 test('a cut stream continues where it was, without gap and without repetition', async () => {
   const user = await manager.addUser('resumes@example.org')
   const audience = { userId: UserId.parse(user.id) }
