@@ -47,7 +47,8 @@ test('a folder is told to its owner only; the folder of a project to everyone, w
   await owner.api.trashFolder({ params })
   await owner.api.deleteFolder({ params })
   await admin.api.createFolder({ body: { name: 'data', group: 'default' } })
-  const folders = (stream: typeof hers) => idsOf(stream.of('hint').filter(each => (each.data as EventHint).topic === 'folder'))
+  const folders = (stream: typeof hers) =>
+    idsOf(stream.of('hint').filter(each => (each.data as EventHint).topic === 'folder'))
   await expect.poll(() => folders(hers)).toEqual([...Array<string>(6).fill(folder.id), 'all'])
   await expect.poll(() => folders(his)).toEqual(['all'])
 })
