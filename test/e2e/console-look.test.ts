@@ -312,6 +312,25 @@ const scenes: Scene[] = [
     act: page => page.getByRole('heading', { name: 'Identity' }).waitFor(),
   },
   {
+    name: 'project-menu',
+    path: '/sessions',
+    world: LIMITED,
+    async act(page) {
+      await button(page, /^Project: /).click()
+      await page.getByText('Left: 4 CPU, 0 GPU').waitFor()
+    },
+  },
+  {
+    name: 'project-chosen',
+    path: '/sessions',
+    world: LIMITED,
+    async act(page) {
+      await button(page, /^Project: /).click()
+      await page.getByText('Left: 4 CPU, 0 GPU').click()
+      await page.getByText('No running sessions in the project vision').waitFor()
+    },
+  },
+  {
     name: 'usage',
     path: '/sessions',
     async act(page) {

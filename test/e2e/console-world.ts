@@ -213,6 +213,17 @@ const resourceGroup = (name: string, description: string, active = true): Resour
 
 /** Someone in two projects with limits, who may use two resource groups. */
 export const LIMITED: Partial<World> = {
+  usage: [
+    ...USAGE.filter(({ kind }) => kind !== 'group'),
+    scope('group', 'default', { id: GROUP_IDS[0], held: { cpu: '7.5' }, sessions: 3 }),
+    scope('group', 'vision', {
+      id: GROUP_IDS[1],
+      limits: { cpu: '24', 'cuda.device': '6' },
+      held: { cpu: '20', 'cuda.device': '6' },
+      left: { cpu: '4', 'cuda.device': '0' },
+      sessions: 9,
+    }),
+  ],
   resources: {
     ...RESOURCES,
     left: { cpu: '6', mem: String(64 * GIB), 'cuda.device': '2' },

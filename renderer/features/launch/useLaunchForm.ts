@@ -3,6 +3,7 @@ import { type Image, type Preset } from '#manager/contract'
 import { errorText, type ErrorText } from '../../ui/error-text.ts'
 import { useNotifications } from '../../ui/useNotifications.ts'
 import { useAccount } from '../account/useAccount.ts'
+import { useProject } from '../project/useProject.ts'
 import { useResources } from '../sessions/useResources.ts'
 import { useSessions } from '../sessions/useSessions.ts'
 import { firstFault } from './first-fault.ts'
@@ -40,9 +41,11 @@ export function useLaunchForm() {
   const sessions = useSessions()
 
   const last = recall()
+  const chosenProject = useProject().chosen
   const form = ref<LaunchForm>({
     ...defaultForm(undefined, {}),
     ...(last ? { project: last.project ?? '', resourceGroup: last.resourceGroup ?? '' } : {}),
+    ...(chosenProject ? { project: chosenProject.id } : {}),
     ...(launch.like ? formLike(launch.like) : {}),
   })
   const place = useLaunchRoom(form)

@@ -19,10 +19,10 @@ const mine = (change: Partial<ScopeUsage> = {}): ScopeUsage => ({
 
 test('a user without sessions sees no usage of their own, however full the cluster is', () => {
   const meters = ownMeters(mine(), CLUSTER)
-  expect(meters.map(({ label, text, cluster }) => [label, text, cluster])).toEqual([
-    ['Sessions', '0', '9 running'],
-    ['CPU', '0', '2 / 2'],
-    ['RAM', '0 B', '2 / 8 GiB'],
+  expect(meters.map(({ label, text, others }) => [label, text, others])).toEqual([
+    ['Sessions', '0', 'Cluster 9 running'],
+    ['CPU', '0', 'Cluster 2 / 2'],
+    ['RAM', '0 B', 'Cluster 2 / 8 GiB'],
   ])
   expect(meters.every(({ fraction }) => fraction === null)).toBe(true)
 })
@@ -34,6 +34,15 @@ test('limits are what the own use is measured by', () => {
     ['0.5 / 1', 0.5],
     ['0 B / 2 GiB', 0],
   ])
+})
+
+test('with a project chosen, its use and limits are shown in place of those of the cluster', () => {
+  const project = mine({ kind: 'group', name: 'vision', limits: { cpu: '8' }, held: { cpu: '6' }, sessions: 4 })
+  const meters = ownMeters(mine(), CLUSTER, project)
+  expect(meters.map(({ others }) => others)).toEqual(['vision 4', 'vision 6 / 8', 'vision 0 B'])
+  expect(meters[1]?.hint).toBe(
+    'CPU: you hold 0, no limit of your own. Project vision: 6 / 8. Everyone together: 2 / 2.',
+  )
 })
 
 test('a limit of zero is full only if something is held', () => {

@@ -10,9 +10,10 @@ export interface Meter {
   /** Null if there is no limit to compare with. */
   readonly fraction: number | null
 }
-/** A meter of the signed-in person, with the figures of the whole cluster below. */
+/** A meter of the signed-in person, with the figures of the chosen project or of the whole cluster below. */
 export interface OwnMeter extends Meter {
-  readonly cluster: string
+  /** `Cluster 27.5 / 64`, or `vision 6 / 6`. */
+  readonly others: string
   /** The figures of the meter as a sentence. */
   readonly hint: string
 }
@@ -66,19 +67,29 @@ export function clusterMeters(capacity: ResourceSlots, occupied: ResourceSlots):
   )
 }
 
-/** The meters in the top bar: the person's own use of their limits first, the cluster's below. */
+/** The meters in the top bar: the person's own use of their limits first, below that of the chosen project, or of the cluster. */
 export function ownMeters(
   mine: ScopeUsage,
   cluster: { capacity: ResourceSlots; occupied: ResourceSlots; sessions: number },
+  project?: ScopeUsage,
 ): OwnMeter[] {
-  const others = new Map(clusterMeters(cluster.capacity, cluster.occupied).map(each => [each.key, each.text]))
+  const ofCluster = new Map(clusterMeters(cluster.capacity, cluster.occupied).map(each => [each.key, each.text]))
+  const ofProject = new Map(
+    project ? scopeMeters(project, cluster.capacity).map(each => [each.key, each.text] as const) : [],
+  )
   return scopeMeters(mine, cluster.capacity).map(each => {
-    const all = each.key === 'sessions' ? `${cluster.sessions.toLocaleString()} running` : (others.get(each.key) ?? '–')
+    const running = `${cluster.sessions.toLocaleString()} running`
+    const all = each.key === 'sessions' ? running : (ofCluster.get(each.key) ?? '–')
+    const inProject = ofProject.get(each.key) ?? '–'
     const limited = each.fraction === null ? 'no limit of your own' : 'of your limit'
     return {
       ...each,
-      cluster: all,
-      hint: `${each.label}: you hold ${each.text}, ${limited}. Everyone together: ${all}.`,
+      others: project ? `${project.name} ${inProject}` : `Cluster ${all}`,
+      hint: [
+        `${each.label}: you hold ${each.text}, ${limited}.`,
+        ...(project ? [`Project ${project.name}: ${inProject}.`] : []),
+        `Everyone together: ${all}.`,
+      ].join(' '),
     }
   })
 }
