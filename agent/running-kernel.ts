@@ -26,7 +26,8 @@ export interface Kernels {
   find(kernelId: string): RunningKernel | undefined
   /**
    * Starts the app unless its port is open already, and waits until it is. Calls for the same app share one start.
-   * @throws `kernel_not_found`, `app_not_found`, `app_failed` (with the end of its output)
+   * @throws `kernel_not_found`, `app_not_found`, `app_failed` (with the end of its output),
+   *   `port_silent`
    */
   ensureApp(kernelId: string, app: string, options?: { timeoutMs?: number }): Promise<StartedApp>
 }

@@ -225,7 +225,7 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
       open: async spec => (await open(spec)).snapshot(),
       async openApp(spec) {
         const tunnel = await open(spec)
-        return { url: tunnel.issueUrl(), tunnel: tunnel.snapshot() }
+        return { url: tunnel.issueUrl(spec.path), tunnel: tunnel.snapshot() }
       },
       list: () => Promise.resolve([...opened.values()].map(tunnel => tunnel.snapshot())),
       async close(id) {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type KernelApp } from '#agent/contract'
-import { AppError } from '#manager/contract'
+import { AppError, type ForwardedPort, forwardedPort } from '#manager/contract'
 import { type EngineClient, engineMessage, isEngineUnreachable } from '../docker/engine-client.ts'
 import { createServiceDefinitions } from '../images/service-definitions.ts'
 import { type ServiceCommand } from '../images/service-definition.ts'
@@ -24,6 +24,8 @@ export interface AppsDeps {
 }
 
 const DEFAULT_TIMEOUT_MS = 30_000
+/** Time for the user's program to open a forwarded port: enough for a program that restarts, short enough to say that none runs. */
+const PORT_TIMEOUT_MS = 3_000
 const POLL_MS = 50
 const OUTPUT_BYTES = 16 * 1024
 /** Bytes from the end of the output that the error shows to the user. */
@@ -84,6 +86,22 @@ export function createApps({ engine, files, sshRenewal, find }: AppsDeps): {
     }
   }
 
+  /** A forwarded port belongs to a program of the user: nothing is started for it, and it has no secret. */
+  async function waitForPort(kernel: RunningKernel, forwarded: ForwardedPort): Promise<StartedApp> {
+    const app: KernelApp = { ...forwarded, command: [], environ: {}, secret: 'none' }
+    const deadline = performance.now() + PORT_TIMEOUT_MS
+    while (!(await isListening(engine, kernel, app.port))) {
+      if (performance.now() > deadline) {
+        throw new AppError('port_silent', {
+          port: app.port,
+          why: `Nothing in the session listens on port ${app.port}.`,
+        })
+      }
+      await delay(POLL_MS)
+    }
+    return { app, inject: null }
+  }
+
   function secretOf(kernel: RunningKernel, app: KernelApp): Promise<string> {
     const { kernelId, pid, containerId } = kernel
     return inTurn(kernelId, async () => {
@@ -142,6 +160,8 @@ export function createApps({ engine, files, sshRenewal, find }: AppsDeps): {
       const kernel = find(kernelId)
       if (!kernel) return Promise.reject(new AppError('kernel_not_found', { kernelId }))
       const app = kernel.apps.find(candidate => candidate.name === name)
+      const port = forwardedPort(name)
+      if (!app && port) return waitForPort(kernel, port)
       if (!app) return Promise.reject(new AppError('app_not_found', { app: name }))
       const key = `${kernel.containerId}/${name}`
       const current = starting.get(key)

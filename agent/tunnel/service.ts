@@ -1,5 +1,5 @@
 import { connect, type Socket } from 'node:net'
-import { PING_INTERVAL_MS, type TunnelCloseReason } from '#manager/contract'
+import { forwardedPort, PING_INTERVAL_MS, type TunnelCloseReason } from '#manager/contract'
 import { type TunnelSocket } from '#manager/tunnel-end'
 import { type Engine, openRelay } from './relay.ts'
 
@@ -58,7 +58,7 @@ export async function dialService(options: {
   app: string
 }): Promise<TunnelSocket> {
   const { kernels, reach, kernel } = options
-  const app = kernel.apps.find(({ name }) => name === options.app)
+  const app = kernel.apps.find(({ name }) => name === options.app) ?? forwardedPort(options.app)
   if (!app) throw new ServiceError('app_not_ready')
   if (reach.isElsewhere?.()) return await dialInside(options, app)
   const key = `${kernel.containerId}:${app.port}`

@@ -18,7 +18,9 @@ interface AppFlags {
 export function addAppCommand(program: Command): void {
   program
     .command('app <session> <app>')
-    .description('Open an app of a session on a local port, until Ctrl-C.')
+    .description(
+      'Open an app of a session on a local port, until Ctrl-C. Any port of the session can be opened: http-8080 for a browser, tcp-5432 for another program.',
+    )
     .option('--port <number>', 'local port to listen on', parsePort)
     .option('--random', 'use a random port if that one is in use')
     .option('--no-open', 'do not open a browser')

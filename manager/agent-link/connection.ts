@@ -206,6 +206,7 @@ const CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'kernel_create_failed',
   'kernel_not_found',
   'network_range_taken',
+  'port_silent',
   'request_too_large',
   'toolbox_missing',
   'unavailable',

@@ -92,6 +92,7 @@ export const ERRORS = {
   over_group_limit: { status: 409, retry: false, title: 'The request exceeds the limit of the project' },
   over_keypair_policy: { status: 409, retry: false, title: 'The request exceeds the limit of the keypair' },
   over_user_policy: { status: 409, retry: false, title: 'The request exceeds the limit of the user' },
+  port_silent: { status: 502, retry: true, title: 'No program listens on this port' },
   preset_exists: { status: 409, retry: false, title: 'A preset with this name exists' },
   preset_not_found: { status: 404, retry: false, title: 'No such preset' },
   request_too_large: { status: 409, retry: false, title: 'No host is large enough for this request' },

@@ -30,8 +30,8 @@ import { hashToken } from '../users/secrets.ts'
 export interface Grants extends AsyncDisposable {
   /**
    * Creates a grant, and starts the app if needed.
-   * @throws `session_not_found`, `session_not_running`, `app_not_found`, `app_failed`, `agent_unreachable`,
-   *   `forbidden`, `not_signed_in` (ended meanwhile)
+   * @throws `session_not_found`, `session_not_running`, `app_not_found`, `app_failed`, `port_silent`,
+   *   `agent_unreachable`, `forbidden`, `not_signed_in` (ended meanwhile)
    */
   create(caller: Caller, sessionId: SessionId, app: string, signal?: AbortSignal): Promise<Grant>
   /** @throws `grant_invalid` */

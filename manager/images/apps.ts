@@ -1,4 +1,4 @@
-import { App } from '#manager/contract'
+import { App, forwardedPort } from '#manager/contract'
 import { BUILT_IN_APPS, type KernelApp } from '#agent/contract'
 import { type SessionRow } from '../store/sessions/sessions.ts'
 
@@ -11,9 +11,17 @@ export function appsOf(session: Pick<SessionRow, 'apps'>): App[] {
   return [...own, TERMINAL, ...BUILT_IN_APPS.map(toApp)]
 }
 
-/** Finds an app that a tunnel may lead to: any but the terminal, which has its own endpoint. */
+/** Finds an app that a tunnel may lead to: any but the terminal, which has its own endpoint, or any port by its name (`http-8080`). */
 export function findTunnelApp(session: Pick<SessionRow, 'apps'>, name: string): App | undefined {
-  return appsOf(session).find(app => app.name === name && app.name !== TERMINAL.name)
+  if (name === TERMINAL.name) return undefined
+  return appsOf(session).find(app => app.name === name) ?? portApp(name)
+}
+
+function portApp(name: string): App | undefined {
+  const found = forwardedPort(name)
+  if (!found) return undefined
+  const { title, protocol, path } = found
+  return { name, title, protocol, path }
 }
 
 export function toApp({ name, title, protocol, path }: KernelApp): App {

@@ -5,6 +5,7 @@ import { DATA_PATH, DATA_UPGRADE, type DataHeader } from '#agent/contract'
 import {
   type AgentId,
   AppError,
+  forwardedPort,
   GRANT_HEADER,
   type KernelId,
   PING_INTERVAL_MS,
@@ -109,9 +110,7 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
   async function admit(request: IncomingMessage, target: Target, gone: AbortSignal) {
     const location = await locate(request, target)
     const loginId = await authorize(request, target, location)
-    if (target.kind === 'app' && !location.apps.some(app => app.name === target.app)) {
-      throw new AppError('app_not_found', { app: target.app })
-    }
+    if (target.kind === 'app' && !offers(location, target.app)) throw new AppError('app_not_found', { app: target.app })
     const { agentId, kernelId } = placeOf(location)
     await deps.agents.reach(agentId, gone)
     return { agentId, kernelId, loginId }
@@ -230,6 +229,11 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
       await activity.empty()
     },
   }
+}
+
+/** Whether a session has an app or port of this name. */
+function offers({ apps }: SessionLocation, name: string): boolean {
+  return forwardedPort(name) !== undefined || apps.some(app => app.name === name)
 }
 
 /** @throws AppError `session_not_running` */

@@ -47,7 +47,8 @@ export interface HostApi {
   }
   tunnel: {
     /** Listens on loopback and forwards to an app; the same spec again returns the same tunnel.
-     *  @throws `session_not_running`, `app_not_found`, `app_failed`, `port_in_use` (detail: port, holder) */
+     *  @throws `session_not_running`, `app_not_found`, `app_failed`, `port_silent`,
+     *  `port_in_use` (detail: port, holder) */
     open(spec: TunnelSpec): Promise<Tunnel>
     /** Opens (or reuses) the tunnel of an HTTP app and makes a one-time URL for it. @throws as `open` */
     openApp(spec: TunnelSpec): Promise<AppUrl>

@@ -6,11 +6,14 @@ export type TunnelId = z.infer<typeof TunnelId>
 
 export const TunnelSpec = z.strictObject({
   sessionId: SessionId,
+  /** Name of an app, or of a port (`http-8080`). */
   app: z.string().max(32),
   /** 1024…65535. Tried first; without it the port remembered for (user, session name, app), else any free one. */
   port: z.int().min(1024).max(65_535).optional(),
   /** Behaviour if that port is taken: fail (default), or take a random one. */
   onPortTaken: z.enum(['fail', 'random']).default('fail'),
+  /** First page of an HTTP app, with its query; the app's own if left out. */
+  path: z.string().startsWith('/').max(2_000).optional(),
 })
 export type TunnelSpec = z.input<typeof TunnelSpec>
 

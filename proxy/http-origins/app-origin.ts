@@ -31,8 +31,8 @@ export interface AppOriginDeps {
 export interface AppOrigin {
   /** Takes over a connection of the listener. */
   accept(socket: Socket): void
-  /** A single-use URL that admits one browser within a minute. */
-  issueUrl(): string
+  /** A single-use URL that admits one browser within a minute. `path`: first page; that of the app if left out. */
+  issueUrl(path?: string): string
   close(): void
 }
 
@@ -62,7 +62,7 @@ export function createAppOrigin(deps: AppOriginDeps): AppOrigin {
       forwardRequest(request, response, upstream(request, { agent }), error => {
         sendFailure(response, error)
       })
-    } else if (admission.kind === 'welcome') welcome(response)
+    } else if (admission.kind === 'welcome') welcome(request, response)
     else response.writeHead(403, PAGE_HEADERS).end(refusalPage(admission.reason))
   }
 
@@ -105,11 +105,12 @@ export function createAppOrigin(deps: AppOriginDeps): AppOrigin {
     }
   }
 
-  function welcome(response: ServerResponse) {
+  function welcome(request: IncomingMessage, response: ServerResponse) {
+    const wanted = new URLSearchParams(request.url?.split('?', 2)[1]).get('to')
     const cookie = `${gate.cookieName}=${gate.cookieValue}; Path=/; HttpOnly; SameSite=Lax`
     response.writeHead(303, {
       ...PAGE_HEADERS,
-      location: pathWithin(deps.app.path),
+      location: pathWithin(wanted ?? deps.app.path),
       'set-cookie': cookie,
       // "cookies" is left out: it would drop the cookie set here, and a new origin has no cookie of another session.
       ...(clears ? { 'clear-site-data': '"cache", "storage"' } : {}),
@@ -137,7 +138,10 @@ export function createAppOrigin(deps: AppOriginDeps): AppOrigin {
 
   return {
     accept: socket => server.emit('connection', socket),
-    issueUrl: () => `http://${authority}${OPEN_PATH}?ticket=${tickets.issue()}`,
+    issueUrl(path) {
+      const query = new URLSearchParams({ ticket: tickets.issue(), ...(path === undefined ? {} : { to: path }) })
+      return `http://${authority}${OPEN_PATH}?${query.toString()}`
+    },
     close() {
       closing.abort(new Error('the tunnel was closed'))
       agent.destroy()
@@ -159,8 +163,8 @@ function visitOf(request: IncomingMessage): Visit {
 }
 
 /**
- * Keeps a start page on this origin. Apps come from image labels: `//elsewhere`, or `/.//elsewhere`, would lead to another
- * site.
+ * Keeps a start page on this origin. Apps come from image labels, and links from the output of a session: `//elsewhere`, or
+ * `/.//elsewhere`, would lead to another site.
  */
 function pathWithin(path: string): string {
   const url = new URL(path, 'http://app.localhost')

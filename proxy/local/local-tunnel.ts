@@ -37,7 +37,7 @@ export interface LocalTunnel {
   readonly id: TunnelId
   snapshot(): Tunnel
   /** Returns a one-time URL. @throws AppError `bad_request` for an app that is not HTTP */
-  issueUrl(): string
+  issueUrl(path?: string): string
   /** The network or credentials changed: retry at once. */
   wake(): void
   /** The session is over. */
@@ -209,10 +209,10 @@ export async function openLocalTunnel(deps: LocalTunnelDeps): Promise<LocalTunne
   return {
     id,
     snapshot,
-    issueUrl() {
+    issueUrl(path) {
       if (!origin)
         throw new AppError('bad_request', { why: `${deps.appName} is not a web app. Open its port instead.` })
-      return origin.issueUrl()
+      return origin.issueUrl(path)
     },
     wake: () => {
       path.wake()

@@ -55,6 +55,7 @@ const NEXT: Readonly<Partial<Record<ErrorCode, string>>> = {
   over_keypair_policy: 'Ask for less, or an administrator for another resource policy.',
   over_user_policy: 'Ask for less, or an administrator for another resource policy.',
   password_unchanged: 'Choose a password that differs from your current one.',
+  port_silent: 'Start your program in the session, then open the port again.',
   port_in_use: 'Choose another port, or let Berth take any free one.',
   rate_limited: AGAIN,
   request_too_large: 'Lower the request to what one host has.',

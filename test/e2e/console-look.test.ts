@@ -31,6 +31,8 @@ interface Scene {
 
 const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name })
 
+const NO_PROGRAM = 'Nothing in the session listens on port 7860.'
+
 const scenes: Scene[] = [
   { name: 'sign-in', path: '/sign-in', world: { signedIn: false } },
   {
@@ -343,6 +345,17 @@ const scenes: Scene[] = [
     path: `/terminal/${aSession(7).id}`,
     world: { sessions: [aSession(7, OTHER)] },
     act: page => page.getByText('This session belongs to somebody else').waitFor(),
+  },
+  {
+    name: 'apps-port',
+    path: '/sessions',
+    world: { failures: new Map([['POST /host/tunnel/openApp', { code: 'port_silent', detail: { why: NO_PROGRAM } }]]) },
+    async act(page) {
+      await page.locator('button[aria-label^="Apps of"]:enabled').first().click()
+      await page.getByRole('textbox', { name: 'Port in the session' }).fill('7860')
+      await button(page, 'Open port').click()
+      await page.getByText(NO_PROGRAM).waitFor()
+    },
   },
   { name: 'account', path: '/account', act: page => page.getByText('You have not added a key yet').waitFor() },
   {

@@ -167,6 +167,35 @@ describe('the road from a request to bytes in a container', () => {
     }
   })
 
+  test('a port that the image does not declare opens by its number, on the page of the link', async () => {
+    const server = `cd /tmp && mkdir -p sub && echo hello > sub/page.txt && (setsid python3 -m http.server 8765 --bind 127.0.0.1 >/dev/null 2>&1 </dev/null &)`
+    expect(await berth.cli('ssh', 'road', '--', server)).toMatchObject({ code: 0 })
+    const headers = { authorization: `Bearer ${await tokenOfCli()}` }
+    await using proxy = await startProxy({
+      managerUrl: berth.url,
+      credentials: () => Promise.resolve(headers),
+      dataDir: join(directory, 'ports'),
+      userId: session.ownerId,
+      sshDirectory: join(directory, 'ports-ssh'),
+    })
+    const spec = { sessionId: session.id, app: 'http-8765', path: '/sub/page.txt?x=1' }
+    const url = new URL((await proxy.tunnel.openApp(spec)).url)
+    expect(url.hostname).toMatch(/^http-8765--/)
+    const opened = await get(url, url.pathname + url.search)
+    expect(opened).toMatchObject({ status: 303, location: '/sub/page.txt?x=1' })
+    const cookie = opened.cookie.split(';')[0] ?? ''
+    expect((await get(url, '/sub/page.txt', { cookie })).status).toBe(200)
+    expect((await get(url, '/sub/page.txt')).status).toBe(403)
+
+    const silent = proxy.tunnel.open({ sessionId: session.id, app: 'tcp-8766' })
+    await expect(silent).rejects.toMatchObject({
+      code: 'port_silent',
+      detail: { why: 'Nothing in the session listens on port 8766.' },
+    })
+    const eve = await berth.user('eve-ports@localhost')
+    expect((await eve.cli('app', session.id, 'http-8765', '--json', '--no-open')).code).toBe(4)
+  })
+
   test("two users cannot see, open or stop each other's sessions", async () => {
     const eve = await berth.user('eve@localhost')
     expect(JSON.parse((await eve.cli('session', 'ls', '--all', '--json')).stdout)).toEqual([])
@@ -222,14 +251,15 @@ function get(
   url: URL,
   path: string,
   headers: Record<string, string> = {},
-): Promise<{ status: number; cookie: string }> {
+): Promise<{ status: number; cookie: string; location: string | undefined }> {
   return new Promise((done, reject) => {
     const call = request(
       { host: '127.0.0.1', port: url.port, path, headers: { host: url.host, ...headers } },
       reply => {
+        const { statusCode: status = 0, headers: answer } = reply
         reply
           .resume()
-          .once('end', () => done({ status: reply.statusCode ?? 0, cookie: reply.headers['set-cookie']?.[0] ?? '' }))
+          .once('end', () => done({ status, cookie: answer['set-cookie']?.[0] ?? '', location: answer.location }))
       },
     )
     call.once('error', reject).end()

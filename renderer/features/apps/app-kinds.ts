@@ -8,7 +8,7 @@ import {
   mdiMonitor,
   mdiNotebookOutline,
 } from '@mdi/js'
-import { type App, type Session } from '#manager/contract'
+import { type App, forwardedPort, type Session } from '#manager/contract'
 
 /** How an app is opened: a page of its own, our terminal, our SSH dialog, or a bare port for a client program. */
 export type AppKind = 'http' | 'terminal' | 'ssh' | 'tcp'
@@ -43,6 +43,12 @@ export function appCards(session: Pick<Session, 'apps'>): AppCard[] {
   // Web pages first, because people come for them; then the terminal, SSH, and bare ports.
   const order: readonly AppKind[] = ['http', 'terminal', 'ssh', 'tcp']
   return cards.toSorted((a, b) => order.indexOf(a.kind) - order.indexOf(b.kind))
+}
+
+/** The card of a port that the user opens by its number, from the name of its app. @returns undefined if it names no port */
+export function portCard(appName: string): AppCard | undefined {
+  const app = forwardedPort(appName)
+  return app && { app, kind: app.protocol, ...lookOf(app) }
 }
 
 function kindOf({ name, protocol }: App): AppKind {

@@ -22,6 +22,8 @@ export type Opening =
 export interface OpenOptions {
   readonly port?: number | undefined
   readonly onPortTaken?: 'fail' | 'random'
+  /** First page of a web app. */
+  readonly path?: string
 }
 
 /** Opens apps of one session and tracks the state of each. Cancelling closes the tab; a late answer is ignored. */
@@ -49,6 +51,7 @@ export function useOpenApp(sessionId: SessionId) {
       app: app.name,
       onPortTaken: options.onPortTaken ?? 'fail',
       ...(options.port === undefined ? {} : { port: options.port }),
+      ...(options.path === undefined ? {} : { path: options.path }),
     } as const
     try {
       if (app.protocol === 'tcp') {
