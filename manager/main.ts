@@ -267,6 +267,8 @@ function hostsOf(advertiseUrl: string | undefined): string[] {
  * or failed, logs on stderr. Stops on SIGINT, SIGTERM, and when the parent that gave it an IPC channel goes away.
  */
 async function main(): Promise<void> {
+  // Before the first call that runs on a thread of libuv. Storages that do not answer occupy threads (storage/calls.ts).
+  process.env.UV_THREADPOOL_SIZE ??= '16'
   const config = readConfig(process.env)
   const log = createLogger(config.logLevel)
   const cut = new AbortController()

@@ -38,7 +38,8 @@ export interface Homes {
   /** Gives the session user a home that belongs to an earlier user of sessions; no-op for other homes. */
   handOver(kernelId: string): Promise<void>
   /**
-   * Gives the session user the directory of a folder that is new, or that belongs to an earlier user of sessions.
+   * Gives the session user a folder that belongs to root or to an earlier user of sessions, with all files in it: the manager
+   * makes files in a folder before a session mounts it.
    * @throws `kernel_create_failed` if it belongs to anybody else
    */
   ownFolder(path: string, signal: AbortSignal): Promise<void>
@@ -155,8 +156,12 @@ export function createHomes({ directory, recordPath, accounts, limits }: HomesOp
       try {
         const found = await folder.stat()
         if (found.uid === uid) return
-        if (asRoot && found.uid === 0) await folder.chown(uid, gid)
-        else if (asRoot && earlier.includes(found.uid)) await changeOwner(path, found.uid, { uid, gid }, signal)
+        if (asRoot && found.uid === 0) {
+          const handOverAll = () => changeOwner(path, 0, { uid, gid }, signal)
+          // The manager gives files that it makes to the owner of the folder: once more for those it made as root meanwhile.
+          await handOverAll()
+          await handOverAll()
+        } else if (asRoot && earlier.includes(found.uid)) await changeOwner(path, found.uid, { uid, gid }, signal)
         else throw foreignFolder(path, found.uid, uid)
       } finally {
         await folder.close()

@@ -331,6 +331,22 @@ describe.runIf(process.getuid?.() === 0)('as root', () => {
     }
   })
 
+  test('a folder that the manager has filled belongs to the user of sessions with all its files', async () => {
+    const kernelId = await endedHome(0)
+    const { uid } = await lstat(files.paths(kernelId).scratch)
+    const folder = join(directory, 'folder')
+    await mkdir(join(folder, 'data'), { recursive: true })
+    await writeFile(join(folder, 'data/early'), 'by the manager')
+    await symlink('/etc/passwd', join(folder, 'link'))
+    await writeFile(join(folder, 'foreign'), '')
+    await chown(join(folder, 'foreign'), 12_345, 12_345)
+    await files.ownFolder(folder, AbortSignal.timeout(10_000))
+    const ownerOf = async (name: string) => (await lstat(join(folder, name))).uid
+    const names = ['', 'data', 'data/early', 'link', 'foreign']
+    expect(await Promise.all(names.map(ownerOf))).toEqual([uid, uid, uid, uid, 12_345])
+    expect((await lstat('/etc/passwd')).uid).toBe(0)
+  })
+
   test('a folder with another owner is not a home', async () => {
     const old = await endedHome(0)
     await lchown(files.paths(old).scratch, 12_345, 12_345)

@@ -69,11 +69,18 @@ export const ERRORS = {
   weak_password: { status: 400, retry: false, title: 'The password does not meet the rules' },
 
   // folders
+  directory_not_empty: { status: 409, retry: false, title: 'The directory is not empty' },
+  file_changed: { status: 412, retry: false, title: 'The file has changed meanwhile' },
+  file_exists: { status: 409, retry: false, title: 'A file of this name exists' },
+  file_kind_refused: { status: 409, retry: false, title: 'Not the right kind of file' },
+  file_not_found: { status: 404, retry: false, title: 'No such file' },
   folder_exists: { status: 409, retry: false, title: 'A folder of this name exists' },
   folder_in_use: { status: 409, retry: false, title: 'A session uses the folder' },
   folder_not_trashed: { status: 409, retry: false, title: 'The folder is not in the trash' },
   folder_not_found: { status: 404, retry: false, title: 'No such folder' },
   over_folder_limit: { status: 409, retry: false, title: 'The resource policy allows no more folders' },
+  path_invalid: { status: 400, retry: false, title: 'The path is not valid' },
+  range_invalid: { status: 416, retry: false, title: 'The file has no such range' },
   storage_away: { status: 503, retry: true, title: 'The storage of the folder is away' },
   storage_host_not_found: { status: 404, retry: false, title: 'No such storage host' },
 

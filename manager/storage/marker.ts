@@ -3,7 +3,9 @@ import { constants } from 'node:fs'
 import { link, lstat, open, readdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { UUID } from '#manager/contract'
+import { isAppError, UUID } from '#manager/contract'
+import { type Directory } from './beneath.ts'
+import { type StorageCalls } from './calls.ts'
 
 /** File at the top of a storage that holds its UUID. */
 export const MARKER = '.berth-storage'
@@ -12,22 +14,28 @@ const ANSWER_MS = 3_000
 
 /** What was read: a UUID, undefined where there is no marker, or that nothing answered. */
 export type MarkerRead = { readonly answered: true; readonly marker: string | undefined } | { readonly answered: false }
-export type MarkerReader = (path: string) => Promise<MarkerRead>
+export type MarkerReader = (path: string, calls: StorageCalls) => Promise<MarkerRead>
 
 /**
- * Reads markers. A file system that does not answer holds a thread of this process, so a path is read once at a time, and
- * whoever asks meanwhile waits for the same answer.
+ * Reads markers. A file system that does not answer holds a thread of this process, so a path is read once at a time; requests
+ * that come meanwhile wait for the same answer.
  */
 export function createMarkerReader(): MarkerReader {
-  const reading = new Map<string, Promise<string | undefined>>()
-  return async path => {
+  const reading = new Map<string, Promise<MarkerRead>>()
+  return async (path, calls) => {
     let answer = reading.get(path)
     if (!answer) {
-      answer = readMarker(path).finally(() => reading.delete(path))
+      answer = calls
+        .run(() => readMarker(path))
+        .then((marker): MarkerRead => ({ answered: true, marker }))
+        .catch((error: unknown): MarkerRead => {
+          if (isAppError(error)) return { answered: false }
+          throw error
+        })
+        .finally(() => reading.delete(path))
       reading.set(path, answer)
     }
-    const read = answer.then((marker): MarkerRead => ({ answered: true, marker }))
-    return Promise.race([read, delay<MarkerRead>(ANSWER_MS, { answered: false }, { ref: false })])
+    return Promise.race([answer, delay<MarkerRead>(ANSWER_MS, { answered: false }, { ref: false })])
   }
 }
 
@@ -41,6 +49,11 @@ async function readMarker(path: string): Promise<string | undefined> {
   } finally {
     await file.close()
   }
+}
+
+/** Reads the marker of a storage whose top is open. */
+export function readMarkerIn(top: Directory): Promise<string | undefined> {
+  return top.withPath(readMarker)
 }
 
 /** Makes an empty directory a storage. @returns undefined if the directory does not exist or is not empty */

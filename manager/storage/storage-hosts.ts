@@ -3,7 +3,10 @@ import { join } from 'node:path'
 import { AppError, type FolderId, type StorageHost } from '#manager/contract'
 import { hasFolders, readMarkers, setMarker } from '../store/storage/storage-hosts.ts'
 import { type Db } from '../store/schema.ts'
-import { createMarkerReader, MARKER, writeMarker } from './marker.ts'
+import { type Directory, openTop } from './beneath.ts'
+import { createStorageCalls } from './calls.ts'
+import { errnoOf } from './file-errors.ts'
+import { createMarkerReader, MARKER, readMarkerIn, writeMarker } from './marker.ts'
 import { removeTree } from './remove-tree.ts'
 
 const FOLDERS = 'folders'
@@ -27,6 +30,12 @@ export interface StorageHosts {
   list(): Promise<StorageHost[]>
   /** Makes the directory of a new folder. @throws AppError `storage_host_not_found`, `storage_away` */
   create(host: string, id: FolderId): Promise<void>
+  /**
+   * Opens the top of a folder. It is closed last of all that is opened in it.
+   *
+   * @throws AppError `storage_host_not_found`, `storage_away`; `folder_not_found` if the storage has no such folder
+   */
+  open(host: string, id: FolderId): Promise<Directory>
   /** Removes the directory of a folder that nobody has used. */
   discard(host: string, id: FolderId): Promise<void>
   /** Removes a folder with all files. Safe to repeat. @throws AppError `storage_host_not_found`, `storage_away` */
@@ -36,6 +45,7 @@ export interface StorageHosts {
 /** @param paths absolute directory of each storage host, by its name */
 export function createStorageHosts({ db, paths }: { db: Db; paths: ReadonlyMap<string, string> }): StorageHosts {
   const readMarker = createMarkerReader()
+  const callsOf = createStorageCalls()
 
   /** @throws AppError `storage_host_not_found`, `storage_away` */
   async function rootOf(host: string): Promise<string> {
@@ -57,7 +67,7 @@ export function createStorageHosts({ db, paths }: { db: Db; paths: ReadonlyMap<s
    */
   async function problemOf(host: string, path: string, known: string | undefined): Promise<string | null> {
     try {
-      const read = await readMarker(path)
+      const read = await readMarker(path, callsOf(host))
       if (!read.answered) return `The storage "${host}" at ${path} does not answer.`
       const found = read.marker
       if (found !== undefined && found === known) return null
@@ -93,25 +103,50 @@ export function createStorageHosts({ db, paths }: { db: Db; paths: ReadonlyMap<s
 
     async create(host, id) {
       const root = await rootOf(host)
-      await mkdir(join(root, FOLDERS), { recursive: true, mode: 0o711 })
-      await mkdir(join(root, FOLDERS, id), { mode: 0o700 }).catch((error: unknown) => {
-        throw isCode(error, 'ENOSPC') || isCode(error, 'EDQUOT')
-          ? new AppError('storage_away', { name: host, why: `The storage "${host}" is full.` }, { cause: error })
-          : error
-      })
+      const calls = callsOf(host)
+      await calls.run(() => mkdir(join(root, FOLDERS), { recursive: true, mode: 0o711 }))
+      await calls
+        .run(() => mkdir(join(root, FOLDERS, id), { mode: 0o700 }))
+        .catch((error: unknown) => {
+          throw isCode(error, 'ENOSPC') || isCode(error, 'EDQUOT')
+            ? new AppError('storage_away', { name: host, why: `The storage "${host}" is full.` }, { cause: error })
+            : error
+        })
+    },
+
+    async open(host, id) {
+      const path = await rootOf(host)
+      const calls = callsOf(host)
+      await using root = await openTop(path, calls)
+      // The storage may have been unmounted since its marker was read by its path: the open directory says what it is.
+      const [found, markers] = await Promise.all([calls.run(() => readMarkerIn(root)), readMarkers(db)])
+      if (found === undefined || found !== markers.get(host)) {
+        throw new AppError('storage_away', { name: host, why: `The storage "${host}" was unmounted just now.` })
+      }
+      try {
+        return await root.withPath(here => openTop(join(here, FOLDERS, id), calls))
+      } catch (error) {
+        if (errnoOf(error) !== 'ENOENT' && errnoOf(error) !== 'ENOTDIR') throw error
+        const why = `The files of the folder are not on the storage "${host}" any more. Tell an admin.`
+        throw new AppError('folder_not_found', { folderId: id, why }, { cause: error })
+      }
     },
 
     async discard(host, id) {
-      await rmdir(join(await rootOf(host), FOLDERS, id))
+      const root = await rootOf(host)
+      await callsOf(host).run(() => rmdir(join(root, FOLDERS, id)))
     },
 
     async remove(host, id, signal) {
       const root = await rootOf(host)
-      await mkdir(join(root, REMOVED), { recursive: true, mode: 0o700 })
+      const calls = callsOf(host)
+      await calls.run(() => mkdir(join(root, REMOVED), { recursive: true, mode: 0o700 }))
       // The rename takes all files away at once; removing them may take long, and is continued after an interruption.
-      await rename(join(root, FOLDERS, id), join(root, REMOVED, id)).catch((error: unknown) => {
-        if (!isCode(error, 'ENOENT')) throw error
-      })
+      await calls
+        .run(() => rename(join(root, FOLDERS, id), join(root, REMOVED, id)))
+        .catch((error: unknown) => {
+          if (!isCode(error, 'ENOENT')) throw error
+        })
       await removeTree(join(root, REMOVED, id), signal)
     },
   }

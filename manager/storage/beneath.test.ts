@@ -1,0 +1,283 @@
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import {
+  chown,
+  link,
+  lstat,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  readlink,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { type Directory, openTop } from './beneath.ts'
+import { createStorageCalls } from './calls.ts'
+import { nameOf } from './file-names.ts'
+
+const run = promisify(execFile)
+const isRoot = process.getuid?.() === 0
+/** Owner of a folder that a session has used. */
+const SESSIONS = 60_999
+
+let base: string
+let inside: string
+let outside: string
+let top: Directory
+let descriptors: number
+beforeEach(async () => {
+  base = await mkdtemp(join(tmpdir(), 'berth-test-beneath-'))
+  inside = join(base, 'folder')
+  outside = join(base, 'outside')
+  await mkdir(inside)
+  await mkdir(outside)
+  await writeFile(join(outside, 'secret'), 'of the host')
+  if (isRoot) await chown(inside, SESSIONS, SESSIONS)
+  descriptors = await countDescriptors()
+  top = await openTop(inside, createStorageCalls({ threads: 16 })('local'))
+})
+afterEach(async () => {
+  await top[Symbol.asyncDispose]()
+  await expect.poll(countDescriptors).toBeLessThanOrEqual(descriptors)
+  await rm(base, { recursive: true, force: true })
+})
+
+const countDescriptors = async () => (await readdir('/proc/self/fd')).length
+const refused = (code: string): unknown => expect.objectContaining({ code })
+async function read(directory: Directory, name: string): Promise<string> {
+  await using file = await directory.open(name)
+  const bytes = Buffer.alloc(100)
+  return bytes.toString('utf8', 0, await file.read(bytes, 0))
+}
+async function namesIn(directory: Directory): Promise<string[]> {
+  await using listing = await directory.list()
+  const names: string[] = []
+  for (let batch = await listing.next(); batch.length > 0; batch = await listing.next())
+    names.push(...batch.map(({ name }) => name))
+  return names.toSorted()
+}
+
+describe('a directory of a folder', () => {
+  test('makes, reads, moves and removes entries, which belong to the owner of the folder', async () => {
+    await top.mkdir('data')
+    await using data = await top.walk('data')
+    {
+      await using file = await data.create('notes')
+      await file.write(Buffer.from('one two'), 0)
+      await file.write(Buffer.from('TWO'), 4)
+      await file.close()
+    }
+    expect(await read(data, 'notes')).toBe('one TWO')
+    const found = await stat(join(inside, 'data/notes'))
+    expect([found.uid, found.mode & 0o7777]).toEqual([isRoot ? SESSIONS : process.getuid?.(), 0o644])
+    expect((await stat(join(inside, 'data'))).uid).toBe(found.uid)
+    await expect(data.create('notes')).rejects.toEqual(refused('file_exists'))
+    await expect(top.mkdir('data')).rejects.toEqual(refused('file_exists'))
+    await expect(top.rmdir('data')).rejects.toEqual(refused('directory_not_empty'))
+
+    await data.renameNew('notes', top, 'moved')
+    await top.rmdir('data')
+    expect(await namesIn(top)).toEqual(['moved'])
+    expect(await top.lstat('moved')).toMatchObject({ kind: 'file', size: 7, links: 1 })
+    await top.unlink('moved')
+    await expect(top.lstat('moved')).rejects.toEqual(refused('file_not_found'))
+  })
+
+  test.runIf(isRoot)('gives new entries to root while no session has used the folder', async () => {
+    await chown(inside, 0, 0)
+    await top.mkdir('early')
+    expect((await stat(join(inside, 'early'))).uid).toBe(0)
+    await chown(inside, SESSIONS, SESSIONS)
+    await using early = await top.enter('early')
+    await using file = await early.create('late')
+    await file.close()
+    expect((await stat(join(inside, 'early/late'))).uid).toBe(SESSIONS)
+  })
+
+  test.each(['', '.', '..', '/etc/passwd', 'a/b', '../outside', 'a\0b', 'x'.repeat(256)])(
+    'takes no name that leads elsewhere: %j',
+    async name => {
+      const calls = [
+        () => top.lstat(name),
+        () => top.enter(name),
+        () => top.open(name),
+        () => top.create(name),
+        () => top.mkdir(name),
+        () => top.unlink(name),
+        () => top.rmdir(name),
+        () => top.readlink(name),
+        () => top.symlink(name, Buffer.from('x')),
+        () => top.rename(name, top, 'y'),
+        () => top.renameNew('y', top, name),
+        () => top.link('y', top, name),
+      ]
+      await writeFile(join(inside, 'y'), '')
+      for (const call of calls) await expect(call()).rejects.toEqual(refused('path_invalid'))
+      expect(await namesIn(top)).toEqual(['y'])
+    },
+  )
+
+  test('keeps names byte for byte: 255 bytes, line breaks, other encodings', async () => {
+    const names = ['한'.repeat(85), 'line\nbreak', '-rf', ' ', '\u202eexe.txt', nameOf(Buffer.from([0xff, 0x41, 0xc3]))]
+    for (const name of names) await (await top.create(name)).close()
+    expect(await namesIn(top)).toEqual(names.toSorted())
+    const raw = await readdir(inside, { encoding: 'buffer' })
+    expect(raw.some(name => name.equals(Buffer.from([0xff, 0x41, 0xc3])))).toBe(true)
+    for (const name of names) await top.unlink(name)
+    expect(await readdir(inside)).toEqual([])
+  })
+
+  test('follows no link, at the end of a path or on the way', async () => {
+    await symlink(outside, join(inside, 'way'))
+    await symlink(join(outside, 'secret'), join(inside, 'end'))
+    await symlink('/proc/self/root', join(inside, 'root'))
+    await expect(top.walk('way')).rejects.toEqual(refused('file_kind_refused'))
+    await expect(top.walk('root/etc')).rejects.toEqual(refused('file_kind_refused'))
+    await expect(top.open('end')).rejects.toEqual(refused('file_kind_refused'))
+    await expect(top.open('end', 'write')).rejects.toEqual(refused('file_kind_refused'))
+    await expect(top.create('end')).rejects.toEqual(refused('file_exists'))
+    await expect(top.mkdir('end')).rejects.toEqual(refused('file_exists'))
+    expect(await top.lstat('end')).toMatchObject({ kind: 'link' })
+    expect((await top.readlink('end')).toString()).toBe(join(outside, 'secret'))
+
+    await (await top.create('new')).close()
+    await top.rename('new', top, 'end')
+    expect((await top.lstat('end')).kind).toBe('file')
+    await top.unlink('way')
+    expect(await readFile(join(outside, 'secret'), 'utf8')).toBe('of the host')
+    expect(await readdir(outside)).toEqual(['secret'])
+  })
+
+  test('copies a link as it is, and gives it to the owner of the folder', async () => {
+    await top.symlink('copy', Buffer.from('/etc/passwd'))
+    expect(await readlink(join(inside, 'copy'))).toBe('/etc/passwd')
+    expect((await lstat(join(inside, 'copy'))).uid).toBe(isRoot ? SESSIONS : process.getuid?.())
+    expect((await stat('/etc/passwd')).uid).toBe(0)
+  })
+
+  test('opens neither pipes nor sockets nor devices, and waits for none of them', async () => {
+    await run('mkfifo', [join(inside, 'pipe')])
+    await using server = createServer().listen(join(inside, 'socket'))
+    await once(server, 'listening')
+    const names = ['pipe', 'socket']
+    if (isRoot) {
+      await run('mknod', [join(inside, 'zero'), 'c', '1', '5'])
+      names.push('zero')
+    }
+    for (const name of names) {
+      expect((await top.lstat(name)).kind).toBe('other')
+      await expect(top.open(name)).rejects.toEqual(refused('file_kind_refused'))
+      await expect(top.open(name, 'write')).rejects.toEqual(refused('file_kind_refused'))
+      await expect(top.enter(name)).rejects.toEqual(refused('file_kind_refused'))
+    }
+  })
+
+  test.runIf(isRoot)('opens hard links of the owner of the folder only', async () => {
+    await link(join(outside, 'secret'), join(inside, 'foreign'))
+    await expect(top.open('foreign')).rejects.toEqual(refused('file_kind_refused'))
+    await expect(top.open('foreign', 'write')).rejects.toEqual(refused('file_kind_refused'))
+    await (await top.create('own')).close()
+    await top.link('own', top, 'second')
+    expect(await read(top, 'second')).toBe('')
+  })
+
+  test('moves without replacing anything, also directories', async () => {
+    for (const name of ['a', 'b']) await (await top.create(name)).close()
+    await expect(top.renameNew('a', top, 'b')).rejects.toEqual(refused('file_exists'))
+    for (const name of ['one', 'two', 'three']) await top.mkdir(name)
+    await writeFile(join(inside, 'one/kept'), '')
+    await expect(top.renameNew('one', top, 'two')).rejects.toEqual(refused('file_exists'))
+    await expect(top.renameNew('one', top, 'b')).rejects.toEqual(refused('file_exists'))
+    await top.renameNew('one', top, 'four')
+    {
+      await using four = await top.walk('four')
+      await expect(top.renameNew('four', four, 'itself')).rejects.toEqual(refused('file_kind_refused'))
+      expect(await namesIn(four)).toEqual(['kept'])
+    }
+    await symlink(outside, join(inside, 'link'))
+    await top.renameNew('link', top, 'renamed')
+    expect(await namesIn(top)).toEqual(['a', 'b', 'four', 'renamed', 'three', 'two'])
+  })
+
+  test('is used no more once it is closed, and waits for the calls in flight', async () => {
+    await top.mkdir('data')
+    const data = await top.enter('data')
+    const making = data.mkdir('x')
+    const closing = data[Symbol.asyncDispose]()
+    await Promise.allSettled([making, closing])
+    await expect(data.lstat('x')).rejects.toThrow('closed')
+  })
+})
+
+describe('a session that swaps names in a loop', () => {
+  /** A process that puts a directory and a link to the outside under one name in turns, as fast as it can. */
+  async function swapping(script: string): Promise<AsyncDisposable> {
+    const child = spawn('python3', ['-c', script], { cwd: inside, stdio: ['ignore', 'pipe', 'inherit'] })
+    await once(child.stdout, 'data')
+    return {
+      async [Symbol.asyncDispose]() {
+        child.kill('SIGKILL')
+        await once(child, 'exit')
+      },
+    }
+  }
+  const swap = (make: string) => `
+import os
+os.mkdir('real'); open('real/secret', 'w').write('of the folder'); ${make}
+print('ready', flush=True)
+while True:
+    os.rename('real', 'kept'); os.rename('link', 'real')
+    os.rename('real', 'link'); os.rename('kept', 'real')
+`
+  const ROUNDS = 1_500
+
+  test('leads no reading or writing out of the folder by a directory', async () => {
+    await using _ = await swapping(swap(`os.symlink('${outside}', 'link')`))
+    const results = new Map<string, number>()
+    const count = (result: string) => results.set(result, (results.get(result) ?? 0) + 1)
+    for (let round = 0; round < ROUNDS; round++) {
+      try {
+        await using real = await top.walk('real')
+        count(await read(real, 'secret'))
+        await (await real.create('made')).close()
+        await real.unlink('made')
+        await real.mkdir('dir')
+        await real.rmdir('dir')
+      } catch (error) {
+        count((error as { code: string }).code)
+      }
+    }
+    expect(results.get('of the folder')).toBeGreaterThan(0)
+    expect(results.has('of the host')).toBe(false)
+    expect(await readdir(outside)).toEqual(['secret'])
+  }, 60_000)
+
+  test('leads no reading out of the folder by a file', async () => {
+    const script = swap(
+      `os.rename('real/secret', 'f'); os.rmdir('real'); os.rename('f', 'real'); os.symlink('${outside}/secret', 'link')`,
+    )
+    await using _ = await swapping(script)
+    const texts = new Set<string>()
+    for (let round = 0; round < ROUNDS; round++) {
+      texts.add(await read(top, 'real').catch((error: unknown) => (error as { code: string }).code))
+      await top
+        .open('real', 'write')
+        .then(async file => {
+          await using open = file
+          await open.write(Buffer.from('X'), 50)
+        })
+        .catch(() => undefined)
+    }
+    expect([...texts].some(text => text.startsWith('of the folder'))).toBe(true)
+    expect([...texts].some(text => text.startsWith('of the host'))).toBe(false)
+    expect(await readFile(join(outside, 'secret'), 'utf8')).toBe('of the host')
+  }, 60_000)
+})

@@ -1,0 +1,143 @@
+import { AppError } from '#manager/contract'
+
+/** Time in which a call to a file system must return; a share whose server is gone answers nothing, for minutes or for ever. */
+const ANSWER_MS = 15_000
+/** Threads of libuv that other work of the manager keeps: passwords, name look-ups, markers of storages. */
+const RESERVED = 2
+const MOST_PER_HOST = 8
+
+/** Calls to the file system of one storage host. */
+export interface StorageCalls {
+  /**
+   * Runs a call when one of the storage host's places is free.
+   *
+   * @throws AppError `storage_away` if the call does not return in time, or no place becomes free in time
+   */
+  run<T>(call: () => Promise<T>, options?: CallOptions<T>): Promise<T>
+  /** Runs the closing of a descriptor when a place is free, however long that takes. */
+  close(call: () => Promise<void>): Promise<void>
+}
+
+export interface CallOptions<T> {
+  /** Gets the result that came after the time limit: whatever the call opened must be closed. */
+  readonly late?: (result: T) => unknown
+  /** Time limit of the call, the wait for a place included. */
+  readonly answerMs?: number
+}
+
+interface Options {
+  /** Number of threads that libuv runs calls on. */
+  readonly threads?: number
+  readonly answerMs?: number
+}
+
+/**
+ * Limits the calls to file systems that are in flight, for each storage host and for all together. Each call occupies a
+ * thread of libuv until it returns, and there are few: without limits one storage that does not answer would stop sign-ins,
+ * name look-ups and all other storages.
+ */
+export function createStorageCalls(options: Options = {}): (host: string) => StorageCalls {
+  const { threads = poolSize(), answerMs = ANSWER_MS } = options
+  const total = Math.max(1, threads - RESERVED)
+  const all = createPlaces(total)
+  const byHost = new Map<string, StorageCalls>()
+  return host => {
+    let calls = byHost.get(host)
+    if (!calls) {
+      const own = createPlaces(Math.min(MOST_PER_HOST, Math.max(1, Math.floor(total / 2))))
+      byHost.set(host, (calls = createCalls(host, [own, all], answerMs)))
+    }
+    return calls
+  }
+}
+
+/** @see https://docs.libuv.org/en/v1.x/threadpool.html */
+function poolSize(): number {
+  const size = Number.parseInt(process.env.UV_THREADPOOL_SIZE ?? '4', 10)
+  return size >= 1 ? Math.min(size, 1024) : 4
+}
+
+function createCalls(host: string, places: readonly Places[], usualMs: number): StorageCalls {
+  const away = () => new AppError('storage_away', { name: host, why: `The storage "${host}" does not answer.` })
+
+  /** Takes one place of each kind. */
+  async function enter(signal?: AbortSignal): Promise<() => void> {
+    const taken: (() => void)[] = []
+    const leave = () => taken.forEach(one => one())
+    try {
+      for (const one of places) taken.push(await one.take(signal))
+      return leave
+    } catch (error) {
+      leave()
+      throw error
+    }
+  }
+
+  return {
+    async run(call, { late, answerMs = usualMs } = {}) {
+      const deadline = new AbortController()
+      const { promise: isOver, reject } = Promise.withResolvers<never>()
+      const timer = setTimeout(() => {
+        deadline.abort(away())
+        reject(away())
+      }, answerMs)
+      let isLate = false
+      const work = enter(deadline.signal).then(leave => call().finally(leave))
+      try {
+        return await Promise.race([work, isOver])
+      } catch (error) {
+        isLate = true
+        throw error
+      } finally {
+        clearTimeout(timer)
+        // Nobody waits for the result any more; an error that comes late was reported as storage_away.
+        if (isLate) void work.then(late, () => undefined)
+      }
+    },
+    async close(call) {
+      const leave = await enter()
+      await call().finally(leave)
+    },
+  }
+}
+
+interface Places {
+  /** Waits for a place. @returns gives it back @throws the reason of the signal */
+  take(signal?: AbortSignal): Promise<() => void>
+}
+
+/** A semaphore; callers are served in order. */
+function createPlaces(count: number): Places {
+  let free = count
+  const waiting = new Set<() => void>()
+  const give = () => {
+    free++
+    const [first] = waiting
+    if (first) {
+      waiting.delete(first)
+      first()
+    }
+  }
+  return {
+    take(signal) {
+      signal?.throwIfAborted()
+      if (free > 0) {
+        free--
+        return Promise.resolve(give)
+      }
+      return new Promise((resolve, reject) => {
+        const onFree = () => {
+          signal?.removeEventListener('abort', onAbort)
+          free--
+          resolve(give)
+        }
+        const onAbort = () => {
+          waiting.delete(onFree)
+          reject(signal?.reason instanceof Error ? signal.reason : new Error('aborted'))
+        }
+        waiting.add(onFree)
+        signal?.addEventListener('abort', onAbort, { once: true })
+      })
+    },
+  }
+}

@@ -1,0 +1,64 @@
+import { type FileHandle } from 'node:fs/promises'
+import { type Descriptor } from './descriptor.ts'
+import { type StorageCalls } from './calls.ts'
+import { toFileError } from './file-errors.ts'
+import { type FileState, stateOf } from './file-state.ts'
+
+/** An open regular file of a folder. */
+export interface OpenFile extends AsyncDisposable {
+  state(): Promise<FileState>
+  /** @returns number of bytes read; 0 at the end of the file */
+  read(into: Uint8Array, position: number): Promise<number>
+  /** Writes all of the bytes. @throws AppError `disk_full`, `storage_away` */
+  write(bytes: Uint8Array, position: number): Promise<void>
+  truncate(size: number): Promise<void>
+  setMode(mode: number): Promise<void>
+  setTimes(accessed: Date, modified: Date): Promise<void>
+  /** Waits until the data is on the disk. */
+  sync(): Promise<void>
+  /** Closes the file; network storages report here what they could not write. Safe to repeat. */
+  close(): Promise<void>
+}
+
+/** A slow disk may have to write all that is in memory. */
+const SYNC_MS = 120_000
+
+/** Permissions that a user may give; never set-user-id, set-group-id or sticky. */
+const PERMISSIONS = 0o777
+
+interface Opened {
+  readonly descriptor: Descriptor
+  readonly calls: StorageCalls
+  readonly name: string
+}
+
+export function createOpenFile({ descriptor, calls, name }: Opened): OpenFile {
+  const run = <T>(call: (handle: FileHandle) => Promise<T>, answerMs?: number): Promise<T> =>
+    calls
+      .run(() => descriptor.use(call), answerMs === undefined ? {} : { answerMs })
+      .catch((error: unknown) => {
+        throw toFileError(error, name)
+      })
+  return {
+    state: async () => stateOf(await run(handle => handle.stat({ bigint: true }))),
+    read: (into, position) => run(async handle => (await handle.read(into, 0, into.byteLength, position)).bytesRead),
+    async write(bytes, position) {
+      let done = 0
+      while (done < bytes.byteLength) {
+        const at = done
+        done += await run(
+          async handle => (await handle.write(bytes, at, bytes.byteLength - at, position + at)).bytesWritten,
+        )
+      }
+    },
+    truncate: size => run(handle => handle.truncate(size)),
+    setMode: mode => run(handle => handle.chmod(mode & PERMISSIONS)),
+    setTimes: (accessed, modified) => run(handle => handle.utimes(accessed, modified)),
+    sync: () => run(handle => handle.sync(), SYNC_MS),
+    close: () =>
+      descriptor.close().catch((error: unknown) => {
+        throw toFileError(error, name)
+      }),
+    [Symbol.asyncDispose]: () => descriptor[Symbol.asyncDispose](),
+  }
+}
