@@ -120,7 +120,9 @@ export async function startManager(
   const restoredAt = await readRestoredAt(store.db)
   const signers = stack.use(createSigners({ store, box, log, restoredAt, peers: cluster.peers }))
   const audit = stack.use(createAuditRecorder({ store, log }))
-  const folders = stack.use(await startFoldersPart({ store, events: bus, dataDir, paths: config.storage, log }))
+  const folders = stack.use(
+    await startFoldersPart({ store, dataDir, paths: config.storage, events: bus, mailer, settings, log }),
+  )
   stack.use(startRetention({ store, settings, events: bus, log }))
   const authenticateUpgrade = createAuthenticateUpgrade({ logins, signers })
   const onActiveChanged = () => sessions.limitsChanged()

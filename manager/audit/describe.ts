@@ -33,6 +33,7 @@ const TOLD: ReadonlySet<string> = new Set([
   'kind',
   'maxLifetimeSeconds',
   'mode',
+  'permission',
   'priority',
   'rateLimit',
   'reference',

@@ -44,11 +44,19 @@ export const StorageHost = z
   .meta({ id: 'StorageHost' })
 export type StorageHost = z.infer<typeof StorageHost>
 
-export const FolderPermission = z.enum(['ro', 'rw'])
+/**
+ * Each permission includes the ones before it: read; create and change; delete and rename. A session cannot tell writing from
+ * deleting, so its mount is read-only for `ro` and takes every change otherwise.
+ */
+export const FolderPermission = z.enum(['ro', 'rw', 'delete'])
 export type FolderPermission = z.infer<typeof FolderPermission>
 
 export const FolderStatus = z.enum(['ready', 'trashed', 'deleting'])
 export type FolderStatus = z.infer<typeof FolderStatus>
+
+/** A user as others see them: the owner of a folder, or who invites to it. */
+export const Person = z.object({ email: z.string(), name: z.string() }).meta({ id: 'Person' })
+export type Person = z.infer<typeof Person>
 
 /** A directory of a user or of a project that outlives sessions and that sessions mount. */
 export const Folder = z
@@ -57,10 +65,18 @@ export const Folder = z
     name: FolderName,
     storageHost: StorageHostName,
     ownerId: UserId.nullable().describe('Null for the folder of a project.'),
+    owner: Person.nullable().describe('Null for the folder of a project.'),
     group: GroupRef.nullable().describe('The project that owns it; null for the folder of a user.'),
-    permission: FolderPermission.describe('What sessions may do in it; of a project: sessions of its members.'),
+    permission: FolderPermission.describe(
+      'What the caller may do with its files; what members may, if the caller only administers the project.',
+    ),
     usable: z.boolean().describe('Whether sessions of the caller may mount it.'),
-    manageable: z.boolean().describe('Whether the caller may rename and delete it.'),
+    manageable: z.boolean().describe('Whether the caller may rename, share and delete it.'),
+    invited: z.boolean().describe('Whether the caller accepted an invitation to it, and may leave it.'),
+    sharedWith: z
+      .int()
+      .nullable()
+      .describe('Number of members and open invitations; null if the caller does not manage the folder.'),
     status: FolderStatus,
     trashedAt: z.iso.datetime().nullable(),
     createdAt: z.iso.datetime(),
@@ -96,6 +112,8 @@ export type FolderChange = z.infer<typeof FolderChange>
 /** Home of a session: folders are mounted below it. */
 export const SESSION_HOME = '/home/work'
 const MOST_FOLDERS = 50
+/** An e-mail address, a slash and a name. */
+const LONGEST_REFERENCE = 254 + 1 + 64
 /** Limit of file systems, in bytes. */
 const LONGEST_COMPONENT = 255
 
@@ -129,7 +147,13 @@ export function mountPath(path: string): string | undefined {
 /** A folder that a new session mounts. */
 export const FolderMountSpec = z
   .strictObject({
-    folder: z.string().min(1).max(64).describe('Id or name. A name is looked for among the own folders first.'),
+    folder: z
+      .string()
+      .min(1)
+      .max(LONGEST_REFERENCE)
+      .describe(
+        'Id or name. A name is looked for among the own folders first; `PROJECT/NAME` and `OWNER/NAME`, with the e-mail address of the owner, name a folder of others.',
+      ),
     path: z
       .string()
       .refine(

@@ -16,5 +16,7 @@ export const GroupId = id.brand<'GroupId'>()
 export type GroupId = z.infer<typeof GroupId>
 export const FolderId = id.brand<'FolderId'>()
 export type FolderId = z.infer<typeof FolderId>
+export const FolderInvitationId = id.brand<'FolderInvitationId'>()
+export type FolderInvitationId = z.infer<typeof FolderInvitationId>
 export const ManagerId = id.brand<'ManagerId'>()
 export type ManagerId = z.infer<typeof ManagerId>

@@ -3,6 +3,7 @@ import { AGENT_ROUTES } from './routes/agents.ts'
 import { AUDIT_ROUTES } from './routes/audit.ts'
 import { AUTH_ROUTES } from './routes/auth.ts'
 import { DOMAIN_ROUTES } from './routes/domains.ts'
+import { FOLDER_SHARING_ROUTES } from './routes/folder-sharing.ts'
 import { FOLDER_ROUTES } from './routes/folders.ts'
 import { GRANT_ROUTES } from './routes/grants.ts'
 import { IMAGE_ROUTES } from './routes/images.ts'
@@ -35,6 +36,7 @@ export const ROUTES = {
   ...SCHEDULING_ROUTES,
   ...SESSION_ROUTES,
   ...FOLDER_ROUTES,
+  ...FOLDER_SHARING_ROUTES,
   ...GRANT_ROUTES,
   ...IMAGE_ROUTES,
   ...REGISTRY_ROUTES,

@@ -39,7 +39,7 @@ export function isStrongPassword(password: string): boolean {
 }
 
 /** E-mail address. The domain `localhost` is accepted too: `admin@localhost` is the first administrator. */
-const Email = z
+export const Email = z
   .string()
   .max(254)
   .refine(

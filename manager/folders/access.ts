@@ -1,16 +1,34 @@
+import { FolderPermission } from '#manager/contract'
 import { type FolderRow } from '../store/storage/folders.ts'
 import { administers, type Caller } from '../users/authorize.ts'
 
 type Identity = Pick<Caller, 'userId' | 'role' | 'domain'>
-type Owned = Pick<FolderRow, 'user_id' | 'group_domain' | 'is_member'>
+type Owned = Pick<FolderRow, 'user_id' | 'group_domain' | 'permission' | 'is_member' | 'invited_permission'>
 
-/** May the caller rename and delete the folder: its owner, or an admin where a project owns it? */
-export function manages(caller: Identity, { user_id, group_domain }: Owned): boolean {
+/** May the caller rename, share and delete the folder: its owner, or an admin where a project owns it? */
+export function manages(caller: Identity, { user_id, group_domain }: Pick<Owned, 'user_id' | 'group_domain'>): boolean {
   if (user_id !== null) return user_id === caller.userId
   return group_domain !== null && administers(caller, group_domain)
 }
 
-/** May sessions of the caller mount the folder? An admin mounts the folders of those projects only that they are in. */
-export function mayMount(caller: Identity, { user_id, is_member }: Owned): boolean {
-  return user_id === null ? is_member : user_id === caller.userId
+/**
+ * What the caller may do with the files of a folder, in sessions and outside of them: as its owner everything, as a member of
+ * its project what the project permits, and by an accepted invitation what that gives; the more of the two. An admin touches
+ * the files of those projects only that they are in.
+ *
+ * @param row read for the caller   @returns undefined if the caller may not even read it
+ */
+export function permissionOf(
+  caller: Pick<Identity, 'userId'>,
+  row: Omit<Owned, 'group_domain'>,
+): FolderPermission | undefined {
+  if (row.user_id === caller.userId) return 'delete'
+  const given = [row.user_id === null && row.is_member ? row.permission : null, row.invited_permission]
+  return FolderPermission.options.findLast(permission => given.includes(permission))
+}
+
+/** Whether a permission includes another one: each includes the ones before it. */
+export function allows(permission: FolderPermission | undefined, needed: FolderPermission): boolean {
+  if (permission === undefined) return false
+  return FolderPermission.options.indexOf(permission) >= FolderPermission.options.indexOf(needed)
 }

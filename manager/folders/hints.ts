@@ -1,23 +1,39 @@
+import { type FolderId, type UserId } from '#manager/contract'
 import { type EventPublisher } from '../events/bus.ts'
+import { type Log } from '../log.ts'
 import { type Store } from '../store/open-store.ts'
-import { type FolderRow } from '../store/storage/folders.ts'
+import { listConcerned } from '../store/storage/folder-members.ts'
 
-export interface FolderHintsDeps {
-  readonly store: Pick<Store, 'now'>
-  readonly events: Pick<EventPublisher, 'publish'>
+/** Tells the pages that show a folder that it, its members or its invitations have changed, or that it is gone. */
+export interface FolderHints {
+  /**
+   * Tells the owner and the members. A folder of a project is told to everyone without its id: members and admins of the project
+   * fetch their list, and the others learn nothing from it. Never rejects: a hint that is not sent costs a reload.
+   *
+   * @param also users who saw the folder before the change, or who see an invitation
+   */
+  changed(id: FolderId, also?: readonly (UserId | undefined)[]): Promise<void>
 }
 
-/** Tells the pages that show a folder that it has changed or is gone. */
-export type TellOfFolder = (folder: Pick<FolderRow, 'id' | 'user_id'>) => void
+export interface FolderHintsDeps {
+  readonly store: Pick<Store, 'db' | 'now'>
+  readonly events: Pick<EventPublisher, 'publish'>
+  readonly log: Log
+}
 
-/**
- * A folder of a user is told to that user. A folder of a project is told to everyone without its id: members of the project
- * fetch their list, and the others learn nothing from it.
- */
-export function createFolderHints({ store, events }: FolderHintsDeps): TellOfFolder {
-  return ({ id, user_id: userId }) => {
-    const version = store.now()
-    if (userId === null) events.publish({ topic: 'folder', id: 'all', version }, 'everyone')
-    else events.publish({ topic: 'folder', id, version }, { userId })
+export function createFolderHints({ store, events, log }: FolderHintsDeps): FolderHints {
+  return {
+    async changed(id, also = []) {
+      const version = store.now()
+      try {
+        const { isOfProject, users } = await listConcerned(store.db, id)
+        if (isOfProject) events.publish({ topic: 'folder', id: 'all', version }, 'everyone')
+        for (const userId of new Set([...users, ...also])) {
+          if (userId) events.publish({ topic: 'folder', id, version }, { userId })
+        }
+      } catch (error) {
+        log.warn({ err: error, folderId: id }, 'pages were not told of a change of a folder')
+      }
+    },
   }
 }

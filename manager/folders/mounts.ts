@@ -1,7 +1,8 @@
-import { AppError, type FolderId, type FolderMountSpec, mountPath } from '#manager/contract'
+import { AppError, type FolderId, type FolderMountSpec, type FolderPermission, mountPath } from '#manager/contract'
 import { type FolderRow, listFolders } from '../store/storage/folders.ts'
 import { type Db } from '../store/schema.ts'
 import { type Caller } from '../users/authorize.ts'
+import { allows, permissionOf } from './access.ts'
 
 /** A folder of a request, resolved. */
 export interface Mount {
@@ -22,35 +23,42 @@ export async function resolveMounts(db: Db, caller: Caller, specs: readonly Fold
   const folders = await listFolders(db, { status: 'ready', member: caller.userId })
   const mounts: Mount[] = []
   for (const spec of specs) {
-    const folder = findByName(folders, spec.folder)
-    if (!folder) throw await noSuchFolder(db, caller, spec.folder)
-    mounts.push(toMount(folder, spec))
+    const folder = findByName(folders, caller, spec.folder)
+    const permission = folder && permissionOf(caller, folder)
+    if (!folder || permission === undefined) throw await noSuchFolder(db, caller, spec.folder)
+    mounts.push(toMount(folder, permission, spec))
   }
   refuseOverlap(mounts)
   return mounts
 }
 
-function toMount(folder: FolderRow, spec: FolderMountSpec): Mount {
-  const { id: folderId, name, permission, group_active, group_name } = folder
+function toMount(folder: FolderRow, permission: FolderPermission, spec: FolderMountSpec): Mount {
+  const { id: folderId, name, group_active, group_name } = folder
   if (group_active === false) {
     const why = `The project of the folder "${name}" is deactivated. Leave the folder out, or ask an admin to activate the project.`
     throw new AppError('group_inactive', { name: group_name ?? '', why })
   }
   const path = mountPath(spec.path ?? name) ?? name
-  return { folderId, name, path, readOnly: spec.readOnly === true || permission === 'ro' }
+  return { folderId, name, path, readOnly: spec.readOnly === true || !allows(permission, 'rw') }
 }
 
-/** The own folder of this id or name, in any letter case; else that of a project, if there is only one. */
-function findByName(folders: readonly FolderRow[], wanted: string): FolderRow | undefined {
+/**
+ * The own folder of this id or name, in any letter case; else that of a project or of another user, if there is only one.
+ * `PROJECT/NAME` and `OWNER/NAME` name one of several.
+ */
+function findByName(folders: readonly FolderRow[], { userId }: Caller, wanted: string): FolderRow | undefined {
   const found = named(folders, wanted)
-  const own = found.find(folder => folder.id === wanted.toLowerCase() || folder.user_id !== null)
+  const own = found.find(folder => folder.id === wanted.toLowerCase() || folder.user_id === userId)
   if (own || found.length < 2) return own ?? found[0]
-  const projects = found.map(({ group_name }) => `"${group_name ?? ''}"`).join(' and ')
+  const choices = found.map(folder => `"${placeOf(folder)}/${folder.name}"`).join(', ')
   throw new AppError('folder_not_found', {
     name: wanted,
-    why: `The projects ${projects} each have a folder "${wanted}": name it by its id.`,
+    why: `Several folders are named "${wanted}": ${choices}. Name one of them so, or by its id.`,
   })
 }
+
+/** Project of a folder, or address of its owner. */
+const placeOf = ({ group_name, owner_email }: FolderRow): string => group_name ?? owner_email ?? ''
 
 function refuseOverlap(mounts: readonly Mount[]): void {
   const sorted = mounts.toSorted((a, b) => (`${a.path}/` < `${b.path}/` ? -1 : 1))
@@ -67,7 +75,10 @@ function refuseOverlap(mounts: readonly Mount[]): void {
 
 function named(folders: readonly FolderRow[], wanted: string): FolderRow[] {
   const text = wanted.toLowerCase()
-  return folders.filter(({ id, name }) => id === text || name.toLowerCase() === text)
+  return folders.filter(folder => {
+    const name = folder.name.toLowerCase()
+    return folder.id === text || name === text || `${placeOf(folder).toLowerCase()}/${name}` === text
+  })
 }
 
 /** The error for a folder that is not there; it says so if the folder is in the trash. */

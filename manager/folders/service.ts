@@ -15,7 +15,6 @@ import { newId } from '../store/new-id.ts'
 import { type Store } from '../store/open-store.ts'
 import { type Db } from '../store/schema.ts'
 import {
-  findFolder,
   type FolderRow,
   insertFolder,
   listFolders,
@@ -25,8 +24,8 @@ import {
 } from '../store/storage/folders.ts'
 import { isForeignKeyViolation, isUniqueViolation } from '../store/violations.ts'
 import { administers, type Caller, isSuperadmin } from '../users/authorize.ts'
-import { manages, mayMount } from './access.ts'
-import { createFolderHints, type FolderHintsDeps } from './hints.ts'
+import { requireManaged, requireVisible, toFolder } from './find-folder.ts'
+import { type FolderHints } from './hints.ts'
 import { mayUseHost, requireRoom } from './limits.ts'
 import { type Removals } from './removals.ts'
 
@@ -36,14 +35,14 @@ import { type Removals } from './removals.ts'
 export interface Folders {
   /** The storage hosts that the caller's resource policy allows. */
   hosts(caller: Caller): Promise<StorageHost[]>
-  /** The caller's own folders, then those of the projects that the caller is in or administers. */
+  /** The caller's own folders, then those that others share, then those of projects that the caller is in or administers. */
   list(caller: Caller, query: { trashed?: boolean | undefined }): Promise<Folder[]>
   /**
    * @throws AppError `folder_exists`, `over_folder_limit`, `storage_host_not_found`, `storage_away`, `group_not_found`,
    *   `group_inactive`, `forbidden` (folder of a project), `bad_request` (permission of an own folder)
    */
   create(caller: Caller, spec: FolderSpec): Promise<Folder>
-  /** @throws AppError `folder_not_found`, `folder_exists`, `forbidden`, `bad_request` */
+  /** @throws AppError `folder_not_found`, `folder_exists`, `folder_shared`, `forbidden`, `bad_request` */
   update(caller: Caller, id: FolderId, change: FolderChange): Promise<Folder>
   /** @throws AppError `folder_not_found`, `folder_in_use`, `forbidden` */
   trash(caller: Caller, id: FolderId): Promise<Folder>
@@ -57,30 +56,12 @@ export interface FoldersDeps {
   readonly store: Store
   readonly storage: StorageHosts
   readonly removals: Pick<Removals, 'start'>
-  readonly events: FolderHintsDeps['events']
+  readonly hints: FolderHints
 }
 
-export function createFolders({ store, storage, removals, events }: FoldersDeps): Folders {
-  const tell = createFolderHints({ store, events })
-
-  /** @throws AppError `folder_not_found` if the caller may neither use nor manage it */
-  async function visible(caller: Caller, id: FolderId, db: Db = store.db): Promise<{ row: FolderRow; view: Folder }> {
-    const row = await findFolder(db, id, caller.userId)
-    const view = row && toFolder(caller, row)
-    if (!row || !view || row.status === 'deleting') throw new AppError('folder_not_found', { folderId: id })
-    return { row, view }
-  }
-
-  /** @throws AppError `folder_not_found`, `forbidden` */
-  async function managed(caller: Caller, id: FolderId, db: Db = store.db): Promise<FolderRow> {
-    const { row } = await visible(caller, id, db)
-    if (manages(caller, row)) return row
-    const why = 'It belongs to a project: only an admin changes it.'
-    throw new AppError('forbidden', { folderId: id, why })
-  }
-
+export function createFolders({ store, storage, removals, hints }: FoldersDeps): Folders {
   async function view(caller: Caller, id: FolderId): Promise<Folder> {
-    return (await visible(caller, id)).view
+    return (await requireVisible(store.db, caller, id)).view
   }
 
   /** @returns the storage host of the request, or the first that the caller may use @throws AppError `storage_host_not_found` */
@@ -146,65 +127,62 @@ export function createFolders({ store, storage, removals, events }: FoldersDeps)
         if (isAppError(said) && REFUSALS.has(said.code)) await storage.discard(host, id).catch(() => undefined)
         throw said
       }
-      tell(row)
+      await hints.changed(id)
       return view(caller, id)
     },
 
     async update(caller, id, change) {
-      const row = await managed(caller, id)
-      if (change.permission !== undefined && row.group_id === null) {
-        throw new AppError('bad_request', { why: 'Only the folder of a project has a permission.' })
-      }
-      if (change.name !== undefined && row.group_id !== null) requireNoDot(change.name)
-      await updateFolder(store.db, id, change).catch((error: unknown) => {
-        throw sayWhy(error, change.name ?? row.name)
+      await store.transaction(async trx => {
+        await lockFolder(trx, id)
+        const row = await requireManaged(trx, caller, id)
+        requireSoundChange(row, change)
+        await updateFolder(trx, id, change).catch((error: unknown) => {
+          throw sayWhy(error, change.name ?? row.name)
+        })
       })
-      tell(row)
+      await hints.changed(id)
       return view(caller, id)
     },
 
     async trash(caller, id) {
-      const row = await store.transaction(async trx => {
+      await store.transaction(async trx => {
         await lockFolder(trx, id)
-        const folder = await managed(caller, id, trx)
-        if (folder.status === 'trashed') return folder
-        await requireUnused(trx, id, folder.name)
+        const { status, name } = await requireManaged(trx, caller, id)
+        if (status === 'trashed') return
+        await requireUnused(trx, id, name)
         await updateFolder(trx, id, { status: 'trashed' })
-        return folder
       })
-      tell(row)
+      await hints.changed(id)
       return view(caller, id)
     },
 
     async restore(caller, id) {
-      const row = await store.transaction(async trx => {
+      await store.transaction(async trx => {
         await lockFolder(trx, id)
-        const folder = await managed(caller, id, trx)
-        if (folder.status !== 'trashed') return folder
+        const { status, name } = await requireManaged(trx, caller, id)
+        if (status !== 'trashed') return
         await updateFolder(trx, id, { status: 'ready' }).catch((error: unknown) => {
-          throw sayWhy(error, folder.name)
+          throw sayWhy(error, name)
         })
-        return folder
       })
-      tell(row)
+      await hints.changed(id)
       return view(caller, id)
     },
 
     async remove(caller, id) {
-      const row = await store.transaction(async trx => {
+      const host = await store.transaction(async trx => {
         await lockFolder(trx, id)
-        const folder = await managed(caller, id, trx)
-        const { name } = folder
-        if (folder.status !== 'trashed') {
+        const { status, name, storage_host } = await requireManaged(trx, caller, id)
+        if (status !== 'trashed') {
           const why = `"${name}" is not in the trash. Move it there first; after that it can be deleted permanently.`
           throw new AppError('folder_not_trashed', { name, why })
         }
         await requireUnused(trx, id, name)
         await updateFolder(trx, id, { status: 'deleting' })
-        return folder
+        return storage_host
       })
-      removals.start(row.storage_host, id)
-      tell(row)
+      await hints.changed(id)
+      removals.start(host, id)
     },
   }
 }
@@ -219,6 +197,19 @@ async function requireUnused(trx: Db, id: FolderId, name: string): Promise<void>
   const more = count > names.length ? ` and ${count - names.length} more` : ''
   const why = `Live sessions use "${name}": ${names.join(', ')}${more}. End them first.`
   throw new AppError('folder_in_use', { name, why })
+}
+
+/** @throws AppError `bad_request`, `folder_shared` */
+function requireSoundChange({ group_id, shared_with, name }: FolderRow, change: FolderChange): void {
+  if (change.permission !== undefined && group_id === null) {
+    throw new AppError('bad_request', { why: 'Only the folder of a project has a permission.' })
+  }
+  if (change.name === undefined) return
+  if (group_id !== null) requireNoDot(change.name)
+  else if (change.name.startsWith('.') && shared_with > 0) {
+    const why = `"${name}" has members or open invitations, and a folder whose name starts with a dot is mounted in each of your sessions. Take it back from them first.`
+    throw new AppError('folder_shared', { name, why })
+  }
 }
 
 /** Names like `.ssh` have a meaning to programs: a project must not put its files there. @throws AppError `bad_request` */
@@ -237,25 +228,4 @@ function sayWhy(error: unknown, name: string): unknown {
     return new AppError('group_not_found', { why: 'The project was deleted a moment ago.' }, { cause: error })
   }
   return error
-}
-
-/** @returns undefined if the caller may neither use nor manage the folder */
-function toFolder(caller: Caller, row: FolderRow): Folder | undefined {
-  const usable = mayMount(caller, row)
-  const manageable = manages(caller, row)
-  if (!usable && !manageable) return undefined
-  return {
-    id: row.id,
-    name: row.name,
-    storageHost: row.storage_host,
-    ownerId: row.user_id,
-    group: row.group_id === null ? null : { id: row.group_id, name: row.group_name ?? '' },
-    permission: row.permission,
-    usable,
-    manageable,
-    status: row.status,
-    trashedAt: row.trashed_at?.toISOString() ?? null,
-    createdAt: row.created_at.toISOString(),
-    version: row.version,
-  }
 }

@@ -46,6 +46,15 @@ export function passwordSetMail(to: string): Mail {
   ])
 }
 
+/** The inviter is named by address, which is the only text of another user in our mails: it was confirmed, and holds no spaces. */
+export function folderInvitationMail(to: string, { inviter, publicUrl }: { inviter: string; publicUrl: string }): Mail {
+  return mail(to, 'You are invited to a folder', [
+    `${inviter} invites you to share a folder at Berth. Sign in to accept or decline:`,
+    '',
+    `${publicUrl}/`,
+  ])
+}
+
 export function testMail(to: string): Mail {
   return mail(to, 'Test of the mail settings', ['Berth can send mail with these settings.'])
 }

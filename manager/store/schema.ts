@@ -17,7 +17,13 @@ import {
   type KeypairRequestsTable,
   type RecoveryCodesTable,
 } from './tables/identity.ts'
-import { type FoldersTable, type SessionFoldersTable, type StorageHostsTable } from './tables/storage.ts'
+import {
+  type FolderInvitationsTable,
+  type FolderMembersTable,
+  type FoldersTable,
+  type SessionFoldersTable,
+  type StorageHostsTable,
+} from './tables/storage.ts'
 import { type PresetsTable, type ResourceGroupAccessTable, type ResourcePoliciesTable } from './tables/quotas.ts'
 import {
   type ImageSettingsTable,
@@ -86,6 +92,8 @@ export interface Database {
   agent_links: AgentLinksTable
   storage_hosts: StorageHostsTable
   folders: FoldersTable
+  folder_members: FolderMembersTable
+  folder_invitations: FolderInvitationsTable
   session_folders: SessionFoldersTable
 }
 

@@ -1,31 +1,38 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { USUAL_STORAGE_HOST } from '#manager/contract'
-import { type EventPublisher } from '../events/bus.ts'
 import { startRemovals } from '../folders/removals.ts'
+import { type EventPublisher } from '../events/bus.ts'
+import { createFolderHints } from '../folders/hints.ts'
 import { createFolders } from '../folders/service.ts'
-import { createFolderRoutes } from '../http/routes/folders.ts'
+import { createSharing } from '../folders/sharing.ts'
+import { createFolderRoutes, createFolderSharingRoutes } from '../http/routes/folders.ts'
 import { type Log } from '../log.ts'
+import { type Mailer } from '../mail/mailer.ts'
+import { type Settings } from '../settings/settings.ts'
 import { createStorageHosts } from '../storage/storage-hosts.ts'
 import { type Store } from '../store/open-store.ts'
 
 export interface FoldersPartDeps {
   readonly store: Store
-  readonly events: Pick<EventPublisher, 'publish'>
   /** Absolute. */
   readonly dataDir: string
   /** Absolute directory of each storage host, by its name; one in the data directory if left out. */
   readonly paths: ReadonlyMap<string, string> | undefined
+  readonly events: EventPublisher
+  readonly mailer: Pick<Mailer, 'post'>
+  readonly settings: Pick<Settings, 'read'>
   readonly log: Log
 }
 
 /** Folders and the storage hosts that hold them. Closing interrupts removals. */
 export interface FoldersPart extends AsyncDisposable {
-  readonly handlers: ReturnType<typeof createFolderRoutes>
+  readonly handlers: ReturnType<typeof createFolderRoutes> & ReturnType<typeof createFolderSharingRoutes>
 }
 
 /** Marks new storage hosts before agents look for them. A storage host that is away does not prevent the start. */
-export async function startFoldersPart({ store, events, dataDir, paths, log }: FoldersPartDeps): Promise<FoldersPart> {
+export async function startFoldersPart(deps: FoldersPartDeps): Promise<FoldersPart> {
+  const { store, dataDir, paths, events, mailer, settings, log } = deps
   const usual = join(dataDir, 'storage')
   if (!paths) await mkdir(usual, { recursive: true, mode: 0o711 })
   const storage = createStorageHosts({ db: store.db, paths: paths ?? new Map([[USUAL_STORAGE_HOST, usual]]) })
@@ -33,8 +40,12 @@ export async function startFoldersPart({ store, events, dataDir, paths, log }: F
     if (problem !== null) log.warn({ storageHost: name, why: problem }, 'a storage host cannot be used')
   }
   const removals = startRemovals({ store, storage, log })
+  const hints = createFolderHints({ store, events, log })
   return {
-    handlers: createFolderRoutes(createFolders({ store, events, storage, removals })),
+    handlers: {
+      ...createFolderRoutes(createFolders({ store, storage, removals, hints })),
+      ...createFolderSharingRoutes(createSharing({ store, hints, mailer, settings, log })),
+    },
     [Symbol.asyncDispose]: () => removals[Symbol.asyncDispose](),
   }
 }

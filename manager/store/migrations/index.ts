@@ -9,6 +9,7 @@ import { agentTrust } from './0008-agent-trust.ts'
 import { idempotency } from './0011-idempotency.ts'
 import { retention } from './0013-retention.ts'
 import { folders } from './0015-folders.ts'
+import { folderMembers } from './0018-folder-members.ts'
 
 /** All migrations, in order of their names. Never edit a released migration; add one with the next number. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -22,4 +23,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0011-idempotency': idempotency,
   '0013-retention': retention,
   '0015-folders': folders,
+  '0018-folder-members': folderMembers,
 }

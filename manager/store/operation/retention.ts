@@ -31,6 +31,7 @@ export const KEPT = {
   idempotency_keys: over(sql`expires_at < now()`),
   keypair_nonces: over(sql`expires_at < now()`),
   keypair_requests: over(sql`minute < now() - interval '1 hour'`),
+  folder_invitations: over(sql`expires_at < now()`),
   join_tokens: over(sql`expires_at < now() - interval '1 day'`),
   tasks: over(sql`ended_at < now() - interval '7 days'`),
   // The last minute of a session stays: it says what the session used in total.
@@ -57,6 +58,7 @@ export const KEPT = {
   image_settings: 'with what it is about',
   storage_hosts: 'with what it is about',
   folders: 'with what it is about',
+  folder_members: 'with what it is about',
 
   sessions: 'as a setting says',
   kernels: 'as a setting says',

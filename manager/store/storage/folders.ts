@@ -10,8 +10,11 @@ import {
 import { type Db } from '../schema.ts'
 import { type FoldersTable } from '../tables/storage.ts'
 
-/** A folder with the data of its project that views and access rules need. */
+/** A folder with the data of its owner and of one user that views and access rules need. */
 export type FolderRow = Selectable<FoldersTable> & {
+  /** Null for the folder of a project, as `owner_name`. */
+  readonly owner_email: string | null
+  readonly owner_name: string | null
   readonly group_name: string | null
   /** Domain of the project; null for the folder of a user. */
   readonly group_domain: string | null
@@ -19,28 +22,46 @@ export type FolderRow = Selectable<FoldersTable> & {
   readonly group_active: boolean | null
   /** Whether the user for whom the folder was read is in its project. */
   readonly is_member: boolean
+  /** What that user may do by an invitation that they accepted. */
+  readonly invited_permission: FolderPermission | null
+  /** Number of members and open invitations. */
+  readonly shared_with: number
 }
 
 const isMember = (userId: UserId) => sql<boolean>`exists (
   select from group_members m where m.group_id = folders.group_id and m.user_id = ${userId}::uuid)`
 
+/** Domains keep apart: a member who was moved to another one sees the folder again once they are moved back. */
+const invitedPermission = (userId: UserId) => sql<FolderPermission | null>`(
+  select m.permission from folder_members m join users u on u.id = m.user_id
+  where m.folder_id = folders.id and m.user_id = ${userId}::uuid and u.domain = coalesce(owners.domain, groups.domain))`
+
+const sharedWith = sql<number>`((select count(*) from folder_members m where m.folder_id = folders.id)
+  + (select count(*) from folder_invitations i where i.folder_id = folders.id and i.expires_at > now()))::int`
+
 const selectFolders = (db: Db, member: UserId) =>
   db
     .selectFrom('folders')
     .leftJoin('groups', 'groups.id', 'folders.group_id')
+    .leftJoin('users as owners', 'owners.id', 'folders.user_id')
     .selectAll('folders')
     .select(['groups.name as group_name', 'groups.domain as group_domain', 'groups.active as group_active'])
-    .select(isMember(member).as('is_member'))
+    .select(['owners.email as owner_email', 'owners.name as owner_name'])
+    .select([
+      isMember(member).as('is_member'),
+      invitedPermission(member).as('invited_permission'),
+      sharedWith.as('shared_with'),
+    ])
 
 export interface FolderFilter {
   readonly status: FolderStatus
-  /** Folders of this user and of the projects that the user is in. */
+  /** Folders of this user, of the projects that the user is in, and those that the user was invited to. */
   readonly member: UserId
   /** Also the folders of all projects of this domain; `true`: of all projects. */
   readonly administers?: string | true | undefined
 }
 
-/** Folders of the user first, then those of projects, each ordered by name. */
+/** Folders of the user first, then those of others, then those of projects, each ordered by name. */
 export function listFolders(db: Db, { status, member, administers }: FolderFilter): Promise<FolderRow[]> {
   return selectFolders(db, member)
     .where('folders.status', '=', status)
@@ -48,12 +69,13 @@ export function listFolders(db: Db, { status, member, administers }: FolderFilte
       eb.or([
         eb('folders.user_id', '=', member),
         isMember(member),
+        sql<boolean>`${invitedPermission(member)} is not null`,
         ...(administers === undefined
           ? []
           : [administers === true ? eb('folders.group_id', 'is not', null) : eb('groups.domain', '=', administers)]),
       ]),
     )
-    .orderBy(sql`folders.user_id is null`)
+    .orderBy(sql`case when folders.user_id = ${member}::uuid then 0 when folders.user_id is not null then 1 else 2 end`)
     .orderBy(sql`lower(folders.name)`)
     .orderBy('folders.id')
     .execute()

@@ -1,5 +1,6 @@
 import {
   type FolderId,
+  type FolderInvitationId,
   type FolderPermission,
   type FolderStatus,
   type GroupId,
@@ -28,6 +29,25 @@ export interface FoldersTable {
   trashed_at: MaybeTime
   created_at: Time
   version: Default<number>
+}
+
+/** Users who accepted an invitation to a folder. */
+export interface FolderMembersTable {
+  folder_id: FolderId
+  user_id: UserId
+  permission: FolderPermission
+  joined_at: Time
+}
+
+/** Open invitations: by address, whether it has an account or not. */
+export interface FolderInvitationsTable {
+  id: FolderInvitationId
+  folder_id: FolderId
+  email: string
+  permission: FolderPermission
+  invited_by: UserId
+  created_at: Time
+  expires_at: Time
 }
 
 /** Folders that a session mounts. */

@@ -15,10 +15,11 @@ const WHO = ['anonymous', 'user', 'domain_admin', 'superadmin'] as const
 type Who = (typeof WHO)[number]
 const RELATIONS = ['own', 'near', 'top', 'far'] as const
 type Relation = (typeof RELATIONS)[number]
-const KINDS = ['session', 'user', 'group', 'keypair', 'invitation', 'folder'] as const
+const KINDS = ['session', 'user', 'group', 'keypair', 'invitation', 'folder', 'folderInvitation'] as const
 type Kind = (typeof KINDS)[number]
 
 const PASSWORD = 'Their-own-pass-1'
+const UNKNOWN = '00000000-0000-7000-8000-000000000000'
 const NAMES: Readonly<Record<Kind, RegExp>> = {
   session: /^\/api\/v1\/sessions\/:id/,
   user: /^\/api\/v1\/users\/:id/,
@@ -26,6 +27,7 @@ const NAMES: Readonly<Record<Kind, RegExp>> = {
   keypair: /^\/api\/v1\/keypairs\/:accessKey/,
   invitation: /^\/api\/v1\/invitations\/:id/,
   folder: /^\/api\/v1\/folders\/:id/,
+  folderInvitation: /^\/api\/v1\/folder-invitations\/:id/,
 }
 const NOT_FOUND: Readonly<Record<Kind, ErrorCode>> = {
   session: 'session_not_found',
@@ -34,6 +36,7 @@ const NOT_FOUND: Readonly<Record<Kind, ErrorCode>> = {
   keypair: 'keypair_not_found',
   invitation: 'invitation_not_found',
   folder: 'folder_not_found',
+  folderInvitation: 'folder_invitation_not_found',
 }
 /** Terminal, apps, keys and files: the owner's alone. */
 const ENTERS: readonly string[] = ['getSshAccess', 'createGrant', 'restartSession']
@@ -47,6 +50,9 @@ const BODIES: Partial<Record<RouteName, unknown>> = {
   setSessionPriority: { priority: 0 },
   extendSession: {},
   createAccountLink: { purpose: 'reset' },
+  inviteToFolder: { email: 'nobody@example.org' },
+  updateFolderInvitation: { permission: 'rw' },
+  updateFolderMember: { permission: 'rw' },
 }
 
 const routes = (Object.entries(ROUTES) as [RouteName, RouteSpec][]).map(([name, route]) => {
@@ -63,7 +69,7 @@ const size = onObjects.length + without.length
 function sees(who: Who, kind: Kind, relation: Relation): boolean {
   if (who === 'anonymous') return false
   // Nobody but its owner, whatever the role.
-  if (kind === 'folder') return relation === 'own'
+  if (kind === 'folder' || kind === 'folderInvitation') return relation === 'own'
   if (who === 'superadmin') return true
   const admin = who === 'domain_admin'
   switch (kind) {
@@ -98,6 +104,8 @@ let agent: ScriptedAgent
 let callers: Record<Exclude<Who, 'anonymous'>, Person>
 /** Owners of what is near, above and far. */
 let others: Record<Exclude<Relation, 'own'>, Person>
+/** In the domain that is far, to invite somebody there. */
+let neighbour: Person
 const sessions = new Map<Person, string>()
 const groups: Partial<Record<Relation, string>> = {}
 
@@ -129,6 +137,7 @@ beforeAll(async () => {
     top: await person('top@example.org', 'superadmin', 'red'),
     far: await person('far@example.org', 'user', 'blue'),
   }
+  neighbour = await person('neighbour@example.org', 'user', 'blue')
   for (const one of [...Object.values(callers), ...Object.values(others)]) {
     const { items } = await one.api.createSession({ body: { image: 'berth/python:3.13' } })
     sessions.set(one, items[0]?.id ?? '')
@@ -166,11 +175,20 @@ async function object(kind: Kind, who: Who, relation: Relation, name?: RouteName
       return (await owner.api.createKeypair({ body: {} })).accessKey
     case 'folder':
       return (await owner.api.createFolder({ body: { name: `folder-${crypto.randomUUID()}` } })).id
+    case 'folderInvitation':
+      return invitationTo(owner)
     case 'invitation': {
       const domain = relation === 'far' ? 'blue' : 'red'
       return (await cluster.api.createInvitation({ body: { domain } })).id
     }
   }
+}
+
+/** An open invitation to this person, by somebody of the same domain. */
+async function invitationTo(person: Person): Promise<string> {
+  const { api } = person === others.near ? callers.user : person === others.far ? neighbour : others.near
+  const folder = await api.createFolder({ body: { name: `shared-${crypto.randomUUID()}` } })
+  return (await api.inviteToFolder({ params: { id: folder.id }, body: { email: person.email } })).id
 }
 
 async function ask(
@@ -204,7 +222,7 @@ describe(`the matrix: ${size} requests of 4 roles over ${routes.length} routes`,
   test.each(onObjects)('$name of $relation $kind as $who', async ({ name, route, kind, who, relation }) => {
     const id = await object(kind, who, relation, name)
     const { status, code } = await ask(route, who, {
-      params: { id, accessKey: id, userId: ownerOf(who, relation).id, app: 'jupyter' },
+      params: { id, accessKey: id, userId: ownerOf(who, relation).id, app: 'jupyter', invitationId: UNKNOWN },
       body: BODIES[name],
     })
     if (who === 'anonymous') expect(code).toBe('not_signed_in')
@@ -216,7 +234,9 @@ describe(`the matrix: ${size} requests of 4 roles over ${routes.length} routes`,
       // A body that is refused would hide the refusal that was to be tried.
       expect(['not_signed_in', 'forbidden', 'bad_request', NOT_FOUND[kind]]).not.toContain(code)
       // Members are the one case with two objects; the second one is tried below.
-      if (code?.endsWith('_not_found') && code !== 'user_not_found') expect(code).toBe('app_not_found')
+      if (code?.endsWith('_not_found') && code !== 'user_not_found') {
+        expect(['app_not_found', 'folder_member_not_found', 'folder_invitation_not_found']).toContain(code)
+      }
       expect(status).not.toBe(400)
     }
   })
@@ -229,8 +249,7 @@ describe(`the matrix: ${size} requests of 4 roles over ${routes.length} routes`,
       await expect(spare.api.me()).rejects.toMatchObject({ code: 'not_signed_in' })
       return
     }
-    const unknown = '00000000-0000-7000-8000-000000000000'
-    const { code } = await ask(route, who, { params: { id: unknown }, body: { wrong: true } })
+    const { code } = await ask(route, who, { params: { id: UNKNOWN }, body: { wrong: true } })
     if (MAY[route.access].includes(who)) expect(['not_signed_in', 'forbidden']).not.toContain(code)
     else expect(code).toBe(who === 'anonymous' ? 'not_signed_in' : 'forbidden')
   })

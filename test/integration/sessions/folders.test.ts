@@ -28,7 +28,7 @@ describe('folders', () => {
       name: 'first',
       storageHost: 'local',
       group: null,
-      permission: 'rw',
+      permission: 'delete',
       status: 'ready',
     })
     const directory = join(storage, 'folders', folder.id)

@@ -27,6 +27,7 @@ test('every table has a rule; what is over goes, in portions and from two manage
   const [session, kernel] = [newId(SessionId), newId(KernelId)]
   await insertSessions(db, [aSessionRow(UserId.parse(user), { id: session, status: 'TERMINATED' })])
   await insertKernels(db, [{ id: kernel, sessionId: session, status: 'TERMINATED', slots: {} }])
+  const { id: folder } = await api.createFolder({ body: { name: 'shared' } })
   const settings = await api.getSettings()
   for (const table of PRUNED) await sql`delete from ${sql.table(table)}`.execute(db)
   /** Inserts one row of this age. */
@@ -58,6 +59,9 @@ test('every table has a rule; what is over goes, in portions and from two manage
     keypair_requests: age =>
       sql`insert into keypair_requests (access_key, minute, requests)
       values (${key}, ${ago(age)} + random() * interval '1 second', 1)`.execute(db),
+    folder_invitations: age =>
+      sql`insert into folder_invitations (id, folder_id, email, permission, invited_by, expires_at)
+      values (${newUuid()}, ${folder}, ${`${newUuid()}@example.org`}, 'ro', ${user}, ${ago(age)})`.execute(db),
     join_tokens: age =>
       sql`insert into join_tokens (token_hash, resource_group, expires_at)
       values (${bytes()}, 'default', ${ago(age)})`.execute(db),

@@ -1,0 +1,351 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { sql } from 'kysely'
+import {
+  type ApiClient,
+  type Folder,
+  type FolderPermission,
+  isAppError,
+  MOST_SHARES,
+  type UserId,
+} from '#manager/contract'
+import { openToRead } from '../../../manager/backup/open-database.ts'
+import { silentLog } from '../../../manager/log.ts'
+import { apiOf } from '../../fixtures/manager.ts'
+import { openEventStream } from '../../fixtures/event-stream.ts'
+import { refusal, type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
+import { type SmtpServer, startSmtpServer } from '../../fixtures/smtp-server.ts'
+
+const PASSWORD = 'Their-own-pass-1'
+const CONSOLE = 'https://console.example.org'
+
+interface Someone {
+  readonly id: UserId
+  readonly email: string
+  readonly token: string
+  readonly api: ApiClient
+}
+
+let cluster: SessionsCluster
+let smtp: SmtpServer
+let ann: Someone
+let bob: Someone
+/** In another domain. */
+let far: Someone
+beforeAll(async () => {
+  cluster = await startSessionsCluster()
+  smtp = await startSmtpServer()
+  const mail = {
+    smtpHost: 'localhost',
+    smtpPort: smtp.port,
+    smtpSecurity: 'none',
+    smtpFrom: 'berth@example.org',
+  } as const
+  await cluster.api.updateSettings({ body: { ...mail, publicUrl: CONSOLE } })
+  await cluster.api.createDomain({ body: { name: 'elsewhere' } })
+  ann = await someone('ann@example.org')
+  bob = await someone('bob@example.org')
+  far = await someone('far@example.org', 'elsewhere')
+})
+afterAll(async () => {
+  await cluster[Symbol.asyncDispose]()
+  await smtp[Symbol.asyncDispose]()
+})
+
+async function someone(email: string, domain = 'default'): Promise<Someone> {
+  await cluster.api.createUser({ body: { email, name: email.split('@', 1)[0] ?? '', password: PASSWORD, domain } })
+  const { token, user } = await apiOf(cluster.url).login({ body: { email, password: PASSWORD, kind: 'token' } })
+  if (token === null) throw new Error('no token')
+  return { id: user.id, email, token, api: apiOf(cluster.url, token) }
+}
+
+let counter = 0
+let folder: Folder
+beforeEach(async () => {
+  folder = await ann.api.createFolder({ body: { name: `data-${++counter}` } })
+})
+
+const invite = (email: string, permission?: FolderPermission, { api }: Someone = ann) =>
+  api.inviteToFolder({ params: { id: folder.id }, body: { email, ...(permission ? { permission } : {}) } })
+const received = async ({ api }: Someone) =>
+  (await api.listFolderInvitations()).items.filter(one => one.folder.id === folder.id)
+const seen = async ({ api }: Someone) => (await api.listFolders()).items.find(({ id }) => id === folder.id)
+const shares = () => ann.api.listFolderShares({ params: { id: folder.id } })
+const accept = async (who: Someone) => {
+  const [invitation] = await received(who)
+  if (!invitation) throw new Error(`${who.email} has no invitation`)
+  return who.api.acceptFolderInvitation({ params: { id: invitation.id } })
+}
+const launch = (who: Someone, name = folder.name) =>
+  who.api.createSession({ body: { image: 'berth/python:3.13', folders: [{ folder: name }] } })
+const withStorage = async () => {
+  const marker = await readFile(join(cluster.source.dataDir, 'storage', '.berth-storage'), 'utf8')
+  return cluster.join({ storage: [marker.trim()] })
+}
+
+describe('an invitation to a folder', () => {
+  test('is seen by the user of its address, who accepts it and has the folder with its permission', async () => {
+    const sent = await invite('bob@example.org')
+    expect(sent).toMatchObject({ email: 'bob@example.org', permission: 'ro' })
+    expect(await seen(bob)).toBeUndefined()
+    expect(await received(bob)).toMatchObject([
+      {
+        id: sent.id,
+        folder: { id: folder.id, name: folder.name },
+        group: null,
+        from: { email: 'ann@example.org', name: 'ann' },
+        permission: 'ro',
+      },
+    ])
+    expect(await accept(bob)).toMatchObject({
+      id: folder.id,
+      permission: 'ro',
+      usable: true,
+      manageable: false,
+      invited: true,
+      sharedWith: null,
+      owner: { email: 'ann@example.org', name: 'ann' },
+    })
+    expect(await received(bob)).toEqual([])
+    expect(await seen(ann)).toMatchObject({ permission: 'delete', invited: false, sharedWith: 1 })
+    expect(await shares()).toMatchObject({
+      members: [{ userId: bob.id, email: 'bob@example.org', permission: 'ro', sessions: 0 }],
+      invitations: [],
+    })
+    expect(await refusal(invite('BOB@example.org'))).toMatchObject({ code: 'folder_member_exists' })
+    // A member neither manages the folder nor sees the others.
+    for (const call of [
+      () => bob.api.listFolderShares({ params: { id: folder.id } }),
+      () => invite('ann@example.org', 'rw', bob),
+      () => bob.api.updateFolder({ params: { id: folder.id }, body: { name: 'mine-now' } }),
+      () => bob.api.trashFolder({ params: { id: folder.id } }),
+      () => bob.api.updateFolderMember({ params: { id: folder.id, userId: bob.id }, body: { permission: 'delete' } }),
+    ]) {
+      expect(await refusal(call())).toMatchObject({ code: 'forbidden' })
+    }
+  })
+
+  test('to an address without an account, or with one in another domain, looks the same and leads nowhere', async () => {
+    const [known, unknown, foreign] = [
+      await invite('bob@example.org', 'rw'),
+      await invite('nobody@example.org', 'rw'),
+      await invite('far@example.org', 'rw'),
+    ]
+    const shape = ({ id: _id, email: _email, createdAt: _at, expiresAt: _to, ...rest }: typeof known) => rest
+    expect([shape(unknown), shape(foreign)]).toEqual([shape(known), shape(known)])
+    expect((await shares()).invitations.map(({ email }) => email)).toEqual([
+      'bob@example.org',
+      'far@example.org',
+      'nobody@example.org',
+    ])
+    for (const { id } of [known, unknown, foreign]) {
+      const params = { id: folder.id, invitationId: id }
+      expect(await ann.api.updateFolderInvitation({ params, body: { permission: 'ro' } })).toMatchObject({ id })
+    }
+    expect(await received(far)).toEqual([])
+    const stolen = far.api.acceptFolderInvitation({ params: { id: foreign.id } })
+    expect(await refusal(stolen)).toMatchObject({ code: 'folder_invitation_not_found' })
+    const others = bob.api.acceptFolderInvitation({ params: { id: unknown.id } })
+    expect(await refusal(others)).toMatchObject({ code: 'folder_invitation_not_found' })
+    // The account is made later: the invitation is there.
+    const late = await someone('nobody@example.org')
+    expect(await accept(late)).toMatchObject({ permission: 'ro' })
+    // Mail went to the account only; a second invitation to the address sends none.
+    await expect.poll(() => smtp.mailTo('bob@example.org', new RegExp(CONSOLE))).toBeDefined()
+    await invite('bob@example.org', 'rw')
+    const mailed = smtp.mails.filter(({ text }) => text.includes('invite'))
+    for (const { to } of mailed) expect(to).toContain('bob@example.org')
+  })
+
+  test('is declined, taken back and replaced', async () => {
+    const first = await invite('bob@example.org', 'rw')
+    const second = await invite('Bob@example.org', 'delete')
+    expect((await shares()).invitations).toMatchObject([{ id: second.id, permission: 'delete' }])
+    const gone = bob.api.acceptFolderInvitation({ params: { id: first.id } })
+    expect(await refusal(gone)).toMatchObject({ code: 'folder_invitation_not_found' })
+    await bob.api.declineFolderInvitation({ params: { id: second.id } })
+    expect([await received(bob), (await shares()).invitations]).toEqual([[], []])
+    const { id: invitationId } = await invite('bob@example.org')
+    const params = { id: folder.id, invitationId }
+    await ann.api.deleteFolderInvitation({ params })
+    for (const call of [
+      () => ann.api.deleteFolderInvitation({ params }),
+      () => bob.api.acceptFolderInvitation({ params: { id: invitationId } }),
+      () => bob.api.declineFolderInvitation({ params: { id: invitationId } }),
+    ]) {
+      expect(await refusal(call())).toMatchObject({ code: 'folder_invitation_not_found' })
+    }
+  })
+
+  test('and what is refused: oneself, a folder of others, one in the trash, and more than a hundred', async () => {
+    expect(await refusal(invite('Ann@example.org'))).toMatchObject({ code: 'bad_request' })
+    expect(await refusal(invite('bob@example.org', 'ro', bob))).toMatchObject({ code: 'folder_not_found' })
+    await invite('bob@example.org')
+    await ann.api.trashFolder({ params: { id: folder.id } })
+    expect(await received(bob)).toEqual([])
+    expect(await refusal(invite('new@example.org'))).toMatchObject({ code: 'folder_not_found' })
+    await ann.api.restoreFolder({ params: { id: folder.id } })
+    expect(await received(bob)).toHaveLength(1)
+
+    await using store = await openToRead({ ...cluster.source, log: silentLog })
+    await sql`insert into folder_invitations (id, folder_id, email, permission, invited_by, expires_at)
+      select gen_random_uuid(), ${folder.id}, 'guest-' || n, 'ro', ${ann.id}, now() + interval '1 day'
+      from generate_series(2, ${MOST_SHARES}) n`.execute(store.db)
+    expect(await refusal(invite('one-more@example.org'))).toMatchObject({ code: 'over_share_limit' })
+    expect(await invite('bob@example.org', 'rw')).toMatchObject({ permission: 'rw' })
+  })
+
+  test('and many of them by one user: the waits between two grow', async () => {
+    const busy = await someone('busy@example.org')
+    folder = await busy.api.createFolder({ body: { name: 'many' } })
+    const all = Array.from({ length: 65 }, (_, index) => () => invite(`guest-${index}@example.org`, 'ro', busy))
+    const codes: string[] = []
+    for (const ask of all) {
+      await ask().catch((error: unknown) => codes.push(isAppError(error) ? error.code : 'another error'))
+    }
+    expect(codes.length).toBeGreaterThan(1)
+    expect(new Set(codes)).toEqual(new Set(['rate_limited']))
+  })
+
+  test('and its acceptance raced by the owner who takes it back, and accepted twice: one of them wins', async () => {
+    for (let round = 0; round < 5; round++) {
+      const { id } = await invite('bob@example.org', 'rw')
+      const params = { id }
+      const [accepted, again, taken] = await Promise.allSettled([
+        bob.api.acceptFolderInvitation({ params }),
+        bob.api.acceptFolderInvitation({ params }),
+        ann.api.deleteFolderInvitation({ params: { id: folder.id, invitationId: id } }),
+      ])
+      const won = [accepted, again, taken].filter(({ status }) => status === 'fulfilled')
+      expect(won).toHaveLength(1)
+      const { members } = await shares()
+      expect(members).toHaveLength(taken.status === 'fulfilled' ? 0 : 1)
+      if (members.length > 0) await ann.api.deleteFolderMember({ params: { id: folder.id, userId: bob.id } })
+    }
+  })
+})
+
+describe('a member of a folder', () => {
+  test('mounts it with the permission of the moment, and nothing new once it is withdrawn', async () => {
+    await withStorage()
+    await invite('bob@example.org', 'ro')
+    await accept(bob)
+    const { items: first } = await launch(bob)
+    expect(first[0]?.folders).toMatchObject([{ folderId: folder.id, readOnly: true }])
+    expect((await shares()).members).toMatchObject([{ sessions: 1 }])
+    const params = { id: folder.id, userId: bob.id }
+    expect(await ann.api.updateFolderMember({ params, body: { permission: 'rw' } })).toMatchObject({ permission: 'rw' })
+    const { items: second } = await launch(bob)
+    for (const { id } of [...first, ...second]) await cluster.reach(id, 'RUNNING')
+    expect(second[0]?.folders).toMatchObject([{ folderId: folder.id, readOnly: false }])
+
+    await ann.api.deleteFolderMember({ params })
+    expect(await seen(bob)).toBeUndefined()
+    expect(await refusal(launch(bob))).toMatchObject({ code: 'folder_not_found' })
+    expect(await refusal(ann.api.deleteFolderMember({ params }))).toMatchObject({ code: 'folder_member_not_found' })
+    // Sessions keep what they have mounted, so the folder stays in use until they end.
+    expect(await refusal(ann.api.trashFolder({ params: { id: folder.id } }))).toMatchObject({ code: 'folder_in_use' })
+    for (const session of [...first, ...second]) {
+      await bob.api.deleteSession({ params: { id: session.id } })
+      await cluster.reach(session.id, 'TERMINATED')
+      expect(await refusal(bob.api.restartSession({ params: { id: session.id } }))).toMatchObject({
+        code: 'folder_not_found',
+      })
+    }
+    await ann.api.trashFolder({ params: { id: folder.id } })
+    await cluster.reset()
+  })
+
+  test('names it by its name, or with the owner where there are several', async () => {
+    await withStorage()
+    await invite('bob@example.org')
+    await accept(bob)
+    const own = await bob.api.createFolder({ body: { name: folder.name } })
+    const { items: mine } = await launch(bob)
+    expect(mine[0]?.folders).toMatchObject([{ folderId: own.id }])
+    const { items: theirs } = await launch(bob, `ANN@example.org/${folder.name}`)
+    expect(theirs[0]?.folders).toMatchObject([{ folderId: folder.id, path: `/home/work/${folder.name}` }])
+    const cid = await someone(`cid-${counter}@example.org`)
+    const other = await cid.api.createFolder({ body: { name: folder.name } })
+    await cid.api.inviteToFolder({ params: { id: other.id }, body: { email: bob.email } })
+    const [invitation] = (await bob.api.listFolderInvitations()).items.filter(one => one.folder.id === other.id)
+    await bob.api.acceptFolderInvitation({ params: { id: invitation?.id ?? '' } })
+    for (const { id } of [...mine, ...theirs]) await bob.api.deleteSession({ params: { id } })
+    await expect.poll(async () => (await bob.api.listSessions({ query: { status: 'live' } })).total).toBe(0)
+    await bob.api.trashFolder({ params: { id: own.id } })
+    const unclear = await refusal(launch(bob))
+    expect(unclear).toMatchObject({ code: 'folder_not_found' })
+    expect(String(unclear.detail.why)).toContain(`"ann@example.org/${folder.name}"`)
+    expect(String(unclear.detail.why)).toContain(`"cid-${counter}@example.org/${folder.name}"`)
+    await cluster.reset()
+  })
+
+  test('leaves it; its owner and the members of its project cannot', async () => {
+    await invite('bob@example.org', 'delete')
+    await accept(bob)
+    const params = { id: folder.id }
+    await bob.api.leaveFolder({ params })
+    expect([await seen(bob), (await shares()).members]).toEqual([undefined, []])
+    expect(await refusal(bob.api.leaveFolder({ params }))).toMatchObject({ code: 'folder_not_found' })
+    expect(await refusal(ann.api.leaveFolder({ params }))).toMatchObject({ code: 'folder_member_not_found' })
+  })
+
+  test('does not see it while in another domain', async () => {
+    await invite('bob@example.org')
+    await accept(bob)
+    const params = { id: bob.id }
+    await cluster.api.updateUser({ params, body: { domain: 'elsewhere' } })
+    const there = await cluster.signIn(bob.email)
+    expect((await there.listFolders()).items.map(({ id }) => id)).not.toContain(folder.id)
+    await cluster.api.updateUser({ params, body: { domain: 'default' } })
+    const { token } = await apiOf(cluster.url).login({ body: { email: bob.email, password: PASSWORD, kind: 'token' } })
+    bob = { ...bob, token: token ?? '', api: apiOf(cluster.url, token ?? '') }
+    expect(await seen(bob)).toMatchObject({ permission: 'ro' })
+  })
+})
+
+test('an admin of a project invites to its folder, also members of the project, who then have the larger permission', async () => {
+  const group = await cluster.api.createGroup({ body: { name: 'vision' } })
+  const { user } = await cluster.api.me()
+  for (const userId of [user.id, ann.id]) await cluster.api.addGroupMember({ params: { id: group.id, userId } })
+  folder = await cluster.api.createFolder({ body: { name: 'set', group: 'vision', permission: 'ro' } })
+  const admin: Someone = { id: user.id, email: user.email, token: '', api: cluster.api }
+  for (const { email } of [ann, bob]) await invite(email, 'rw', admin)
+  expect(await received(bob)).toMatchObject([{ group: { name: 'vision' }, from: { email: user.email } }])
+  for (const one of [ann, bob]) {
+    await accept(one)
+    expect(await seen(one)).toMatchObject({ permission: 'rw', group: { name: 'vision' }, owner: null, invited: true })
+  }
+  await ann.api.leaveFolder({ params: { id: folder.id } })
+  expect(await seen(ann)).toMatchObject({ permission: 'ro', invited: false })
+  await bob.api.leaveFolder({ params: { id: folder.id } })
+  expect(await seen(bob)).toBeUndefined()
+})
+
+test('a folder that is mounted by itself is not shared, and a shared one does not become such a folder', async () => {
+  const dotted = await ann.api.createFolder({ body: { name: '.local' } })
+  const refused = ann.api.inviteToFolder({ params: { id: dotted.id }, body: { email: bob.email } })
+  expect(await refusal(refused)).toMatchObject({ code: 'folder_shared' })
+  const rename = () => ann.api.updateFolder({ params: { id: folder.id }, body: { name: '.ssh' } })
+  await invite('nobody-yet@example.org')
+  expect(await refusal(rename())).toMatchObject({ code: 'folder_shared' })
+  const { invitations } = await shares()
+  for (const { id } of invitations) {
+    await ann.api.deleteFolderInvitation({ params: { id: folder.id, invitationId: id } })
+  }
+  expect(await rename()).toMatchObject({ name: '.ssh' })
+})
+
+test('pages of the owner and of the invited user are told of each step, and others of none', async () => {
+  const streams = await Promise.all([ann, bob, far].map(({ token }) => openEventStream(cluster.url, { token })))
+  const hints = () =>
+    streams.map(stream => stream.of('hint').filter(({ data }) => (data as { id: string }).id === folder.id).length)
+  const { id: invitationId } = await invite('bob@example.org')
+  await expect.poll(hints).toEqual([1, 1, 0])
+  await bob.api.acceptFolderInvitation({ params: { id: invitationId } })
+  await expect.poll(hints).toEqual([2, 2, 0])
+  await ann.api.deleteFolderMember({ params: { id: folder.id, userId: bob.id } })
+  await expect.poll(hints).toEqual([3, 3, 0])
+  for (const stream of streams) stream[Symbol.dispose]()
+})
