@@ -11,6 +11,7 @@ import { pureContracts } from './build/vite-pure-contracts.ts'
 import { quietHints } from './build/vite-quiet-hints.ts'
 import { usedUtilities } from './build/vite-used-utilities.ts'
 import { withoutDates } from './build/vite-without-dates.ts'
+import { compiledWords } from './build/vite-words.ts'
 
 const SOURCES = fileURLToPath(new URL('renderer', import.meta.url))
 
@@ -21,6 +22,7 @@ export default defineConfig({
   base: './',
   plugins: [
     vue(),
+    compiledWords(),
     vuetify({ autoImport: true }),
     contentSecurityPolicy(),
     quietHints(),
@@ -31,6 +33,14 @@ export default defineConfig({
     withoutDates(),
     compressedCopies(),
   ],
+  // vue-i18n without its message compiler: messages are compiled by the build (build/compile-message.ts).
+  resolve: { alias: { 'vue-i18n': 'vue-i18n/dist/vue-i18n.runtime.mjs' } },
+  define: {
+    __VUE_I18N_FULL_INSTALL__: false,
+    __VUE_I18N_LEGACY_API__: false,
+    __INTLIFY_DROP_MESSAGE_COMPILER__: true,
+    __INTLIFY_PROD_DEVTOOLS__: false,
+  },
   build: {
     outDir: '../dist/renderer',
     emptyOutDir: true,

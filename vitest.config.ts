@@ -1,6 +1,7 @@
 import vue from '@vitejs/plugin-vue'
 import { defineConfig } from 'vitest/config'
 import { INTEGRATION_WORKERS } from './build/bootstrap/test-parts.ts'
+import { compiledWords } from './build/vite-words.ts'
 
 /**
  * A worker evaluates each module once, not once for each file: a third of the CPU time. So a test undoes what it changes in
@@ -24,7 +25,7 @@ const patient = {
 const serial = { ...patient, fileParallelism: false }
 
 export default defineConfig({
-  plugins: [vue()],
+  plugins: [vue(), compiledWords()],
   resolve: {
     // Importing the real package outside Electron starts a download of its binary.
     alias: { electron: new URL('./test/fixtures/electron-stub.ts', import.meta.url).pathname },

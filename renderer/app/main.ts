@@ -11,6 +11,8 @@ import { createOriginSecret, fetchWithSecret } from '../api/origin-secret.ts'
 import { useAccount } from '../features/account/useAccount.ts'
 import { createHost, type HostWindow } from '../host.ts'
 import { provideServices } from '../services.ts'
+import { useNotifications } from '../ui/useNotifications.ts'
+import { startLanguage } from '../words/language-choice.ts'
 import App from './App.vue'
 import { reloadLostParts } from './lost-parts.ts'
 import { createPageRouter } from './router.ts'
@@ -49,4 +51,4 @@ const router = createPageRouter()
 reloadLostParts(router)
 loadShellWithPages(router)
 app.use(router)
-app.mount('#app')
+void startLanguage(error => useNotifications(pinia).error(error)).then(() => app.mount('#app'))

@@ -1,6 +1,8 @@
 import { createRouter, createWebHashHistory, type Router, type RouteRecordRaw } from 'vue-router'
 import { useAccount } from '../features/account/useAccount.ts'
+import { t } from '../features/account/words.ts'
 import { useNotifications } from '../ui/useNotifications.ts'
+import { showPageTitles, type PageTitle } from './page-title.ts'
 
 declare module 'vue-router' {
   interface RouteMeta {
@@ -9,7 +11,7 @@ declare module 'vue-router' {
     /** Fills the window: no rail, no top bar. */
     readonly bare?: boolean
     /** Title of the browser tab; a page may set a more precise one. */
-    readonly title?: string
+    readonly title?: PageTitle
   }
 }
 
@@ -19,40 +21,40 @@ const routes: RouteRecordRaw[] = [
     path: '/sign-in',
     name: 'sign-in',
     component: () => import('../features/account/SignInPage.vue'),
-    meta: { open: true, bare: true, title: 'Sign in' },
+    meta: { open: true, bare: true, title: 'signIn' },
   },
   {
     path: '/sign-up',
     component: () => import('../features/account/SignUpPage.vue'),
-    meta: { open: true, bare: true, title: 'Sign up' },
+    meta: { open: true, bare: true, title: 'signUp' },
   },
   {
     path: '/forgot-password',
     component: () => import('../features/account/ForgotPasswordPage.vue'),
-    meta: { open: true, bare: true, title: 'Forgotten password' },
+    meta: { open: true, bare: true, title: 'forgotPassword' },
   },
   {
     path: '/reset-password',
     component: () => import('../features/account/ResetPasswordPage.vue'),
-    meta: { open: true, bare: true, title: 'New password' },
+    meta: { open: true, bare: true, title: 'newPassword' },
   },
   {
     path: '/verify',
     component: () => import('../features/account/VerifyPage.vue'),
-    meta: { open: true, bare: true, title: 'Confirm your address' },
+    meta: { open: true, bare: true, title: 'confirmAddress' },
   },
   {
     path: '/sessions',
     name: 'sessions',
     component: () => import('../features/sessions/SessionsPage.vue'),
-    meta: { title: 'Sessions' },
+    meta: { title: 'sessions' },
     children: [
       {
         path: ':id',
         name: 'session',
         component: () => import('../features/detail/SessionDetail.vue'),
         props: true,
-        meta: { title: 'Session' },
+        meta: { title: 'session' },
       },
     ],
   },
@@ -60,20 +62,20 @@ const routes: RouteRecordRaw[] = [
     path: '/account',
     name: 'account',
     component: () => import('../features/account/AccountPage.vue'),
-    meta: { title: 'Your account' },
+    meta: { title: 'account' },
   },
   {
     path: '/terminal/:id',
     name: 'terminal',
     component: () => import('../features/terminal/TerminalPage.vue'),
     props: true,
-    meta: { bare: true, title: 'Terminal' },
+    meta: { bare: true, title: 'terminal' },
   },
   {
     path: '/:path(.*)*',
     name: 'not-found',
     component: () => import('./NotFoundPage.vue'),
-    meta: { title: 'Not found' },
+    meta: { title: 'notFound' },
   },
 ]
 
@@ -86,15 +88,12 @@ export function createPageRouter(): Router {
     const { local, ...query } = to.query
     if (account.state === 'signed_in' && typeof local === 'string') {
       const isProven = await account.proveLocal(local).catch(() => false)
-      if (!isProven)
-        useNotifications().info('This link is too old, or belongs to another computer. Run "berth up" for a new one.')
+      if (!isProven) useNotifications().info(t('linkTooOld'))
       return { path: to.path, query, replace: true }
     }
     if (to.meta.open || account.state !== 'signed_out') return true
     return { name: 'sign-in', query: to.fullPath === '/sessions' ? {} : { next: to.fullPath } }
   })
-  router.afterEach(to => {
-    document.title = to.meta.title ? `${to.meta.title} · Berth` : 'Berth'
-  })
+  showPageTitles(router)
   return router
 }

@@ -3,6 +3,7 @@ import { isAppError } from '#manager/contract'
 import { errorText } from '../../ui/error-text.ts'
 import { useNow } from '../../ui/useNow.ts'
 import { retryAfterMs } from './throttle.ts'
+import { t } from './words.ts'
 
 /** The state of submitting one form: in flight or not, the failure, and how long the server wants us to wait. */
 export function useAttempt() {
@@ -17,8 +18,8 @@ export function useAttempt() {
     if (!failure.value) return null
     const { title, why, next, code } = errorText(failure.value)
     if (code === 'rate_limited' || code === 'login_throttled') {
-      if (waitSeconds.value === 0) return { code, title: 'You can try again now', words: '' }
-      return { code, title, words: `You can try again in ${waitSeconds.value} s.` }
+      if (waitSeconds.value === 0) return { code, title: t('tryAgainNowTitle'), words: '' }
+      return { code, title, words: t('tryAgainIn', { seconds: waitSeconds.value }) }
     }
     return { code, title, words: why || next }
   })

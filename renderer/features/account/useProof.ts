@@ -1,5 +1,6 @@
 import { computed, ref } from 'vue'
 import { useAttempt } from './useAttempt.ts'
+import { t } from './words.ts'
 
 const FIELD_OF_CODE = { login_failed: 'password', totp_invalid: 'code' } as const
 
@@ -14,12 +15,12 @@ export function useProof() {
     return reason === 'login_failed' || reason === 'totp_invalid' ? FIELD_OF_CODE[reason] : null
   })
   const passwordError = computed(() => {
-    if (refused.value === 'password') return 'This is not your current password'
-    return tried.value && password.value === '' ? 'Enter your current password' : ''
+    if (refused.value === 'password') return t('notCurrent')
+    return tried.value && password.value === '' ? t('enterCurrent') : ''
   })
   const codeError = computed(() => {
-    if (refused.value === 'code') return 'The code is wrong or expired: enter the code that your app shows now'
-    return tried.value && code.value.trim().length < 6 ? 'Enter the code' : ''
+    if (refused.value === 'code') return t('codeWrong')
+    return tried.value && code.value.trim().length < 6 ? t('enterCode') : ''
   })
   /** The failure, if it concerns neither field. */
   const otherFailure = computed(() => (refused.value === null ? failureText.value : null))

@@ -1,0 +1,48 @@
+import { fileURLToPath } from 'node:url'
+import { expect, test } from 'vitest'
+import { placeholdersOf } from './compile-message.ts'
+import { featuresOf, readCatalogue } from './read-catalogue.ts'
+
+const FOLDER = new URL('../renderer/words/', import.meta.url)
+const LANGUAGES = ['en', 'ko']
+const read = (language: string, feature: string) =>
+  readCatalogue(fileURLToPath(new URL(`${language}/${feature}.ts`, FOLDER)))
+const features = await featuresOf(FOLDER, 'en')
+
+test('every language has the features of English', async () => {
+  expect(features.length).toBeGreaterThan(2)
+  for (const language of LANGUAGES) expect(await featuresOf(FOLDER, language), language).toEqual(features)
+})
+
+test.each(features)(
+  'the texts of %s have the same keys and placeholders in every language, and none is empty',
+  async feature => {
+    const shape = (messages: Readonly<Record<string, string>>) =>
+      Object.fromEntries(
+        Object.entries(messages).map(([key, text]) => [key, { has: placeholdersOf(text), marks: marks(text) }]),
+      )
+    const english = await read('en', feature)
+    for (const language of LANGUAGES.slice(1)) {
+      const messages = await read(language, feature)
+      expect(shape(messages), language).toEqual(shape(english))
+      for (const [key, text] of Object.entries(messages)) expect(text.trim(), `${language} ${key}`).not.toBe('')
+    }
+  },
+)
+
+/** The marked parts of a rich text: `<link>…</link>`. */
+const marks = (text: string) => [...new Set(text.match(/<[a-zA-Z]+>/g) ?? [])].toSorted()
+
+test('no Korean text has two particles to choose from, as 을(를) does', async () => {
+  for (const feature of features)
+    for (const [key, text] of Object.entries(await read('ko', feature)))
+      expect(text, `${feature} ${key}`).not.toMatch(/[을은이과](\(|\/)[를는가와]|\([으를는가와]/)
+})
+
+test('a placeholder of Korean is not followed by a particle that depends on its last sound', async () => {
+  for (const feature of features)
+    for (const [key, text] of Object.entries(await read('ko', feature)))
+      expect(text, `${feature} ${key}`).not.toMatch(
+        /\}(?:"|”|』|」|<\/\w+>)?(?:을|를|은|는|이|가|과|와|으로|로|이나|나|아|야)(?=[\s.,]|$)/,
+      )
+})

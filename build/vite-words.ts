@@ -1,0 +1,28 @@
+import { type Plugin } from 'vite'
+import { compileMessage } from './compile-message.ts'
+import { AS_WRITTEN, readCatalogue, type Catalogue } from './read-catalogue.ts'
+
+const CATALOGUE = /[\\/]renderer[\\/]words[\\/]([a-z]{2})[\\/][^\\/]+\.ts$/
+
+/** Compiles the catalogues of texts (`renderer/words/<language>/<feature>.ts`) to texts and functions. */
+export function compiledWords(): Plugin {
+  return {
+    name: 'berth:words',
+    enforce: 'pre',
+    async load(id) {
+      const [path = '', query = ''] = id.split('?')
+      if (query.startsWith(AS_WRITTEN)) return undefined
+      const language = CATALOGUE.exec(path)?.[1]
+      return language === undefined ? undefined : catalogueSource(language, await readCatalogue(path))
+    },
+  }
+}
+
+/** The module of a catalogue: its default export has a text or a function for each key. */
+export function catalogueSource(language: string, messages: Catalogue): string {
+  const entries = Object.entries(messages).map(([key, text]) => {
+    const compiled = compileMessage(language, text)
+    return `${JSON.stringify(key)}:${'text' in compiled ? JSON.stringify(compiled.text) : compiled.source}`
+  })
+  return `import { number, plural, select } from '../icu.ts'\nexport default {\n${entries.join(',\n')}\n}\n`
+}

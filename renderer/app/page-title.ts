@@ -1,0 +1,17 @@
+import { watchEffect } from 'vue'
+import { type Router } from 'vue-router'
+import en from '../words/en/titles.ts'
+import { defineWords } from '../words/i18n.ts'
+
+/** Names a title in the catalogue `words/<language>/titles.ts`. */
+export type PageTitle = keyof typeof en
+
+const t = defineWords('titles', en)
+
+/** Shows the title of the current page in the browser tab, in the language of the page. A page may set a more precise one. */
+export function showPageTitles(router: Router): void {
+  watchEffect(() => {
+    const { title } = router.currentRoute.value.meta
+    document.title = title ? `${t(title)} · Berth` : 'Berth'
+  })
+}

@@ -1,0 +1,21 @@
+import { h, type FunctionalComponent, type VNodeChild } from 'vue'
+
+const MARKED = /<([a-zA-Z]+)>(.*?)<\/\1>/g
+const ELEMENTS: Readonly<Record<string, string>> = { b: 'strong', code: 'code' }
+
+/**
+ * A text with marked parts, so that a sentence with a link stays one message: `<b>…</b>` and `<code>…</code>` become elements, and
+ * each other `<name>…</name>` is given to the slot `name` as `text`. The marks are the only markup: a text is never HTML.
+ */
+const RichText: FunctionalComponent<{ text: string }> = ({ text }, { slots }) => {
+  const parts: VNodeChild[] = []
+  let end = 0
+  for (const { 0: whole, 1: name = '', 2: inner = '', index } of text.matchAll(MARKED)) {
+    parts.push(text.slice(end, index), slots[name]?.({ text: inner }) ?? h(ELEMENTS[name] ?? 'span', inner))
+    end = index + whole.length
+  }
+  return [...parts, text.slice(end)]
+}
+RichText.props = ['text']
+
+export default RichText

@@ -1,0 +1,13 @@
+/** Titles of the browser tab, by page. */
+export default {
+  signIn: 'Sign in',
+  signUp: 'Sign up',
+  forgotPassword: 'Forgotten password',
+  newPassword: 'New password',
+  confirmAddress: 'Confirm your address',
+  sessions: 'Sessions',
+  session: 'Session',
+  account: 'Your account',
+  terminal: 'Terminal',
+  notFound: 'Not found',
+} as const

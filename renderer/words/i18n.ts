@@ -1,0 +1,46 @@
+import { createI18n, type PathValue } from 'vue-i18n'
+import { type Messages, type Parameters } from './message-types.ts'
+
+export const LANGUAGES = ['en', 'ko'] as const
+export type Language = (typeof LANGUAGES)[number]
+
+/**
+ * The texts of the page, in English until another language has been loaded. Messages arrive compiled (build/vite-words.ts):
+ * texts, and functions for those with placeholders. So the page has neither a parser of messages nor a need for eval.
+ */
+const { global } = createI18n({
+  legacy: false,
+  locale: 'en',
+  fallbackLocale: 'en',
+  messages: {},
+  missingWarn: false,
+  fallbackWarn: false,
+  messageResolver: findMessage,
+})
+
+/** The language of the page; texts that were read with `t` follow it. */
+export const language = global.locale as { value: Language }
+
+/** Adds the texts of a language for all features. */
+export function addLanguage(name: Language, messages: Readonly<Record<string, Messages>>): void {
+  global.setLocaleMessage(name, messages)
+}
+
+/**
+ * The texts of a feature.
+ * @param en English texts, which are part of the feature's own file; those of other languages are loaded when chosen
+ * @returns `t(key, values)`: the text in the language of the page; it changes with the language where it is read reactively
+ */
+export function defineWords<const M extends Messages>(feature: string, en: M) {
+  global.mergeLocaleMessage('en', { [feature]: en })
+  return <K extends keyof M & string>(key: K, ...[values]: Parameters<M[K]>): string =>
+    values ? global.t(`${feature}.${key}`, values) : global.t(`${feature}.${key}`)
+}
+
+/** The compiled message of `feature.key`: keys are flat within a feature. A text becomes a function, which needs no compiler. */
+function findMessage(messages: unknown, path: string): PathValue {
+  const dot = path.indexOf('.')
+  const feature = (messages as Readonly<Record<string, Readonly<Record<string, PathValue>>>>)[path.slice(0, dot)]
+  const message = feature?.[path.slice(dot + 1)] ?? null
+  return typeof message === 'string' ? () => message : message
+}

@@ -1,0 +1,15 @@
+import type en from '../en/titles.ts'
+import { type Translation } from '../message-types.ts'
+
+export default {
+  signIn: '로그인',
+  signUp: '가입',
+  forgotPassword: '비밀번호 찾기',
+  newPassword: '새 비밀번호',
+  confirmAddress: '이메일 주소 확인',
+  sessions: '세션',
+  session: '세션',
+  account: '내 계정',
+  terminal: '터미널',
+  notFound: '찾을 수 없음',
+} satisfies Translation<typeof en>

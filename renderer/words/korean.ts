@@ -1,0 +1,8 @@
+import { type Messages } from './message-types.ts'
+
+/** The Korean texts of all features: one file, loaded when Korean is chosen. */
+const files = import.meta.glob<Messages>('./ko/*.ts', { eager: true, import: 'default' })
+
+export default Object.fromEntries(
+  Object.entries(files).map(([path, messages]) => [path.replace(/^\.\/ko\/(.*)\.ts$/, '$1'), messages]),
+)

@@ -1,0 +1,67 @@
+import { readonly, ref } from 'vue'
+import { addLanguage, language, LANGUAGES, type Language } from './i18n.ts'
+
+export type LanguageChoice = Language | 'system'
+const KEY = 'berth.language'
+
+/** How the texts of a language are loaded. English has no entry: its texts are part of the files that use them. */
+const LOADERS = { ko: () => import('./korean.ts') } as const satisfies Record<Exclude<Language, 'en'>, unknown>
+
+const choice = ref<LanguageChoice>(readChoice())
+/** The chosen language, remembered on this computer and followed by every open tab. */
+export const languageChoice = readonly(choice)
+
+function readChoice(): LanguageChoice {
+  const stored = globalThis.localStorage.getItem(KEY)
+  return LANGUAGES.find(name => name === stored) ?? 'system'
+}
+
+/** The first language of the browser's settings that the page has; English if it has none of them. */
+function systemLanguage(): Language {
+  for (const tag of globalThis.navigator.languages) {
+    const known = LANGUAGES.find(name => name === tag.split('-')[0])
+    if (known) return known
+  }
+  return 'en'
+}
+
+let newest = 0
+/** Loads the texts of the chosen language and shows them. A choice that is made while another language loads wins. */
+async function show(): Promise<void> {
+  const turn = (newest += 1)
+  const next = choice.value === 'system' ? systemLanguage() : choice.value
+  const texts = next === 'en' ? undefined : (await LOADERS[next]()).default
+  if (turn !== newest) return
+  if (texts) addLanguage(next, texts)
+  language.value = next
+  document.documentElement.lang = next
+}
+
+/** Changes the language and remembers it. @throws if the texts cannot be loaded; the page keeps the language that it shows */
+export async function chooseLanguage(next: LanguageChoice): Promise<void> {
+  const before = choice.value
+  choice.value = next
+  try {
+    await show()
+    globalThis.localStorage.setItem(KEY, next)
+  } catch (error) {
+    if (choice.value === next) choice.value = before
+    throw error
+  }
+}
+
+/**
+ * Shows the chosen language from the start of the page, and follows choices of other tabs and of the browser's settings.
+ * @param onFailure called when texts cannot be loaded; the page keeps the language that it shows, at the start English
+ * @returns resolved when the page can be shown
+ */
+export async function startLanguage(onFailure: (error: unknown) => void): Promise<void> {
+  const follow = () => show().catch(onFailure)
+  globalThis.addEventListener('storage', ({ key }) => {
+    if (key !== KEY) return
+    choice.value = readChoice()
+    void follow()
+  })
+  globalThis.addEventListener('languagechange', () => void follow())
+  await follow()
+}
