@@ -180,7 +180,7 @@ export async function startManager(
 
   const handlers: Handlers = {
     ...createIdentityRoutes({ logins, users }),
-    ...createSettingsRoutes({ settings, mailer }),
+    ...createSettingsRoutes({ settings, mailer, events: bus, now: () => store.now() }),
     ...createAccountRoutes({
       signUps: createSignUps({ store, passwords, settings, mailer, events: bus }),
       passwordResets: createPasswordResets({ store, passwords, logins, settings, mailer }),

@@ -5,7 +5,17 @@ import { z } from 'zod'
  * The SSE `id` is `<epoch>.<sequence>`: with `Last-Event-ID` a stream resumes from the manager's ring buffer of events;
  * where that is not possible the first event is `resync`: fetch everything shown again.
  */
-export const TOPICS = ['session', 'agent', 'folder', 'image', 'registry', 'resources', 'task', 'user'] as const
+export const TOPICS = [
+  'announcement',
+  'session',
+  'agent',
+  'folder',
+  'image',
+  'registry',
+  'resources',
+  'task',
+  'user',
+] as const
 export const EventHint = z.object({
   topic: z.enum(TOPICS),
   id: z.string(),

@@ -1,10 +1,12 @@
 import { z } from 'zod'
 import { DomainName } from './domains.ts'
-import { PlainText } from './plain-text.ts'
+import { PlainLines, PlainText } from './plain-text.ts'
 
 export const SIGN_UP = ['off', 'invitation', 'open'] as const
 /** Largest value of `browserMaxDays`: no browser keeps a cookie for longer. */
 export const MAX_BROWSER_DAYS = 90
+/** How urgent an announcement is, in rising order. */
+export const ANNOUNCEMENT_LEVELS = ['info', 'warning', 'critical'] as const
 export const SMTP_SECURITY = ['tls', 'starttls', 'none'] as const
 
 const MailAddress = z.email().max(254)
@@ -65,6 +67,11 @@ const fields = {
   publicUrl: HttpUrl.nullable().describe('Address of the console in mailed links.'),
   termsUrl: HttpUrl.nullable().describe('Terms of service to agree to when signing up.'),
   privacyUrl: HttpUrl.nullable().describe('Privacy policy to agree to when signing up.'),
+  announcement: PlainLines.min(1)
+    .max(2000)
+    .nullable()
+    .describe('Text that every signed-in person sees on the summary page; shown as it is, without any markup.'),
+  announcementLevel: z.enum(ANNOUNCEMENT_LEVELS).describe('How urgent the announcement is.'),
   smtpHost: HostName.nullable().describe('Mail server; without it no mail is sent.'),
   smtpPort: z.number().int().min(1).max(65_535),
   smtpSecurity: z
@@ -87,6 +94,8 @@ export const SYSTEM_SETTINGS_DEFAULTS = {
   publicUrl: null,
   termsUrl: null,
   privacyUrl: null,
+  announcement: null,
+  announcementLevel: 'info',
   smtpHost: null,
   smtpPort: 587,
   smtpSecurity: 'starttls',
@@ -111,6 +120,15 @@ export const SystemSettingsChange = z
   .partial()
   .meta({ id: 'SystemSettingsChange' })
 export type SystemSettingsChange = z.infer<typeof SystemSettingsChange>
+
+/** Text of the administrators for every signed-in person. */
+export const Announcement = z
+  .object({
+    text: z.string().nullable().describe('Plain text, perhaps of several lines; null if nothing is announced.'),
+    level: z.enum(ANNOUNCEMENT_LEVELS),
+  })
+  .meta({ id: 'Announcement' })
+export type Announcement = z.infer<typeof Announcement>
 
 /** Options that the sign-in page offers. Public. */
 export const AuthOptions = z

@@ -1,4 +1,10 @@
-import { AppError, type AuthOptions, type SystemSettings, type SystemSettingsChange } from '#manager/contract'
+import {
+  type Announcement,
+  AppError,
+  type AuthOptions,
+  type SystemSettings,
+  type SystemSettingsChange,
+} from '#manager/contract'
 import { type SecretBox } from '../secrets/secret-box.ts'
 import { findDomain } from '../store/identity/domains.ts'
 import { isFirstStart } from '../store/identity/logins.ts'
@@ -26,6 +32,7 @@ export interface Settings {
   /** @throws AppError `bad_request` for settings that contradict each other, `domain_not_found` */
   change(change: SystemSettingsChange): Promise<SystemSettings>
   authOptions(): Promise<AuthOptions>
+  announcement(): Promise<Announcement>
   /** Undefined while mail is not set up. Holds the password: only for the mailer. */
   mailServer(): Promise<MailServer | undefined>
 }
@@ -59,6 +66,11 @@ export function createSettings({ store, box }: { store: Store; box: SecretBox })
     },
 
     authOptions: async () => ({ ...toAuthOptions(await read()), firstStart: await isFirstStart(db) }),
+
+    async announcement() {
+      const { announcement, announcementLevel } = await read()
+      return { text: announcement, level: announcementLevel }
+    },
 
     async mailServer() {
       const { system, smtpPassword } = await readSystemSettings(db)

@@ -16,7 +16,7 @@ declare module 'vue-router' {
 }
 
 const routes: RouteRecordRaw[] = [
-  { path: '/', redirect: '/sessions' },
+  { path: '/', redirect: '/summary' },
   {
     path: '/sign-in',
     name: 'sign-in',
@@ -42,6 +42,12 @@ const routes: RouteRecordRaw[] = [
     path: '/verify',
     component: () => import('../features/account/VerifyPage.vue'),
     meta: { open: true, bare: true, title: 'confirmAddress' },
+  },
+  {
+    path: '/summary',
+    name: 'summary',
+    component: () => import('../features/summary/SummaryPage.vue'),
+    meta: { title: 'Summary' },
   },
   {
     path: '/sessions',
@@ -92,7 +98,7 @@ export function createPageRouter(): Router {
       return { path: to.path, query, replace: true }
     }
     if (to.meta.open || account.state !== 'signed_out') return true
-    return { name: 'sign-in', query: to.fullPath === '/sessions' ? {} : { next: to.fullPath } }
+    return { name: 'sign-in', query: to.fullPath === '/summary' ? {} : { next: to.fullPath } }
   })
   showPageTitles(router)
   return router

@@ -3,6 +3,7 @@ import { type AddressInfo } from 'node:net'
 import { type HostInfo, type HostSettings } from '#proxy/contract'
 import { type ProxyFault } from '#proxy/contract'
 import {
+  type Announcement,
   isFinished,
   toProblem,
   AppError,
@@ -53,6 +54,7 @@ export interface World {
   sshKey?: SshKeypair
   hostSettings?: HostSettings
   proxyFaults?: readonly ProxyFault[]
+  announcement?: Announcement
   /** Event streams are answered with 503. */
   refuseStreams?: boolean
 }
@@ -192,6 +194,9 @@ function answer(world: World, route: string, url: URL, body: unknown, response: 
   switch (route) {
     case 'GET /api/v1/resources':
       send(response, 200, world.resources)
+      return
+    case 'GET /api/v1/announcement':
+      send(response, 200, world.announcement ?? { text: null, level: 'info' })
       return
     case 'GET /api/v1/usage':
       send(response, 200, { items: world.usage ?? [] })

@@ -114,7 +114,7 @@ test.each(SIZES)(
   'nothing moves while the sessions come up, by a reload and by signing in, at $width px',
   async size => {
     await using it = await cold(true, size)
-    await it.page.goto(it.double.url)
+    await it.page.goto(`${it.double.url}/#/sessions`)
     await it.page.locator('tr.row').first().waitFor()
     await it.page.waitForLoadState('load')
     await it.page.waitForTimeout(500)
@@ -122,7 +122,7 @@ test.each(SIZES)(
     expect(reloaded.shift, reloaded.moved.join('\n')).toBeLessThan(UNMOVED)
 
     await using other = await cold(false, size)
-    await other.page.goto(other.double.url)
+    await other.page.goto(`${other.double.url}/#/sessions`)
     await signIn(other.page, 'mira@example.com', 'Right-one-1')
     await other.page.locator('tr.row').first().waitFor()
     await other.page.waitForTimeout(500)

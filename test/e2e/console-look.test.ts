@@ -314,6 +314,50 @@ const scenes: Scene[] = [
     act: page => page.getByRole('heading', { name: 'Identity' }).waitFor(),
   },
   {
+    name: 'summary',
+    path: '/summary',
+    world: {
+      ...LIMITED,
+      announcement: {
+        text: 'The GPU hosts are down for maintenance on Saturday, 08:00 to 12:00.\nSessions on them end at 07:45.',
+        level: 'warning',
+      },
+    },
+    async act(page) {
+      await page.evaluate(() => {
+        const key = Object.keys(localStorage).find(name => name.startsWith('berth.visit.')) ?? ''
+        localStorage.setItem(key, JSON.stringify({ since: null, seen: Date.now() - 20 * 3600_000 }))
+        localStorage.setItem(
+          'berth.launch',
+          JSON.stringify({ image: 'berth/python:3.13', cpu: 2000, mem: 2 ** 32, shmem: 2 ** 28, gpu: 1 }),
+        )
+        // The page stores the visit when it goes: not this time.
+        Storage.prototype.setItem = () => undefined
+      })
+      await page.reload()
+      await page.getByText('Since your last visit').waitFor()
+      await button(page, 'Launch with the last settings').waitFor()
+      await page.getByText('8 of').or(page.getByText('2 of 2 hosts connected')).first().waitFor()
+    },
+  },
+  {
+    name: 'summary-empty',
+    path: '/summary',
+    world: { sessions: [] },
+    act: page => page.getByText('No session is running').waitFor(),
+  },
+  {
+    name: 'summary-failed',
+    path: '/summary',
+    world: {
+      failures: new Map([
+        ['GET /api/v1/sessions', { code: 'unavailable' }],
+        ['GET /api/v1/usage', { code: 'unavailable' }],
+      ]),
+    },
+    act: page => page.getByText('The service is not ready').first().waitFor(),
+  },
+  {
     name: 'project-menu',
     path: '/sessions',
     world: LIMITED,

@@ -73,7 +73,7 @@ describe('signing in', () => {
 
   test('by a one-time link happens at once and leaves no trace of the ticket', async () => {
     await using it = await open('/sign-in?ticket=0123456789abcdef0123', { signedIn: false })
-    await it.page.getByRole('heading', { name: 'Sessions' }).waitFor()
+    await it.page.getByRole('heading', { name: 'Summary' }).waitFor()
     expect(it.page.url()).not.toContain('ticket')
     expect(it.world.changes[0]).toEqual({
       request: 'POST /api/v1/auth/ticket',
@@ -95,8 +95,8 @@ describe('signing in', () => {
     await other.page.getByLabel('E-mail address').fill('mira@example.com')
     await other.page.getByLabel('Password', { exact: true }).fill('secret-1')
     await button(other.page, 'Sign in').click()
-    await other.page.getByRole('heading', { name: 'Sessions' }).waitFor()
-    expect(other.page.url()).toBe(`${other.double.url}/#/sessions`)
+    await other.page.getByRole('heading', { name: 'Summary' }).waitFor()
+    expect(other.page.url()).toBe(`${other.double.url}/#/summary`)
   })
 
   test('says how long to wait after too many attempts', async () => {
@@ -112,7 +112,7 @@ describe('signing in', () => {
     failures.clear()
     await it.page.getByText('You can try again now.').waitFor()
     await button(it.page, 'Sign in').click()
-    await it.page.getByRole('heading', { name: 'Sessions' }).waitFor()
+    await it.page.getByRole('heading', { name: 'Summary' }).waitFor()
   })
 
   test('again, after the sign-in ended, keeps what was typed', async () => {
@@ -159,7 +159,7 @@ describe('signing in with a second tab open', () => {
     await second.getByLabel('E-mail address').fill('mira@example.com')
     await second.getByLabel('Password', { exact: true }).fill('secret-1')
     await button(second, 'Sign in').click()
-    await second.getByRole('heading', { name: 'Sessions' }).waitFor()
+    await second.getByRole('heading', { name: 'Summary' }).waitFor()
     await it.page.getByText('too-little-memory').waitFor()
     expect(it.page.url()).toContain('list=finished')
     expect(it.world.changes.filter(({ request }) => request.endsWith('/login'))).toHaveLength(1)

@@ -40,7 +40,7 @@ test('a cold browser transfers little until the sign-in can be used, and until t
   await using double = await startConsoleDouble(aWorld({ signedIn: false }))
   const page = await browser.newPage({ locale: 'en-GB' })
   const read = await meter(page)
-  await page.goto(double.url)
+  await page.goto(`${double.url}/#/sessions`)
   await page.locator('#sign-in-email:focus').waitFor()
   await page.waitForLoadState('networkidle')
   const atSignIn = read()

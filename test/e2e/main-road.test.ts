@@ -172,7 +172,7 @@ describe('launching', () => {
   test('somebody else sees nothing of it', async () => {
     const eve = await berth.user('eve@localhost')
     await using other = await visit(browser, berth.url)
-    const tab = await other.openTab('/')
+    const tab = await other.openTab('/sessions')
     await signIn(tab, eve.email, eve.password)
     await tab.getByText('No sessions are running').waitFor()
     expect(await tab.getByText(SESSION).count()).toBe(0)

@@ -85,7 +85,7 @@ await using berth = await startBerth()
 const browser = await launchBrowser()
 try {
   await using visitor = await visit(browser, berth.url)
-  const page = await visitor.openTab('/sign-in')
+  const page = await visitor.openTab('/sign-in?next=/sessions')
   await page.getByLabel('E-mail address').waitFor()
   await shoot(page, 'sign-in')
 

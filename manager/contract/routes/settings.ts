@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { AuthOptions, SystemSettings, SystemSettingsChange } from '../settings.ts'
+import { Announcement, AuthOptions, SystemSettings, SystemSettingsChange } from '../settings.ts'
 import { type RouteSpec } from './route-spec.ts'
 
 /** Settings that a superadmin changes at runtime. */
@@ -18,6 +18,13 @@ export const SETTINGS_ROUTES = {
     summary: 'Change system settings. Missing fields stay as they are.',
     body: SystemSettingsChange,
     reply: SystemSettings,
+  },
+  getAnnouncement: {
+    method: 'GET',
+    path: '/api/v1/announcement',
+    access: 'user',
+    summary: 'The announcement of the administrators.',
+    reply: Announcement,
   },
   sendTestMail: {
     method: 'POST',

@@ -1,14 +1,33 @@
+import { type EventPublisher } from '../../events/bus.ts'
 import { type Mailer } from '../../mail/mailer.ts'
 import { testMail } from '../../mail/texts.ts'
 import { type Settings } from '../../settings/settings.ts'
 import { type Handlers } from '../handlers.ts'
 
-export type SettingsHandlers = Pick<Handlers, 'getSettings' | 'updateSettings' | 'sendTestMail' | 'authOptions'>
+export type SettingsHandlers = Pick<
+  Handlers,
+  'getSettings' | 'updateSettings' | 'getAnnouncement' | 'sendTestMail' | 'authOptions'
+>
 
-export function createSettingsRoutes({ settings, mailer }: { settings: Settings; mailer: Mailer }): SettingsHandlers {
+export interface SettingsRouteDeps {
+  readonly settings: Settings
+  readonly mailer: Mailer
+  readonly events: EventPublisher
+  /** Milliseconds since 1970, by the clock of the database. */
+  readonly now: () => number
+}
+
+export function createSettingsRoutes({ settings, mailer, events, now }: SettingsRouteDeps): SettingsHandlers {
   return {
     getSettings: () => settings.read(),
-    updateSettings: (_context, { body }) => settings.change(body),
+    async updateSettings(_context, { body }) {
+      const changed = await settings.change(body)
+      if (body.announcement !== undefined || body.announcementLevel !== undefined) {
+        events.publish({ topic: 'announcement', id: 'all', version: now() }, 'everyone')
+      }
+      return changed
+    },
+    getAnnouncement: () => settings.announcement(),
     sendTestMail: (_context, { body }) => mailer.send(testMail(body.to)),
     authOptions: () => settings.authOptions(),
   }

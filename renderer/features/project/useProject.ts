@@ -24,11 +24,7 @@ export const useProject = defineStore('project', () => {
     () => new Map((usage.scopes ?? []).filter(({ kind }) => kind === 'group').map(scope => [scope.id, scope])),
   )
   /** Limits and use of the chosen project, once they are known. */
-  const scope = computed(() => {
-    const found = chosen.value && scopes.value.get(chosen.value.id)
-    // The name as the person knows it: administrators see the domain before it.
-    return found && chosen.value ? { ...found, name: chosen.value.name } : undefined
-  })
+  const scope = computed(() => (chosen.value ? scopes.value.get(chosen.value.id) : undefined))
 
   function choose(id: GroupRef['id'] | null): void {
     chosenId.value = id

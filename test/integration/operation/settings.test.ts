@@ -2,12 +2,13 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { Secret, TOTP } from 'otpauth'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { type ApiClient, type SystemSettingsChange } from '#manager/contract'
 import { silentLog } from '../../../manager/log.ts'
 import { createMailer } from '../../../manager/mail/mailer.ts'
 import { addMasterKey } from '../../../manager/secrets/open-secret-box.ts'
 import { ADMIN, startTestManager, temporaryDirectory, type TestManager } from '../../fixtures/manager.ts'
+import { openEventStream } from '../../fixtures/event-stream.ts'
 import { rawRequest } from '../../fixtures/raw-http.ts'
 import { makeCertificate, startSmtpServer } from '../../fixtures/smtp-server.ts'
 
@@ -45,6 +46,25 @@ describe('system settings', () => {
       termsUrl: null,
       privacyUrl: null,
       firstStart: false,
+    })
+  })
+
+  test('an announcement reaches every signed-in person, and their pages by a hint', async () => {
+    expect(await admin.getAnnouncement()).toEqual({ text: null, level: 'info' })
+    const { token } = await manager.signIn()
+    using stream = await openEventStream(manager.url, { token })
+    await admin.updateSettings({
+      body: { announcement: 'Down on Saturday,\n08:00 to 12:00', announcementLevel: 'warning' },
+    })
+    await vi.waitFor(() => expect(stream.of('hint').map(({ data }) => data)).toMatchObject([{ topic: 'announcement' }]))
+    expect(await admin.getAnnouncement()).toEqual({ text: 'Down on Saturday,\n08:00 to 12:00', level: 'warning' })
+    await expect(manager.api().getAnnouncement()).rejects.toMatchObject({ code: 'not_signed_in' })
+    await admin.updateSettings({ body: { allowSignUp: 'off' } })
+    await admin.updateSettings({ body: { announcement: null } })
+    expect((await admin.getAnnouncement()).text).toBeNull()
+    await vi.waitFor(() => expect(stream.of('hint')).toHaveLength(2))
+    await expect(admin.updateSettings({ body: { announcement: 'a\u001b[31mred' } })).rejects.toMatchObject({
+      code: 'bad_request',
     })
   })
 

@@ -1,0 +1,35 @@
+import { type Image, type ResourceSlots, type SessionSpec } from '#manager/contract'
+import { amountText } from './amount-text.ts'
+import { defaultForm, fitForm, limitsOf, toSpec } from './launch-form.ts'
+import { type Remembered } from './remembered.ts'
+
+/** The last launch of this computer, ready to be sent again. */
+export interface LastLaunch {
+  readonly title: string
+  /** `2 CPU cores · 4 GiB RAM · 1 GPU` */
+  readonly size: string
+  readonly spec: SessionSpec
+}
+
+/**
+ * The request that repeats the last launch, with amounts that agents and limits still allow; null if nothing is remembered or its
+ * image is gone.
+ * @param project chosen for this launch; null for the remembered one
+ */
+export function lastLaunch(
+  last: Remembered | null,
+  room: { readonly images: readonly Image[]; readonly largest: ResourceSlots; readonly left: ResourceSlots },
+  project: string | null,
+): LastLaunch | null {
+  const image = room.images.find(({ reference }) => reference === last?.image)
+  if (!last || !image) return null
+  const wish = { ...defaultForm(image, room.largest), ...last, ...(project === null ? {} : { project }) }
+  const form = fitForm(wish, image, room.largest, room.left)
+  const limits = limitsOf(image, room.largest, form.mem, room.left)
+  const gpu = limits.gpu && form.gpu > 0 ? [amountText(limits.gpu.slot, form.gpu)] : []
+  return {
+    title: image.title || image.reference,
+    size: [amountText('cpu', form.cpu), amountText('mem', form.mem), ...gpu].join(' · '),
+    spec: toSpec(form, limits),
+  }
+}

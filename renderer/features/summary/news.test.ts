@@ -1,0 +1,62 @@
+import { expect, test } from 'vitest'
+import { type Session } from '#manager/contract'
+import { aSession } from '../../testing/a-session.ts'
+import { readVisit, visitAt } from './last-visit.ts'
+import { newsSince } from './news.ts'
+
+const SINCE = Date.parse('2026-11-20T12:00:00Z')
+const BEFORE = '2026-11-20T11:00:00.000Z'
+const AFTER = '2026-11-20T13:00:00.000Z'
+const LATER = '2026-11-20T14:00:00.000Z'
+let index = 0
+const session = (change: Partial<Session>) => aSession(++index, { startedAt: BEFORE, ...change })
+const kinds = (...sessions: Session[]) => newsSince(sessions, SINCE).map(({ kind }) => kind)
+
+test('sessions that ended or started since the last visit are news, failures first', () => {
+  expect(
+    kinds(
+      session({ status: 'RUNNING', startedAt: AFTER }),
+      session({ status: 'TERMINATED', endedAt: LATER }),
+      session({ status: 'ERROR', endedAt: AFTER }),
+      session({
+        status: 'TERMINATED',
+        endedAt: AFTER,
+        kind: 'batch',
+        result: 'failure',
+        reason: { code: 'exited', message: 'exit 3' },
+      }),
+    ),
+  ).toEqual(['failed', 'failed', 'ended', 'started'])
+})
+
+test('what happened before, and what the owner cancelled, is not news', () => {
+  expect(
+    kinds(
+      session({ status: 'RUNNING' }),
+      session({ status: 'TERMINATED', endedAt: BEFORE }),
+      session({ status: 'CANCELLED', endedAt: AFTER, startedAt: null }),
+      session({ status: 'PENDING', startedAt: null }),
+    ),
+  ).toEqual([])
+})
+
+test('a session that is about to be ended is news even if nothing else has changed', () => {
+  expect(kinds(session({ status: 'RUNNING', ends: { at: LATER, why: 'idle_timeout', warnedAt: AFTER } }))).toEqual([
+    'ending',
+  ])
+  expect(kinds(session({ status: 'RUNNING', ends: { at: LATER, why: 'idle_timeout', warnedAt: null } }))).toEqual([])
+})
+
+test('a reload goes on with the same visit, half an hour away begins a new one', () => {
+  const minute = 60_000
+  const first = visitAt(0, null)
+  expect(first).toEqual({ since: null, seen: 0 })
+  expect(visitAt(5 * minute, first)).toEqual({ since: null, seen: 5 * minute })
+  const second = visitAt(40 * minute, first)
+  expect(second).toEqual({ since: 0, seen: 40 * minute })
+  expect(visitAt(45 * minute, second)).toEqual({ since: 0, seen: 45 * minute })
+})
+
+test.each([null, 'x', '{}', '{"since":"a","seen":1}', '{"since":1}'])('stored text %s is no visit', text => {
+  expect(readVisit(text)).toBeNull()
+})

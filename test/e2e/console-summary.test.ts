@@ -1,0 +1,104 @@
+import { type Browser, type Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { openConsole, startBrowser } from './console-open.ts'
+import { ago, aSession, LIMITED, OTHER } from './console-world.ts'
+
+/** The summary page, where people arrive. */
+let browser: Browser
+beforeAll(async () => {
+  browser = await startBrowser()
+})
+afterAll(() => browser.close())
+
+const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name })
+const names = (page: Page, list: string) => page.getByRole('list', { name: list }).locator('.name').allTextContents()
+
+test('shows what runs and what ended of the person, not of others, and opens each', async () => {
+  await using it = await openConsole(browser, '/', {
+    role: 'domain_admin',
+    sessions: [
+      aSession(1, { name: 'mine-runs' }),
+      aSession(2, { name: 'mine-waits', status: 'PENDING' }),
+      aSession(3, { name: 'of-a-colleague', ...OTHER }),
+      aSession(4, { name: 'mine-ended', status: 'TERMINATED', endedAt: ago(3) }),
+      aSession(5, { name: 'mine-ended-first', status: 'ERROR', endedAt: ago(30) }),
+    ],
+  })
+  await it.page.getByRole('heading', { name: 'Summary', level: 1 }).waitFor()
+  expect(it.page.url()).toContain('#/summary')
+  await expect.poll(() => names(it.page, 'Running sessions')).toEqual(['mine-runs', 'mine-waits'])
+  await expect.poll(() => names(it.page, 'Recent sessions')).toEqual(['mine-ended', 'mine-ended-first'])
+
+  await it.page.getByRole('link', { name: 'mine-ended', exact: true }).click()
+  await it.page.getByRole('heading', { name: 'mine-ended', exact: true }).waitFor()
+  await it.page.goBack()
+  await button(it.page, 'Apps of mine-runs').click()
+  await it.page.getByRole('heading', { name: 'Open on this computer' }).waitFor()
+  await it.page.keyboard.press('Escape')
+  await button(it.page, 'Launch a copy of mine-ended').first().click()
+  await it.page.getByRole('heading', { name: 'New session' }).waitFor()
+  expect(await it.page.getByLabel('Name optional').inputValue()).toBe('mine-ended')
+})
+
+test('one click repeats the last launch, in the chosen project', async () => {
+  await using it = await openConsole(browser, '/summary', LIMITED)
+  await button(it.page, 'New session').waitFor()
+  expect(await button(it.page, 'Launch with the last settings').count()).toBe(0)
+  const last = { image: 'berth/python:3.13', cpu: 2000, mem: 2 ** 32, shmem: 2 ** 28, gpu: 1 }
+  await it.page.evaluate(text => localStorage.setItem('berth.launch', text), JSON.stringify(last))
+  await it.page.evaluate(id => localStorage.setItem('berth.project', id), LIMITED.projects?.[1]?.id ?? '')
+  await it.page.reload()
+  await it.page.getByText('Python 3.13 · 2 CPU cores · 4 GiB RAM · 1 GPU').waitFor()
+  await button(it.page, 'Launch with the last settings').click()
+  await expect.poll(() => it.world.changes).toHaveLength(1)
+  expect(it.world.changes[0]).toMatchObject({
+    request: 'POST /api/v1/sessions',
+    body: {
+      image: 'berth/python:3.13',
+      resources: { cpu: '2', mem: String(2 ** 32), 'cuda.device': '1' },
+      group: LIMITED.projects?.[1]?.id,
+    },
+  })
+})
+
+test('an announcement shows and goes without a reload, and its text is only text', async () => {
+  await using it = await openConsole(browser, '/summary')
+  const alert = it.page.getByRole('alert').or(it.page.locator('.v-alert'))
+  await it.page.getByRole('heading', { name: 'Start' }).waitFor()
+  await expect.poll(() => it.double.streams()).toBe(1)
+  expect(await it.page.getByText('Announcement').count()).toBe(0)
+  it.world.announcement = { text: 'Down on <b>Saturday</b>\nfrom 08:00', level: 'critical' }
+  it.double.emit('hint', { topic: 'announcement', id: 'all', version: 1 })
+  await it.page.getByText('Down on <b>Saturday</b>').waitFor()
+  expect(await alert.locator('b').count()).toBe(0)
+  it.world.announcement = { text: null, level: 'info' }
+  it.double.emit('hint', { topic: 'announcement', id: 'all', version: 2 })
+  await it.page.getByText('Down on').waitFor({ state: 'detached' })
+})
+
+test('says what has changed since the last visit, and goes on with it after a reload', async () => {
+  await using it = await openConsole(browser, '/summary', {
+    sessions: [
+      aSession(1, { name: 'ran-on', startedAt: ago(600) }),
+      aSession(2, {
+        name: 'broke-down',
+        status: 'ERROR',
+        startedAt: ago(300),
+        endedAt: ago(60),
+        reason: { code: 'oom_killed', message: 'Ran out of memory' },
+      }),
+    ],
+  })
+  await it.page.getByRole('link', { name: 'ran-on' }).waitFor()
+  expect(await it.page.getByText('Since your last visit').count()).toBe(0)
+  await it.page.evaluate(() => {
+    const key = Object.keys(localStorage).find(name => name.startsWith('berth.visit.')) ?? ''
+    localStorage.setItem(key, JSON.stringify({ since: null, seen: Date.now() - 3 * 3600_000 }))
+  })
+  const tab = await it.newTab('/summary')
+  const news = tab.getByRole('region', { name: 'Since your last visit' })
+  await news.getByText('Ran out of memory').waitFor()
+  expect(await news.locator('.name').allTextContents()).toEqual(['broke-down'])
+  await tab.reload()
+  await news.getByText('Ran out of memory').waitFor()
+})
