@@ -31,8 +31,10 @@ export const DataHeader = z.discriminatedUnion('kind', [
     kind: z.literal('app'),
     kernelId: KernelId,
     app: z.string(),
-    /** True with `berth.tunnel.v1`, false for foreign clients. */
+    /** True with `berth.tunnel.v1` and `berth.tunnel.v2`, false for foreign clients. */
     framed: z.boolean(),
+    /** True with `berth.tunnel.v2`: the wire serves several connections one after the other. */
+    lasting: z.boolean().optional(),
   }),
   z.object({
     kind: z.literal('terminal'),

@@ -34,15 +34,21 @@ const REFUSE_LINGER_MS = 5_000
 /** The server end of every tunnel of this agent: WebSocket on one side, a port or a terminal of a container on the other. */
 export function createStreams({ kernels, docker, isElsewhere, log }: StreamsDeps): Streams {
   const live = new TunnelBeats()
+  const reach: Reach = { docker, isElsewhere }
   const timer = setInterval(() => live.tick(), TICK_MS).unref()
 
-  function join(wire: Socket, local: TunnelSocket, rest: Pick<TunnelEndOptions, 'mode' | 'onText' | 'onTerminalEnd'>) {
+  type Special = Pick<TunnelEndOptions, 'mode' | 'onText' | 'onTerminalEnd'> & {
+    readonly onNext?: (end: TunnelEnd) => void
+  }
+
+  function join(wire: Socket, local: TunnelSocket, { onNext, ...rest }: Special) {
     if (wire.destroyed) {
       local.destroy()
       return
     }
     const onEnd = () => live.delete(end)
-    const end: TunnelEnd = new TunnelEnd({ ...rest, wire, local, role: 'server', applyMask, onEnd })
+    const lasting = onNext && { lasting: { onNext: () => onNext(end) } }
+    const end: TunnelEnd = new TunnelEnd({ ...rest, ...lasting, wire, local, role: 'server', applyMask, onEnd })
     live.add(end)
   }
 
@@ -56,8 +62,26 @@ export function createStreams({ kernels, docker, isElsewhere, log }: StreamsDeps
       join(wire, terminal.stream, { mode: 'terminal', onText: terminal.onText, onTerminalEnd })
       return
     }
-    const service = await dialService({ kernels, reach: { docker, isElsewhere }, kernel, app: header.app })
-    join(wire, service, { mode: header.framed ? 'tunnel' : 'foreign' })
+    const { app, framed, lasting = false } = header
+    const service = await dialService({ kernels, reach, kernel, app })
+    if (!lasting) join(wire, service, { mode: framed ? 'tunnel' : 'foreign' })
+    else join(wire, service, { mode: 'tunnel', onNext: end => connectNext(end, header.kernelId, app) })
+  }
+
+  /** The client uses the wire for a next connection to the same app. */
+  function connectNext(end: TunnelEnd, kernelId: string, app: string) {
+    const kernel = kernels.find(kernelId)
+    if (!kernel) {
+      end.close('kernel_not_found')
+      return
+    }
+    dialService({ kernels, reach, kernel, app }).then(
+      service => end.attach(service),
+      (error: unknown) => {
+        log.debug({ kernel: kernelId, error: String(error) }, 'a next connection was refused')
+        end.close(reasonOf(error))
+      },
+    )
   }
 
   return {
@@ -69,7 +93,7 @@ export function createStreams({ kernels, docker, isElsewhere, log }: StreamsDeps
       }
       open(header, wire, kernel).catch((error: unknown) => {
         log.debug({ kernel: header.kernelId, error: String(error) }, 'a stream was refused')
-        refuse(wire, error instanceof ServiceError ? error.reason : 'app_not_ready')
+        refuse(wire, reasonOf(error))
       })
     },
     get size() {
@@ -82,6 +106,10 @@ export function createStreams({ kernels, docker, isElsewhere, log }: StreamsDeps
       return Promise.resolve()
     },
   }
+}
+
+function reasonOf(error: unknown): TunnelCloseReason {
+  return error instanceof ServiceError ? error.reason : 'app_not_ready'
 }
 
 /** Closes a WebSocket that was never connected to anything. */

@@ -2,4 +2,4 @@
 export { FrameDecoder, FrameError } from './frame-decoder.ts'
 export { readSteadily } from './steady-reader.ts'
 export { TICK_MS, TunnelBeats } from './tunnel-beats.ts'
-export { TunnelEnd, type TunnelEndOptions, type TunnelOutcome, type TunnelSocket } from './tunnel-end.ts'
+export { type Lasting, TunnelEnd, type TunnelEndOptions, type TunnelOutcome, type TunnelSocket } from './tunnel-end.ts'

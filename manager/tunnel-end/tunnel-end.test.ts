@@ -1,4 +1,5 @@
 import { Duplex, PassThrough } from 'node:stream'
+import { setImmediate as turn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import {
   closePayload,
@@ -19,6 +20,18 @@ function aSocket() {
   const heard = new PassThrough()
   const socket = Duplex.from({ writable: said, readable: heard })
   return Object.assign(socket, { said: () => (said.read() as Buffer | null) ?? Buffer.alloc(0), hear: heard })
+}
+
+/** A socket that has taken a byte only after `take`. */
+function aSlowSocket() {
+  let done: () => void = () => undefined
+  const socket = new Duplex({
+    read: () => undefined,
+    write(_chunk, _encoding, taken) {
+      done = taken
+    },
+  })
+  return Object.assign(socket, { take: () => done() })
 }
 
 function anEnd(options: Partial<TunnelEndOptions> = {}) {
@@ -141,6 +154,81 @@ test('the owner of a terminal says why it ended, although its stream is closed b
   expect(wire.said()).toEqual(Buffer.alloc(0))
   closes[0]?.('session_ended')
   expect(wire.said()).toEqual(Buffer.from(close(TUNNEL_CLOSE.session_ended, 'session_ended')))
+})
+
+const ended = fromClient(1, toAscii('eof'))
+
+/** A lasting end of the agent whose first connection has ended both ways. */
+async function aRestingEnd() {
+  let asked = 0
+  const parts = anEnd({ lasting: { onNext: () => asked++ } })
+  parts.local.said()
+  parts.local.hear.end()
+  parts.wire.hear.write(ended)
+  await expect.poll(() => parts.local.writableFinished).toBe(true)
+  expect(parts.wire.said()).toEqual(Buffer.concat([OK, EOF]))
+  return { ...parts, asked: () => asked }
+}
+
+test('a lasting end stays open after both ends, and serves the next connection when it is asked to', async () => {
+  const { wire, end, asked } = await aRestingEnd()
+  wire.hear.write(fromClient(1, toAscii('next')))
+  await expect.poll(asked).toBe(1)
+  const second = aSocket()
+  end.attach(second)
+  expect(wire.said()).toEqual(Buffer.from(OK))
+  second.hear.write('hello')
+  wire.hear.write(fromClient(2, toAscii('world')))
+  await expect.poll(() => second.said().toString()).toBe('world')
+  expect(wire.said()).toEqual(Buffer.from(encodeFrame(OPCODE.binary, toAscii('hello'))))
+  expect(end.outcome).toEqual({ reason: undefined, connected: true })
+})
+
+test.each([
+  ['bytes while the wire rests', [fromClient(2, toAscii('x'))]],
+  ['an end while the wire rests', [fromClient(1, toAscii('eof'))]],
+  ['bytes between next and ok', [fromClient(1, toAscii('next')), fromClient(2, toAscii('x'))]],
+  ['next twice', [fromClient(1, toAscii('next')), fromClient(1, toAscii('next'))]],
+])('%s are a fault of the client', async (_what, frames) => {
+  const { wire } = await aRestingEnd()
+  for (const frame of frames) wire.hear.write(frame)
+  await expect.poll(() => wire.said()).toEqual(Buffer.from(close(TUNNEL_CLOSE.protocol_error, 'protocol_error')))
+})
+
+test('next during a connection, or to an end that does not last, is a fault of the client', async () => {
+  for (const options of [{ lasting: { onNext: () => undefined } }, {}]) {
+    const { wire } = anEnd(options)
+    wire.said()
+    wire.hear.write(fromClient(1, toAscii('next')))
+    await expect.poll(() => wire.said()).toEqual(Buffer.from(close(TUNNEL_CLOSE.protocol_error, 'protocol_error')))
+  }
+})
+
+test('the next connection waits until the local socket of the one before has taken all bytes', async () => {
+  let asked = 0
+  const local = aSlowSocket()
+  const { wire } = anEnd({ local, lasting: { onNext: () => asked++ } })
+  wire.said()
+  local.push(null)
+  await expect.poll(() => wire.said()).toEqual(Buffer.from(EOF))
+  wire.hear.write(Buffer.concat([fromClient(2, toAscii('slow')), ended, fromClient(1, toAscii('next'))]))
+  await expect.poll(() => local.writableEnded).toBe(true)
+  await turn()
+  expect(asked).toBe(0)
+  local.take()
+  await expect.poll(() => asked).toBe(1)
+})
+
+test('a connection that was reset leaves no wire behind', async () => {
+  let rests = 0
+  const { wire, local } = anEnd({ role: 'client', lasting: { onRest: () => rests++ } })
+  wire.hear.write(encodeFrame(OPCODE.text, toAscii('eof')))
+  await expect.poll(() => local.writableEnded).toBe(true)
+  local.destroy(new Error('ECONNRESET'))
+  await expect
+    .poll(() => wire.said())
+    .toEqual(Buffer.from(encodeFrame(OPCODE.close, closePayload(TUNNEL_CLOSE.reset, 'reset'))))
+  expect(rests).toBe(0)
 })
 
 test('every end is beaten once per interval, spread over the ticks', () => {

@@ -5,6 +5,7 @@ import {
   closePayload,
   encodeFrame,
   FRAME_EOF,
+  FRAME_NEXT,
   FRAME_OK,
   headerLength,
   isZero,
@@ -71,7 +72,23 @@ export interface TunnelEndOptions {
    * If left out, the reason is `done`.
    */
   readonly onTerminalEnd?: (close: (reason: TunnelCloseReason) => void) => void
+  /** Mode `tunnel` only: the wire stays after an orderly end, for a next connection (`berth.tunnel.v2`). */
+  readonly lasting?: Lasting
   readonly onEnd?: (outcome: TunnelOutcome) => void
+}
+
+export interface Lasting {
+  /** Clients: no connection uses the wire any more. Call `next`, or `close('done')`. */
+  readonly onRest?: () => void
+  /** Servers: the client asks for a next connection. Call `attach` with it, or `close` with the reason why there is none. */
+  readonly onNext?: () => void
+}
+
+/** What is known of the present connection. */
+interface Fate {
+  connected: boolean
+  reason: TunnelCloseReason | undefined
+  lost: boolean
 }
 
 const LONGEST_TEXT = 1024
@@ -80,6 +97,7 @@ const COPIED_BYTES = 16 * 1024
 const NOTHING = new Uint8Array(0)
 const OK = toAscii(FRAME_OK)
 const EOF = toAscii(FRAME_EOF)
+const NEXT = toAscii(FRAME_NEXT)
 
 /**
  * One end of a tunnel: frames what `local` reads onto `wire` and the other way round, until both are closed. Starts at
@@ -93,34 +111,41 @@ const EOF = toAscii(FRAME_EOF)
  * A reset or error of `local` travels as close `reset`. Any failure that arrives, and a lost wire, reset `local`, so that
  * a program at the far end never takes half an answer for a whole one.
  *
+ * A lasting end does not close when both directions ended: the wire rests, without a local socket, until a next connection
+ * is attached. Between `next` and `ok` the client sends nothing, so a wire that turns out to be dead has lost no byte.
+ *
  * Threat model: the peer on the wire is only as trusted as the user it belongs to. It can end or stall its own tunnel,
  * but not grow our memory: frames and texts are bounded, and a flood of pings is answered only as fast as the peer reads.
  */
 export class TunnelEnd {
   readonly #wire: TunnelSocket
-  readonly #local: TunnelSocket
   readonly #mode: TunnelMode
   readonly #options: TunnelEndOptions
   readonly #decoder: FrameDecoder
   readonly #masking: { readonly apply: ApplyMask }
-  #connected = false
+  /** Undefined while the wire rests. */
+  #local: TunnelSocket | undefined
+  #fate: Fate = { connected: false, reason: undefined, lost: false }
   #text = ''
   /** A write of this round returned false: a drain event will come. */
   #localFull = false
   #localEnded = false
+  #localFinished = false
+  #localClosed = false
   #remoteEnded = false
   #closeSent = false
   #closeReceived = false
+  #wireClosed = false
+  /** Clients: the connection that waits for `ok`. */
+  #asking: { readonly local: TunnelSocket; readonly answered: (isConnected: boolean) => void } | undefined
+  /** Servers: `next` has arrived, and the next connection is not attached yet. */
+  #isAsked = false
   /** Beats after our close frame with nothing received and nothing left to send. */
   #silentBeats = 0
-  #reason: TunnelCloseReason | undefined
-  #lost = false
-  #openSockets = 2
 
   constructor(options: TunnelEndOptions) {
     const { wire, local, role, mode = 'tunnel', applyMask: unmask = applyMask } = options
     this.#wire = wire
-    this.#local = local
     this.#mode = mode
     this.#options = options
     this.#masking = { apply: unmask }
@@ -138,29 +163,88 @@ export class TunnelEnd {
 
     readSteadily(wire, {
       take: (slab, from, to) => this.#onWireData(slab.subarray(from, to)),
-      done: () => local.writableLength === 0,
+      // A wire rests only when the local socket has taken everything.
+      done: () => !this.#local || this.#local.writableLength === 0,
     })
-    wire.on('drain', () => local.resume())
+    wire.on('drain', () => this.#local?.resume())
     wire.on('end', () => this.#onWireGone())
     wire.on('error', () => this.#onWireGone())
-    wire.on('close', () => this.#onClosed(() => this.#onWireGone()))
+    wire.on('close', () => {
+      this.#onWireGone()
+      this.#wireClosed = true
+      this.#settle()
+    })
+    this.attach(local)
+  }
+
+  /** Joins a connection with the wire: the first one, or the next one of a lasting end. */
+  attach(local: TunnelSocket): void {
+    const wire = this.#wire
+    if (this.#wireClosed || this.#closeSent) {
+      local.destroy()
+      return
+    }
+    this.#local = local
+    this.#fate = { connected: false, reason: undefined, lost: false }
+    this.#localEnded = this.#localFinished = this.#localClosed = this.#remoteEnded = this.#isAsked = false
+    // A socket whose connection has ended may emit further events while the wire serves the next one.
+    const whileAttached = (act: () => void) => () => {
+      if (this.#local === local) act()
+    }
     readSteadily(local, {
       take: (slab, from, to) => this.#onLocalData(slab, from, to),
       done: () => wire.writableLength === 0,
       largest: LARGEST_FRAMED_READ,
     })
-    local.on('drain', () => wire.resume())
-    local.on('end', () => this.#onLocalEnd())
-    local.on('error', () => this.#onLocalGone())
-    local.on('close', () => this.#onClosed(() => this.#onLocalGone()))
+    local.on(
+      'drain',
+      whileAttached(() => wire.resume()),
+    )
+    local.on(
+      'end',
+      whileAttached(() => this.#onLocalEnd()),
+    )
+    local.on(
+      'error',
+      whileAttached(() => this.#onLocalGone()),
+    )
+    local.on(
+      'finish',
+      whileAttached(() => {
+        this.#localFinished = true
+        this.#rest()
+      }),
+    )
+    local.on(
+      'close',
+      whileAttached(() => {
+        this.#onLocalGone()
+        this.#localClosed = true
+        this.#rest()
+        this.#settle()
+      }),
+    )
     // First bytes from the agent. The manager keeps what it needs for a retry until they arrive.
-    if (role === 'server') {
-      if (mode === 'tunnel') this.#send(OPCODE.text, OK)
+    if (this.#options.role === 'server') {
+      if (this.#mode === 'tunnel') this.#send(OPCODE.text, OK)
       else this.#send(OPCODE.pong, NOTHING)
-      this.#connected = true
+      this.#fate.connected = true
     }
     wire.resume()
     local.resume()
+  }
+
+  /**
+   * Asks for a next connection of a wire that rests. `local` is attached when the agent has connected its service; it was
+   * not touched if `answered` is called with false.
+   */
+  next(local: TunnelSocket, answered: (isConnected: boolean) => void): void {
+    if (this.#local || this.#asking || this.#closeSent || this.#wire.destroyed) {
+      answered(false)
+      return
+    }
+    this.#asking = { local, answered }
+    this.#send(OPCODE.text, NEXT)
   }
 
   /**
@@ -175,15 +259,21 @@ export class TunnelEnd {
     else if (++this.#silentBeats > 1) this.#wire.destroy()
   }
 
-  /** How the tunnel ends, or has ended; `done` and `service_ended` are orderly ends. */
+  /** How the present connection ends, or has ended; `done` and `service_ended` are orderly ends. */
   get outcome(): TunnelOutcome {
-    return { reason: this.#lost ? undefined : this.#reason, connected: this.#connected }
+    return outcomeOf(this.#fate)
   }
 
-  /** Ends the tunnel at once with a code, without waiting for data still pending at `local`. */
+  /** The outcome of the connection that is the present one now, also when the wire serves the next one already. */
+  get outcomeOfThis(): () => TunnelOutcome {
+    const fate = this.#fate
+    return () => outcomeOf(fate)
+  }
+
+  /** Ends the tunnel at once with a code, without waiting for data still pending at the local socket. */
   close(reason: TunnelCloseReason): void {
     this.#close(reason)
-    reset(this.#local)
+    if (this.#local) reset(this.#local)
   }
 
   // ---- local → wire
@@ -211,7 +301,7 @@ export class TunnelEnd {
       wire.uncork()
     }
     // Pause even if the kernel took everything at once: less eager reading makes for larger reads.
-    if (!more) this.#local.pause()
+    if (!more) this.#local?.pause()
   }
 
   #onLocalEnd(): void {
@@ -234,7 +324,7 @@ export class TunnelEnd {
   #onLocalGone(): void {
     const isAsked = this.#localEnded && this.#options.onTerminalEnd !== undefined
     if (!isAsked && (!this.#localEnded || !this.#remoteEnded)) this.#close('reset')
-    if (!this.#local.destroyed) this.#local.destroy()
+    if (!this.#local?.destroyed) this.#local?.destroy()
     // Keep reading: bytes that still arrive are dropped, but the close handshake has to come through.
     this.#wire.resume()
   }
@@ -244,19 +334,20 @@ export class TunnelEnd {
   #onWireData(chunk: Uint8Array): void {
     this.#silentBeats = 0
     if (this.#closeReceived) return
+    const local = this.#local
     try {
-      this.#local.cork()
+      local?.cork()
       this.#decoder.push(chunk)
     } catch (error) {
       if (!(error instanceof FrameError)) throw error
       this.#close(error.closeCode === TUNNEL_CLOSE.frame_too_large ? 'frame_too_large' : 'protocol_error')
-      reset(this.#local)
+      if (this.#local) reset(this.#local)
       this.#closeReceived = true
       finish(this.#wire)
     } finally {
-      this.#local.uncork()
+      local?.uncork()
     }
-    if (this.#localFull && !this.#local.destroyed) this.#wire.pause()
+    if (this.#localFull && this.#local?.destroyed === false) this.#wire.pause()
     this.#localFull = false
   }
 
@@ -264,7 +355,8 @@ export class TunnelEnd {
     if (this.#closeReceived) return
     if (kind === 'binary' || this.#mode === 'foreign') {
       if (this.#remoteEnded) throw new FrameError(TUNNEL_CLOSE.protocol_error, 'bytes after eof')
-      if (chunk.length > 0 && !this.#local.destroyed && !this.#local.write(chunk)) this.#localFull = true
+      const local = this.#local
+      if (chunk.length > 0 && local?.destroyed === false && !local.write(chunk)) this.#localFull = true
       return
     }
     this.#text += ascii(chunk)
@@ -275,6 +367,7 @@ export class TunnelEnd {
     if (this.#mode === 'terminal') this.#options.onText?.(text)
     else if (text === FRAME_EOF) this.#onEof()
     else if (text === FRAME_OK && this.#options.role === 'client') this.#onOk()
+    else if (text === FRAME_NEXT && this.#options.lasting?.onNext) this.#onNext()
     else throw new FrameError(TUNNEL_CLOSE.protocol_error, 'unknown text')
   }
 
@@ -284,34 +377,73 @@ export class TunnelEnd {
   }
 
   #onOk(): void {
-    this.#connected = true
-    this.#options.onConnected?.()
+    const asking = this.#asking
+    this.#asking = undefined
+    // Attached before the next frame is decoded: it may hold the first bytes of the service.
+    if (asking) this.attach(asking.local)
+    this.#fate.connected = true
+    if (asking) asking.answered(true)
+    else this.#options.onConnected?.()
   }
 
   #onEof(): void {
+    if (!this.#local) throw new FrameError(TUNNEL_CLOSE.protocol_error, 'eof without a connection')
     this.#remoteEnded = true
     finish(this.#local)
     this.#closeWhenDone()
   }
 
   #closeWhenDone(): void {
-    if (this.#localEnded && this.#remoteEnded) this.#close('done')
+    if (!this.#localEnded || !this.#remoteEnded) return
+    if (this.#options.lasting) this.#rest()
+    else this.#close('done')
+  }
+
+  // ---- several connections one after the other
+
+  /** The client may ask before our local socket has taken the last bytes of the connection before. */
+  #onNext(): void {
+    if (!this.#localEnded || !this.#remoteEnded || this.#isAsked) {
+      throw new FrameError(TUNNEL_CLOSE.protocol_error, 'next during a connection')
+    }
+    this.#isAsked = true
+    if (this.#local) this.#rest()
+    else this.#options.lasting?.onNext?.()
+  }
+
+  /** Leaves a local socket that has ended both ways and taken all bytes: their buffer is used for the next connection. */
+  #rest(): void {
+    const { lasting } = this.#options
+    if (!lasting || !this.#local || this.#closeSent || !this.#localEnded || !this.#remoteEnded) return
+    if (!this.#localFinished && !this.#localClosed) return
+    this.#fate.reason ??= 'done'
+    this.#local = undefined
+    this.#wire.resume()
+    if (this.#isAsked) lasting.onNext?.()
+    else lasting.onRest?.()
+  }
+
+  /** The connection that waits for `ok` gets none. */
+  #refuseAsking(): void {
+    const asking = this.#asking
+    this.#asking = undefined
+    asking?.answered(false)
   }
 
   #onCloseFrame(code: number): void {
     this.#closeReceived = true
     const reason = code === NO_CLOSE_CODE ? 'done' : tunnelCloseReason(code)
-    if (reason === undefined && !this.#closeSent) this.#lost = true
+    if (reason === undefined && !this.#closeSent) this.#fate.lost = true
     this.#close(reason ?? 'done')
     finish(this.#wire)
-    if (this.#local.destroyed) return
-    if (reason === 'done' || reason === 'service_ended') this.#finishLocal()
-    else reset(this.#local)
+    const local = this.#local
+    if (!local || local.destroyed) return
+    if (reason === 'done' || reason === 'service_ended') this.#finishLocal(local)
+    else reset(local)
   }
 
   /** Delivers everything received, then closes the connection, even if its other end would go on sending. */
-  #finishLocal(): void {
-    const local = this.#local
+  #finishLocal(local: TunnelSocket): void {
     this.#remoteEnded = true
     finish(local)
     if (this.#localEnded) return
@@ -323,24 +455,28 @@ export class TunnelEnd {
 
   /** First reason wins. Bytes already written to the wire go out before the close frame. */
   #close(reason: TunnelCloseReason): void {
-    this.#reason ??= reason
+    this.#fate.reason ??= reason
     if (this.#closeSent) return
     this.#send(OPCODE.close, closePayload(TUNNEL_CLOSE[reason], reason))
     this.#closeSent = true
+    this.#refuseAsking()
     if (this.#closeReceived) finish(this.#wire)
   }
 
   #onWireGone(): void {
-    const orderly = this.#closeReceived || (this.#closeSent && this.#reason === 'done')
-    if (!this.#closeSent && !this.#closeReceived) this.#lost = true
+    // Everything has arrived, and a lasting end sends no close frame.
+    const isOver = this.#localEnded && this.#remoteEnded
+    if (isOver) this.#fate.reason ??= 'done'
+    const orderly = isOver || this.#closeReceived || (this.#closeSent && this.#fate.reason === 'done')
+    if (!isOver && !this.#closeSent && !this.#closeReceived) this.#fate.lost = true
     this.#closeSent = true
     finish(this.#wire)
-    if (!this.#local.destroyed && !orderly) reset(this.#local)
+    if (this.#local?.destroyed === false && !orderly) reset(this.#local)
+    this.#refuseAsking()
   }
 
-  #onClosed(gone: () => void): void {
-    gone()
-    if (--this.#openSockets === 0) this.#options.onEnd?.(this.outcome)
+  #settle(): void {
+    if (this.#wireClosed && (!this.#local || this.#localClosed)) this.#options.onEnd?.(this.outcome)
   }
 
   #send(opcode: Opcode, payload: Uint8Array): void {
@@ -348,6 +484,10 @@ export class TunnelEnd {
     if (this.#wire.destroyed) return
     this.#wire.write(encodeFrame(opcode, payload, this.#options.newMask?.(), this.#masking))
   }
+}
+
+function outcomeOf({ lost, reason, connected }: Fate): TunnelOutcome {
+  return { reason: lost ? undefined : reason, connected }
 }
 
 /** Ends the writing direction once; a second end() would build an error nobody sees. */

@@ -8,6 +8,7 @@ import {
   forwardedPort,
   GRANT_HEADER,
   type KernelId,
+  LASTING_TUNNEL_PROTOCOL,
   PING_INTERVAL_MS,
   type Role,
   type SessionId,
@@ -145,11 +146,12 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
     let asked = cuts
     const { agentId, kernelId, loginId } = await admit(request, target, waiting.gone)
 
-    const ours = target.kind === 'app' ? TUNNEL_PROTOCOL : TERMINAL_PROTOCOL
-    const framed = protocols.includes(ours)
+    const ours = target.kind === 'app' ? [LASTING_TUNNEL_PROTOCOL, TUNNEL_PROTOCOL] : [TERMINAL_PROTOCOL]
+    const protocol = ours.find(name => protocols.includes(name))
+    const lasting = protocol === LASTING_TUNNEL_PROTOCOL
     const header: DataHeader =
       target.kind === 'app'
-        ? { kind: 'app', kernelId, app: target.app, framed }
+        ? { kind: 'app', kernelId, app: target.app, framed: protocol !== undefined, ...(lasting ? { lasting } : {}) }
         : { kind: 'terminal', kernelId, name: target.name, cols: target.cols, rows: target.rows }
     const agent = await parked.take(agentId, waiting.gone)
     // Tunnels were cut meanwhile, when this one was not registered yet: check again.
@@ -165,7 +167,7 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
       agent.destroy()
       throw waiting.gone.reason
     }
-    client.write(acceptWebSocket(key, framed ? ours : undefined))
+    client.write(acceptWebSocket(key, protocol))
     const owner = { sessionId: target.sessionId, loginId, terminal: target.kind === 'terminal' }
     join({ client, agent, header: Buffer.from(`${JSON.stringify(header)}\n`), head: waiting.stop() }, agentId, owner)
   }

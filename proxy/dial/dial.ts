@@ -1,7 +1,7 @@
 import { connect, isIP, type Socket } from 'node:net'
 import type { ConnectionOptions } from 'node:tls'
 import type { SessionId } from '#manager/contract'
-import { AppError, PING_INTERVAL_MS } from '#manager/contract/light'
+import { AppError, LASTING_TUNNEL_PROTOCOL, PING_INTERVAL_MS, TUNNEL_PROTOCOL } from '#manager/contract/light'
 import { shakeHands } from './handshake.ts'
 
 export interface DialOptions {
@@ -11,6 +11,10 @@ export interface DialOptions {
   readonly app: string
   /** The grant; never part of a URL. */
   readonly headers: Readonly<Record<string, string>>
+  /**
+   * Whether the wire may serve further connections (`kept-wires.ts`). An agent of an older version closes it after the first.
+   */
+  readonly lasting?: boolean
   /** Aborts the attempt when the client has gone. */
   readonly signal?: AbortSignal | undefined
   /** Custom certificate authority, or pinned key of the manager. Verification cannot be turned off. */
@@ -31,7 +35,7 @@ const DIAL_TIMEOUT_MS = 15_000
  * there is no manager; the signal's reason
  */
 export async function dialTunnel(options: DialOptions): Promise<Socket> {
-  const { managerUrl, sessionId, app, headers, signal, timeoutMs = DIAL_TIMEOUT_MS } = options
+  const { managerUrl, sessionId, app, headers, lasting = false, signal, timeoutMs = DIAL_TIMEOUT_MS } = options
   signal?.throwIfAborted()
   const url = new URL(managerUrl)
   // Half a surrogate pair has no URL encoding. No app has such a name; the manager rejects it.
@@ -48,7 +52,8 @@ export async function dialTunnel(options: DialOptions): Promise<Socket> {
   )
   try {
     // Written before the connection is up: the socket sends it as soon as it is connected.
-    await shakeHands(socket, { host: url.host, path, headers })
+    const protocols = lasting ? [LASTING_TUNNEL_PROTOCOL, TUNNEL_PROTOCOL] : [TUNNEL_PROTOCOL]
+    await shakeHands(socket, { host: url.host, path, headers, protocols })
     return socket
   } catch (error) {
     socket.on('error', () => undefined).destroy()

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { type Socket } from 'node:net'
-import { AppError, fromProblem, isProblem, parseJson, TUNNEL_PROTOCOL } from '#manager/contract/light'
+import { AppError, fromProblem, isProblem, parseJson } from '#manager/contract/light'
 
 /** RFC 6455, section 1.3. */
 const WEBSOCKET_GUID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11'
@@ -11,6 +11,8 @@ export interface Handshake {
   readonly host: string
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
+  /** The protocols offered, the preferred one first. */
+  readonly protocols: readonly string[]
 }
 
 /**
@@ -21,7 +23,7 @@ export interface Handshake {
  *
  * @throws AppError of the problem document, or `unavailable` for any other answer
  */
-export async function shakeHands(socket: Socket, { host, path, headers }: Handshake): Promise<void> {
+export async function shakeHands(socket: Socket, { host, path, headers, protocols }: Handshake): Promise<void> {
   const key = randomBytes(16).toString('base64')
   const lines = {
     host,
@@ -29,7 +31,7 @@ export async function shakeHands(socket: Socket, { host, path, headers }: Handsh
     connection: 'Upgrade',
     'sec-websocket-version': '13',
     'sec-websocket-key': key,
-    'sec-websocket-protocol': TUNNEL_PROTOCOL,
+    'sec-websocket-protocol': protocols.join(', '),
     ...headers,
   }
   const request = Object.entries(lines).map(([name, value]) => `${name}: ${oneLine(name, value)}\r\n`)
@@ -41,7 +43,7 @@ export async function shakeHands(socket: Socket, { host, path, headers }: Handsh
     .update(key + WEBSOCKET_GUID)
     .digest('base64')
   if (answer.headers.get('sec-websocket-accept') !== accept) throw notOurs('a wrong Sec-WebSocket-Accept')
-  if (answer.headers.get('sec-websocket-protocol') !== TUNNEL_PROTOCOL) throw notOurs('another subprotocol')
+  if (!protocols.includes(answer.headers.get('sec-websocket-protocol') ?? '')) throw notOurs('another subprotocol')
 }
 
 interface Answer {

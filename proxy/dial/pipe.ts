@@ -1,6 +1,7 @@
 import { type Socket } from 'node:net'
 import { PING_INTERVAL_MS } from '#manager/contract'
 import { TunnelEnd, type TunnelOutcome } from '#manager/tunnel-end'
+import { type KeptWires } from './kept-wires.ts'
 import { liveEnds } from './live-ends.ts'
 import { applyMask, maskingFor } from './masks.ts'
 
@@ -12,20 +13,27 @@ import { applyMask, maskingFor } from './masks.ts'
  *
  * Threat model: `client` is any program of this computer that reached our listener, and is trusted only with the service it
  * asked for. Needs `allowHalfOpen` on both sockets; otherwise a half-close of the client would end its answer.
+ *
+ * @param kept takes over the wire after an orderly end; the wire must have been dialled as `lasting`
  */
-export function pipeTunnel(client: Socket, wire: Socket): Promise<TunnelOutcome> {
+export function pipeTunnel(client: Socket, wire: Socket, kept?: KeptWires): Promise<TunnelOutcome> {
   return new Promise(resolve => {
     client.setNoDelay(true)
     client.setKeepAlive(true, PING_INTERVAL_MS)
-    const end = new TunnelEnd({
+    const end: TunnelEnd = new TunnelEnd({
       wire,
       local: client,
       role: 'client',
       newMask: maskingFor(wire),
       applyMask,
-      onEnd: () => liveEnds.delete(end),
+      ...(kept ? { lasting: { onRest: () => kept.keep(end) } } : {}),
+      onEnd: () => {
+        liveEnds.delete(end)
+        kept?.forget(end)
+      },
     })
     liveEnds.add(end)
-    client.once('close', () => resolve(end.outcome))
+    const outcome = end.outcomeOfThis
+    client.once('close', () => resolve(outcome()))
   })
 }

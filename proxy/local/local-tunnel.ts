@@ -10,6 +10,8 @@ import {
   type Session,
 } from '#manager/contract'
 import { type Tunnel, type TunnelId } from '#proxy/contract'
+import { type TunnelOutcome } from '#manager/tunnel-end'
+import { createKeptWires } from '../dial/kept-wires.ts'
 import { createPath, type Path, type PathLimits } from '../grants/path.ts'
 import { createAppOrigin, type AppOrigin } from '../http-origins/app-origin.ts'
 import { type LoopbackListener } from '../listeners/loopback-listener.ts'
@@ -69,6 +71,7 @@ export async function openLocalTunnel(deps: LocalTunnelDeps): Promise<LocalTunne
   let origin: AppOrigin | undefined
   let notice: NodeJS.Timeout | undefined
   let closing: Promise<void> | undefined
+  const kept = createKeptWires()
 
   const path = createPath({
     api: deps.api,
@@ -153,18 +156,23 @@ export async function openLocalTunnel(deps: LocalTunnelDeps): Promise<LocalTunne
   }
 
   async function carry(client: Socket, way: Path) {
+    const { reason } = (await kept.carry(client)) ?? (await carryAnew(client, way))
+    const refusal = refusalOf(reason)
+    if (refusal) way.judge(refusal)
+  }
+
+  /** @throws AppError; the signal's reason when the client goes away while the wire is dialled */
+  async function carryAnew(client: Socket, way: Path): Promise<Pick<TunnelOutcome, 'reason'>> {
     const gone = new AbortController()
-    client.once('close', () => {
-      gone.abort(new Error('the client went away'))
-    })
+    const abort = () => gone.abort(new Error('the client went away'))
+    if (client.destroyed) abort()
+    client.once('close', abort)
     const wire = await way.connect(gone.signal)
     if (client.destroyed) {
       wire.destroy()
-      return
+      throw gone.signal.reason
     }
-    const { reason } = await deps.transport.pipe(client, wire)
-    const refusal = refusalOf(reason)
-    if (refusal) way.judge(refusal)
+    return await deps.transport.pipe(client, wire, kept)
   }
 
   function snapshot(): Tunnel {
@@ -199,6 +207,7 @@ export async function openLocalTunnel(deps: LocalTunnelDeps): Promise<LocalTunne
       clearTimeout(notice)
       path[Symbol.dispose]()
       origin?.close()
+      kept[Symbol.dispose]()
       const stopped = listener.close()
       for (const client of clients) client.resetAndDestroy()
       await stopped
@@ -215,6 +224,8 @@ export async function openLocalTunnel(deps: LocalTunnelDeps): Promise<LocalTunne
       return origin.issueUrl(path)
     },
     wake: () => {
+      // The network may be another one.
+      kept.clear()
       path.wake()
     },
     end: () => {

@@ -3,6 +3,7 @@ import { type Duplex } from 'node:stream'
 import { type Grant, GRANT_HEADER } from '#manager/contract'
 import { type TunnelOutcome } from '#manager/tunnel-end'
 import { dialTunnel } from '../dial/dial.ts'
+import { type KeptWires } from '../dial/kept-wires.ts'
 import { pipeTunnel } from '../dial/pipe.ts'
 import { TunnelStream } from './tunnel-stream.ts'
 
@@ -10,8 +11,8 @@ import { TunnelStream } from './tunnel-stream.ts'
 export interface Transport {
   /** @throws AppError from the manager, or a plain network error */
   dial(grant: Grant, signal: AbortSignal): Promise<Socket>
-  /** Joins a TCP client and a dialled tunnel until both are closed. */
-  pipe(client: Socket, wire: Socket): Promise<Pick<TunnelOutcome, 'reason'>>
+  /** Joins a TCP client and a dialled tunnel until both are closed; `kept` takes over the wire after an orderly end. */
+  pipe(client: Socket, wire: Socket, kept: KeptWires): Promise<Pick<TunnelOutcome, 'reason'>>
   /** A dialled tunnel as a plain byte stream. */
   stream(wire: Socket): Duplex
 }
@@ -20,8 +21,15 @@ export interface Transport {
 export function createTransport(managerUrl: string): Transport {
   return {
     dial: ({ grant, sessionId, app }, signal) =>
-      dialTunnel({ managerUrl, sessionId, app: app.name, headers: { [GRANT_HEADER]: grant }, signal }),
-    pipe: (client, wire) => pipeTunnel(client, wire),
+      dialTunnel({
+        managerUrl,
+        sessionId,
+        app: app.name,
+        headers: { [GRANT_HEADER]: grant },
+        lasting: app.protocol === 'tcp',
+        signal,
+      }),
+    pipe: pipeTunnel,
     stream: wire => new TunnelStream(wire),
   }
 }

@@ -1,23 +1,33 @@
 /** The proxy's half of the path, for real: a listener whose connections become tunnels. `node tunnel-proxy.ts MANAGER_URL [SESSION GRANT APP]` */
-import { createServer, type AddressInfo } from 'node:net'
+import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { GRANT_HEADER, SessionId } from '#manager/contract'
 import { dialTunnel } from '../../proxy/dial/dial.ts'
+import { createKeptWires } from '../../proxy/dial/kept-wires.ts'
 import { pipeTunnel } from '../../proxy/dial/pipe.ts'
 import { GRANT, SESSION } from './tunnel-names.ts'
 import { serveMemory } from './tunnel-memory.ts'
 
 const [managerUrl = '', session = SESSION, grant = GRANT, app = 'bench'] = process.argv.slice(2)
-const options = { managerUrl, sessionId: SessionId.parse(session), app, headers: { [GRANT_HEADER]: grant } }
+const options = {
+  managerUrl,
+  sessionId: SessionId.parse(session),
+  app,
+  headers: { [GRANT_HEADER]: grant },
+  lasting: true,
+}
+const kept = createKeptWires()
 const server = createServer({ allowHalfOpen: true, noDelay: true }, client => {
   client.on('error', () => undefined)
   client.pause()
-  dialTunnel(options).then(
-    wire => pipeTunnel(client, wire),
-    (error: unknown) => {
-      console.error(String(error))
-      client.resetAndDestroy()
-    },
-  )
+  carry(client).catch((error: unknown) => {
+    console.error(String(error))
+    client.resetAndDestroy()
+  })
 })
+
+async function carry(client: Socket) {
+  return (await kept.carry(client)) ?? (await pipeTunnel(client, await dialTunnel(options), kept))
+}
+
 server.listen(0, '127.0.0.1', 4096, () => process.send?.({ port: (server.address() as AddressInfo).port }))
 serveMemory()

@@ -1,5 +1,5 @@
 /**
- * The tunnel protocol. A tunnel is one WebSocket per TCP connection, end to end between a client (local proxy, browser,
+ * The tunnel protocol. A tunnel is one WebSocket per TCP connection at a time, end to end between a client (local proxy, browser,
  * or a client of the original system) and the agent; the manager authenticates the upgrade and splices bytes.
  *
  *     GET /stream/session/{id}/tcpproxy?app=NAME      raw tunnel (httpproxy means the same)
@@ -7,10 +7,14 @@
  *
  * With the subprotocol `berth.tunnel.v1`: binary frames are bytes, the text frame `eof` ends one direction (half-close),
  * the agent's first frame is the text frame `ok`, a failure is a close frame with a code of TUNNEL_CLOSE. A client may
- * send data before `ok`. Without the subprotocol there are no text frames: the end of the service closes with 1001, a
- * refused connection with 1013, as the original does.
+ * send data before `ok`. With `berth.tunnel.v2` a wire serves several connections of the client one after the other: when
+ * both directions have ended, the client may close, or send the text frame `next` and wait for the agent's next `ok`; an
+ * agent that does not know this closes instead. Without the subprotocol there are no text frames: the end of the service
+ * closes with 1001, a refused connection with 1013, as the original does.
  */
 export const TUNNEL_PROTOCOL = 'berth.tunnel.v1'
+/** Offered before `TUNNEL_PROTOCOL` by clients that use a wire again. */
+export const LASTING_TUNNEL_PROTOCOL = 'berth.tunnel.v2'
 /** Binary frames are terminal bytes; the client's text frames are JSON: `{"resize":{"cols":80,"rows":24}}`. */
 export const TERMINAL_PROTOCOL = 'berth.terminal.v1'
 
@@ -25,12 +29,13 @@ export const ORIGIN_SECRET_PROTOCOL = 'berth.origin-secret.'
 
 export const FRAME_EOF = 'eof'
 export const FRAME_OK = 'ok'
+export const FRAME_NEXT = 'next'
 
 /** Largest frame either end sends; a larger one is refused with 1009. Receivers pass payload on before a frame is complete. */
 export const MAX_FRAME_BYTES = 16 * 1024 * 1024
 export const PING_INTERVAL_MS = 15_000
 
-/** Close codes of `berth.tunnel.v1` and `berth.terminal.v1`. */
+/** Close codes of `berth.tunnel.v1`, `berth.tunnel.v2` and `berth.terminal.v1`. */
 export const TUNNEL_CLOSE = {
   /** Both directions ended by themselves. */
   done: 1000,

@@ -1,0 +1,103 @@
+import { type Socket } from 'node:net'
+import { PING_INTERVAL_MS } from '#manager/contract'
+import { type TunnelEnd, type TunnelOutcome } from '#manager/tunnel-end'
+
+export interface KeptWires extends Disposable {
+  /**
+   * Carries a client on a wire that a connection before has left, until the client's connection is closed.
+   *
+   * @returns undefined if there is no such wire, or the one there was does not work: the client was not touched
+   */
+  carry(client: Socket): Promise<TunnelOutcome | undefined>
+  /** Keeps a wire that rests. */
+  keep(end: TunnelEnd): void
+  /** The wire is closed. */
+  forget(end: TunnelEnd): void
+  /** Closes the wires that rest. */
+  clear(): void
+}
+
+/** As long as a burst of connections pauses; the manager counts a wire that rests as an open tunnel. */
+const IDLE_MS = 10_000
+const MAX_KEPT = 32
+/** A wire whose agent does not answer within this time is given up, and the client gets a new one. */
+const ANSWER_MS = 2_000
+
+/**
+ * Wires of one listener that rest between two connections (ADR 34). A connection on such a wire costs no connection to the
+ * manager, and none from the agent to the manager.
+ *
+ * Threat model: all wires lead to one app of one session and were opened by the same grant, and the agent closes the service's
+ * connection before the next one begins, so the clients of a listener share nothing but the route. The manager cuts a wire that
+ * rests like any tunnel when the session, the sign-in or the keypair ends.
+ */
+export function createKeptWires(): KeptWires {
+  const kept = new Map<TunnelEnd, { readonly timer: NodeJS.Timeout; readonly since: number }>()
+  let isClosed = false
+
+  function drop(end: TunnelEnd): void {
+    clearTimeout(kept.get(end)?.timer)
+    kept.delete(end)
+  }
+
+  function clear(): void {
+    for (const end of [...kept.keys()]) {
+      drop(end)
+      end.close('done')
+    }
+  }
+
+  /** The wire that was used last is the least likely to be broken. */
+  function take(): TunnelEnd | undefined {
+    const end = [...kept.keys()].at(-1)
+    if (!end) return undefined
+    // Timers stand still while the computer sleeps, the clock does not.
+    const isOld = Math.abs(Date.now() - (kept.get(end)?.since ?? 0)) > 2 * IDLE_MS
+    if (isOld) clear()
+    else drop(end)
+    return isOld ? undefined : end
+  }
+
+  return {
+    carry(client) {
+      const end = take()
+      if (!end) return Promise.resolve(undefined)
+      return new Promise(resolve => {
+        const giveUp = () => end.close('done')
+        const timer = setTimeout(giveUp, ANSWER_MS)
+        client.once('close', giveUp)
+        end.next(client, isConnected => {
+          clearTimeout(timer)
+          client.off('close', giveUp)
+          if (!isConnected) {
+            // The others took the same route.
+            clear()
+            resolve(undefined)
+            return
+          }
+          client.setNoDelay(true)
+          client.setKeepAlive(true, PING_INTERVAL_MS)
+          const outcome = end.outcomeOfThis
+          client.once('close', () => resolve(outcome()))
+        })
+      })
+    },
+    keep(end) {
+      if (isClosed || kept.size >= MAX_KEPT) {
+        end.close('done')
+        return
+      }
+      const timer = setTimeout(() => {
+        drop(end)
+        end.close('done')
+      }, IDLE_MS).unref()
+      kept.set(end, { timer, since: Date.now() })
+    },
+    forget: drop,
+    clear,
+    [Symbol.dispose]() {
+      isClosed = true
+      clear()
+    },
+  }
+}

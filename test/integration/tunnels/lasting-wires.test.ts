@@ -1,0 +1,125 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { type Socket } from 'node:net'
+import { expect, test } from 'vitest'
+import { readAll, SESSION, startPath } from '../../fixtures/tunnel-path.ts'
+
+type Path = Awaited<ReturnType<typeof startPath>>
+
+const echo = (socket: Socket) => void socket.pipe(socket)
+const hash = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex')
+
+async function exchange(path: Path, bytes: Buffer | string): Promise<string> {
+  const client = await path.connect()
+  client.end(bytes)
+  return hash(await readAll(client))
+}
+
+test('connections one after the other use one wire; each has a connection of the service of its own', async () => {
+  let services = 0
+  const service = (socket: Socket) => {
+    services++
+    echo(socket)
+  }
+  await using path = await startPath({ service, lasting: true })
+  for (const size of [0, 1, 5_000, 300_000, 3]) {
+    const bytes = randomBytes(size)
+    expect(await exchange(path, bytes)).toBe(hash(bytes))
+    await expect.poll(() => path.outcomes.length).toBe(services)
+    expect(path.gateway.counts().tunnels).toBe(1)
+  }
+  expect(services).toBe(5)
+  expect(path.outcomes).toEqual(Array.from({ length: 5 }, () => ({ reason: 'done', connected: true })))
+  expect(path.dials()).toBe(1)
+})
+
+test('a service that speaks first is heard on every connection, also where it ends first', async () => {
+  let services = 0
+  await using path = await startPath({ service: socket => void socket.end(`banner ${++services}`), lasting: true })
+  for (let i = 1; i <= 3; i++) {
+    const client = await path.connect()
+    expect((await readAll(client)).toString()).toBe(`banner ${i}`)
+    client.end()
+    await expect.poll(() => path.outcomes.length).toBe(i)
+  }
+  expect(path.dials()).toBe(1)
+})
+
+test('while a slow client still takes its answer, the next one gets a wire of its own, and both get every byte', async () => {
+  const answer = randomBytes(8_000_000)
+  await using path = await startPath({ service: socket => void socket.resume().end(answer), lasting: true })
+  const slow = await path.connect()
+  slow.pause()
+  slow.end()
+  await expect.poll(() => path.gateway.activity(SESSION).bytesDown).toBeGreaterThan(100_000)
+  expect(await exchange(path, '')).toBe(hash(answer))
+  expect(hash(await readAll(slow))).toBe(hash(answer))
+  expect(path.dials()).toBe(2)
+  // Both wires rest now.
+  await expect.poll(() => path.outcomes.length).toBe(2)
+  expect(await exchange(path, '')).toBe(hash(answer))
+  expect(path.dials()).toBe(2)
+})
+
+test('a wire that was cut while it rested is replaced, and no connection notices', async () => {
+  await using path = await startPath({ service: echo, lasting: true })
+  await exchange(path, 'one')
+  path.gateway.closeSession(SESSION)
+  expect(await exchange(path, 'two')).toBe(hash(Buffer.from('two')))
+  expect(path.dials()).toBe(2)
+})
+
+test('a sign-in that ends cuts the wires that rest', async () => {
+  let holds = true
+  await using path = await startPath({ service: echo, lasting: true, grantsHold: () => holds })
+  await exchange(path, 'one')
+  holds = false
+  path.gateway.closeLogin('login-1')
+  const client = await path.connect()
+  await once(client, 'error')
+  expect(path.errors).toMatchObject([{ code: 'grant_invalid' }])
+  await expect.poll(() => path.streams.size).toBe(0)
+})
+
+test('a reset reaches the service, and its wire is not used again', async () => {
+  const closed: boolean[] = []
+  await using path = await startPath({
+    service: socket => {
+      echo(socket)
+      socket.on('close', hadError => closed.push(hadError))
+    },
+    lasting: true,
+  })
+  await exchange(path, 'one')
+  const client = await path.connect()
+  client.write('two')
+  await once(client, 'data')
+  client.resetAndDestroy()
+  await expect.poll(() => closed.length).toBe(2)
+  await expect.poll(() => path.gateway.counts().tunnels).toBe(0)
+  expect(await exchange(path, 'three')).toBe(hash(Buffer.from('three')))
+})
+
+test('clients that go away before they are answered leave nothing behind', async () => {
+  await using path = await startPath({ service: echo, lasting: true })
+  await exchange(path, 'one')
+  for (let i = 0; i < 50; i++) {
+    const client = await path.connect()
+    if (i % 2 === 0) client.resetAndDestroy()
+    else {
+      client.end()
+      setImmediate(() => client.destroy())
+    }
+  }
+  expect(await exchange(path, 'two')).toBe(hash(Buffer.from('two')))
+})
+
+test('with an agent that does not know how, every connection has a wire of its own', async () => {
+  await using path = await startPath({ service: echo, lasting: 'old agent' })
+  for (const word of ['one', 'two', 'three']) {
+    expect(await exchange(path, word)).toBe(hash(Buffer.from(word)))
+    await expect.poll(() => path.gateway.counts().tunnels).toBe(0)
+  }
+  expect(path.dials()).toBe(3)
+  expect(path.outcomes).toEqual(Array.from({ length: 3 }, () => ({ reason: 'done', connected: true })))
+})
