@@ -65,6 +65,12 @@ const routes: RouteRecordRaw[] = [
     ],
   },
   {
+    path: '/data/:folder/:path*',
+    name: 'explorer',
+    component: () => import('../features/explorer/ExplorerPage.vue'),
+    meta: { title: 'Files' },
+  },
+  {
     path: '/account',
     name: 'account',
     component: () => import('../features/account/AccountPage.vue'),

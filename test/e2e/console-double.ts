@@ -9,6 +9,7 @@ import {
   AppError,
   type AuthOptions,
   type ErrorCode,
+  type Folder,
   type GroupRef,
   type Image,
   type Preset,
@@ -25,6 +26,7 @@ import {
 import { silentLog } from '../../proxy/log.ts'
 import { createStaticFiles } from '../../proxy/web/static-files.ts'
 import { answerAccount } from './console-double-account.ts'
+import { answerDownload, answerFiles, sendFileReply, type DoubleFiles } from './console-double-files.ts'
 
 /** The same files in the same way as the real service of the console: compressed, with its headers. */
 const sendFile = createStaticFiles(new URL('../../dist/renderer/', import.meta.url).pathname, silentLog)
@@ -48,6 +50,9 @@ export interface World {
   changes: { request: string; body: unknown }[]
   /** Lists of sessions are never answered. */
   holdLists?: boolean
+  folders?: Folder[]
+  /** Files of every folder. */
+  files?: DoubleFiles
   /** Options of the sign-in page. */
   authOptions?: Partial<AuthOptions>
   totp?: TotpStatus
@@ -106,8 +111,10 @@ export async function startConsoleDouble(world: World): Promise<ConsoleDouble> {
       }
       return
     }
-    const body = await readBody(request)
+    const raw = await readRaw(request)
     const route = `${request.method ?? ''} ${url.pathname}`
+    if (await answeredFiles(route, request, url, raw, response)) return
+    const body = raw.length === 0 ? undefined : (JSON.parse(raw.toString()) as unknown)
     // Host methods are all POST, whether they change something or not.
     const isAsking = request.method === 'GET' || route.endsWith('/what-if') || url.pathname.startsWith('/host/')
     if (!isAsking) world.changes.push({ request: route, body })
@@ -120,6 +127,30 @@ export async function startConsoleDouble(world: World): Promise<ConsoleDouble> {
     const isAuth = url.pathname.startsWith('/api/v1/auth/')
     if (!isAuth && !world.signedIn) sendError(response, 'not_signed_in')
     else answer(world, route, url, body, response)
+  }
+
+  /** Answers a call about files, whose bodies may be bytes. @returns whether it was one */
+  async function answeredFiles(
+    route: string,
+    request: IncomingMessage,
+    url: URL,
+    raw: Buffer,
+    response: ServerResponse,
+  ): Promise<boolean> {
+    const { files, failures } = world
+    if (!files || !world.signedIn) return false
+    const failure = failures.get(route)
+    if (failure) return false
+    try {
+      const reply = answerDownload(files, url) ?? (await answerFiles(files, request, url, raw))
+      if (!reply) return false
+      if (request.method !== 'GET') world.changes.push({ request: route, body: raw.toString() })
+      sendFileReply(response, reply)
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error
+      sendError(response, error.code, error.detail)
+    }
+    return true
   }
 
   const server = createServer((request, response) => {
@@ -206,6 +237,9 @@ function answer(world: World, route: string, url: URL, body: unknown, response: 
       return
     case 'GET /api/v1/resource-groups':
       send(response, 200, { items: world.resourceGroups ?? [] })
+      return
+    case 'GET /api/v1/folders':
+      send(response, 200, { items: world.folders ?? [] })
       return
     case 'GET /api/v1/images':
       send(response, 200, { items: world.images })
@@ -296,8 +330,8 @@ function sendError(response: ServerResponse, code: ErrorCode, detail: Record<str
   response.writeHead(problem.status, { 'content-type': 'application/problem+json' }).end(JSON.stringify(problem))
 }
 
-async function readBody(request: IncomingMessage): Promise<unknown> {
-  let text = ''
-  for await (const chunk of request) text += String(chunk)
-  return text === '' ? undefined : JSON.parse(text)
+async function readRaw(request: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  for await (const chunk of request) chunks.push(chunk as Buffer)
+  return Buffer.concat(chunks)
 }

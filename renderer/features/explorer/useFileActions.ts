@@ -1,0 +1,173 @@
+import { shallowRef, type ShallowRef } from 'vue'
+import { isAppError } from '#manager/contract'
+import { useCopy } from '../../ui/useCopy.ts'
+import { useNotifications } from '../../ui/useNotifications.ts'
+import { type ConflictAnswer, type ConflictQuestion, decideConflicts, groupsOf } from './conflicts.ts'
+import { joinPath, isWithin, nameOf, parentOf, sessionPath } from './file-path.ts'
+import { type MoveSpec } from './files-client.ts'
+import { selectOnly } from './selection.ts'
+import { type Explorer } from './useExplorer.ts'
+import { useFileClipboard } from './useFileClipboard.ts'
+import { t } from './words.ts'
+
+/** A question about a conflict that waits for the user. */
+export interface PendingConflict extends ConflictQuestion {
+  readonly answer: (answer: ConflictAnswer | null) => void
+}
+
+export interface FileActions {
+  readonly conflict: Readonly<ShallowRef<PendingConflict | null>>
+  /** Asks what to do about a name that exists. */
+  askConflict(question: ConflictQuestion): Promise<ConflictAnswer | null>
+  createDirectory(name: string): Promise<void>
+  createFile(name: string): Promise<void>
+  /** @throws AppError, for the field of the name */
+  rename(name: string, next: string): Promise<void>
+  remove(names: readonly string[]): Promise<void>
+  /** Moves or copies into a directory and asks about conflicts. Failures are notifications. */
+  transfer(mode: 'copy' | 'move', paths: readonly string[], to: string): Promise<void>
+  clip(mode: 'copy' | 'move', names: readonly string[]): void
+  paste(): Promise<void>
+  download(names: readonly string[]): Promise<void>
+  copySessionPath(name: string | null): Promise<void>
+}
+
+/** What users do with the files of the explorer's directory. */
+export function useFileActions(explorer: Explorer): FileActions {
+  const notifications = useNotifications()
+  const clipboard = useFileClipboard()
+  const copyText = useCopy()
+  const conflict = shallowRef<PendingConflict | null>(null)
+  const pathOf = (name: string) => joinPath(explorer.path.value, name)
+  const directoryName = (path: string) => (path === '' ? (explorer.folder.value?.name ?? '') : nameOf(path))
+
+  const askConflict = (question: ConflictQuestion) =>
+    new Promise<ConflictAnswer | null>(resolve => {
+      conflict.value = {
+        ...question,
+        answer(answer) {
+          conflict.value = null
+          resolve(answer)
+        },
+      }
+    })
+
+  async function withConflicts(mode: 'copy' | 'move', paths: readonly string[], to: string): Promise<boolean> {
+    const client = explorer.client.value
+    const run = (spec: MoveSpec) => (mode === 'move' ? client.move(spec) : client.copy(spec))
+    let task: string | null = null
+    let rest: readonly string[] = paths
+    for (let attempt = 0; rest.length > 0 && attempt <= paths.length; attempt++) {
+      try {
+        task = (await run({ paths: rest, to, onConflict: 'fail' })) ?? task
+        break
+      } catch (error) {
+        const taken = conflictsOf(error)
+        if (!taken) throw error
+        const choices = await decideConflicts(taken, askConflict)
+        if (!choices) return false
+        const [first, ...groups] = groupsOf(rest, path => choices.get(nameOf(path)))
+        // Files without a known conflict are tried again: the answer may have named only some.
+        rest = first?.onConflict === 'fail' ? first.items : []
+        for (const { onConflict, items } of first?.onConflict === 'fail'
+          ? groups
+          : [first, ...groups].filter(group => group !== undefined))
+          task = (await run({ paths: items, to, onConflict })) ?? task
+      }
+    }
+    if (task !== null) notifications.info(t(mode === 'move' ? 'moveContinues' : 'copyContinues'))
+    return task === null
+  }
+
+  async function transfer(mode: 'copy' | 'move', paths: readonly string[], to: string): Promise<void> {
+    if (paths.some(path => isWithin(to, path))) {
+      notifications.info(t('intoItself'))
+      return
+    }
+    const moving = mode === 'move' ? paths.filter(path => parentOf(path) !== to) : paths
+    if (moving.length === 0) return
+    try {
+      const isCopyInPlace = mode === 'copy' && moving.every(path => parentOf(path) === to)
+      const isDone = isCopyInPlace
+        ? (await explorer.client.value.copy({ paths: moving, to, onConflict: 'rename' })) === null
+        : await withConflicts(mode, moving, to)
+      if (isDone)
+        notifications.success(
+          t(mode === 'move' ? 'moved' : 'copied', { count: moving.length, name: directoryName(to) }),
+        )
+    } catch (error) {
+      notifications.error(error)
+    } finally {
+      await explorer.refresh()
+    }
+  }
+
+  async function show(name: string): Promise<void> {
+    await explorer.refresh()
+    explorer.selection.value = selectOnly(name)
+  }
+
+  return {
+    conflict,
+    askConflict,
+    transfer,
+    async createDirectory(name) {
+      await explorer.client.value.createDirectory(pathOf(name))
+      await show(name)
+    },
+    async createFile(name) {
+      await explorer.client.value.write(pathOf(name), '', null)
+      await show(name)
+      explorer.setView({ open: name }, 'push')
+    },
+    async rename(name, next) {
+      const spec = { paths: [pathOf(name)], to: explorer.path.value, name: next, onConflict: 'fail' } as const
+      await explorer.client.value.move(spec)
+      await show(next)
+    },
+    async remove(names) {
+      const task = await explorer.client.value.remove(names.map(pathOf))
+      if (task === null) notifications.success(t('deleted', { count: names.length }))
+      else notifications.info(t('deleteContinues'))
+      await explorer.refresh()
+    },
+    clip(mode, names) {
+      if (names.length === 0) return
+      clipboard.put({ folderId: explorer.folderId.value, paths: names.map(pathOf), mode })
+      notifications.info(t(mode === 'move' ? 'cutDone' : 'copyDone', { count: names.length }))
+    },
+    async paste() {
+      const files = clipboard.clipped
+      if (!files) return
+      if (files.folderId !== explorer.folderId.value) {
+        notifications.info(t('otherFolder'))
+        return
+      }
+      if (files.mode === 'move') clipboard.clear()
+      await transfer(files.mode, files.paths, explorer.path.value)
+    },
+    async download(names) {
+      try {
+        const url = await explorer.client.value.downloadUrl(names.map(pathOf))
+        const link = document.createElement('a')
+        link.href = url
+        link.download = ''
+        link.click()
+      } catch (error) {
+        notifications.error(error)
+      }
+    },
+    async copySessionPath(name) {
+      const path = sessionPath(explorer.folder.value?.name ?? '', name === null ? explorer.path.value : pathOf(name))
+      if (await copyText(path)) notifications.success(t('pathCopied', { path }))
+    },
+  }
+}
+
+/** Names that exist at the destination, if that is why the request failed. */
+export function conflictsOf(error: unknown): string[] | undefined {
+  if (!isAppError(error) || (error.code as string) !== 'file_exists') return undefined
+  const { names, name } = error.detail
+  if (Array.isArray(names) && names.length > 0) return names.map(String)
+  return typeof name === 'string' ? [name] : undefined
+}

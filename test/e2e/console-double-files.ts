@@ -1,0 +1,239 @@
+import { type IncomingMessage, type ServerResponse } from 'node:http'
+import { AppError, type ErrorCode, type FolderId, type Folder } from '#manager/contract'
+
+/** Files of the double's folders: path → content; a directory ends with "/". Answers the file calls of the page. */
+export interface DoubleFile {
+  content: Buffer
+  modifiedAt: string
+  version: number
+}
+export type DoubleFiles = Map<string, DoubleFile>
+
+export const FOLDER_ID = '01990000-0000-7000-8000-0000000000f1' as FolderId
+
+export function aFolder(change: Partial<Folder> = {}): Folder {
+  return {
+    id: FOLDER_ID,
+    name: 'experiments',
+    storageHost: 'local',
+    ownerId: '01990000-0000-7000-8000-000000000001' as Folder['ownerId'],
+    group: null,
+    permission: 'rw',
+    usable: true,
+    manageable: true,
+    status: 'ready',
+    trashedAt: null,
+    createdAt: '2026-03-01T09:00:00.000Z',
+    version: 1,
+    ...change,
+  }
+}
+
+const TIME = '2026-03-02T10:15:00.000Z'
+/** @param entries path → text or bytes; paths of directories end with "/" */
+export function filesOf(entries: Readonly<Record<string, string | Buffer>>): DoubleFiles {
+  return new Map(
+    Object.entries(entries).map(([path, content]) => [
+      path,
+      { content: Buffer.from(content as string), modifiedAt: TIME, version: 1 },
+    ]),
+  )
+}
+
+interface Listed {
+  name: string
+  kind: 'file' | 'directory'
+  size: number
+  modifiedAt: string
+  etag: string
+}
+
+const etagOf = (path: string, { version }: DoubleFile) =>
+  `"${Buffer.from(path).toString('hex').slice(0, 12)}-${version}"`
+const isBelow = (path: string, directory: string) => path.startsWith(directory === '' ? '' : `${directory}/`)
+
+function childrenOf(files: DoubleFiles, directory: string): Listed[] {
+  const found = new Map<string, Listed>()
+  for (const [path, file] of files) {
+    if (!isBelow(path, directory)) continue
+    const rest = directory === '' ? path : path.slice(directory.length + 1)
+    if (rest === '') continue
+    const name = rest.split('/', 1)[0] ?? ''
+    const isFile = rest === name
+    if (isFile || !found.has(name))
+      found.set(name, {
+        name,
+        kind: isFile ? 'file' : 'directory',
+        size: isFile ? file.content.length : 4096,
+        modifiedAt: file.modifiedAt,
+        etag: etagOf(path, file),
+      })
+  }
+  return [...found.values()]
+}
+
+export interface FileReply {
+  readonly status: number
+  readonly value?: unknown
+  readonly bytes?: Buffer
+  readonly headers?: Record<string, string>
+}
+
+function fail(code: string, detail: Record<string, unknown> = {}): never {
+  throw new AppError(code as ErrorCode, detail)
+}
+
+/** Everything at or below a path, as `[path, file]`. */
+const treeOf = (files: DoubleFiles, path: string) =>
+  [...files].filter(([key]) => key === path || key.startsWith(`${path}/`))
+
+function list(files: DoubleFiles, query: URLSearchParams): FileReply {
+  const key = query.get('sort') ?? 'name'
+  const sign = query.get('order') === 'desc' ? -1 : 1
+  const limit = Number(query.get('limit') ?? 100)
+  const start = Number(query.get('after') ?? 0)
+  const items = childrenOf(files, query.get('path') ?? '').toSorted((a, b) => {
+    if (a.kind !== b.kind) return a.kind === 'directory' ? -1 : 1
+    const by = key === 'size' ? a.size - b.size : key === 'modified' ? a.modifiedAt.localeCompare(b.modifiedAt) : 0
+    return sign * (by || a.name.localeCompare(b.name, 'en', { numeric: true }))
+  })
+  const end = start + limit
+  return {
+    status: 200,
+    value: { items: items.slice(start, end), next: end < items.length ? String(end) : null, sorted: true },
+  }
+}
+
+function move(files: DoubleFiles, body: unknown, isCopy: boolean): FileReply {
+  const { paths, to, name, onConflict } = body as {
+    paths: string[]
+    to: string
+    name?: string
+    onConflict: 'fail' | 'replace' | 'rename'
+  }
+  const names = new Set(childrenOf(files, to).map(entry => entry.name))
+  const nameFor = (path: string) => name ?? path.slice(path.lastIndexOf('/') + 1)
+  const taken = paths.map(nameFor).filter(wanted => names.has(wanted))
+  if (onConflict === 'fail' && taken.length > 0) fail('file_exists', { name: taken[0], names: taken })
+  for (const path of paths) {
+    let target = nameFor(path)
+    if (onConflict === 'rename')
+      for (let n = 2; names.has(target); n++) target = nameFor(path).replace(/(\.\w+)?$/, ` (${n})$1`)
+    const destination = to === '' ? target : `${to}/${target}`
+    const tree = treeOf(files, path)
+    if (tree.length === 0) fail('file_not_found')
+    if (onConflict === 'replace') for (const [key] of treeOf(files, destination)) files.delete(key)
+    for (const [key, file] of tree) {
+      if (!isCopy) files.delete(key)
+      files.set(destination + key.slice(path.length), file)
+    }
+  }
+  return { status: 204 }
+}
+
+function readContent(files: DoubleFiles, request: IncomingMessage, path: string): FileReply {
+  const file = files.get(path)
+  if (!file) return fail('file_not_found')
+  const range = /^bytes=(\d+)-(\d*)$/.exec(request.headers.range ?? '')
+  const etag = etagOf(path, file)
+  if (!range) return { status: 200, bytes: file.content, headers: { etag } }
+  const start = Number(range[1])
+  if (start >= file.content.length)
+    return { status: 416, bytes: Buffer.alloc(0), headers: { 'content-range': `bytes */${file.content.length}` } }
+  const end = Math.min(file.content.length - 1, range[2] === '' ? Infinity : Number(range[2]))
+  return {
+    status: 206,
+    bytes: file.content.subarray(start, end + 1),
+    headers: { etag, 'content-range': `bytes ${start}-${end}/${file.content.length}` },
+  }
+}
+
+function writeContent(files: DoubleFiles, request: IncomingMessage, path: string, bytes: Buffer): FileReply {
+  const file = files.get(path)
+  const known = request.headers['if-match']
+  if (known === undefined && file) return fail('file_exists')
+  if (known !== undefined && (!file || etagOf(path, file) !== known)) return fail('file_changed')
+  const written = { content: bytes, modifiedAt: new Date().toISOString(), version: (file?.version ?? 0) + 1 }
+  files.set(path, written)
+  return { status: 204, headers: { etag: etagOf(path, written) } }
+}
+
+/** Answers a call below `/api/v1/folders/:id`; undefined if it is none of files. @throws AppError */
+export function answerFiles(
+  files: DoubleFiles,
+  request: IncomingMessage,
+  url: URL,
+  raw: Buffer,
+): FileReply | undefined {
+  const call = /^\/api\/v1\/folders\/[^/]+\/(\w+)$/.exec(url.pathname)?.[1]
+  const path = url.searchParams.get('path') ?? ''
+  const body = () => JSON.parse(raw.toString()) as Record<string, unknown>
+  switch (`${request.method ?? ''} ${call ?? ''}`) {
+    case 'GET entries':
+      return list(files, url.searchParams)
+    case 'POST directories': {
+      const { path: made } = body() as { path: string }
+      if (treeOf(files, made).length > 0) fail('file_exists', { name: made })
+      files.set(`${made}/`, { content: Buffer.alloc(0), modifiedAt: new Date().toISOString(), version: 1 })
+      return { status: 204 }
+    }
+    case 'POST moves':
+      return move(files, body(), false)
+    case 'POST copies':
+      return move(files, body(), true)
+    case 'POST deletions': {
+      for (const gone of (body() as { paths: string[] }).paths)
+        for (const [key] of treeOf(files, gone)) files.delete(key)
+      return { status: 204 }
+    }
+    case 'GET content':
+      return readContent(files, request, path)
+    case 'PUT content':
+      return writeContent(files, request, path, raw)
+    case 'GET search': {
+      const text = (url.searchParams.get('text') ?? '').toLowerCase()
+      const items = [...files]
+        .filter(
+          ([key]) => !key.endsWith('/') && isBelow(key, path) && key.split('/').at(-1)?.toLowerCase().includes(text),
+        )
+        .map(([key, file]) => ({
+          path: key,
+          name: key.slice(key.lastIndexOf('/') + 1),
+          kind: 'file',
+          size: file.content.length,
+          modifiedAt: file.modifiedAt,
+        }))
+      return { status: 200, value: { items, next: null } }
+    }
+    case 'POST downloads': {
+      const { paths } = body() as { paths: string[] }
+      return {
+        status: 201,
+        value: { url: `/api/v1/downloads/${Buffer.from(JSON.stringify(paths)).toString('base64url')}` },
+      }
+    }
+    default:
+      return undefined
+  }
+}
+
+/** Answers the address of a download: the file, or a stand-in for the zip. */
+export function answerDownload(files: DoubleFiles, url: URL): FileReply | undefined {
+  const ticket = /^\/api\/v1\/downloads\/([\w-]+)$/.exec(url.pathname)?.[1]
+  if (ticket === undefined) return undefined
+  const paths = JSON.parse(Buffer.from(ticket, 'base64url').toString()) as string[]
+  const [path = ''] = paths
+  const file = paths.length === 1 ? files.get(path) : undefined
+  const name = file ? path.slice(path.lastIndexOf('/') + 1) : 'files.zip'
+  return {
+    status: 200,
+    bytes: file?.content ?? Buffer.from('PK'),
+    headers: { 'content-disposition': `attachment; filename*=UTF-8''${encodeURIComponent(name)}` },
+  }
+}
+
+export function sendFileReply(response: ServerResponse, { status, value, bytes, headers = {} }: FileReply): void {
+  if (bytes) response.writeHead(status, { 'content-type': 'application/octet-stream', ...headers }).end(bytes)
+  else if (value === undefined) response.writeHead(status, headers).end()
+  else response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(value))
+}

@@ -1,0 +1,221 @@
+import { type Browser, type Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type World } from './console-double.ts'
+import { aFolder, filesOf, FOLDER_ID, type DoubleFiles } from './console-double-files.ts'
+import { openConsole, startBrowser } from './console-open.ts'
+
+/** The file explorer in a browser, on the double: what keys, the mouse and the URL do. */
+let browser: Browser
+beforeAll(async () => {
+  browser = await startBrowser()
+})
+afterAll(() => browser.close())
+
+const HOME = `/data/${FOLDER_ID}`
+const SOME = {
+  'data/train.csv': 'a,b\n1,2\n',
+  'data/raw/one.bin': 'x',
+  'notes.txt': 'hello\n',
+  'plot.png': 'png',
+  'report.md': '# Report\n',
+}
+const open = (files: DoubleFiles, path = HOME, world: Partial<World> = {}) =>
+  openConsole(browser, path, { folders: [aFolder()], files, ...world })
+const row = (page: Page, name: string) => page.locator('.entry', { has: page.getByRole('link', { name, exact: true }) })
+const selectedNames = (page: Page) =>
+  page.locator('.entry.selected a.name').evaluateAll(links => links.map(link => link.textContent))
+const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name })
+const grid = (page: Page) => page.getByRole('grid')
+
+describe('browsing', () => {
+  test('goes down and up by links, keys and the breadcrumb, and Back goes back', async () => {
+    await using it = await open(filesOf(SOME))
+    await row(it.page, 'data').getByRole('link').click()
+    await row(it.page, 'train.csv').waitFor()
+    expect(it.page.url()).toContain(`${HOME}/data`)
+    await grid(it.page).focus()
+    await it.page.keyboard.press('ArrowDown')
+    await it.page.keyboard.press('Enter')
+    await row(it.page, 'one.bin').waitFor()
+    await it.page.goBack()
+    await row(it.page, 'train.csv').waitFor()
+    await grid(it.page).focus()
+    await it.page.keyboard.press('Backspace')
+    await row(it.page, 'notes.txt').waitFor()
+    await it.page.goto(`${it.double.url}/#${HOME}/data/raw`)
+    await row(it.page, 'one.bin').waitFor()
+    await it.page.getByRole('navigation', { name: 'Path' }).getByRole('link', { name: 'data' }).click()
+    await row(it.page, 'train.csv').waitFor()
+  })
+
+  test('selects with the keyboard and the mouse', async () => {
+    await using it = await open(filesOf(SOME))
+    await row(it.page, 'notes.txt').click()
+    await row(it.page, 'report.md').click({ modifiers: ['Shift'] })
+    expect(await selectedNames(it.page)).toEqual(['notes.txt', 'plot.png', 'report.md'])
+    await row(it.page, 'plot.png').click({ modifiers: ['Control'] })
+    expect(await selectedNames(it.page)).toEqual(['notes.txt', 'report.md'])
+    await it.page.keyboard.press('Home')
+    await it.page.keyboard.press('Shift+ArrowDown')
+    expect(await selectedNames(it.page)).toEqual(['data', 'notes.txt'])
+    await it.page.keyboard.press('Control+a')
+    await it.page.getByText('4 selected').waitFor()
+    await it.page.keyboard.press('Escape')
+    await it.page.getByText('4 entries').waitFor()
+  })
+
+  test('sorts, and keeps the order in the URL', async () => {
+    await using it = await open(filesOf({ 'a.txt': '1', 'b.txt': '333', 'c.txt': '22' }))
+    await row(it.page, 'a.txt').waitFor()
+    await button(it.page, 'Size').click()
+    await expect.poll(() => it.page.locator('a.name').allTextContents()).toEqual(['b.txt', 'c.txt', 'a.txt'])
+    expect(it.page.url()).toContain('sort=-size')
+    await it.page.reload()
+    await expect.poll(() => it.page.locator('a.name').allTextContents()).toEqual(['b.txt', 'c.txt', 'a.txt'])
+  })
+
+  test('shows 20,000 entries with a screenful of rows', async () => {
+    const many = Object.fromEntries(Array.from({ length: 20_000 }, (_, index) => [`f${index}.txt`, '']))
+    await using it = await open(filesOf(many))
+    await row(it.page, 'f0.txt').waitFor()
+    await grid(it.page).focus()
+    for (let turn = 0; turn < 3; turn++) {
+      await it.page.keyboard.press('End')
+      await it.page.getByText(`${((turn + 2) * 500).toLocaleString('en')} entries loaded`).waitFor()
+    }
+    expect(await it.page.locator('.entry').count()).toBeLessThan(80)
+  })
+})
+
+describe('changing files', () => {
+  test('makes a directory, and says that a name is taken', async () => {
+    const files = filesOf(SOME)
+    await using it = await open(files)
+    await button(it.page, 'New').click()
+    await it.page.getByText('New directory').click()
+    await it.page.getByLabel('Name').fill('data')
+    await button(it.page, 'Create directory').click()
+    await it.page.getByText('An entry of this name exists').waitFor()
+    await it.page.getByLabel('Name').fill('results')
+    await button(it.page, 'Create directory').click()
+    await row(it.page, 'results').waitFor()
+    expect(await selectedNames(it.page)).toEqual(['results'])
+    expect(files.has('results/')).toBe(true)
+  })
+
+  test('renames in place with F2; Escape changes nothing', async () => {
+    const files = filesOf(SOME)
+    await using it = await open(files)
+    await row(it.page, 'notes.txt').click()
+    await it.page.keyboard.press('F2')
+    await it.page.keyboard.type('other')
+    await it.page.keyboard.press('Escape')
+    await row(it.page, 'notes.txt').waitFor()
+    await it.page.keyboard.press('F2')
+    await it.page.keyboard.type('diary')
+    await it.page.keyboard.press('Enter')
+    await row(it.page, 'diary.txt').waitFor()
+    expect([files.has('diary.txt'), files.has('notes.txt')]).toEqual([true, false])
+  })
+
+  test('deletes after a question', async () => {
+    const files = filesOf(SOME)
+    await using it = await open(files)
+    await row(it.page, 'data').click()
+    await row(it.page, 'plot.png').click({ modifiers: ['Control'] })
+    await it.page.keyboard.press('Delete')
+    await it.page.getByRole('heading', { name: 'Delete 2 entries?' }).waitFor()
+    await button(it.page, 'Delete permanently').click()
+    await row(it.page, 'data').waitFor({ state: 'detached' })
+    expect([...files.keys()]).toEqual(['notes.txt', 'report.md'])
+  })
+
+  test('cuts and pastes, asks about each conflict, and keeps both', async () => {
+    const files = filesOf({ ...SOME, 'data/notes.txt': 'old', 'data/plot.png': 'old' })
+    await using it = await open(files)
+    await row(it.page, 'notes.txt').click()
+    await row(it.page, 'report.md').click({ modifiers: ['Shift'] })
+    await it.page.keyboard.press('Control+x')
+    await row(it.page, 'data').getByRole('link').click()
+    await row(it.page, 'train.csv').waitFor()
+    await grid(it.page).focus()
+    await it.page.keyboard.press('Control+v')
+    await it.page.getByRole('heading', { name: 'notes.txt exists' }).waitFor()
+    await button(it.page, 'Keep both').click()
+    await it.page.getByRole('heading', { name: 'plot.png exists' }).waitFor()
+    await button(it.page, 'Replace').click()
+    await row(it.page, 'notes (2).txt').waitFor()
+    expect([...files.keys()].toSorted()).toEqual([
+      'data/notes (2).txt',
+      'data/notes.txt',
+      'data/plot.png',
+      'data/raw/one.bin',
+      'data/report.md',
+      'data/train.csv',
+    ])
+    expect(files.get('data/plot.png')?.content.toString()).toBe('png')
+  })
+
+  test('moves to a directory that is chosen in a dialog', async () => {
+    const files = filesOf(SOME)
+    await using it = await open(files)
+    await row(it.page, 'notes.txt').click({ button: 'right' })
+    await it.page.getByText('Move to…').last().click()
+    await it.page.getByRole('dialog').getByRole('button', { name: 'data' }).click()
+    await it.page.getByRole('dialog').getByRole('button', { name: 'raw' }).click()
+    await button(it.page, 'Move here').click()
+    await row(it.page, 'notes.txt').waitFor({ state: 'detached' })
+    expect(files.has('data/raw/notes.txt')).toBe(true)
+  })
+
+  test('drags files onto a directory', async () => {
+    const files = filesOf(SOME)
+    await using it = await open(files)
+    await row(it.page, 'notes.txt').dragTo(row(it.page, 'data'))
+    await row(it.page, 'notes.txt').waitFor({ state: 'detached' })
+    expect(files.has('data/notes.txt')).toBe(true)
+  })
+
+  test('offers no change of a folder that is read-only', async () => {
+    await using it = await open(filesOf(SOME), HOME, { folders: [aFolder({ permission: 'ro' })] })
+    await row(it.page, 'notes.txt').click()
+    await it.page.getByText('Read-only').waitFor()
+    await it.page.keyboard.press('Delete')
+    await it.page.keyboard.press('F2')
+    expect(await it.page.locator('.rename-field, [role="alertdialog"]').count()).toBe(0)
+    expect(await button(it.page, 'New').count()).toBe(0)
+    expect(it.world.changes.filter(({ request }) => request.includes('/folders/'))).toEqual([])
+  })
+})
+
+describe('finding and downloading', () => {
+  test('searches below the directory and goes to what was found', async () => {
+    await using it = await open(filesOf(SOME))
+    await it.page.getByLabel('Search below experiments').fill('one')
+    await it.page.getByRole('link', { name: 'one.bin' }).waitFor()
+    await it.page.getByRole('link', { name: 'data/raw' }).click()
+    await row(it.page, 'one.bin').waitFor()
+  })
+
+  test('downloads one file as it is, and several as a zip', async () => {
+    await using it = await open(filesOf(SOME))
+    const download = async () => {
+      const [got] = await Promise.all([it.page.waitForEvent('download'), button(it.page, 'Download').click()])
+      return got.suggestedFilename()
+    }
+    await row(it.page, 'notes.txt').click()
+    expect(await download()).toBe('notes.txt')
+    await row(it.page, 'plot.png').click({ modifiers: ['Control'] })
+    expect(await download()).toBe('files.zip')
+  })
+
+  test('sees a change of another tab by its hint', async () => {
+    const files = filesOf(SOME)
+    await using it = await open(files)
+    await row(it.page, 'notes.txt').waitFor()
+    await expect.poll(() => it.double.streams()).toBe(1)
+    files.set('fresh.txt', { content: Buffer.from(''), modifiedAt: new Date().toISOString(), version: 1 })
+    it.double.emit('hint', { topic: 'files', id: FOLDER_ID, version: 1 })
+    await row(it.page, 'fresh.txt').waitFor()
+  })
+})
