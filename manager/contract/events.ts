@@ -9,6 +9,7 @@ export const TOPICS = [
   'announcement',
   'session',
   'agent',
+  'files',
   'folder',
   'image',
   'registry',

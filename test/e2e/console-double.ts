@@ -113,7 +113,7 @@ export async function startConsoleDouble(world: World): Promise<ConsoleDouble> {
     }
     const raw = await readRaw(request)
     const route = `${request.method ?? ''} ${url.pathname}`
-    if (await answeredFiles(route, request, url, raw, response)) return
+    if (answeredFiles(route, request, url, raw, response)) return
     const body = raw.length === 0 ? undefined : (JSON.parse(raw.toString()) as unknown)
     // Host methods are all POST, whether they change something or not.
     const isAsking = request.method === 'GET' || route.endsWith('/what-if') || url.pathname.startsWith('/host/')
@@ -130,19 +130,19 @@ export async function startConsoleDouble(world: World): Promise<ConsoleDouble> {
   }
 
   /** Answers a call about files, whose bodies may be bytes. @returns whether it was one */
-  async function answeredFiles(
+  function answeredFiles(
     route: string,
     request: IncomingMessage,
     url: URL,
     raw: Buffer,
     response: ServerResponse,
-  ): Promise<boolean> {
+  ): boolean {
     const { files, failures } = world
     if (!files || !world.signedIn) return false
     const failure = failures.get(route)
     if (failure) return false
     try {
-      const reply = answerDownload(files, url) ?? (await answerFiles(files, request, url, raw))
+      const reply = answerDownload(files, url) ?? answerFiles(files, request, url, raw)
       if (!reply) return false
       if (request.method !== 'GET') world.changes.push({ request: route, body: raw.toString() })
       sendFileReply(response, reply)

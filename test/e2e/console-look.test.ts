@@ -3,6 +3,7 @@ import { type Browser, type Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startConsoleDouble, type ConsoleDouble, type World } from './console-double.ts'
 import { misfits, NARROW } from './console-fit.ts'
+import { FILE_SCENES } from './console-look-files.ts'
 import { startBrowser } from './console-open.ts'
 import { SSH_KEY, TOTP_CODE } from './console-double-account.ts'
 import { aSession, aWorld, LIMITED, oneGpuNow, OTHER } from './console-world.ts'
@@ -449,6 +450,7 @@ const scenes: Scene[] = [
       await page.getByRole('heading', { name: 'Your recovery codes' }).waitFor()
     },
   },
+  ...FILE_SCENES,
   { name: 'not-found', path: '/nowhere', act: page => page.getByText('Page not found').waitFor() },
 ]
 

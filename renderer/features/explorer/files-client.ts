@@ -115,7 +115,7 @@ export function createFilesClient(deps: FilesClientDeps): FilesClient {
   )
   const clientDeps = {
     baseUrl: '',
-    fetch: (url: string, init: object) => send(url, init as RequestInit),
+    fetch: (url: string, init: object) => send(url, init),
     wait: (ms: number) => new Promise<void>(resolve => setTimeout(resolve, ms)),
   }
 

@@ -160,11 +160,13 @@ export function createListing(fetchPage: FetchPage, { page = PAGE, kept = KEPT }
     }
   }
 
+  // Both read the state, so that what is computed from them follows its changes.
   const entryAt = (index: number) => {
-    const at = pageOf(index)
+    const at = index < state.value.count ? pageOf(index) : -1
     return at === -1 ? undefined : pages[at]?.items?.[index - (offsets[at] ?? 0)]
   }
   const indexOf = (name: string) => {
+    if (state.value.count === 0) return -1
     for (const [at, { items }] of pages.entries()) {
       const index = items?.findIndex(entry => entry.name === name) ?? -1
       if (index !== -1) return (offsets[at] ?? 0) + index

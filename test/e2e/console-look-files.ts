@@ -1,0 +1,106 @@
+import { type Page } from 'playwright-core'
+import { type ConsoleDouble, type World } from './console-double.ts'
+import { aFolder, filesOf, FOLDER_ID } from './console-double-files.ts'
+
+interface FileScene {
+  readonly name: string
+  readonly world: Partial<World>
+  readonly path: string
+  readonly act: (page: Page, double: ConsoleDouble) => Promise<void>
+}
+
+const HOME = `/data/${FOLDER_ID}`
+const FILES = {
+  'checkpoints/epoch-01.pt': 'x'.repeat(4096),
+  'data/train.csv': 'a,b\n1,2\n',
+  'data/validation.csv': 'a,b\n1,2\n',
+  'notebooks/evaluation.ipynb': '{}',
+  'a name that is much longer than there is room for in a list of files on a telephone or in a narrow window.txt': '1',
+  'config.yaml': 'epochs: 30\n',
+  'loss.png': 'x'.repeat(51_200),
+  'notes.md': '# Notes\n',
+  'train.py': 'print("hello")\n',
+}
+const world = (change: Partial<World> = {}): Partial<World> => ({
+  folders: [aFolder()],
+  files: filesOf(FILES),
+  ...change,
+})
+const row = (page: Page, name: string) => page.locator('.entry', { has: page.getByRole('link', { name, exact: true }) })
+const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name })
+
+/** States of the file explorer for console-look.test.ts. */
+export const FILE_SCENES: readonly FileScene[] = [
+  { name: 'files', world: world(), path: HOME, act: page => row(page, 'train.py').waitFor() },
+  {
+    name: 'files-selected',
+    world: world(),
+    path: `${HOME}?sort=-size`,
+    async act(page) {
+      await row(page, 'notes.md').click()
+      await row(page, 'train.py').click({ modifiers: ['Control'] })
+    },
+  },
+  {
+    name: 'files-menu',
+    world: world(),
+    path: HOME,
+    async act(page) {
+      await row(page, 'config.yaml').click({ button: 'right' })
+      await page.getByText('Copy path in sessions').waitFor()
+    },
+  },
+  {
+    name: 'files-empty',
+    world: world({ files: filesOf({ 'empty/': '' }) }),
+    path: `${HOME}/empty`,
+    act: page => page.getByText('This directory is empty').waitFor(),
+  },
+  {
+    name: 'files-read-only-deep',
+    world: world({
+      folders: [aFolder({ permission: 'ro' })],
+      files: filesOf({ 'experiments/2026/march/baseline with a long name/run-01/metrics.json': '{}' }),
+    }),
+    path: `${HOME}/experiments/2026/march/baseline%20with%20a%20long%20name/run-01`,
+    act: page => row(page, 'metrics.json').waitFor(),
+  },
+  {
+    name: 'files-failed',
+    world: world({ failures: new Map([[`GET /api/v1/folders/${FOLDER_ID}/entries`, { code: 'storage_away' }]]) }),
+    path: HOME,
+    act: page => button(page, 'Try again').waitFor(),
+  },
+  {
+    name: 'files-conflict',
+    world: world({ files: filesOf({ 'a/x.txt': '1', 'a/y.txt': '1', 'x.txt': '2', 'y.txt': '2' }) }),
+    path: HOME,
+    async act(page) {
+      await row(page, 'x.txt').click()
+      await row(page, 'y.txt').click({ modifiers: ['Control'] })
+      await page.keyboard.press('Control+x')
+      await row(page, 'a').getByRole('link').click()
+      await page.getByRole('link', { name: 'experiments' }).waitFor()
+      await row(page, 'x.txt').waitFor()
+      await page.getByRole('grid').focus()
+      await page.keyboard.press('Control+v')
+      await page.getByRole('heading', { name: 'x.txt exists' }).waitFor()
+    },
+  },
+  {
+    name: 'files-move',
+    world: world(),
+    path: HOME,
+    async act(page) {
+      await row(page, 'notes.md').click()
+      await button(page, 'Move to…').click()
+      await page.getByRole('dialog').getByRole('button', { name: 'data', exact: true }).waitFor()
+    },
+  },
+  {
+    name: 'files-search',
+    world: world(),
+    path: `${HOME}?q=e`,
+    act: page => page.getByRole('link', { name: 'evaluation.ipynb' }).waitFor(),
+  },
+]
