@@ -68,7 +68,7 @@ const routes: RouteRecordRaw[] = [
     path: '/data/:folder/:path*',
     name: 'explorer',
     component: () => import('../features/explorer/ExplorerPage.vue'),
-    meta: { title: 'Files' },
+    meta: { title: 'files' },
   },
   {
     path: '/account',

@@ -1,5 +1,5 @@
 import { type KeyHint } from '../../ui/key-hint.ts'
-import { type WordKey } from './words.ts'
+import { t } from './words.ts'
 
 /** What a key does in the list of files. */
 export type KeyCommand =
@@ -35,19 +35,16 @@ export function commandOf(event: Pressed, pageRows: number): KeyCommand | undefi
 }
 
 /** Keys for the sheet of shortcuts. */
-export const EXPLORER_KEYS: readonly { readonly keys: string; readonly what: WordKey }[] = [
-  { keys: '↑ ↓ Home End', what: 'keysMove' },
-  { keys: 'Shift+↑ ↓', what: 'keysExtend' },
-  { keys: 'Enter', what: 'keysOpen' },
-  { keys: 'Space', what: 'keysPreview' },
-  { keys: 'Backspace', what: 'keysUp' },
-  { keys: 'Ctrl+A', what: 'keysAll' },
-  { keys: 'Ctrl+Space', what: 'keysToggle' },
-  { keys: 'Ctrl+C, X, V', what: 'keysClipboard' },
-  { keys: 'F2', what: 'keysRename' },
-  { keys: 'Delete', what: 'keysDelete' },
-  { keys: 'Shift+F10', what: 'keysMenu' },
+export const explorerKeys = (): KeyHint[] => [
+  { keys: '↑ ↓ Home End', what: t('keysMove') },
+  { keys: 'Shift+↑ ↓', what: t('keysExtend') },
+  { keys: 'Enter', what: t('keysOpen') },
+  { keys: 'Space', what: t('keysPreview') },
+  { keys: 'Backspace', what: t('keysUp') },
+  { keys: 'Ctrl+A', what: t('keysAll') },
+  { keys: 'Ctrl+Space', what: t('keysToggle') },
+  { keys: 'Ctrl+C, X, V', what: t('keysClipboard') },
+  { keys: 'F2', what: t('keysRename') },
+  { keys: 'Delete', what: t('keysDelete') },
+  { keys: 'Shift+F10', what: t('keysMenu') },
 ]
-
-export const hintsOf = (t: (key: WordKey) => string): KeyHint[] =>
-  EXPLORER_KEYS.map(({ keys, what }) => ({ keys, what: t(what) }))

@@ -18,7 +18,10 @@ export interface Explorer {
   readonly listing: Readonly<Ref<Listing>>
   readonly client: Readonly<Ref<FilesClient>>
   readonly selection: Ref<Selection>
+  /** May create, change and copy. */
   readonly canWrite: Readonly<Ref<boolean>>
+  /** May also delete, rename and move. */
+  readonly canDelete: Readonly<Ref<boolean>>
   /** Changes a part of the view in the URL. @param how `push` adds a history entry */
   setView(change: Partial<ExplorerView>, how?: 'push' | 'replace'): void
   loadFolder(): Promise<void>
@@ -128,6 +131,7 @@ export function provideExplorer(): Explorer {
     client,
     selection,
     canWrite: computed(() => folder.value !== null && folder.value.permission !== 'ro'),
+    canDelete: computed(() => folder.value?.permission === 'delete'),
     setView(change, how = 'replace') {
       const query: LocationQueryRaw = writeView({ ...view.value, ...change })
       void router[how]({ query })

@@ -1,11 +1,7 @@
 export default {
   // Page
-  title: 'Files',
   data: 'Data',
   path: 'Path',
-  upload: 'Upload',
-  uploadFiles: 'Files…',
-  uploadDirectory: 'A directory…',
   create: 'New',
   newDirectory: 'New directory',
   newFile: 'New text file',
@@ -18,7 +14,6 @@ export default {
   unsorted: 'This directory is too large to sort. Entries are in the order of the file system.',
   tooMany: 'The first {count, number} entries are shown. Search for the others.',
   stale: 'The list could not be refreshed.',
-  retry: 'Try again',
   loading: 'Loading files',
   emptyTitle: 'This directory is empty',
   emptyText: 'Drop files or directories here, or upload them. Sessions that mount the folder see them at once.',
@@ -32,10 +27,11 @@ export default {
   selectAll: 'Select all loaded entries',
   selectOne: 'Select {name}',
   moreOf: 'Actions for {name}',
+  actions: 'Actions',
   kindDirectory: 'Directory',
   kindLink: 'Link',
   kindOther: 'Special file',
-  selected: '{count, plural, one {# selected} other {# selected}}',
+  selected: '{count, number} selected',
   clearSelection: 'Clear selection',
 
   // Actions
@@ -63,7 +59,6 @@ export default {
   otherFolder: 'Files cannot be pasted into another folder. Download and upload them, or copy them in a session.',
 
   // Dialogs
-  cancel: 'Cancel',
   createDirectory: 'Create directory',
   createFile: 'Create file',
   nameEmpty: 'Enter a name',
@@ -95,7 +90,6 @@ export default {
   found: '{count, plural, one {# entry found} other {# entries found}}',
   foundMore: 'The first {count, number} entries found. Use a longer text to see fewer.',
   foundNothing: 'Nothing below {name} has "{text}" in its name.',
-  endSearch: 'End search',
 
   // Keys
   keys: 'Files',

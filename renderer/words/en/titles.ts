@@ -7,6 +7,7 @@ export default {
   confirmAddress: 'Confirm your address',
   sessions: 'Sessions',
   session: 'Session',
+  files: 'Files',
   account: 'Your account',
   terminal: 'Terminal',
   notFound: 'Not found',

@@ -9,6 +9,7 @@ export default {
   confirmAddress: '이메일 주소 확인',
   sessions: '세션',
   session: '세션',
+  files: '파일',
   account: '내 계정',
   terminal: '터미널',
   notFound: '찾을 수 없음',
