@@ -47,7 +47,7 @@ const routes: RouteRecordRaw[] = [
     path: '/summary',
     name: 'summary',
     component: () => import('../features/summary/SummaryPage.vue'),
-    meta: { title: 'Summary' },
+    meta: { title: 'summary' },
   },
   {
     path: '/sessions',

@@ -5,6 +5,7 @@ export default {
   forgotPassword: 'Forgotten password',
   newPassword: 'New password',
   confirmAddress: 'Confirm your address',
+  summary: 'Summary',
   sessions: 'Sessions',
   session: 'Session',
   files: 'Files',

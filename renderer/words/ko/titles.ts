@@ -7,6 +7,7 @@ export default {
   forgotPassword: '비밀번호 찾기',
   newPassword: '새 비밀번호',
   confirmAddress: '이메일 주소 확인',
+  summary: '요약',
   sessions: '세션',
   session: '세션',
   files: '파일',
