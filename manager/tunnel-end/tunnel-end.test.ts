@@ -50,6 +50,7 @@ function anEnd(options: Partial<TunnelEndOptions> = {}) {
 }
 
 const OK = encodeFrame(OPCODE.text, toAscii('ok'))
+const OK_NEXT = encodeFrame(OPCODE.text, toAscii('ok next'))
 const EOF = encodeFrame(OPCODE.text, toAscii('eof'))
 const PING = encodeFrame(OPCODE.ping, new Uint8Array(0))
 const close = (code: number, reason: string) => encodeFrame(OPCODE.close, closePayload(code, reason))
@@ -166,7 +167,7 @@ async function aRestingEnd() {
   parts.local.hear.end()
   parts.wire.hear.write(ended)
   await expect.poll(() => parts.local.writableFinished).toBe(true)
-  expect(parts.wire.said()).toEqual(Buffer.concat([OK, EOF]))
+  expect(parts.wire.said()).toEqual(Buffer.concat([OK_NEXT, EOF]))
   return { ...parts, asked: () => asked }
 }
 
@@ -176,7 +177,7 @@ test('a lasting end stays open after both ends, and serves the next connection w
   await expect.poll(asked).toBe(1)
   const second = aSocket()
   end.attach(second)
-  expect(wire.said()).toEqual(Buffer.from(OK))
+  expect(wire.said()).toEqual(Buffer.from(OK_NEXT))
   second.hear.write('hello')
   wire.hear.write(fromClient(2, toAscii('world')))
   await expect.poll(() => second.said().toString()).toBe('world')
@@ -184,10 +185,39 @@ test('a lasting end stays open after both ends, and serves the next connection w
   expect(end.outcome).toEqual({ reason: undefined, connected: true })
 })
 
+test('what the client sends before its next service is connected reaches it, with the end', async () => {
+  const { wire, end, asked } = await aRestingEnd()
+  wire.hear.write(fromClient(1, toAscii('next')))
+  wire.hear.write(fromClient(2, toAscii('early ')))
+  wire.hear.write(Buffer.concat([fromClient(2, toAscii('bird')), ended]))
+  await expect.poll(asked).toBe(1)
+  await turn()
+  const second = aSocket()
+  end.attach(second)
+  await expect.poll(() => second.said().toString()).toBe('early bird')
+  await expect.poll(() => second.writableEnded).toBe(true)
+})
+
+test('a client that sends much before its next service is connected has to wait', async () => {
+  const { wire, end } = await aRestingEnd()
+  const much = Buffer.alloc(48 * 1024, 'x')
+  wire.hear.write(fromClient(1, toAscii('next')))
+  wire.hear.write(fromClient(2, much))
+  wire.hear.write(fromClient(2, much))
+  await expect.poll(() => wire.isPaused()).toBe(true)
+  const second = aSocket()
+  end.attach(second)
+  let got = 0
+  await expect.poll(() => (got += second.said().length)).toBe(2 * much.length)
+})
+
 test.each([
   ['bytes while the wire rests', [fromClient(2, toAscii('x'))]],
   ['an end while the wire rests', [fromClient(1, toAscii('eof'))]],
-  ['bytes between next and ok', [fromClient(1, toAscii('next')), fromClient(2, toAscii('x'))]],
+  [
+    'bytes after the end of a connection that begins',
+    [fromClient(1, toAscii('next')), ended, fromClient(2, toAscii('x'))],
+  ],
   ['next twice', [fromClient(1, toAscii('next')), fromClient(1, toAscii('next'))]],
 ])('%s are a fault of the client', async (_what, frames) => {
   const { wire } = await aRestingEnd()
@@ -219,10 +249,36 @@ test('the next connection waits until the local socket of the one before has tak
   await expect.poll(() => asked).toBe(1)
 })
 
+test('a client that asks first keeps its connection untouched where the wire is lost instead of answered', async () => {
+  const { wire, local, end } = anEnd({ role: 'client', lasting: {} })
+  wire.hear.write(Buffer.concat([OK_NEXT, EOF]))
+  local.hear.end()
+  await expect.poll(() => local.writableFinished && local.readableEnded).toBe(true)
+  const answers: boolean[] = []
+  const next = aSocket()
+  end.nextIfAnswered(next, isConnected => answers.push(isConnected))
+  wire.destroy()
+  await expect.poll(() => answers).toEqual([false])
+  expect(next.destroyed).toBe(false)
+  expect(next.listenerCount('close')).toBe(aSocket().listenerCount('close'))
+  expect(end.next(next)).toBe(false)
+})
+
+test('a client whose agent says only ok closes the wire after the first connection', async () => {
+  let rests = 0
+  const { wire, local } = anEnd({ role: 'client', lasting: { onRest: () => rests++ } })
+  wire.hear.write(Buffer.concat([OK, EOF]))
+  local.hear.end()
+  const { done } = TUNNEL_CLOSE
+  const said = [EOF, close(done, 'done')]
+  await expect.poll(() => wire.said()).toEqual(Buffer.concat(said))
+  expect(rests).toBe(0)
+})
+
 test('a connection that was reset leaves no wire behind', async () => {
   let rests = 0
   const { wire, local } = anEnd({ role: 'client', lasting: { onRest: () => rests++ } })
-  wire.hear.write(encodeFrame(OPCODE.text, toAscii('eof')))
+  wire.hear.write(Buffer.concat([OK_NEXT, EOF]))
   await expect.poll(() => local.writableEnded).toBe(true)
   local.destroy(new Error('ECONNRESET'))
   await expect

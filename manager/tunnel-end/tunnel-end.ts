@@ -7,6 +7,7 @@ import {
   FRAME_EOF,
   FRAME_NEXT,
   FRAME_OK,
+  FRAME_OK_NEXT,
   headerLength,
   isZero,
   type MaskKey,
@@ -94,8 +95,11 @@ interface Fate {
 const LONGEST_TEXT = 1024
 /** A payload of at most this size without room before it is copied behind its header: one write costs less than two. */
 const COPIED_BYTES = 16 * 1024
+/** A client that sends more before the service of its next connection is connected has to wait. */
+const MAX_EARLY_BYTES = 64 * 1024
 const NOTHING = new Uint8Array(0)
 const OK = toAscii(FRAME_OK)
+const OK_NEXT = toAscii(FRAME_OK_NEXT)
 const EOF = toAscii(FRAME_EOF)
 const NEXT = toAscii(FRAME_NEXT)
 
@@ -112,7 +116,7 @@ const NEXT = toAscii(FRAME_NEXT)
  * a program at the far end never takes half an answer for a whole one.
  *
  * A lasting end does not close when both directions ended: the wire rests, without a local socket, until a next connection
- * is attached. Between `next` and `ok` the client sends nothing, so a wire that turns out to be dead has lost no byte.
+ * is attached.
  *
  * Threat model: the peer on the wire is only as trusted as the user it belongs to. It can end or stall its own tunnel,
  * but not grow our memory: frames and texts are bounded, and a flood of pings is answered only as fast as the peer reads.
@@ -136,10 +140,16 @@ export class TunnelEnd {
   #closeSent = false
   #closeReceived = false
   #wireClosed = false
+  /** Both ends know how to serve a next connection. A client learns it from the agent's answer. */
+  #lasts: boolean
   /** Clients: the connection that waits for `ok`. */
   #asking: { readonly local: TunnelSocket; readonly answered: (isConnected: boolean) => void } | undefined
   /** Servers: `next` has arrived, and the next connection is not attached yet. */
   #isAsked = false
+  /** What the client has sent after `next`. */
+  #early: Uint8Array[] = []
+  #earlyBytes = 0
+  #earlyEnd = false
   /** Beats after our close frame with nothing received and nothing left to send. */
   #silentBeats = 0
 
@@ -149,6 +159,7 @@ export class TunnelEnd {
     this.#mode = mode
     this.#options = options
     this.#masking = { apply: unmask }
+    this.#lasts = role === 'server' && options.lasting !== undefined
     this.#decoder = new FrameDecoder({
       role,
       unmask,
@@ -226,25 +237,42 @@ export class TunnelEnd {
     )
     // First bytes from the agent. The manager keeps what it needs for a retry until they arrive.
     if (this.#options.role === 'server') {
-      if (this.#mode === 'tunnel') this.#send(OPCODE.text, OK)
+      if (this.#mode === 'tunnel') this.#send(OPCODE.text, this.#lasts ? OK_NEXT : OK)
       else this.#send(OPCODE.pong, NOTHING)
       this.#fate.connected = true
     }
     wire.resume()
     local.resume()
+    this.#passOnEarly()
   }
 
   /**
-   * Asks for a next connection of a wire that rests. `local` is attached when the agent has connected its service; it was
-   * not touched if `answered` is called with false.
+   * Clients: uses a wire that rests for a next connection, at once. As on a new wire, bytes are sent before the agent answers.
+   *
+   * @returns false if the wire is closed: `local` was not touched
    */
-  next(local: TunnelSocket, answered: (isConnected: boolean) => void): void {
-    if (this.#local || this.#asking || this.#closeSent || this.#wire.destroyed) {
+  next(local: TunnelSocket): boolean {
+    if (!this.#isAtRest) return false
+    this.#send(OPCODE.text, NEXT)
+    this.attach(local)
+    return true
+  }
+
+  /**
+   * Clients: as `next`, but `local` is attached only when the agent has connected its service. Nothing was read from it if
+   * `answered` is called with false.
+   */
+  nextIfAnswered(local: TunnelSocket, answered: (isConnected: boolean) => void): void {
+    if (!this.#isAtRest) {
       answered(false)
       return
     }
     this.#asking = { local, answered }
     this.#send(OPCODE.text, NEXT)
+  }
+
+  get #isAtRest(): boolean {
+    return !this.#local && !this.#asking && !this.#closeSent && !this.#wire.destroyed
   }
 
   /**
@@ -354,6 +382,10 @@ export class TunnelEnd {
   #onPayload(kind: 'binary' | 'text', chunk: Uint8Array, last: boolean): void {
     if (this.#closeReceived) return
     if (kind === 'binary' || this.#mode === 'foreign') {
+      if (this.#isAsked && !this.#earlyEnd) {
+        this.#keepEarly(chunk)
+        return
+      }
       if (this.#remoteEnded) throw new FrameError(TUNNEL_CLOSE.protocol_error, 'bytes after eof')
       const local = this.#local
       if (chunk.length > 0 && local?.destroyed === false && !local.write(chunk)) this.#localFull = true
@@ -367,7 +399,10 @@ export class TunnelEnd {
     if (this.#mode === 'terminal') this.#options.onText?.(text)
     else if (text === FRAME_EOF) this.#onEof()
     else if (text === FRAME_OK && this.#options.role === 'client') this.#onOk()
-    else if (text === FRAME_NEXT && this.#options.lasting?.onNext) this.#onNext()
+    else if (text === FRAME_OK_NEXT && this.#options.role === 'client' && this.#options.lasting) {
+      this.#lasts = true
+      this.#onOk()
+    } else if (text === FRAME_NEXT && this.#options.lasting?.onNext) this.#onNext()
     else throw new FrameError(TUNNEL_CLOSE.protocol_error, 'unknown text')
   }
 
@@ -387,6 +422,10 @@ export class TunnelEnd {
   }
 
   #onEof(): void {
+    if (this.#isAsked && !this.#earlyEnd) {
+      this.#earlyEnd = true
+      return
+    }
     if (!this.#local) throw new FrameError(TUNNEL_CLOSE.protocol_error, 'eof without a connection')
     this.#remoteEnded = true
     finish(this.#local)
@@ -395,7 +434,7 @@ export class TunnelEnd {
 
   #closeWhenDone(): void {
     if (!this.#localEnded || !this.#remoteEnded) return
-    if (this.#options.lasting) this.#rest()
+    if (this.#lasts) this.#rest()
     else this.#close('done')
   }
 
@@ -411,10 +450,28 @@ export class TunnelEnd {
     else this.#options.lasting?.onNext?.()
   }
 
+  /** Copied, because the reader of the wire owns the buffer. */
+  #keepEarly(chunk: Uint8Array): void {
+    this.#early.push(chunk.slice())
+    this.#earlyBytes += chunk.length
+    if (this.#earlyBytes > MAX_EARLY_BYTES) this.#wire.pause()
+  }
+
+  #passOnEarly(): void {
+    const [early, isEnd] = [this.#early, this.#earlyEnd]
+    this.#early = []
+    this.#earlyBytes = 0
+    this.#earlyEnd = false
+    for (const chunk of early) this.#onPayload('binary', chunk, true)
+    if (isEnd) this.#onEof()
+    if (this.#localFull) this.#wire.pause()
+    this.#localFull = false
+  }
+
   /** Leaves a local socket that has ended both ways and taken all bytes: their buffer is used for the next connection. */
   #rest(): void {
     const { lasting } = this.#options
-    if (!lasting || !this.#local || this.#closeSent || !this.#localEnded || !this.#remoteEnded) return
+    if (!lasting || !this.#lasts || !this.#local || this.#closeSent || !this.#localEnded || !this.#remoteEnded) return
     if (!this.#localFinished && !this.#localClosed) return
     this.#fate.reason ??= 'done'
     this.#local = undefined

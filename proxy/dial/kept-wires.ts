@@ -6,7 +6,7 @@ export interface KeptWires extends Disposable {
   /**
    * Carries a client on a wire that a connection before has left, until the client's connection is closed.
    *
-   * @returns undefined if there is no such wire, or the one there was does not work: the client was not touched
+   * @returns undefined if there is no such wire, or the one there was does not work: nothing was read from the client
    */
   carry(client: Socket): Promise<TunnelOutcome | undefined>
   /** Keeps a wire that rests. */
@@ -20,12 +20,17 @@ export interface KeptWires extends Disposable {
 /** As long as a burst of connections pauses; the manager counts a wire that rests as an open tunnel. */
 const IDLE_MS = 10_000
 const MAX_KEPT = 32
+/** A wire that has rested for longer is asked first whether it works. */
+const SURE_MS = 1_000
 /** A wire whose agent does not answer within this time is given up, and the client gets a new one. */
 const ANSWER_MS = 2_000
 
 /**
  * Wires of one listener that rest between two connections (ADR 34). A connection on such a wire costs no connection to the
  * manager, and none from the agent to the manager.
+ *
+ * A wire that carried bytes within the last second counts as working: if it breaks, its next connection is reset, as on a new
+ * wire. One that has rested longer must answer before anything is read from the client, who gets a new wire otherwise.
  *
  * Threat model: all wires lead to one app of one session and were opened by the same grant, and the agent closes the service's
  * connection before the next one begins, so the clients of a listener share nothing but the route. The manager cuts a wire that
@@ -48,39 +53,32 @@ export function createKeptWires(): KeptWires {
   }
 
   /** The wire that was used last is the least likely to be broken. */
-  function take(): TunnelEnd | undefined {
+  function take(): { readonly end: TunnelEnd; readonly restedMs: number } | undefined {
     const end = [...kept.keys()].at(-1)
     if (!end) return undefined
     // Timers stand still while the computer sleeps, the clock does not.
-    const isOld = Math.abs(Date.now() - (kept.get(end)?.since ?? 0)) > 2 * IDLE_MS
-    if (isOld) clear()
+    const restedMs = Math.abs(Date.now() - (kept.get(end)?.since ?? 0))
+    if (restedMs > 2 * IDLE_MS) clear()
     else drop(end)
-    return isOld ? undefined : end
+    return restedMs > 2 * IDLE_MS ? undefined : { end, restedMs }
   }
 
   return {
-    carry(client) {
-      const end = take()
-      if (!end) return Promise.resolve(undefined)
-      return new Promise(resolve => {
-        const giveUp = () => end.close('done')
-        const timer = setTimeout(giveUp, ANSWER_MS)
-        client.once('close', giveUp)
-        end.next(client, isConnected => {
-          clearTimeout(timer)
-          client.off('close', giveUp)
-          if (!isConnected) {
-            // The others took the same route.
-            clear()
-            resolve(undefined)
-            return
-          }
-          client.setNoDelay(true)
-          client.setKeepAlive(true, PING_INTERVAL_MS)
-          const outcome = end.outcomeOfThis
-          client.once('close', () => resolve(outcome()))
-        })
-      })
+    async carry(client) {
+      const taken = client.destroyed ? undefined : take()
+      if (!taken) return undefined
+      const { end, restedMs } = taken
+      const isJoined = restedMs <= SURE_MS ? end.next(client) : await ask(end, client)
+      if (!isJoined) {
+        // The others took the same route.
+        clear()
+        return undefined
+      }
+      client.setNoDelay(true)
+      client.setKeepAlive(true, PING_INTERVAL_MS)
+      const outcome = end.outcomeOfThis
+      if (!client.closed) await new Promise(resolve => client.once('close', resolve))
+      return outcome()
     },
     keep(end) {
       if (isClosed || kept.size >= MAX_KEPT) {
@@ -100,4 +98,18 @@ export function createKeptWires(): KeptWires {
       clear()
     },
   }
+}
+
+/** Joins the client with the wire if the agent answers in time and the client stays. */
+function ask(end: TunnelEnd, client: Socket): Promise<boolean> {
+  return new Promise(resolve => {
+    const giveUp = () => end.close('done')
+    const timer = setTimeout(giveUp, ANSWER_MS)
+    client.once('close', giveUp)
+    end.nextIfAnswered(client, isConnected => {
+      clearTimeout(timer)
+      client.off('close', giveUp)
+      resolve(isConnected)
+    })
+  })
 }

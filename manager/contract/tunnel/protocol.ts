@@ -7,9 +7,9 @@
  *
  * With the subprotocol `berth.tunnel.v1`: binary frames are bytes, the text frame `eof` ends one direction (half-close),
  * the agent's first frame is the text frame `ok`, a failure is a close frame with a code of TUNNEL_CLOSE. A client may
- * send data before `ok`. With `berth.tunnel.v2` a wire serves several connections of the client one after the other: when
- * both directions have ended, the client may close, or send the text frame `next` and wait for the agent's next `ok`; an
- * agent that does not know this closes instead. Without the subprotocol there are no text frames: the end of the service
+ * send data before `ok`. With `berth.tunnel.v2` a wire serves several connections of the client one after the other: an agent
+ * that knows this says `ok next` instead of `ok`, and when both directions have ended, the client closes, or sends the text
+ * frame `next`, as if the wire were new. Without the subprotocol there are no text frames: the end of the service
  * closes with 1001, a refused connection with 1013, as the original does.
  */
 export const TUNNEL_PROTOCOL = 'berth.tunnel.v1'
@@ -29,6 +29,8 @@ export const ORIGIN_SECRET_PROTOCOL = 'berth.origin-secret.'
 
 export const FRAME_EOF = 'eof'
 export const FRAME_OK = 'ok'
+/** As `ok`, of an agent that lets the wire serve a next connection. */
+export const FRAME_OK_NEXT = 'ok next'
 export const FRAME_NEXT = 'next'
 
 /** Largest frame either end sends; a larger one is refused with 1009. Receivers pass payload on before a frame is complete. */
