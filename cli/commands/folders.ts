@@ -1,7 +1,9 @@
 import { Argument, type Command } from 'commander'
-import { type ApiClient, AppError, type Folder, type FolderPermission } from '#manager/contract'
+import { AppError, FolderPermission } from '#manager/contract'
 import { connect } from '../config/connect.ts'
 import { createOutput, table } from '../output.ts'
+import { findFolder, findTrashed, folderTable } from './find-folder.ts'
+import { addFolderSharingCommands, permitShare, sharesTable } from './folder-sharing.ts'
 
 interface FolderFlags {
   storageHost?: string
@@ -9,10 +11,11 @@ interface FolderFlags {
   readOnly?: boolean
   trash?: boolean
   permanently?: boolean
+  member?: string
   json?: boolean
 }
 
-/** `berth folder …`. A folder is named by its id or its name. */
+/** `berth folder …`. A folder is named by its id or its name; `findFolder` says how else. */
 export function addFolderCommands(program: Command): void {
   const folder = program.command('folder').description('Directories that keep their files when sessions end.')
 
@@ -60,14 +63,25 @@ export function addFolderCommands(program: Command): void {
 
   folder
     .command('permit <folder>')
-    .addArgument(new Argument('<permission>').choices(['ro', 'rw']))
+    .addArgument(new Argument('<permission>').choices(FolderPermission.options))
     .description(
-      'What the members of the project may do in its folder: ro or rw. For sessions that are requested from now on.',
+      'What the members of the project, or one member, may do in a folder: ro reads, rw writes, delete also deletes and renames. For sessions that are requested from now on.',
     )
+    .option('--member <email>', 'for this member, or this open invitation')
     .option('--json', 'print JSON')
-    .action(async (reference: string, permission: FolderPermission, { json = false }: FolderFlags) => {
+    .action(async (reference: string, permission: FolderPermission, { member, json = false }: FolderFlags) => {
       const { api } = await connect()
-      const { id } = await findFolder(api, reference)
+      const of = await findFolder(api, reference)
+      if (member !== undefined) {
+        const shares = await permitShare(api, of, member, permission)
+        createOutput(json).data(shares, () => sharesTable(shares))
+        return
+      }
+      if (of.group === null) {
+        const why = 'It is yours: everything is permitted to you. Name a member with `--member EMAIL`.'
+        throw new AppError('bad_request', { why })
+      }
+      const { id } = of
       const changed = await api.updateFolder({ params: { id }, body: { permission } })
       createOutput(json).data(changed, () => folderTable([changed]))
     })
@@ -93,6 +107,8 @@ export function addFolderCommands(program: Command): void {
       createOutput(json).data(restored, () => folderTable([restored]))
     })
 
+  addFolderSharingCommands(folder)
+
   folder
     .command('hosts')
     .description('Where folders can be kept, and whether each place can be used now.')
@@ -108,38 +124,3 @@ export function addFolderCommands(program: Command): void {
       )
     })
 }
-
-/** @throws AppError `folder_not_found` */
-async function findFolder(api: ApiClient, reference: string): Promise<Folder> {
-  return pick((await api.listFolders()).items, reference, `You have no folder "${reference}".`)
-}
-
-/** A folder in the trash. A folder outside of it that has the same name is never meant. @throws AppError `folder_not_found` */
-async function findTrashed(api: ApiClient, reference: string): Promise<Folder> {
-  const { items } = await api.listFolders({ query: { trashed: 'true' } })
-  return pick(items, reference, `There is no folder "${reference}" in the trash. \`berth folder rm\` moves one there.`)
-}
-
-function pick(folders: readonly Folder[], reference: string, noSuch: string): Folder {
-  const wanted = reference.toLowerCase()
-  const found = folders.filter(({ id, name }) => id === wanted || name.toLowerCase() === wanted)
-  const own = found.filter(({ group }) => group === null)
-  const [folder, ...others] = own.length > 0 ? own : found
-  if (folder && others.length === 0) return folder
-  const why = folder
-    ? `Several folders are named "${reference}": name one by its id, as \`berth folder ls\` shows it.`
-    : noSuch
-  throw new AppError('folder_not_found', { name: reference, why })
-}
-
-const folderTable = (folders: readonly Folder[]) =>
-  table(
-    ['NAME', 'OF', 'PERMISSION', 'STORAGE', 'ID'],
-    folders.map(({ name, group, permission, storageHost, id }) => [
-      name,
-      group === null ? 'you' : `project ${group.name}`,
-      permission === 'ro' ? 'read only' : 'read and write',
-      storageHost,
-      id,
-    ]),
-  )

@@ -1,0 +1,49 @@
+import { type ApiClient, AppError, type Folder } from '#manager/contract'
+import { table } from '../output.ts'
+
+/** @param reference id, name, `PROJECT/NAME` or `OWNER/NAME`   @throws AppError `folder_not_found` */
+export async function findFolder(api: ApiClient, reference: string): Promise<Folder> {
+  return pick((await api.listFolders()).items, reference, `You have no folder "${reference}".`)
+}
+
+/** A folder in the trash. A folder outside of it that has the same name is never meant. @throws AppError `folder_not_found` */
+export async function findTrashed(api: ApiClient, reference: string): Promise<Folder> {
+  const { items } = await api.listFolders({ query: { trashed: 'true' } })
+  return pick(items, reference, `There is no folder "${reference}" in the trash. \`berth folder rm\` moves one there.`)
+}
+
+function pick(folders: readonly Folder[], reference: string, noSuch: string): Folder {
+  const wanted = reference.toLowerCase()
+  const found = folders.filter(folder => {
+    const name = folder.name.toLowerCase()
+    return folder.id === wanted || name === wanted || `${placeOf(folder).toLowerCase()}/${name}` === wanted
+  })
+  const own = found.filter(isOwn)
+  const [folder, ...others] = own.length > 0 ? own : found
+  if (folder && others.length === 0) return folder
+  const choices = found.map(one => `"${placeOf(one)}/${one.name}"`).join(', ')
+  const why = folder
+    ? `Several folders are named "${reference}": ${choices}. Name one of them so, or by its id.`
+    : noSuch
+  throw new AppError('folder_not_found', { name: reference, why })
+}
+
+/** A folder of a user that the caller manages is the caller's. */
+const isOwn = ({ group, manageable }: Folder): boolean => group === null && manageable
+
+/** Project of a folder, or address of its owner. */
+const placeOf = ({ group, owner }: Folder): string => group?.name ?? owner?.email ?? ''
+
+export const PERMISSION_TEXT = { ro: 'read only', rw: 'read and write', delete: 'read, write and delete' } as const
+
+export const folderTable = (folders: readonly Folder[]): string =>
+  table(
+    ['NAME', 'OF', 'PERMISSION', 'STORAGE', 'ID'],
+    folders.map(folder => [
+      folder.name,
+      isOwn(folder) ? 'you' : `${folder.group === null ? '' : 'project '}${placeOf(folder)}`,
+      PERMISSION_TEXT[folder.permission],
+      folder.storageHost,
+      folder.id,
+    ]),
+  )
