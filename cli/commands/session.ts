@@ -43,6 +43,7 @@ interface CreateFlags {
   priority?: number
   dependsOn?: string[]
   folder?: FolderMountSpec[]
+  automount?: boolean
   dryRun?: boolean
   wait?: boolean
   json?: boolean
@@ -76,6 +77,7 @@ export function addSessionCommands(program: Command): void {
     .option('--cluster-size <kernels>', 'number of containers on one host, each with these resources', parseCount)
     .option('--priority <number>', 'order in the queue, larger first: -10 to 0, for admins up to 10', parsePriority)
     .option('--depends-on <session>', 'start once this session has ended with exit code 0; may be repeated', collect)
+    .option('--no-automount', 'without your folders whose names start with a dot, which are mounted by themselves')
     .option('--folder <NAME[:PATH][:ro]>', 'mount a folder, at PATH below /home/work; may be repeated', collectFolder)
     .option('--dry-run', 'launch nothing: show whether the session would start now, and if not, why')
     .option(
@@ -290,6 +292,7 @@ function specOf(flags: CreateFlags): SessionSpec {
     ...(flags.priority === undefined ? {} : { priority: flags.priority }),
     ...(flags.dependsOn === undefined ? {} : { dependsOn: flags.dependsOn }),
     ...(flags.folder === undefined ? {} : { folders: flags.folder }),
+    ...(flags.automount === false ? { automount: false } : {}),
     ...(shm === undefined ? {} : { shmem: shm }),
     ...(command === undefined ? {} : { startupCommand: command }),
   }

@@ -111,7 +111,7 @@ export type FolderChange = z.infer<typeof FolderChange>
 
 /** Home of a session: folders are mounted below it. */
 export const SESSION_HOME = '/home/work'
-const MOST_FOLDERS = 50
+export const MOST_FOLDERS = 50
 /** An e-mail address, a slash and a name. */
 const LONGEST_REFERENCE = 254 + 1 + 64
 /** Limit of file systems, in bytes. */
@@ -166,6 +166,12 @@ export const FolderMountSpec = z
   })
   .meta({ id: 'FolderMountSpec' })
 export type FolderMountSpec = z.infer<typeof FolderMountSpec>
+
+/**
+ * Whether a folder of this name is mounted in each session of its owner, at its name in the home, without being asked for: as
+ * `.local` and `.ssh`, where programs expect their files. Folders of others and of projects are not.
+ */
+export const isAutomount = (name: string): boolean => name.startsWith('.')
 
 export const FolderMountSpecs = z.array(FolderMountSpec).max(MOST_FOLDERS)
 

@@ -195,6 +195,12 @@ export const SessionSpec = z
       .optional()
       .describe('Ids or names of your own sessions that must end with exit code 0 before this one starts.'),
     folders: FolderMountSpecs.optional().describe('Folders that the session mounts.'),
+    automount: z
+      .boolean()
+      .optional()
+      .describe(
+        'false: without the own folders whose names start with a dot, which are mounted by themselves otherwise.',
+      ),
   })
   .refine(spec => spec.kind !== 'batch' || (spec.startupCommand ?? '').trim() !== '', {
     path: ['startupCommand'],

@@ -1,4 +1,13 @@
-import { AppError, type FolderId, type FolderMountSpec, type FolderPermission, mountPath } from '#manager/contract'
+import {
+  AppError,
+  type FolderId,
+  type FolderMountSpec,
+  type FolderPermission,
+  isAutomount,
+  MOST_FOLDERS,
+  mountPath,
+  type SessionSpec,
+} from '#manager/contract'
 import { type FolderRow, listFolders } from '../store/storage/folders.ts'
 import { type Db } from '../store/schema.ts'
 import { type Caller } from '../users/authorize.ts'
@@ -11,15 +20,22 @@ export interface Mount {
   /** Relative to the home of the session. */
   readonly path: string
   readonly readOnly: boolean
+  /** The folder was not asked for: its name says that it belongs into each session of its owner. */
+  readonly automatic: boolean
 }
 
 /**
- * Resolves the folders of a request. A folder that the caller may not use is refused exactly like one that does not exist.
+ * Resolves the folders of a request, and adds those of the caller that are mounted by themselves. A folder that the caller may
+ * not use is refused exactly like one that does not exist.
  *
  * @throws AppError `folder_not_found`, `group_inactive`, `bad_request` (two folders at one path, or one inside the other)
  */
-export async function resolveMounts(db: Db, caller: Caller, specs: readonly FolderMountSpec[]): Promise<Mount[]> {
-  if (specs.length === 0) return []
+export async function resolveMounts(
+  db: Db,
+  caller: Caller,
+  { folders: specs = [], automount = true }: Pick<SessionSpec, 'folders' | 'automount'>,
+): Promise<Mount[]> {
+  if (specs.length === 0 && !automount) return []
   const folders = await listFolders(db, { status: 'ready', member: caller.userId })
   const mounts: Mount[] = []
   for (const spec of specs) {
@@ -28,8 +44,22 @@ export async function resolveMounts(db: Db, caller: Caller, specs: readonly Fold
     if (!folder || permission === undefined) throw await noSuchFolder(db, caller, spec.folder)
     mounts.push(toMount(folder, permission, spec))
   }
+  if (automount) mounts.push(...automatic(folders, caller, new Set(mounts.map(({ folderId }) => folderId))))
   refuseOverlap(mounts)
   return mounts
+}
+
+/** @param asked folders of the request: one that the user mounts elsewhere, or read-only, is as they say */
+function automatic(folders: readonly FolderRow[], { userId }: Caller, asked: ReadonlySet<FolderId>): Mount[] {
+  const own = folders.filter(({ id, name, user_id }) => user_id === userId && isAutomount(name) && !asked.has(id))
+  // A folder that was made before its name was reserved for sessions.
+  const mounts = own.flatMap(({ id: folderId, name }) => {
+    const path = mountPath(name)
+    return path === undefined ? [] : [{ folderId, name, path, readOnly: false, automatic: true }]
+  })
+  if (mounts.length <= MOST_FOLDERS) return mounts
+  const why = `You have ${mounts.length} folders whose names start with a dot; ${MOST_FOLDERS} can be mounted by themselves. Rename some, or launch without them.`
+  throw new AppError('bad_request', { why })
 }
 
 function toMount(folder: FolderRow, permission: FolderPermission, spec: FolderMountSpec): Mount {
@@ -39,7 +69,7 @@ function toMount(folder: FolderRow, permission: FolderPermission, spec: FolderMo
     throw new AppError('group_inactive', { name: group_name ?? '', why })
   }
   const path = mountPath(spec.path ?? name) ?? name
-  return { folderId, name, path, readOnly: spec.readOnly === true || !allows(permission, 'rw') }
+  return { folderId, name, path, readOnly: spec.readOnly === true || !allows(permission, 'rw'), automatic: false }
 }
 
 /**
@@ -65,6 +95,12 @@ function refuseOverlap(mounts: readonly Mount[]): void {
   for (const [index, mount] of sorted.entries()) {
     const before = sorted[index - 1]
     if (!before || !`${mount.path}/`.startsWith(`${before.path}/`)) continue
+    const itself = [before, mount].find(one => one.automatic)
+    if (itself) {
+      const other = itself === mount ? before : mount
+      const why = `Your folder "${itself.name}" is mounted at "${itself.path}" by itself, so "${other.name}" cannot be mounted at "${other.path}". Give it another path, or launch without folders that are mounted by themselves.`
+      throw new AppError('bad_request', { why })
+    }
     const why =
       mount.path === before.path
         ? `Two folders are to be mounted at "${mount.path}". Give one of them another path.`

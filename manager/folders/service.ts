@@ -6,6 +6,7 @@ import {
   type FolderSpec,
   type GroupId,
   isAppError,
+  isAutomount,
   type StorageHost,
 } from '#manager/contract'
 import { requireGroupOf } from '../quotas/group-of.ts'
@@ -206,7 +207,7 @@ function requireSoundChange({ group_id, shared_with, name }: FolderRow, change: 
   }
   if (change.name === undefined) return
   if (group_id !== null) requireNoDot(change.name)
-  else if (change.name.startsWith('.') && shared_with > 0) {
+  else if (isAutomount(change.name) && shared_with > 0) {
     const why = `"${name}" has members or open invitations, and a folder whose name starts with a dot is mounted in each of your sessions. Take it back from them first.`
     throw new AppError('folder_shared', { name, why })
   }
@@ -214,7 +215,7 @@ function requireSoundChange({ group_id, shared_with, name }: FolderRow, change: 
 
 /** Names like `.ssh` have a meaning to programs: a project must not put its files there. @throws AppError `bad_request` */
 function requireNoDot(name: string): void {
-  if (!name.startsWith('.')) return
+  if (!isAutomount(name)) return
   throw new AppError('bad_request', { why: 'The name of a folder of a project must not start with a dot.' })
 }
 

@@ -8,6 +8,7 @@ import {
   type FolderMember,
   type FolderPermission,
   type FolderShares,
+  isAutomount,
   MOST_SHARES,
   type ReceivedFolderInvitation,
   type UserId,
@@ -240,7 +241,7 @@ function refuse(caller: Caller, { name, status, owner_email }: FolderRow, email:
   if (status !== 'ready') {
     throw new AppError('folder_not_found', { name, why: `"${name}" is in the trash. Restore it first.` })
   }
-  if (name.startsWith('.')) {
+  if (isAutomount(name)) {
     const why = `"${name}" is mounted in each of your sessions, so programs there would run what others write. Share a folder whose name does not start with a dot.`
     throw new AppError('folder_shared', { name, why })
   }

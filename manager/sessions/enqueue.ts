@@ -70,7 +70,7 @@ export function createEnqueue({ store, presence, events, onEnqueued }: EnqueueDe
     const lifetime = resolveLifetime(spec, await readLifetimeLimits(store.db, caller.userId, caller.keypair))
     requirePriority(caller, asker.domain, spec.priority ?? 0)
     const dependsOn = await resolveDependencies(store.db, caller.userId, spec.dependsOn ?? [])
-    const mounts = await resolveMounts(store.db, caller, spec.folders ?? [])
+    const mounts = await resolveMounts(store.db, caller, spec)
     const names = sessionNames(spec.name ?? generateName(), spec.count)
     const ids = names.map(() => newId(SessionId)).toSorted()
     const sessions = names.map((name, index): NewSession => ({

@@ -26,6 +26,8 @@ export function specOf(
     ...(idle_timeout_seconds === null ? {} : { idleTimeoutSeconds: idle_timeout_seconds }),
     ...(max_lifetime_seconds === null ? {} : { maxLifetimeSeconds: max_lifetime_seconds }),
     folders: folders.map(folder => ({ folder: folder.folder_id, path: folder.path, readOnly: folder.read_only })),
+    // It has the folders of the first session, also those that were mounted by themselves.
+    automount: false,
     // A raised priority was granted by an admin for the first session only.
     priority: Math.min(session.priority, 0),
   }

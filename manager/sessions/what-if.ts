@@ -39,7 +39,7 @@ export async function answerWhatIf(
   const lifetime = resolveLifetime(spec, await readLifetimeLimits(db, caller.userId, caller.keypair))
   requirePriority(caller, asker.domain, spec.priority ?? 0)
   const dependsOn = await resolveDependencies(db, caller.userId, spec.dependsOn ?? [])
-  const mounts = await resolveMounts(db, caller, spec.folders ?? [])
+  const mounts = await resolveMounts(db, caller, spec)
   const storage = await readStorageOf(
     db,
     mounts.map(({ folderId }) => folderId),

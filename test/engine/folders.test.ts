@@ -103,3 +103,15 @@ test('a session that is started again has its folders again', async () => {
   expect(await inSession(running, 'cat ~/in/notes')).toBe('kept\nmore')
   await berth.cli('session', 'rm', next.name, '--wait')
 })
+
+test('a folder .ssh and a folder .local are in each session, and the session keeps its own SSH key', async () => {
+  for (const name of ['.ssh', '.local']) await berth.cli('folder', 'create', name)
+  const session = await launch('dotted')
+  await inSession(session, 'echo none > ~/.ssh/authorized_keys && mkdir -p ~/.local/bin && touch ~/.local/bin/tool')
+  const { stdout } = await berth.cli('ssh', 'dotted', '--', 'ls', '/home/work/.local/bin', '/home/work/id_container')
+  expect(stdout).toBe('/home/work/id_container\n\n/home/work/.local/bin:\ntool\n')
+  await berth.cli('session', 'rm', 'dotted', '--wait')
+  const next = await launch('dotted-too')
+  expect(await inSession(next, 'cat ~/.ssh/authorized_keys; ls ~/.local/bin')).toBe('none\ntool')
+  await berth.cli('session', 'rm', 'dotted-too', '--wait')
+})

@@ -1,7 +1,7 @@
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type ApiClient, type Folder } from '#manager/contract'
+import { type ApiClient, type Folder, type SessionSpec } from '#manager/contract'
 import { refusal, type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
 
 let cluster: SessionsCluster
@@ -219,6 +219,45 @@ describe('a session with folders', () => {
       expect([launched.status, trashed.status].toSorted()).toEqual(['fulfilled', 'rejected'])
     }
     await cluster.reset()
+  })
+})
+
+describe('a folder whose name starts with a dot', () => {
+  test('is mounted in each session of its owner, unless the user says otherwise', async () => {
+    await withStorage()
+    const user = await cluster.addUser('dotted@localhost')
+    const [local, ssh, plain] = [await make('.local', user), await make('.ssh', user), await make('plain', user)]
+    const whole = { name: '.local', path: '/home/work/.local', readOnly: false }
+    const keys = { name: '.ssh', path: '/home/work/.ssh', readOnly: false }
+    const start = async (spec: Partial<SessionSpec> = {}) => {
+      const session = await cluster.launch(spec, user)
+      await cluster.reach(session.id, 'RUNNING')
+      await user.deleteSession({ params: { id: session.id } })
+      return cluster.reach(session.id, 'TERMINATED')
+    }
+    const first = await start()
+    expect(first.folders).toMatchObject([whole, keys])
+    expect((await start({ folders: [{ folder: 'plain' }] })).folders).toMatchObject([whole, keys, { name: 'plain' }])
+    expect((await start({ automount: false })).folders).toEqual([])
+    const elsewhere = { folder: local.id, path: 'else', readOnly: true }
+    expect((await start({ folders: [elsewhere] })).folders).toMatchObject([
+      keys,
+      { name: '.local', path: '/home/work/else', readOnly: true },
+    ])
+    for (const path of ['.local', '.local/share', '.ssh']) {
+      const refused = await refusal(cluster.launch({ folders: [{ folder: plain.id, path }] }, user))
+      expect(refused).toMatchObject({ code: 'bad_request' })
+      expect(String(refused.detail.why)).toContain('by itself')
+    }
+    // Nobody else's session has it, and neither has one that is started again once the owner has a further one.
+    expect((await cluster.launch()).folders).toEqual([])
+    await make('.pyenv', user)
+    const again = await user.restartSession({ params: { id: first.id } })
+    expect(again.folders).toMatchObject([whole, keys])
+    await user.deleteSession({ params: { id: again.id } })
+    await cluster.reset()
+    await trash(ssh, user)
+    expect(await namesOf(user)).toEqual(['.local', '.pyenv', 'plain'])
   })
 })
 
