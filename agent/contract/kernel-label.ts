@@ -28,6 +28,7 @@ export const KernelLabel = z.object({
   devices: z.array(z.object({ uuid: z.string(), slot: z.string(), amount: z.int() })),
   environ: z.record(z.string(), z.string()),
   startupCommand: z.string().nullable(),
+  runImageCommand: z.literal(true).optional(),
   kind: z.enum(['interactive', 'batch']).optional(),
   folders: z.array(KernelFolder).optional(),
   /** Apps with their commands; secrets are kept in the scratch directory's control folder, not here. */

@@ -27,6 +27,8 @@ export const KernelSpec = z.object({
   devices: z.array(z.object({ uuid: z.string(), slot: z.string(), amount: z.int() })),
   environ: z.record(z.string(), z.string()),
   startupCommand: z.string().nullable(),
+  /** Run the image's own ENTRYPOINT and CMD instead of a start-up command; left out for false. */
+  runImageCommand: z.literal(true).optional(),
   /**
    * An interactive session goes on when the start-up command has ended; a batch session ends with it. Left out (older
    * managers): the session ends with the command.

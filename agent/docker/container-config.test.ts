@@ -37,6 +37,7 @@ const plan: ContainerPlan = {
   cpus: [],
   limits: { cpus: 4, memBytes: 8 * GiB },
   imageEnvironment: ['PATH=/bin'],
+  imageProgram: { command: ['/entry.sh', 'serve'], directory: '/srv' },
 }
 
 test('a container holds exactly what the allowlist names', () => {
@@ -175,7 +176,23 @@ test('an interactive session outlives its start-up command, which is never part 
   expect(cmd.slice(0, 3)).toEqual(['/opt/berth/bin/busybox', 'sh', '-c'])
   expect(cmd[3]).not.toContain(command)
   expect(cmd[3]).toMatch(/exec .*sleep infinity$/)
-  expect(cmd.slice(4)).toEqual(['berth', command])
+  expect(cmd.slice(4)).toEqual(['berth', '/opt/berth/bin/berth-shell', '-c', command])
+})
+
+test('the program of the image is passed as arguments, with its directory', () => {
+  const spec = aSpec({ runImageCommand: true, kind: 'batch' })
+  const cmd = containerConfig(spec, plan).Cmd as string[]
+  expect(cmd.slice(0, 3)).toEqual(['/opt/berth/bin/busybox', 'sh', '-c'])
+  expect(cmd.slice(4)).toEqual(['berth', '/srv', '/entry.sh', 'serve'])
+  const stays = containerConfig({ ...spec, kind: 'interactive' }, plan).Cmd as string[]
+  expect(stays.slice(4)).toEqual(['berth', ...cmd])
+})
+
+test('a program that the image does not have is refused', () => {
+  const bare = { ...plan, imageProgram: { command: [], directory: '/' } }
+  expect(() => containerConfig(aSpec({ runImageCommand: true }), bare)).toThrow(
+    expect.objectContaining({ code: 'image_without_program' }),
+  )
 })
 
 test('an interactive session without a command just waits', () => {

@@ -14,6 +14,14 @@ export interface EngineLimits {
   readonly memBytes: number
 }
 
+/** What an image runs by itself. */
+export interface ImageProgram {
+  /** ENTRYPOINT, then CMD; empty if the image has neither. */
+  readonly command: readonly string[]
+  /** WORKDIR; `/` if the image sets none. */
+  readonly directory: string
+}
+
 export interface ContainerPlan {
   readonly name: string
   /** Image id: a tag that moves in the meantime changes nothing. */
@@ -31,10 +39,12 @@ export interface ContainerPlan {
   readonly limits: EngineLimits
   /** `NAME=value`, as the image sets them. */
   readonly imageEnvironment: readonly string[]
+  readonly imageProgram: ImageProgram
 }
 
 export const HOME = '/home/work'
 export const TOOLBOX = '/opt/berth'
+const BUSYBOX = `${TOOLBOX}/bin/busybox`
 /** Processes and threads per session: stops fork bombs, leaves room for Java and Jupyter kernels. */
 const PIDS_LIMIT = 4096
 /** Terminals per session; the host has 4096 for all (kernel.pty.max). */
@@ -83,7 +93,7 @@ export function containerConfig(spec: KernelSpec, plan: ContainerPlan): Containe
     Env: Object.entries(sessionEnvironment(spec, plan.imageEnvironment)).map(([name, value]) => `${name}=${value}`),
     // Docker reads an empty list as "none of the image's".
     Entrypoint: [],
-    Cmd: mainProcess(spec),
+    Cmd: mainProcess(spec, plan.imageProgram),
     Labels: { ...plan.labels },
     // If left out, the image's health check would run.
     Healthcheck: { Test: ['NONE'] },
@@ -203,24 +213,40 @@ function deviceIds(spec: KernelSpec): string[] {
 }
 
 /**
- * Main process of the container. A batch session is its start-up command and lives as long as the command; an interactive
- * session runs the command, then idles until it is destroyed. The command is an argument, never part of a script.
+ * Main process of the container. A batch session is its command and lives as long as the command; an interactive session runs the
+ * command, then idles until it is destroyed. The command is an argument, never part of a script.
+ *
+ * @throws `image_without_program` if that is asked for
  */
-function mainProcess({ startupCommand, kind = 'batch' }: KernelSpec): string[] {
-  const busybox = `${TOOLBOX}/bin/busybox`
-  if (startupCommand === null || startupCommand.trim() === '') return [busybox, 'sleep', 'infinity']
-  if (kind === 'batch') return [`${TOOLBOX}/bin/berth-shell`, '-c', startupCommand]
-  return [busybox, 'sh', '-c', RUN_AND_STAY, 'berth', startupCommand]
+function mainProcess(spec: KernelSpec, program: ImageProgram): string[] {
+  const command = commandOf(spec, program)
+  if (command.length === 0) return [BUSYBOX, 'sleep', 'infinity']
+  return (spec.kind ?? 'batch') === 'batch' ? command : [BUSYBOX, 'sh', '-c', RUN_AND_STAY, 'berth', ...command]
 }
 
+/** The start-up command, or the program of the image. Empty if there is none. */
+function commandOf({ startupCommand, runImageCommand }: KernelSpec, program: ImageProgram): string[] {
+  if (runImageCommand) {
+    if (program.command.length > 0) return [BUSYBOX, 'sh', '-c', RUN_IN, 'berth', program.directory, ...program.command]
+    throw new AppError('image_without_program', {
+      why: 'The image has no program of its own: its ENTRYPOINT and CMD are empty. Launch it with a startup command.',
+    })
+  }
+  if (startupCommand === null || startupCommand.trim() === '') return []
+  return [`${TOOLBOX}/bin/berth-shell`, '-c', startupCommand]
+}
+
+/** Shell script: runs a program in a directory, or in the home if the user may not enter the directory. */
+const RUN_IN = 'cd "$1" 2>/dev/null; shift; exec "$@"'
+
 /** Shell script: runs the command, forwards SIGTERM so that the command can end cleanly, and logs how it ended. */
-const RUN_AND_STAY = `${TOOLBOX}/bin/berth-shell -c "$1" & command=$!
+const RUN_AND_STAY = `"$@" & command=$!
 trap 'kill -TERM $command 2>/dev/null; wait $command; exit 143' TERM
 wait $command
 code=$?
 [ $code -eq 0 ] || echo "The start-up command ended with exit code $code; the session goes on." >&2
 trap - TERM
-exec ${TOOLBOX}/bin/busybox sleep infinity`
+exec ${BUSYBOX} sleep infinity`
 
 /** RFC 1123 label: letters, digits and inner hyphens, at most 63. */
 function hostName(sessionName: string): string {

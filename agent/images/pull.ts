@@ -8,6 +8,7 @@ import {
   isMissing,
   engineMessage,
 } from '../docker/engine-client.ts'
+import { type ImageProgram } from '../docker/container-config.ts'
 import { readLines } from '../docker/lines.ts'
 
 /** One line of the engine's answer to a pull. */
@@ -85,6 +86,7 @@ export interface HeldImage {
   readonly labels: Readonly<Record<string, string>>
   /** `repository@sha256:…`. */
   readonly repoDigests: readonly string[]
+  readonly program: ImageProgram
 }
 
 /** @returns undefined if the engine does not hold it */
@@ -95,11 +97,28 @@ export async function inspectImage(engine: EngineClient, reference: string): Pro
     const environment = found.Config.Env as string[] | null
     const labels = found.Config.Labels as Record<string, string> | null
     const repoDigests = found.RepoDigests as string[] | null
-    return { id: found.Id, environment: environment ?? [], labels: labels ?? {}, repoDigests: repoDigests ?? [] }
+    const program = programOf(found.Config)
+    return {
+      id: found.Id,
+      environment: environment ?? [],
+      labels: labels ?? {},
+      repoDigests: repoDigests ?? [],
+      program,
+    }
   } catch (error) {
     if (isMissing(error)) return undefined
     throw fromEngine(error, 'image_not_found')
   }
+}
+
+/** The engine says null, '' or nothing at all where an image sets none, whatever the types say. */
+function programOf(config: unknown): ImageProgram {
+  const { Entrypoint, Cmd, WorkingDir } = config as {
+    Entrypoint?: string | string[] | null
+    Cmd?: string[] | null
+    WorkingDir?: string | null
+  }
+  return { command: [...[Entrypoint ?? []].flat(), ...(Cmd ?? [])], directory: WorkingDir || '/' }
 }
 
 export interface PullOptions {

@@ -126,6 +126,7 @@ async function build(
     cpus,
     limits,
     imageEnvironment: image.environment,
+    imageProgram: image.program,
   })
   const [container] = await allDone([
     engine.calls.createContainer(config),

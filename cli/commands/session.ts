@@ -34,6 +34,7 @@ interface CreateFlags {
   env: Record<string, string>
   count: number
   command?: string
+  imageCommand?: boolean
   batch?: boolean
   idleTimeout?: number
   maxLifetime?: number
@@ -69,7 +70,8 @@ export function addSessionCommands(program: Command): void {
     .option('--env <NAME=VALUE>', 'environment variable, may be repeated', collectVariable, {})
     .option('--count <number>', 'how many sessions to launch', parseCount, 1)
     .option('--command <line>', 'command that the shell of the image runs when the session starts')
-    .option('--batch', 'run --command as a batch job: the session ends with its exit code')
+    .option('--image-command', 'run the program of the image (ENTRYPOINT and CMD) when the session starts')
+    .option('--batch', 'run the command as a batch job: the session ends with its exit code')
     .option('--idle-timeout <time>', 'end the session when it is idle for this time, e.g. 90m', durationOption)
     .option('--max-lifetime <time>', 'end the session this time after its start, e.g. 8h', durationOption)
     .option('--resource-group <name>', 'resource group (see `berth resource-group ls`)')
@@ -270,7 +272,8 @@ async function tellOfCreated({ api, output, items, wait = false }: Created): Pro
 
 function specOf(flags: CreateFlags): SessionSpec {
   const { image, name, shm, env, count, command, resourceGroup = 'default' } = flags
-  if (flags.batch && !command) throw new AppError('bad_request', { why: 'A batch session needs --command.' })
+  if (flags.batch && !command && !flags.imageCommand)
+    throw new AppError('bad_request', { why: 'A batch session needs --command or --image-command.' })
   const resources = {
     ...(flags.cpu ? { cpu: flags.cpu } : {}),
     ...(flags.mem ? { mem: flags.mem } : {}),
@@ -295,6 +298,7 @@ function specOf(flags: CreateFlags): SessionSpec {
     ...(flags.automount === false ? { automount: false } : {}),
     ...(shm === undefined ? {} : { shmem: shm }),
     ...(command === undefined ? {} : { startupCommand: command }),
+    ...(flags.imageCommand ? { runImageCommand: true } : {}),
   }
 }
 

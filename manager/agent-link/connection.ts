@@ -203,6 +203,7 @@ const CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'engine_unreachable',
   'files_gone',
   'image_not_found',
+  'image_without_program',
   'kernel_create_failed',
   'kernel_not_found',
   'network_range_taken',

@@ -14,7 +14,8 @@ const ended = (message: string) => ({ status: 'TERMINATED', reason: { code: 'exi
 
 test('an empty log names the command that ran', () => {
   expect(ofSession({})).toContain('no start-up command')
-  expect(ofSession({})).toContain('CMD, ENTRYPOINT')
+  expect(ofSession({})).toContain('ENTRYPOINT, CMD')
+  expect(ofSession({ runImageCommand: true })).toBe('The program of the image has written nothing.')
   expect(ofSession({ startupCommand: 'make all' })).toBe('The start-up command has written nothing: make all.')
 })
 

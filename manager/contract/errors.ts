@@ -98,6 +98,7 @@ export const ERRORS = {
   extension_refused: { status: 409, retry: false, title: 'The session cannot be extended' },
   files_gone: { status: 410, retry: false, title: 'The files of the session are not available' },
   image_not_found: { status: 404, retry: false, title: 'No such image' },
+  image_without_program: { status: 409, retry: false, title: 'The image has no program of its own' },
   over_concurrency_limit: { status: 409, retry: false, title: 'The resource policy allows no sessions' },
   over_container_limit: { status: 409, retry: false, title: 'The request exceeds the container limit' },
   over_domain_limit: { status: 409, retry: false, title: 'The request exceeds the limit of the domain' },

@@ -175,7 +175,15 @@ export const SessionSpec = z
       .describe(
         'Command that the shell of the image runs when the session starts. A batch session ends with the command; an interactive one goes on.',
       ),
-    kind: SessionKind.optional().describe('Default: interactive. A batch session needs a startupCommand.'),
+    runImageCommand: z
+      .boolean()
+      .optional()
+      .describe(
+        'Run the program of the image (ENTRYPOINT and CMD) when the session starts, in the working directory of the image, as the user of the session. Instead of a startupCommand.',
+      ),
+    kind: SessionKind.optional().describe(
+      'Default: interactive. A batch session needs a command: startupCommand or runImageCommand.',
+    ),
     idleTimeoutSeconds: Seconds.optional().describe(
       'Ends the session when it has been idle for this long. A stricter resource policy wins. Not for batch sessions.',
     ),
@@ -202,9 +210,13 @@ export const SessionSpec = z
         'false: without the own folders whose names start with a dot, which are mounted by themselves otherwise.',
       ),
   })
-  .refine(spec => spec.kind !== 'batch' || (spec.startupCommand ?? '').trim() !== '', {
+  .refine(spec => spec.kind !== 'batch' || spec.runImageCommand || (spec.startupCommand ?? '').trim() !== '', {
     path: ['startupCommand'],
     message: 'a batch session needs a command to run',
+  })
+  .refine(spec => !spec.runImageCommand || (spec.startupCommand ?? '').trim() === '', {
+    path: ['runImageCommand'],
+    message: 'runs the program of the image instead of a startupCommand: leave one of them out',
   })
   .meta({ id: 'SessionSpec' })
 export type SessionSpec = z.infer<typeof SessionSpec>
@@ -323,6 +335,7 @@ export const Session = z
     shmem: z.string(),
     environ: z.record(z.string(), z.string()),
     startupCommand: z.string().nullable(),
+    runImageCommand: z.boolean().describe('Whether the program of the image runs instead of a startup command.'),
     kind: SessionKind,
     result: z
       .enum(['success', 'failure'])

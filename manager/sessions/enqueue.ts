@@ -93,6 +93,7 @@ export function createEnqueue({ store, presence, events, onEnqueued }: EnqueueDe
       shmemFromImage,
       environ: spec.environ,
       startupCommand: spec.startupCommand ?? null,
+      runImageCommand: spec.runImageCommand ?? false,
       ...lifetime,
       filesOf: files?.kernelId,
       apps: image.apps.map(toApp),

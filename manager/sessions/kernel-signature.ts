@@ -59,10 +59,11 @@ function factsOf(kernel: Place & Omit<KernelSpec, 'authorizedKeys' | 'filesOf' |
     kernel.startupCommand,
     kernel.kind ?? null,
     kernel.requestedAt ?? null,
-    // Containers of versions without folders were signed without this fact.
+    // The facts below are left out where they are absent: containers of older versions were signed without them.
     ...(kernel.folders
       ? [kernel.folders.map(({ storage, folder, path, readOnly }) => [storage, folder, path, readOnly])]
       : []),
+    ...(kernel.runImageCommand ? ['runImageCommand'] : []),
   ])
 }
 

@@ -32,6 +32,7 @@ export function kernelSpecOf(
     devices: devices.map(({ uuid, slot, amount }) => ({ uuid, slot, amount })),
     environ: session.environ,
     startupCommand: session.startup_command,
+    ...(session.run_image_command ? { runImageCommand: true as const } : {}),
     requestedAt: session.created_at.toISOString(),
     kind: session.kind,
     authorizedKeys: session.owner_ssh_public_key === null ? [] : [session.owner_ssh_public_key],

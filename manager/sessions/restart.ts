@@ -11,7 +11,7 @@ export function specOf(
   folders: readonly SessionFolderRow[],
   name: string | undefined,
 ): SessionSpec {
-  const { group_id, startup_command, idle_timeout_seconds, max_lifetime_seconds } = session
+  const { group_id, startup_command, run_image_command, idle_timeout_seconds, max_lifetime_seconds } = session
   return {
     ...(name === undefined ? {} : { name }),
     image: session.image,
@@ -22,6 +22,7 @@ export function specOf(
     resourceGroup: session.resource_group,
     ...(group_id === null ? {} : { group: group_id }),
     ...(startup_command === null ? {} : { startupCommand: startup_command }),
+    ...(run_image_command ? { runImageCommand: true } : {}),
     kind: session.kind,
     ...(idle_timeout_seconds === null ? {} : { idleTimeoutSeconds: idle_timeout_seconds }),
     ...(max_lifetime_seconds === null ? {} : { maxLifetimeSeconds: max_lifetime_seconds }),

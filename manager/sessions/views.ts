@@ -88,6 +88,7 @@ export async function toSessions(db: Db, rows: readonly OwnedSessionRow[], deps:
       shmem: String(row.shmem_bytes),
       environ: row.environ,
       startupCommand: row.startup_command,
+      runImageCommand: row.run_image_command,
       kind: row.kind,
       result: row.kind === 'batch' ? resultOf({ ...row, exitCode: main?.exit_code ?? null }) : null,
       idleTimeoutSeconds: row.idle_timeout_seconds,

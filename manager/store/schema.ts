@@ -230,6 +230,8 @@ export interface SessionsTable {
   shmem_from_image: Default<boolean>
   environ: Json<Record<string, string>>
   startup_command: string | null
+  /** Whether the image's own ENTRYPOINT and CMD run. */
+  run_image_command: Default<boolean>
   /** Apps as the agent describes its copy of the image. Rows of older versions include their commands. */
   apps: Json<readonly App[]>
   attempt: Default<number>

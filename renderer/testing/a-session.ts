@@ -28,6 +28,7 @@ export function aSession(index: number, change: Partial<Session> = {}): Session 
     shmem: '64m',
     environ: {},
     startupCommand: null,
+    runImageCommand: false,
     kind: 'interactive',
     result: null,
     idleTimeoutSeconds: null,

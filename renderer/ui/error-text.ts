@@ -36,6 +36,7 @@ const NEXT: Readonly<Partial<Record<ErrorCode, string>>> = {
   group_inactive: 'Choose another of your projects, or ask an administrator to activate it.',
   group_not_found: 'Choose another of your projects, or ask an administrator to add you to it.',
   image_not_found: 'Choose one of the images in the list.',
+  image_without_program: 'Launch the image with a startup command instead.',
   internal: 'Try again. If it happens again, the log of the manager has the cause.',
   invitation_invalid: 'Ask an administrator for a new one.',
   kernel_create_failed: 'Look at the timeline of the session for the cause, then launch a copy.',

@@ -60,6 +60,7 @@ export function aSession(index: number, change: Partial<Session> = {}): Session 
     shmem: String(GIB / 4),
     environ: {},
     startupCommand: null,
+    runImageCommand: false,
     kind: 'interactive',
     result: null,
     idleTimeoutSeconds: null,

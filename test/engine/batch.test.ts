@@ -1,6 +1,8 @@
+import { pack } from 'tar-stream'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Session } from '#manager/contract'
 import { type Berth, type Outcome, startBerth } from '../fixtures/berth.ts'
+import { busyboxImage, docker, importImage } from '../fixtures/docker.ts'
 
 const IMAGE = 'berth/python:3.13'
 const SIZE = ['--image', IMAGE, '--cpu', '0.5', '--mem', '256m'] as const
@@ -100,4 +102,65 @@ test('usage of a session is exact: CPU seconds come from the counters of its con
   expect(usage?.memPeakBytes).toBeGreaterThan(100_000)
   const { items } = JSON.parse((await berth.cli('session', 'stats', id, '--json')).stdout) as { items: unknown[] }
   expect(items.length).toBeGreaterThan(0)
+})
+
+describe('the program of an image', () => {
+  const SERVER = 'berth-test/program:1'
+  const BARE = 'berth-test/no-program:1'
+  beforeAll(async () => {
+    const entry = Buffer.from('#!/bin/sh\necho "in $PWD with $*"\nexec "$@"\n')
+    const container = await docker.createContainer({ Image: await busyboxImage(), Cmd: ['true'] })
+    const archive = pack()
+    archive.entry({ name: 'srv/entry.sh', mode: 0o755 }, entry)
+    archive.finalize()
+    await container.putArchive(archive as unknown as NodeJS.ReadableStream, { path: '/' })
+    const commit = (reference: string, ...changes: string[]) => {
+      const [repo, tag] = reference.split(':')
+      return container.commit({ repo, tag, changes: changes.join('\n') })
+    }
+    await commit(
+      SERVER,
+      'WORKDIR /srv',
+      'ENTRYPOINT ["/srv/entry.sh"]',
+      'CMD ["sh", "-c", "echo ready; exec sleep 600"]',
+    )
+    await container.remove()
+    await importImage(BARE, { 'etc/nothing': Buffer.from('') })
+  })
+  afterAll(async () => {
+    await Promise.all([SERVER, BARE].map(image => docker.getImage(image).remove({ force: true })))
+  })
+
+  const launch = (image: string, ...flags: string[]) =>
+    berth.cli('session', 'create', '--image', image, '--cpu', '0.5', '--mem', '256m', '--json', '--wait', ...flags)
+  const whenListed = (image: string) =>
+    expect.poll(async () => (await berth.cli('image', 'ls', '--json')).stdout, { timeout: 60_000 }).toContain(image)
+
+  test('runs in its directory, as the user of the session, with its output in the log; the session stays open', async () => {
+    await whenListed(SERVER)
+    const session = sessionOf(await launch(SERVER, '--name', 'program', '--image-command'))
+    expect(session).toMatchObject({ runImageCommand: true, startupCommand: null, status: 'RUNNING' })
+    await expect
+      .poll(() => logs('program'), { timeout: 20_000 })
+      .toBe('in /srv with sh -c echo ready; exec sleep 600\nready\n')
+    const { stdout } = await berth.cli('ssh', 'program', '--', 'ps -o user,args | grep "[s]leep 600"')
+    expect(stdout).toMatch(/^work\s+sleep 600$/m)
+    expect((await berth.cli('session', 'rm', 'program', '--wait')).code).toBe(0)
+  })
+
+  test('does not run unless that is chosen, and not beside a command', async () => {
+    const both = await launch(SERVER, '--image-command', '--command', 'true')
+    expect(both.code).toBe(2)
+    expect(both.stderr).toContain('leave one of them out')
+    expect(sessionOf(await launch(SERVER, '--name', 'without'))).toMatchObject({ runImageCommand: false })
+    expect((await berth.cli('session', 'logs', 'without')).stderr).toContain('runs only if that is chosen at launch')
+    expect((await berth.cli('session', 'rm', 'without', '--wait')).code).toBe(0)
+  })
+
+  test('an image without a program says so, at the first attempt', async () => {
+    await whenListed(BARE)
+    const failed = await launch(BARE, '--name', 'bare', '--image-command')
+    expect(failed.code).toBe(1)
+    expect((await show('bare')).reason.message).toContain('ENTRYPOINT and CMD are empty')
+  })
 })

@@ -13,6 +13,9 @@ const HOST_UNFIT: ReadonlySet<string> = new Set([
   'storage_away',
 ])
 
+/** Errors that another attempt, or another host, would meet again. */
+const SAME_EVERYWHERE: ReadonlySet<string> = new Set(['files_gone', 'folder_not_found', 'image_without_program'])
+
 /** Why the start of a session on a host failed. */
 export interface Failure {
   readonly cause: Reason
@@ -23,8 +26,7 @@ export interface Failure {
 export function failureOn(host: string, error: unknown): Failure {
   const isHosts = isAppError(error) && HOST_UNFIT.has(error.code)
   const message = `Starting on host ${host} failed: ${whyOf(error)}`
-  // Files that are no longer kept will not be there next time either.
-  const isFinal = isAppError(error) && (error.code === 'files_gone' || error.code === 'folder_not_found')
+  const isFinal = isAppError(error) && SAME_EVERYWHERE.has(error.code)
   return { cause: { code: isHosts ? 'host_unfit' : 'create_failed', message }, isFinal }
 }
 

@@ -10,6 +10,7 @@ import { idempotency } from './0011-idempotency.ts'
 import { retention } from './0013-retention.ts'
 import { folders } from './0015-folders.ts'
 import { folderMembers } from './0018-folder-members.ts'
+import { imageCommand } from './0020-image-command.ts'
 
 /** All migrations, in order of their names. Never edit a released migration; add one with the next number. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -24,4 +25,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0013-retention': retention,
   '0015-folders': folders,
   '0018-folder-members': folderMembers,
+  '0020-image-command': imageCommand,
 }

@@ -49,6 +49,7 @@ export interface NewSession {
   readonly shmemFromImage?: boolean
   readonly environ: Readonly<Record<string, string>>
   readonly startupCommand: string | null
+  readonly runImageCommand?: boolean
   readonly apps: readonly App[]
   readonly clusterSize?: number
   readonly priority?: number
@@ -81,6 +82,7 @@ export async function insertSessions(db: Db, sessions: readonly NewSession[]): P
     shmem_from_image: session.shmemFromImage ?? false,
     environ: JSON.stringify(session.environ),
     startup_command: session.startupCommand,
+    run_image_command: session.runImageCommand ?? false,
     apps: JSON.stringify(session.apps),
     cluster_size: session.clusterSize ?? 1,
     priority: session.priority ?? 0,

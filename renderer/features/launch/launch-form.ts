@@ -45,6 +45,8 @@ export interface LaunchForm {
   environ: EnvironmentRow[]
   kind: SessionKind
   startupCommand: string
+  /** Runs the program of the image instead of a startup command. */
+  runImageCommand: boolean
   /** Durations as typed, such as `8h`; empty for no limit. */
   maxLifetime: string
   idleTimeout: string
@@ -138,6 +140,7 @@ export function defaultForm(image: Image | undefined, largest: ResourceSlots): L
     environ: [],
     kind: 'interactive',
     startupCommand: '',
+    runImageCommand: false,
     maxLifetime: '',
     idleTimeout: '',
     priority: 0,
@@ -177,6 +180,7 @@ export function formLike(session: Session): LaunchForm {
     environ: Object.entries(session.environ).map(([name, value]) => ({ name, value })),
     kind: session.kind,
     startupCommand: session.startupCommand ?? '',
+    runImageCommand: session.runImageCommand,
     maxLifetime: secondsText(session.maxLifetimeSeconds),
     idleTimeout: secondsText(session.idleTimeoutSeconds),
     priority: Math.min(session.priority, 0),
@@ -214,7 +218,8 @@ export function validate(form: LaunchForm, { limits, images, taken, topPriority 
   if (!isCount(form.count)) errors.count = `A whole number from 1 to ${MOST_SESSIONS}`
   if (environ) errors.environ = environ
   if (form.startupCommand.length > 16_384) errors.startupCommand = 'At most 16,384 characters'
-  if (isBatch(form) && form.startupCommand.trim() === '') errors.startupCommand = 'A batch session needs a command'
+  if (isBatch(form) && !form.runImageCommand && form.startupCommand.trim() === '')
+    errors.startupCommand = 'A batch session needs a command'
   const maxLifetime = durationError(form.maxLifetime)
   if (maxLifetime) errors.maxLifetime = maxLifetime
   const idleTimeout = isBatch(form) ? '' : durationError(form.idleTimeout)
@@ -267,7 +272,7 @@ export function nameError(name: string, count: number, taken: ReadonlySet<string
 /** Converts the form to the request for the manager; only for a form without errors. */
 export function toSpec(form: LaunchForm, limits: LaunchLimits): SessionSpec {
   const { gpu } = limits
-  const command = form.startupCommand.trim()
+  const command = form.runImageCommand ? '' : form.startupCommand.trim()
   const maxLifetimeSeconds = parseDuration(form.maxLifetime)
   const idleTimeoutSeconds = isBatch(form) ? undefined : parseDuration(form.idleTimeout)
   return {
@@ -284,6 +289,7 @@ export function toSpec(form: LaunchForm, limits: LaunchLimits): SessionSpec {
     resourceGroup: form.resourceGroup,
     ...(form.project ? { group: form.project } : {}),
     ...(command ? { startupCommand: command } : {}),
+    ...(form.runImageCommand ? { runImageCommand: true } : {}),
     ...(isBatch(form) ? { kind: form.kind } : {}),
     ...(maxLifetimeSeconds === undefined ? {} : { maxLifetimeSeconds }),
     ...(idleTimeoutSeconds === undefined ? {} : { idleTimeoutSeconds }),

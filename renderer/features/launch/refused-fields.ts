@@ -14,6 +14,7 @@ const FIELD_OF_PATH: Readonly<Record<string, LaunchField>> = {
   count: 'count',
   environ: 'environ',
   startupCommand: 'startupCommand',
+  runImageCommand: 'startupCommand',
   maxLifetimeSeconds: 'maxLifetime',
   idleTimeoutSeconds: 'idleTimeout',
   priority: 'priority',
