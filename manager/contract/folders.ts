@@ -3,16 +3,19 @@ import { GroupRef } from './domains.ts'
 import { FolderId, UserId } from './ids.ts'
 
 /** Names that a session's home uses itself: a folder of that name would hide them. */
-const RESERVED = /^(id_container|\.terminfo|\.jupyter|\.tmux\.conf|\.[a-z0-9]+rc|\.[a-z0-9]+_profile)$/
+export const RESERVED_FOLDER_NAME =
+  /^(id_container|\.terminfo|\.jupyter|\.tmux\.conf|\.[a-z0-9]+rc|\.[a-z0-9]+_profile)$/
+
+export const FOLDER_NAME = /^\.?[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/
 
 /** Name of a folder, and of the directory at which a session sees it. */
 export const FolderName = z
   .string()
   .regex(
-    /^\.?[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/,
+    FOLDER_NAME,
     'must be 1 to 64 letters, digits, "-", "_" or ".", and start with a letter, a digit, or "." and one of these',
   )
-  .refine(name => !RESERVED.test(name), 'is a name that sessions use themselves; choose another')
+  .refine(name => !RESERVED_FOLDER_NAME.test(name), 'is a name that sessions use themselves; choose another')
 
 export const StorageHostName = z
   .string()
@@ -141,7 +144,7 @@ function bytesOf(text: string): number {
 export function mountPath(path: string): string | undefined {
   const relative = path.startsWith(`${SESSION_HOME}/`) ? path.slice(SESSION_HOME.length + 1) : path
   const plain = relative.replace(/\/+$/, '')
-  return isPlainPath(plain) && !RESERVED.test(plain.split('/', 1)[0] ?? '') ? plain : undefined
+  return isPlainPath(plain) && !RESERVED_FOLDER_NAME.test(plain.split('/', 1)[0] ?? '') ? plain : undefined
 }
 
 /** A folder that a new session mounts. */

@@ -65,6 +65,12 @@ const routes: RouteRecordRaw[] = [
     ],
   },
   {
+    path: '/data',
+    name: 'data',
+    component: () => import('../features/folders/FoldersPage.vue'),
+    meta: { title: 'folders' },
+  },
+  {
     path: '/data/:folder/:path*',
     name: 'explorer',
     component: () => import('../features/explorer/ExplorerPage.vue'),

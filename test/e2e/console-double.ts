@@ -20,6 +20,7 @@ import {
   type Session,
   type SessionSpec,
   type SshKeypair,
+  type StorageHost,
   type TotpStatus,
   type WhatIf,
 } from '#manager/contract'
@@ -27,6 +28,7 @@ import { silentLog } from '../../proxy/log.ts'
 import { createStaticFiles } from '../../proxy/web/static-files.ts'
 import { answerAccount } from './console-double-account.ts'
 import { answerDownload, answerFiles, sendFileReply, type DoubleFiles } from './console-double-files.ts'
+import { answerFolders } from './console-double-folders.ts'
 
 /** The same files in the same way as the real service of the console: compressed, with its headers. */
 const sendFile = createStaticFiles(new URL('../../dist/renderer/', import.meta.url).pathname, silentLog)
@@ -53,6 +55,9 @@ export interface World {
   folders?: Folder[]
   /** Files of every folder. */
   files?: DoubleFiles
+  /** Requests (`METHOD path`) that are never answered. */
+  hold?: readonly string[]
+  storageHosts?: StorageHost[]
   /** Options of the sign-in page. */
   authOptions?: Partial<AuthOptions>
   totp?: TotpStatus
@@ -118,6 +123,7 @@ export async function startConsoleDouble(world: World): Promise<ConsoleDouble> {
     // Host methods are all POST, whether they change something or not.
     const isAsking = request.method === 'GET' || route.endsWith('/what-if') || url.pathname.startsWith('/host/')
     if (!isAsking) world.changes.push({ request: route, body })
+    if (world.hold?.includes(route)) return
     if (world.holdLists && route === 'GET /api/v1/sessions') return
     const failure = world.failures.get(route)
     if (failure) {
@@ -216,6 +222,12 @@ function answer(world: World, route: string, url: URL, body: unknown, response: 
     send(response, 202, session)
     return
   }
+  const aboutFolders = answerFolders(world, route, url, body)
+  if (aboutFolders) {
+    if ('error' in aboutFolders) sendError(response, aboutFolders.error, aboutFolders.detail)
+    else send(response, aboutFolders.status, aboutFolders.value)
+    return
+  }
   const account = answerAccount(world, route, body)
   if (account) {
     if ('error' in account) sendError(response, account.error)
@@ -237,9 +249,6 @@ function answer(world: World, route: string, url: URL, body: unknown, response: 
       return
     case 'GET /api/v1/resource-groups':
       send(response, 200, { items: world.resourceGroups ?? [] })
-      return
-    case 'GET /api/v1/folders':
-      send(response, 200, { items: world.folders ?? [] })
       return
     case 'GET /api/v1/images':
       send(response, 200, { items: world.images })

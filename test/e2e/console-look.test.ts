@@ -1,12 +1,14 @@
 import { mkdir } from 'node:fs/promises'
 import { type Browser, type Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startConsoleDouble, type ConsoleDouble, type World } from './console-double.ts'
+import { startConsoleDouble } from './console-double.ts'
 import { misfits, NARROW } from './console-fit.ts'
 import { FILE_SCENES } from './console-look-files.ts'
 import { startBrowser } from './console-open.ts'
 import { SSH_KEY, TOTP_CODE } from './console-double-account.ts'
 import { aSession, aWorld, LIMITED, oneGpuNow, OTHER } from './console-world.ts'
+import { button, type Scene } from './scene.ts'
+import { FOLDER_SCENES } from './scenes-folders.ts'
 import { audit, loadPage, settle, SIZES } from '../fixtures/browser.ts'
 
 /** Screenshots of every state of the console, for eyes; axe (WCAG 2.2 AA) and the page's own error log, for machines. */
@@ -21,16 +23,6 @@ beforeAll(async () => {
   await mkdir(OUTPUT, { recursive: true })
 })
 afterAll(() => browser.close())
-
-interface Scene {
-  readonly name: string
-  readonly world?: Partial<World>
-  readonly path: string
-  /** Brings the page into the state to be seen. */
-  readonly act?: (page: Page, double: ConsoleDouble) => Promise<void>
-}
-
-const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name })
 
 const NO_PROGRAM = 'Nothing in the session listens on port 7860.'
 
@@ -451,6 +443,7 @@ const scenes: Scene[] = [
     },
   },
   ...FILE_SCENES,
+  ...FOLDER_SCENES,
   { name: 'not-found', path: '/nowhere', act: page => page.getByText('Page not found').waitFor() },
 ]
 

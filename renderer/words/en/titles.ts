@@ -9,6 +9,7 @@ export default {
   sessions: 'Sessions',
   session: 'Session',
   files: 'Files',
+  folders: 'Data & Storage',
   account: 'Your account',
   terminal: 'Terminal',
   notFound: 'Not found',

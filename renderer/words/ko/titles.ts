@@ -11,6 +11,7 @@ export default {
   sessions: '세션',
   session: '세션',
   files: '파일',
+  folders: '데이터와 스토리지',
   account: '내 계정',
   terminal: '터미널',
   notFound: '찾을 수 없음',

@@ -1,0 +1,83 @@
+import { type LocationQuery, type LocationQueryRaw } from 'vue-router'
+import { type Folder } from '#manager/contract'
+import { t } from './words.ts'
+
+export const FOLDER_TABS = ['folders', 'trash'] as const
+export type FolderTab = (typeof FOLDER_TABS)[number]
+const SORT_KEYS = ['name', 'owner', 'storage', 'created', 'trashed'] as const
+export type FolderSortKey = (typeof SORT_KEYS)[number]
+export interface FolderSort {
+  readonly key: FolderSortKey
+  readonly descending: boolean
+}
+
+/** The view of the page. It is kept in the URL, so that links, Back and a reload restore it. */
+export interface FolderView {
+  readonly tab: FolderTab
+  readonly search: string
+  readonly sort: FolderSort
+}
+
+/** Folders by name; the trash with what was moved there last on top. */
+const USUAL: Readonly<Record<FolderTab, FolderSort>> = {
+  folders: { key: 'name', descending: false },
+  trash: { key: 'trashed', descending: true },
+}
+
+const textOf = (value: LocationQuery[string] | undefined) => (typeof value === 'string' ? value : '')
+
+/** Reads the view from the URL. Unknown values are dropped: a URL may be old or mistyped. */
+export function readFolderView(query: LocationQuery): FolderView {
+  const tab = FOLDER_TABS.find(name => name === query['tab']) ?? 'folders'
+  const sort = textOf(query['sort'])
+  const key = SORT_KEYS.find(candidate => candidate === sort.replace(/^-/, ''))
+  return { tab, search: textOf(query['q']), sort: key ? { key, descending: sort.startsWith('-') } : USUAL[tab] }
+}
+
+/** Writes the view as a URL query. Default values are left out. */
+export function writeFolderView({ tab, search, sort }: FolderView): LocationQueryRaw {
+  const { key, descending } = USUAL[tab]
+  const isUsual = sort.key === key && sort.descending === descending
+  return {
+    ...(tab === 'folders' ? {} : { tab }),
+    ...(search.trim() === '' ? {} : { q: search }),
+    ...(isUsual ? {} : { sort: `${sort.descending ? '-' : ''}${sort.key}` }),
+  }
+}
+
+/** The owner as shown: the reader, a project or somebody else. */
+export function ownerText(folder: Folder, me: Folder['ownerId'] | undefined): string {
+  if (folder.group) return t('project', { name: folder.group.name })
+  return folder.ownerId === me ? t('you') : (folder.owner?.email ?? '')
+}
+
+/** Every word must occur in the name, the owner, the storage host or the id. Case does not matter. */
+export function filterFolders(folders: readonly Folder[], text: string, ownerOf: (folder: Folder) => string) {
+  const words = text.toLowerCase().split(/\s+/).filter(Boolean)
+  if (words.length === 0) return folders
+  return folders.filter(folder => {
+    const hay = `${folder.name} ${ownerOf(folder)} ${folder.storageHost} ${folder.id}`.toLowerCase()
+    return words.every(word => hay.includes(word))
+  })
+}
+
+const collator = new Intl.Collator(undefined, { numeric: true, sensitivity: 'base' })
+
+export function sortFolders(
+  folders: readonly Folder[],
+  { key, descending }: FolderSort,
+  ownerOf: (folder: Folder) => string,
+): Folder[] {
+  const TEXT: Readonly<Record<FolderSortKey, (folder: Folder) => string>> = {
+    name: ({ name }) => name,
+    owner: ownerOf,
+    storage: ({ storageHost }) => storageHost,
+    created: ({ createdAt }) => createdAt,
+    trashed: ({ trashedAt }) => trashedAt ?? '',
+  }
+  const textOfKey = TEXT[key]
+  const sign = descending ? -1 : 1
+  return folders.toSorted(
+    (a, b) => sign * collator.compare(textOfKey(a), textOfKey(b)) || collator.compare(a.name, b.name),
+  )
+}

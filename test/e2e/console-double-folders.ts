@@ -1,0 +1,88 @@
+import { type ErrorCode, type Folder, type FolderSpec, type StorageHost } from '#manager/contract'
+import { type World } from './console-double.ts'
+import { ago, OWNER } from './console-world.ts'
+
+export type FolderAnswer =
+  | { readonly status: number; readonly value?: unknown }
+  | { readonly error: ErrorCode; readonly detail?: Record<string, unknown> }
+
+const idOf = (index: number) => `0199f000-0000-7000-8000-${String(index).padStart(12, '0')}` as Folder['id']
+
+/** A folder of the signed-in person; a higher index is older. */
+export function aFolder(index: number, change: Partial<Folder> = {}): Folder {
+  return {
+    id: idOf(index),
+    name: `folder-${index}`,
+    storageHost: 'local',
+    ownerId: OWNER,
+    owner: { email: 'mira@example.com', name: 'Mira Holm' },
+    group: null,
+    permission: 'delete',
+    usable: true,
+    manageable: true,
+    invited: false,
+    sharedWith: 0,
+    status: 'ready',
+    trashedAt: null,
+    createdAt: ago(index * 1_500 + 5),
+    version: 1,
+    ...change,
+  }
+}
+
+export const LOCAL: StorageHost = { name: 'local', problem: null }
+const VISION = { id: '01990000-0000-7000-8000-0000000000b2', name: 'vision' } as NonNullable<Folder['group']>
+
+/** One of everything that the list can show. */
+export const variedFolders = (): Folder[] => [
+  aFolder(1, { name: 'experiments' }),
+  aFolder(2, { name: '.local' }),
+  aFolder(3, {
+    name: 'imagenet-2012-train-and-validation-sets',
+    storageHost: 'archive',
+  }),
+  aFolder(4, {
+    name: 'models',
+    group: VISION,
+    ownerId: null,
+    owner: null,
+    sharedWith: null,
+    permission: 'ro',
+    manageable: false,
+  }),
+  aFolder(5, { name: 'papers' }),
+  aFolder(6, { name: 'old-runs', status: 'trashed', trashedAt: ago(300) }),
+]
+
+/** Folders and storage hosts. @returns undefined for a route that is not about them */
+export function answerFolders(world: World, route: string, url: URL, body: unknown): FolderAnswer | undefined {
+  const folders = (world.folders ??= [])
+  if (route === 'GET /api/v1/storage-hosts') return { status: 200, value: { items: world.storageHosts ?? [LOCAL] } }
+  if (route === 'GET /api/v1/folders') {
+    const status = url.searchParams.get('trashed') === 'true' ? 'trashed' : 'ready'
+    return { status: 200, value: { items: folders.filter(folder => folder.status === status) } }
+  }
+  if (route === 'POST /api/v1/folders') {
+    const spec = body as FolderSpec
+    const made = aFolder(1_000 + folders.length, { name: spec.name, createdAt: new Date().toISOString() })
+    folders.push(made)
+    return { status: 201, value: made }
+  }
+  const [, method, id, action] = /^(\w+) \/api\/v1\/folders\/([0-9a-f-]{36})(\/.*)?$/.exec(route) ?? []
+  if (id === undefined) return undefined
+  const folder = folders.find(candidate => candidate.id === id)
+  if (!folder) return { error: 'folder_not_found' }
+  if (method === 'DELETE' && action === undefined) {
+    folders.splice(folders.indexOf(folder), 1)
+    return { status: 204 }
+  }
+  const change = changeOf(method, action, body)
+  return change && { status: 200, value: Object.assign(folder, change, { version: folder.version + 1 }) }
+}
+
+function changeOf(method: string | undefined, action: string | undefined, body: unknown): Partial<Folder> | undefined {
+  if (method === 'PATCH' && action === undefined) return body as Partial<Folder>
+  if (action === '/trash') return { status: 'trashed', trashedAt: new Date().toISOString() }
+  if (action === '/restore') return { status: 'ready', trashedAt: null }
+  return undefined
+}

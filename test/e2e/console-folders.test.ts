@@ -1,0 +1,93 @@
+import { type Browser } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { aFolder, variedFolders } from './console-double-folders.ts'
+import { openConsole, startBrowser } from './console-open.ts'
+import { button } from './scene.ts'
+
+/** The page "Data & Storage" against a double of the manager: what people do there, the address, long lists. */
+let browser: Browser
+beforeAll(async () => {
+  browser = await startBrowser()
+})
+afterAll(() => browser.close())
+
+test('a folder is made by keyboard, renamed, moved to the trash and back, and deleted by its typed name', async () => {
+  await using console = await openConsole(browser, '/data')
+  const { page, world } = console
+  await page.getByText('You have no folder yet').waitFor()
+  await page.keyboard.press('n')
+  await page.keyboard.type('run data')
+  await page.getByText('No spaces; use “-” instead').waitFor()
+  await page.getByLabel('Name', { exact: true }).fill('run-data')
+  await page.keyboard.press('Enter')
+  await page.getByText('Created run-data.').waitFor()
+
+  await button(page, 'Rename run-data').click()
+  await page.getByLabel('Name', { exact: true }).fill('results')
+  await page.keyboard.press('Enter')
+  await page.getByText('Renamed to results.').waitFor()
+
+  await button(page, 'Move results to trash').click()
+  await button(page, /^Move to trash$/).click()
+  await button(page, 'Undo').click()
+  await button(page, 'Move results to trash').click()
+  await button(page, /^Move to trash$/).click()
+  await page.getByText('You have no folder yet').waitFor()
+
+  await page.getByRole('tab', { name: 'Trash' }).click()
+  expect(page.url()).toContain('tab=trash')
+  await button(page, 'Delete results permanently').click()
+  await page.getByLabel('Type the name of the folder').fill('Results')
+  await page.keyboard.press('Enter')
+  await page.getByText('Does not match the name “results”').waitFor()
+  expect(world.changes.filter(({ request }) => request.startsWith('DELETE'))).toEqual([])
+  await page.getByLabel('Type the name of the folder').fill('results')
+  await page.keyboard.press('Enter')
+  await page.getByText('The trash is empty').waitFor()
+  expect(world.folders).toEqual([])
+  await page.goBack()
+  await page.getByText('You have no folder yet').waitFor()
+})
+
+test('search, tab and order are in the address, and a folder of another tab of the browser appears by itself', async () => {
+  await using console = await openConsole(browser, '/data?q=vision&sort=-name', { folders: variedFolders() })
+  const { page, world, double } = console
+  const names = () => page.locator('.table .name').allTextContents()
+  await expect.poll(names).toEqual(['models'])
+  world.folders?.push(aFolder(9, { name: 'zoo' }))
+  double.emit('hint', { topic: 'folder', id: 'all', version: 1 })
+  await page.getByLabel('Search folders').fill('you')
+  await expect
+    .poll(names)
+    .toEqual(['zoo', 'papers', 'imagenet-2012-train-and-validation-sets', 'experiments', '.local'])
+  await page.getByLabel('Search folders').fill('zoo')
+  await expect.poll(names).toEqual(['zoo'])
+  expect(page.url()).toContain('q=zoo')
+})
+
+test('a refusal because of sessions that use the folder is told in the dialog, and nothing moves', async () => {
+  const [folder] = variedFolders()
+  if (!folder) throw new Error('no folder')
+  const why = 'Live sessions use "experiments": night-run. End them first.'
+  await using console = await openConsole(browser, '/data', {
+    folders: [folder],
+    failures: new Map([[`POST /api/v1/folders/${folder.id}/trash`, { code: 'folder_in_use', detail: { why } }]]),
+  })
+  const { page } = console
+  await button(page, 'Move experiments to trash').click()
+  await button(page, /^Move to trash$/).click()
+  await page.getByRole('alert').getByText(why).waitFor()
+  await button(page, 'Cancel').click()
+  expect(await page.locator('.table .name').allTextContents()).toEqual(['experiments'])
+})
+
+test('10,000 folders: one screenful of rows is rendered, at the top and at the end', async () => {
+  const folders = Array.from({ length: 10_000 }, (_, index) => aFolder(index))
+  await using console = await openConsole(browser, '/data', { folders })
+  const { page } = console
+  await page.getByText('folder-0', { exact: true }).waitFor()
+  expect(await page.locator('.table .row').count()).toBeLessThan(60)
+  await page.locator('.table-scroller').evaluate(list => list.scrollTo(0, list.scrollHeight))
+  await page.getByText('folder-9999', { exact: true }).waitFor()
+  expect(await page.locator('.table .row').count()).toBeLessThan(60)
+})

@@ -1,0 +1,13 @@
+import { type Page } from 'playwright-core'
+import { type ConsoleDouble, type World } from './console-double.ts'
+
+/** A state of the console to be looked at (`console-look.test.ts`). */
+export interface Scene {
+  readonly name: string
+  readonly world?: Partial<World>
+  readonly path: string
+  /** Brings the page into the state to be seen. */
+  readonly act?: (page: Page, double: ConsoleDouble) => Promise<void>
+}
+
+export const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name })

@@ -1,0 +1,98 @@
+import { aFolder, LOCAL, variedFolders } from './console-double-folders.ts'
+import { aSession, LIMITED } from './console-world.ts'
+import { button, type Scene } from './scene.ts'
+
+const ARCHIVE = { name: 'archive', problem: 'It is not mounted on the computer of the manager' }
+const [experiments] = variedFolders()
+const USING = aSession(7, {
+  name: 'train-resnet-50',
+  folders: experiments
+    ? [{ folderId: experiments.id, name: experiments.name, path: '/home/work/experiments', readOnly: false }]
+    : [],
+})
+
+/** Page "Data & Storage". */
+export const FOLDER_SCENES: readonly Scene[] = [
+  {
+    name: 'folders',
+    path: '/data',
+    world: {
+      folders: variedFolders(),
+      storageHosts: [LOCAL, { ...ARCHIVE, problem: null }],
+      sessions: [USING],
+    },
+    act: page => page.getByText('In use: train-resnet-50').waitFor(),
+  },
+  {
+    name: 'folders-storage-away',
+    path: '/data?sort=-storage',
+    world: { folders: variedFolders(), storageHosts: [LOCAL, ARCHIVE], role: 'superadmin' },
+    act: page => page.getByText('Storage “archive” cannot be used now').waitFor(),
+  },
+  { name: 'folders-empty', path: '/data', act: page => page.getByText('You have no folder yet').waitFor() },
+  {
+    name: 'folders-no-storage',
+    path: '/data',
+    world: { storageHosts: [] },
+    act: page => page.getByText('You cannot create folders').waitFor(),
+  },
+  {
+    name: 'folders-loading',
+    path: '/data',
+    world: { hold: ['GET /api/v1/folders'] },
+    act: page => page.getByLabel('Loading folders').waitFor(),
+  },
+  {
+    name: 'folders-failed',
+    path: '/data',
+    world: { failures: new Map([['GET /api/v1/folders', { code: 'unavailable' }]]) },
+    act: page => page.getByText('The service is not ready').waitFor(),
+  },
+  {
+    name: 'folders-no-match',
+    path: '/data?q=nothing',
+    world: { folders: variedFolders() },
+    act: page => page.getByText('No folder matches').waitFor(),
+  },
+  {
+    name: 'folders-trash',
+    path: '/data?tab=trash',
+    world: { folders: variedFolders() },
+    act: page => page.getByText('old-runs').waitFor(),
+  },
+  {
+    name: 'folders-create',
+    path: '/data',
+    world: { ...LIMITED, role: 'domain_admin', storageHosts: [LOCAL, ARCHIVE], folders: [aFolder(1)] },
+    async act(page) {
+      await page.getByText('folder-1').waitFor()
+      await button(page, 'New folder').click()
+      await page.getByLabel('Name', { exact: true }).fill('Folder-1')
+      await page.getByText('There is a folder “folder-1” already').waitFor()
+      await page.getByRole('combobox', { name: 'Belongs to' }).press('ArrowDown')
+      await page.getByRole('option', { name: 'Project vision' }).click()
+      await page.getByText('Members of the project may').waitFor()
+    },
+  },
+  {
+    name: 'folders-move-to-trash',
+    path: '/data',
+    world: { folders: variedFolders(), sessions: [USING] },
+    async act(page) {
+      await page.getByText('In use: train-resnet-50').waitFor()
+      await button(page, 'Move experiments to trash').click()
+      await page.getByRole('link', { name: 'train-resnet-50' }).waitFor()
+    },
+  },
+  {
+    name: 'folders-delete',
+    path: '/data?tab=trash',
+    world: { folders: variedFolders() },
+    async act(page) {
+      await button(page, 'Delete old-runs permanently').click()
+      await page.getByLabel('Type the name of the folder').fill('old-run')
+      await button(page, /^Delete permanently$/).click()
+      await page.getByText('Does not match').waitFor()
+    },
+  },
+]
