@@ -35,6 +35,7 @@ const FLOORS = {
     'quotas',
     'storage',
     'folders',
+    'uploads',
     'images',
     'stats',
     'tunnels',

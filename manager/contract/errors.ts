@@ -84,9 +84,17 @@ export const ERRORS = {
   folder_shared: { status: 409, retry: false, title: 'The folder is shared' },
   over_folder_limit: { status: 409, retry: false, title: 'The resource policy allows no more folders' },
   over_share_limit: { status: 409, retry: false, title: 'The folder is shared with as many as possible' },
+  over_upload_limit: { status: 409, retry: false, title: 'Too many unfinished uploads' },
   path_invalid: { status: 400, retry: false, title: 'The path is not valid' },
   range_invalid: { status: 416, retry: false, title: 'The file has no such range' },
   storage_away: { status: 503, retry: true, title: 'The storage of the folder is away' },
+  upload_damaged: { status: 422, retry: false, title: 'The upload arrived damaged' },
+  upload_incomplete: { status: 409, retry: false, title: 'The upload is not complete' },
+  upload_locked: { status: 423, retry: true, title: 'The upload is in use by another request' },
+  upload_not_found: { status: 404, retry: false, title: 'No such upload' },
+  upload_offset: { status: 409, retry: true, title: 'The upload continues at another offset' },
+  upload_stalled: { status: 408, retry: true, title: 'The upload has stopped' },
+  upload_version: { status: 412, retry: false, title: 'Another version of the upload protocol is needed' },
   storage_host_not_found: { status: 404, retry: false, title: 'No such storage host' },
 
   // sessions

@@ -16,6 +16,7 @@ import { RESOURCE_GROUP_ROUTES } from './routes/resource-groups.ts'
 import { SCHEDULING_ROUTES } from './routes/scheduling.ts'
 import { SESSION_ROUTES } from './routes/sessions.ts'
 import { SETTINGS_ROUTES } from './routes/settings.ts'
+import { UPLOAD_ROUTES } from './routes/uploads.ts'
 import { USAGE_ROUTES } from './routes/usage.ts'
 import { SSH_KEYPAIR_ROUTES } from './routes/ssh-keypair.ts'
 import { USER_ROUTES } from './routes/users.ts'
@@ -37,6 +38,7 @@ export const ROUTES = {
   ...SESSION_ROUTES,
   ...FOLDER_ROUTES,
   ...FOLDER_SHARING_ROUTES,
+  ...UPLOAD_ROUTES,
   ...GRANT_ROUTES,
   ...IMAGE_ROUTES,
   ...REGISTRY_ROUTES,

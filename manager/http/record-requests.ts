@@ -26,8 +26,11 @@ declare module 'fastify' {
   }
 }
 
-/** POSTs that are not recorded: `whatIf` changes nothing, and `renewGrant` extends a right that a recorded request gave. */
-const UNTOLD: ReadonlySet<string> = new Set<RouteName>(['whatIf', 'renewGrant'])
+/**
+ * Requests that are not recorded: `whatIf` changes nothing, `renewGrant` extends a right that a recorded request gave, and
+ * `continueUpload` goes on with an upload whose beginning was recorded.
+ */
+const UNTOLD: ReadonlySet<string> = new Set<RouteName>(['whatIf', 'renewGrant', 'continueUpload'])
 const READING = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 /**

@@ -13,6 +13,8 @@ import {
   isAppError,
   type ManagerWarning,
   ORIGIN_SECRET_HEADER,
+  ROUTES,
+  type RouteSpec,
   sayFormErrorsPlainly,
 } from '#manager/contract'
 import { type AuditRecorder } from '../audit/recorder.ts'
@@ -28,6 +30,7 @@ import { authorizeRoute } from '../users/authorize.ts'
 import { type Logins } from '../users/logins.ts'
 import { RATE_WINDOW_SECONDS } from '../users/rate-limits.ts'
 import { type Signers } from '../users/signers.ts'
+import { limitBodies } from './body-deadlines.ts'
 import { type Credentials, readCredentials } from './credentials.ts'
 import { type Handlers } from './handlers.ts'
 import { createIdempotency } from './idempotency.ts'
@@ -48,6 +51,8 @@ declare module 'fastify' {
   }
   interface FastifyContextConfig {
     access?: Access
+    /** Content type of the body that the route reads as a stream. */
+    streamedBody?: string
   }
 }
 
@@ -83,7 +88,7 @@ export interface HttpServerDeps extends Forwarders {
 const BODY_LIMIT = 1024 * 1024
 /** Room for as many cookies of our name as a browser keeps for one host (180 in Chromium and Firefox), planted ones included. */
 const MAX_HEADER_BYTES = 32 * 1024
-/** Deadline for a request to arrive, head and body; replies may take longer. */
+/** Deadline for the head of a request, and another one for its body; replies may take longer. */
 const REQUEST_MS = 30_000
 /** A connection without traffic for this long is closed: a client that reads nothing must not hold an answer for longer. */
 const STALLED_MS = 5 * 60_000
@@ -102,14 +107,14 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
   const app = fastify({
     http: {
       maxHeaderSize: MAX_HEADER_BYTES,
-      // Node applies the smaller of `headersTimeout` and `requestTimeout` to the head. Without this option, bodies had a minute.
       headersTimeout: REQUEST_MS,
       connectionsCheckingInterval: 5_000,
       // Other upgrades (`Upgrade: h2c` of Java clients, say) are answered as plain requests. RFC 9110 section 7.8
       shouldUpgradeCallback: request => handlerOf(upgrades, request) !== undefined,
     },
     bodyLimit: BODY_LIMIT,
-    requestTimeout: REQUEST_MS,
+    // Bodies have deadlines of their own (`body-deadlines.ts`).
+    requestTimeout: 0,
     connectionTimeout: STALLED_MS,
     keepAliveTimeout: 30_000,
     forceCloseConnections: true,
@@ -124,7 +129,12 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
   app.setValidatorCompiler(validatorCompiler)
   app.setSerializerCompiler(createSerializerCompiler(log))
   app.decorateRequest('credentials', null)
-  acceptJsonOnly(app)
+  acceptJson(app)
+  acceptStreams(app)
+  const bodyDeadlines = limitBodies(app.server, REQUEST_MS, ({ socket }, response) => {
+    if (response.headersSent) socket.destroy()
+    else refuse(socket, new AppError('bad_request', { why: TOO_SLOW }))
+  })
   const methodsOf = collectMethods(app)
   app.setNotFoundHandler((request, reply) => {
     const allow = methodsOf(request)
@@ -182,7 +192,11 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
     transformObject: createJsonSchemaTransformObject({ zodToJsonConfig }),
   })
   app.after(() => {
-    registerContractRoutes(app, deps.handlers, createIdempotency({ db: deps.db, box: deps.box, log }))
+    registerContractRoutes(app, {
+      handlers: deps.handlers,
+      once: createIdempotency({ db: deps.db, box: deps.box, log }),
+      bodyDeadlines,
+    })
     registerEventRoute(app, { bus: deps.bus, logins, signers, db: deps.db })
     registerOperationsRoutes(app, {
       metrics,
@@ -243,7 +257,7 @@ function handlerOf(upgrades: Upgrades, request: IncomingMessage): UpgradeHandler
   return url && upgrades.find(url)
 }
 
-function acceptJsonOnly(app: FastifyInstance): void {
+function acceptJson(app: FastifyInstance): void {
   const parse = app.getDefaultJsonParser('error', 'error')
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
@@ -260,6 +274,15 @@ function acceptJsonOnly(app: FastifyInstance): void {
   })
 }
 
+/** Hands a body to the handler as a stream. */
+function acceptStreams(app: FastifyInstance): void {
+  const types = new Set(Object.values<RouteSpec>(ROUTES).flatMap(({ streamedBody }) => streamedBody ?? []))
+  app.addContentTypeParser([...types], (request, body, done) => {
+    const isWanted = request.routeOptions.config.streamedBody === request.headers['content-type']
+    done(isWanted ? null : new AppError('bad_request', { why: 'This address takes no body of this type.' }), body)
+  })
+}
+
 /** Methods per path, to tell a wrong method (405) from a wrong address (404). Call before routes are added. */
 function collectMethods(app: FastifyInstance): (request: FastifyRequest) => string[] {
   const routes: { pattern: RegExp; methods: string[] }[] = []
@@ -272,10 +295,12 @@ function collectMethods(app: FastifyInstance): (request: FastifyRequest) => stri
   }
 }
 
+const TOO_SLOW = 'The request took too long.'
+
 function parserError(error: { code?: string }): AppError {
   if (error.code === 'HPE_HEADER_OVERFLOW') return new AppError('bad_request', { why: 'The headers are too large.' })
   if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT')
-    return new AppError('bad_request', { why: 'The request took too long.' })
+    return new AppError('bad_request', { why: TOO_SLOW })
   return new AppError('bad_request', { why: 'The request is not valid HTTP.' })
 }
 

@@ -69,6 +69,8 @@ export interface Directory extends AsyncDisposable {
   unlink(name: string): Promise<void>
   /** @throws AppError `directory_not_empty` */
   rmdir(name: string): Promise<void>
+  /** The user and group that new entries get; undefined where they are the manager's own. */
+  owner(): Promise<{ uid: number; gid: number } | undefined>
   /** Runs a call with `/proc/self/fd/N` of this directory, which stays valid until the call returns. */
   withPath<T>(call: (path: string) => Promise<T>): Promise<T>
 }
@@ -136,7 +138,6 @@ function createDirectory({ descriptor, top = descriptor, calls }: Opened): Direc
     })
   }
 
-  /** The user and group that new entries get; undefined where they are the manager's own. */
   async function owner(): Promise<{ uid: number; gid: number } | undefined> {
     if (process.getuid?.() !== 0) return undefined
     const { uid, gid } = await calls.run(() => top.use(handle => handle.stat()))
@@ -182,6 +183,7 @@ function createDirectory({ descriptor, top = descriptor, calls }: Opened): Direc
     state: async () => stateOf(await calls.run(() => descriptor.use(handle => handle.stat({ bigint: true })))),
     lstat: lstatOf,
     enter,
+    owner,
 
     async walk(path) {
       const [first, ...rest] = componentsOf(path)

@@ -13,6 +13,7 @@ export interface OpenFile extends AsyncDisposable {
   write(bytes: Uint8Array, position: number): Promise<void>
   truncate(size: number): Promise<void>
   setMode(mode: number): Promise<void>
+  setOwner(owner: { uid: number; gid: number }): Promise<void>
   setTimes(accessed: Date, modified: Date): Promise<void>
   /** Waits until the data is on the disk. */
   sync(): Promise<void>
@@ -53,6 +54,7 @@ export function createOpenFile({ descriptor, calls, name }: Opened): OpenFile {
     },
     truncate: size => run(handle => handle.truncate(size)),
     setMode: mode => run(handle => handle.chmod(mode & PERMISSIONS)),
+    setOwner: ({ uid, gid }) => run(handle => handle.chown(uid, gid)),
     setTimes: (accessed, modified) => run(handle => handle.utimes(accessed, modified)),
     sync: () => run(handle => handle.sync(), SYNC_MS),
     close: () =>

@@ -11,6 +11,7 @@ import { removeTree } from './remove-tree.ts'
 
 const FOLDERS = 'folders'
 const REMOVED = 'removed'
+const UPLOADS = 'uploads'
 
 /**
  * The storage hosts of this manager: directories, on disks or shared file systems, in which folders are directories.
@@ -18,6 +19,7 @@ const REMOVED = 'removed'
  *     PATH/.berth-storage        UUID of the storage; agents look for the same one
  *     PATH/folders/<folder id>/  the files of a folder, owned by the user of sessions
  *     PATH/removed/<folder id>/  a deleted folder, until all its files are gone
+ *     PATH/uploads/<upload id>   the bytes of an upload that have arrived
  *
  * Threat model: PATH and the directories that hold folders belong to the manager, so no session can rename a folder or put a
  * link in its place. Everything inside a folder is hostile, and nothing here follows a link in it. Nothing is written where
@@ -36,6 +38,8 @@ export interface StorageHosts {
    * @throws AppError `storage_host_not_found`, `storage_away`; `folder_not_found` if the storage has no such folder
    */
   open(host: string, id: FolderId): Promise<Directory>
+  /** Opens the directory of unfinished uploads. @throws AppError `storage_host_not_found`, `storage_away` */
+  openUploads(host: string): Promise<Directory>
   /** Removes the directory of a folder that nobody has used. */
   discard(host: string, id: FolderId): Promise<void>
   /** Removes a folder with all files. Safe to repeat. @throws AppError `storage_host_not_found`, `storage_away` */
@@ -81,6 +85,18 @@ export function createStorageHosts({ db, paths }: { db: Db; paths: ReadonlyMap<s
     }
   }
 
+  /** @throws AppError `storage_host_not_found`, `storage_away` */
+  async function openRoot(host: string): Promise<Directory> {
+    const path = await rootOf(host)
+    const calls = callsOf(host)
+    const root = await openTop(path, calls)
+    // The storage may have been unmounted since its marker was read by its path: the open directory says what it is.
+    const [found, markers] = await Promise.all([calls.run(() => readMarkerIn(root)), readMarkers(db)])
+    if (found !== undefined && found === markers.get(host)) return root
+    await root[Symbol.asyncDispose]()
+    throw new AppError('storage_away', { name: host, why: `The storage "${host}" was unmounted just now.` })
+  }
+
   async function adopt(host: string, path: string, found: string | undefined): Promise<string | null> {
     const marker = found ?? (await writeMarker(path))
     if (marker === undefined) {
@@ -115,21 +131,24 @@ export function createStorageHosts({ db, paths }: { db: Db; paths: ReadonlyMap<s
     },
 
     async open(host, id) {
-      const path = await rootOf(host)
-      const calls = callsOf(host)
-      await using root = await openTop(path, calls)
-      // The storage may have been unmounted since its marker was read by its path: the open directory says what it is.
-      const [found, markers] = await Promise.all([calls.run(() => readMarkerIn(root)), readMarkers(db)])
-      if (found === undefined || found !== markers.get(host)) {
-        throw new AppError('storage_away', { name: host, why: `The storage "${host}" was unmounted just now.` })
-      }
+      await using root = await openRoot(host)
       try {
-        return await root.withPath(here => openTop(join(here, FOLDERS, id), calls))
+        return await root.withPath(here => openTop(join(here, FOLDERS, id), callsOf(host)))
       } catch (error) {
         if (errnoOf(error) !== 'ENOENT' && errnoOf(error) !== 'ENOTDIR') throw error
         const why = `The files of the folder are not on the storage "${host}" any more. Tell an admin.`
         throw new AppError('folder_not_found', { folderId: id, why }, { cause: error })
       }
+    },
+
+    async openUploads(host) {
+      await using root = await openRoot(host)
+      const open = () => root.withPath(here => openTop(join(here, UPLOADS), callsOf(host)))
+      return await open().catch(async (error: unknown) => {
+        if (errnoOf(error) !== 'ENOENT') throw error
+        await callsOf(host).run(() => root.withPath(here => mkdir(join(here, UPLOADS), { recursive: true, mode: 0o700 })))
+        return open()
+      })
     },
 
     async discard(host, id) {

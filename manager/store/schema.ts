@@ -23,6 +23,7 @@ import {
   type FoldersTable,
   type SessionFoldersTable,
   type StorageHostsTable,
+  type UploadsTable,
 } from './tables/storage.ts'
 import { type PresetsTable, type ResourceGroupAccessTable, type ResourcePoliciesTable } from './tables/quotas.ts'
 import {
@@ -95,6 +96,7 @@ export interface Database {
   folder_members: FolderMembersTable
   folder_invitations: FolderInvitationsTable
   session_folders: SessionFoldersTable
+  uploads: UploadsTable
 }
 
 /** First argument of every query function: the database or a transaction on it. */

@@ -1,6 +1,7 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { USUAL_STORAGE_HOST } from '#manager/contract'
+import { requireWritable } from '../folders/writable.ts'
 import { startRemovals } from '../folders/removals.ts'
 import { type EventPublisher } from '../events/bus.ts'
 import { createFolderHints } from '../folders/hints.ts'
@@ -10,7 +11,10 @@ import { createFolderRoutes, createFolderSharingRoutes } from '../http/routes/fo
 import { type Log } from '../log.ts'
 import { type Mailer } from '../mail/mailer.ts'
 import { type Settings } from '../settings/settings.ts'
+import { createUploadRoutes } from '../http/routes/uploads.ts'
 import { createStorageHosts } from '../storage/storage-hosts.ts'
+import { startParts } from '../uploads/parts.ts'
+import { createUploads } from '../uploads/uploads.ts'
 import { type Store } from '../store/open-store.ts'
 
 export interface FoldersPartDeps {
@@ -27,7 +31,9 @@ export interface FoldersPartDeps {
 
 /** Folders and the storage hosts that hold them. Closing interrupts removals. */
 export interface FoldersPart extends AsyncDisposable {
-  readonly handlers: ReturnType<typeof createFolderRoutes> & ReturnType<typeof createFolderSharingRoutes>
+  readonly handlers: ReturnType<typeof createFolderRoutes> &
+    ReturnType<typeof createFolderSharingRoutes> &
+    ReturnType<typeof createUploadRoutes>
 }
 
 /** Marks new storage hosts before agents look for them. A storage host that is away does not prevent the start. */
@@ -39,13 +45,26 @@ export async function startFoldersPart(deps: FoldersPartDeps): Promise<FoldersPa
   for (const { name, problem } of await storage.list()) {
     if (problem !== null) log.warn({ storageHost: name, why: problem }, 'a storage host cannot be used')
   }
-  const removals = startRemovals({ store, storage, log })
+  await using stack = new AsyncDisposableStack()
+  const removals = stack.use(startRemovals({ store, storage, log }))
+  const parts = stack.use(startParts({ store, storage, log }))
   const hints = createFolderHints({ store, events, log })
+  const uploads = createUploads({
+    store,
+    parts,
+    async openFolder(caller, folderId) {
+      const { storage_host: storageHost } = await requireWritable(store.db, caller, folderId)
+      return { storageHost, open: () => storage.open(storageHost, folderId) }
+    },
+    onPlaced: () => undefined,
+  })
+  const opened = stack.move()
   return {
     handlers: {
       ...createFolderRoutes(createFolders({ store, storage, removals, hints })),
       ...createFolderSharingRoutes(createSharing({ store, hints, mailer, settings, log })),
+      ...createUploadRoutes(uploads),
     },
-    [Symbol.asyncDispose]: () => removals[Symbol.asyncDispose](),
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
   }
 }

@@ -7,7 +7,7 @@ import { z } from 'zod'
 export type Access = 'none' | 'user' | 'domain_admin' | 'superadmin'
 
 export interface RouteSpec {
-  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  readonly method: 'GET' | 'HEAD' | 'OPTIONS' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** Fastify syntax: `/api/v1/sessions/:id`. */
   readonly path: string
   readonly access: Access
@@ -15,6 +15,8 @@ export interface RouteSpec {
   readonly params?: z.ZodType
   readonly query?: z.ZodType
   readonly body?: z.ZodType
+  /** Content type of a body that the handler reads from `request.body` as a stream: no limit of its size or duration. */
+  readonly streamedBody?: string
   /** Success status, 200 if left out. */
   readonly status?: 200 | 201 | 202 | 204
   /**

@@ -2,6 +2,7 @@ import { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fa
 import { type Access, type RouteName, ROUTES, type RouteSpec } from '#manager/contract'
 import { type Caller } from '../../users/authorize.ts'
 import { type KeyedRequest } from '../../store/operation/idempotency-keys.ts'
+import { type BodyDeadlines } from '../body-deadlines.ts'
 import { type Handlers } from '../handlers.ts'
 import { IDEMPOTENCY_HEADER, type Once, REPLAYED_HEADER } from '../idempotency.ts'
 
@@ -15,26 +16,37 @@ interface AnyContext {
   readonly signal: AbortSignal
 }
 
+export interface ContractRoutesDeps {
+  readonly handlers: Handlers
+  readonly once: Once
+  readonly bodyDeadlines: BodyDeadlines
+}
+
 /** Registers every entry of ROUTES with its handler. */
-export function registerContractRoutes(app: FastifyInstance, handlers: Handlers, once: Once): void {
+export function registerContractRoutes(app: FastifyInstance, { handlers, ...deps }: ContractRoutesDeps): void {
   for (const name of Object.keys(ROUTES) as RouteName[]) {
-    register(app, { name, route: ROUTES[name], handler: handlers[name] as AnyHandler, once })
+    register(app, { name, route: ROUTES[name], handler: handlers[name] as AnyHandler, ...deps })
   }
 }
 
-interface Registered {
+interface Registered extends Omit<ContractRoutesDeps, 'handlers'> {
   readonly name: RouteName
   readonly route: RouteSpec
   readonly handler: AnyHandler
-  readonly once: Once
 }
 
-function register(app: FastifyInstance, { name, route, handler, once }: Registered): void {
+function register(app: FastifyInstance, { name, route, handler, once, bodyDeadlines }: Registered): void {
   const status = route.status ?? 200
   app.route({
     method: route.method,
     url: route.path,
-    config: { access: route.access, route: name },
+    config: {
+      access: route.access,
+      route: name,
+      // Otherwise only the automatic HEAD routes of GET exist, which need no description.
+      ...(route.method === 'HEAD' ? { swagger: { exposeHeadRoute: true } } : {}),
+      ...(route.streamedBody === undefined ? {} : { streamedBody: route.streamedBody }),
+    },
     schema: {
       operationId: name,
       summary: route.summary,
@@ -47,6 +59,10 @@ function register(app: FastifyInstance, { name, route, handler, once }: Register
     },
     async handler(request, reply) {
       const { params, query, body } = request
+      if (route.streamedBody !== undefined) {
+        bodyDeadlines.lift(request.raw)
+        reply.raw.once('finish', () => bodyDeadlines.restore(request.raw))
+      }
       const signal = abortedWith(reply)
       const caller = request.credentials?.caller ?? null
       const work = (keyed: KeyedRequest | undefined) =>

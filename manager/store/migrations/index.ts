@@ -9,6 +9,7 @@ import { agentTrust } from './0008-agent-trust.ts'
 import { idempotency } from './0011-idempotency.ts'
 import { retention } from './0013-retention.ts'
 import { folders } from './0015-folders.ts'
+import { uploads } from './0017-uploads.ts'
 import { folderMembers } from './0018-folder-members.ts'
 import { imageCommand } from './0020-image-command.ts'
 
@@ -24,6 +25,7 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0011-idempotency': idempotency,
   '0013-retention': retention,
   '0015-folders': folders,
+  '0017-uploads': uploads,
   '0018-folder-members': folderMembers,
   '0020-image-command': imageCommand,
 }

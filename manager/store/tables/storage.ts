@@ -4,7 +4,9 @@ import {
   type FolderPermission,
   type FolderStatus,
   type GroupId,
+  type OnConflict,
   type SessionId,
+  type UploadId,
   type UserId,
 } from '#manager/contract'
 import { type Default, type MaybeTime, type Time } from './columns.ts'
@@ -60,4 +62,22 @@ export interface SessionFoldersTable {
   /** Relative to the home of the session. */
   path: string
   read_only: boolean
+}
+
+/** Resumable uploads. A finished one stays until it expires, for a client that has not received the last answer. */
+export interface UploadsTable {
+  id: UploadId
+  folder_id: FolderId
+  user_id: UserId
+  path: string
+  size: number
+  on_conflict: OnConflict
+  sha256: string | null
+  finish_later: boolean
+  modified_at: MaybeTime
+  finished: Default<boolean>
+  writer: Default<string | null>
+  writer_until: MaybeTime
+  created_at: Time
+  expires_at: Time
 }

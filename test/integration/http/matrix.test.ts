@@ -191,20 +191,37 @@ async function invitationTo(person: Person): Promise<string> {
   return (await api.inviteToFolder({ params: { id: folder.id }, body: { email: person.email } })).id
 }
 
+/** Headers of a tus client. */
+const TUS = { 'tus-resumable': '1.0.0', 'upload-length': '3', 'upload-offset': '0', 'upload-metadata': 'path YQ==' }
+
+async function newUpload({ token }: Person, folderId: string): Promise<string> {
+  const headers = { authorization: `Bearer ${token}`, ...TUS }
+  const reply = await rawRequest(`${cluster.url}/api/v1/folders/${folderId}/uploads`, { method: 'POST', headers })
+  return String(reply.json?.id)
+}
+
+/** The answer to HEAD has no body that names the error. */
+const codeOfHead = (status: number, kind: Kind | undefined) =>
+  status === 401 ? 'not_signed_in' : status === 403 ? 'forbidden' : status === 404 && kind ? NOT_FOUND[kind] : undefined
+
 async function ask(
   route: RouteSpec,
   who: Who,
-  { params = {}, body }: { params?: Record<string, string>; body?: unknown },
+  { params = {}, body, kind }: { params?: Record<string, string>; body?: unknown; kind?: Kind },
 ) {
   const token = who === 'anonymous' ? undefined : callers[who].token
   const path = route.path.replace(/:(\w+)/g, (_, name: string) => params[name] ?? 'none')
   const reply = await rawRequest(cluster.url + path, {
     method: route.method,
-    headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
+    headers: {
+      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+      ...(route.path.includes('/uploads') ? TUS : {}),
+    },
     ...(route.body ? { body: body ?? {} } : {}),
   })
   expect(reply.status).toBeLessThan(500)
-  return { status: reply.status, code: reply.json?.code as string | undefined }
+  const code = route.method === 'HEAD' ? codeOfHead(reply.status, kind) : (reply.json?.code as string | undefined)
+  return { status: reply.status, code }
 }
 
 describe(`the matrix: ${size} requests of 4 roles over ${routes.length} routes`, () => {
@@ -221,9 +238,12 @@ describe(`the matrix: ${size} requests of 4 roles over ${routes.length} routes`,
 
   test.each(onObjects)('$name of $relation $kind as $who', async ({ name, route, kind, who, relation }) => {
     const id = await object(kind, who, relation, name)
+    const owner = ownerOf(who, relation)
+    const uploadId = route.path.includes('/:uploadId') ? await newUpload(owner, id) : ''
     const { status, code } = await ask(route, who, {
-      params: { id, accessKey: id, userId: ownerOf(who, relation).id, app: 'jupyter', invitationId: UNKNOWN },
+      params: { id, accessKey: id, userId: owner.id, app: 'jupyter', invitationId: UNKNOWN, uploadId },
       body: BODIES[name],
+      kind,
     })
     if (who === 'anonymous') expect(code).toBe('not_signed_in')
     else if (!MAY[route.access].includes(who)) expect(code).toBe('forbidden')

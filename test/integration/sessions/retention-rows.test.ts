@@ -65,6 +65,9 @@ test('every table has a rule; what is over goes, in portions and from two manage
     join_tokens: age =>
       sql`insert into join_tokens (token_hash, resource_group, expires_at)
       values (${bytes()}, 'default', ${ago(age)})`.execute(db),
+    uploads: age =>
+      sql`insert into uploads (id, folder_id, user_id, path, size, on_conflict, finish_later, expires_at)
+      values (${newUuid()}, ${folder}, ${user}, 'a', 1, 'fail', false, ${ago(age)})`.execute(db),
     tasks: age =>
       sql`insert into tasks (id, kind, target, status, detail, started_by, ended_at)
       values (${newUuid()}, 'pull', 'x', 'done', '{}', 'a', ${ago(age)})`.execute(db),

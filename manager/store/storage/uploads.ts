@@ -1,0 +1,128 @@
+import { type Selectable, sql } from 'kysely'
+import { type FolderId, type OnConflict, type UploadId, type UserId } from '#manager/contract'
+import { type Db } from '../schema.ts'
+import { type UploadsTable } from '../tables/storage.ts'
+
+export type UploadRow = Selectable<UploadsTable>
+
+export interface NewUpload {
+  readonly id: UploadId
+  readonly folder_id: FolderId
+  readonly user_id: UserId
+  readonly path: string
+  readonly size: number
+  readonly on_conflict: OnConflict
+  readonly sha256: string | null
+  readonly finish_later: boolean
+  readonly modified_at: Date | null
+}
+
+const seconds = (count: number) => sql<Date>`now() + ${count} * interval '1 second'`
+
+/** @returns undefined if the user has as many unfinished uploads as allowed; the account is locked meanwhile */
+export async function insertUpload(
+  trx: Db,
+  upload: NewUpload,
+  { most, livesSeconds }: { most: number; livesSeconds: number },
+): Promise<UploadRow | undefined> {
+  await trx.selectFrom('users').select('id').where('id', '=', upload.user_id).forNoKeyUpdate().execute()
+  const { count } = await trx
+    .selectFrom('uploads')
+    .select(eb => eb.fn.countAll<number>().as('count'))
+    .where('user_id', '=', upload.user_id)
+    .where('finished', '=', false)
+    .where('expires_at', '>', sql<Date>`now()`)
+    .executeTakeFirstOrThrow()
+  if (count >= most) return undefined
+  return trx
+    .insertInto('uploads')
+    .values({ ...upload, expires_at: seconds(livesSeconds) })
+    .returningAll()
+    .executeTakeFirstOrThrow()
+}
+
+/** An upload of this user that has not expired. */
+export function findUpload(db: Db, id: UploadId, folderId: FolderId, userId: UserId): Promise<UploadRow | undefined> {
+  return db
+    .selectFrom('uploads')
+    .selectAll()
+    .where('id', '=', id)
+    .where('folder_id', '=', folderId)
+    .where('user_id', '=', userId)
+    .where('expires_at', '>', sql<Date>`now()`)
+    .executeTakeFirst()
+}
+
+export function listUnfinished(db: Db, folderId: FolderId, userId: UserId): Promise<UploadRow[]> {
+  return db
+    .selectFrom('uploads')
+    .selectAll()
+    .where('folder_id', '=', folderId)
+    .where('user_id', '=', userId)
+    .where('finished', '=', false)
+    .where('expires_at', '>', sql<Date>`now()`)
+    .orderBy('id', 'desc')
+    .execute()
+}
+
+/**
+ * Takes the upload for one writer, or renews what it holds.
+ * @returns false while another one holds it, or if the upload is gone
+ */
+export async function holdUpload(
+  db: Db,
+  id: UploadId,
+  writer: string,
+  { holdSeconds, livesSeconds }: { holdSeconds: number; livesSeconds: number },
+): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('uploads')
+    .set({ writer, writer_until: seconds(holdSeconds), expires_at: seconds(livesSeconds) })
+    .where('id', '=', id)
+    .where(eb => eb.or([eb('writer', 'is', null), eb('writer', '=', writer), eb('writer_until', '<', sql<Date>`now()`)]))
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
+}
+
+export async function releaseUpload(db: Db, id: UploadId, writer: string): Promise<void> {
+  await db
+    .updateTable('uploads')
+    .set({ writer: null, writer_until: null })
+    .where('id', '=', id)
+    .where('writer', '=', writer)
+    .execute()
+}
+
+export async function markFinished(
+  db: Db,
+  id: UploadId,
+  { path, livesSeconds }: { path: string; livesSeconds: number },
+): Promise<void> {
+  await db
+    .updateTable('uploads')
+    .set({ finished: true, path, expires_at: seconds(livesSeconds) })
+    .where('id', '=', id)
+    .execute()
+}
+
+export async function deleteUpload(db: Db, id: UploadId): Promise<void> {
+  await db.deleteFrom('uploads').where('id', '=', id).execute()
+}
+
+/** Those of the ids that are of unfinished uploads: their bytes are still needed. */
+export async function stillNeeded(db: Db, ids: readonly string[]): Promise<Set<string>> {
+  if (ids.length === 0) return new Set()
+  const rows = await db
+    .selectFrom('uploads')
+    .select('id')
+    .where('id', 'in', ids as readonly UploadId[])
+    .where('finished', '=', false)
+    .where('expires_at', '>', sql<Date>`now()`)
+    .execute()
+  return new Set<string>(rows.map(({ id }) => id))
+}
+
+/** Notes the path that the file gets, before it is put there. */
+export async function renameUpload(db: Db, id: UploadId, path: string): Promise<void> {
+  await db.updateTable('uploads').set({ path }).where('id', '=', id).execute()
+}

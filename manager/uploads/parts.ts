@@ -1,0 +1,93 @@
+import { statfs } from 'node:fs/promises'
+import { AppError, type UploadId } from '#manager/contract'
+import { type Log } from '../log.ts'
+import { errnoOf } from '../storage/file-errors.ts'
+import { type Directory } from '../storage/beneath.ts'
+import { type FileState } from '../storage/file-state.ts'
+import { type StorageHosts } from '../storage/storage-hosts.ts'
+import { type Store } from '../store/open-store.ts'
+import { stillNeeded } from '../store/storage/uploads.ts'
+
+/** A file that no upload needs is removed only after this time: its row may be about to be written. */
+const YOUNG_MS = 3600_000
+const SWEEP_MS = 3600_000
+
+/**
+ * The files that collect the bytes of uploads: `uploads/ID` on each storage host, readable by the manager alone. What no upload
+ * needs any more is removed once an hour.
+ */
+export interface Parts extends AsyncDisposable {
+  /** Opens the directory of the files. @throws AppError `storage_away` */
+  open(host: string): Promise<Directory>
+  /** Refuses an upload for which the storage has no space now. @throws AppError `disk_full`, `storage_away` */
+  requireSpace(host: string, bytes: number): Promise<void>
+}
+
+export function startParts({ store, storage, log }: { store: Store; storage: StorageHosts; log: Log }): Parts {
+  const cut = new AbortController()
+  let sweeping: Promise<void> | undefined
+
+  async function sweep(): Promise<void> {
+    for (const host of storage.names) {
+      if (cut.signal.aborted) return
+      await sweepHost(host).catch((error: unknown) => {
+        log.warn({ err: error, storageHost: host }, 'files of ended uploads were not removed')
+      })
+    }
+  }
+
+  async function sweepHost(host: string): Promise<void> {
+    await using directory = await storage.openUploads(host)
+    await using listing = await directory.list()
+    for (;;) {
+      const names = (await listing.next()).map(({ name }) => name)
+      if (names.length === 0 || cut.signal.aborted) return
+      const needed = await stillNeeded(store.db, names.filter(isId))
+      for (const name of names) if (!needed.has(name)) await removeOld(directory, name)
+    }
+  }
+
+  async function removeOld(directory: Directory, name: string): Promise<void> {
+    const { modifiedAt } = await directory.lstat(name)
+    if (Date.now() - modifiedAt.getTime() > YOUNG_MS) await removePart(directory, name)
+  }
+
+  const start = () => {
+    sweeping ??= sweep().finally(() => (sweeping = undefined))
+  }
+  start()
+  const timer = setInterval(start, SWEEP_MS).unref()
+
+  return {
+    open: host => storage.openUploads(host),
+    async requireSpace(host, bytes) {
+      await using directory = await storage.openUploads(host)
+      const { bavail, bsize } = await directory.withPath(path => statfs(path))
+      if (bytes <= bavail * bsize) return
+      const why = `The upload needs ${bytes} bytes, and the storage "${host}" has ${bavail * bsize} left.`
+      throw new AppError('disk_full', { name: host, why })
+    },
+    async [Symbol.asyncDispose]() {
+      clearInterval(timer)
+      cut.abort()
+      await sweeping
+    },
+  }
+}
+
+/** No-op if it is gone. */
+export async function removePart(directory: Directory, id: string): Promise<void> {
+  await directory.unlink(id).catch((error: unknown) => {
+    if (errnoOf(error) !== 'ENOENT') throw error
+  })
+}
+
+/** @returns undefined if it is gone */
+export async function statePart(directory: Directory, id: UploadId): Promise<FileState | undefined> {
+  return directory.lstat(id).catch((error: unknown) => {
+    if (errnoOf(error) === 'ENOENT') return undefined
+    throw error
+  })
+}
+
+const isId = (name: string) => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(name)

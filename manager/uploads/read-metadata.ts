@@ -1,0 +1,52 @@
+import { z } from 'zod'
+import { AppError, OnConflict, Sha256 } from '#manager/contract'
+
+/** What the header Upload-Metadata asks for. */
+export interface UploadSpec {
+  readonly path: string
+  readonly onConflict: OnConflict
+  readonly sha256: string | undefined
+  readonly modifiedAt: Date | undefined
+  readonly finishLater: boolean
+}
+
+const Metadata = z.object({
+  path: z.string().min(1, 'must name the new file'),
+  onConflict: OnConflict.default('fail'),
+  sha256: Sha256.optional(),
+  modifiedAt: z.iso.datetime().optional(),
+  finish: z.literal('later').optional(),
+})
+
+/**
+ * Reads `path Zm9v,onConflict cmVwbGFjZQ==`. Unknown keys are ignored: clients send more (`filename`, `filetype`).
+ *
+ * @throws AppError `bad_request`
+ */
+export function readMetadata(header: string | undefined): UploadSpec {
+  const pairs = (header ?? '')
+    .split(',')
+    .map(pair => pair.trim().split(' '))
+    .map(([key = '', value = '']) => [key, Buffer.from(value, 'base64').toString('utf8')])
+  const { success, data, error } = Metadata.safeParse(Object.fromEntries(pairs))
+  if (!success) {
+    const [issue] = error.issues
+    const why = `Upload-Metadata: ${issue?.path.join('.') ?? ''} ${issue?.message ?? 'is not valid'}`
+    throw new AppError('bad_request', { why })
+  }
+  const { path, onConflict, sha256, modifiedAt, finish } = data
+  return {
+    path,
+    onConflict,
+    sha256,
+    modifiedAt: modifiedAt === undefined ? undefined : new Date(modifiedAt),
+    finishLater: finish === 'later',
+  }
+}
+
+/** Reads a header that counts bytes. @throws AppError `bad_request` */
+export function readCount(name: string, value: string | string[] | undefined): number {
+  const count = typeof value === 'string' && /^\d{1,16}$/.test(value) ? Number(value) : Number.NaN
+  if (Number.isSafeInteger(count)) return count
+  throw new AppError('bad_request', { why: `${name} must be a number of bytes.` })
+}

@@ -1,0 +1,349 @@
+import { createHash, type Hash } from 'node:crypto'
+import { type Readable } from 'node:stream'
+import { AppError, type FolderId, type Upload, type UploadFinish, UploadId } from '#manager/contract'
+import { type EventPublisher } from '../events/bus.ts'
+import { type Directory } from '../storage/beneath.ts'
+import { type OpenFile } from '../storage/open-file.ts'
+import { newId } from '../store/new-id.ts'
+import { type Store } from '../store/open-store.ts'
+import {
+  deleteUpload,
+  findUpload,
+  insertUpload,
+  listUnfinished,
+  markFinished,
+  renameUpload,
+  type UploadRow,
+} from '../store/storage/uploads.ts'
+import { type Caller } from '../users/authorize.ts'
+import { createHolds, type Hold } from './holds.ts'
+import { type Parts, removePart, statePart } from './parts.ts'
+import { place, requireFree } from './place.ts'
+import { type UploadSpec } from './read-metadata.ts'
+import { writePart } from './write-part.ts'
+
+const WEEK_SECONDS = 7 * 24 * 3600
+/** A finished upload is remembered for a client that has not received the last answer. */
+const DAY_SECONDS = 24 * 3600
+/** Unfinished uploads of one user. */
+const MOST = 1_000
+/** Hashes that are kept to be continued; others are computed again from the file. */
+const MOST_HASHES = 1_000
+
+/** An upload by its address. */
+export interface UploadAddress {
+  readonly folderId: FolderId
+  readonly id: UploadId
+}
+
+/**
+ * Resumable uploads into folders. The bytes are collected in a file outside the folder, on the same storage host; the last step
+ * links or renames it into the folder, so no half-written file is ever seen there.
+ *
+ * The offset of an upload is the size of that file. The data is on the disk before an offset is told to the client and before
+ * the file is put in its place. The right to write to the folder is checked with every request, every few seconds of a long
+ * one, and before the last step.
+ *
+ * Threat model: the directory of these files belongs to the manager and no session sees it; its names are ids. A path comes
+ * from the client and is walked by descriptors (`storage/`). Another user's upload is `upload_not_found`.
+ */
+export interface Uploads {
+  /** Checks that the caller may upload into the folder. @throws AppError `folder_not_found`, `forbidden` */
+  requireWritable(caller: Caller, folderId: FolderId): Promise<void>
+  /** @throws AppError `folder_not_found`, `forbidden` */
+  list(caller: Caller, folderId: FolderId): Promise<Upload[]>
+  /**
+   * @param body the first bytes
+   * @throws AppError `folder_not_found`, `forbidden`, `over_upload_limit`, `file_exists`, `disk_full`, `storage_away`; for the
+   *   bytes as `append`
+   */
+  create(caller: Caller, folderId: FolderId, request: NewUploadRequest): Promise<Upload>
+  /** @throws AppError `folder_not_found`, `upload_not_found` */
+  read(caller: Caller, address: UploadAddress): Promise<Upload>
+  /**
+   * Writes a body at the end of the upload, and finishes it with the last byte unless it is finished later.
+   *
+   * @throws AppError `upload_not_found`, `upload_locked`, `upload_offset`, `upload_stalled`, `disk_full`, `bad_request`; for
+   *   the last byte as `finish`
+   */
+  append(caller: Caller, address: UploadAddress, request: { readonly offset: number; readonly body: Readable }): Promise<Upload>
+  /**
+   * Puts a complete upload into the folder. Safe to repeat.
+   *
+   * @throws AppError `upload_not_found`, `upload_incomplete`, `upload_damaged`, `upload_locked`, `file_exists`
+   */
+  finish(caller: Caller, address: UploadAddress, request: UploadFinish): Promise<Upload>
+  /** @throws AppError `upload_not_found`, `upload_locked` */
+  cancel(caller: Caller, address: UploadAddress): Promise<void>
+}
+
+export interface NewUploadRequest extends UploadSpec {
+  readonly size: number
+  readonly body: Readable | undefined
+}
+
+/** A folder that the caller may write to. */
+export interface WritableFolder {
+  readonly storageHost: string
+  /** Opens its top. @throws AppError `storage_away` */
+  open(): Promise<Directory>
+}
+
+export interface UploadsDeps {
+  readonly store: Store
+  readonly parts: Parts
+  /** Checks that the caller may write now. @throws AppError `folder_not_found`, `forbidden` */
+  readonly openFolder: (caller: Caller, folderId: FolderId) => Promise<WritableFolder>
+  readonly onPlaced: (caller: Caller, folderId: FolderId, path: string) => void
+}
+
+export function createUploads({ store, parts, openFolder, onPlaced }: UploadsDeps): Uploads {
+  const { db } = store
+  const holds = createHolds({ db, livesSeconds: WEEK_SECONDS })
+  /** Hashes of the bytes so far, in the order of their last use. */
+  const hashes = new Map<UploadId, { readonly hash: Hash; upTo: number }>()
+
+  /** @throws AppError `upload_not_found` */
+  async function find(caller: Caller, { id, folderId }: UploadAddress): Promise<UploadRow> {
+    const row = await findUpload(db, id, folderId, caller.userId)
+    if (row) return row
+    throw new AppError('upload_not_found', { why: 'It was cancelled, has expired, or never existed. Start it again.' })
+  }
+
+  /** Runs work on an upload that nobody else works on, with its file open. */
+  async function withPart<T>(
+    caller: Caller,
+    address: UploadAddress,
+    work: (part: OpenPart) => Promise<T>,
+  ): Promise<T | Upload> {
+    const check = async () => {
+      await openFolder(caller, address.folderId)
+      await find(caller, address)
+    }
+    await check()
+    return holds.hold(address.id, check, async hold => {
+      const { storageHost } = await openFolder(caller, address.folderId)
+      const row = await find(caller, address)
+      if (row.finished) return toUpload(row, row.size)
+      await using directory = await parts.open(storageHost)
+      if (await isPlaced(directory, row.id)) return finished(caller, row, row.path)
+      await using file = await directory.open(row.id, 'write')
+      return await work({ row, file, directory, hold, offset: (await file.state()).size })
+    })
+  }
+
+  async function finished(caller: Caller, row: UploadRow, path: string): Promise<Upload> {
+    await markFinished(db, row.id, { path, livesSeconds: DAY_SECONDS })
+    hashes.delete(row.id)
+    onPlaced(caller, row.folder_id, path)
+    return { ...toUpload(row, row.size), path, finished: true }
+  }
+
+  async function receive({ row, file, hold }: OpenPart, offset: number, body: Readable): Promise<number> {
+    const wantsHash = row.sha256 !== null || row.finish_later
+    const known = hashes.get(row.id)
+    hashes.delete(row.id)
+    const running = offset === 0 ? { hash: createHash('sha256'), upTo: 0 } : known?.upTo === offset ? known : undefined
+    const end = await writePart(body, {
+      file,
+      offset,
+      size: row.size,
+      signal: hold.signal,
+      onArrived: hold.arrived,
+      onWritten: bytes => {
+        if (!wantsHash || !running) return
+        running.hash.update(bytes)
+        running.upTo += bytes.length
+      },
+    }).finally(async () => {
+      if (wantsHash && running) keepHash(row.id, running)
+      await file.sync()
+    })
+    return end
+  }
+
+  function keepHash(id: UploadId, running: { readonly hash: Hash; upTo: number }): void {
+    const [oldest] = hashes.keys()
+    if (hashes.size >= MOST_HASHES && oldest !== undefined) hashes.delete(oldest)
+    hashes.set(id, running)
+  }
+
+  /** @throws AppError `upload_damaged` */
+  async function verify({ row, file, directory, hold }: OpenPart, sha256: string): Promise<void> {
+    const running = hashes.get(row.id)
+    const digest = running?.upTo === row.size ? running.hash.copy() : await hashOf(file, hold.signal)
+    if (digest.digest('hex') === sha256) return
+    await discard(row.id, directory)
+    const why = `"${row.path}" arrived with another SHA-256 than announced. Upload it again.`
+    throw new AppError('upload_damaged', { path: row.path, why })
+  }
+
+  async function discard(id: UploadId, directory: Directory): Promise<void> {
+    await deleteUpload(db, id)
+    hashes.delete(id)
+    await removePart(directory, id)
+  }
+
+  async function complete(caller: Caller, part: OpenPart, { sha256, onConflict }: UploadFinish): Promise<Upload> {
+    const { row, hold } = part
+    hold.settle()
+    const wanted = sha256 ?? row.sha256
+    if (wanted !== null) await verify(part, wanted)
+    hold.signal.throwIfAborted()
+    // Checked again: hours may have passed.
+    const folder = await openFolder(caller, row.folder_id)
+    await using top = await folder.open()
+    const placement = { path: row.path, onConflict: onConflict ?? row.on_conflict, modifiedAt: row.modified_at }
+    const path = await place(top, { id: row.id, ...part }, placement, numbered => renameUpload(db, row.id, numbered))
+    return await finished(caller, row, path)
+  }
+
+  async function append(
+    caller: Caller,
+    address: UploadAddress,
+    { offset, body }: { readonly offset: number; readonly body: Readable | undefined },
+  ): Promise<Upload> {
+    return withPart(caller, address, async part => {
+      const { row } = part
+      if (offset !== part.offset) {
+        const why = `The upload continues at ${part.offset}, and the request starts at ${offset}.`
+        throw new AppError('upload_offset', { offset: part.offset, why })
+      }
+      const end = body ? await receive(part, offset, body) : offset
+      if (end < row.size || row.finish_later) return toUpload(row, end)
+      return complete(caller, part, {})
+    })
+  }
+
+  return {
+    async requireWritable(caller, folderId) {
+      await openFolder(caller, folderId)
+    },
+
+    async list(caller, folderId) {
+      const { storageHost } = await openFolder(caller, folderId)
+      await using directory = await parts.open(storageHost)
+      const rows = await listUnfinished(db, folderId, caller.userId)
+      return await Promise.all(rows.map(async row => toUpload(row, await offsetOf(directory, row))))
+    },
+
+    async create(caller, folderId, { path, onConflict, sha256, modifiedAt, finishLater, size, body }) {
+      const folder = await openFolder(caller, folderId)
+      {
+        await using top = await folder.open()
+        await requireFree(top, { path, onConflict })
+      }
+      await parts.requireSpace(folder.storageHost, size)
+      const id = newId(UploadId)
+      await using directory = await parts.open(folder.storageHost)
+      // First the file: one without a row is removed later, and a row without a file would be taken for a finished upload.
+      await using file = await directory.create(id, 0o600)
+      await file.close()
+      const row = await store.transaction(trx =>
+        insertUpload(
+          trx,
+          {
+            id,
+            folder_id: folderId,
+            user_id: caller.userId,
+            path,
+            size,
+            on_conflict: onConflict,
+            sha256: sha256 ?? null,
+            finish_later: finishLater,
+            modified_at: modifiedAt ?? null,
+          },
+          { most: MOST, livesSeconds: WEEK_SECONDS },
+        ),
+      )
+      if (!row) {
+        await removePart(directory, id)
+        const why = `You have ${MOST} unfinished uploads. Finish or cancel some.`
+        throw new AppError('over_upload_limit', { limit: MOST, why })
+      }
+      if (!body && size > 0) return toUpload(row, 0)
+      return append(caller, { folderId, id }, { offset: 0, body })
+    },
+
+    async read(caller, address) {
+      const { storageHost } = await openFolder(caller, address.folderId)
+      const row = await find(caller, address)
+      if (row.finished) return toUpload(row, row.size)
+      await using directory = await parts.open(storageHost)
+      return toUpload(row, await offsetOf(directory, row))
+    },
+
+    append,
+
+    async finish(caller, address, request) {
+      return withPart(caller, address, part => {
+        const { row, offset } = part
+        if (offset === row.size) return complete(caller, part, request)
+        const why = `${offset} of ${row.size} bytes have arrived.`
+        throw new AppError('upload_incomplete', { offset, size: row.size, why })
+      })
+    },
+
+    async cancel(caller, address) {
+      const { storageHost } = await openFolder(caller, address.folderId)
+      await find(caller, address)
+      await holds.hold(
+        address.id,
+        () => Promise.resolve(),
+        async () => {
+          await using directory = await parts.open(storageHost)
+          await discard(address.id, directory)
+        },
+      )
+    },
+  }
+}
+
+interface OpenPart {
+  readonly row: UploadRow
+  readonly file: OpenFile
+  /** Directory of the file. */
+  readonly directory: Directory
+  readonly hold: Hold
+  /** Bytes that have arrived. */
+  readonly offset: number
+}
+
+/** Whether the file is in the folder already: the manager ended before it wrote that down. */
+async function isPlaced(directory: Directory, id: UploadId): Promise<boolean> {
+  const part = await statePart(directory, id)
+  if (part && part.links > 1) await removePart(directory, id)
+  return !part || part.links > 1
+}
+
+async function offsetOf(directory: Directory, { id, size }: UploadRow): Promise<number> {
+  return (await statePart(directory, id))?.size ?? size
+}
+
+const HASHED_AT_ONCE = 1024 * 1024
+
+async function hashOf(file: OpenFile, signal: AbortSignal): Promise<Hash> {
+  const hash = createHash('sha256')
+  const chunk = Buffer.allocUnsafe(HASHED_AT_ONCE)
+  for (let position = 0; ; ) {
+    signal.throwIfAborted()
+    const count = await file.read(chunk, position)
+    if (count === 0) return hash
+    hash.update(chunk.subarray(0, count))
+    position += count
+  }
+}
+
+function toUpload(row: UploadRow, offset: number): Upload {
+  return {
+    id: row.id,
+    folderId: row.folder_id,
+    path: row.path,
+    size: row.size,
+    offset,
+    onConflict: row.on_conflict,
+    finished: row.finished,
+    createdAt: row.created_at.toISOString(),
+    expiresAt: row.expires_at.toISOString(),
+  }
+}

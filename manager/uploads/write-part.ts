@@ -1,0 +1,68 @@
+import { type Readable, Writable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { AppError, isAppError } from '#manager/contract'
+import { type OpenFile } from '../storage/open-file.ts'
+
+/** While one write is in flight, this much more is read from the client; the next write takes all of it. */
+const AHEAD_BYTES = 4 * 1024 * 1024
+
+export interface PartTarget {
+  readonly file: OpenFile
+  /** Where the first byte goes: the end of the file. */
+  readonly offset: number
+  /** The file must not become longer than this. */
+  readonly size: number
+  /** Called with the bytes that were written, in their order. */
+  readonly onWritten: (bytes: Buffer) => void
+  /** Called when bytes have arrived. */
+  readonly onArrived: () => void
+  readonly signal: AbortSignal
+}
+
+/**
+ * Appends a body to a file. Bytes that were written stay if the connection is cut, except those of a signed request whose body
+ * turns out to be another one. No write is in flight when the promise settles.
+ *
+ * @returns the new end of the file
+ * @throws AppError `bad_request` (the body is too long), `upload_stalled` (the connection was cut); the reason of the signal;
+ *   errors of the file system
+ */
+export async function writePart(body: Readable, target: PartTarget): Promise<number> {
+  const { file, offset, size, onWritten, onArrived, signal } = target
+  let end = offset
+  let inFlight = Promise.resolve()
+  const write = async (chunks: Buffer[]) => {
+    const bytes = chunks.reduce((sum, { length }) => sum + length, 0)
+    if (end + bytes > size) throw new AppError('bad_request', { why: 'The body is longer than the rest of the upload.' })
+    await file.write(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks, bytes), end)
+    end += bytes
+    chunks.forEach(onWritten)
+  }
+  const sink = new Writable({
+    highWaterMark: AHEAD_BYTES,
+    write(chunk: Buffer, _encoding, done) {
+      onArrived()
+      inFlight = write([chunk])
+      inFlight.then(() => done(), done)
+    },
+    writev(queued, done) {
+      onArrived()
+      inFlight = write(queued.map(({ chunk }) => chunk as Buffer))
+      inFlight.then(() => done(), done)
+    },
+  })
+  try {
+    await pipeline(body, sink, { signal })
+    return end
+  } catch (error) {
+    await inFlight.catch(() => undefined)
+    if (isAppError(error) && error.code === 'signature_invalid') await file.truncate(offset)
+    if (signal.aborted) throw signal.reason
+    throw isCut(error) ? new AppError('upload_stalled', { why: 'The connection was cut.' }, { cause: error }) : error
+  }
+}
+
+function isCut(error: unknown): boolean {
+  const { code } = (error ?? {}) as { code?: unknown }
+  return code === 'ECONNRESET' || code === 'ERR_STREAM_PREMATURE_CLOSE' || code === 'EPIPE'
+}

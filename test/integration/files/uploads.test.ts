@@ -1,0 +1,364 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { link, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
+import { request as httpRequest } from 'node:http'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { Upload as TusUpload, type UploadOptions } from 'tus-js-client'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { type ApiClient, type Folder, FolderId } from '#manager/contract'
+import { startCuttingProxy } from '../../fixtures/cutting-proxy.ts'
+import { startTestManager, type TestManager } from '../../fixtures/manager.ts'
+import { rawRequest } from '../../fixtures/raw-http.ts'
+
+const KiB = 1024
+const MiB = 1024 * KiB
+
+let manager: TestManager
+let owner: { id: string; token: string; api: ApiClient }
+let folder: Folder
+let directory: string
+beforeAll(async () => {
+  manager = await startTestManager()
+  owner = await manager.addUser('owner@example.org')
+  folder = await owner.api.createFolder({ body: { name: 'data' } })
+  directory = join(manager.dataDir, 'storage', 'folders', folder.id)
+})
+afterAll(() => manager[Symbol.asyncDispose]())
+
+const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex')
+const uploadsAt = (url = manager.url, id: string = folder.id) => `${url}/api/v1/folders/${id}/uploads`
+const base64 = (text: string) => Buffer.from(text).toString('base64')
+const metadata = (fields: Record<string, string>) =>
+  Object.entries(fields)
+    .map(([key, value]) => `${key} ${base64(value)}`)
+    .join(',')
+const partNames = () => readdir(join(manager.dataDir, 'storage', 'uploads'))
+
+interface TusRequest {
+  readonly method: string
+  readonly headers?: Record<string, string>
+  readonly body?: Buffer
+  readonly token?: string
+}
+
+function tus(url: string, { method, headers = {}, body, token = owner.token }: TusRequest) {
+  return rawRequest(url, {
+    method,
+    headers: {
+      authorization: `Bearer ${token}`,
+      'tus-resumable': '1.0.0',
+      ...(body ? { 'content-type': 'application/offset+octet-stream' } : {}),
+      ...headers,
+    },
+    ...(body ? { body } : {}),
+  })
+}
+
+async function create(size: number, fields: Record<string, string>, body?: Buffer) {
+  const reply = await tus(uploadsAt(), {
+    method: 'POST',
+    headers: { 'upload-length': String(size), 'upload-metadata': metadata(fields) },
+    ...(body ? { body } : {}),
+  })
+  return { ...reply, url: manager.url + (reply.headers.location ?? ''), id: String(reply.json?.id) }
+}
+
+const send = (url: string, offset: number, body: Buffer) =>
+  tus(url, { method: 'PATCH', headers: { 'upload-offset': String(offset) }, body })
+
+/** Uploads with tus-js-client, the client of the console. */
+function uploadBy(endpoint: string, content: Buffer, path: string, options: Partial<UploadOptions> = {}) {
+  return new Promise<TusUpload>((resolve, reject) => {
+    const upload = new TusUpload(content, {
+      endpoint,
+      headers: { authorization: `Bearer ${owner.token}` },
+      metadata: { path },
+      retryDelays: [0, 100, 500, 1_000, 2_000, 3_000, 5_000, 5_000],
+      onSuccess: () => resolve(upload),
+      onError: reject,
+      ...options,
+    })
+    upload.start()
+  })
+}
+
+describe('an upload by a tus client', () => {
+  test('puts the file into its directory, whole, like a file that a session wrote', async () => {
+    const content = randomBytes(5 * MiB)
+    const seen: number[] = []
+    await uploadBy(uploadsAt(), content, 'new/deep/model.bin', {
+      chunkSize: MiB,
+      metadata: { path: 'new/deep/model.bin', modifiedAt: '2024-05-06T07:08:09.000Z', sha256: sha256(content) },
+      onChunkComplete: () => void stat(join(directory, 'new/deep/model.bin')).then(({ size }) => seen.push(size), () => undefined),
+    })
+    const path = join(directory, 'new/deep/model.bin')
+    expect(sha256(await readFile(path))).toBe(sha256(content))
+    const { mode, mtime, uid, nlink } = await stat(path)
+    expect({ mode: mode & 0o777, mtime: mtime.toISOString(), nlink }).toEqual({ mode: 0o644, mtime: '2024-05-06T07:08:09.000Z', nlink: 1 })
+    expect(uid).toBe((await stat(directory)).uid)
+    expect((await stat(join(directory, 'new'))).mode & 0o777).toBe(0o755)
+    expect(seen.filter(size => size !== content.length)).toEqual([])
+    expect(await partNames()).toEqual([])
+  })
+
+  test('continues through five cut connections', async () => {
+    await using relay = await startCuttingProxy(manager.url, { cuts: 5, afterBytes: 1.5 * MiB })
+    const content = randomBytes(12 * MiB)
+    await uploadBy(uploadsAt(relay.url), content, 'cut.bin', {
+      headers: { authorization: `Bearer ${owner.token}`, host: new URL(manager.url).host },
+      metadata: { path: 'cut.bin', sha256: sha256(content) },
+    })
+    expect(relay.cuts()).toBe(5)
+    expect(sha256(await readFile(join(directory, 'cut.bin')))).toBe(sha256(content))
+  })
+
+  test('of small files needs one request', async () => {
+    const content = Buffer.from('small')
+    await uploadBy(uploadsAt(), content, 'small.txt', { uploadDataDuringCreation: true })
+    expect(await readFile(join(directory, 'small.txt'), 'utf8')).toBe('small')
+    const empty = await create(0, { path: 'empty.txt' })
+    expect(empty).toMatchObject({ status: 201, json: { finished: true, size: 0 } })
+    expect(await readFile(join(directory, 'empty.txt'), 'utf8')).toBe('')
+  })
+
+  test('is cancelled with its bytes', async () => {
+    const { url } = await create(10, { path: 'gone.txt' }, Buffer.from('12345'))
+    expect(await partNames()).toHaveLength(1)
+    await TusUpload.terminate(url, { headers: { authorization: `Bearer ${owner.token}` } })
+    expect(await partNames()).toEqual([])
+    expect(await tus(url, { method: 'HEAD' })).toMatchObject({ status: 404 })
+  })
+})
+
+describe('the protocol', () => {
+  test('is told by OPTIONS, and another version is refused', async () => {
+    const { status, headers } = await tus(uploadsAt(), { method: 'OPTIONS' })
+    expect(status).toBe(204)
+    expect(headers).toMatchObject({ 'tus-version': '1.0.0', 'tus-extension': 'creation,creation-with-upload,termination,expiration' })
+    const old = await tus(uploadsAt(), { method: 'POST', headers: { 'tus-resumable': '0.2.2', 'upload-length': '1' } })
+    expect(old).toMatchObject({ status: 412, json: { code: 'upload_version' } })
+    expect(old.headers).toMatchObject({ 'tus-version': '1.0.0', 'tus-resumable': '1.0.0' })
+  })
+
+  test('names offset, length and expiry; a request at another offset is refused and changes nothing', async () => {
+    const { url, status, headers } = await create(10, { path: 'ten.txt' })
+    expect(status).toBe(201)
+    expect(headers).toMatchObject({ 'upload-offset': '0', 'tus-resumable': '1.0.0' })
+    expect(new Date(headers['upload-expires'] as string).getTime()).toBeGreaterThan(Date.now() + 6 * 24 * 3_600_000)
+    expect((await send(url, 0, Buffer.from('0123'))).headers['upload-offset']).toBe('4')
+    expect(await send(url, 5, Buffer.from('56789'))).toMatchObject({ status: 409, json: { code: 'upload_offset', data: { offset: 4 } } })
+    expect(await send(url, 4, Buffer.from('4567890'))).toMatchObject({ status: 400 })
+    expect((await tus(url, { method: 'HEAD' })).headers).toMatchObject({ 'upload-offset': '4', 'upload-length': '10' })
+    expect((await owner.api.listUploads({ params: { id: folder.id } })).items).toMatchObject([{ path: 'ten.txt', size: 10, offset: 4, finished: false }])
+    const last = await send(url, 4, Buffer.from('456789'))
+    expect(last).toMatchObject({ status: 204 })
+    expect(last.headers).toMatchObject({ 'upload-offset': '10', 'berth-uploaded-path': 'ten.txt' })
+    expect(await readFile(join(directory, 'ten.txt'), 'utf8')).toBe('0123456789')
+    // A client that has lost the last answer asks again.
+    expect((await tus(url, { method: 'HEAD' })).headers).toMatchObject({ 'upload-offset': '10' })
+    expect((await owner.api.listUploads({ params: { id: folder.id } })).items).toEqual([])
+  })
+
+  test.each([
+    ['no length', { 'upload-metadata': metadata({ path: 'a' }) }],
+    ['a length that is no number', { 'upload-length': '1e3', 'upload-metadata': metadata({ path: 'a' }) }],
+    ['no path', { 'upload-length': '1' }],
+    ['an unknown answer to conflicts', { 'upload-length': '1', 'upload-metadata': metadata({ path: 'a', onConflict: 'merge' }) }],
+    ['a way up', { 'upload-length': '1', 'upload-metadata': metadata({ path: '../a' }) }],
+    ['an absolute path', { 'upload-length': '1', 'upload-metadata': metadata({ path: '/etc/a' }) }],
+    ['a name of 256 bytes', { 'upload-length': '1', 'upload-metadata': metadata({ path: 'é'.repeat(128) }) }],
+  ])('refuses an upload with %s', async (_what, headers) => {
+    expect(await tus(uploadsAt(), { method: 'POST', headers })).toMatchObject({ status: 400 })
+  })
+
+  test('takes no streamed body at another address', async () => {
+    const reply = await tus(`${manager.url}/api/v1/folders`, { method: 'POST', body: Buffer.from('{"name":"x"}') })
+    expect(reply).toMatchObject({ status: 400, json: { code: 'bad_request' } })
+  })
+
+  test('refuses what the storage has no space for', async () => {
+    expect(await create(2 ** 52, { path: 'huge' })).toMatchObject({ status: 507, json: { code: 'disk_full' } })
+  })
+})
+
+describe('a name that is taken', () => {
+  test('is refused, replaced, or avoided by a number', async () => {
+    await writeFile(join(directory, 'taken.tar.gz'), 'old')
+    expect(await create(3, { path: 'taken.tar.gz' }, Buffer.from('new'))).toMatchObject({ status: 409, json: { code: 'file_exists' } })
+    const beside = await create(3, { path: 'taken.tar.gz', onConflict: 'rename' }, Buffer.from('new'))
+    expect(beside.json).toMatchObject({ path: 'taken (1).tar.gz', finished: true })
+    expect(await readFile(join(directory, 'taken.tar.gz'), 'utf8')).toBe('old')
+    expect((await create(4, { path: 'taken.tar.gz', onConflict: 'replace' }, Buffer.from('newer'.slice(0, 4)))).status).toBe(201)
+    expect(await readFile(join(directory, 'taken.tar.gz'), 'utf8')).toBe('newe')
+  })
+
+  test('while the bytes arrive is refused at the end, and the upload is finished with another answer', async () => {
+    const { url, id } = await create(4, { path: 'late.txt' }, Buffer.from('ab'))
+    await writeFile(join(directory, 'late.txt'), 'of a session')
+    expect(await send(url, 2, Buffer.from('cd'))).toMatchObject({ status: 409, json: { code: 'file_exists' } })
+    expect(await readFile(join(directory, 'late.txt'), 'utf8')).toBe('of a session')
+    const address = { id: folder.id, uploadId: id as never }
+    const finished = await owner.api.finishUpload({ params: address, body: { onConflict: 'rename' } })
+    expect(finished).toMatchObject({ path: 'late (1).txt', finished: true })
+    expect(await readFile(join(directory, 'late (1).txt'), 'utf8')).toBe('abcd')
+    expect(await owner.api.finishUpload({ params: address, body: {} })).toMatchObject({ path: 'late (1).txt' })
+  })
+
+  test('by a link: the link is replaced, and the file that it names is not', async () => {
+    const outside = join(manager.dataDir, 'outside.txt')
+    await writeFile(outside, 'secret')
+    await symlink(outside, join(directory, 'link.txt'))
+    expect((await create(3, { path: 'link.txt', onConflict: 'replace' }, Buffer.from('new'))).status).toBe(201)
+    expect(await readFile(outside, 'utf8')).toBe('secret')
+    expect(await readFile(join(directory, 'link.txt'), 'utf8')).toBe('new')
+  })
+
+  test('by a directory is never replaced', async () => {
+    await mkdir(join(directory, 'tree'))
+    expect(await create(3, { path: 'tree', onConflict: 'replace' }, Buffer.from('new'))).toMatchObject({ status: 409 })
+  })
+})
+
+describe('the hash', () => {
+  test('of a file that arrived damaged keeps it out of the folder', async () => {
+    const wrong = await create(3, { path: 'hash.txt', sha256: sha256(Buffer.from('xyz')) }, Buffer.from('abc'))
+    expect(wrong).toMatchObject({ status: 422, json: { code: 'upload_damaged' } })
+    await expect(readFile(join(directory, 'hash.txt'))).rejects.toThrow('ENOENT')
+    expect(await partNames()).toEqual([])
+  })
+
+  test('may be told at the end, also by a manager that has not seen the first bytes', async () => {
+    const { url, id } = await create(6, { path: 'later.txt', finish: 'later' }, Buffer.from('abc'))
+    // Changed behind the back of the manager: it has hashed "abc" while writing, and must not trust that after this.
+    expect(await send(url, 3, Buffer.from('def'))).toMatchObject({ status: 204 })
+    await expect(readFile(join(directory, 'later.txt'))).rejects.toThrow('ENOENT')
+    const params = { id: folder.id, uploadId: id as never }
+    await owner.api.finishUpload({ params, body: { sha256: sha256(Buffer.from('abcdef')) } })
+    expect(await readFile(join(directory, 'later.txt'), 'utf8')).toBe('abcdef')
+    const early = await create(6, { path: 'early.txt', finish: 'later' }, Buffer.from('abc'))
+    const refused = owner.api.finishUpload({ params: { id: folder.id, uploadId: early.id as never }, body: {} })
+    await expect(refused).rejects.toMatchObject({ code: 'upload_incomplete' })
+  })
+})
+
+/** Begins a PATCH that says it has so many bytes, and sends only these. */
+function slowPatch(url: string, offset: number, length: number, bytes: Buffer) {
+  const request = httpRequest(url, {
+    method: 'PATCH',
+    agent: false,
+    headers: {
+      authorization: `Bearer ${owner.token}`,
+      'tus-resumable': '1.0.0',
+      'content-type': 'application/offset+octet-stream',
+      'upload-offset': String(offset),
+      'content-length': String(length),
+    },
+  })
+  const answered = new Promise<number>(resolve => {
+    request.on('response', reply => resolve(reply.resume().statusCode ?? 0)).on('error', () => resolve(0))
+  })
+  request.write(bytes)
+  return { request, answered }
+}
+
+describe('two writers', () => {
+  test('of one upload: the second is refused while the first one writes, and takes over from one that has fallen silent', async () => {
+    const { url, id } = await create(9, { path: 'two.txt' })
+    const first = slowPatch(url, 0, 9, Buffer.from('abc'))
+    const partSize = async () => (await stat(join(manager.dataDir, 'storage', 'uploads', id))).size
+    await vi.waitFor(async () => expect(await partSize()).toBe(3))
+    expect(await send(url, 3, Buffer.from('def'))).toMatchObject({ status: 423, json: { code: 'upload_locked' } })
+    expect(await tus(url, { method: 'HEAD' })).toMatchObject({ status: 204 })
+    await vi.waitFor(async () => expect((await send(url, 3, Buffer.from('def'))).status).toBe(204), { timeout: 10_000, interval: 500 })
+    expect(await first.answered).toBe(423)
+    first.request.destroy()
+    expect((await send(url, 6, Buffer.from('ghi'))).status).toBe(204)
+    expect(await readFile(join(directory, 'two.txt'), 'utf8')).toBe('abcdefghi')
+  })
+
+  test('of one path: one of them gets it', async () => {
+    const uploads = await Promise.all([...'abcdefgh'].map(letter => create(1, { path: 'race.txt' }, Buffer.from(letter))))
+    expect(uploads.filter(({ status }) => status === 201)).toHaveLength(1)
+    const winner = uploads.findIndex(({ status }) => status === 201)
+    expect(await readFile(join(directory, 'race.txt'), 'utf8')).toBe('abcdefgh'[winner])
+  })
+})
+
+describe('rights', () => {
+  test("an upload of another user, or into another user's folder, does not exist", async () => {
+    const stranger = await manager.addUser('stranger@example.org')
+    const { url } = await create(4, { path: 'mine.txt' }, Buffer.from('ab'))
+    for (const method of ['HEAD', 'PATCH', 'DELETE']) {
+      const reply = await tus(url, { method, token: stranger.token, headers: { 'upload-offset': '2' }, ...(method === 'PATCH' ? { body: Buffer.from('cd') } : {}) })
+      expect(reply.status, method).toBe(404)
+    }
+    const theirs = { method: 'POST', token: stranger.token, headers: { 'upload-length': '1', 'upload-metadata': metadata({ path: 'a' }) } }
+    expect(await tus(uploadsAt(), theirs)).toMatchObject({ status: 404, json: { code: 'folder_not_found' } })
+    // Nor under the id of a folder that the stranger may write to.
+    const own = await stranger.api.createFolder({ body: { name: 'own' } })
+    const elsewhere = url.replace(folder.id, own.id)
+    expect((await tus(elsewhere, { method: 'HEAD', token: stranger.token })).status).toBe(404)
+    expect((await tus(url.replace(folder.id, FolderId.parse(own.id)), { method: 'HEAD' })).status).toBe(404)
+  })
+
+  test('are read again at the end: what goes to the trash meanwhile gets no file, and goes on when it is back', async () => {
+    const other = await owner.api.createFolder({ body: { name: 'other' } })
+    const headers = { 'upload-length': '4', 'upload-metadata': metadata({ path: 'a.txt' }) }
+    const made = await tus(uploadsAt(manager.url, other.id), { method: 'POST', headers, body: Buffer.from('ab') })
+    const url = manager.url + (made.headers.location ?? '')
+    const params = { id: other.id }
+    await owner.api.trashFolder({ params })
+    expect((await send(url, 2, Buffer.from('cd'))).status).toBe(404)
+    await owner.api.restoreFolder({ params })
+    expect((await send(url, 2, Buffer.from('cd'))).status).toBe(204)
+  })
+
+  test('a long request ends soon after its folder went to the trash', async () => {
+    const other = await owner.api.createFolder({ body: { name: 'short' } })
+    const headers = { 'upload-length': '9', 'upload-metadata': metadata({ path: 'a.txt' }) }
+    const made = await tus(uploadsAt(manager.url, other.id), { method: 'POST', headers })
+    const slow = slowPatch(manager.url + (made.headers.location ?? ''), 0, 9, Buffer.from('abc'))
+    await owner.api.trashFolder({ params: { id: other.id } })
+    expect(await slow.answered).toBe(404)
+    slow.request.destroy()
+  })
+})
+
+test('a directory that a session swaps for a link does not lead out of the folder', async () => {
+  const outside = join(manager.dataDir, 'outside')
+  await mkdir(outside)
+  await symlink(outside, join(directory, 'swapped'))
+  const reply = await create(3, { path: 'swapped/file.txt' }, Buffer.from('new'))
+  expect(reply).toMatchObject({ status: 409, json: { code: 'file_kind_refused' } })
+  expect(await readdir(outside)).toEqual([])
+})
+
+test('an interruption between the last two steps is made good by the next request', async () => {
+  const { url, id } = await create(4, { path: 'crash.txt', finish: 'later' }, Buffer.from('abcd'))
+  // What a manager leaves that is killed after `link` and before `unlink`.
+  await link(join(manager.dataDir, 'storage', 'uploads', id), join(directory, 'crash.txt'))
+  const finished = await owner.api.finishUpload({ params: { id: folder.id, uploadId: id as never }, body: {} })
+  expect(finished).toMatchObject({ finished: true, path: 'crash.txt' })
+  expect(await readFile(join(directory, 'crash.txt'), 'utf8')).toBe('abcd')
+  expect((await tus(url, { method: 'HEAD' })).headers['upload-offset']).toBe('4')
+})
+
+test('a body without a length arrives too, and a long one in flat memory', async () => {
+  const size = 64 * MiB
+  const { url } = await create(size, { path: 'large.bin' })
+  const chunk = Buffer.alloc(MiB, 'x')
+  let sent = 0
+  const body = new Readable({
+    read() {
+      this.push(sent++ < size / MiB ? chunk : null)
+    },
+  })
+  const reply = await fetch(url, {
+    method: 'PATCH',
+    headers: { authorization: `Bearer ${owner.token}`, 'tus-resumable': '1.0.0', 'upload-offset': '0', 'content-type': 'application/offset+octet-stream' },
+    body: Readable.toWeb(body) as ReadableStream,
+    duplex: 'half',
+  } as RequestInit)
+  expect(reply.status).toBe(204)
+  expect((await stat(join(directory, 'large.bin'))).size).toBe(size)
+})
