@@ -8,7 +8,10 @@ async function serve(onRequest: (incoming: IncomingMessage, deadlines: BodyDeadl
   const late: string[] = []
   const server = createServer((incoming, reply) => {
     onRequest(incoming, deadlines)
-    incoming.resume().on('end', () => reply.end('whole')).on('error', () => undefined)
+    incoming
+      .resume()
+      .on('end', () => reply.end('whole'))
+      .on('error', () => undefined)
   })
   const deadlines = limitBodies(server, 100, (incoming, reply) => {
     late.push(incoming.url ?? '')
@@ -18,12 +21,23 @@ async function serve(onRequest: (incoming: IncomingMessage, deadlines: BodyDeadl
   await once(server, 'listening')
   const address = server.address()
   const port = address !== null && typeof address === 'object' ? address.port : 0
-  return { late, port, [Symbol.asyncDispose]: async () => void (server.closeAllConnections(), server.close(), await once(server, 'close')) }
+  return {
+    late,
+    port,
+    [Symbol.asyncDispose]: async () => void (server.closeAllConnections(), server.close(), await once(server, 'close')),
+  }
 }
 
 /** Sends the first half of a body at once, the second one after this time. */
 async function sendSlowly(port: number, path: string, pauseMs: number): Promise<string> {
-  const sending = request({ host: '127.0.0.1', port, path, method: 'POST', agent: false, headers: { 'content-length': 2 } })
+  const sending = request({
+    host: '127.0.0.1',
+    port,
+    path,
+    method: 'POST',
+    agent: false,
+    headers: { 'content-length': 2 },
+  })
   sending.write('a')
   const timer = setTimeout(() => sending.end('b'), pauseMs)
   try {

@@ -299,8 +299,7 @@ const TOO_SLOW = 'The request took too long.'
 
 function parserError(error: { code?: string }): AppError {
   if (error.code === 'HPE_HEADER_OVERFLOW') return new AppError('bad_request', { why: 'The headers are too large.' })
-  if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT')
-    return new AppError('bad_request', { why: TOO_SLOW })
+  if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') return new AppError('bad_request', { why: TOO_SLOW })
   return new AppError('bad_request', { why: 'The request is not valid HTTP.' })
 }
 

@@ -146,7 +146,9 @@ export function createStorageHosts({ db, paths }: { db: Db; paths: ReadonlyMap<s
       const open = () => root.withPath(here => openTop(join(here, UPLOADS), callsOf(host)))
       return await open().catch(async (error: unknown) => {
         if (errnoOf(error) !== 'ENOENT') throw error
-        await callsOf(host).run(() => root.withPath(here => mkdir(join(here, UPLOADS), { recursive: true, mode: 0o700 })))
+        await callsOf(host).run(() =>
+          root.withPath(here => mkdir(join(here, UPLOADS), { recursive: true, mode: 0o700 })),
+        )
         return open()
       })
     },

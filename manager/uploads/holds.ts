@@ -23,7 +23,7 @@ export interface Hold {
 
 interface Writer {
   readonly controller: AbortController
-  readonly ended: Promise<void>
+  readonly ended: Promise<undefined>
   arrivedAt: number
   isSettled: boolean
 }
@@ -49,7 +49,7 @@ export function createHolds({ db, livesSeconds }: { db: Db; livesSeconds: number
         await before.ended
         if (writers.has(id)) throw locked()
       }
-      const { promise: ended, resolve: end } = Promise.withResolvers<void>()
+      const { promise: ended, resolve: end } = Promise.withResolvers<undefined>()
       const controller = new AbortController()
       const writer: Writer = { controller, ended, arrivedAt: performance.now(), isSettled: false }
       writers.set(id, writer)
@@ -86,7 +86,7 @@ export function createHolds({ db, livesSeconds }: { db: Db; livesSeconds: number
         // If this fails, the hold ends by itself.
         await releaseUpload(db, id, name).catch(() => undefined)
         writers.delete(id)
-        end()
+        end(undefined)
       }
     },
   }

@@ -49,7 +49,7 @@ export function startParts({ store, storage, log }: { store: Store; storage: Sto
 
   async function removeOld(directory: Directory, name: string): Promise<void> {
     const { modifiedAt } = await directory.lstat(name)
-    if (Date.now() - modifiedAt.getTime() > YOUNG_MS) await removePart(directory, name)
+    if (store.now() - modifiedAt.getTime() > YOUNG_MS) await removePart(directory, name)
   }
 
   const start = () => {

@@ -73,7 +73,10 @@ export function numberedName(name: string, count: number): string {
 }
 
 /** Refuses a place that is known to be taken, before any byte is sent. @throws AppError `file_exists`, `path_invalid` */
-export async function requireFree(top: Directory, { path, onConflict }: Pick<Placement, 'path' | 'onConflict'>): Promise<void> {
+export async function requireFree(
+  top: Directory,
+  { path, onConflict }: Pick<Placement, 'path' | 'onConflict'>,
+): Promise<void> {
   const names = componentsOf(path)
   const name = names.pop()
   if (name === undefined) throw new AppError('path_invalid', { why: 'The path must name a file in the folder.' })
@@ -82,7 +85,10 @@ export async function requireFree(top: Directory, { path, onConflict }: Pick<Pla
     await using parent = await top.walk(names.join('/'))
     const { kind } = await parent.lstat(name)
     if (onConflict === 'replace' && kind !== 'directory') return
-    throw new AppError('file_exists', { name, why: `"${path}" exists already${kind === 'directory' ? ', as a directory' : ''}.` })
+    throw new AppError('file_exists', {
+      name,
+      why: `"${path}" exists already${kind === 'directory' ? ', as a directory' : ''}.`,
+    })
   } catch (error) {
     if (errnoOf(error) !== 'ENOENT') throw error
   }

@@ -1,7 +1,6 @@
 import { createHash, type Hash } from 'node:crypto'
 import { type Readable } from 'node:stream'
 import { AppError, type FolderId, type Upload, type UploadFinish, UploadId } from '#manager/contract'
-import { type EventPublisher } from '../events/bus.ts'
 import { type Directory } from '../storage/beneath.ts'
 import { type OpenFile } from '../storage/open-file.ts'
 import { newId } from '../store/new-id.ts'
@@ -66,7 +65,11 @@ export interface Uploads {
    * @throws AppError `upload_not_found`, `upload_locked`, `upload_offset`, `upload_stalled`, `disk_full`, `bad_request`; for
    *   the last byte as `finish`
    */
-  append(caller: Caller, address: UploadAddress, request: { readonly offset: number; readonly body: Readable }): Promise<Upload>
+  append(
+    caller: Caller,
+    address: UploadAddress,
+    request: { readonly offset: number; readonly body: Readable },
+  ): Promise<Upload>
   /**
    * Puts a complete upload into the folder. Safe to repeat.
    *
@@ -126,7 +129,7 @@ export function createUploads({ store, parts, openFolder, onPlaced }: UploadsDep
       const row = await find(caller, address)
       if (row.finished) return toUpload(row, row.size)
       await using directory = await parts.open(storageHost)
-      if (await isPlaced(directory, row.id)) return finished(caller, row, row.path)
+      if (await isPlaced(directory, row.id)) return await finished(caller, row, row.path)
       await using file = await directory.open(row.id, 'write')
       return await work({ row, file, directory, hold, offset: (await file.state()).size })
     })
@@ -144,22 +147,23 @@ export function createUploads({ store, parts, openFolder, onPlaced }: UploadsDep
     const known = hashes.get(row.id)
     hashes.delete(row.id)
     const running = offset === 0 ? { hash: createHash('sha256'), upTo: 0 } : known?.upTo === offset ? known : undefined
-    const end = await writePart(body, {
-      file,
-      offset,
-      size: row.size,
-      signal: hold.signal,
-      onArrived: hold.arrived,
-      onWritten: bytes => {
-        if (!wantsHash || !running) return
-        running.hash.update(bytes)
-        running.upTo += bytes.length
-      },
-    }).finally(async () => {
+    try {
+      return await writePart(body, {
+        file,
+        offset,
+        size: row.size,
+        signal: hold.signal,
+        onArrived: () => hold.arrived(),
+        onWritten: bytes => {
+          if (!wantsHash || !running) return
+          running.hash.update(bytes)
+          running.upTo += bytes.length
+        },
+      })
+    } finally {
       if (wantsHash && running) keepHash(row.id, running)
       await file.sync()
-    })
-    return end
+    }
   }
 
   function keepHash(id: UploadId, running: { readonly hash: Hash; upTo: number }): void {
@@ -262,7 +266,7 @@ export function createUploads({ store, parts, openFolder, onPlaced }: UploadsDep
         throw new AppError('over_upload_limit', { limit: MOST, why })
       }
       if (!body && size > 0) return toUpload(row, 0)
-      return append(caller, { folderId, id }, { offset: 0, body })
+      return await append(caller, { folderId, id }, { offset: 0, body })
     },
 
     async read(caller, address) {
@@ -325,7 +329,7 @@ const HASHED_AT_ONCE = 1024 * 1024
 async function hashOf(file: OpenFile, signal: AbortSignal): Promise<Hash> {
   const hash = createHash('sha256')
   const chunk = Buffer.allocUnsafe(HASHED_AT_ONCE)
-  for (let position = 0; ; ) {
+  for (let position = 0; ;) {
     signal.throwIfAborted()
     const count = await file.read(chunk, position)
     if (count === 0) return hash

@@ -33,7 +33,8 @@ export async function writePart(body: Readable, target: PartTarget): Promise<num
   let inFlight = Promise.resolve()
   const write = async (chunks: Buffer[]) => {
     const bytes = chunks.reduce((sum, { length }) => sum + length, 0)
-    if (end + bytes > size) throw new AppError('bad_request', { why: 'The body is longer than the rest of the upload.' })
+    if (end + bytes > size)
+      throw new AppError('bad_request', { why: 'The body is longer than the rest of the upload.' })
     await file.write(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks, bytes), end)
     end += bytes
     chunks.forEach(onWritten)
@@ -57,7 +58,7 @@ export async function writePart(body: Readable, target: PartTarget): Promise<num
   } catch (error) {
     await inFlight.catch(() => undefined)
     if (isAppError(error) && error.code === 'signature_invalid') await file.truncate(offset)
-    if (signal.aborted) throw signal.reason
+    signal.throwIfAborted()
     throw isCut(error) ? new AppError('upload_stalled', { why: 'The connection was cut.' }, { cause: error }) : error
   }
 }

@@ -6,13 +6,7 @@ import { type Uploads } from '../../uploads/uploads.ts'
 import { type Handlers } from '../handlers.ts'
 
 type UploadRoutes =
-  | 'describeUploads'
-  | 'listUploads'
-  | 'createUpload'
-  | 'readUpload'
-  | 'continueUpload'
-  | 'finishUpload'
-  | 'cancelUpload'
+  'describeUploads' | 'listUploads' | 'createUpload' | 'readUpload' | 'continueUpload' | 'finishUpload' | 'cancelUpload'
 
 /** The tus protocol, https://tus.io/protocols/resumable-upload, as far as `TUS_EXTENSIONS` says. */
 export function createUploadRoutes(uploads: Uploads): Pick<Handlers, UploadRoutes> {

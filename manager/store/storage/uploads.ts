@@ -79,7 +79,9 @@ export async function holdUpload(
     .updateTable('uploads')
     .set({ writer, writer_until: seconds(holdSeconds), expires_at: seconds(livesSeconds) })
     .where('id', '=', id)
-    .where(eb => eb.or([eb('writer', 'is', null), eb('writer', '=', writer), eb('writer_until', '<', sql<Date>`now()`)]))
+    .where(eb =>
+      eb.or([eb('writer', 'is', null), eb('writer', '=', writer), eb('writer_until', '<', sql<Date>`now()`)]),
+    )
     .executeTakeFirst()
   return numUpdatedRows > 0n
 }

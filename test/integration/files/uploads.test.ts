@@ -89,12 +89,20 @@ describe('an upload by a tus client', () => {
     await uploadBy(uploadsAt(), content, 'new/deep/model.bin', {
       chunkSize: MiB,
       metadata: { path: 'new/deep/model.bin', modifiedAt: '2024-05-06T07:08:09.000Z', sha256: sha256(content) },
-      onChunkComplete: () => void stat(join(directory, 'new/deep/model.bin')).then(({ size }) => seen.push(size), () => undefined),
+      onChunkComplete: () =>
+        void stat(join(directory, 'new/deep/model.bin')).then(
+          ({ size }) => seen.push(size),
+          () => undefined,
+        ),
     })
     const path = join(directory, 'new/deep/model.bin')
     expect(sha256(await readFile(path))).toBe(sha256(content))
     const { mode, mtime, uid, nlink } = await stat(path)
-    expect({ mode: mode & 0o777, mtime: mtime.toISOString(), nlink }).toEqual({ mode: 0o644, mtime: '2024-05-06T07:08:09.000Z', nlink: 1 })
+    expect({ mode: mode & 0o777, mtime: mtime.toISOString(), nlink }).toEqual({
+      mode: 0o644,
+      mtime: '2024-05-06T07:08:09.000Z',
+      nlink: 1,
+    })
     expect(uid).toBe((await stat(directory)).uid)
     expect((await stat(join(directory, 'new'))).mode & 0o777).toBe(0o755)
     expect(seen.filter(size => size !== content.length)).toEqual([])
@@ -134,7 +142,10 @@ describe('the protocol', () => {
   test('is told by OPTIONS, and another version is refused', async () => {
     const { status, headers } = await tus(uploadsAt(), { method: 'OPTIONS' })
     expect(status).toBe(204)
-    expect(headers).toMatchObject({ 'tus-version': '1.0.0', 'tus-extension': 'creation,creation-with-upload,termination,expiration' })
+    expect(headers).toMatchObject({
+      'tus-version': '1.0.0',
+      'tus-extension': 'creation,creation-with-upload,termination,expiration',
+    })
     const old = await tus(uploadsAt(), { method: 'POST', headers: { 'tus-resumable': '0.2.2', 'upload-length': '1' } })
     expect(old).toMatchObject({ status: 412, json: { code: 'upload_version' } })
     expect(old.headers).toMatchObject({ 'tus-version': '1.0.0', 'tus-resumable': '1.0.0' })
@@ -146,10 +157,15 @@ describe('the protocol', () => {
     expect(headers).toMatchObject({ 'upload-offset': '0', 'tus-resumable': '1.0.0' })
     expect(new Date(headers['upload-expires'] as string).getTime()).toBeGreaterThan(Date.now() + 6 * 24 * 3_600_000)
     expect((await send(url, 0, Buffer.from('0123'))).headers['upload-offset']).toBe('4')
-    expect(await send(url, 5, Buffer.from('56789'))).toMatchObject({ status: 409, json: { code: 'upload_offset', data: { offset: 4 } } })
+    expect(await send(url, 5, Buffer.from('56789'))).toMatchObject({
+      status: 409,
+      json: { code: 'upload_offset', data: { offset: 4 } },
+    })
     expect(await send(url, 4, Buffer.from('4567890'))).toMatchObject({ status: 400 })
     expect((await tus(url, { method: 'HEAD' })).headers).toMatchObject({ 'upload-offset': '4', 'upload-length': '10' })
-    expect((await owner.api.listUploads({ params: { id: folder.id } })).items).toMatchObject([{ path: 'ten.txt', size: 10, offset: 4, finished: false }])
+    expect((await owner.api.listUploads({ params: { id: folder.id } })).items).toMatchObject([
+      { path: 'ten.txt', size: 10, offset: 4, finished: false },
+    ])
     const last = await send(url, 4, Buffer.from('456789'))
     expect(last).toMatchObject({ status: 204 })
     expect(last.headers).toMatchObject({ 'upload-offset': '10', 'berth-uploaded-path': 'ten.txt' })
@@ -163,7 +179,10 @@ describe('the protocol', () => {
     ['no length', { 'upload-metadata': metadata({ path: 'a' }) }],
     ['a length that is no number', { 'upload-length': '1e3', 'upload-metadata': metadata({ path: 'a' }) }],
     ['no path', { 'upload-length': '1' }],
-    ['an unknown answer to conflicts', { 'upload-length': '1', 'upload-metadata': metadata({ path: 'a', onConflict: 'merge' }) }],
+    [
+      'an unknown answer to conflicts',
+      { 'upload-length': '1', 'upload-metadata': metadata({ path: 'a', onConflict: 'merge' }) },
+    ],
     ['a way up', { 'upload-length': '1', 'upload-metadata': metadata({ path: '../a' }) }],
     ['an absolute path', { 'upload-length': '1', 'upload-metadata': metadata({ path: '/etc/a' }) }],
     ['a name of 256 bytes', { 'upload-length': '1', 'upload-metadata': metadata({ path: 'é'.repeat(128) }) }],
@@ -184,11 +203,16 @@ describe('the protocol', () => {
 describe('a name that is taken', () => {
   test('is refused, replaced, or avoided by a number', async () => {
     await writeFile(join(directory, 'taken.tar.gz'), 'old')
-    expect(await create(3, { path: 'taken.tar.gz' }, Buffer.from('new'))).toMatchObject({ status: 409, json: { code: 'file_exists' } })
+    expect(await create(3, { path: 'taken.tar.gz' }, Buffer.from('new'))).toMatchObject({
+      status: 409,
+      json: { code: 'file_exists' },
+    })
     const beside = await create(3, { path: 'taken.tar.gz', onConflict: 'rename' }, Buffer.from('new'))
     expect(beside.json).toMatchObject({ path: 'taken (1).tar.gz', finished: true })
     expect(await readFile(join(directory, 'taken.tar.gz'), 'utf8')).toBe('old')
-    expect((await create(4, { path: 'taken.tar.gz', onConflict: 'replace' }, Buffer.from('newer'.slice(0, 4)))).status).toBe(201)
+    expect(
+      (await create(4, { path: 'taken.tar.gz', onConflict: 'replace' }, Buffer.from('newer'.slice(0, 4)))).status,
+    ).toBe(201)
     expect(await readFile(join(directory, 'taken.tar.gz'), 'utf8')).toBe('newe')
   })
 
@@ -197,7 +221,7 @@ describe('a name that is taken', () => {
     await writeFile(join(directory, 'late.txt'), 'of a session')
     expect(await send(url, 2, Buffer.from('cd'))).toMatchObject({ status: 409, json: { code: 'file_exists' } })
     expect(await readFile(join(directory, 'late.txt'), 'utf8')).toBe('of a session')
-    const address = { id: folder.id, uploadId: id as never }
+    const address = { id: folder.id, uploadId: id }
     const finished = await owner.api.finishUpload({ params: address, body: { onConflict: 'rename' } })
     expect(finished).toMatchObject({ path: 'late (1).txt', finished: true })
     expect(await readFile(join(directory, 'late (1).txt'), 'utf8')).toBe('abcd')
@@ -232,11 +256,11 @@ describe('the hash', () => {
     // Changed behind the back of the manager: it has hashed "abc" while writing, and must not trust that after this.
     expect(await send(url, 3, Buffer.from('def'))).toMatchObject({ status: 204 })
     await expect(readFile(join(directory, 'later.txt'))).rejects.toThrow('ENOENT')
-    const params = { id: folder.id, uploadId: id as never }
+    const params = { id: folder.id, uploadId: id }
     await owner.api.finishUpload({ params, body: { sha256: sha256(Buffer.from('abcdef')) } })
     expect(await readFile(join(directory, 'later.txt'), 'utf8')).toBe('abcdef')
     const early = await create(6, { path: 'early.txt', finish: 'later' }, Buffer.from('abc'))
-    const refused = owner.api.finishUpload({ params: { id: folder.id, uploadId: early.id as never }, body: {} })
+    const refused = owner.api.finishUpload({ params: { id: folder.id, uploadId: early.id }, body: {} })
     await expect(refused).rejects.toMatchObject({ code: 'upload_incomplete' })
   })
 })
@@ -269,7 +293,10 @@ describe('two writers', () => {
     await vi.waitFor(async () => expect(await partSize()).toBe(3))
     expect(await send(url, 3, Buffer.from('def'))).toMatchObject({ status: 423, json: { code: 'upload_locked' } })
     expect(await tus(url, { method: 'HEAD' })).toMatchObject({ status: 204 })
-    await vi.waitFor(async () => expect((await send(url, 3, Buffer.from('def'))).status).toBe(204), { timeout: 10_000, interval: 500 })
+    await vi.waitFor(async () => expect((await send(url, 3, Buffer.from('def'))).status).toBe(204), {
+      timeout: 10_000,
+      interval: 500,
+    })
     expect(await first.answered).toBe(423)
     first.request.destroy()
     expect((await send(url, 6, Buffer.from('ghi'))).status).toBe(204)
@@ -277,7 +304,9 @@ describe('two writers', () => {
   })
 
   test('of one path: one of them gets it', async () => {
-    const uploads = await Promise.all([...'abcdefgh'].map(letter => create(1, { path: 'race.txt' }, Buffer.from(letter))))
+    const uploads = await Promise.all(
+      'abcdefgh'.split('').map(letter => create(1, { path: 'race.txt' }, Buffer.from(letter))),
+    )
     expect(uploads.filter(({ status }) => status === 201)).toHaveLength(1)
     const winner = uploads.findIndex(({ status }) => status === 201)
     expect(await readFile(join(directory, 'race.txt'), 'utf8')).toBe('abcdefgh'[winner])
@@ -289,10 +318,19 @@ describe('rights', () => {
     const stranger = await manager.addUser('stranger@example.org')
     const { url } = await create(4, { path: 'mine.txt' }, Buffer.from('ab'))
     for (const method of ['HEAD', 'PATCH', 'DELETE']) {
-      const reply = await tus(url, { method, token: stranger.token, headers: { 'upload-offset': '2' }, ...(method === 'PATCH' ? { body: Buffer.from('cd') } : {}) })
+      const reply = await tus(url, {
+        method,
+        token: stranger.token,
+        headers: { 'upload-offset': '2' },
+        ...(method === 'PATCH' ? { body: Buffer.from('cd') } : {}),
+      })
       expect(reply.status, method).toBe(404)
     }
-    const theirs = { method: 'POST', token: stranger.token, headers: { 'upload-length': '1', 'upload-metadata': metadata({ path: 'a' }) } }
+    const theirs = {
+      method: 'POST',
+      token: stranger.token,
+      headers: { 'upload-length': '1', 'upload-metadata': metadata({ path: 'a' }) },
+    }
     expect(await tus(uploadsAt(), theirs)).toMatchObject({ status: 404, json: { code: 'folder_not_found' } })
     // Nor under the id of a folder that the stranger may write to.
     const own = await stranger.api.createFolder({ body: { name: 'own' } })
@@ -337,7 +375,7 @@ test('an interruption between the last two steps is made good by the next reques
   const { url, id } = await create(4, { path: 'crash.txt', finish: 'later' }, Buffer.from('abcd'))
   // What a manager leaves that is killed after `link` and before `unlink`.
   await link(join(manager.dataDir, 'storage', 'uploads', id), join(directory, 'crash.txt'))
-  const finished = await owner.api.finishUpload({ params: { id: folder.id, uploadId: id as never }, body: {} })
+  const finished = await owner.api.finishUpload({ params: { id: folder.id, uploadId: id }, body: {} })
   expect(finished).toMatchObject({ finished: true, path: 'crash.txt' })
   expect(await readFile(join(directory, 'crash.txt'), 'utf8')).toBe('abcd')
   expect((await tus(url, { method: 'HEAD' })).headers['upload-offset']).toBe('4')
@@ -355,7 +393,12 @@ test('a body without a length arrives too, and a long one in flat memory', async
   })
   const reply = await fetch(url, {
     method: 'PATCH',
-    headers: { authorization: `Bearer ${owner.token}`, 'tus-resumable': '1.0.0', 'upload-offset': '0', 'content-type': 'application/offset+octet-stream' },
+    headers: {
+      authorization: `Bearer ${owner.token}`,
+      'tus-resumable': '1.0.0',
+      'upload-offset': '0',
+      'content-type': 'application/offset+octet-stream',
+    },
     body: Readable.toWeb(body) as ReadableStream,
     duplex: 'half',
   } as RequestInit)
