@@ -4,6 +4,7 @@ import { type HostInfo, type HostSettings } from '#proxy/contract'
 import { type ProxyFault } from '#proxy/contract'
 import {
   type Announcement,
+  type ReceivedFolderInvitation,
   isFinished,
   toProblem,
   AppError,
@@ -19,6 +20,7 @@ import {
   type Resources,
   type Session,
   type SessionSpec,
+  type SessionStats,
   type SshKeypair,
   type StorageHost,
   type TotpStatus,
@@ -65,6 +67,9 @@ export interface World {
   hostSettings?: HostSettings
   proxyFaults?: readonly ProxyFault[]
   announcement?: Announcement
+  /** Figures of a session over time, for the request at this address. */
+  figures?: (url: URL) => { step: number; items: SessionStats[] }
+  invitations?: ReceivedFolderInvitation[]
   /** Event streams are answered with 503. */
   refuseStreams?: boolean
 }
@@ -205,6 +210,10 @@ function answer(world: World, route: string, url: URL, body: unknown, response: 
     send(response, 200, { text: 'Jupyter Server is running\n', truncated: false })
     return
   }
+  if (session && route.endsWith('/stats')) {
+    send(response, 200, world.figures?.(url) ?? { step: 60, items: [] })
+    return
+  }
   if (session && route.startsWith('GET')) {
     send(response, 200, session)
     return
@@ -234,12 +243,21 @@ function answer(world: World, route: string, url: URL, body: unknown, response: 
     else send(response, account.status, account.value)
     return
   }
+  const invitation = /^POST \/api\/v1\/folder-invitations\/([0-9a-f-]{36})\/decline$/.exec(route)?.[1]
+  if (invitation) {
+    world.invitations = (world.invitations ?? []).filter(({ id }) => id !== invitation)
+    send(response, 204, undefined)
+    return
+  }
   switch (route) {
     case 'GET /api/v1/resources':
       send(response, 200, world.resources)
       return
     case 'GET /api/v1/announcement':
       send(response, 200, world.announcement ?? { text: null, level: 'info' })
+      return
+    case 'GET /api/v1/folder-invitations':
+      send(response, 200, { items: world.invitations ?? [] })
       return
     case 'GET /api/v1/usage':
       send(response, 200, { items: world.usage ?? [] })

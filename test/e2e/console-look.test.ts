@@ -6,7 +6,7 @@ import { misfits, NARROW } from './console-fit.ts'
 import { FILE_SCENES } from './console-look-files.ts'
 import { startBrowser } from './console-open.ts'
 import { SSH_KEY, TOTP_CODE } from './console-double-account.ts'
-import { aSession, aWorld, LIMITED, oneGpuNow, OTHER } from './console-world.ts'
+import { aSession, aWorld, figuresOf, INVITATION, LIMITED, oneGpuNow, OTHER } from './console-world.ts'
 import { button, type Scene } from './scene.ts'
 import { FOLDER_SCENES } from './scenes-folders.ts'
 import { audit, loadPage, settle, SIZES } from '../fixtures/browser.ts'
@@ -311,6 +311,7 @@ const scenes: Scene[] = [
     path: '/summary',
     world: {
       ...LIMITED,
+      invitations: [INVITATION],
       announcement: {
         text: 'The GPU hosts are down for maintenance on Saturday, 08:00 to 12:00.\nSessions on them end at 07:45.',
         level: 'warning',
@@ -368,6 +369,26 @@ const scenes: Scene[] = [
       await page.getByText('Left: 4 CPU, 0 GPU').click()
       await page.getByText('No running sessions in the project vision').waitFor()
     },
+  },
+  {
+    name: 'session-charts',
+    path: `/sessions/${aSession(7).id}?tab=charts&range=24h`,
+    world: { sessions: [aSession(7)], figures: figuresOf },
+    act: page => page.locator('.chart-plot canvas').nth(4).waitFor(),
+  },
+  {
+    name: 'session-charts-table',
+    path: `/sessions/${aSession(7).id}?tab=charts`,
+    world: { sessions: [aSession(7)], figures: figuresOf },
+    async act(page) {
+      await button(page, 'Show as table').click()
+      await page.getByRole('cell', { name: 'KiB/s' }).first().waitFor()
+    },
+  },
+  {
+    name: 'sessions-failed',
+    path: '/sessions?list=failed',
+    act: page => page.getByText('too-little-memory').waitFor(),
   },
   {
     name: 'usage',

@@ -1,7 +1,7 @@
 import { type Browser, type Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openConsole, startBrowser } from './console-open.ts'
-import { ago, aSession, LIMITED, OTHER } from './console-world.ts'
+import { ago, aSession, INVITATION, LIMITED, OTHER } from './console-world.ts'
 
 /** The summary page, where people arrive. */
 let browser: Browser
@@ -101,4 +101,18 @@ test('says what has changed since the last visit, and goes on with it after a re
   expect(await news.locator('.name').allTextContents()).toEqual(['broke-down'])
   await tab.reload()
   await news.getByText('Ran out of memory').waitFor()
+})
+
+test('an invitation to a folder is accepted or declined, and comes and goes by hints', async () => {
+  await using it = await openConsole(browser, '/summary')
+  await it.page.getByRole('heading', { name: 'Start' }).waitFor()
+  await expect.poll(() => it.double.streams()).toBe(1)
+  it.world.invitations = [INVITATION]
+  it.double.emit('hint', { topic: 'folder', id: INVITATION.folder.id, version: 1 })
+  await it.page.getByText('Jonas Lindqvist shares this folder with you, to read and write.').waitFor()
+  await button(it.page, 'Decline the invitation to datasets').click()
+  await expect
+    .poll(() => it.world.changes.at(-1)?.request)
+    .toBe(`POST /api/v1/folder-invitations/${INVITATION.id}/decline`)
+  await button(it.page, 'Accept the invitation to datasets').waitFor({ state: 'detached' })
 })

@@ -3,6 +3,7 @@ import {
   type GroupRef,
   type Image,
   type Preset,
+  type ReceivedFolderInvitation,
   type ResourceGroup,
   type Resources,
   type ScopeUsage,
@@ -96,6 +97,25 @@ export function statsOf(cpuMilli: number, memBytes: number, gpus: number[] = [])
     scratchBytes: 310_000_000,
     gpus: gpus.map((utilization, index) => ({ uuid: `GPU-${index}`, utilization, memBytes: 9 * GIB })),
   }
+}
+
+/** Figures of a busy session for the range and step that a request asks for, with a gap in the middle. */
+export function figuresOf(url: URL): { step: number; items: NonNullable<Session['stats']>[] } {
+  const [from = 0, to = 0] = ['from', 'to'].map(name => Date.parse(url.searchParams.get(name) ?? '') / 1000)
+  const step = Number(url.searchParams.get('step') ?? 60)
+  const count = Math.floor((to - from) / step)
+  const items = Array.from({ length: count }, (_, index) => {
+    const wave = (period: number) => (1 + Math.sin((index / count) * period)) / 2
+    return {
+      ...statsOf(400 + 1500 * wave(14), GIB * (1 + 2.5 * wave(3)), [30 + 60 * wave(20), 20 + 70 * wave(11)]),
+      at: new Date((from + index * step) * 1000).toISOString(),
+      diskReadBytes: index * step * 40_000 * (1 + wave(9)),
+      diskWriteBytes: index * step * 9_000,
+      netRxBytes: index * step * 3_000 * (1 + wave(5)),
+      netTxBytes: index * step * 800,
+    }
+  })
+  return { step, items: items.filter((_, index) => index < count * 0.45 || index > count * 0.55) }
 }
 
 export const IMAGES: Image[] = [
@@ -242,6 +262,20 @@ export const LIMITED: Partial<World> = {
     preset('Two GPUs', { cpu: '6', mem: '64g', 'cuda.device': '2' }, false),
     preset('Everything', { cpu: '32', mem: '256g', 'cuda.device': '4' }, false),
   ],
+}
+
+/** An invitation to a folder of a colleague. */
+export const INVITATION: ReceivedFolderInvitation = {
+  id: '01990000-0000-7000-8000-0000000000c1' as ReceivedFolderInvitation['id'],
+  folder: {
+    id: '01990000-0000-7000-8000-0000000000c2' as ReceivedFolderInvitation['folder']['id'],
+    name: 'datasets',
+  },
+  group: null,
+  from: { email: OTHER.ownerEmail, name: 'Jonas Lindqvist' },
+  permission: 'rw',
+  createdAt: ago(60),
+  expiresAt: ago(-7 * 24 * 60),
 }
 
 /** More than one GPU has to be waited for. */

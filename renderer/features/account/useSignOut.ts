@@ -2,13 +2,14 @@ import { useRouter } from 'vue-router'
 import { useFolders } from '../folders/useFolders.ts'
 import { useResources } from '../sessions/useResources.ts'
 import { useSessions } from '../sessions/useSessions.ts'
+import { useInvitations } from '../summary/useInvitations.ts'
 import { useUsage } from '../usage/useUsage.ts'
 import { useAccount } from './useAccount.ts'
 
 /** Signs out, forgets everything that was loaded for the person, and shows the sign-in page. */
 export function useSignOut(): () => Promise<void> {
   const account = useAccount()
-  const loaded = [useSessions(), useResources(), useUsage(), useFolders()]
+  const loaded = [useSessions(), useResources(), useUsage(), useFolders(), useInvitations()]
   const router = useRouter()
   return async () => {
     await account.signOut()

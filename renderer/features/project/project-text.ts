@@ -1,4 +1,5 @@
 import { parseSlots, SLOT_NAMES, type ScopeUsage } from '#manager/contract'
+import { t } from './words.ts'
 import { SLOT_LABEL, slotAmount } from '../usage/usage-text.ts'
 
 /** What is left of the limits of a project: `Left: 4 CPU, 2 GPU, 3 sessions`. */
@@ -10,8 +11,7 @@ export function leftText(scope: ScopeUsage | undefined): string {
     return amount === undefined ? [] : [`${slotAmount(slot, amount)} ${SLOT_LABEL[slot]}`]
   })
   if (scope.maxSessions !== null) {
-    const sessions = Math.max(0, scope.maxSessions - scope.sessions)
-    amounts.push(sessions === 1 ? '1 session' : `${sessions.toLocaleString()} sessions`)
+    amounts.push(t('sessionsLeft', { count: Math.max(0, scope.maxSessions - scope.sessions) }))
   }
-  return amounts.length === 0 ? 'No limits' : `Left: ${amounts.join(', ')}`
+  return amounts.length === 0 ? t('noLimits') : t('left', { amounts: amounts.join(', ') })
 }

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { NEWEST_FIRST, type SortKey } from './session-filter.ts'
-import { readListView, statusesOf, writeListView, type ListView } from './list-query.ts'
+import { LIST_TABS, readListView, statusesOf, writeListView, type ListView } from './list-query.ts'
 
-const PLAIN: ListView = { list: 'live', search: '', statuses: [], sort: NEWEST_FIRST }
+const PLAIN: ListView = { tab: 'live', search: '', statuses: [], sort: NEWEST_FIRST }
 
 test('the plain list has a plain address', () => {
   expect(writeListView(PLAIN)).toEqual({})
@@ -11,11 +11,11 @@ test('the plain list has a plain address', () => {
 })
 
 test('every view comes back from its address', () => {
-  const views = fc.constantFrom('live' as const, 'finished' as const).chain(list =>
+  const views = fc.constantFrom(...LIST_TABS).chain(tab =>
     fc.record<ListView>({
-      list: fc.constant(list),
+      tab: fc.constant(tab),
       search: fc.string().filter(text => text === '' || text.trim() !== ''),
-      statuses: fc.subarray([...statusesOf(list)]),
+      statuses: fc.subarray([...statusesOf(tab)]),
       sort: fc.record({
         key: fc.constantFrom<SortKey[]>('name', 'status', 'created', 'owner'),
         descending: fc.boolean(),

@@ -3,9 +3,15 @@ import { FINISHED_STATUSES, LIVE_STATUSES, type SessionStatus } from '#manager/c
 import { NEWEST_FIRST, type Sort, type SortKey } from './session-filter.ts'
 import { type ListName } from './sync-plan.ts'
 
+/** Tabs of the sessions page: two lists, and a part of each. `running` has all live sessions, `waiting` those of them that wait. */
+export const LIST_TABS = ['live', 'waiting', 'finished', 'failed'] as const
+export type ListTab = (typeof LIST_TABS)[number]
+/** The list that a tab shows, or shows a part of. */
+export const listOf = (tab: ListTab): ListName => (tab === 'live' || tab === 'waiting' ? 'live' : 'finished')
+
 /** The view of the sessions page. It is kept in the URL, so that links, Back and a reload restore it. */
 export interface ListView {
-  readonly list: ListName
+  readonly tab: ListTab
   readonly search: string
   readonly statuses: readonly SessionStatus[]
   readonly sort: Sort
@@ -13,28 +19,31 @@ export interface ListView {
 
 const SORT_KEYS: readonly SortKey[] = ['name', 'status', 'created', 'owner']
 const textOf = (value: LocationQuery[string] | undefined) => (typeof value === 'string' ? value : '')
-export const statusesOf = (list: ListName): readonly SessionStatus[] =>
-  list === 'finished' ? FINISHED_STATUSES : LIVE_STATUSES
+/** Statuses to filter a tab by; none where all of its sessions have the same. */
+export function statusesOf(tab: ListTab): readonly SessionStatus[] {
+  if (tab === 'live') return LIVE_STATUSES
+  return tab === 'finished' ? FINISHED_STATUSES : []
+}
 
 /** Reads the view from the URL. Unknown values are dropped: a URL may be old or mistyped. */
 export function readListView(query: LocationQuery): ListView {
-  const list = query['list'] === 'finished' ? 'finished' : 'live'
+  const tab = LIST_TABS.find(name => name === query['list']) ?? 'live'
   const named = textOf(query['status']).split(',')
   const sort = textOf(query['sort'])
   const key = SORT_KEYS.find(candidate => candidate === sort.replace(/^-/, ''))
   return {
-    list,
+    tab,
     search: textOf(query['q']),
-    statuses: statusesOf(list).filter(status => named.includes(status)),
+    statuses: statusesOf(tab).filter(status => named.includes(status)),
     sort: key ? { key, descending: sort.startsWith('-') } : NEWEST_FIRST,
   }
 }
 
 /** Writes the view as a URL query. Default values are left out. */
-export function writeListView({ list, search, statuses, sort }: ListView): LocationQueryRaw {
+export function writeListView({ tab, search, statuses, sort }: ListView): LocationQueryRaw {
   const isPlain = sort.key === NEWEST_FIRST.key && sort.descending === NEWEST_FIRST.descending
   return {
-    ...(list === 'finished' ? { list } : {}),
+    ...(tab === 'live' ? {} : { list: tab }),
     ...(search.trim() === '' ? {} : { q: search }),
     ...(statuses.length === 0 ? {} : { status: statuses.join(',') }),
     ...(isPlain ? {} : { sort: `${sort.descending ? '-' : ''}${sort.key}` }),

@@ -29,9 +29,9 @@ export function useListView() {
   const part = <K extends keyof ListView>(key: K, set: (value: ListView[K]) => void) =>
     computed({ get: () => view.value[key], set })
   return {
-    list: part('list', list => {
-      if (list === view.value.list) return
-      view.value = { ...view.value, list, statuses: [] }
+    tab: part('tab', tab => {
+      if (tab === view.value.tab) return
+      view.value = { ...view.value, tab, statuses: [] }
       write('push')
     }),
     search: part('search', search => {

@@ -9,6 +9,7 @@ export default {
   loading: 'Loading…',
   remove: 'Remove',
   save: 'Save',
+  time: 'Time',
   tryAgain: 'Try again',
   continue: 'Continue',
 } as const

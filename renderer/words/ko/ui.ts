@@ -12,6 +12,7 @@ export default {
   loading: '불러오는 중…',
   remove: '제거',
   save: '저장',
+  time: '시각',
   tryAgain: '다시 시도',
   continue: '계속',
 } satisfies Translation<typeof en>

@@ -1,0 +1,40 @@
+/** One line of a chart: a value for each time, null where nothing was measured. */
+export interface ChartLine {
+  readonly label: string
+  readonly values: readonly (number | null)[]
+}
+
+/** Measured points of a chart: times in seconds since 1970, rising, with the values of each line. */
+export interface ChartPoints {
+  readonly times: readonly number[]
+  readonly lines: readonly ChartLine[]
+}
+
+/**
+ * Breaks the lines where nothing was measured for more than two steps: a line across a gap would claim figures that nobody has.
+ * @param step seconds between two points
+ */
+export function withGaps({ times, lines }: ChartPoints, step: number): ChartPoints {
+  const isGap = (index: number) => (times[index] ?? 0) - (times[index - 1] ?? 0) > 2 * step + 1
+  const filled: number[] = []
+  const values = lines.map((): (number | null)[] => [])
+  times.forEach((time, index) => {
+    if (index > 0 && isGap(index)) {
+      filled.push((times[index - 1] ?? 0) + step)
+      values.forEach(line => line.push(null))
+    }
+    filled.push(time)
+    values.forEach((line, at) => line.push(lines[at]?.values[index] ?? null))
+  })
+  return { times: filled, lines: lines.map(({ label }, at) => ({ label, values: values[at] ?? [] })) }
+}
+
+/** Rate per second of a total that only grows; null where it starts again from 0. */
+export function ratesOf(totals: readonly number[], times: readonly number[]): (number | null)[] {
+  return totals.map((total, index) => {
+    if (index === 0) return null
+    const seconds = (times[index] ?? 0) - (times[index - 1] ?? 0)
+    const grown = total - (totals[index - 1] ?? 0)
+    return seconds > 0 && grown >= 0 ? grown / seconds : null
+  })
+}

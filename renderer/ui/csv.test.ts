@@ -1,0 +1,12 @@
+import { expect, test } from 'vitest'
+import { csvOf } from './csv.ts'
+
+test('quotes what needs it, and lets no spreadsheet run a name', () => {
+  const rows = [
+    ['Name', 'CPU'],
+    ['a,b "c"\nd', 1.5],
+    ['=HYPERLINK("http://evil")', null],
+    ['-1+1', -1],
+  ]
+  expect(csvOf(rows)).toBe('\uFEFFName,CPU\r\n"a,b ""c""\nd",1.5\r\n"\'=HYPERLINK(""http://evil"")",\r\n\'-1+1,-1\r\n')
+})

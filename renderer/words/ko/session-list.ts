@@ -1,0 +1,33 @@
+import type en from '../en/session-list.ts'
+import { type Translation } from '../message-types.ts'
+
+export default {
+  waiting: '대기 중',
+  failed: '실패',
+  noneWaiting: '대기 중인 세션이 없습니다',
+  noneWaitingText: '호스트에 자리가 날 때까지 세션이 여기에서 기다립니다.',
+  noneFailed: '실패한 세션이 없습니다',
+  noneFailedText: '오류로 종료된 세션과 명령이 실패한 배치 작업이 여기에 표시됩니다.',
+  io: '디스크 입출력',
+  ioRead: '{amount} 읽음',
+  ioWritten: '{amount} 씀',
+  exportCsv: 'CSV로 내보내기',
+  exportFailed: '일부 세션을 불러오지 못해 파일을 만들지 않았습니다.',
+  openJupyterLab: 'JupyterLab 열기',
+  openJupyterLabOf: '{name} 세션의 JupyterLab 열기',
+  csvName: '이름',
+  csvStatus: '상태',
+  csvReason: '사유',
+  csvImage: '이미지',
+  csvProject: '프로젝트',
+  csvOwner: '소유자',
+  csvCpu: 'CPU 코어',
+  csvMemory: 'RAM (바이트)',
+  csvGpu: 'GPU',
+  csvCreated: '요청',
+  csvStarted: '시작',
+  csvEnded: '종료',
+  csvCpuSeconds: 'CPU 시간 (초)',
+  csvGpuSeconds: 'GPU 시간 (초)',
+  csvId: 'ID',
+} satisfies Translation<typeof en>

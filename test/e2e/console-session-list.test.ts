@@ -1,0 +1,101 @@
+import { readFile } from 'node:fs/promises'
+import { type Browser, type Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { openConsole, startBrowser } from './console-open.ts'
+import { ago, aSession, figuresOf, statsOf } from './console-world.ts'
+
+/** Tabs, columns and files of the list of sessions, and the charts of one. */
+let browser: Browser
+beforeAll(async () => {
+  browser = await startBrowser()
+})
+afterAll(() => browser.close())
+
+const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name })
+const rowNames = (page: Page) => page.locator('tr.row .name').allTextContents()
+
+const sessions = [
+  aSession(1, { name: 'runs-now', stats: statsOf(500, 2 ** 30) }),
+  aSession(2, { name: 'waits-now', status: 'PENDING', apps: [] }),
+  aSession(3, { name: '=went-well', status: 'TERMINATED', endedAt: ago(5), result: 'success', kind: 'batch' }),
+  aSession(4, {
+    name: 'went-wrong',
+    status: 'TERMINATED',
+    endedAt: ago(6),
+    kind: 'batch',
+    result: 'failure',
+    reason: { code: 'exited', message: 'Its command ended with 3, "badly"' },
+  }),
+]
+
+describe('tabs', () => {
+  test('show the waiting and the failed sessions, each at an address of its own', async () => {
+    await using it = await openConsole(browser, '/sessions', { sessions })
+    await it.page.getByRole('tab', { name: 'Waiting 1' }).click()
+    await expect.poll(() => rowNames(it.page)).toEqual(['waits-now'])
+    await it.page.getByRole('tab', { name: 'Failed 1' }).click()
+    await expect.poll(() => rowNames(it.page)).toEqual(['went-wrong'])
+    expect(it.page.url()).toContain('list=failed')
+    await it.page.goBack()
+    await expect.poll(() => rowNames(it.page)).toEqual(['waits-now'])
+    const link = await it.newTab('/sessions?list=failed')
+    await expect.poll(() => rowNames(link)).toEqual(['went-wrong'])
+  })
+})
+
+test('the rows are saved as a file that spreadsheets read and do not run', async () => {
+  await using it = await openConsole(browser, '/sessions?list=finished', { sessions })
+  await it.page.getByText('went-wrong').waitFor()
+  const [download] = await Promise.all([it.page.waitForEvent('download'), button(it.page, 'Export as CSV').click()])
+  expect(download.suggestedFilename()).toBe('sessions-finished.csv')
+  const lines = (await readFile(await download.path(), 'utf8')).split('\r\n')
+  expect(lines[0]).toMatch(/^\uFEFFName,Status,Reason/)
+  expect(lines[1]).toMatch(/^'=went-well,Succeeded,/)
+  expect(lines[2]).toContain('"Its command ended with 3, ""badly"""')
+  expect(lines).toHaveLength(4)
+})
+
+test('the notebook opens from the row with one click, where the person may enter the session', async () => {
+  await using it = await openConsole(browser, '/sessions', { sessions })
+  await it.page.getByText('runs-now').waitFor()
+  expect(await button(it.page, /^Open JupyterLab of/).count()).toBe(1)
+  const [tab, request] = await Promise.all([
+    it.page.context().waitForEvent('page'),
+    it.page.waitForRequest(/\/host\/tunnel\/openApp$/),
+    button(it.page, 'Open JupyterLab of runs-now').click(),
+  ])
+  expect(request.postDataJSON()).toMatchObject([{ sessionId: sessions[0]?.id, app: 'jupyterlab' }])
+  // The stand-in opens no tunnel: the page closes the tab again and says why.
+  await expect.poll(() => tab.isClosed()).toBe(true)
+  await it.page.locator('.notification.error').waitFor()
+})
+
+test('charts show the chosen time, are kept in the address, and say the same as a table', async () => {
+  const asked: number[] = []
+  await using it = await openConsole(browser, `/sessions/${aSession(1).id}`, {
+    sessions,
+    figures(url) {
+      const { from, to } = Object.fromEntries(url.searchParams)
+      asked.push((Date.parse(to ?? '') - Date.parse(from ?? '')) / 3600_000)
+      return figuresOf(url)
+    },
+  })
+  await it.page.getByRole('tab', { name: 'Charts' }).click()
+  await expect.poll(() => it.page.locator('.chart-plot canvas').count()).toBe(5)
+  await button(it.page, '7 days').click()
+  await expect.poll(() => asked).toEqual([1, 168])
+  expect(it.page.url()).toContain('tab=charts&range=7d')
+  await button(it.page, 'Show as table').click()
+  const cpu = it.page.getByRole('region', { name: 'CPU cores' })
+  await cpu.getByText('Requested: 2').waitFor()
+  expect(await cpu.getByRole('row').count()).toBeGreaterThan(20)
+})
+
+test('charts of a session without figures say why, and a failure can be tried again', async () => {
+  const failures = new Map([[`GET /api/v1/sessions/${aSession(1).id}/stats`, { code: 'unavailable' as const }]])
+  await using it = await openConsole(browser, `/sessions/${aSession(1).id}?tab=charts`, { sessions, failures })
+  await it.page.getByText('The service is not ready').waitFor()
+  failures.clear()
+  await button(it.page, 'Try again').click()
+  await it.page.getByText('No figures for this time').waitFor()
+})
