@@ -1,5 +1,6 @@
 import { type ApiClient, AppError, type Folder } from '#manager/contract'
 import { table } from '../output.ts'
+import { bytes } from './text.ts'
 
 /** @param reference id, name, `PROJECT/NAME` or `OWNER/NAME`   @throws AppError `folder_not_found` */
 export async function findFolder(api: ApiClient, reference: string): Promise<Folder> {
@@ -38,11 +39,12 @@ export const PERMISSION_TEXT = { ro: 'read only', rw: 'read and write', delete: 
 
 export const folderTable = (folders: readonly Folder[]): string =>
   table(
-    ['NAME', 'OF', 'PERMISSION', 'STORAGE', 'ID'],
+    ['NAME', 'OF', 'PERMISSION', 'SIZE', 'STORAGE', 'ID'],
     folders.map(folder => [
       folder.name,
       isOwn(folder) ? 'you' : `${folder.group === null ? '' : 'project '}${placeOf(folder)}`,
       PERMISSION_TEXT[folder.permission],
+      folder.usage === null ? '' : bytes(folder.usage.bytes),
       folder.storageHost,
       folder.id,
     ]),

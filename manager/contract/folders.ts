@@ -80,6 +80,16 @@ export const Folder = z
       .int()
       .nullable()
       .describe('Number of members and open invitations; null if the caller does not manage the folder.'),
+    usage: z
+      .object({
+        bytes: z.int().describe('On disk.'),
+        files: z.int().describe('Number of files and directories.'),
+        measuredAt: z.iso.datetime(),
+      })
+      .nullable()
+      .describe(
+        'Measured in the background after the folder was listed; null before, and if the count takes too long.',
+      ),
     status: FolderStatus,
     trashedAt: z.iso.datetime().nullable(),
     createdAt: z.iso.datetime(),

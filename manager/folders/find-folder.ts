@@ -44,9 +44,15 @@ export function toFolder(caller: Caller, row: FolderRow): Folder | undefined {
     manageable,
     invited: row.invited_permission !== null,
     sharedWith: manageable ? row.shared_with : null,
+    usage: toUsage(row),
     status: row.status,
     trashedAt: row.trashed_at?.toISOString() ?? null,
     createdAt: row.created_at.toISOString(),
     version: row.version,
   }
+}
+
+function toUsage({ usage_bytes: bytes, usage_files: files, measured_at }: FolderRow): Folder['usage'] {
+  if (bytes === null || files === null || measured_at === null) return null
+  return { bytes, files, measuredAt: measured_at.toISOString() }
 }

@@ -29,6 +29,7 @@ import { requireManaged, requireVisible, toFolder } from './find-folder.ts'
 import { type FolderHints } from './hints.ts'
 import { mayUseHost, requireRoom } from './limits.ts'
 import { type Removals } from './removals.ts'
+import { type FolderUsages } from './usage.ts'
 
 /**
  * The operations users have on folders, with their rules. A user who may not see a folder is told that it does not exist.
@@ -58,9 +59,10 @@ export interface FoldersDeps {
   readonly storage: StorageHosts
   readonly removals: Pick<Removals, 'start'>
   readonly hints: FolderHints
+  readonly usages: Pick<FolderUsages, 'look'>
 }
 
-export function createFolders({ store, storage, removals, hints }: FoldersDeps): Folders {
+export function createFolders({ store, storage, removals, hints, usages }: FoldersDeps): Folders {
   async function view(caller: Caller, id: FolderId): Promise<Folder> {
     return (await requireVisible(store.db, caller, id)).view
   }
@@ -106,6 +108,7 @@ export function createFolders({ store, storage, removals, hints }: FoldersDeps):
       const status = trashed ? 'trashed' : 'ready'
       const over = isSuperadmin(caller) ? true : caller.role === 'domain_admin' ? caller.domain : undefined
       const rows = await listFolders(store.db, { status, member: caller.userId, administers: over })
+      usages.look(rows)
       return rows.flatMap(row => toFolder(caller, row) ?? [])
     },
 

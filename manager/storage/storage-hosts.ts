@@ -7,6 +7,7 @@ import { type Directory, openTop } from './beneath.ts'
 import { createStorageCalls } from './calls.ts'
 import { errnoOf } from './file-errors.ts'
 import { createMarkerReader, MARKER, readMarkerIn, writeMarker } from './marker.ts'
+import { measureTree, type TreeSize } from './measure-tree.ts'
 import { removeTree } from './remove-tree.ts'
 
 const FOLDERS = 'folders'
@@ -38,6 +39,8 @@ export interface StorageHosts {
    * @throws AppError `storage_host_not_found`, `storage_away`; `folder_not_found` if the storage has no such folder
    */
   open(host: string, id: FolderId): Promise<Directory>
+  /** Counts a folder. @throws AppError `storage_host_not_found`, `storage_away`; Error, also where the signal is aborted */
+  measure(host: string, id: FolderId, signal: AbortSignal): Promise<TreeSize>
   /** Opens the directory of unfinished uploads. @throws AppError `storage_host_not_found`, `storage_away` */
   openUploads(host: string): Promise<Directory>
   /** Removes the directory of a folder that nobody has used. */
@@ -139,6 +142,10 @@ export function createStorageHosts({ db, paths }: { db: Db; paths: ReadonlyMap<s
         const why = `The files of the folder are not on the storage "${host}" any more. Tell an admin.`
         throw new AppError('folder_not_found', { folderId: id, why }, { cause: error })
       }
+    },
+
+    async measure(host, id, signal) {
+      return measureTree(join(await rootOf(host), FOLDERS, id), signal)
     },
 
     async openUploads(host) {

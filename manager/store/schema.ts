@@ -20,6 +20,7 @@ import {
 import {
   type FolderInvitationsTable,
   type FolderMembersTable,
+  type FolderUsageTable,
   type FoldersTable,
   type SessionFoldersTable,
   type StorageHostsTable,
@@ -94,6 +95,7 @@ export interface Database {
   storage_hosts: StorageHostsTable
   folders: FoldersTable
   folder_members: FolderMembersTable
+  folder_usage: FolderUsageTable
   folder_invitations: FolderInvitationsTable
   session_folders: SessionFoldersTable
   uploads: UploadsTable

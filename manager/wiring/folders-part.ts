@@ -7,6 +7,7 @@ import { type EventPublisher } from '../events/bus.ts'
 import { createFolderHints } from '../folders/hints.ts'
 import { createFolders } from '../folders/service.ts'
 import { createSharing } from '../folders/sharing.ts'
+import { createFolderUsages } from '../folders/usage.ts'
 import { createFolderRoutes, createFolderSharingRoutes } from '../http/routes/folders.ts'
 import { type Log } from '../log.ts'
 import { type Mailer } from '../mail/mailer.ts'
@@ -49,6 +50,7 @@ export async function startFoldersPart(deps: FoldersPartDeps): Promise<FoldersPa
   const removals = stack.use(startRemovals({ store, storage, log }))
   const parts = stack.use(startParts({ store, storage, log }))
   const hints = createFolderHints({ store, events, log })
+  const usages = stack.use(createFolderUsages({ store, storage, hints, log }))
   const uploads = createUploads({
     store,
     parts,
@@ -61,7 +63,7 @@ export async function startFoldersPart(deps: FoldersPartDeps): Promise<FoldersPa
   const opened = stack.move()
   return {
     handlers: {
-      ...createFolderRoutes(createFolders({ store, storage, removals, hints })),
+      ...createFolderRoutes(createFolders({ store, storage, removals, hints, usages })),
       ...createFolderSharingRoutes(createSharing({ store, hints, mailer, settings, log })),
       ...createUploadRoutes(uploads),
     },

@@ -24,6 +24,7 @@ export function aFolder(change: Partial<Folder> = {}): Folder {
     permission: 'delete',
     usable: true,
     manageable: true,
+    usage: null,
     status: 'ready',
     trashedAt: null,
     createdAt: '2026-03-01T09:00:00.000Z',

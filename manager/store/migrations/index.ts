@@ -12,6 +12,7 @@ import { folders } from './0015-folders.ts'
 import { uploads } from './0017-uploads.ts'
 import { folderMembers } from './0018-folder-members.ts'
 import { imageCommand } from './0020-image-command.ts'
+import { folderUsage } from './0018-folder-usage.ts'
 
 /** All migrations, in order of their names. Never edit a released migration; add one with the next number. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -28,4 +29,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0017-uploads': uploads,
   '0018-folder-members': folderMembers,
   '0020-image-command': imageCommand,
+  '0018-folder-usage': folderUsage,
 }

@@ -60,6 +60,7 @@ export const KEPT = {
   storage_hosts: 'with what it is about',
   folders: 'with what it is about',
   folder_members: 'with what it is about',
+  folder_usage: 'with what it is about',
 
   sessions: 'as a setting says',
   kernels: 'as a setting says',

@@ -26,6 +26,12 @@ export type FolderRow = Selectable<FoldersTable> & {
   readonly invited_permission: FolderPermission | null
   /** Number of members and open invitations. */
   readonly shared_with: number
+  /** Measured size; null if it was not measured, or if the count took too long. */
+  readonly usage_bytes: number | null
+  readonly usage_files: number | null
+  readonly measured_at: Date | null
+  /** Time that the count took. */
+  readonly took_ms: number | null
 }
 
 const isMember = (userId: UserId) => sql<boolean>`exists (
@@ -44,9 +50,11 @@ const selectFolders = (db: Db, member: UserId) =>
     .selectFrom('folders')
     .leftJoin('groups', 'groups.id', 'folders.group_id')
     .leftJoin('users as owners', 'owners.id', 'folders.user_id')
+    .leftJoin('folder_usage as usage', 'usage.folder_id', 'folders.id')
     .selectAll('folders')
     .select(['groups.name as group_name', 'groups.domain as group_domain', 'groups.active as group_active'])
     .select(['owners.email as owner_email', 'owners.name as owner_name'])
+    .select(['usage.bytes as usage_bytes', 'usage.files as usage_files', 'usage.measured_at', 'usage.took_ms'])
     .select([
       isMember(member).as('is_member'),
       invitedPermission(member).as('invited_permission'),

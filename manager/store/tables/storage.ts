@@ -52,6 +52,15 @@ export interface FolderInvitationsTable {
   expires_at: Time
 }
 
+/** Measured sizes of folders; null figures: the count took too long. */
+export interface FolderUsageTable {
+  folder_id: FolderId
+  bytes: number | null
+  files: number | null
+  measured_at: Time
+  took_ms: number
+}
+
 /** Folders that a session mounts. */
 export interface SessionFoldersTable {
   session_id: SessionId

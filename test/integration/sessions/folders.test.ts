@@ -52,6 +52,24 @@ describe('folders', () => {
     await expect.poll(() => readdir(join(storage, 'removed'))).toEqual([])
   })
 
+  test('are measured when they are listed, and listed again with their size', async () => {
+    const folder = await make('sized')
+    const directory = join(storage, 'folders', folder.id)
+    await mkdir(join(directory, 'deep'))
+    await writeFile(join(directory, 'deep/large'), Buffer.alloc(300_000, 1))
+    expect(folder.usage).toBeNull()
+    const usage = async () => (await cluster.api.listFolders()).items.find(({ id }) => id === folder.id)?.usage
+    await expect.poll(usage).toMatchObject({ files: 2 })
+    const measured = await usage()
+    expect(measured?.bytes).toBeGreaterThanOrEqual(300_000)
+    expect(measured?.bytes).toBeLessThan(400_000)
+    // The figures are new: another look counts nothing.
+    await writeFile(join(directory, 'more'), '')
+    for (let look = 0; look < 3; look++) expect(await usage()).toEqual(measured)
+    await trash(folder)
+    await cluster.api.deleteFolder({ params: { id: folder.id } })
+  })
+
   test('a name in the trash is free, and keeps the other from being restored', async () => {
     const first = await make('twice')
     await trash(first)

@@ -1,0 +1,86 @@
+import { type FolderId } from '#manager/contract'
+import { type Log } from '../log.ts'
+import { type StorageHosts } from '../storage/storage-hosts.ts'
+import { type Store } from '../store/open-store.ts'
+import { type FolderRow } from '../store/storage/folders.ts'
+import { saveUsage } from '../store/storage/folder-usage.ts'
+import { type FolderHints } from './hints.ts'
+
+/**
+ * Measures folders in the background when somebody looks at them, one folder of a storage host at a time. A folder that nobody
+ * looks at costs nothing. Closing interrupts a count; the next look begins it again.
+ */
+export interface FolderUsages extends AsyncDisposable {
+  /** Measures those of the folders whose figures are old. Returns at once. */
+  look(folders: readonly LookedAt[]): void
+}
+
+export type LookedAt = Pick<FolderRow, 'id' | 'storage_host' | 'measured_at' | 'took_ms'>
+
+export interface FolderUsagesDeps {
+  readonly store: Pick<Store, 'db' | 'now'>
+  readonly storage: Pick<StorageHosts, 'measure'>
+  readonly hints: FolderHints
+  readonly log: Log
+  readonly freshMs?: number
+}
+
+/** Figures stay for this long, and the longer the count took the longer: it takes a twentieth of the time at most. */
+const FRESH_MS = 5 * 60_000
+const FRESH_TIMES = 20
+/** A count that takes longer is given up: the folder is shown without figures. */
+const LONGEST_MS = 30 * 60_000
+/** Folders that wait for their turn on one storage host; further ones are measured at a later look. */
+const LONGEST_QUEUE = 1_000
+
+export function createFolderUsages({ store, storage, hints, log, freshMs = FRESH_MS }: FolderUsagesDeps): FolderUsages {
+  const cut = new AbortController()
+  const pending = new Map<string, Set<FolderId>>()
+  const workers = new Map<string, Promise<void>>()
+
+  const isOld = ({ measured_at, took_ms }: LookedAt) =>
+    measured_at === null || store.now() - measured_at.getTime() > Math.max(freshMs, FRESH_TIMES * (took_ms ?? 0))
+
+  async function measure(host: string, id: FolderId): Promise<void> {
+    const startedAt = performance.now()
+    const tookMs = () => Math.round(performance.now() - startedAt)
+    const tooLong = AbortSignal.timeout(LONGEST_MS)
+    try {
+      const size = await storage.measure(host, id, AbortSignal.any([cut.signal, tooLong]))
+      if (await saveUsage(store.db, id, { ...size, tookMs: tookMs() })) await hints.changed(id)
+    } catch (error) {
+      if (cut.signal.aborted) return
+      log.info({ err: error, folderId: id, host }, 'a folder was not measured')
+      if (tooLong.aborted) await saveUsage(store.db, id, { bytes: null, files: null, tookMs: tookMs() })
+    }
+  }
+
+  async function work(host: string, queue: Set<FolderId>): Promise<void> {
+    for (const id of queue) {
+      if (cut.signal.aborted) return
+      await measure(host, id).catch((error: unknown) => log.warn({ err: error, folderId: id }, 'a size was not saved'))
+      queue.delete(id)
+    }
+  }
+
+  return {
+    look(folders) {
+      if (cut.signal.aborted) return
+      for (const folder of folders.filter(isOld)) {
+        const host = folder.storage_host
+        const queue = pending.get(host) ?? new Set()
+        pending.set(host, queue)
+        if (queue.size < LONGEST_QUEUE) queue.add(folder.id)
+        if (workers.has(host)) continue
+        workers.set(
+          host,
+          work(host, queue).finally(() => workers.delete(host)),
+        )
+      }
+    },
+    async [Symbol.asyncDispose]() {
+      cut.abort()
+      await Promise.all(workers.values())
+    },
+  }
+}
