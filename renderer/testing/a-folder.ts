@@ -16,6 +16,7 @@ export function aFolder(index: number, change: Partial<Folder> = {}): Folder {
     manageable: true,
     invited: false,
     sharedWith: 0,
+    usage: null,
     status: 'ready',
     trashedAt: null,
     createdAt: new Date(Date.UTC(2026, 10, 1) + index * 60_000).toISOString(),

@@ -22,6 +22,7 @@ export function aFolder(index: number, change: Partial<Folder> = {}): Folder {
     manageable: true,
     invited: false,
     sharedWith: 0,
+    usage: null,
     status: 'ready',
     trashedAt: null,
     createdAt: ago(index * 1_500 + 5),
