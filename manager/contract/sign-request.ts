@@ -26,7 +26,7 @@ export interface SignableRequest {
   readonly method: string
   /** Absolute, as it is handed to `fetch`. */
   readonly url: string
-  readonly body?: string | undefined
+  readonly body?: string | Uint8Array | undefined
 }
 
 /** The parts of a request that its signature covers. */
@@ -79,9 +79,10 @@ export async function signRequest(
 ): Promise<Record<string, string>> {
   const utf8 = new TextEncoder()
   const { host, pathname, search } = new URL(request.url)
+  const { body = '' } = request
   const date = now.toISOString()
   const nonce = hex(crypto.getRandomValues(new Uint8Array(16)))
-  const bodyHash = hex(await crypto.subtle.digest('SHA-256', utf8.encode(request.body ?? '')))
+  const bodyHash = hex(await crypto.subtle.digest('SHA-256', typeof body === 'string' ? utf8.encode(body) : body))
   const text = stringToSign({ method: request.method, target: pathname + search, host, date, nonce, bodyHash })
   const algorithm = { name: 'HMAC', hash: 'SHA-256' }
   const key = await crypto.subtle.importKey('raw', utf8.encode(secretKey), algorithm, false, ['sign'])

@@ -1,0 +1,68 @@
+import { type IncomingMessage, request as overHttp, Agent as HttpAgent } from 'node:http'
+import { Agent as HttpsAgent, request as overHttps } from 'node:https'
+import { type Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { text } from 'node:stream/consumers'
+import { AppError, fromProblem, isProblem } from '#manager/contract'
+import { type Connection } from '../config/connect.ts'
+import { explainFailure } from '../config/system-certificates.ts'
+
+/** No byte has moved for this long: the connection is lost. */
+const STALLED_MS = 60_000
+
+const agents = { 'http:': new HttpAgent({ keepAlive: true }), 'https:': new HttpsAgent({ keepAlive: true }) } as const
+
+export interface Transfer {
+  readonly method: string
+  /** Below the address of the manager. */
+  readonly path: string
+  readonly headers?: Readonly<Record<string, string>>
+  /** A stream cannot be signed: with a keypair, send bytes. */
+  readonly body?: Readable | Buffer | undefined
+  readonly signal: AbortSignal
+}
+
+/**
+ * Sends a request whose body or answer is long: bytes are streamed, connections are kept for the next request, and a connection
+ * on which nothing moves is given up.
+ *
+ * @returns the answer, with its body unread
+ * @throws AppError as the server says, or `unavailable` if the connection fails; the reason of the signal
+ */
+export async function sendTransfer(
+  { endpoint, credentials }: Pick<Connection, 'endpoint' | 'credentials'>,
+  { method, path, headers = {}, body, signal }: Transfer,
+): Promise<IncomingMessage> {
+  const url = endpoint + path
+  const signed = await credentials({ method, url, body: Buffer.isBuffer(body) ? body : undefined })
+  const { protocol } = new URL(url)
+  const send = protocol === 'https:' ? overHttps : overHttp
+  const agent = protocol === 'https:' ? agents['https:'] : agents['http:']
+  const length = Buffer.isBuffer(body) ? { 'content-length': String(body.length) } : {}
+  const request = send(url, { method, headers: { ...signed, ...length, ...headers }, agent, signal })
+  request.setTimeout(STALLED_MS, () => request.destroy(new Error('nothing has moved for a minute')))
+  const answered = new Promise<IncomingMessage>((resolve, reject) => {
+    request.once('response', resolve).once('error', reject)
+  })
+  try {
+    if (body === undefined || Buffer.isBuffer(body)) request.end(body)
+    // The server may answer, and end, before it has read the whole body.
+    else await Promise.race([pipeline(body, request), answered])
+    const reply = await answered
+    if ((reply.statusCode ?? 500) >= 400) throw await refusalOf(reply)
+    return reply
+  } catch (error) {
+    answered.catch(() => undefined)
+    signal.throwIfAborted()
+    if (error instanceof AppError) throw error
+    return explainFailure(url, error)
+  }
+}
+
+async function refusalOf(reply: IncomingMessage): Promise<AppError> {
+  const problem: unknown = await text(reply)
+    .then(body => JSON.parse(body) as unknown)
+    .catch(() => undefined)
+  if (isProblem(problem)) return fromProblem(problem)
+  return new AppError((reply.statusCode ?? 500) >= 500 ? 'unavailable' : 'internal', { why: `HTTP ${reply.statusCode ?? 0}` })
+}

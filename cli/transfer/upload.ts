@@ -1,0 +1,168 @@
+import { createHash, type Hash } from 'node:crypto'
+import { type FileHandle, open } from 'node:fs/promises'
+import { Readable } from 'node:stream'
+import { AppError, type FolderId, isAppError, type OnConflict, TUS_CONTENT, TUS_VERSION, type UploadId } from '#manager/contract'
+import { type Connection } from '../config/connect.ts'
+import { retrying } from './retrying.ts'
+import { sendTransfer } from './send.ts'
+
+/** A file up to this size is sent with the request that creates the upload. */
+const SMALL_BYTES = 4 * 1024 * 1024
+/** Signed requests send so many bytes each: their hash is part of the signature. */
+const SIGNED_BYTES = 16 * 1024 * 1024
+const READ_BYTES = 1024 * 1024
+
+export interface UploadTarget {
+  readonly connection: Connection
+  readonly folderId: FolderId
+  readonly onConflict: OnConflict
+  /** Requests are signed with a keypair. */
+  readonly isSigned: boolean
+  readonly signal: AbortSignal
+  /** Called with the number of bytes that have arrived since the last call; negative if some have to be sent again. */
+  readonly onBytes: (count: number) => void
+  readonly onPause: (error: Error) => void
+}
+
+/** @param remote path in the folder   @returns the path that the file has there */
+export async function uploadFile(target: UploadTarget, local: string, remote: string): Promise<string> {
+  await using file = await openLocal(local)
+  const { size, mtime } = await file.stat()
+  const metadata = { path: remote, onConflict: target.onConflict, modifiedAt: mtime.toISOString() }
+  if (size <= SMALL_BYTES) return await uploadSmall(target, file, size, metadata)
+  try {
+    return await uploadLarge(target, { file, local, size, metadata })
+  } catch (error) {
+    // An earlier run may have left the beginning of another file of the same name and size.
+    if (!isAppError(error) || error.code !== 'upload_damaged') throw error
+    return await uploadLarge(target, { file, local, size, metadata })
+  }
+}
+
+async function openLocal(local: string): Promise<FileHandle> {
+  return await open(local, 'r').catch((error: unknown) => {
+    throw new AppError('bad_request', { why: `${local} cannot be read.` }, { cause: error })
+  })
+}
+
+type Metadata = Readonly<Record<string, string>>
+
+async function uploadSmall(target: UploadTarget, file: FileHandle, size: number, metadata: Metadata): Promise<string> {
+  const body = Buffer.alloc(size)
+  const { bytesRead } = await file.read(body, 0, size, 0)
+  const bytes = body.subarray(0, bytesRead)
+  const sha256 = createHash('sha256').update(bytes).digest('hex')
+  const made = await retrying(() => create(target, { size: bytes.length, metadata: { ...metadata, sha256 }, bytes }), {
+    ...target,
+    progress: () => 0,
+  })
+  target.onBytes(bytes.length)
+  return made.path
+}
+
+interface Created {
+  readonly id: UploadId
+  readonly path: string
+}
+
+async function create(
+  { connection, folderId, signal }: UploadTarget,
+  { size, metadata, bytes }: { size: number; metadata: Metadata; bytes?: Buffer },
+): Promise<Created> {
+  const reply = await sendTransfer(connection, {
+    method: 'POST',
+    path: `/api/v1/folders/${folderId}/uploads`,
+    headers: {
+      ...TUS,
+      'upload-length': String(size),
+      'upload-metadata': Object.entries(metadata)
+        .map(([key, value]) => `${key} ${Buffer.from(value).toString('base64')}`)
+        .join(','),
+      ...(bytes === undefined ? {} : { 'content-type': TUS_CONTENT }),
+    },
+    body: bytes,
+    signal,
+  })
+  return JSON.parse(Buffer.concat(await reply.toArray()).toString()) as Created
+}
+
+const TUS = { 'tus-resumable': TUS_VERSION }
+
+interface LargeFile {
+  readonly file: FileHandle
+  readonly local: string
+  readonly size: number
+  readonly metadata: Metadata
+}
+
+async function uploadLarge(target: UploadTarget, { file, local, size, metadata }: LargeFile): Promise<string> {
+  const { connection, folderId, isSigned, onConflict, signal, onBytes, onPause } = target
+  const { api } = connection
+  const remote = metadata.path ?? ''
+  const { items } = await api.listUploads({ params: { id: folderId }, signal })
+  const begun = items.find(upload => upload.path === remote && upload.size === size)
+  const { id } = begun ?? (await retrying(() => create(target, { size, metadata: { ...metadata, finish: 'later' } }), { ...target, progress: () => 0 }))
+  const path = `/api/v1/folders/${folderId}/uploads/${id}`
+  const hashing = { hash: createHash('sha256'), upTo: 0 }
+  let told = 0
+  const tell = (offset: number) => {
+    onBytes(offset - told)
+    told = offset
+  }
+
+  async function attempt(): Promise<void> {
+    for (;;) {
+      const head = await sendTransfer(connection, { method: 'HEAD', path, headers: TUS, signal })
+      const offset = Number(head.resume().headers['upload-offset'])
+      tell(offset)
+      await hashUpTo(file, hashing, offset)
+      if (offset >= size) return
+      const end = isSigned ? Math.min(size, offset + SIGNED_BYTES) : size
+      const source = bytesOf(file, { from: offset, to: end, hashing, tell })
+      const reply = await sendTransfer(connection, {
+        method: 'PATCH',
+        path,
+        headers: { ...TUS, 'content-type': TUS_CONTENT, 'upload-offset': String(offset), ...(isSigned ? {} : { 'content-length': String(end - offset) }) },
+        body: isSigned ? Buffer.concat(await Readable.from(source).toArray()) : Readable.from(source, { objectMode: false, highWaterMark: READ_BYTES }),
+        signal,
+      })
+      reply.resume()
+    }
+  }
+
+  await retrying(attempt, { signal, onPause, progress: () => told })
+  if (hashing.upTo !== size) throw new AppError('bad_request', { why: `${local} became shorter while it was sent.` })
+  const sha256 = hashing.hash.digest('hex')
+  const finish = () => api.finishUpload({ params: { id: folderId, uploadId: id }, body: { sha256, onConflict }, signal })
+  return (await retrying(finish, { signal, onPause, progress: () => 0 })).path
+}
+
+/** Hash of the beginning of a file, as far as it was read. */
+interface Hashing {
+  readonly hash: Hash
+  upTo: number
+}
+
+/** Reads what the server has already, for the hash. */
+async function hashUpTo(file: FileHandle, hashing: Hashing, end: number): Promise<void> {
+  for await (const _chunk of bytesOf(file, { from: hashing.upTo, to: end, hashing, tell: () => undefined }));
+}
+
+async function* bytesOf(
+  file: FileHandle,
+  { from, to, hashing, tell }: { from: number; to: number; hashing: Hashing; tell: (offset: number) => void },
+): AsyncGenerator<Buffer> {
+  for (let position = from; position < to; ) {
+    const chunk = Buffer.allocUnsafe(Math.min(READ_BYTES, to - position))
+    const { bytesRead } = await file.read(chunk, 0, chunk.length, position)
+    if (bytesRead === 0) throw new AppError('bad_request', { why: 'The file became shorter while it was sent.' })
+    const bytes = chunk.subarray(0, bytesRead)
+    position += bytesRead
+    if (position > hashing.upTo) {
+      hashing.hash.update(bytes.subarray(bytesRead - (position - hashing.upTo)))
+      hashing.upTo = position
+    }
+    yield bytes
+    tell(position)
+  }
+}

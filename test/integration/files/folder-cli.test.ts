@@ -1,0 +1,113 @@
+import { randomBytes } from 'node:crypto'
+import { mkdir, readdir, readFile, stat, symlink, utimes, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { type Folder } from '#manager/contract'
+import { type Cli, createCli, outcomeOf } from '../../fixtures/cli.ts'
+import { startCuttingProxy } from '../../fixtures/cutting-proxy.ts'
+import { startTestManager, temporaryDirectory, type TestManager } from '../../fixtures/manager.ts'
+
+const MiB = 1024 * 1024
+
+let manager: TestManager
+let cli: Cli
+let folder: Folder
+let directory: string
+let local: string
+const stack = new AsyncDisposableStack()
+beforeAll(async () => {
+  manager = stack.use(await startTestManager())
+  cli = stack.use(await createCli())
+  local = stack.use(await temporaryDirectory()).path
+  await cli.signIn(manager.url)
+  folder = await (await manager.signIn()).api.createFolder({ body: { name: 'data' } })
+  directory = join(manager.dataDir, 'storage', 'folders', folder.id)
+})
+afterAll(() => stack.disposeAsync())
+
+test('a file is uploaded to a path, into a directory or under its own name, with its time', async () => {
+  const path = join(local, 'notes.txt')
+  await writeFile(path, 'hello')
+  await utimes(path, 1_700_000_000, 1_700_000_000)
+  const done = await cli.run(['folder', 'upload', 'data', path, '--json'])
+  expect(done).toMatchObject({ code: 0, err: '' })
+  expect(JSON.parse(done.out)).toEqual({ files: 1, bytes: 5, skipped: [], failed: [] })
+  expect((await stat(join(directory, 'notes.txt'))).mtimeMs).toBe(1_700_000_000_000)
+  expect((await cli.run(['folder', 'upload', 'data', path, 'deep/er/other.txt'])).code).toBe(0)
+  expect((await cli.run(['folder', 'upload', 'data', path, 'deep/'])).code).toBe(0)
+  expect(await readFile(join(directory, 'deep/er/other.txt'), 'utf8')).toBe('hello')
+  expect(await readFile(join(directory, 'deep/notes.txt'), 'utf8')).toBe('hello')
+})
+
+test('a tree is uploaded without its links; names that are taken are replaced, refused or avoided', async () => {
+  const tree = join(local, 'tree')
+  await mkdir(join(tree, 'a/b'), { recursive: true })
+  for (let i = 0; i < 40; i++) await writeFile(join(tree, i % 2 ? 'a' : 'a/b', `${i} ü.txt`), String(i))
+  await symlink('/etc', join(tree, 'a/link'))
+  const first = await cli.run(['folder', 'upload', 'data', tree, '--json'])
+  expect(first.code).toBe(0)
+  expect(JSON.parse(first.out)).toMatchObject({ files: 40, skipped: [join(tree, 'a/link')] })
+  expect(await readdir(join(directory, 'tree/a/b'))).toHaveLength(20)
+  expect(await readFile(join(directory, 'tree/a/7 ü.txt'), 'utf8')).toBe('7')
+  expect((await cli.run(['folder', 'upload', 'data', tree])).code).toBe(0)
+  const refused = await cli.run(['folder', 'upload', 'data', tree, '--on-conflict', 'fail', '--json'])
+  expect(refused.code).toBe(1)
+  expect((JSON.parse(refused.out) as { failed: unknown[] }).failed).toHaveLength(40)
+})
+
+test('exit codes: no such folder, no such file, not signed in', async () => {
+  expect((await cli.run(['folder', 'upload', 'nowhere', join(local, 'notes.txt')])).code).toBe(4)
+  expect((await cli.run(['folder', 'upload', 'data', join(local, 'missing')])).code).toBe(2)
+  await using stranger = await createCli()
+  expect((await stranger.run(['folder', 'upload', 'data', join(local, 'notes.txt')])).code).toBe(3)
+})
+
+test('a large file goes on through five cut connections, and after Ctrl-C with the same command', async () => {
+  const content = randomBytes(24 * MiB)
+  const path = join(local, 'large.bin')
+  await writeFile(path, content)
+  await using relay = await startCuttingProxy(manager.url, { cuts: 5, afterBytes: 3 * MiB, host: new URL(manager.url).host })
+  await using other = await createCli()
+  await other.signIn(relay.url)
+  const done = await other.run(['folder', 'upload', 'data', path])
+  expect(done).toMatchObject({ code: 0 })
+  expect(relay.cuts()).toBe(5)
+  expect((await readFile(join(directory, 'large.bin'))).equals(content)).toBe(true)
+
+  await using slow = await startCuttingProxy(manager.url, { cuts: 0, afterBytes: 0, host: new URL(manager.url).host, bytesPerSecond: 8 * MiB })
+  await using third = await createCli()
+  await third.signIn(slow.url)
+  const child = third.start(['folder', 'upload', 'data', path, 'again.bin'])
+  const outcome = outcomeOf(child)
+  const parts = () => readdir(join(manager.dataDir, 'storage', 'uploads'))
+  await vi.waitFor(async () => {
+    const [part] = await parts()
+    expect((await stat(join(manager.dataDir, 'storage', 'uploads', part ?? 'none'))).size).toBeGreaterThan(2 * MiB)
+  }, { timeout: 15_000, interval: 20 })
+  child.kill('SIGINT')
+  expect((await outcome).code).toBe(130)
+  expect(await readdir(directory)).not.toContain('again.bin')
+  const [kept] = await parts()
+  const keptBytes = (await stat(join(manager.dataDir, 'storage', 'uploads', kept ?? 'none'))).size
+  await using counting = await startCuttingProxy(manager.url, { cuts: 0, afterBytes: 0, host: new URL(manager.url).host })
+  await using fourth = await createCli()
+  await fourth.signIn(counting.url)
+  expect((await fourth.run(['folder', 'upload', 'data', path, 'again.bin'])).code).toBe(0)
+  expect((await readFile(join(directory, 'again.bin'))).equals(content)).toBe(true)
+  // Only the rest was sent again.
+  expect(counting.bytesUp()).toBeLessThan(content.length - keptBytes + MiB)
+  expect(await parts()).toEqual([])
+}, 60_000)
+
+test('a keypair signs every part of an upload', async () => {
+  const { api } = await manager.signIn()
+  const { accessKey, secretKey } = await api.createKeypair({ body: {} })
+  const content = randomBytes(20 * MiB)
+  const path = join(local, 'signed.bin')
+  await writeFile(path, content)
+  await using bare = await createCli()
+  const environment = { BERTH_ENDPOINT: manager.url, BERTH_ACCESS_KEY: accessKey, BERTH_SECRET_KEY: secretKey }
+  const child = bare.start(['folder', 'upload', 'data', path], environment)
+  expect(await outcomeOf(child)).toMatchObject({ code: 0 })
+  expect((await readFile(join(directory, 'signed.bin'))).equals(content)).toBe(true)
+})
