@@ -64,5 +64,7 @@ async function refusalOf(reply: IncomingMessage): Promise<AppError> {
     .then(body => JSON.parse(body) as unknown)
     .catch(() => undefined)
   if (isProblem(problem)) return fromProblem(problem)
-  return new AppError((reply.statusCode ?? 500) >= 500 ? 'unavailable' : 'internal', { why: `HTTP ${reply.statusCode ?? 0}` })
+  return new AppError((reply.statusCode ?? 500) >= 500 ? 'unavailable' : 'internal', {
+    why: `HTTP ${reply.statusCode ?? 0}`,
+  })
 }

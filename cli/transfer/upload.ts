@@ -1,7 +1,15 @@
 import { createHash, type Hash } from 'node:crypto'
 import { type FileHandle, open } from 'node:fs/promises'
 import { Readable } from 'node:stream'
-import { AppError, type FolderId, isAppError, type OnConflict, TUS_CONTENT, TUS_VERSION, type UploadId } from '#manager/contract'
+import {
+  AppError,
+  type FolderId,
+  isAppError,
+  type OnConflict,
+  TUS_CONTENT,
+  TUS_VERSION,
+  type UploadId,
+} from '#manager/contract'
 import { type Connection } from '../config/connect.ts'
 import { retrying } from './retrying.ts'
 import { sendTransfer } from './send.ts'
@@ -101,7 +109,12 @@ async function uploadLarge(target: UploadTarget, { file, local, size, metadata }
   const remote = metadata.path ?? ''
   const { items } = await api.listUploads({ params: { id: folderId }, signal })
   const begun = items.find(upload => upload.path === remote && upload.size === size)
-  const { id } = begun ?? (await retrying(() => create(target, { size, metadata: { ...metadata, finish: 'later' } }), { ...target, progress: () => 0 }))
+  const { id } =
+    begun ??
+    (await retrying(() => create(target, { size, metadata: { ...metadata, finish: 'later' } }), {
+      ...target,
+      progress: () => 0,
+    }))
   const path = `/api/v1/folders/${folderId}/uploads/${id}`
   const hashing = { hash: createHash('sha256'), upTo: 0 }
   let told = 0
@@ -122,8 +135,15 @@ async function uploadLarge(target: UploadTarget, { file, local, size, metadata }
       const reply = await sendTransfer(connection, {
         method: 'PATCH',
         path,
-        headers: { ...TUS, 'content-type': TUS_CONTENT, 'upload-offset': String(offset), ...(isSigned ? {} : { 'content-length': String(end - offset) }) },
-        body: isSigned ? Buffer.concat(await Readable.from(source).toArray()) : Readable.from(source, { objectMode: false, highWaterMark: READ_BYTES }),
+        headers: {
+          ...TUS,
+          'content-type': TUS_CONTENT,
+          'upload-offset': String(offset),
+          ...(isSigned ? {} : { 'content-length': String(end - offset) }),
+        },
+        body: isSigned
+          ? Buffer.concat(await Readable.from(source).toArray())
+          : Readable.from(source, { objectMode: false, highWaterMark: READ_BYTES }),
         signal,
       })
       reply.resume()
@@ -133,7 +153,8 @@ async function uploadLarge(target: UploadTarget, { file, local, size, metadata }
   await retrying(attempt, { signal, onPause, progress: () => told })
   if (hashing.upTo !== size) throw new AppError('bad_request', { why: `${local} became shorter while it was sent.` })
   const sha256 = hashing.hash.digest('hex')
-  const finish = () => api.finishUpload({ params: { id: folderId, uploadId: id }, body: { sha256, onConflict }, signal })
+  const finish = () =>
+    api.finishUpload({ params: { id: folderId, uploadId: id }, body: { sha256, onConflict }, signal })
   return (await retrying(finish, { signal, onPause, progress: () => 0 })).path
 }
 
@@ -152,7 +173,7 @@ async function* bytesOf(
   file: FileHandle,
   { from, to, hashing, tell }: { from: number; to: number; hashing: Hashing; tell: (offset: number) => void },
 ): AsyncGenerator<Buffer> {
-  for (let position = from; position < to; ) {
+  for (let position = from; position < to;) {
     const chunk = Buffer.allocUnsafe(Math.min(READ_BYTES, to - position))
     const { bytesRead } = await file.read(chunk, 0, chunk.length, position)
     if (bytesRead === 0) throw new AppError('bad_request', { why: 'The file became shorter while it was sent.' })

@@ -66,7 +66,11 @@ test('a large file goes on through five cut connections, and after Ctrl-C with t
   const content = randomBytes(24 * MiB)
   const path = join(local, 'large.bin')
   await writeFile(path, content)
-  await using relay = await startCuttingProxy(manager.url, { cuts: 5, afterBytes: 3 * MiB, host: new URL(manager.url).host })
+  await using relay = await startCuttingProxy(manager.url, {
+    cuts: 5,
+    afterBytes: 3 * MiB,
+    host: new URL(manager.url).host,
+  })
   await using other = await createCli()
   await other.signIn(relay.url)
   const done = await other.run(['folder', 'upload', 'data', path])
@@ -74,22 +78,34 @@ test('a large file goes on through five cut connections, and after Ctrl-C with t
   expect(relay.cuts()).toBe(5)
   expect((await readFile(join(directory, 'large.bin'))).equals(content)).toBe(true)
 
-  await using slow = await startCuttingProxy(manager.url, { cuts: 0, afterBytes: 0, host: new URL(manager.url).host, bytesPerSecond: 8 * MiB })
+  await using slow = await startCuttingProxy(manager.url, {
+    cuts: 0,
+    afterBytes: 0,
+    host: new URL(manager.url).host,
+    bytesPerSecond: 8 * MiB,
+  })
   await using third = await createCli()
   await third.signIn(slow.url)
   const child = third.start(['folder', 'upload', 'data', path, 'again.bin'])
   const outcome = outcomeOf(child)
   const parts = () => readdir(join(manager.dataDir, 'storage', 'uploads'))
-  await vi.waitFor(async () => {
-    const [part] = await parts()
-    expect((await stat(join(manager.dataDir, 'storage', 'uploads', part ?? 'none'))).size).toBeGreaterThan(2 * MiB)
-  }, { timeout: 15_000, interval: 20 })
+  await vi.waitFor(
+    async () => {
+      const [part] = await parts()
+      expect((await stat(join(manager.dataDir, 'storage', 'uploads', part ?? 'none'))).size).toBeGreaterThan(2 * MiB)
+    },
+    { timeout: 15_000, interval: 20 },
+  )
   child.kill('SIGINT')
   expect((await outcome).code).toBe(130)
   expect(await readdir(directory)).not.toContain('again.bin')
   const [kept] = await parts()
   const keptBytes = (await stat(join(manager.dataDir, 'storage', 'uploads', kept ?? 'none'))).size
-  await using counting = await startCuttingProxy(manager.url, { cuts: 0, afterBytes: 0, host: new URL(manager.url).host })
+  await using counting = await startCuttingProxy(manager.url, {
+    cuts: 0,
+    afterBytes: 0,
+    host: new URL(manager.url).host,
+  })
   await using fourth = await createCli()
   await fourth.signIn(counting.url)
   expect((await fourth.run(['folder', 'upload', 'data', path, 'again.bin'])).code).toBe(0)
