@@ -1,29 +1,24 @@
-import { durationText } from '#manager/contract'
+import { formatLocale, numberFormat } from '../words/number-format.ts'
+import { shared } from './words.ts'
 
 /**
- * Text of sizes, amounts and times for people. Units are binary, as in Docker and the resource slots. Formatters are cached:
- * creating one costs more than a row of a list may.
+ * Text of sizes, amounts and times for people, in the language of the page. Units are binary, as in Docker and the resource
+ * slots. Formatters are cached: creating one costs more than a row of a list may.
  */
 
 const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'] as const
-const formatters = new Map<string, Intl.NumberFormat | Intl.DateTimeFormat>()
+const dateFormats = new Map<string, Intl.DateTimeFormat>()
 
-function numberFormat(maximumFractionDigits: number, locale = ''): Intl.NumberFormat {
-  const key = `n ${locale} ${maximumFractionDigits}`
-  const known = formatters.get(key)
-  if (known instanceof Intl.NumberFormat) return known
-  const made = new Intl.NumberFormat(locale || undefined, { maximumFractionDigits })
-  formatters.set(key, made)
-  return made
+function dateFormat(options: Intl.DateTimeFormatOptions, locale = formatLocale()): Intl.DateTimeFormat {
+  const key = `${locale} ${JSON.stringify(options)}`
+  let known = dateFormats.get(key)
+  if (!known) dateFormats.set(key, (known = new Intl.DateTimeFormat(locale, options)))
+  return known
 }
 
-function dateFormat(options: Intl.DateTimeFormatOptions, locale = ''): Intl.DateTimeFormat {
-  const key = `d ${locale} ${JSON.stringify(options)}`
-  const known = formatters.get(key)
-  if (known instanceof Intl.DateTimeFormat) return known
-  const made = new Intl.DateTimeFormat(locale || undefined, options)
-  formatters.set(key, made)
-  return made
+/** `12345.678` → `12,345.68` */
+export function formatNumber(value: number, maximumFractionDigits = 2, locale?: string): string {
+  return numberFormat(maximumFractionDigits, locale).format(value)
 }
 
 /** `1536` → `1.5 KiB`; at most three significant digits. */
@@ -47,9 +42,24 @@ export function formatPercent(fraction: number): string {
   return `${Math.round(Math.max(0, fraction) * 100)} %`
 }
 
-/** Text of a duration in whole seconds: `42 s`, `3 min 5 s`, `2 h 10 min`, `3 d 4 h`. */
+/** Text of a duration in whole seconds, in its largest unit and the next one: `42 s`, `3 min 5 s`, `2 h 10 min`, `3 d 4 h`. */
 export function formatDuration(milliseconds: number): string {
-  return durationText(Math.floor(milliseconds / 1000))
+  return formatSeconds(Math.floor(milliseconds / 1000))
+}
+
+/** The same for a number of seconds, which is rounded. */
+export function formatSeconds(seconds: number): string {
+  const whole = Math.max(0, Math.round(seconds))
+  const parts = [
+    ['days', Math.floor(whole / 86_400)],
+    ['hours', Math.floor(whole / 3_600) % 24],
+    ['minutes', Math.floor(whole / 60) % 60],
+    ['seconds', whole % 60],
+  ] as const
+  const first = parts.findIndex(([, count]) => count > 0)
+  if (first === -1) return shared('seconds', { count: 0 })
+  const shown = parts.slice(first, first + 2).filter(([, count]) => count > 0)
+  return shown.map(([unit, count]) => shared(unit, { count })).join(' ')
 }
 
 export function formatDateTime(date: Date, locale?: string): string {

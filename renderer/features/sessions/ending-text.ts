@@ -1,4 +1,6 @@
 import { type Session } from '#manager/contract'
+import { shared } from '../../ui/words.ts'
+import { t } from './words.ts'
 
 export interface EndingText {
   /** `Ends in 5 min` */
@@ -16,13 +18,14 @@ export function endingText(
 ): EndingText | undefined {
   if (!ends?.warnedAt) return undefined
   const left = Date.parse(ends.at) - now.getTime()
-  const cause =
-    ends.why === 'idle_timeout' ? 'The session has been idle for a while.' : 'The maximum lifetime of the session ends.'
-  const files =
-    clusterSize === 1 ? 'Only the home folder is kept, for about a day while there is room.' : 'All files are deleted.'
+  const keepsHome = clusterSize === 1
+  const why =
+    ends.why === 'idle_timeout'
+      ? t(keepsHome ? 'idleWhileOneKept' : 'idleWhileNoneKept')
+      : t(keepsHome ? 'lifetimeOneKept' : 'lifetimeNoneKept')
   return {
-    label: left <= 0 ? 'Ends now' : `Ends in ${leftText(left)}`,
-    why: `${cause} ${files}`,
+    label: left <= 0 ? t('endsNow') : t('endsIn', { time: leftText(left) }),
+    why,
     urgent: left < 5 * 60_000,
   }
 }
@@ -30,5 +33,5 @@ export function endingText(
 /** The time left in minutes, and in seconds during the last minute. */
 function leftText(milliseconds: number): string {
   const seconds = Math.ceil(milliseconds / 1000)
-  return seconds <= 60 ? `${seconds} s` : `${Math.ceil(seconds / 60)} min`
+  return seconds <= 60 ? shared('seconds', { count: seconds }) : shared('minutes', { count: Math.ceil(seconds / 60) })
 }

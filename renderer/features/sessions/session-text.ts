@@ -1,6 +1,7 @@
 import { mdiAlertCircle, mdiCheckCircle } from '@mdi/js'
 import { isFinished, parseAmount, parseSlots, type Session, type SessionStatus, type UserId } from '#manager/contract'
-import { formatBytes, formatCores, localTimes } from '../../ui/format.ts'
+import { formatBytes, formatCores, formatNumber, localTimes } from '../../ui/format.ts'
+import { t } from './words.ts'
 
 export type Tone = 'neutral' | 'busy' | 'good' | 'warn' | 'bad'
 export interface StatusText {
@@ -14,20 +15,20 @@ export interface StatusText {
   readonly reason: string
 }
 
-const STATUS: Readonly<Record<SessionStatus, Omit<StatusText, 'reason'>>> = {
-  PENDING: { label: 'Waiting', tone: 'warn', pulse: true },
-  SCHEDULED: { label: 'Scheduled', tone: 'busy', pulse: true },
-  PREPARING: { label: 'Preparing', tone: 'busy', pulse: true },
-  PULLING: { label: 'Pulling image', tone: 'busy', pulse: true },
-  RUNNING: { label: 'Running', tone: 'good', pulse: false },
-  TERMINATING: { label: 'Terminating', tone: 'busy', pulse: true },
-  TERMINATED: { label: 'Terminated', tone: 'neutral', pulse: false },
-  CANCELLED: { label: 'Cancelled', tone: 'neutral', pulse: false },
-  ERROR: { label: 'Failed', tone: 'bad', pulse: false, icon: mdiAlertCircle },
+const STATUS: Readonly<Record<SessionStatus, Omit<StatusText, 'label' | 'reason'>>> = {
+  PENDING: { tone: 'warn', pulse: true },
+  SCHEDULED: { tone: 'busy', pulse: true },
+  PREPARING: { tone: 'busy', pulse: true },
+  PULLING: { tone: 'busy', pulse: true },
+  RUNNING: { tone: 'good', pulse: false },
+  TERMINATING: { tone: 'busy', pulse: true },
+  TERMINATED: { tone: 'neutral', pulse: false },
+  CANCELLED: { tone: 'neutral', pulse: false },
+  ERROR: { tone: 'bad', pulse: false, icon: mdiAlertCircle },
 }
 
 export function statusLabel(status: SessionStatus): string {
-  return STATUS[status].label
+  return t(status)
 }
 
 type Told = Pick<Session, 'status' | 'reason' | 'reachable' | 'queuePosition'> &
@@ -47,22 +48,21 @@ export function shownStatus(session: Pick<Told, 'status' | 'result' | 'reason'>)
 export function statusText(session: Told): StatusText {
   const { status, reason, reachable, queuePosition } = session
   if (status === 'RUNNING' && !reachable) {
-    const why = 'The host of this session is not connected. The session keeps running there.'
-    return { label: 'Unreachable', tone: 'warn', pulse: true, reason: why }
+    return { label: t('unreachable'), tone: 'warn', pulse: true, reason: t('unreachableWhy') }
   }
   const message = localTimes(reason.message).replace(/\.$/, '')
   if (status === 'PENDING') {
-    const position = queuePosition === null ? '' : `position ${queuePosition}`
-    return { ...STATUS.PENDING, reason: [message, position].filter(Boolean).join(' · ') }
+    const position = queuePosition === null ? '' : t('position', { position: queuePosition })
+    return { ...STATUS.PENDING, label: t('PENDING'), reason: [message, position].filter(Boolean).join(' · ') }
   }
   if (status === 'TERMINATED' && hasFailed(session)) {
     const code = session.kernels?.find(({ role }) => role === 'main')?.exitCode ?? null
-    return { ...STATUS.ERROR, label: code === null ? 'Failed' : `Failed · exit ${code}`, reason: message }
+    return { ...STATUS.ERROR, label: code === null ? t('ERROR') : t('failedWithExit', { code }), reason: message }
   }
   if (status === 'TERMINATED' && session.result === 'success') {
-    return { ...STATUS.TERMINATED, label: 'Succeeded', tone: 'good', icon: mdiCheckCircle, reason: message }
+    return { ...STATUS.TERMINATED, label: t('succeeded'), tone: 'good', icon: mdiCheckCircle, reason: message }
   }
-  return { ...STATUS[status], reason: status === 'RUNNING' ? '' : message }
+  return { ...STATUS[status], label: t(status), reason: status === 'RUNNING' ? '' : message }
 }
 
 /** How long an agent keeps the home folder of an ended session by default; less if its disk space is short. */
@@ -81,12 +81,12 @@ export function resourcesText(session: Pick<Session, 'requested'>): string {
 }
 
 export function shmemText(session: Pick<Session, 'shmem'>): string {
-  return `${formatBytes(parseAmount('mem', session.shmem) ?? 0)} shared memory`
+  return t('sharedMemory', { size: formatBytes(parseAmount('mem', session.shmem) ?? 0) })
 }
 
 /** The resources on two short lines: `2 CPU · 4 GiB`, and GPUs with shared memory. */
 export function resourceLines(session: Pick<Session, 'requested' | 'shmem'>): readonly [string, string] {
-  const shmem = `${formatBytes(parseAmount('mem', session.shmem) ?? 0)} shared`
+  const shmem = t('sharedShort', { size: formatBytes(parseAmount('mem', session.shmem) ?? 0) })
   return [computeText(session), [gpuText(session), shmem].filter(Boolean).join(' · ')]
 }
 
@@ -98,7 +98,7 @@ function computeText({ requested }: Pick<Session, 'requested'>): string {
 function gpuText({ requested }: Pick<Session, 'requested'>): string {
   const { 'cuda.device': gpus = 0, 'cuda.shares': shares = 0 } = parseSlots(requested)
   if (gpus > 0) return `${gpus} GPU`
-  return shares > 0 ? `${(shares / 100).toLocaleString()} fGPU` : ''
+  return shares > 0 ? `${formatNumber(shares / 100)} fGPU` : ''
 }
 
 /** `registry.example.com:5000/team/python:3.13` → `team/python:3.13`: the part by which people know an image. */
@@ -118,8 +118,8 @@ export function entryHindrance(
   { ownerId, ownerEmail, status, reachable }: Pick<Session, 'ownerId' | 'ownerEmail' | 'status' | 'reachable'>,
   userId: UserId | undefined,
 ): string {
-  if (ownerId !== userId) return `Only the owner, ${ownerEmail}, can open this session`
-  if (isFinished(status)) return 'The session has ended'
-  if (status !== 'RUNNING') return 'Available once the session runs'
-  return reachable ? '' : 'The host of this session is not connected'
+  if (ownerId !== userId) return t('ownerOnly', { owner: ownerEmail })
+  if (isFinished(status)) return t('hasEnded')
+  if (status !== 'RUNNING') return t('onceRunning')
+  return reachable ? '' : t('hostAway')
 }

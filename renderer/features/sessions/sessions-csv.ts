@@ -1,6 +1,6 @@
 import { parseSlots, type Session } from '#manager/contract'
 import { csvOf } from '../../ui/csv.ts'
-import { t } from './list-words.ts'
+import { t } from './words.ts'
 import { statusText } from './session-text.ts'
 
 /** Sessions as CSV: amounts as plain numbers, times in UTC, so that programs read them. */

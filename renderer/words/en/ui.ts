@@ -12,4 +12,10 @@ export default {
   time: 'Time',
   tryAgain: 'Try again',
   continue: 'Continue',
+
+  // Durations
+  days: '{count, number} d',
+  hours: '{count, number} h',
+  minutes: '{count, number} min',
+  seconds: '{count, number} s',
 } as const

@@ -15,4 +15,9 @@ export default {
   time: '시각',
   tryAgain: '다시 시도',
   continue: '계속',
+
+  days: '{count, number}일',
+  hours: '{count, number}시간',
+  minutes: '{count, number}분',
+  seconds: '{count, number}초',
 } satisfies Translation<typeof en>
