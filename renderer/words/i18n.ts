@@ -37,6 +37,18 @@ export function defineWords<const M extends Messages>(feature: string, en: M) {
     values ? global.t(`${feature}.${key}`, values) : global.t(`${feature}.${key}`)
 }
 
+/**
+ * The texts of a feature whose English comes from the server.
+ * @returns the text in the language of the page; undefined in English, and for a code that the page has no text for
+ */
+export function defineTranslations<M extends Messages>(feature: string) {
+  return <K extends keyof M & string>(key: K, ...[values]: Parameters<M[K]>): string | undefined => {
+    const path = `${feature}.${key}`
+    if (language.value === 'en' || !global.te(path, language.value)) return undefined
+    return values ? global.t(path, values) : global.t(path)
+  }
+}
+
 /** The compiled message of `feature.key`: keys are flat within a feature. A text becomes a function, which needs no compiler. */
 function findMessage(messages: unknown, path: string): PathValue {
   const dot = path.indexOf('.')

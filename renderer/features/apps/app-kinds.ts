@@ -9,6 +9,7 @@ import {
   mdiNotebookOutline,
 } from '@mdi/js'
 import { type App, forwardedPort, type Session } from '#manager/contract'
+import { t } from './words.ts'
 
 /** How an app is opened: a page of its own, our terminal, our SSH dialog, or a bare port for a client program. */
 export type AppKind = 'http' | 'terminal' | 'ssh' | 'tcp'
@@ -27,19 +28,20 @@ const BUILT_IN: readonly App[] = [
   { name: 'sshd', title: 'SSH / SFTP', protocol: 'tcp', path: '/' },
 ]
 
-const LOOKS: readonly { readonly match: RegExp; readonly icon: string; readonly hint: string }[] = [
-  { match: /^terminal$/, icon: mdiConsole, hint: 'A shell that survives reconnects' },
-  { match: /^sshd$/, icon: mdiFolderNetworkOutline, hint: 'Files and a shell from your own programs' },
-  { match: /jupyterlab/, icon: mdiNotebookOutline, hint: 'Notebooks, files and consoles' },
-  { match: /jupyter|notebook/, icon: mdiNotebookOutline, hint: 'Notebooks in the browser' },
-  { match: /code|vscode/, icon: mdiMicrosoftVisualStudioCode, hint: 'An editor in the browser' },
-  { match: /tensorboard|mlflow|wandb/, icon: mdiChartLine, hint: 'Charts of your training runs' },
-  { match: /vnc|desktop|rdp/, icon: mdiMonitor, hint: 'A graphical desktop' },
+type Hint = `hint${string}` & Parameters<typeof t>[0]
+const LOOKS: readonly { readonly match: RegExp; readonly icon: string; readonly hint: Hint }[] = [
+  { match: /^terminal$/, icon: mdiConsole, hint: 'hintTerminal' },
+  { match: /^sshd$/, icon: mdiFolderNetworkOutline, hint: 'hintSsh' },
+  { match: /jupyterlab/, icon: mdiNotebookOutline, hint: 'hintJupyterLab' },
+  { match: /jupyter|notebook/, icon: mdiNotebookOutline, hint: 'hintNotebook' },
+  { match: /code|vscode/, icon: mdiMicrosoftVisualStudioCode, hint: 'hintCode' },
+  { match: /tensorboard|mlflow|wandb/, icon: mdiChartLine, hint: 'hintCharts' },
+  { match: /vnc|desktop|rdp/, icon: mdiMonitor, hint: 'hintDesktop' },
 ]
 
 export function appCards(session: Pick<Session, 'apps'>): AppCard[] {
   const missing = BUILT_IN.filter(built => !session.apps.some(app => app.name === built.name))
-  const cards = [...session.apps, ...missing].map(app => ({ app, kind: kindOf(app), ...lookOf(app) }))
+  const cards = [...session.apps, ...missing].map(app => ({ app: named(app), kind: kindOf(app), ...lookOf(app) }))
   // Web pages first, because people come for them; then the terminal, SSH, and bare ports.
   const order: readonly AppKind[] = ['http', 'terminal', 'ssh', 'tcp']
   return cards.toSorted((a, b) => order.indexOf(a.kind) - order.indexOf(b.kind))
@@ -48,7 +50,12 @@ export function appCards(session: Pick<Session, 'apps'>): AppCard[] {
 /** The card of a port that the user opens by its number, from the name of its app. @returns undefined if it names no port */
 export function portCard(appName: string): AppCard | undefined {
   const app = forwardedPort(appName)
-  return app && { app, kind: app.protocol, ...lookOf(app) }
+  return app && { app: { ...app, title: t('port', { port: app.port }) }, kind: app.protocol, ...lookOf(app) }
+}
+
+/** The terminal has a name in every language; other apps are called as their image calls them. */
+function named(app: App): App {
+  return app.name === 'terminal' ? { ...app, title: t('terminal') } : app
 }
 
 function kindOf({ name, protocol }: App): AppKind {
@@ -59,8 +66,12 @@ function kindOf({ name, protocol }: App): AppKind {
 
 function lookOf({ name, protocol }: App): { icon: string; hint: string } {
   const known = LOOKS.find(({ match }) => match.test(name))
-  if (known) return known
+  const { icon, hint } = known ?? otherLook(protocol)
+  return { icon, hint: t(hint) }
+}
+
+function otherLook(protocol: App['protocol']): { icon: string; hint: Hint } {
   return protocol === 'http'
-    ? { icon: mdiApplicationOutline, hint: 'Opens in a new tab' }
-    : { icon: mdiLanConnect, hint: 'A port for your own program' }
+    ? { icon: mdiApplicationOutline, hint: 'hintWeb' }
+    : { icon: mdiLanConnect, hint: 'hintPort' }
 }

@@ -1,3 +1,4 @@
+import { t } from './words.ts'
 /** A browser tab for an app whose address is not known yet. */
 export interface AppTab {
   /** False if the browser refused to open the tab: show a link instead. */
@@ -15,9 +16,9 @@ export function openAppTab(window: Window, title: string): AppTab {
   const tab = window.open('', '_blank')
   if (!tab) return { open: false, show: () => undefined, close: () => undefined }
   const { document } = tab
-  document.title = `Starting ${title}…`
+  document.title = t('startingTab', { app: title })
   const words = document.createElement('p')
-  words.textContent = `Starting ${title}…`
+  words.textContent = document.title
   words.style.cssText =
     'font: 16px system-ui, sans-serif; display: grid; place-items: center; height: 90vh; color: GrayText'
   document.documentElement.style.colorScheme = 'light dark'

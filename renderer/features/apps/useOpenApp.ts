@@ -5,6 +5,7 @@ import { useServices } from '../../services.ts'
 import { useNotifications } from '../../ui/useNotifications.ts'
 import { openAppTab, type AppTab } from './app-tab.ts'
 import { useTunnels } from './useTunnels.ts'
+import { t } from './words.ts'
 
 export type Opening =
   | { readonly status: 'starting'; readonly since: Date }
@@ -102,7 +103,7 @@ export function toFailure(error: unknown): Opening {
 function holderText(holder: unknown): string | null {
   if (typeof holder !== 'object' || holder === null) return null
   const { sessionName, app, name, pid } = holder as Readonly<Record<string, unknown>>
-  if (typeof sessionName === 'string' && typeof app === 'string') return `your own tunnel to ${app} of ${sessionName}`
+  if (typeof sessionName === 'string' && typeof app === 'string') return t('ownTunnel', { app, session: sessionName })
   if (typeof pid !== 'number') return null
-  return `${typeof name === 'string' && name !== '' ? name : 'a program'} (process ${pid})`
+  return t('processOf', { program: typeof name === 'string' && name !== '' ? name : t('aProgram'), pid })
 }

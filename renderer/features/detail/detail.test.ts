@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { type SessionEvent } from '#manager/contract'
 import { highlight, logLines } from './log-text.ts'
-import { amountText } from './slot-text.ts'
+import { amountText } from '../../ui/slot-text.ts'
 import { shortDuration, timelineRows } from './timeline.ts'
 
 const START = Date.parse('2026-11-20T10:00:00.000Z')

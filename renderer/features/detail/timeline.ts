@@ -1,4 +1,5 @@
 import { isFinished, type SessionEvent } from '#manager/contract'
+import { t } from './words.ts'
 
 export interface TimelineRow {
   readonly event: SessionEvent
@@ -32,5 +33,7 @@ export function timelineRows(events: readonly SessionEvent[], now: Date): Timeli
 /** Text of a duration below 10 s, for which whole seconds are too coarse. @returns undefined for 10 s or longer */
 export function shortDuration(milliseconds: number): string | undefined {
   if (milliseconds >= 10_000) return undefined
-  return milliseconds < 1000 ? `${Math.round(milliseconds)} ms` : `${(milliseconds / 1000).toFixed(1)} s`
+  return milliseconds < 1000
+    ? t('milliseconds', { count: Math.round(milliseconds) })
+    : t('tenths', { seconds: (milliseconds / 1000).toFixed(1) })
 }

@@ -1,7 +1,8 @@
 import { mdiAlertCircle, mdiCheckCircle } from '@mdi/js'
 import { isFinished, parseAmount, parseSlots, type Session, type SessionStatus, type UserId } from '#manager/contract'
-import { formatBytes, formatCores, formatNumber, localTimes } from '../../ui/format.ts'
+import { formatBytes, formatCores, formatNumber } from '../../ui/format.ts'
 import { t } from './words.ts'
+import { reasonText } from './reason-text.ts'
 
 export type Tone = 'neutral' | 'busy' | 'good' | 'warn' | 'bad'
 export interface StatusText {
@@ -50,7 +51,7 @@ export function statusText(session: Told): StatusText {
   if (status === 'RUNNING' && !reachable) {
     return { label: t('unreachable'), tone: 'warn', pulse: true, reason: t('unreachableWhy') }
   }
-  const message = localTimes(reason.message).replace(/\.$/, '')
+  const message = reasonText(reason).replace(/\.$/, '')
   if (status === 'PENDING') {
     const position = queuePosition === null ? '' : t('position', { position: queuePosition })
     return { ...STATUS.PENDING, label: t('PENDING'), reason: [message, position].filter(Boolean).join(' · ') }

@@ -1,8 +1,10 @@
+import { t } from './words.ts'
+
 const LOWEST = 1024
 const HIGHEST = 65_535
 
 /** Message for a text that `parsePort` rejects. */
-export const PORT_RULE = `Enter a number from ${LOWEST} to ${HIGHEST}`
+export const portRule = () => t('portRule', { lowest: LOWEST, highest: HIGHEST })
 
 /** Parses a port from `LOWEST` to `HIGHEST`; lower ports belong to the system. @returns undefined if the text is no such port */
 export function parsePort(text: string): number | undefined {

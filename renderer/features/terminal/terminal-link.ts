@@ -1,5 +1,6 @@
 import { AppError, ORIGIN_SECRET_PROTOCOL, TERMINAL_PROTOCOL, TUNNEL_CLOSE, type SessionId } from '#manager/contract'
 import { type Host } from '../../host.ts'
+import { t } from './words.ts'
 
 export interface TerminalSize {
   readonly cols: number
@@ -48,7 +49,7 @@ export function attachBySocket(origin: string, originSecret: () => string): Atta
         if (data instanceof ArrayBuffer && !isClosed) listener.onData(new Uint8Array(data))
       }
       // A browser hides why an upgrade was refused; the caller asks the manager about the session.
-      socket.onclose = () => reject(new AppError('unavailable', { why: 'The terminal does not answer.' }))
+      socket.onclose = () => reject(new AppError('unavailable', { why: t('noAnswer') }))
       socket.onopen = () => {
         socket.onclose = ({ code }) => {
           if (!isClosed) listener.onClosed(code)

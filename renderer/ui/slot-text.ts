@@ -1,5 +1,5 @@
 import { parseAmount, SLOTS, type SlotName } from '#manager/contract'
-import { formatBytes } from '../../ui/format.ts'
+import { formatBytes } from './format.ts'
 
 export const SLOT_LABELS: Readonly<Record<string, string>> = Object.fromEntries(
   Object.entries(SLOTS).map(([slot, { label }]) => [slot, label]),

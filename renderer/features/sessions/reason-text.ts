@@ -1,0 +1,31 @@
+import { type Reason } from '#manager/contract'
+import { amountText, SLOT_LABELS } from '../../ui/slot-text.ts'
+import { formatStart, localTimes } from '../../ui/format.ts'
+import type en from '../../words/en/reasons.ts'
+import { defineTranslations } from '../../words/i18n.ts'
+
+const translated = defineTranslations<typeof en>('reasons')
+
+/**
+ * The reason for a session's status in the language of the page. English is the manager's text, which names hosts and amounts; other
+ * languages have a sentence of their own for each code, with the amounts and the expected start.
+ */
+export function reasonText(reason: Reason): string {
+  const sentence = translated(reason.code)
+  if (sentence === undefined) return localTimes(reason.message)
+  const { needed, available, expectedBy } = reason
+  const amounts = needed && available && { needed: slotsText(needed), available: slotsText(available) }
+  return [
+    sentence,
+    amounts && translated('amounts', amounts),
+    expectedBy && translated('startsBy', { time: formatStart(new Date(expectedBy), new Date()) }),
+  ]
+    .filter(Boolean)
+    .join(' ')
+}
+
+function slotsText(slots: Readonly<Record<string, string | undefined>>): string {
+  return Object.entries(slots)
+    .map(([slot, amount = '0']) => `${SLOT_LABELS[slot] ?? slot} ${amountText(slot, amount)}`)
+    .join(', ')
+}

@@ -1,0 +1,62 @@
+export default {
+  sshTo: 'SSH and SFTP to <name>{name}</name>',
+  openingTunnel: 'Opening the tunnel',
+  openingTunnelText: 'Opening the tunnel…',
+  address: 'Address',
+  port: 'Port',
+  user: 'User',
+  hostKey: 'Host key',
+  keyProtects: 'Any user of this computer can try to connect to this port; the key protects it.',
+  quitAsks: 'When you quit the app, it asks whether to keep the tunnel in the background or to close it.',
+  tabMayClose:
+    'Berth on this computer keeps the tunnel when you close this tab, and closes it when Berth stops or you sign out.',
+  copyRemoved: 'Berth removes its copy of the key when the tunnel closes.',
+  settingsAt: 'A preferred port, and ~/.ssh/config, are settings of <link>your account</link>.',
+  privateKey: 'Private key of this session',
+  keyOpenssh: 'OpenSSH key',
+  keyPutty: 'PuTTY, WinSCP',
+  keyFileZilla: 'File → Import',
+  fileZillaSite: 'FileZilla site',
+  keyAbout:
+    'The key opens only this session, until the session ends. Keep the key to yourself; ssh refuses a key file that others can read (<code>chmod 600 id_container</code>).',
+  howToConnect: 'How to connect',
+  commands: 'Commands',
+  editors: 'Editors',
+  hostInConfig: 'While this is open, <code>ssh {alias}</code> is all you need: the host is in your ~/.ssh/config.',
+  shell: 'Shell',
+  filesInteractive: 'Files, interactive',
+  copyFile: 'Copy a file',
+  synchroniseFolder: 'Synchronise a folder',
+  psftp: "PuTTY's psftp",
+  openInVsCode: 'Open in VS Code',
+  needsExtension:
+    'Needs the extension “Remote - SSH”. Other editors that read ~/.ssh/config know the host as <code>{alias}</code>.',
+  configElsewhere:
+    'VS Code finds hosts in ~/.ssh/config of the computer it runs on, and this console does not write there. Add a host with the address, port, user and key above.',
+  stepsFileZilla:
+    '<b>FileZilla:</b> download the site file and id_container, choose File → Import, then connect to “{name}”.',
+  stepsPutty:
+    '<b>PuTTY:</b> Host <code>{host}</code>, port <code>{port}</code>; Connection → Data → user <code>{user}</code>; SSH → Auth → Credentials → id_container.ppk.',
+  stepsWinScp:
+    '<b>WinSCP:</b> the same values; Advanced → SSH → Authentication → id_container.ppk. <link>Open in WinSCP</link>',
+  compareKey: 'At the first connection, compare the host key with the fingerprint above.',
+  closeTunnel: 'Close tunnel',
+  done: 'Done',
+
+  // Settings
+  settingsTitle: 'SSH and SFTP on this computer',
+  unproven:
+    'Berth does not know that this browser runs on its computer. Run <code>berth up</code> there and open the second link that it prints in this browser. The desktop app and the <code>berth</code> command do not need the link.',
+  remote:
+    'This browser runs on another computer than Berth. To open and set up SSH connections, use the desktop app or the <code>berth</code> command on your computer.',
+  localPort: 'Local port',
+  anyPort: 'Any free port',
+  tryPreferred: 'Try a preferred port first',
+  preferredPort: 'Preferred SSH port',
+  preferredHint:
+    'From 10000 to 65000, few other programs use ports. One session at a time can have the preferred port. If it is in use, Berth says by what, and offers any free port.',
+  addToConfig: 'Add sessions to ~/.ssh/config',
+  addToConfigHint: 'While a connection is open, ssh and editors such as VS Code can use the name of the session.',
+  saved: 'Saved. Open connections keep their port.',
+  portRule: 'Enter a number from {lowest} to {highest}',
+} as const

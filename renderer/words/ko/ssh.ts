@@ -1,0 +1,64 @@
+import type en from '../en/ssh.ts'
+import { type Translation } from '../message-types.ts'
+
+export default {
+  sshTo: '<name>{name}</name> 세션에 SSH·SFTP로 연결',
+  openingTunnel: '연결을 여는 중',
+  openingTunnelText: '연결을 여는 중…',
+  address: '주소',
+  port: '포트',
+  user: '사용자',
+  hostKey: '호스트 키',
+  keyProtects: '이 컴퓨터의 모든 사용자가 이 포트에 접속을 시도할 수 있지만, 키로 보호됩니다.',
+  quitAsks: '앱을 종료할 때 연결을 백그라운드에서 유지할지 닫을지 묻습니다.',
+  tabMayClose: '이 탭을 닫아도 이 컴퓨터의 Berth가 연결을 유지합니다. Berth가 멈추거나 로그아웃하면 연결이 닫힙니다.',
+  copyRemoved: '연결이 닫히면 Berth가 가진 키의 사본을 제거합니다.',
+  settingsAt: '선호 포트와 ~/.ssh/config 설정은 <link>내 계정</link>에 있습니다.',
+  privateKey: '이 세션의 개인 키',
+  keyOpenssh: 'OpenSSH 키',
+  keyPutty: 'PuTTY, WinSCP',
+  keyFileZilla: '파일 → 가져오기',
+  fileZillaSite: 'FileZilla 사이트',
+  keyAbout:
+    '이 키로는 이 세션만, 세션이 종료될 때까지만 열 수 있습니다. 키를 다른 사람과 공유하지 마세요. 다른 사용자가 읽을 수 있는 키 파일은 ssh가 거부합니다(<code>chmod 600 id_container</code>).',
+  howToConnect: '연결 방법',
+  commands: '명령',
+  editors: '편집기',
+  hostInConfig:
+    '연결이 열려 있는 동안에는 <code>ssh {alias}</code> 명령이면 충분합니다. 호스트가 ~/.ssh/config에 등록되어 있습니다.',
+  shell: '셸',
+  filesInteractive: '파일(대화형)',
+  copyFile: '파일 복사',
+  synchroniseFolder: '폴더 동기화',
+  psftp: 'PuTTY의 psftp',
+  openInVsCode: 'VS Code에서 열기',
+  needsExtension:
+    '“Remote - SSH” 확장이 필요합니다. ~/.ssh/config를 읽는 다른 편집기에서는 호스트 이름이 <code>{alias}</code>입니다.',
+  configElsewhere:
+    'VS Code는 실행 중인 컴퓨터의 ~/.ssh/config에서 호스트를 찾는데, 이 콘솔은 그 파일에 쓰지 않습니다. 위의 주소, 포트, 사용자, 키로 호스트를 추가하세요.',
+  stepsFileZilla:
+    '<b>FileZilla:</b> 사이트 파일과 id_container를 다운로드하고 파일 → 가져오기를 선택한 다음 “{name}” 사이트에 연결하세요.',
+  stepsPutty:
+    '<b>PuTTY:</b> Host <code>{host}</code>, 포트 <code>{port}</code>, Connection → Data → 사용자 <code>{user}</code>, SSH → Auth → Credentials → id_container.ppk.',
+  stepsWinScp:
+    '<b>WinSCP:</b> 같은 값을 사용합니다. 고급 → SSH → 인증 → id_container.ppk. <link>WinSCP에서 열기</link>',
+  compareKey: '처음 연결할 때 호스트 키를 위의 지문과 비교하세요.',
+  closeTunnel: '연결 닫기',
+  done: '완료',
+
+  settingsTitle: '이 컴퓨터의 SSH와 SFTP',
+  unproven:
+    'Berth는 이 브라우저가 같은 컴퓨터에서 실행되는지 알지 못합니다. 그 컴퓨터에서 <code>berth up</code> 명령을 실행하고 출력된 두 번째 링크를 이 브라우저에서 여세요. 데스크톱 앱과 <code>berth</code> 명령에는 링크가 필요 없습니다.',
+  remote:
+    '이 브라우저는 Berth와 다른 컴퓨터에서 실행됩니다. SSH 연결을 열고 설정하려면 내 컴퓨터에서 데스크톱 앱이나 <code>berth</code> 명령을 사용하세요.',
+  localPort: '로컬 포트',
+  anyPort: '비어 있는 포트',
+  tryPreferred: '선호 포트 먼저 시도',
+  preferredPort: '선호 SSH 포트',
+  preferredHint:
+    '10000~65000번 포트는 다른 프로그램이 거의 쓰지 않습니다. 선호 포트는 한 번에 한 세션만 사용할 수 있습니다. 포트가 사용 중이면 어떤 프로그램이 쓰는지 알려 주고 비어 있는 포트를 제안합니다.',
+  addToConfig: '세션을 ~/.ssh/config에 추가',
+  addToConfigHint: '연결이 열려 있는 동안 ssh와 VS Code 같은 편집기에서 세션 이름을 사용할 수 있습니다.',
+  saved: '저장했습니다. 열려 있는 연결은 포트를 그대로 사용합니다.',
+  portRule: '{lowest}~{highest} 사이의 숫자를 입력하세요',
+} satisfies Translation<typeof en>

@@ -1,0 +1,48 @@
+import type en from '../en/terminal.ts'
+import { type Translation } from '../message-types.ts'
+
+export default {
+  terminal: '터미널',
+  terminalName: '터미널 {name}',
+  connected: '연결됨',
+  connecting: '연결 중',
+  reconnecting: '다시 연결 중',
+  shellEnded: '셸 종료됨',
+  sessionEnded: '세션 종료됨',
+  failed: '실패',
+  noSuchSession: '세션을 찾을 수 없습니다',
+  addressNamesNone: '이 주소에 해당하는 세션이 없습니다. 세션 목록에서 터미널을 여세요.',
+  loadingSession: '세션을 불러오는 중',
+  foreignTitle: '다른 사용자의 세션입니다',
+  ownerOnly: '세션의 소유자만 터미널을 열 수 있습니다.',
+  ownerOnlyOf: '세션의 소유자만 터미널을 열 수 있습니다. 이 세션의 소유자는 {owner}입니다.',
+  hasEnded: '세션이 종료되었습니다',
+  notRunningYet: '세션이 아직 실행되지 않았습니다',
+  opensItself: '{reason} 세션이 실행되면 터미널이 자동으로 열립니다.',
+  noAnswer: '터미널이 응답하지 않습니다.',
+
+  connectionLost: '연결이 끊겼습니다',
+  shellKeepsRunning: '셸은 세션에서 계속 실행됩니다. 다시 연결하는 중…',
+  tryNow: '지금 시도',
+  shellHasEnded: '셸이 종료되었습니다',
+  startNewShell: '같은 세션에서 새 셸을 시작하세요.',
+  newShell: '새 셸',
+
+  shells: '셸',
+  anotherShell: '이 세션에 셸 추가',
+  closeTab: '이 탭 닫기(셸은 계속 실행됩니다)',
+  closeTabOf: '{name} 탭 닫기(셸은 계속 실행됩니다)',
+  searchKeys: '검색(Ctrl+Shift+F)',
+  search: '검색',
+  searchOutput: '출력 검색',
+  nothingFound: '검색 결과가 없습니다',
+  previousMatch: '이전 결과',
+  nextMatch: '다음 결과',
+  closeSearch: '검색 닫기',
+  smallerText: '글자 작게',
+  largerText: '글자 크게',
+  screenReader: '스크린 리더 모드',
+  keysAndClipboard: '단축키와 클립보드',
+  clipboardAbout:
+    '세션의 프로그램은 내 클립보드에 복사할 수 있지만(OSC 52) 읽을 수는 없습니다. 이 화면을 닫아도 셸은 계속 실행되므로, 다시 열면 이어서 쓸 수 있습니다.',
+} satisfies Translation<typeof en>
