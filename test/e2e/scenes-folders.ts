@@ -95,4 +95,20 @@ export const FOLDER_SCENES: readonly Scene[] = [
       await page.getByText('Does not match').waitFor()
     },
   },
+  {
+    name: 'launch-folders',
+    path: '/sessions',
+    world: { folders: variedFolders() },
+    async act(page) {
+      await button(page, 'New session').click()
+      await page.getByText('Mount folders whose names begin with a dot: .local').waitFor()
+      await page.getByRole('combobox', { name: 'Choose folders to mount' }).press('ArrowDown')
+      await page.getByRole('option', { name: /^experiments/ }).click()
+      await page.getByRole('option', { name: /^models/ }).click()
+      await page.keyboard.press('Escape')
+      await page.getByLabel('Where the session sees models').fill('experiments/models')
+      await page.getByText('Same path as “models”').first().waitFor()
+      await page.getByRole('heading', { name: 'Folders', exact: true }).scrollIntoViewIfNeeded()
+    },
+  },
 ]

@@ -120,10 +120,11 @@ export const useFolders = defineStore('folders', () => {
   /** Replaced by `clear`: an answer that arrives later belongs to somebody who is signed out. */
   let life = {}
   /** Shows the answer to an action, unless the folders are cleared meanwhile. */
-  async function shown<T>(answer: Promise<T>, show: (value: T) => void): Promise<void> {
+  async function shown<T>(answer: Promise<T>, show: (value: T) => void): Promise<T> {
     const mine = life
     const value = await answer
     if (mine === life) show(value)
+    return value
   }
 
   /** @throws as the route */

@@ -10,6 +10,7 @@ export interface Fault {
 /** Fields that can have a fault, in their order on the page; `selector` finds the element to focus. */
 const FIELDS: readonly { readonly field: LaunchField; readonly label: string; readonly selector: string }[] = [
   { field: 'image', label: 'Environment', selector: '[name="image"]' },
+  { field: 'folders', label: 'Folders', selector: '#launch-folders' },
   { field: 'cpu', label: 'CPU', selector: '#amount-cpu-CPU' },
   { field: 'mem', label: 'RAM', selector: '#amount-mem-RAM' },
   { field: 'shmem', label: 'Shared memory', selector: '#amount-mem-Sharedmemory' },

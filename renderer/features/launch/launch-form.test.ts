@@ -325,7 +325,7 @@ describe('the first fault', () => {
   })
 
   /** Fields whose values cannot be wrong. */
-  const CHOICES: readonly LaunchField[] = ['project', 'resourceGroup', 'kind', 'clusterSize', 'runImageCommand']
+  const CHOICES: readonly LaunchField[] = ['project', 'resourceGroup', 'kind', 'clusterSize', 'runImageCommand', 'automount']
 
   test('exists for every error that there can be', () => {
     const fields = Object.keys(form()) as LaunchField[]
@@ -379,6 +379,7 @@ describe('what is remembered', () => {
       gpu: 0,
       project: '',
       resourceGroup: 'default',
+      folders: [],
     })
   })
 

@@ -17,6 +17,7 @@ import {
 } from '#manager/contract'
 import { rangeFault } from '../../ui/amount-fault.ts'
 import { environError, type EnvironmentRow } from './environment.ts'
+import { choicesFault, choicesLike, toMountSpecs, type FolderChoice } from './folder-choice.ts'
 
 export const MIB = 2 ** 20
 export const GIB = 2 ** 30
@@ -43,6 +44,9 @@ export interface LaunchForm {
   /** Kernels of each session. No field of the dialog sets it: a copy of a session keeps it. */
   clusterSize: number
   environ: EnvironmentRow[]
+  folders: FolderChoice[]
+  /** Mounts the own dot-folders too. */
+  automount: boolean
   kind: SessionKind
   startupCommand: string
   /** Runs the program of the image instead of a startup command. */
@@ -138,6 +142,8 @@ export function defaultForm(image: Image | undefined, largest: ResourceSlots): L
     count: 1,
     clusterSize: 1,
     environ: [],
+    folders: [],
+    automount: true,
     kind: 'interactive',
     startupCommand: '',
     runImageCommand: false,
@@ -178,6 +184,8 @@ export function formLike(session: Session): LaunchForm {
     count: 1,
     clusterSize: session.clusterSize,
     environ: Object.entries(session.environ).map(([name, value]) => ({ name, value })),
+    folders: choicesLike(session),
+    automount: true,
     kind: session.kind,
     startupCommand: session.startupCommand ?? '',
     runImageCommand: session.runImageCommand,
@@ -198,10 +206,12 @@ export interface LaunchContext {
   readonly taken: ReadonlySet<string>
   /** The highest priority that the user may set. */
   readonly topPriority: number
+  /** Ids of the folders that the user can mount; null until they are known. */
+  readonly folders?: ReadonlySet<string> | null
 }
 
 /** Finds the mistakes of the form. Empty if the manager will accept it, as far as this page can know. */
-export function validate(form: LaunchForm, { limits, images, taken, topPriority }: LaunchContext): LaunchErrors {
+export function validate(form: LaunchForm, { limits, images, taken, topPriority, folders = null }: LaunchContext): LaunchErrors {
   const environ = environError(form.environ)
   const errors: Partial<Record<LaunchField, string>> = {}
   if (!images.some(({ reference }) => reference === form.image)) errors.image = 'Choose an environment'
@@ -217,6 +227,8 @@ export function validate(form: LaunchForm, { limits, images, taken, topPriority 
   if (gpu) errors.gpu = gpu
   if (!isCount(form.count)) errors.count = `A whole number from 1 to ${MOST_SESSIONS}`
   if (environ) errors.environ = environ
+  const folder = choicesFault(form.folders, folders)
+  if (folder) errors.folders = folder
   if (form.startupCommand.length > 16_384) errors.startupCommand = 'At most 16,384 characters'
   if (isBatch(form) && !form.runImageCommand && form.startupCommand.trim() === '')
     errors.startupCommand = 'A batch session needs a command'
@@ -286,6 +298,8 @@ export function toSpec(form: LaunchForm, limits: LaunchLimits): SessionSpec {
     shmem: String(form.shmem),
     environ: Object.fromEntries(form.environ.filter(({ name }) => name !== '').map(({ name, value }) => [name, value])),
     count: form.count,
+    ...(form.folders.length === 0 ? {} : { folders: toMountSpecs(form.folders) }),
+    ...(form.automount ? {} : { automount: false }),
     resourceGroup: form.resourceGroup,
     ...(form.project ? { group: form.project } : {}),
     ...(command ? { startupCommand: command } : {}),

@@ -5,6 +5,8 @@ import { type LaunchErrors, type LaunchField } from './launch-form.ts'
 const FIELD_OF_CODE: Readonly<Partial<Record<ErrorCode, LaunchField>>> = {
   session_name_taken: 'name',
   image_not_found: 'image',
+  folder_not_found: 'folders',
+  storage_away: 'folders',
   dependency_not_found: 'dependsOn',
 }
 const FIELD_OF_PATH: Readonly<Record<string, LaunchField>> = {
@@ -13,6 +15,7 @@ const FIELD_OF_PATH: Readonly<Record<string, LaunchField>> = {
   shmem: 'shmem',
   count: 'count',
   environ: 'environ',
+  folders: 'folders',
   startupCommand: 'startupCommand',
   runImageCommand: 'startupCommand',
   maxLifetimeSeconds: 'maxLifetime',

@@ -1,4 +1,5 @@
 import { parseJson } from '#manager/contract'
+import { type FolderChoice } from './folder-choice.ts'
 import { type LaunchForm } from './launch-form.ts'
 
 /**
@@ -6,15 +7,16 @@ import { type LaunchForm } from './launch-form.ts'
  * environment variables: they often hold passwords and keys, which do not belong in browser storage.
  */
 export type Remembered = Pick<LaunchForm, 'image' | 'cpu' | 'mem' | 'shmem' | 'gpu'> &
-  Partial<Pick<LaunchForm, 'project' | 'resourceGroup'>>
+  Partial<Pick<LaunchForm, 'project' | 'resourceGroup' | 'folders'>>
 
 const KEY = 'berth.launch'
 const NUMBERS = ['cpu', 'mem', 'shmem', 'gpu'] as const
 const PLACES = ['project', 'resourceGroup'] as const
 
 export function remember(form: LaunchForm, storage: Storage = localStorage): void {
-  const { image, cpu, mem, shmem, gpu, project, resourceGroup } = form
-  storage.setItem(KEY, JSON.stringify({ image, cpu, mem, shmem, gpu, project, resourceGroup } satisfies Remembered))
+  const { image, cpu, mem, shmem, gpu, project, resourceGroup, folders } = form
+  const kept: Remembered = { image, cpu, mem, shmem, gpu, project, resourceGroup, folders }
+  storage.setItem(KEY, JSON.stringify(kept))
 }
 
 /** Reads the remembered choices. @returns null if there are none, or they do not (or no longer) have the shape of `remember` */
@@ -23,5 +25,13 @@ export function recall(storage: Storage = localStorage): Remembered | null {
   if (typeof value !== 'object' || value === null || !('image' in value) || typeof value.image !== 'string') return null
   const record = value as Record<string, unknown>
   if (PLACES.some(name => record[name] !== undefined && typeof record[name] !== 'string')) return null
+  if (record['folders'] !== undefined && !isFolders(record['folders'])) return null
   return NUMBERS.every(name => Number.isSafeInteger(record[name])) ? (value as Remembered) : null
 }
+
+const isFolders = (value: unknown): value is FolderChoice[] =>
+  Array.isArray(value) &&
+  value.every((each: Partial<Record<keyof FolderChoice, unknown>> | null) => {
+    const texts = [each?.folder, each?.name, each?.path]
+    return texts.every(text => typeof text === 'string') && typeof each?.readOnly === 'boolean'
+  })

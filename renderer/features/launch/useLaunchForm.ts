@@ -4,6 +4,7 @@ import { errorText, type ErrorText } from '../../ui/error-text.ts'
 import { useNotifications } from '../../ui/useNotifications.ts'
 import { useAccount } from '../account/useAccount.ts'
 import { useProject } from '../project/useProject.ts'
+import { useFolders } from '../folders/useFolders.ts'
 import { useResources } from '../sessions/useResources.ts'
 import { useSessions } from '../sessions/useSessions.ts'
 import { firstFault } from './first-fault.ts'
@@ -39,6 +40,7 @@ export function useLaunchForm() {
   const notifications = useNotifications()
   const resources = useResources()
   const sessions = useSessions()
+  const folders = useFolders()
 
   const last = recall()
   const chosenProject = useProject().chosen
@@ -63,7 +65,8 @@ export function useLaunchForm() {
   const topPriority = computed(() => (account.user?.role === 'user' ? 0 : 10))
   // Returns the same object while no error changes, so that a key press re-renders none of the parts that show errors.
   const errors = computed<LaunchErrors>(before => {
-    const context = { limits: limits.value, images: resources.images ?? [], taken: taken.value }
+    const mountable = folders.mountable && new Set(folders.mountable.map(({ id }) => id))
+    const context = { folders: mountable, limits: limits.value, images: resources.images ?? [], taken: taken.value }
     const now = { ...refused.value, ...validate(form.value, { ...context, topPriority: topPriority.value }) }
     return before && isSame(before, now) ? before : now
   })
@@ -142,6 +145,17 @@ export function useLaunchForm() {
       if (Object.keys(refused.value).length > 0) refused.value = {}
     },
     { deep: true },
+  )
+
+  // A remembered folder may be gone since the last launch. In a copy of a session it stays, with its fault.
+  watch(
+    () => [folders.mountable, filled.value] as const,
+    ([mountable, isFilled]) => {
+      if (!mountable || !isFilled || launch.like) return
+      const kept = form.value.folders.filter(choice => mountable.some(({ id }) => id === choice.folder))
+      if (kept.length < form.value.folders.length) form.value.folders = kept
+    },
+    { immediate: true },
   )
 
   function chooseImage(reference: string): void {

@@ -95,6 +95,27 @@ export default {
   removeMismatch: 'Does not match the name “{name}”',
   removed: 'Deleted {name}.',
 
+  // Launch dialog and details of a session
+  mountTitle: 'Folders',
+  mountChoose: 'Choose folders to mount',
+  mountChosen: '{count, plural, one {# folder chosen} other {# folders chosen}}',
+  mountNone: 'You have no folder yet',
+  mountAway: 'its storage cannot be used now',
+  mountPathOf: 'Where the session sees {name}',
+  mountAt: 'At {path}',
+  mountReadOnly: 'Read only',
+  mountReadOnlyOf: 'Mount {name} read-only',
+  mountRemove: 'Do not mount {name}',
+  mountAutomatic: 'Mount folders whose names begin with a dot: {names}',
+  mountNothing:
+    'No folder is mounted. When the session ends, its home folder is kept for about a day while there is room; all other files are deleted. Save in a mounted folder what you want to keep.',
+  mountNothingShort: 'No folder is mounted.',
+  mountGone: '“{name}” is gone or cannot be mounted any more: remove it',
+  mountOutside: 'Must be a path below /home/work',
+  mountReserved: 'Sessions use this path themselves; choose another',
+  mountOverlap: 'Same path as “{name}”, or one lies inside the other',
+  mountMany: 'At most {most, number} folders',
+
   faultEmpty: 'Enter a name',
   faultSpace: 'No spaces; use “-” instead',
   faultStrange: '“{sign}” is not allowed: letters, digits, “-”, “_” and “.”',

@@ -1,0 +1,114 @@
+import { type Browser, type Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { type Berth, startBerth } from '../fixtures/berth.ts'
+import { launchBrowser, visit, type Visitor } from '../fixtures/browser.ts'
+import { button, openLaunchDialog, openTerminal, rowOf, screen, signIn, typeLine } from './console-steps.ts'
+
+/**
+ * Chapters 7 and 8 of the guide as a person walks them: a real Chromium, the whole of Berth, real containers. The tests of this
+ * file build on each other and run in their order.
+ */
+const FOLDER = 'user2-vfolder'
+const SOON = { timeout: 60_000 }
+
+let berth: Berth
+let browser: Browser
+let admin: Visitor
+let page: Page
+beforeAll(async () => {
+  berth = await startBerth()
+  browser = await launchBrowser()
+  admin = await visit(browser, berth.url)
+  page = await admin.openTab('/data')
+  await signIn(page, berth.adminEmail, berth.adminPassword)
+})
+afterAll(async () => {
+  await browser.close()
+  await berth[Symbol.asyncDispose]()
+})
+afterEach(() => {
+  expect(admin.problems.splice(0)).toEqual([])
+})
+
+async function toSessions(): Promise<void> {
+  await page.getByRole('link', { name: 'Sessions', exact: true }).click()
+  await page.getByRole('heading', { name: 'Sessions', level: 1 }).waitFor()
+}
+async function toFolders(): Promise<void> {
+  await page.getByRole('link', { name: 'Data', exact: true }).click()
+  await page.getByRole('heading', { name: 'Data & Storage', level: 1 }).waitFor()
+}
+/** Sends the launch dialog, and waits until the session runs. */
+async function launch(name: string): Promise<void> {
+  await page.getByLabel('Name optional').fill(name)
+  await button(page, /^Launch$/).click()
+  await rowOf(page, name).getByText('Running', { exact: true }).waitFor({ timeout: 120_000 })
+}
+async function terminate(name: string): Promise<void> {
+  await button(page, `Terminate ${name}`).click()
+  await button(page, 'Terminate session').click()
+  await rowOf(page, name).waitFor({ state: 'detached', ...SOON })
+}
+
+test('a folder is made on its page and mounted by the launch dialog; a file is written in it', async () => {
+  await page.getByText('You have no folder yet').waitFor()
+  await button(page, 'New folder').click()
+  await page.getByLabel('Name', { exact: true }).fill(FOLDER)
+  await page.keyboard.press('Enter')
+  await page.getByText(`Created ${FOLDER}.`).waitFor()
+
+  await toSessions()
+  await openLaunchDialog(page)
+  await page.getByText('No folder is mounted.').waitFor()
+  await page.getByRole('combobox', { name: 'Choose folders to mount' }).press('ArrowDown')
+  await page.getByRole('option', { name: new RegExp(FOLDER) }).click()
+  await page.keyboard.press('Escape')
+  await page.getByText('No folder is mounted.').waitFor({ state: 'detached' })
+  await launch('first-look')
+
+  const terminal = await openTerminal(page, 'first-look')
+  await typeLine(terminal, `echo "file inside ${FOLDER}" > ${FOLDER}/test_file; ls ${FOLDER}`)
+  await screen(terminal).filter({ hasText: /^test_file|\stest_file/ }).waitFor(SOON)
+  await terminal.close()
+})
+
+test('the folder says which session uses it, and does not go to the trash before that session has ended', async () => {
+  await toFolders()
+  await page.getByText('In use: first-look').waitFor()
+  await button(page, `Move ${FOLDER} to trash`).click()
+  await page.getByRole('link', { name: 'first-look' }).waitFor()
+  await button(page, /^Move to trash$/).click()
+  await page.getByRole('alert').filter({ hasText: 'End them first' }).waitFor()
+  await button(page, 'Cancel').click()
+  await toSessions()
+  await terminate('first-look')
+})
+
+test('the next session, whose dialog remembers the folder, finds the file; so does the explorer', async () => {
+  await openLaunchDialog(page)
+  await page.getByLabel(`Where the session sees ${FOLDER}`).fill('data')
+  await page.getByText('At /home/work/data').waitFor()
+  await page.getByLabel(`Mount ${FOLDER} read-only`).check()
+  await launch('second-look')
+  const terminal = await openTerminal(page, 'second-look')
+  await typeLine(terminal, 'clear; cat data/test_file; touch data/new')
+  await screen(terminal).filter({ hasText: `file inside ${FOLDER}` }).filter({ hasText: 'Read-only file system' }).waitFor(SOON)
+  await terminal.close()
+  await terminate('second-look')
+
+  await toFolders()
+  await page.getByRole('link', { name: FOLDER, exact: true }).click()
+  await page.getByText('test_file').waitFor(SOON)
+})
+
+test('the folder is deleted from the trash once its name is typed', async () => {
+  await toFolders()
+  await button(page, `Move ${FOLDER} to trash`).click()
+  await button(page, /^Move to trash$/).click()
+  await page.getByText('You have no folder yet').waitFor()
+  await page.getByRole('tab', { name: 'Trash' }).click()
+  await button(page, `Delete ${FOLDER} permanently`).click()
+  await page.getByLabel('Type the name of the folder').fill(FOLDER)
+  await page.keyboard.press('Enter')
+  await page.getByText('The trash is empty').waitFor()
+})
