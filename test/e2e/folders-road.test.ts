@@ -68,7 +68,9 @@ test('a folder is made on its page and mounted by the launch dialog; a file is w
 
   const terminal = await openTerminal(page, 'first-look')
   await typeLine(terminal, `echo "file inside ${FOLDER}" > ${FOLDER}/test_file; ls ${FOLDER}`)
-  await screen(terminal).filter({ hasText: /^test_file|\stest_file/ }).waitFor(SOON)
+  await screen(terminal)
+    .filter({ hasText: /^test_file|\stest_file/ })
+    .waitFor(SOON)
   await terminal.close()
 })
 
@@ -92,7 +94,10 @@ test('the next session, whose dialog remembers the folder, finds the file; so do
   await launch('second-look')
   const terminal = await openTerminal(page, 'second-look')
   await typeLine(terminal, 'clear; cat data/test_file; touch data/new')
-  await screen(terminal).filter({ hasText: `file inside ${FOLDER}` }).filter({ hasText: 'Read-only file system' }).waitFor(SOON)
+  await screen(terminal)
+    .filter({ hasText: `file inside ${FOLDER}` })
+    .filter({ hasText: 'Read-only file system' })
+    .waitFor(SOON)
   await terminal.close()
   await terminate('second-look')
 

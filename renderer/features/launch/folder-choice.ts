@@ -1,4 +1,11 @@
-import { type Folder, type FolderMountSpec, isPlainPath, mountPath, type Session, SESSION_HOME } from '#manager/contract'
+import {
+  type Folder,
+  type FolderMountSpec,
+  isPlainPath,
+  mountPath,
+  type Session,
+  SESSION_HOME,
+} from '#manager/contract'
 import { t } from '../folders/words.ts'
 
 /** A folder that the new session is to mount. */

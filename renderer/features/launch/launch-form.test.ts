@@ -325,7 +325,14 @@ describe('the first fault', () => {
   })
 
   /** Fields whose values cannot be wrong. */
-  const CHOICES: readonly LaunchField[] = ['project', 'resourceGroup', 'kind', 'clusterSize', 'runImageCommand', 'automount']
+  const CHOICES: readonly LaunchField[] = [
+    'project',
+    'resourceGroup',
+    'kind',
+    'clusterSize',
+    'runImageCommand',
+    'automount',
+  ]
 
   test('exists for every error that there can be', () => {
     const fields = Object.keys(form()) as LaunchField[]

@@ -211,7 +211,10 @@ export interface LaunchContext {
 }
 
 /** Finds the mistakes of the form. Empty if the manager will accept it, as far as this page can know. */
-export function validate(form: LaunchForm, { limits, images, taken, topPriority, folders = null }: LaunchContext): LaunchErrors {
+export function validate(
+  form: LaunchForm,
+  { limits, images, taken, topPriority, folders = null }: LaunchContext,
+): LaunchErrors {
   const environ = environError(form.environ)
   const errors: Partial<Record<LaunchField, string>> = {}
   if (!images.some(({ reference }) => reference === form.image)) errors.image = 'Choose an environment'
