@@ -2,7 +2,7 @@ import { type LocationQuery, type LocationQueryRaw } from 'vue-router'
 import { type Folder } from '#manager/contract'
 import { t } from './words.ts'
 
-export const FOLDER_TABS = ['folders', 'trash'] as const
+export const FOLDER_TABS = ['folders', 'trash', 'invitations'] as const
 export type FolderTab = (typeof FOLDER_TABS)[number]
 const SORT_KEYS = ['name', 'owner', 'storage', 'created', 'trashed'] as const
 export type FolderSortKey = (typeof SORT_KEYS)[number]
@@ -22,6 +22,7 @@ export interface FolderView {
 const USUAL: Readonly<Record<FolderTab, FolderSort>> = {
   folders: { key: 'name', descending: false },
   trash: { key: 'trashed', descending: true },
+  invitations: { key: 'name', descending: false },
 }
 
 const textOf = (value: LocationQuery[string] | undefined) => (typeof value === 'string' ? value : '')

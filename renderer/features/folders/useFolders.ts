@@ -142,6 +142,9 @@ export const useFolders = defineStore('folders', () => {
   /** @throws as the route */
   const remove = (id: FolderId) => shown(api.deleteFolder({ params: { id } }), () => take(id))
 
+  /** Gives up the membership of a folder of somebody else. @throws as the route */
+  const leave = (id: FolderId) => shown(api.leaveFolder({ params: { id } }), () => take(id))
+
   function clear(): void {
     life = {}
     again.cancel()
@@ -153,5 +156,21 @@ export const useFolders = defineStore('folders', () => {
     fresh.value = new Set()
   }
 
-  return { lists, hosts, fresh, byId, mountable, problemOf, load, retry, create, change, trash, restore, remove, clear }
+  return {
+    lists,
+    hosts,
+    fresh,
+    byId,
+    mountable,
+    problemOf,
+    load,
+    retry,
+    create,
+    change,
+    trash,
+    restore,
+    remove,
+    leave,
+    clear,
+  }
 })
