@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { type IncomingMessage, type ServerResponse } from 'node:http'
 import { AppError, type ErrorCode, type FolderId, type Folder } from '#manager/contract'
 
@@ -7,7 +8,16 @@ export interface DoubleFile {
   modifiedAt: string
   version: number
 }
-export type DoubleFiles = Map<string, DoubleFile>
+export type DoubleFiles = Map<string, DoubleFile> & { uploads?: Map<string, DoubleUpload>; cuts?: number }
+
+/** An upload in progress, with the bytes that have arrived. */
+export interface DoubleUpload {
+  path: string
+  size: number
+  bytes: Buffer
+  metadata: Record<string, string>
+  finished: boolean
+}
 
 export const FOLDER_ID = '01990000-0000-7000-8000-0000000000f1' as FolderId
 
@@ -162,6 +172,84 @@ function writeContent(files: DoubleFiles, request: IncomingMessage, path: string
   return { status: 204, headers: { etag: etagOf(path, written) } }
 }
 
+const metadataOf = (header: string) =>
+  Object.fromEntries(
+    header
+      .split(',')
+      .map(pair => pair.split(' '))
+      .map(([key = '', value = '']) => [key, Buffer.from(value, 'base64').toString()]),
+  )
+
+function finishUpload(
+  files: DoubleFiles,
+  upload: DoubleUpload,
+  { sha256, onConflict }: Record<string, string | undefined>,
+) {
+  const actual = createHash('sha256').update(upload.bytes).digest('hex')
+  if (sha256 !== undefined && sha256 !== actual) fail('file_changed', { why: `expected ${sha256}, got ${actual}` })
+  let { path } = upload
+  if (files.has(path) && onConflict === 'fail') fail('file_exists', { name: path })
+  if (onConflict === 'rename')
+    for (let n = 1; files.has(path); n++) path = upload.path.replace(/(\.\w+)?$/, ` (${n})$1`)
+  files.set(path, { content: upload.bytes, modifiedAt: new Date().toISOString(), version: 1 })
+  upload.finished = true
+}
+
+/** The tus protocol as the manager speaks it. */
+function answerUploads(files: DoubleFiles, request: IncomingMessage, url: URL, raw: Buffer): FileReply | undefined {
+  const [, id, finish] = /^\/api\/v1\/folders\/[^/]+\/uploads(?:\/([\w-]+)(\/finish)?)?$/.exec(url.pathname) ?? []
+  if (!/^\/api\/v1\/folders\/[^/]+\/uploads/.test(url.pathname)) return undefined
+  const uploads = (files.uploads ??= new Map())
+  const headers = { 'tus-resumable': '1.0.0' }
+  if (id === undefined && request.method === 'GET') {
+    const items = [...uploads].map(([key, { path, size, bytes, finished }]) => ({
+      id: key,
+      path,
+      size,
+      offset: bytes.length,
+      finished,
+    }))
+    return { status: 200, value: { items } }
+  }
+  if (id === undefined) {
+    const metadata = metadataOf(String(request.headers['upload-metadata']))
+    const path = metadata['path'] ?? ''
+    if (metadata['onConflict'] === 'fail' && files.has(path)) fail('file_exists', { name: path })
+    const made: DoubleUpload = {
+      path,
+      size: Number(request.headers['upload-length']),
+      bytes: raw,
+      metadata,
+      finished: false,
+    }
+    const key = `u${uploads.size + 1}`
+    uploads.set(key, made)
+    if (made.size === raw.length && metadata['finish'] !== 'later') finishUpload(files, made, metadata)
+    const location = `${url.pathname}/${key}`
+    return { status: 201, headers: { ...headers, location, 'upload-offset': String(raw.length) } }
+  }
+  const upload = uploads.get(id)
+  if (!upload) return fail('not_found')
+  if (finish) {
+    finishUpload(files, upload, { ...upload.metadata, ...(JSON.parse(raw.toString()) as Record<string, string>) })
+    return { status: 200, value: {} }
+  }
+  if (request.method === 'DELETE') uploads.delete(id)
+  if (request.method === 'PATCH') {
+    if (Number(request.headers['upload-offset']) !== upload.bytes.length) fail('unavailable')
+    const isCut = (files.cuts ?? 0) > 0
+    upload.bytes = Buffer.concat([upload.bytes, isCut ? raw.subarray(0, Math.floor(raw.length / 2)) : raw])
+    if (isCut) {
+      files.cuts = (files.cuts ?? 1) - 1
+      request.socket.destroy()
+    }
+    if (upload.bytes.length === upload.size && upload.metadata['finish'] !== 'later')
+      finishUpload(files, upload, upload.metadata)
+  }
+  const progress = { 'upload-offset': String(upload.bytes.length), 'upload-length': String(upload.size) }
+  return { status: request.method === 'HEAD' ? 200 : 204, headers: { ...headers, ...progress } }
+}
+
 /** Answers a call below `/api/v1/folders/:id`; undefined if it is none of files. @throws AppError */
 export function answerFiles(
   files: DoubleFiles,
@@ -169,6 +257,8 @@ export function answerFiles(
   url: URL,
   raw: Buffer,
 ): FileReply | undefined {
+  const upload = answerUploads(files, request, url, raw)
+  if (upload) return upload
   const call = /^\/api\/v1\/folders\/[^/]+\/(\w+)$/.exec(url.pathname)?.[1]
   const path = url.searchParams.get('path') ?? ''
   const body = () => JSON.parse(raw.toString()) as Record<string, unknown>
@@ -176,8 +266,8 @@ export function answerFiles(
     case 'GET entries':
       return list(files, url.searchParams)
     case 'POST directories': {
-      const { path: made } = body() as { path: string }
-      if (treeOf(files, made).length > 0) fail('file_exists', { name: made })
+      const { path: made, parents } = body() as { path: string; parents?: boolean }
+      if (treeOf(files, made).length > 0 && !parents) fail('file_exists', { name: made })
       files.set(`${made}/`, { content: Buffer.alloc(0), modifiedAt: new Date().toISOString(), version: 1 })
       return { status: 204 }
     }

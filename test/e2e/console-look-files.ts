@@ -103,4 +103,38 @@ export const FILE_SCENES: readonly FileScene[] = [
     path: `${HOME}?q=e`,
     act: page => page.getByRole('link', { name: 'evaluation.ipynb' }).waitFor(),
   },
+  {
+    name: 'files-uploads',
+    world: { folders: [aFolder()], files: Object.assign(filesOf(FILES), { cuts: 9 }) },
+    path: HOME,
+    async act(page) {
+      await row(page, 'train.py').waitFor()
+      const file = (name: string, size: number) => ({ name, mimeType: '', buffer: Buffer.alloc(size, 'x') })
+      await page
+        .locator('input[data-upload="files"]')
+        .setInputFiles([file('photo of the whole laboratory.tif', 3_000_000), file('readme.txt', 10)])
+      await page.getByText('No connection.').waitFor()
+      await page.getByRole('button', { name: /^Pause photo/ }).click()
+      await page.getByText('Paused', { exact: true }).waitFor()
+    },
+  },
+  {
+    name: 'files-unfinished',
+    world: {
+      folders: [aFolder()],
+      files: Object.assign(filesOf(FILES), {
+        uploads: new Map([
+          [
+            'u1',
+            { path: 'data/images.tar', size: 4_000_000, bytes: Buffer.alloc(1_200_000), metadata: {}, finished: false },
+          ],
+        ]),
+      }),
+    },
+    path: HOME,
+    async act(page) {
+      await button(page, 'Continue…').click()
+      await page.getByText('Choose the file…').waitFor()
+    },
+  },
 ]

@@ -1,10 +1,12 @@
 /** Vuetify and xterm.js write style elements and attributes at run time; scripts are our own files only. The same as that of the web proxy. */
 const POLICY = {
   'default-src': "'none'",
-  'script-src': "'self'",
+  'script-src': "'self' 'wasm-unsafe-eval'",
   'style-src-elem': "'self' 'unsafe-inline'",
   'style-src-attr': "'unsafe-inline'",
-  'img-src': "'self' data:",
+  'img-src': "'self' data: blob:",
+  'media-src': 'blob:',
+  'frame-src': 'blob:',
   'font-src': "'self'",
   'connect-src': "'self'",
   'base-uri': "'none'",

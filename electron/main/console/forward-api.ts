@@ -13,6 +13,12 @@ const PASSED_ON = [
   'last-event-id',
   'if-none-match',
   'range',
+  'if-match',
+  'if-range',
+  'tus-resumable',
+  'upload-length',
+  'upload-metadata',
+  'upload-offset',
 ]
 /** Response headers that must not reach the page, or no longer fit the decoded body. */
 const KEPT_BACK = ['set-cookie', 'content-encoding', 'content-length', 'transfer-encoding', 'connection', 'keep-alive']

@@ -69,7 +69,8 @@ export interface FilesClient {
     readonly signal?: AbortSignal
   }): Promise<EntryPage>
   entry(path: string): Promise<Entry>
-  createDirectory(path: string): Promise<void>
+  /** @param parents also makes missing directories on the way, and accepts one that exists */
+  createDirectory(path: string, parents?: boolean): Promise<void>
   /** @returns the task that continues, if it takes longer */
   move(spec: MoveSpec): Promise<string | null>
   copy(spec: MoveSpec): Promise<string | null>
@@ -163,7 +164,8 @@ export function createFilesClient(deps: FilesClientDeps): FilesClient {
         ...(signal ? { signal } : {}),
       })) as EntryPage,
     entry: async path => (await call('entry', { query: { path } })) as Entry,
-    createDirectory: async path => void (await call('createDirectory', { body: { path } })),
+    createDirectory: async (path, parents = false) =>
+      void (await call('createDirectory', { body: { path, ...(parents ? { parents } : {}) } })),
     move: async spec => taskOf(await call('move', { body: spec })),
     copy: async spec => taskOf(await call('copy', { body: spec })),
     remove: async paths => taskOf(await call('remove', { body: { paths } })),

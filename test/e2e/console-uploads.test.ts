@@ -1,0 +1,105 @@
+import { type Browser, type Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { aFolder, filesOf, FOLDER_ID, type DoubleFiles } from './console-double-files.ts'
+import { openConsole, startBrowser } from './console-open.ts'
+
+/** Uploads from the page, on the double: the panel, lost connections, conflicts, a reload. */
+let browser: Browser
+beforeAll(async () => {
+  browser = await startBrowser()
+})
+afterAll(() => browser.close())
+
+const HOME = `/data/${FOLDER_ID}`
+async function open(files: DoubleFiles) {
+  const opened = await openConsole(browser, HOME, { folders: [aFolder()], files })
+  opened.page.setDefaultTimeout(12_000)
+  return opened
+}
+const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name })
+const panel = (page: Page) => page.getByRole('region', { name: 'Uploads' })
+const file = (name: string, content: string | Buffer) => ({
+  name,
+  mimeType: 'application/octet-stream',
+  buffer: Buffer.from(content as string),
+})
+const choose = (page: Page, ...files: ReturnType<typeof file>[]) =>
+  page.locator('input[data-upload="files"]').setInputFiles(files)
+const LARGE = Buffer.alloc(5 * 1024 * 1024, 'berth')
+
+describe('uploads', () => {
+  test('small and large files arrive whole, and the list shows them', async () => {
+    const files = filesOf({ 'old.txt': 'x' })
+    await using it = await open(files)
+    await it.page.getByText('1 entry').waitFor()
+    await choose(it.page, file('small.txt', 'hello'), file('large.bin', LARGE), file('empty.txt', ''))
+    await panel(it.page).getByRole('heading', { name: '3 files uploaded' }).waitFor()
+    await it.page.getByRole('link', { name: 'large.bin' }).waitFor()
+    expect(files.get('large.bin')?.content.equals(LARGE)).toBe(true)
+    expect(files.get('small.txt')?.content.toString()).toBe('hello')
+    expect(files.get('empty.txt')?.content.length).toBe(0)
+    // Small files are one request each.
+    expect(it.world.changes.filter(({ request }) => request.includes('/uploads')).length).toBe(2 + 3)
+  })
+
+  test('continues by itself after lost connections, and sends no byte twice', async () => {
+    const files = Object.assign(filesOf({ 'old.txt': 'x' }), { cuts: 2 })
+    await using it = await open(files)
+    await it.page.getByText('1 entry').waitFor()
+    await choose(it.page, file('large.bin', LARGE))
+    await panel(it.page).getByText('No connection.').waitFor()
+    await panel(it.page).getByRole('heading', { name: '1 file uploaded' }).waitFor()
+    expect(files.get('large.bin')?.content.equals(LARGE)).toBe(true)
+    expect(files.cuts).toBe(0)
+  })
+
+  test('asks once about files that exist', async () => {
+    const files = filesOf({ 'a.txt': 'old', 'b.txt': 'old', 'c.txt': 'old' })
+    await using it = await open(files)
+    await it.page.getByText('3 entries').waitFor()
+    await choose(it.page, file('a.txt', 'new'), file('b.txt', 'new'), file('c.txt', 'new'), file('d.txt', 'new'))
+    await it.page.getByRole('heading', { name: 'a.txt exists' }).waitFor()
+    await it.page.getByLabel('Use this for all files of this upload').check()
+    await button(it.page, 'Replace').click()
+    await panel(it.page).getByRole('heading', { name: '4 files uploaded' }).waitFor()
+    expect(['a.txt', 'b.txt', 'c.txt', 'd.txt'].map(name => files.get(name)?.content.toString())).toEqual(
+      Array.from({ length: 4 }, () => 'new'),
+    )
+  })
+
+  test('a panel that is folded or navigated away from goes on; pause and continue', async () => {
+    const files = Object.assign(filesOf({ 'old.txt': 'x' }), { cuts: 1 })
+    await using it = await open(files)
+    await it.page.getByText('1 entry').waitFor()
+    await choose(it.page, file('large.bin', LARGE))
+    await panel(it.page).getByText('No connection.').waitFor()
+    await button(it.page, 'Pause large.bin').click()
+    await panel(it.page).getByText('Paused', { exact: true }).waitFor()
+    await it.page.getByRole('link', { name: 'Sessions' }).click()
+    await it.page.getByRole('heading', { name: 'Sessions' }).waitFor()
+    expect(files.has('large.bin')).toBe(false)
+    await button(it.page, 'Continue large.bin').click()
+    await panel(it.page).getByRole('heading', { name: '1 file uploaded' }).waitFor()
+    expect(files.get('large.bin')?.content.equals(LARGE)).toBe(true)
+  })
+
+  test('after a reload the same file continues where it stopped', async () => {
+    const files = Object.assign(filesOf({ 'old.txt': 'x' }), { cuts: 1 })
+    await using it = await open(files)
+    await it.page.getByText('1 entry').waitFor()
+    await choose(it.page, file('large.bin', LARGE))
+    await panel(it.page).getByText('No connection.').waitFor()
+    await button(it.page, 'Pause large.bin').click()
+    await it.page.reload()
+    await it.page.getByText('1 upload into this folder is not finished.').waitFor()
+    await button(it.page, 'Continue…').click()
+    const [chooser] = await Promise.all([
+      it.page.waitForEvent('filechooser'),
+      button(it.page, 'Choose the file…').click(),
+    ])
+    await chooser.setFiles(file('large.bin', LARGE))
+    await panel(it.page).getByRole('heading', { name: '1 file uploaded' }).waitFor()
+    expect(files.get('large.bin')?.content.equals(LARGE)).toBe(true)
+    expect(files.uploads?.size).toBe(1)
+  })
+})
