@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type IncomingMessage, type ServerResponse } from 'node:http'
+import { aFolder as aDoubleFolder } from './console-double-folders.ts'
 import { AppError, type ErrorCode, type FolderId, type Folder } from '#manager/contract'
 
 /** Files of the double's folders: path → content; a directory ends with "/". Answers the file calls of the page. */
@@ -21,27 +22,8 @@ export interface DoubleUpload {
 
 export const FOLDER_ID = '01990000-0000-7000-8000-0000000000f1' as FolderId
 
-export function aFolder(change: Partial<Folder> = {}): Folder {
-  return {
-    id: FOLDER_ID,
-    name: 'experiments',
-    storageHost: 'local',
-    ownerId: '01990000-0000-7000-8000-000000000001' as Folder['ownerId'],
-    owner: null,
-    invited: false,
-    sharedWith: 0,
-    group: null,
-    permission: 'delete',
-    usable: true,
-    manageable: true,
-    usage: null,
-    status: 'ready',
-    trashedAt: null,
-    createdAt: '2026-03-01T09:00:00.000Z',
-    version: 1,
-    ...change,
-  }
-}
+export const aFolder = (change: Partial<Folder> = {}): Folder =>
+  aDoubleFolder(1, { id: FOLDER_ID, name: 'experiments', ...change })
 
 const TIME = '2026-03-02T10:15:00.000Z'
 /** @param entries path → text or bytes; paths of directories end with "/" */

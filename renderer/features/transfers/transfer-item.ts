@@ -21,7 +21,7 @@ export interface Batch {
   readonly folderId: FolderId
   onConflict: UploadConflict | 'skip' | null
   /** The question that is asked now; further conflicts wait for it. */
-  asking: Promise<void>
+  asking: Promise<null>
 }
 
 /** One upload. Changed in place by its store, which tells the page about it once per frame. */

@@ -24,7 +24,7 @@ export interface UploadSpec {
 
 export interface RunningUpload {
   /** Resolves when all bytes have arrived. @throws AppError */
-  readonly arrived: Promise<void>
+  readonly arrived: Promise<null>
   /** Stops sending; the bytes that arrived stay. */
   stop(): Promise<void>
 }
@@ -40,7 +40,7 @@ const PAUSES_MS = [...FIRST_PAUSES_MS, ...Array.from({ length: 24 * 60 }, () => 
 export function startUpload(spec: UploadSpec): RunningUpload {
   let stopped = false
   let isWaiting = false
-  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  const { promise, resolve, reject } = Promise.withResolvers<null>()
   const upload = new Upload(spec.file, {
     endpoint: uploadsAddress(spec.folderId),
     uploadUrl: spec.address,
@@ -69,7 +69,7 @@ export function startUpload(spec: UploadSpec): RunningUpload {
       spec.onWaiting()
       return true
     },
-    onSuccess: () => resolve(),
+    onSuccess: () => resolve(null),
     onError: error => reject(toAppError(error)),
   })
   upload.start()

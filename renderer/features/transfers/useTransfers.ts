@@ -73,7 +73,7 @@ export const useTransfers = defineStore('transfers', () => {
   ): void {
     if (sources.length === 0) return
     if (!items.some(item => isPending(item))) clearOver()
-    const batch: Batch = { folderId, onConflict: null, asking: Promise.resolve() }
+    const batch: Batch = { folderId, onConflict: null, asking: Promise.resolve(null) }
     for (const source of sources)
       items.push({
         id: nextId++,
@@ -219,7 +219,7 @@ export const useTransfers = defineStore('transfers', () => {
   async function decide(item: TransferItem): Promise<ConflictAnswer['choice'] | null> {
     const { batch } = item
     const before = batch.asking
-    const { promise, resolve } = Promise.withResolvers<void>()
+    const { promise, resolve } = Promise.withResolvers<null>()
     batch.asking = promise
     await before
     try {
@@ -241,7 +241,7 @@ export const useTransfers = defineStore('transfers', () => {
       if (answer.forAll) batch.onConflict = answer.choice
       return answer.choice
     } finally {
-      resolve()
+      resolve(null)
     }
   }
 
@@ -255,7 +255,7 @@ export const useTransfers = defineStore('transfers', () => {
         { headers: { 'tus-resumable': '1.0.0' } },
       ).catch((error: unknown) => {
         // It expires by itself; only a failure that the user can change is worth a message.
-        if (isAppError(error) && (error.code as string) !== 'upload_not_found' && error.code !== 'unavailable')
+        if (isAppError(error) && error.code !== 'upload_not_found' && error.code !== 'unavailable')
           notifications.error(error)
       })
   }
@@ -329,6 +329,6 @@ export const useTransfers = defineStore('transfers', () => {
     cancelAll: () => each(({ status }) => status !== 'done', cancel),
     clearOver,
     /** Addresses of uploads that this tab holds, so that they are not offered as unfinished. */
-    holds: (id: string) => items.some(({ address }) => address?.endsWith(id) ?? false),
+    holds: (id: string) => revision.value >= 0 && items.some(({ address }) => address?.endsWith(id) ?? false),
   }
 })
