@@ -35,6 +35,7 @@ const FLOORS = {
     'quotas',
     'storage',
     'folders',
+    'files',
     'uploads',
     'images',
     'stats',

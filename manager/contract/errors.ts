@@ -87,6 +87,7 @@ export const ERRORS = {
   over_upload_limit: { status: 409, retry: false, title: 'Too many unfinished uploads' },
   path_invalid: { status: 400, retry: false, title: 'The path is not valid' },
   range_invalid: { status: 416, retry: false, title: 'The file has no such range' },
+  too_many_files: { status: 409, retry: false, title: 'Too many files at once' },
   storage_away: { status: 503, retry: true, title: 'The storage of the folder is away' },
   upload_damaged: { status: 422, retry: false, title: 'The upload arrived damaged' },
   upload_incomplete: { status: 409, retry: false, title: 'The upload is not complete' },

@@ -21,6 +21,7 @@ export const EventHint = z.object({
   topic: z.enum(TOPICS),
   id: z.string(),
   version: z.int(),
+  path: z.string().optional().describe('With topic `files`: the directory of the folder whose entries have changed.'),
 })
 export type EventHint = z.infer<typeof EventHint>
 

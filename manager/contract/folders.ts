@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { GroupRef } from './domains.ts'
+import { utf8Length } from './file-paths.ts'
 import { FolderId, UserId } from './ids.ts'
 
 /** Names that a session's home uses itself: a folder of that name would hide them. */
@@ -132,18 +133,9 @@ const LONGEST_COMPONENT = 255
 
 /** Whether a path is relative, plain and without a way up: what is signed in the label of a container must stay this. */
 export function isPlainPath(path: string): boolean {
-  const isPlain = (part: string) => part !== '' && part !== '.' && part !== '..' && bytesOf(part) <= LONGEST_COMPONENT
+  const isPlain = (part: string) =>
+    part !== '' && part !== '.' && part !== '..' && utf8Length(part) <= LONGEST_COMPONENT
   return path.length <= 1_000 && !/[\u0000-\u001f\u007f]/.test(path) && path.split('/').every(isPlain)
-}
-
-/** Length in UTF-8. */
-function bytesOf(text: string): number {
-  let bytes = 0
-  for (const char of text) {
-    const code = char.codePointAt(0) ?? 0
-    bytes += code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4
-  }
-  return bytes
 }
 
 /**

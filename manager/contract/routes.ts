@@ -4,6 +4,7 @@ import { AUDIT_ROUTES } from './routes/audit.ts'
 import { AUTH_ROUTES } from './routes/auth.ts'
 import { DOMAIN_ROUTES } from './routes/domains.ts'
 import { FOLDER_SHARING_ROUTES } from './routes/folder-sharing.ts'
+import { FILE_ROUTES } from './routes/files.ts'
 import { FOLDER_ROUTES } from './routes/folders.ts'
 import { GRANT_ROUTES } from './routes/grants.ts'
 import { IMAGE_ROUTES } from './routes/images.ts'
@@ -39,6 +40,7 @@ export const ROUTES = {
   ...FOLDER_ROUTES,
   ...FOLDER_SHARING_ROUTES,
   ...UPLOAD_ROUTES,
+  ...FILE_ROUTES,
   ...GRANT_ROUTES,
   ...IMAGE_ROUTES,
   ...REGISTRY_ROUTES,

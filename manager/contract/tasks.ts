@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { AgentId } from './ids.ts'
+import { AgentId, FolderId } from './ids.ts'
 import { PullProgress } from './sessions.ts'
 
 export const TaskId = z.uuid()
@@ -32,19 +32,23 @@ export const AgentPull = z
 export type AgentPull = z.infer<typeof AgentPull>
 
 /**
- * Long-running work that an admin started. It reports its progress and can be cancelled; it ends when the manager that
+ * Long-running work: of an admin on images, or a copy of files. It reports its progress and can be cancelled; it ends when the manager that
  * runs it stops.
  */
 export const Task = z
   .object({
     id: TaskId,
-    kind: z.enum(['rescan', 'pull']),
-    target: z.string().describe('Name of the registry, or reference of the image.'),
+    kind: z.enum(['rescan', 'pull', 'copy']),
+    target: z.string().describe('Name of the registry or of the folder, or reference of the image.'),
     status: z.enum(['running', 'done', 'failed', 'cancelled']),
     /** Cause of the failure or cancellation. */
     error: z.object({ code: z.string(), message: z.string() }).nullable(),
     rescan: RescanProgress.nullable(),
     pull: z.array(AgentPull).nullable(),
+    copy: z
+      .object({ folderId: FolderId, files: z.int(), bytes: z.int() })
+      .nullable()
+      .describe('Files and bytes that were copied so far.'),
     startedBy: z.string(),
     createdAt: z.iso.datetime(),
     endedAt: z.iso.datetime().nullable(),

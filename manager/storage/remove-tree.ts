@@ -7,16 +7,22 @@ import { once } from 'node:events'
  *
  * @throws Error if files are left
  */
-export async function removeTree(path: string, signal: AbortSignal): Promise<void> {
-  const remove = () => run('rm', ['-rf', '--', path], signal)
+export async function removeTree(path: string, options: RemovalOptions = {}): Promise<void> {
+  const remove = () => run('rm', ['-rf', '--', path], options)
   if ((await remove()) === 0) return
   // A manager that is not root cannot enter directories that their owner may not write to, as in a Go module cache.
-  await run('chmod', ['-R', 'u+rwX', '--', path], signal)
+  await run('chmod', ['-R', 'u+rwX', '--', path], options)
   const code = await remove()
   if (code !== 0) throw new Error(`${path} could not be removed: rm ended with ${code ?? 'a signal'}`)
 }
 
-async function run(program: string, args: readonly string[], signal: AbortSignal): Promise<number | null> {
-  const [code] = (await once(spawn(program, args, { stdio: 'ignore', signal }), 'exit')) as [number | null]
+export interface RemovalOptions {
+  readonly signal?: AbortSignal
+  /** Directory that a relative path starts from, e.g. `/proc/self/fd/N`; the child has the same descriptors until it starts. */
+  readonly cwd?: string
+}
+
+async function run(program: string, args: readonly string[], options: RemovalOptions): Promise<number | null> {
+  const [code] = (await once(spawn(program, args, { stdio: 'ignore', ...options }), 'exit')) as [number | null]
   return code
 }

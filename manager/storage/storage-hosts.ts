@@ -1,4 +1,5 @@
-import { mkdir, rename, rmdir } from 'node:fs/promises'
+import { randomUUID } from 'node:crypto'
+import { mkdir, readdir, rename, rmdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { AppError, type FolderId, type StorageHost } from '#manager/contract'
 import { hasFolders, readMarkers, setMarker } from '../store/storage/storage-hosts.ts'
@@ -13,6 +14,8 @@ import { removeTree } from './remove-tree.ts'
 const FOLDERS = 'folders'
 const REMOVED = 'removed'
 const UPLOADS = 'uploads'
+/** Beginning of the names of directories that were taken out of folders. */
+const AWAY = 'files-'
 
 /**
  * The storage hosts of this manager: directories, on disks or shared file systems, in which folders are directories.
@@ -21,6 +24,7 @@ const UPLOADS = 'uploads'
  *     PATH/folders/<folder id>/  the files of a folder, owned by the user of sessions
  *     PATH/removed/<folder id>/  a deleted folder, until all its files are gone
  *     PATH/uploads/<upload id>   the bytes of an upload that have arrived
+ *     PATH/removed/files-<uuid>  a directory deleted in a folder, until all its files are gone
  *
  * Threat model: PATH and the directories that hold folders belong to the manager, so no session can rename a folder or put a
  * link in its place. Everything inside a folder is hostile, and nothing here follows a link in it. Nothing is written where
@@ -43,6 +47,15 @@ export interface StorageHosts {
   measure(host: string, id: FolderId, signal: AbortSignal): Promise<TreeSize>
   /** Opens the directory of unfinished uploads. @throws AppError `storage_host_not_found`, `storage_away` */
   openUploads(host: string): Promise<Directory>
+  /**
+   * Takes a directory out of a folder at once, with everything in it; `sweep` removes the files.
+   *
+   * @param from open directory in a folder of this storage host
+   * @throws AppError `file_not_found`, `storage_away`
+   */
+  takeAway(host: string, from: Directory, name: string): Promise<void>
+  /** Removes all files that were taken away, also those of an earlier run. @throws AppError `storage_away` */
+  sweep(host: string, signal: AbortSignal): Promise<void>
   /** Removes the directory of a folder that nobody has used. */
   discard(host: string, id: FolderId): Promise<void>
   /** Removes a folder with all files. Safe to repeat. @throws AppError `storage_host_not_found`, `storage_away` */
@@ -160,6 +173,28 @@ export function createStorageHosts({ db, paths }: { db: Db; paths: ReadonlyMap<s
       })
     },
 
+    async takeAway(host, from, name) {
+      const root = await rootOf(host)
+      const calls = callsOf(host)
+      await calls.run(() => mkdir(join(root, REMOVED), { recursive: true, mode: 0o700 }))
+      await using removed = await openTop(join(root, REMOVED), calls)
+      const away = `${AWAY}${randomUUID()}`
+      try {
+        await from.rename(name, removed, away)
+      } catch (error) {
+        if (errnoOf(error) !== 'EXDEV') throw error
+        // The folder has a quota, subvolumes or mounts of its own, which a rename does not leave: remove the files there.
+        await from.rename(name, from, `.${away}`)
+        await from.withPath(path => removeTree(`.${away}`, { cwd: path }))
+      }
+    },
+
+    async sweep(host, signal) {
+      const removed = join(await rootOf(host), REMOVED)
+      const names = await callsOf(host).run(() => readdir(removed).catch(() => []))
+      for (const name of names.filter(one => one.startsWith(AWAY))) await removeTree(join(removed, name), { signal })
+    },
+
     async discard(host, id) {
       const root = await rootOf(host)
       await callsOf(host).run(() => rmdir(join(root, FOLDERS, id)))
@@ -175,7 +210,7 @@ export function createStorageHosts({ db, paths }: { db: Db; paths: ReadonlyMap<s
         .catch((error: unknown) => {
           if (!isCode(error, 'ENOENT')) throw error
         })
-      await removeTree(join(root, REMOVED, id), signal)
+      await removeTree(join(root, REMOVED, id), { signal })
     },
   }
 }

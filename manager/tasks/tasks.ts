@@ -1,4 +1,4 @@
-import { AppError, type Task, toWireError } from '#manager/contract'
+import { AppError, type Task, toWireError, type UserId } from '#manager/contract'
 import { type EventPublisher } from '../events/bus.ts'
 import { type Log } from '../log.ts'
 import { newUuid } from '../store/new-id.ts'
@@ -21,24 +21,27 @@ export interface TaskSpec {
   readonly kind: Task['kind']
   readonly target: string
   readonly startedBy: string
+  /** The user to whom the task is shown; superadmins see all tasks. */
+  readonly userId?: UserId
   readonly detail: TaskDetail
   /** Does the work and reports progress. Throws if it cannot go on; throws the reason of the signal if cancelled. */
   readonly run: (task: { signal: AbortSignal; report: (detail: TaskDetail) => void }) => Promise<void>
 }
 
 /**
- * Long-running work that admins start. A task is a row that every manager can read and cancel; the manager that does the
+ * Long-running work: of admins on images, of users on files. A task is a row that every manager can read and cancel; the manager that does the
  * work keeps the row fresh. The task ends with its manager, as cancelled: at once if the manager stops, or after
  * DEAD_AFTER_MS without an update if it dies.
  */
 export interface Tasks extends AsyncDisposable {
   /** Starts a task. A rescan of a registry runs only once at a time: a second start returns the running task. */
   start(spec: TaskSpec): Promise<Task>
-  list(): Promise<Task[]>
-  /** @throws AppError `task_not_found` */
-  get(id: string): Promise<Task>
-  /** @throws AppError `task_not_found` */
-  cancel(id: string): Promise<Task>
+  /** @param viewer only tasks of this user; all if left out */
+  list(viewer?: UserId): Promise<Task[]>
+  /** @throws AppError `task_not_found`, also if it is no task of the viewer */
+  get(id: string, viewer?: UserId): Promise<Task>
+  /** @throws AppError `task_not_found`, also if it is no task of the viewer */
+  cancel(id: string, viewer?: UserId): Promise<Task>
 }
 
 export interface TasksDeps {
@@ -56,7 +59,8 @@ const STOPPED = new AppError('unavailable', { why: 'The manager that ran the tas
 
 export function createTasks({ store, events, log }: TasksDeps): Tasks {
   const running = new Map<string, { controller: AbortController; done: Promise<void> }>()
-  const hint = (id: string, version: number) => events.publish({ topic: 'task', id, version }, 'superadmins')
+  const hint = (id: string, version: number, userId: UserId | null = null) =>
+    events.publish({ topic: 'task', id, version }, userId === null ? 'superadmins' : { userId })
 
   async function perform(id: string, spec: TaskSpec, controller: AbortController): Promise<void> {
     const { signal } = controller
@@ -64,7 +68,7 @@ export function createTasks({ store, events, log }: TasksDeps): Tasks {
     let saving: Promise<void> | undefined
     const save = async () => {
       const row = await saveTaskProgress(store.db, id, detail)
-      if (row) hint(id, row.version)
+      if (row) hint(id, row.version, spec.userId)
       if (!row || row.cancel_asked) controller.abort(CANCELLED)
     }
     // One save at a time: saves must not pile up while the database does not answer.
@@ -86,19 +90,20 @@ export function createTasks({ store, events, log }: TasksDeps): Tasks {
       await saving
     }
     const version = await endTask(store.db, id, { ...outcome, detail })
-    if (version !== undefined) hint(id, version)
+    if (version !== undefined) hint(id, version, spec.userId)
   }
 
   /** Ends tasks whose manager has died. Every read runs this, so no timer is needed. */
   async function sweep(): Promise<void> {
     const error = { code: STOPPED.code, message: String(STOPPED.detail.why) }
-    for (const { id, version } of await endDeadTasks(store.db, DEAD_AFTER_MS, error)) hint(id, version)
+    for (const { id, version, user_id } of await endDeadTasks(store.db, DEAD_AFTER_MS, error))
+      hint(id, version, user_id)
   }
 
-  async function get(id: string): Promise<Task> {
+  async function get(id: string, viewer?: UserId): Promise<Task> {
     await sweep()
     const row = await findTask(store.db, id)
-    if (!row) throw new AppError('task_not_found', { taskId: id })
+    if (!row || (viewer !== undefined && row.user_id !== viewer)) throw new AppError('task_not_found', { taskId: id })
     return toTask(row)
   }
 
@@ -119,12 +124,12 @@ export function createTasks({ store, events, log }: TasksDeps): Tasks {
       running.set(id, { controller, done })
       return get(id)
     },
-    async list() {
+    async list(viewer) {
       await sweep()
-      return (await listTasks(store.db, SHOWN)).map(toTask)
+      return (await listTasks(store.db, SHOWN, viewer)).map(toTask)
     },
-    async cancel(id) {
-      await get(id)
+    async cancel(id, viewer) {
+      await get(id, viewer)
       const own = running.get(id)
       own?.controller.abort(CANCELLED)
       // A task of another manager learns of the cancellation from its row, within half a second.
@@ -148,6 +153,7 @@ function toTask(row: TaskRow): Task {
     error: row.error,
     rescan: row.detail.rescan,
     pull: row.detail.pull,
+    copy: row.detail.copy ?? null,
     startedBy: row.started_by,
     createdAt: row.created_at.toISOString(),
     endedAt: row.ended_at?.toISOString() ?? null,

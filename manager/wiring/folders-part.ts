@@ -5,9 +5,16 @@ import { requireWritable } from '../folders/writable.ts'
 import { startRemovals } from '../folders/removals.ts'
 import { type EventPublisher } from '../events/bus.ts'
 import { createFolderHints } from '../folders/hints.ts'
+import { createFiles } from '../files/service.ts'
+import { createCopyTasks } from '../files/copy-tasks.ts'
+import { createFileHints } from '../files/hints.ts'
+import { createFolderOpener } from '../files/open-folder.ts'
+import { parentOf } from '../files/places.ts'
+import { startSweeps } from '../files/sweeps.ts'
 import { createFolders } from '../folders/service.ts'
 import { createSharing } from '../folders/sharing.ts'
 import { createFolderUsages } from '../folders/usage.ts'
+import { createFileRoutes } from '../http/routes/files.ts'
 import { createFolderRoutes, createFolderSharingRoutes } from '../http/routes/folders.ts'
 import { type Log } from '../log.ts'
 import { type Mailer } from '../mail/mailer.ts'
@@ -16,6 +23,7 @@ import { createUploadRoutes } from '../http/routes/uploads.ts'
 import { createStorageHosts } from '../storage/storage-hosts.ts'
 import { startParts } from '../uploads/parts.ts'
 import { createUploads } from '../uploads/uploads.ts'
+import { createTasks } from '../tasks/tasks.ts'
 import { type Store } from '../store/open-store.ts'
 
 export interface FoldersPartDeps {
@@ -30,11 +38,12 @@ export interface FoldersPartDeps {
   readonly log: Log
 }
 
-/** Folders and the storage hosts that hold them. Closing interrupts removals. */
+/** Folders, their files, and the storage hosts that hold them. Closing interrupts removals and copies. */
 export interface FoldersPart extends AsyncDisposable {
   readonly handlers: ReturnType<typeof createFolderRoutes> &
     ReturnType<typeof createFolderSharingRoutes> &
-    ReturnType<typeof createUploadRoutes>
+    ReturnType<typeof createUploadRoutes> &
+    ReturnType<typeof createFileRoutes>
 }
 
 /** Marks new storage hosts before agents look for them. A storage host that is away does not prevent the start. */
@@ -48,6 +57,11 @@ export async function startFoldersPart(deps: FoldersPartDeps): Promise<FoldersPa
   }
   await using stack = new AsyncDisposableStack()
   const removals = stack.use(startRemovals({ store, storage, log }))
+  const sweeps = stack.use(startSweeps({ storage, log }))
+  const fileHints = stack.use(createFileHints({ store, events, log }))
+  const copies = createCopyTasks(stack.use(createTasks({ store, events, log })))
+  const open = createFolderOpener({ db: store.db, storage })
+  const files = stack.use(createFiles({ open, storage, sweeps, hints: fileHints, copies }))
   const parts = stack.use(startParts({ store, storage, log }))
   const hints = createFolderHints({ store, events, log })
   const usages = stack.use(createFolderUsages({ store, storage, hints, log }))
@@ -58,7 +72,7 @@ export async function startFoldersPart(deps: FoldersPartDeps): Promise<FoldersPa
       const { storage_host: storageHost } = await requireWritable(store.db, caller, folderId)
       return { storageHost, open: () => storage.open(storageHost, folderId) }
     },
-    onPlaced: () => undefined,
+    onPlaced: (_caller, folderId, path) => fileHints.changed(folderId, parentOf(path)),
   })
   const opened = stack.move()
   return {
@@ -66,6 +80,7 @@ export async function startFoldersPart(deps: FoldersPartDeps): Promise<FoldersPa
       ...createFolderRoutes(createFolders({ store, storage, removals, hints, usages })),
       ...createFolderSharingRoutes(createSharing({ store, hints, mailer, settings, log })),
       ...createUploadRoutes(uploads),
+      ...createFileRoutes(files),
     },
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   }

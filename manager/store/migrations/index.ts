@@ -10,6 +10,7 @@ import { idempotency } from './0011-idempotency.ts'
 import { retention } from './0013-retention.ts'
 import { folders } from './0015-folders.ts'
 import { uploads } from './0017-uploads.ts'
+import { copies } from './0016-copies.ts'
 import { folderMembers } from './0018-folder-members.ts'
 import { imageCommand } from './0020-image-command.ts'
 import { folderUsage } from './0018-folder-usage.ts'
@@ -27,6 +28,7 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0013-retention': retention,
   '0015-folders': folders,
   '0017-uploads': uploads,
+  '0016-copies': copies,
   '0018-folder-members': folderMembers,
   '0020-image-command': imageCommand,
   '0018-folder-usage': folderUsage,

@@ -1,5 +1,5 @@
 import { type Selectable, sql } from 'kysely'
-import { type Task } from '#manager/contract'
+import { type Task, type UserId } from '#manager/contract'
 import { type Db } from '../schema.ts'
 import { type TasksTable } from '../tables/images.ts'
 
@@ -8,12 +8,27 @@ export type TaskRow = Selectable<TasksTable>
 /** @returns false if a rescan of this target is running already */
 export async function insertTask(
   db: Db,
-  task: { id: string; kind: Task['kind']; target: string; detail: TaskRow['detail']; startedBy: string },
+  task: {
+    id: string
+    kind: Task['kind']
+    target: string
+    detail: TaskRow['detail']
+    startedBy: string
+    userId?: UserId | undefined
+  },
 ): Promise<boolean> {
-  const { id, kind, target, detail, startedBy } = task
+  const { id, kind, target, detail, startedBy, userId = null } = task
   const { numInsertedOrUpdatedRows } = await db
     .insertInto('tasks')
-    .values({ id, kind, target, detail: JSON.stringify(detail), status: 'running', started_by: startedBy })
+    .values({
+      id,
+      kind,
+      target,
+      detail: JSON.stringify(detail),
+      status: 'running',
+      started_by: startedBy,
+      user_id: userId,
+    })
     .onConflict(conflict => conflict.doNothing())
     .executeTakeFirst()
   return numInsertedOrUpdatedRows === 1n
@@ -33,8 +48,11 @@ export function findRunningRescan(db: Db, registry: string): Promise<TaskRow | u
     .executeTakeFirst()
 }
 
-export function listTasks(db: Db, limit: number): Promise<TaskRow[]> {
-  return db.selectFrom('tasks').selectAll().orderBy('created_at', 'desc').orderBy('id', 'desc').limit(limit).execute()
+/** @param userId only tasks of this user */
+export function listTasks(db: Db, limit: number, userId?: UserId): Promise<TaskRow[]> {
+  const tasks = db.selectFrom('tasks').selectAll()
+  const shown = userId === undefined ? tasks : tasks.where('user_id', '=', userId)
+  return shown.orderBy('created_at', 'desc').orderBy('id', 'desc').limit(limit).execute()
 }
 
 /**
@@ -85,7 +103,7 @@ export async function endDeadTasks(
   db: Db,
   silentMs: number,
   error: NonNullable<Task['error']>,
-): Promise<{ id: string; version: number }[]> {
+): Promise<Pick<TaskRow, 'id' | 'version' | 'user_id'>[]> {
   return db
     .updateTable('tasks')
     .set({
@@ -96,6 +114,6 @@ export async function endDeadTasks(
     })
     .where('status', '=', 'running')
     .where('seen_at', '<', sql<Date>`now() - ${silentMs} * interval '1 millisecond'`)
-    .returning(['id', 'version'])
+    .returning(['id', 'version', 'user_id'])
     .execute()
 }

@@ -218,3 +218,15 @@ export async function lockFolderCount(trx: Db, userId: UserId): Promise<number> 
     .executeTakeFirstOrThrow()
   return count
 }
+
+/** Members of the project that owns a folder, at most so many, in any order. */
+export async function listProjectMembers(db: Db, id: FolderId, limit: number): Promise<UserId[]> {
+  const rows = await db
+    .selectFrom('folders')
+    .innerJoin('group_members', 'group_members.group_id', 'folders.group_id')
+    .select('group_members.user_id')
+    .where('folders.id', '=', id)
+    .limit(limit)
+    .execute()
+  return rows.map(({ user_id }) => user_id)
+}

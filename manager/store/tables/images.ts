@@ -1,4 +1,4 @@
-import { type ResourceSlots, type Task } from '#manager/contract'
+import { type ResourceSlots, type Task, type UserId } from '#manager/contract'
 import { type Default, type DefaultJson, type Json, type MaybeTime, type Time } from './columns.ts'
 
 export interface RegistriesTable {
@@ -38,16 +38,18 @@ export interface ImageSettingsTable {
   version: Default<number>
 }
 
-/** Rescans and pulls. A manager refreshes `seen_at` of its running tasks; a stale task has died with its manager. */
+/** Rescans, pulls and copies of files. A manager refreshes `seen_at` of its running tasks; a stale task has died with its manager. */
 export interface TasksTable {
   id: string
   kind: Task['kind']
   target: string
   status: Task['status']
   error: DefaultJson<Task['error']>
-  detail: Json<Pick<Task, 'rescan' | 'pull'>>
+  detail: Json<Pick<Task, 'rescan' | 'pull'> & Partial<Pick<Task, 'copy'>>>
   /** E-mail address of the user. */
   started_by: string
+  /** The user to whom the task is shown; null for a task of the administration. */
+  user_id: UserId | null
   cancel_asked: Default<boolean>
   created_at: Time
   seen_at: Time

@@ -53,7 +53,27 @@ const BODIES: Partial<Record<RouteName, unknown>> = {
   inviteToFolder: { email: 'nobody@example.org' },
   updateFolderInvitation: { permission: 'rw' },
   updateFolderMember: { permission: 'rw' },
+  makeDirectory: { path: 'made' },
+  moveFiles: { paths: ['none'], to: '' },
+  copyFiles: { paths: ['none'], to: '' },
+  deleteFiles: { paths: ['none'] },
 }
+/** Queries and headers that a route needs besides. */
+const QUERIES: Partial<Record<RouteName, string>> = {
+  readFile: '?path=none',
+  writeFile: '?path=made',
+  archiveFiles: '?path=none',
+  searchFiles: '?text=none',
+}
+const HEADERS: Partial<Record<RouteName, Record<string, string>>> = { writeFile: { 'if-none-match': '*', 'content-type': 'application/octet-stream' } }
+/** What a caller may ask for in an object of their own, and does not find. */
+const NOT_IN_IT: readonly string[] = [
+  'app_not_found',
+  'folder_member_not_found',
+  'folder_invitation_not_found',
+  'file_not_found',
+  'task_not_found',
+]
 
 const routes = (Object.entries(ROUTES) as [RouteName, RouteSpec][]).map(([name, route]) => {
   const kind = KINDS.find(one => NAMES[one].test(route.path))
@@ -207,13 +227,19 @@ const codeOfHead = (status: number, kind: Kind | undefined) =>
 async function ask(
   route: RouteSpec,
   who: Who,
-  { params = {}, body, kind }: { params?: Record<string, string>; body?: unknown; kind?: Kind },
+  {
+    name,
+    params = {},
+    body,
+    kind,
+  }: { name: RouteName; params?: Record<string, string>; body?: unknown; kind?: Kind },
 ) {
   const token = who === 'anonymous' ? undefined : callers[who].token
   const path = route.path.replace(/:(\w+)/g, (_, name: string) => params[name] ?? 'none')
-  const reply = await rawRequest(cluster.url + path, {
+  const reply = await rawRequest(cluster.url + path + (QUERIES[name] ?? ''), {
     method: route.method,
     headers: {
+      ...HEADERS[name],
       ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
       ...(route.path.includes('/uploads') ? TUS : {}),
     },
@@ -241,7 +267,16 @@ describe(`the matrix: ${size} requests of 4 roles over ${routes.length} routes`,
     const owner = ownerOf(who, relation)
     const uploadId = route.path.includes('/:uploadId') ? await newUpload(owner, id) : ''
     const { status, code } = await ask(route, who, {
-      params: { id, accessKey: id, userId: owner.id, app: 'jupyter', invitationId: UNKNOWN, uploadId },
+      name,
+      params: {
+        id,
+        accessKey: id,
+        userId: owner.id,
+        app: 'jupyter',
+        invitationId: UNKNOWN,
+        taskId: UNKNOWN,
+        uploadId,
+      },
       body: BODIES[name],
       kind,
     })
@@ -255,7 +290,7 @@ describe(`the matrix: ${size} requests of 4 roles over ${routes.length} routes`,
       expect(['not_signed_in', 'forbidden', 'bad_request', NOT_FOUND[kind]]).not.toContain(code)
       // Members are the one case with two objects; the second one is tried below.
       if (code?.endsWith('_not_found') && code !== 'user_not_found') {
-        expect(['app_not_found', 'folder_member_not_found', 'folder_invitation_not_found']).toContain(code)
+        expect(NOT_IN_IT).toContain(code)
       }
       expect(status).not.toBe(400)
     }
@@ -269,7 +304,7 @@ describe(`the matrix: ${size} requests of 4 roles over ${routes.length} routes`,
       await expect(spare.api.me()).rejects.toMatchObject({ code: 'not_signed_in' })
       return
     }
-    const { code } = await ask(route, who, { params: { id: UNKNOWN }, body: { wrong: true } })
+    const { code } = await ask(route, who, { name, params: { id: UNKNOWN }, body: { wrong: true } })
     if (MAY[route.access].includes(who)) expect(['not_signed_in', 'forbidden']).not.toContain(code)
     else expect(code).toBe(who === 'anonymous' ? 'not_signed_in' : 'forbidden')
   })

@@ -1,0 +1,33 @@
+/** Limit of file systems, in bytes. */
+const LONGEST_NAME = 255
+
+/** A byte of a name that is not valid UTF-8. */
+const ESCAPED_BYTE = /[\uef80-\uefff]/g
+
+/** Whether a path names something in a folder: relative, without `.` and `..`, each part with 1 to 255 bytes. */
+export function isFilePath(path: string): boolean {
+  return path.isWellFormed() && path.split('/').every(isFileName)
+}
+
+function isFileName(name: string): boolean {
+  if (name === '' || name === '.' || name === '..' || name.includes('\0')) return false
+  return utf8Length(name.replace(ESCAPED_BYTE, '_')) <= LONGEST_NAME
+}
+
+/** Length of a text in UTF-8. */
+export function utf8Length(text: string): number {
+  let bytes = 0
+  for (const char of text) {
+    const code = char.codePointAt(0) ?? 0
+    bytes += code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4
+  }
+  return bytes
+}
+
+/** A name for people: escaped bytes and control characters become visible signs. */
+export function shownFileName(name: string): string {
+  return name
+    .replace(ESCAPED_BYTE, '\ufffd')
+    .replace(/[\u0000-\u001f]/g, char => String.fromCharCode(0x2400 + char.charCodeAt(0)))
+    .replace(/[\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, '\ufffd')
+}

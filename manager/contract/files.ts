@@ -1,0 +1,145 @@
+import { z } from 'zod'
+import { isFilePath } from './file-paths.ts'
+import { Task } from './tasks.ts'
+
+/** Bodies and queries hold whole paths; longer ones exist only where a program made them step by step. */
+const LONGEST_PATH = 8_192
+
+/** Path of a file or directory in a folder: parts separated by `/`, none of them `.` or `..`. Empty: the folder itself. */
+export const FilePath = z
+  .string()
+  .max(LONGEST_PATH)
+  .refine(
+    path => path === '' || isFilePath(path),
+    'must be relative to the folder, with parts of 1 to 255 bytes that are not "." or ".."',
+  )
+  .describe(
+    'Relative to the folder. A byte of a name that is not valid UTF-8 is the character U+EF00 plus the byte: send names back as they came.',
+  )
+/** Path of a file or directory that is not the folder itself. */
+export const FilePathInside = FilePath.refine(path => path !== '', 'must name a file or directory in the folder')
+/** Name of a file: one part of a path. */
+export const FileName = z
+  .string()
+  .max(255)
+  .refine(
+    name => isFilePath(name) && !name.includes('/'),
+    'must have 1 to 255 bytes and no "/", and not be "." or ".."',
+  )
+
+export const FileKind = z.enum(['file', 'directory', 'link', 'other'])
+export type FileKind = z.infer<typeof FileKind>
+
+/** A file, directory or link. */
+export const FileEntry = z
+  .object({
+    name: z.string().describe('Empty for the folder itself.'),
+    kind: FileKind.describe('`other`: a pipe, a socket or a device, which is never read. Links are never followed.'),
+    size: z.int().describe('Bytes; of a directory 0.'),
+    modifiedAt: z.iso.datetime(),
+    etag: z.string().nullable().describe('Changes with the content of a file; null for what is no file.'),
+  })
+  .meta({ id: 'FileEntry' })
+export type FileEntry = z.infer<typeof FileEntry>
+
+export const FILE_SORTS = ['name', 'size', 'modified'] as const
+
+/** Query for the entries of a directory. */
+export const FileListQuery = z.object({
+  path: FilePath.default(''),
+  limit: z.coerce.number().int().min(1).max(1_000).default(200),
+  after: z.string().max(2_000).optional().describe('`next` of the page before.'),
+  sort: z.enum(FILE_SORTS).default('name').describe('Directories come first.'),
+  order: z.enum(['asc', 'desc']).default('asc'),
+  names: z.string().max(255).optional().describe('Only entries whose names contain this text, in any letter case.'),
+})
+export type FileListQuery = z.infer<typeof FileListQuery>
+
+export const FilePage = z
+  .object({
+    items: z.array(FileEntry),
+    next: z.string().nullable().describe('For the next page; null at the end.'),
+    sorted: z
+      .boolean()
+      .describe('False for a directory with more than 10,000 entries, which come in the order of the file system.'),
+    total: z.int().nullable().describe('Number of entries; null where they are not sorted.'),
+  })
+  .meta({ id: 'FilePage' })
+export type FilePage = z.infer<typeof FilePage>
+
+export const MOST_PATHS = 1_000
+const Paths = z.array(FilePathInside).min(1).max(MOST_PATHS)
+
+/** What happens if a name is taken: refuse, replace (a directory is replaced as a whole), or take the next free `name (1)`. */
+export const FileConflict = z.enum(['fail', 'replace', 'rename'])
+export type FileConflict = z.infer<typeof FileConflict>
+
+export const DirectorySpec = z
+  .strictObject({
+    path: FilePathInside,
+    parents: z.boolean().default(false).describe('Make missing directories on the way, and accept one that exists.'),
+  })
+  .meta({ id: 'DirectorySpec' })
+export type DirectorySpec = z.infer<typeof DirectorySpec>
+
+/** Request to move or copy files and directories within a folder. */
+export const FileMoveSpec = z
+  .strictObject({
+    paths: Paths,
+    to: FilePath.describe('Directory that they go to.'),
+    name: FileName.optional().describe('New name, for one path: the way to rename it.'),
+    onConflict: FileConflict.default('fail'),
+  })
+  .refine(({ paths, name }) => name === undefined || paths.length === 1, {
+    path: ['name'],
+    message: 'needs exactly one path',
+  })
+  .meta({ id: 'FileMoveSpec' })
+export type FileMoveSpec = z.infer<typeof FileMoveSpec>
+
+export const FileDeletionSpec = z.strictObject({ paths: Paths }).meta({ id: 'FileDeletionSpec' })
+export type FileDeletionSpec = z.infer<typeof FileDeletionSpec>
+
+/** New places, in the order of the request. */
+export const FilesMoved = z
+  .object({ items: z.array(z.object({ path: z.string(), to: z.string() })) })
+  .meta({ id: 'FilesMoved' })
+export type FilesMoved = z.infer<typeof FilesMoved>
+
+export const FilesCopied = z
+  .object({
+    items: z.array(z.object({ path: z.string(), to: z.string() })).describe('Copies that are complete.'),
+    task: Task.nullable().describe('Set if the copy takes longer than a second: it goes on as this task.'),
+  })
+  .meta({ id: 'FilesCopied' })
+export type FilesCopied = z.infer<typeof FilesCopied>
+
+export const FileSearchQuery = z.object({
+  path: FilePath.default('').describe('Directory to search, with everything below.'),
+  text: z.string().min(1).max(255).describe('Part of a name, in any letter case.'),
+  limit: z.coerce.number().int().min(1).max(500).default(100),
+})
+export type FileSearchQuery = z.infer<typeof FileSearchQuery>
+
+export const FilesFound = z
+  .object({
+    items: z.array(FileEntry.extend({ path: z.string() })),
+    complete: z.boolean().describe('False if the search ended early: too many hits, too many files, or ten seconds.'),
+  })
+  .meta({ id: 'FilesFound' })
+export type FilesFound = z.infer<typeof FilesFound>
+
+/** Largest file that `PUT content` takes; larger ones are uploaded. */
+export const MOST_TEXT_BYTES = 4 * 1024 * 1024
+
+/** Address of the bytes of a file, below the address of the manager. */
+export function fileContentAddress(folderId: string, path: string, download = false): string {
+  const query = `path=${encodeURIComponent(path.toWellFormed())}${download ? '&download=1' : ''}`
+  return `/api/v1/folders/${encodeURIComponent(folderId)}/content?${query}`
+}
+
+/** Address of a ZIP file of these files and directories, below the address of the manager. */
+export function fileArchiveAddress(folderId: string, paths: readonly string[]): string {
+  const query = paths.map(path => `path=${encodeURIComponent(path.toWellFormed())}`).join('&')
+  return `/api/v1/folders/${encodeURIComponent(folderId)}/archive?${query}`
+}

@@ -1,0 +1,83 @@
+import { AppError, type DirectorySpec, type FileConflict, type FileEntry, type FileMoveSpec } from '#manager/contract'
+import { type Directory } from '../storage/beneath.ts'
+import { errnoOf } from '../storage/file-errors.ts'
+import { componentsOf } from '../storage/file-names.ts'
+import { type StorageHosts } from '../storage/storage-hosts.ts'
+import { joinPath, openPlace, type Place, takeName, toEntry } from './places.ts'
+
+/** The part of a storage host that changes need, and its name. */
+export interface Storage {
+  readonly host: string
+  readonly takeAway: StorageHosts['takeAway']
+}
+
+export interface Moved {
+  readonly path: string
+  readonly to: string
+}
+
+/** @throws AppError `file_exists`, `file_not_found`, `file_kind_refused` */
+export async function makeDirectory(top: Directory, { path, parents }: DirectorySpec): Promise<FileEntry> {
+  if (parents) {
+    await using stack = new AsyncDisposableStack()
+    let here = top
+    for (const name of componentsOf(path)) {
+      await here.mkdir(name).catch((error: unknown) => {
+        if (!isCode(error, 'file_exists')) throw error
+      })
+      here = stack.use(await here.enter(name))
+    }
+    return toEntry(componentsOf(path).at(-1) ?? '', await here.state())
+  }
+  await using place = await openPlace(top, path)
+  await place.directory.mkdir(place.name)
+  return toEntry(place.name, await place.directory.lstat(place.name))
+}
+
+/** Deletes a file or link, or takes a directory away. @returns whether it was a directory, whose files are still to be removed */
+export async function removeEntry(
+  { host, takeAway }: Storage,
+  { directory, name }: Omit<Place, typeof Symbol.asyncDispose>,
+) {
+  const { kind } = await directory.lstat(name)
+  if (kind === 'directory') await takeAway(host, directory, name)
+  else await directory.unlink(name)
+  return kind === 'directory'
+}
+
+/** Moves one entry. @returns its new path and whether files are still to be removed */
+export async function moveEntry(
+  storage: Storage,
+  { top, target, path }: { top: Directory; target: Directory; path: string },
+  { to, name, onConflict }: FileMoveSpec,
+): Promise<Moved & { swept: boolean }> {
+  await using from = await openPlace(top, path)
+  let swept = false
+  const taken = await takeName(name ?? from.name, onConflict, {
+    make: toName => from.directory.renameNew(from.name, target, toName),
+    replace: async toName => {
+      try {
+        await from.directory.rename(from.name, target, toName)
+      } catch (error) {
+        if (!IN_THE_WAY.has(errnoOf(error) ?? '')) throw error
+        swept = await removeEntry(storage, { directory: target, name: toName })
+        await from.directory.renameNew(from.name, target, toName)
+      }
+    },
+  }).catch((error: unknown) => {
+    if (errnoOf(error) !== 'EXDEV') throw error
+    const why = `"${from.name}" lies on another file system than its new place. Copy it, and delete it here.`
+    throw new AppError('file_kind_refused', { name: from.name, why }, { cause: error })
+  })
+  return { path, to: joinPath(to, taken), swept }
+}
+
+/** What `rename` does not replace: a directory with files by a directory, a directory by a file, a file by a directory. */
+const IN_THE_WAY = new Set(['ENOTEMPTY', 'EEXIST', 'EISDIR', 'ENOTDIR'])
+
+/** Whether an operation with this rule may delete what it finds. */
+export const mayDelete = (onConflict: FileConflict) => onConflict === 'replace'
+
+export function isCode(error: unknown, code: AppError['code']): boolean {
+  return error instanceof AppError && error.code === code
+}

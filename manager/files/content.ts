@@ -1,0 +1,118 @@
+import { randomUUID } from 'node:crypto'
+import { AppError, type FileEntry, MOST_TEXT_BYTES } from '#manager/contract'
+import { type Directory } from '../storage/beneath.ts'
+import { type FileState } from '../storage/file-state.ts'
+import { type OpenFile } from '../storage/open-file.ts'
+import { isCode } from './changes.ts'
+import { openPlace, toEntry } from './places.ts'
+
+/** An open file to download. Disposing closes it and its folder. */
+export interface Content extends AsyncDisposable {
+  readonly name: string
+  readonly state: FileState
+  readonly file: OpenFile
+}
+
+/** Opens a file. @throws AppError `file_not_found`, `file_kind_refused` */
+export async function openContent(top: Directory, path: string): Promise<Content> {
+  if (path === '')
+    throw new AppError('file_kind_refused', { why: 'The path names the folder itself. Name a file in it.' })
+  await using place = await openPlace(top, path)
+  const file = await place.directory.open(place.name)
+  try {
+    return {
+      name: place.name,
+      file,
+      state: await file.state(),
+      [Symbol.asyncDispose]: () => file[Symbol.asyncDispose](),
+    }
+  } catch (error) {
+    await file[Symbol.asyncDispose]()
+    throw error
+  }
+}
+
+const CHUNK_BYTES = 512 * 1024
+
+/** Bytes of an open file from one position up to another. @throws Error if the file has become shorter */
+export async function* chunksOf(file: OpenFile, start: number, end: number): AsyncGenerator<Buffer, void, undefined> {
+  for (let at = start; at < end;) {
+    const buffer = Buffer.allocUnsafe(Math.min(CHUNK_BYTES, end - at))
+    const length = await file.read(buffer, at)
+    if (length === 0) throw new Error('the file has become shorter')
+    yield buffer.subarray(0, length)
+    at += length
+  }
+}
+
+/** What a writer knows of the file: its ETag, or that there is none. */
+export type Expected = { readonly etag: string } | 'absent'
+
+/**
+ * Replaces or makes a file: the bytes go into a new file beside it, which takes its name. A change after the last look at the
+ * file, within microseconds, is overwritten.
+ *
+ * @throws AppError `file_changed`, `file_kind_refused`, `file_not_found` (its directory), `disk_full`
+ */
+export async function writeContent(
+  top: Directory,
+  path: string,
+  { bytes, expected }: { bytes: Buffer; expected: Expected },
+): Promise<FileEntry> {
+  await using place = await openPlace(top, path)
+  const { directory, name } = place
+  const found = await requireUnchanged(directory, name, expected)
+  const beside = `.berth-${randomUUID()}`
+  await using file = await directory.create(beside, found === undefined ? 0o644 : found.mode)
+  try {
+    await file.write(bytes, 0)
+    await file.sync()
+    await file.close()
+    await requireUnchanged(directory, name, expected)
+    if (expected === 'absent') await directory.renameNew(beside, directory, name)
+    else await directory.rename(beside, directory, name)
+  } catch (error) {
+    await directory.unlink(beside).catch(() => undefined) // the first error is the one to report
+    throw isCode(error, 'file_exists') ? changed(name, 'was made meanwhile', error) : error
+  }
+  return toEntry(name, await directory.lstat(name))
+}
+
+async function requireUnchanged(
+  directory: Directory,
+  name: string,
+  expected: Expected,
+): Promise<FileState | undefined> {
+  const found = await directory.lstat(name).catch((error: unknown) => {
+    if (!isCode(error, 'file_not_found')) throw error
+    return undefined
+  })
+  if (found && found.kind !== 'file') {
+    const why = `"${name}" is no regular file. Links are not followed.`
+    throw new AppError('file_kind_refused', { name, why })
+  }
+  if (expected === 'absent') {
+    if (found) throw changed(name, 'exists already')
+    return undefined
+  }
+  if (!found) throw changed(name, 'was deleted or renamed meanwhile')
+  if (expected.etag !== '*' && expected.etag !== found.etag) throw changed(name, 'has changed since you read it')
+  return found
+}
+
+function changed(name: string, what: string, cause?: unknown): AppError {
+  return new AppError('file_changed', { name, why: `"${name}" ${what}. Read it again before you write it.` }, { cause })
+}
+
+/** Reads a body whole. @throws AppError `body_too_large` */
+export async function readBody(body: AsyncIterable<Uint8Array>): Promise<Buffer> {
+  const chunks: Uint8Array[] = []
+  let length = 0
+  for await (const chunk of body) {
+    length += chunk.byteLength
+    if (length > MOST_TEXT_BYTES)
+      throw new AppError('body_too_large', { why: 'The limit is 4 MiB. Upload larger files instead.' })
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
+}

@@ -1,0 +1,112 @@
+import { randomUUID } from 'node:crypto'
+import { AppError, type FileMoveSpec } from '#manager/contract'
+import { type Directory } from '../storage/beneath.ts'
+import { type FileState } from '../storage/file-state.ts'
+import { type Moved, removeEntry, type Storage } from './changes.ts'
+import { chunksOf } from './content.ts'
+import { joinPath, openPlace, takeName } from './places.ts'
+import { passOver } from './walk.ts'
+
+const MOST_LEVELS = 128
+
+/** Counts of a copy in progress. */
+export interface CopyProgress {
+  files: number
+  bytes: number
+}
+
+interface CopyJob {
+  readonly storage: Storage
+  readonly progress: CopyProgress
+  readonly signal: AbortSignal
+  /** Name under which the copy is made: not to be copied again. */
+  readonly draft: string
+}
+
+/**
+ * Copies one entry: under a random name first, so that no half copy is taken for a whole one. Links are copied as links; pipes,
+ * sockets, devices and what cannot be read are left out. Permissions and times of files are kept.
+ *
+ * @returns its new path, and whether files are still to be removed: those of a copy that failed, or that were replaced
+ */
+export async function copyEntry(
+  { top, target, path }: { top: Directory; target: Directory; path: string },
+  { to, name, onConflict }: FileMoveSpec,
+  { storage, progress, signal }: Omit<CopyJob, 'draft'>,
+): Promise<Moved & { swept: boolean }> {
+  if (`${to}/`.startsWith(`${path}/`)) {
+    throw new AppError('file_kind_refused', { path, why: `"${path}" cannot be copied into itself.` })
+  }
+  await using from = await openPlace(top, path)
+  const draft = `.berth-${randomUUID()}`
+  const job: CopyJob = { storage, progress, signal, draft }
+  let swept = false
+  try {
+    await copyOne(job, from, { directory: target, name: draft }, 1)
+    const taken = await takeName(name ?? from.name, onConflict, {
+      make: toName => target.renameNew(draft, target, toName),
+      replace: async toName => {
+        swept = (await removeEntry(storage, { directory: target, name: toName }).catch(passOver)) === true
+        await target.renameNew(draft, target, toName)
+      },
+    })
+    return { path, to: joinPath(to, taken), swept }
+  } catch (error) {
+    await removeEntry(storage, { directory: target, name: draft }).catch(() => undefined) // the first error is the one to report
+    throw error
+  }
+}
+
+interface Spot {
+  readonly directory: Directory
+  readonly name: string
+}
+
+async function copyOne(job: CopyJob, from: Spot, to: Spot, level: number): Promise<void> {
+  job.signal.throwIfAborted()
+  const state = await from.directory.lstat(from.name)
+  if (state.kind === 'directory') await copyDirectory(job, from, to, { state, level })
+  else if (state.kind === 'link') await to.directory.symlink(to.name, await from.directory.readlink(from.name))
+  else if (state.kind === 'file') await copyFile(job, from, to)
+  else
+    throw new AppError('file_kind_refused', { name: from.name, why: `"${from.name}" is a pipe, a socket or a device.` })
+  job.progress.files++
+}
+
+async function copyDirectory(
+  job: CopyJob,
+  from: Spot,
+  to: Spot,
+  { state, level }: { state: FileState; level: number },
+): Promise<void> {
+  if (level > MOST_LEVELS) {
+    const why = `"${from.name}" is nested more than ${MOST_LEVELS} directories deep. Copy directories further down one by one.`
+    throw new AppError('path_invalid', { name: from.name, why })
+  }
+  await using source = await from.directory.enter(from.name)
+  // The owner can write to it while it is filled, whatever the permissions of the original.
+  await to.directory.mkdir(to.name, (state.mode & 0o777) | 0o700)
+  await using made = await to.directory.enter(to.name)
+  await using listing = await source.list()
+  for (let batch = await listing.next(); batch.length > 0; batch = await listing.next()) {
+    for (const { name } of batch) {
+      if (name === job.draft) continue
+      await copyOne(job, { directory: source, name }, { directory: made, name }, level + 1).catch(passOver)
+    }
+  }
+}
+
+async function copyFile({ progress, signal }: CopyJob, from: Spot, to: Spot): Promise<void> {
+  await using source = await from.directory.open(from.name)
+  const { size, mode, modifiedAt } = await source.state()
+  await using made = await to.directory.create(to.name, mode & 0o777)
+  let at = 0
+  for await (const chunk of chunksOf(source, 0, size)) {
+    signal.throwIfAborted()
+    await made.write(chunk, at)
+    at += chunk.byteLength
+    progress.bytes += chunk.byteLength
+  }
+  await made.setTimes(modifiedAt, modifiedAt)
+  await made.close()
+}

@@ -1,0 +1,82 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { AppError, type FilesCopied, type FolderId, type Task } from '#manager/contract'
+import { type FolderRow } from '../store/storage/folders.ts'
+import { type Tasks } from '../tasks/tasks.ts'
+import { type Caller } from '../users/authorize.ts'
+import { type CopyProgress } from './copies.ts'
+
+/** A request waits so long for its copy; then the copy goes on as a task. */
+const PATIENCE_MS = 1_000
+const REPORT_MS = 500
+
+/** Runs copies: short ones within their request, long ones as tasks. */
+export interface CopyTasks {
+  run(copy: Copy, work: (progress: CopyProgress, signal: AbortSignal) => Promise<void>): Promise<FilesCopied>
+  /** Copies of the caller in a folder. */
+  list(caller: Caller, id: FolderId): Promise<Task[]>
+  /** @throws AppError `task_not_found` */
+  get(caller: Caller, id: FolderId, taskId: string): Promise<Task>
+  /** @throws AppError `task_not_found` */
+  cancel(caller: Caller, id: FolderId, taskId: string): Promise<Task>
+}
+
+export interface Copy {
+  readonly caller: Caller
+  readonly folder: Pick<FolderRow, 'id' | 'name'>
+  /** Copies that are complete; grows while the work runs. */
+  readonly items: FilesCopied['items']
+}
+
+export function createCopyTasks(tasks: Pick<Tasks, 'start' | 'list' | 'get' | 'cancel'>): CopyTasks {
+  async function get({ userId }: Caller, id: FolderId, taskId: string): Promise<Task> {
+    const task = await tasks.get(taskId, userId)
+    if (task.copy?.folderId === id) return task
+    throw new AppError('task_not_found', { taskId })
+  }
+
+  return {
+    get,
+    async list({ userId }, id) {
+      return (await tasks.list(userId)).filter(({ copy }) => copy?.folderId === id)
+    },
+    async cancel(caller, id, taskId) {
+      await get(caller, id, taskId)
+      return tasks.cancel(taskId, caller.userId)
+    },
+
+    async run({ caller, folder, items }, work) {
+      const cut = new AbortController()
+      const progress: CopyProgress = { files: 0, bytes: 0 }
+      const done = work(progress, cut.signal)
+      const inTime = await Promise.race([done.then(() => true), delay(PATIENCE_MS, false)])
+      if (inTime) return { items, task: null }
+      const detail = () => ({ rescan: null, pull: null, copy: { folderId: folder.id, ...progress } })
+      const start = tasks.start({
+        kind: 'copy',
+        target: folder.name,
+        startedBy: caller.email,
+        userId: caller.userId,
+        detail: detail(),
+        async run({ signal, report }) {
+          const stop = () => cut.abort(signal.reason)
+          if (signal.aborted) stop()
+          signal.addEventListener('abort', stop, { once: true })
+          const timer = setInterval(() => report(detail()), REPORT_MS)
+          try {
+            await done
+          } finally {
+            clearInterval(timer)
+            report(detail())
+          }
+        },
+      })
+      try {
+        return { items: [...items], task: await start }
+      } catch (error) {
+        cut.abort(error)
+        await done.catch(() => undefined) // the copy ends because its task could not be noted
+        throw error
+      }
+    },
+  }
+}

@@ -1,0 +1,31 @@
+import { type FileSearchQuery, type FilesFound } from '#manager/contract'
+import { type Directory } from '../storage/beneath.ts'
+import { joinPath, toEntry } from './places.ts'
+import { passOver, walk } from './walk.ts'
+
+const MOST_VISITED = 1_000_000
+const SEARCH_MS = 10_000
+
+/** Searches the names below a directory. Ends early after ten seconds, a million entries, or enough hits. */
+export async function searchNames(
+  top: Directory,
+  { path, text, limit }: FileSearchQuery,
+  signal: AbortSignal,
+): Promise<FilesFound> {
+  const wanted = text.toLowerCase()
+  const items: FilesFound['items'] = []
+  const deadline = performance.now() + SEARCH_MS
+  let visited = 0
+  await using directory = await top.walk(path)
+  for await (const found of walk(directory, signal)) {
+    visited++
+    if (found.name.toLowerCase().includes(wanted)) {
+      if (items.length >= limit) return { items, complete: false }
+      const state = await found.directory.lstat(found.name).catch(passOver)
+      if (state) items.push({ ...toEntry(found.name, state), path: joinPath(path, found.path) })
+    }
+    if (visited >= MOST_VISITED || (visited % 256 === 0 && performance.now() > deadline))
+      return { items, complete: false }
+  }
+  return { items, complete: true }
+}

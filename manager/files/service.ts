@@ -1,0 +1,242 @@
+import {
+  AppError,
+  type DirectorySpec,
+  type FileDeletionSpec,
+  type FileEntry,
+  type FileListQuery,
+  type FileMoveSpec,
+  type FilePage,
+  type FilesCopied,
+  type FileSearchQuery,
+  type FilesFound,
+  type FilesMoved,
+  type FolderId,
+  type Task,
+} from '#manager/contract'
+import { type StorageHosts } from '../storage/storage-hosts.ts'
+import { type Caller } from '../users/authorize.ts'
+import { entriesOf, requireFewFiles } from './archive.ts'
+import { makeDirectory, mayDelete, moveEntry, type Moved, removeEntry } from './changes.ts'
+import { type Content, type Expected, openContent, writeContent } from './content.ts'
+import { copyEntry } from './copies.ts'
+import { type FileHints } from './hints.ts'
+import { createPages } from './listing.ts'
+import { type FolderOpener, type OpenFolder } from './open-folder.ts'
+import { openPlace, parentOf, toEntry } from './places.ts'
+import { searchNames } from './search.ts'
+import { type Sweeps } from './sweeps.ts'
+import { type CopyTasks } from './copy-tasks.ts'
+import { zipOf } from './zip.ts'
+
+/**
+ * The operations on files in folders. Each opens the folder anew: a permission that was taken away ends with the operation
+ * in progress. All throw `folder_not_found`, `forbidden`, `group_inactive`, `storage_away`, and the errors of `Directory`.
+ */
+export interface Files extends AsyncDisposable {
+  list(caller: Caller, id: FolderId, query: FileListQuery): Promise<FilePage>
+  get(caller: Caller, id: FolderId, path: string): Promise<FileEntry>
+  search(caller: Caller, id: FolderId, query: FileSearchQuery, signal: AbortSignal): Promise<FilesFound>
+  makeDirectory(caller: Caller, id: FolderId, spec: DirectorySpec): Promise<FileEntry>
+  move(caller: Caller, id: FolderId, spec: FileMoveSpec): Promise<FilesMoved>
+  /** Waits a second; a copy that takes longer goes on as a task. */
+  copy(caller: Caller, id: FolderId, spec: FileMoveSpec): Promise<FilesCopied>
+  /** Copies of the caller that took long. */
+  copies(caller: Caller, id: FolderId): Promise<Task[]>
+  /** @throws AppError `task_not_found` */
+  getCopy(caller: Caller, id: FolderId, taskId: string): Promise<Task>
+  /** @throws AppError `task_not_found` */
+  cancelCopy(caller: Caller, id: FolderId, taskId: string): Promise<Task>
+  remove(caller: Caller, id: FolderId, spec: FileDeletionSpec): Promise<void>
+  /** Opens a file to download; it must be disposed. */
+  open(caller: Caller, id: FolderId, path: string): Promise<Content>
+  /** @throws AppError `file_changed`, and what `read` throws */
+  write(caller: Caller, id: FolderId, write: FileWrite): Promise<FileEntry>
+  /** Begins a ZIP file; it must be disposed. @throws AppError `too_many_files` */
+  archive(caller: Caller, id: FolderId, paths: readonly string[], signal: AbortSignal): Promise<Archive>
+}
+
+export interface FileWrite {
+  readonly path: string
+  /** Called once the folder is found, for the new bytes and what the writer expects to be there. */
+  readonly read: () => Promise<{ bytes: Buffer; expected: Expected }>
+}
+
+/** A ZIP file in the making. Disposing closes the folder. */
+export interface Archive extends AsyncDisposable {
+  /** Without an ending. */
+  readonly name: string
+  readonly bytes: AsyncGenerator<Uint8Array, void, undefined>
+}
+
+export interface FilesDeps {
+  readonly open: FolderOpener
+  readonly storage: Pick<StorageHosts, 'takeAway'>
+  readonly sweeps: Pick<Sweeps, 'start'>
+  readonly hints: FileHints
+  readonly copies: CopyTasks
+}
+
+export function createFiles({ open, storage, sweeps, hints, copies }: FilesDeps): Files {
+  const pages = createPages()
+  const storageOf = ({ row }: OpenFolder) => ({
+    host: row.storage_host,
+    takeAway: storage.takeAway.bind(storage),
+  })
+
+  async function requireFolder(caller: Caller, id: FolderId): Promise<void> {
+    await using _folder = await open(caller, id, 'ro')
+  }
+
+  /** Carries out one step for each path; the error of a step says how many were done before. */
+  async function each<T>(paths: readonly string[], step: (path: string) => Promise<T>): Promise<T[]> {
+    const done: T[] = []
+    for (const path of paths) {
+      try {
+        done.push(await step(path))
+      } catch (error) {
+        if (!(error instanceof AppError) || paths.length === 1) throw error
+        throw new AppError(error.code, { ...error.detail, path, done: done.length }, { cause: error })
+      }
+    }
+    return done
+  }
+
+  return {
+    list(caller, id, query) {
+      const owner = { userId: caller.userId, place: `${id}/${query.path}` }
+      return pages.list(owner, query, async () => {
+        await using stack = new AsyncDisposableStack()
+        const folder = stack.use(await open(caller, id, 'ro'))
+        const directory = stack.use(await folder.top.walk(query.path))
+        const kept = stack.move()
+        return { directory, [Symbol.asyncDispose]: () => kept.disposeAsync() }
+      })
+    },
+
+    async get(caller, id, path) {
+      await using folder = await open(caller, id, 'ro')
+      if (path === '') return toEntry('', await folder.top.state())
+      await using place = await openPlace(folder.top, path)
+      return toEntry(place.name, await place.directory.lstat(place.name))
+    },
+
+    async search(caller, id, query, signal) {
+      await using folder = await open(caller, id, 'ro')
+      return await searchNames(folder.top, query, signal)
+    },
+
+    async makeDirectory(caller, id, spec) {
+      await using folder = await open(caller, id, 'rw')
+      const made = await makeDirectory(folder.top, spec)
+      hints.changed(id, parentOf(spec.path))
+      return made
+    },
+
+    async move(caller, id, spec) {
+      await using folder = await open(caller, id, 'delete')
+      await using target = await folder.top.walk(spec.to)
+      const where = { top: folder.top, target }
+      const swept = new Set<string>()
+      try {
+        const moved = await each(spec.paths, async path => {
+          const one = await moveEntry(storageOf(folder), { ...where, path }, spec)
+          if (one.swept) swept.add(folder.row.storage_host)
+          hints.changed(id, parentOf(path))
+          return pathsOf(one)
+        })
+        return { items: moved }
+      } finally {
+        hints.changed(id, spec.to)
+        swept.forEach(host => sweeps.start(host))
+      }
+    },
+
+    async copy(caller, id, spec) {
+      await using stack = new AsyncDisposableStack()
+      const folder = stack.use(await open(caller, id, mayDelete(spec.onConflict) ? 'delete' : 'rw'))
+      const target = stack.use(await folder.top.walk(spec.to))
+      const held = stack.move()
+      const items: Moved[] = []
+      return await copies.run({ caller, folder: folder.row, items }, async (progress, signal) => {
+        await using _held = held
+        const job = { storage: storageOf(folder), progress, signal }
+        try {
+          await each(spec.paths, async path => {
+            const one = await copyEntry({ top: folder.top, target, path }, spec, job)
+            if (one.swept) sweeps.start(folder.row.storage_host)
+            items.push(pathsOf(one))
+          })
+        } catch (error) {
+          sweeps.start(folder.row.storage_host)
+          throw error
+        } finally {
+          hints.changed(id, spec.to)
+        }
+      })
+    },
+
+    async copies(caller, id) {
+      await requireFolder(caller, id)
+      return copies.list(caller, id)
+    },
+    async getCopy(caller, id, taskId) {
+      await requireFolder(caller, id)
+      return copies.get(caller, id, taskId)
+    },
+    async cancelCopy(caller, id, taskId) {
+      await requireFolder(caller, id)
+      return copies.cancel(caller, id, taskId)
+    },
+
+    async remove(caller, id, { paths }) {
+      await using folder = await open(caller, id, 'delete')
+      const swept = new Set<string>()
+      try {
+        await each(paths, async path => {
+          await using place = await openPlace(folder.top, path)
+          if (await removeEntry(storageOf(folder), place)) swept.add(folder.row.storage_host)
+          hints.changed(id, parentOf(path))
+        })
+      } finally {
+        swept.forEach(host => sweeps.start(host))
+      }
+    },
+
+    async open(caller, id, path) {
+      await using stack = new AsyncDisposableStack()
+      const folder = stack.use(await open(caller, id, 'ro'))
+      const content = stack.use(await openContent(folder.top, path))
+      const kept = stack.move()
+      return { ...content, [Symbol.asyncDispose]: () => kept.disposeAsync() }
+    },
+
+    async write(caller, id, { path, read }) {
+      await using folder = await open(caller, id, 'rw')
+      const written = await writeContent(folder.top, path, await read())
+      hints.changed(id, parentOf(path))
+      return written
+    },
+
+    async archive(caller, id, paths, signal) {
+      await using stack = new AsyncDisposableStack()
+      const folder = stack.use(await open(caller, id, 'ro'))
+      await requireFewFiles(folder.top, paths, signal)
+      const kept = stack.move()
+      const [path = '', ...more] = paths
+      const name = path === '' || more.length > 0 ? folder.row.name : (path.split('/').at(-1) ?? folder.row.name)
+      const bytes = zipOf(entriesOf(folder.top, { paths, name: folder.row.name, signal }))
+      return {
+        name,
+        bytes,
+        async [Symbol.asyncDispose]() {
+          await bytes.return()
+          await kept.disposeAsync()
+        },
+      }
+    },
+
+    [Symbol.asyncDispose]: () => pages[Symbol.asyncDispose](),
+  }
+}
+
+const pathsOf = ({ path, to }: Moved): Moved => ({ path, to })
