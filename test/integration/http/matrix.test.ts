@@ -65,7 +65,9 @@ const QUERIES: Partial<Record<RouteName, string>> = {
   archiveFiles: '?path=none',
   searchFiles: '?text=none',
 }
-const HEADERS: Partial<Record<RouteName, Record<string, string>>> = { writeFile: { 'if-none-match': '*', 'content-type': 'application/octet-stream' } }
+const HEADERS: Partial<Record<RouteName, Record<string, string>>> = {
+  writeFile: { 'if-none-match': '*', 'content-type': 'application/octet-stream' },
+}
 /** What a caller may ask for in an object of their own, and does not find. */
 const NOT_IN_IT: readonly string[] = [
   'app_not_found',
@@ -227,12 +229,7 @@ const codeOfHead = (status: number, kind: Kind | undefined) =>
 async function ask(
   route: RouteSpec,
   who: Who,
-  {
-    name,
-    params = {},
-    body,
-    kind,
-  }: { name: RouteName; params?: Record<string, string>; body?: unknown; kind?: Kind },
+  { name, params = {}, body, kind }: { name: RouteName; params?: Record<string, string>; body?: unknown; kind?: Kind },
 ) {
   const token = who === 'anonymous' ? undefined : callers[who].token
   const path = route.path.replace(/:(\w+)/g, (_, name: string) => params[name] ?? 'none')

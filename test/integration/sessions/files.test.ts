@@ -28,10 +28,17 @@ beforeEach(async () => {
 
 const params = () => ({ id: folder.id })
 const bearer = (more: Record<string, string> = {}) => ({ authorization: `Bearer ${token}`, ...more })
-const content = (path: string, init: { method?: string; body?: string; headers?: Record<string, string> } = {}, download = false) =>
+const content = (
+  path: string,
+  init: { method?: string; body?: string; headers?: Record<string, string> } = {},
+  download = false,
+) =>
   fetch(manager.url + fileContentAddress(folder.id, path, download), {
     ...init,
-    headers: bearer({ ...(init.body === undefined ? {} : { 'content-type': 'application/octet-stream' }), ...init.headers }),
+    headers: bearer({
+      ...(init.body === undefined ? {} : { 'content-type': 'application/octet-stream' }),
+      ...init.headers,
+    }),
   })
 const codeOf = async (reply: Response) => ((await reply.json()) as { code: string }).code
 const namesOf = ({ items }: FilePage) => items.map(({ name }) => name)
