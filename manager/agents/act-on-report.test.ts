@@ -36,6 +36,7 @@ describe('a session with two kernels that start', () => {
       kernelId,
       attempt: 1,
       phase: now,
+      isWritten: false,
     })
     return {
       passed,

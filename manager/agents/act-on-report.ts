@@ -84,7 +84,7 @@ export function createActing(deps: ActingDeps & ActingMemory) {
   async function act(agentId: AgentId, action: Action, first: boolean): Promise<void> {
     switch (action.do) {
       case 'phase':
-        await setPhase(action)
+        if (!action.isWritten) await setPhase(action)
         return noteTurn(agentId, action)
       case 'running': {
         const adopted: Reason = { code: 'adopted', message: 'Found running on its host after a restart.' }

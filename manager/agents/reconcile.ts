@@ -14,6 +14,8 @@ export type Action =
       phase: 'preparing' | 'pulling'
       /** Number of starts ahead of it in the agent's queue, while it is queued. */
       ahead?: number | undefined
+      /** The database says the same already. */
+      isWritten: boolean
     }
   | { do: 'running'; sessionId: SessionId; kernelId: KernelId; attempt: number; containerId: string; startedAt: string }
   | { do: 'ended'; sessionId: SessionId; kernelId: KernelId; attempt: number; exit: Exited }
@@ -95,7 +97,17 @@ function actOnKnown(kernel: KnownKernel, { attempt, state }: KernelReport, agent
   switch (state.state) {
     case 'starting':
       if (status === 'RUNNING') return []
-      return [{ do: 'phase', sessionId, kernelId, attempt, phase: state.phase, ahead: state.ahead }]
+      return [
+        {
+          do: 'phase',
+          sessionId,
+          kernelId,
+          attempt,
+          phase: state.phase,
+          ahead: state.ahead,
+          isWritten: status === 'PREPARING' && state.phase === 'preparing',
+        },
+      ]
     case 'running':
       if (status === 'RUNNING') return []
       return [

@@ -33,6 +33,9 @@ export interface DeadlinesDeps {
  */
 const TELL_AFTER = 3
 
+/** The request that forgets an agent ends its sessions; a sweep finds only those of a manager that died meanwhile. */
+const FORGOTTEN_EVERY = 10
+
 /**
  * Finds sessions that have been in a transitional state for too long and resolves them. Ages are measured by the
  * database's clock but never exceed the age of this process: after a restart agents reconnect and requests are sent
@@ -46,6 +49,7 @@ export function startDeadlines(deps: DeadlinesDeps): AsyncDisposable {
   /** Per session that terminates slowly: number of deadlines that had passed when its end was last requested again. */
   const askedAt = new Map<SessionId, number>()
   let running: Promise<void> | undefined
+  let sweeps = 0
 
   async function sweep(): Promise<void> {
     const ownAgeMs = performance.now() - startedAt
@@ -60,7 +64,7 @@ export function startDeadlines(deps: DeadlinesDeps): AsyncDisposable {
         log.error({ err: error, id: row.sessionId }, 'a deadline could not be kept; the next sweep tries again')
       })
     }
-    await endForgotten(deps)
+    if (sweeps++ % FORGOTTEN_EVERY === 0) await endForgotten(deps)
   }
 
   async function judge(overdue: Overdue): Promise<void> {

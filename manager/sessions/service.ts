@@ -139,8 +139,9 @@ export function createSessionService(deps: SessionServiceDeps): SessionService {
     },
 
     async get(caller, id) {
-      await visible(caller, id)
-      return view(id)
+      const [session] = await toSessions(store.db, [await visible(caller, id)], deps)
+      if (!session) throw new AppError('session_not_found', { sessionId: id })
+      return session
     },
 
     async terminate(caller, id) {

@@ -87,8 +87,12 @@ export function createStart(deps: StartDeps) {
   ): Promise<void> {
     const { agentId, startWithinMs, pull } = options
     const ids = kernels.map(kernel => kernel.id)
-    const devices = Map.groupBy(await listKernelDevices(store.db, ids), device => device.kernel_id)
-    const folders = (await listSessionFolders(store.db, [session.id])).get(session.id) ?? []
+    const [held, foldersOf] = await Promise.all([
+      listKernelDevices(store.db, ids),
+      listSessionFolders(store.db, [session.id]),
+    ])
+    const devices = Map.groupBy(held, device => device.kernel_id)
+    const folders = foldersOf.get(session.id) ?? []
     const failed = new AbortController()
     // The start may be queued on the agent. The deadlines catch a start that waits too long, or for nothing.
     const timeoutMs = startWithinMs + timings.replyMarginMs + timings.turnMs
